@@ -1,0 +1,79 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Condition types. Every kind sets Ready; it follows the kstatus convention,
+// so that `kubectl wait --for=condition=Ready` and GitOps tools understand it.
+const (
+	// ConditionReady is True when the object reached what its spec asks for:
+	// a Post is published everywhere (or a draft is kept), a Connection can be
+	// published to, a Team's namespace exists, an APIKey can be used.
+	ConditionReady = "Ready"
+
+	// ConditionAccepted tells whether a Post passed every rule. A Post that
+	// did not is never delivered, and its spec may still be mended.
+	ConditionAccepted = "Accepted"
+
+	// ConditionReconciling is True while the manager works towards Ready
+	// (kstatus "InProgress"); it is absent otherwise.
+	ConditionReconciling = "Reconciling"
+
+	// ConditionStalled is True when nothing more will happen without a
+	// person (kstatus "Failed"); it is absent otherwise.
+	ConditionStalled = "Stalled"
+)
+
+// Reasons of a Post's Accepted condition.
+const (
+	ReasonAccepted           = "Accepted"
+	ReasonInvalid            = "Invalid"
+	ReasonConnectionNotFound = "ConnectionNotFound"
+)
+
+// Reasons of a Post's Ready condition and of its targets.
+const (
+	ReasonDraft              = "Draft"
+	ReasonScheduled          = "Scheduled"
+	ReasonProcessing         = "Processing"
+	ReasonPosted             = "Posted"
+	ReasonCancelled          = "Cancelled"
+	ReasonMissedSchedule     = "MissedSchedule"
+	ReasonRefused            = "Refused"
+	ReasonOutcomeUnknown     = "OutcomeUnknown"
+	ReasonSettling           = "Settling"
+	ReasonRestored           = "Restored"
+	ReasonRateLimited        = "RateLimited"
+	ReasonPlatformBusy       = "PlatformUnavailable"
+	ReasonConnectionNotReady = "ConnectionNotReady"
+	ReasonTargetsFailed      = "TargetsFailed"
+)
+
+// Reasons of a Connection's Ready condition.
+const (
+	ReasonConnected              = "Connected"
+	ReasonDisabled               = "Disabled"
+	ReasonTokenExpired           = "TokenExpired"
+	ReasonRevoked                = "Revoked"
+	ReasonPlatformUnavailable    = "PlatformUnavailable"
+	ReasonPlatformNotSupported   = "PlatformNotSupported"
+	ReasonCredentialsNotFound    = "CredentialsNotFound"
+	ReasonCredentialsInvalid     = "CredentialsInvalid"
+	ReasonAccountMismatch        = "AccountMismatch"
+	ReasonCredentialsUnavailable = "CredentialsUnavailable"
+)
+
+// Reasons of a Team's Ready condition.
+const (
+	ReasonNamespaceReady   = "NamespaceReady"
+	ReasonNamespaceRefused = "NamespaceRefused"
+	ReasonNamespaceTaken   = "NamespaceTaken"
+)
+
+// Reasons of an APIKey's Ready condition.
+const (
+	ReasonActive        = "Active"
+	ReasonKeyExpired    = "Expired"
+	ReasonKeyRevoked    = "Revoked"
+	ReasonSecretRefused = "SecretRefused"
+)

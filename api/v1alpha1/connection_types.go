@@ -1,0 +1,138 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Keys of the Secret that a Connection refers to.
+const (
+	// CredentialsAccessToken is the token that calls are made with.
+	CredentialsAccessToken = "accessToken"
+	// CredentialsRefreshToken is the token that renews it; absent where the
+	// platform has none.
+	CredentialsRefreshToken = "refreshToken"
+	// CredentialsExpiresAt is when the access token ends, in RFC 3339; absent
+	// where it does not.
+	CredentialsExpiresAt = "expiresAt"
+	// CredentialsScopes lists the granted scopes, separated by spaces.
+	CredentialsScopes = "scopes"
+)
+
+// ConnectionSpec is the connected account.
+type ConnectionSpec struct {
+	// platform of the account. Immutable.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a connection's platform cannot be changed; create another Connection instead"
+	Platform Platform `json:"platform"`
+
+	// accountID is the platform's own id of the account. Immutable: posts
+	// that are under way are looked up on this account.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a connection's account cannot be changed; create another Connection instead"
+	AccountID string `json:"accountID"`
+
+	// credentialsSecretRef names the Secret in this namespace that holds
+	// accessToken, refreshToken, expiresAt and scopes.
+	// +required
+	CredentialsSecretRef LocalReference `json:"credentialsSecretRef"`
+
+	// disabled keeps the connection but publishes nothing to it.
+	// +optional
+	Disabled bool `json:"disabled,omitempty"`
+}
+
+// ConnectionStatus is what the manager learnt from the platform.
+type ConnectionStatus struct {
+	// conditions of the connection: Ready.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation that the conditions speak of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// accountName is the account's display name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	AccountName string `json:"accountName,omitempty"`
+
+	// username is the account's handle, without "@".
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Username string `json:"username,omitempty"`
+
+	// iconURL is the address of the account's picture.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	IconURL string `json:"iconURL,omitempty"`
+
+	// connectedAt is when the account was first reached with these
+	// credentials.
+	// +optional
+	ConnectedAt *Time `json:"connectedAt,omitempty"`
+
+	// tokenExpiresAt is when the access token ends. The manager renews it
+	// before, where the platform allows.
+	// +optional
+	TokenExpiresAt *Time `json:"tokenExpiresAt,omitempty"`
+
+	// lastProbedAt is when the platform was last asked about the account.
+	// +optional
+	LastProbedAt *Time `json:"lastProbedAt,omitempty"`
+
+	// lastHandledProbe echoes the latest probe request that was answered
+	// (annotation social.herald.dev/probe-requested).
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	LastHandledProbe string `json:"lastHandledProbe,omitempty"`
+
+	// credentialsVersion is the resourceVersion of the Secret that the
+	// conditions speak of.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	CredentialsVersion string `json:"credentialsVersion,omitempty"`
+}
+
+// Connection is a social account that a team may publish to.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=hconn,categories=herald
+// +kubebuilder:printcolumn:name="Platform",type=string,JSONPath=`.spec.platform`
+// +kubebuilder:printcolumn:name="Account",type=string,JSONPath=`.status.accountName`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Token expires",type=string,JSONPath=`.status.tokenExpiresAt`
+// +kubebuilder:printcolumn:name="Account ID",type=string,priority=1,JSONPath=`.spec.accountID`
+// +kubebuilder:printcolumn:name="Probed",type=date,priority=1,JSONPath=`.status.lastProbedAt`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Connection struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata of the object.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is wanted.
+	// +required
+	Spec ConnectionSpec `json:"spec"`
+
+	// status is what is.
+	// +optional
+	Status ConnectionStatus `json:"status,omitzero"`
+}
+
+// ConnectionList is a list of connections.
+//
+// +kubebuilder:object:root=true
+type ConnectionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Connection `json:"items"`
+}

@@ -1,0 +1,26 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the API group and version of every type in this package.
+var GroupVersion = schema.GroupVersion{Group: "social.herald.dev", Version: "v1alpha1"}
+
+// AddToScheme registers the types of this package with a scheme. It never
+// fails in practice: it only returns what the scheme's builder returns.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion,
+		&Team{}, &TeamList{},
+		&APIKey{}, &APIKeyList{},
+		&Connection{}, &ConnectionList{},
+		&Post{}, &PostList{},
+	)
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}

@@ -1,0 +1,57 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Platform names a social platform. The values are spelled the same in the
+// resources and in the REST API.
+// +kubebuilder:validation:Enum=youtube;tiktok;instagram;threads;x;facebook
+type Platform string
+
+// The platforms that Herald knows. Which of them a running manager can
+// deliver to depends on the publishers registered with it.
+const (
+	PlatformYouTube   Platform = "youtube"
+	PlatformTikTok    Platform = "tiktok"
+	PlatformInstagram Platform = "instagram"
+	PlatformThreads   Platform = "threads"
+	PlatformX         Platform = "x"
+	PlatformFacebook  Platform = "facebook"
+)
+
+// LocalReference names an object of a known kind in the same namespace.
+type LocalReference struct {
+	// name of the object, in the namespace of the object that refers to it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// Keys of the metadata that Herald reads or writes on its resources.
+const (
+	// DeliveryFinalizer keeps a Post until no call to a platform can still be
+	// under way for it.
+	DeliveryFinalizer = "social.herald.dev/delivery"
+
+	// BornAnnotation carries the time at which the apiserver created a Post.
+	// A creationTimestamp that is clearly newer shows a copy restored from a
+	// backup, whose delivery history is lost.
+	BornAnnotation = "social.herald.dev/born-at"
+
+	// SettleAnnotation carries a person's verdict on a target whose outcome
+	// is unknown: "<index>=posted:<id>" or "<index>=not-sent".
+	SettleAnnotation = "social.herald.dev/settle"
+
+	// ProbeAnnotation asks the manager to check a Connection now. Its value
+	// is an opaque token that the manager echoes in status.lastHandledProbe.
+	ProbeAnnotation = "social.herald.dev/probe-requested"
+
+	// TeamLabel stands on the namespace of a team and names the Team.
+	TeamLabel = "social.herald.dev/team"
+
+	// OriginLabel tells which door a Post came through.
+	OriginLabel = "social.herald.dev/origin"
+	// OriginAPI is the OriginLabel of posts made through the REST API.
+	OriginAPI = "api"
+)

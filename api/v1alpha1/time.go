@@ -1,0 +1,80 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// timeLayout is RFC 3339 with exactly three fractional digits, in UTC.
+const timeLayout = "2006-01-02T15:04:05.000Z07:00"
+
+// Time is an instant with millisecond precision. It exists because metav1.Time
+// drops fractions of a second and metav1.MicroTime refuses times without one.
+//
+// It is written as RFC 3339 in UTC with three fractional digits, and read from
+// any RFC 3339 time between the years 1000 and 2999. The schema's pattern and
+// format admit nothing that UnmarshalJSON refuses.
+//
+// +kubebuilder:validation:Type=string
+// +kubebuilder:validation:Format=date-time
+// +kubebuilder:validation:MaxLength=35
+// +kubebuilder:validation:Pattern=`^[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
+type Time struct {
+	time.Time `json:"-"`
+}
+
+// NewTime returns t cut to the millisecond, in UTC.
+func NewTime(t time.Time) Time {
+	return Time{Time: t.UTC().Truncate(time.Millisecond)}
+}
+
+// NewTimePtr is NewTime for optional fields.
+func NewTimePtr(t time.Time) *Time {
+	n := NewTime(t)
+	return &n
+}
+
+// Equal reports whether both stand for the same instant; two nil times do.
+func (t *Time) Equal(u *Time) bool {
+	if t == nil || u == nil {
+		return t == nil && u == nil
+	}
+	return t.Time.Equal(u.Time)
+}
+
+// String is the wire form.
+func (t Time) String() string { return t.UTC().Format(timeLayout) }
+
+// MarshalJSON writes the wire form, and null for the zero time.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(t.String())
+}
+
+// UnmarshalJSON reads any RFC 3339 time and null. Digits beyond the
+// nanosecond and times in other formats are an error.
+func (t *Time) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		t.Time = time.Time{}
+		return nil
+	}
+	var s string
+	if err := json.Unmarshal(data, &s); err != nil {
+		return fmt.Errorf("a time must be a string in RFC 3339 form: %w", err)
+	}
+	parsed, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return fmt.Errorf("%q is not a time in RFC 3339 form such as 2026-12-01T09:00:00Z", s)
+	}
+	t.Time = parsed.UTC()
+	return nil
+}
+
+// DeepCopyInto copies t; times are values.
+func (t *Time) DeepCopyInto(out *Time) { *out = *t }

@@ -1,0 +1,59 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package platforms
+
+import (
+	"fmt"
+	"time"
+)
+
+// Class says what an error of a platform asks for.
+type Class string
+
+// The classes of errors.
+const (
+	// ClassReconnect: the token is dead or a permission is missing; a person
+	// must connect the account again.
+	ClassReconnect Class = "reconnect"
+	// ClassRefresh: the access token has ended; renew it and call again.
+	ClassRefresh Class = "refresh"
+	// ClassRateLimited: too many calls; wait until RetryAt.
+	ClassRateLimited Class = "rateLimited"
+	// ClassQuota: a daily or rolling cap is used up; wait for hours.
+	ClassQuota Class = "quota"
+	// ClassTransient: the platform has trouble; try again later.
+	ClassTransient Class = "transient"
+	// ClassPermanent: the content or the request is refused; never repeat it
+	// unchanged.
+	ClassPermanent Class = "permanent"
+	// ClassDuplicate: the platform says that it already has this content, so
+	// an earlier call may have taken effect.
+	ClassDuplicate Class = "duplicate"
+	// ClassUnknown: the answer was lost or makes no sense.
+	ClassUnknown Class = "unknown"
+)
+
+// Error is what a platform, or the way to it, answered instead of a success.
+// Its message is meant for people, is stable from one call to the next, and
+// holds no secret.
+type Error struct {
+	Class Class
+	// Message says what is wrong and what to do.
+	Message string
+	// RetryAt is when to try again, where the platform said so.
+	RetryAt time.Time
+	// Err is the cause, for logs; may be nil.
+	Err error
+}
+
+// Error returns the message for people.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf makes an Error of a class with a message for people.
+func Errorf(class Class, format string, args ...any) *Error {
+	return &Error{Class: class, Message: fmt.Sprintf(format, args...)}
+}

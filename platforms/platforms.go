@@ -1,0 +1,177 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package platforms says what a social platform is to Herald: the interfaces
+// that each platform's folder implements, what it declares about itself, and
+// the words in which results and errors are reported. It knows no platform by
+// name and no Kubernetes client.
+package platforms
+
+import (
+	"context"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// Platform is everything that Herald needs of one social platform. Methods may
+// be called from many goroutines at once.
+type Platform interface {
+	Publisher
+	Accounts
+	// Limits declares the platform's rules. The result never changes.
+	Limits() Limits
+}
+
+// Publisher makes content public and finds out afterwards whether it is.
+type Publisher interface {
+	// Publish makes the one irrevocable call for a job. It never retries,
+	// follows no redirect, and reports what is known afterwards: the result is
+	// Unknown whenever the call may have taken effect without saying so.
+	Publish(ctx context.Context, job Job) Result
+
+	// Lookup asks the platform whether the job's content was published at or
+	// after job.LookFrom. It never publishes. An error means that the platform
+	// gave no usable answer; it is an *Error where the platform said why.
+	Lookup(ctx context.Context, job Job) (Finding, error)
+}
+
+// Accounts asks about accounts and renews their tokens.
+type Accounts interface {
+	// Identify asks the platform whose token this is. Errors are *Error.
+	Identify(ctx context.Context, token Token) (Identity, error)
+
+	// Refresh renews a token. The old refresh token may have stopped working
+	// by the time it returns, so the caller stores the new one before it uses
+	// it. Errors are *Error; ClassReconnect means that a person must connect
+	// the account again.
+	Refresh(ctx context.Context, token Token) (Token, error)
+}
+
+// Token is what a connected account hands out.
+type Token struct {
+	// Access is sent with every call. Never logged.
+	Access string
+	// Refresh renews Access; empty where the platform has none.
+	Refresh string
+	// ExpiresAt is when Access ends; zero where it does not.
+	ExpiresAt time.Time
+	// Scopes are the granted scopes, separated by spaces.
+	Scopes string
+}
+
+// Identity is the account behind a token.
+type Identity struct {
+	// AccountID is the platform's stable id of the account.
+	AccountID string
+	// DisplayName is the name that people see.
+	DisplayName string
+	// Username is the handle, without "@"; empty where there is none.
+	Username string
+	// IconURL is the address of the account's picture; may be empty.
+	IconURL string
+}
+
+// Account is the account that a job publishes to.
+type Account struct {
+	ID       string
+	Username string
+	Token    Token
+}
+
+// Content is what a job publishes.
+type Content struct {
+	Category v1alpha1.Category
+	// Text is the caption, exactly as the person wrote it.
+	Text string
+}
+
+// Job is one publication to one account.
+type Job struct {
+	Account Account
+	Content Content
+	// LookFrom is the earliest time at which a call for this job can have
+	// taken effect. Lookup ignores what is older.
+	LookFrom time.Time
+	// Taken reports whether a post of the account is known to belong to
+	// another job; Lookup passes over those. Nil means none is.
+	Taken func(externalID string) bool
+}
+
+// Verdict is what is known after a call that could publish.
+type Verdict string
+
+// The verdicts.
+const (
+	// Posted: the platform confirmed it.
+	Posted Verdict = "posted"
+	// Refused: the platform answered that it did not publish.
+	Refused Verdict = "refused"
+	// NotSent: no connection was obtained, so nothing left the process.
+	NotSent Verdict = "notSent"
+	// Unknown: the call may have taken effect.
+	Unknown Verdict = "unknown"
+)
+
+// Result is the outcome of Publish.
+type Result struct {
+	Verdict Verdict
+	// ExternalID and ExternalURL name the published post. With Posted, an
+	// empty id means that the platform confirmed without saying which.
+	ExternalID  string
+	ExternalURL string
+	// PostedAt is when the platform says it published; zero where it does not
+	// say.
+	PostedAt time.Time
+	// Err says why, for every verdict but Posted.
+	Err *Error
+}
+
+// Finding is the outcome of Lookup.
+type Finding struct {
+	// Matches counts the posts that fit. One is an answer; more than one needs
+	// a person.
+	Matches     int
+	ExternalID  string
+	ExternalURL string
+	PostedAt    time.Time
+}
+
+// Limits is what a platform declares about itself.
+type Limits struct {
+	// Categories lists what can be published there.
+	Categories []v1alpha1.Category
+	// MaxCaption is the greatest caption length, counted by CaptionLength;
+	// zero means no limit. CaptionUnit names the unit, for messages.
+	MaxCaption    int
+	CaptionUnit   string
+	CaptionLength func(text string) int
+	// CaptionProblem returns what else is wrong with a caption, in words that
+	// continue "the caption …", or "".
+	CaptionProblem func(text string) string
+
+	// CallTimeout bounds one publishing call.
+	CallTimeout time.Duration
+	// ListingLag is how long a published post may be missing from the
+	// account's listing.
+	ListingLag time.Duration
+	// ListingAuthoritative says that absence from the listing, looked at twice
+	// past ListingLag, proves that nothing was published.
+	ListingAuthoritative bool
+	// RefreshLead is how long before its expiry a token is renewed.
+	RefreshLead time.Duration
+}
+
+// Allows reports whether the category can be published on the platform.
+func (l Limits) Allows(c v1alpha1.Category) bool {
+	for _, have := range l.Categories {
+		if have == c {
+			return true
+		}
+	}
+	return false
+}
+
+// Registry holds the platforms that a process was built with. It is filled
+// once, in cmd/, and only read afterwards.
+type Registry map[v1alpha1.Platform]Platform
