@@ -226,6 +226,11 @@ type TargetStatus struct {
 	// +optional
 	NextTryAt *Time `json:"nextTryAt,omitempty"`
 
+	// tryUntil is when the manager gives up on what the platform refuses only
+	// for the moment.
+	// +optional
+	TryUntil *Time `json:"tryUntil,omitempty"`
+
 	// attempt is the record of the latest call that may have been made.
 	// +optional
 	Attempt *Attempt `json:"attempt,omitempty"`

@@ -1,0 +1,133 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package attempt is the write-ahead record of delivery: when a call to a
+// platform may be made, what its answer means, and how a call whose answer was
+// lost is settled. It is pure: it changes the ledger entry that it is given
+// and returns what to do next; storing the entry is the caller's.
+//
+// The invariants it keeps, for each target on its own:
+//
+//   - One record stands for at most one irrevocable call. Another call needs
+//     another record with a higher number.
+//   - A new record is opened only when the previous one is closed as refused,
+//     not sent or absent, or as unknown where the post allows to send again.
+//   - An open record past its window is settled by looking, never by calling.
+//   - An external id, once known, is never replaced.
+package attempt
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// The reasons for which a record cannot be opened or changed.
+var (
+	// ErrOpen: an earlier call may still have taken effect.
+	ErrOpen = errors.New("an earlier attempt is still open")
+	// ErrSettled: the target is posted or has failed.
+	ErrSettled = errors.New("the target is settled")
+	// ErrNotOurs: the ledger speaks of another attempt by now.
+	ErrNotOurs = errors.New("another attempt has taken this one's place")
+)
+
+// Timing holds the times that the protocol works with.
+type Timing struct {
+	// SendWindow is how long after its claim a call may still be begun.
+	SendWindow time.Duration
+	// CallTimeout bounds the call itself.
+	CallTimeout time.Duration
+	// ClockMargin is how far the clocks of two managers, or of a manager and a
+	// platform, may differ.
+	ClockMargin time.Duration
+	// Lag is how long a published post may be missing from a listing.
+	Lag time.Duration
+	// GiveUpAfter bounds how long an attempt is looked for past its window.
+	GiveUpAfter time.Duration
+	// Authoritative says that absence from the listing past its lag is proof.
+	Authoritative bool
+}
+
+// IsOpen reports whether a call was claimed whose outcome is not recorded.
+func IsOpen(a *v1alpha1.Attempt) bool { return a != nil && a.Outcome == "" }
+
+// Open claims the next call for a target: it puts a new record into the entry.
+// The caller stores the entry under the resourceVersion that it was read with
+// before any byte is sent.
+func Open(t *v1alpha1.TargetStatus, id, contentHash string, now time.Time, window time.Duration) error {
+	prev := t.Attempt
+	switch {
+	case t.Phase == v1alpha1.PhasePosted || t.Phase == v1alpha1.PhaseFailed || t.ExternalID != "":
+		return ErrSettled
+	case IsOpen(prev):
+		return ErrOpen
+	case prev != nil && prev.Outcome == v1alpha1.OutcomePosted:
+		return ErrSettled
+	}
+	next := &v1alpha1.Attempt{
+		Number:      1,
+		ID:          id,
+		StartedAt:   v1alpha1.NewTime(now),
+		SendBefore:  v1alpha1.NewTime(now.Add(window)),
+		ContentHash: contentHash,
+	}
+	if prev != nil {
+		next.Number = prev.Number + 1
+		next.LookFrom = inDoubtSince(prev)
+	}
+	t.Attempt = next
+	t.Phase = v1alpha1.PhaseProcessing
+	t.Reason, t.Message = v1alpha1.ReasonProcessing, ""
+	t.NextTryAt = nil
+	return nil
+}
+
+// inDoubtSince returns the start of the earliest attempt, up to and including
+// this one, whose call may have reached the platform without a clear answer.
+func inDoubtSince(a *v1alpha1.Attempt) *v1alpha1.Time {
+	if a.LookFrom != nil {
+		return a.LookFrom
+	}
+	if a.EndedAt != nil || a.Looks > 0 || a.Outcome == v1alpha1.OutcomeAbsent || a.Outcome == v1alpha1.OutcomeUnknown {
+		return v1alpha1.NewTimePtr(a.StartedAt.Time)
+	}
+	return nil
+}
+
+// LookFrom is the earliest time at which the post of an attempt can have been
+// published, by the platform's clock.
+func LookFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
+	from := a.StartedAt.Time
+	if a.LookFrom != nil {
+		from = a.LookFrom.Time
+	}
+	return from.Add(-timing.ClockMargin)
+}
+
+// MaySend reports whether the call of a claimed attempt may still be begun.
+func MaySend(a *v1alpha1.Attempt, now time.Time) bool {
+	return IsOpen(a) && now.Before(a.SendBefore.Time)
+}
+
+// quietAt is when the call of an attempt is certainly over: when it was seen
+// to end, or else when no process can still be in the middle of it.
+func quietAt(a *v1alpha1.Attempt, timing Timing) time.Time {
+	if a.EndedAt != nil {
+		return a.EndedAt.Time
+	}
+	return a.SendBefore.Add(timing.CallTimeout + timing.ClockMargin)
+}
+
+// ContentHash identifies what a claim is about.
+func ContentHash(connectionUID, accountID, text string) string {
+	h := sha256.New()
+	for _, part := range []string{connectionUID, accountID, text} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,146 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// Pauses between two tries of what was refused for the moment.
+const (
+	firstRetry = time.Second
+	maxRetry   = 5 * time.Minute
+)
+
+// Record enters the result of the call of attempt id into the ledger. It
+// returns ErrNotOurs, and changes nothing, if the ledger speaks of another
+// attempt by now. Entering the same result twice changes nothing.
+func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, now time.Time) error {
+	a := t.Attempt
+	if a == nil || a.ID != id {
+		return ErrNotOurs
+	}
+	if !IsOpen(a) {
+		if r.Verdict == platforms.Posted && a.Outcome == v1alpha1.OutcomePosted {
+			return nil
+		}
+		return ErrNotOurs
+	}
+	switch r.Verdict {
+	case platforms.Posted:
+		posted(t, r.ExternalID, r.ExternalURL, r.PostedAt, now)
+	case platforms.Refused:
+		a.Outcome = v1alpha1.OutcomeRefused
+		refused(t, r.Err, now)
+	case platforms.NotSent:
+		a.Outcome = v1alpha1.OutcomeNotSent
+		tryAgain(t, v1alpha1.ReasonPlatformBusy, r.Err, now)
+	case platforms.Unknown:
+		inDoubt(t, r.Err, now)
+	default:
+		inDoubt(t, platforms.Errorf(platforms.ClassUnknown, "unexpected verdict %q", r.Verdict), now)
+	}
+	return nil
+}
+
+// NotSent closes an attempt whose call was never begun by the process that
+// claimed it.
+func NotSent(t *v1alpha1.TargetStatus, id string, now time.Time) error {
+	return Record(t, id, platforms.Result{Verdict: platforms.NotSent}, now)
+}
+
+func posted(t *v1alpha1.TargetStatus, externalID, externalURL string, at, now time.Time) {
+	if at.IsZero() {
+		at = now
+	}
+	t.Attempt.Outcome = v1alpha1.OutcomePosted
+	t.Phase = v1alpha1.PhasePosted
+	t.Reason, t.Message = v1alpha1.ReasonPosted, ""
+	t.NextTryAt, t.TryUntil = nil, nil
+	t.PostedAt = v1alpha1.NewTimePtr(at)
+	if t.ExternalID == "" {
+		t.ExternalID, t.ExternalURL = externalID, externalURL
+	}
+}
+
+func refused(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {
+	if err == nil {
+		err = platforms.Errorf(platforms.ClassPermanent, "the platform refused the post without saying why")
+	}
+	switch err.Class {
+	case platforms.ClassRateLimited, platforms.ClassQuota:
+		tryAgain(t, v1alpha1.ReasonRateLimited, err, now)
+	case platforms.ClassTransient:
+		tryAgain(t, v1alpha1.ReasonPlatformBusy, err, now)
+	case platforms.ClassRefresh, platforms.ClassReconnect:
+		tryAgain(t, v1alpha1.ReasonConnectionNotReady, err, now)
+	case platforms.ClassPermanent, platforms.ClassDuplicate, platforms.ClassUnknown:
+		fail(t, v1alpha1.ReasonRefused, err.Message)
+	default:
+		fail(t, v1alpha1.ReasonRefused, err.Message)
+	}
+}
+
+// tryAgain plans the next attempt of a target, or fails it with the platform's
+// reason if that would be too late.
+func tryAgain(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, now time.Time) {
+	at := now.Add(pause(t.Attempt.Number))
+	message := "nothing was sent; trying again"
+	if err != nil {
+		message = err.Message
+		if err.RetryAt.After(now) {
+			at = err.RetryAt
+		}
+	}
+	if t.TryUntil != nil && at.After(t.TryUntil.Time) {
+		fail(t, reason, message)
+		return
+	}
+	t.Phase = v1alpha1.PhaseProcessing
+	t.Reason, t.Message = reason, message
+	t.NextTryAt = v1alpha1.NewTimePtr(at)
+}
+
+// pause grows with the number of attempts. It lives in the ledger, not in a
+// work queue, so that a restart does not stampede.
+func pause(attempts int32) time.Duration {
+	d := firstRetry
+	for ; attempts > 1 && d < maxRetry; attempts-- {
+		d *= 2
+	}
+	return min(d, maxRetry)
+}
+
+// Fail settles a target that is not posted and has no open attempt.
+func Fail(t *v1alpha1.TargetStatus, reason, message string) error {
+	if IsOpen(t.Attempt) {
+		return ErrOpen
+	}
+	if t.Phase == v1alpha1.PhasePosted {
+		return ErrSettled
+	}
+	fail(t, reason, message)
+	return nil
+}
+
+func fail(t *v1alpha1.TargetStatus, reason, message string) {
+	t.Phase = v1alpha1.PhaseFailed
+	t.Reason, t.Message = reason, message
+	t.NextTryAt, t.TryUntil = nil, nil
+}
+
+func inDoubt(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {
+	t.Attempt.EndedAt = v1alpha1.NewTimePtr(now)
+	t.Phase = v1alpha1.PhaseProcessing
+	t.Reason = v1alpha1.ReasonSettling
+	t.Message = "the answer was lost; asking the platform whether it published"
+	if err != nil {
+		t.Attempt.Duplicate = err.Class == platforms.ClassDuplicate
+		t.Message = err.Message + "; asking the platform whether it published"
+	}
+	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(firstRetry))
+}

@@ -1,0 +1,109 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// looksNeeded is how many authoritative looks must miss a post before it
+// counts as absent.
+const looksNeeded = 2
+
+// NextLook is when an open attempt is to be looked for. Before that nobody may
+// look: another process may be in the middle of the call.
+func NextLook(t *v1alpha1.TargetStatus, timing Timing) time.Time {
+	quiet := quietAt(t.Attempt, timing)
+	if t.NextTryAt != nil && t.NextTryAt.After(quiet) {
+		return t.NextTryAt.Time
+	}
+	return quiet
+}
+
+// Look enters what a look found into the ledger of an open attempt. policy
+// decides what happens to an outcome that the platform cannot tell.
+func Look(t *v1alpha1.TargetStatus, f platforms.Finding, timing Timing, policy v1alpha1.UnknownOutcomePolicy, now time.Time) error {
+	if !IsOpen(t.Attempt) {
+		return ErrSettled
+	}
+	authoritativeFrom := quietAt(t.Attempt, timing).Add(timing.Lag)
+	switch {
+	case f.Matches == 1:
+		posted(t, f.ExternalID, f.ExternalURL, f.PostedAt, now)
+		return nil
+	case f.Matches > 1:
+		unknown(t, v1alpha1.OnUnknownFail, now, fmt.Sprintf("%d posts of the account fit, so it cannot be told which is this one", f.Matches))
+		return nil
+	case now.Before(authoritativeFrom):
+		again(t, timing, now)
+		if t.NextTryAt.After(authoritativeFrom) {
+			t.NextTryAt = v1alpha1.NewTimePtr(authoritativeFrom)
+		}
+		return nil
+	}
+	t.Attempt.Looks++
+	if t.Attempt.Looks < looksNeeded {
+		t.NextTryAt = v1alpha1.NewTimePtr(now.Add(max(timing.Lag/2, firstRetry)))
+		return nil
+	}
+	missing(t, timing, policy, now)
+	return nil
+}
+
+// missing closes an attempt that was looked for in vain.
+func missing(t *v1alpha1.TargetStatus, timing Timing, policy v1alpha1.UnknownOutcomePolicy, now time.Time) {
+	switch {
+	case !timing.Authoritative:
+		unknown(t, policy, now, "the account's listing does not show it, which is no proof on this platform")
+	case t.Attempt.Duplicate:
+		t.Attempt.Outcome = v1alpha1.OutcomeRefused
+		fail(t, v1alpha1.ReasonRefused, "the platform refused the post because the account has published the same content before; change the text and post again")
+	default:
+		t.Attempt.Outcome = v1alpha1.OutcomeAbsent
+		tryAgain(t, v1alpha1.ReasonPlatformBusy, platforms.Errorf(platforms.ClassTransient,
+			"the platform did not publish the post although it was sent; sending it again"), now)
+	}
+}
+
+// LookFailed enters that a look got no usable answer.
+func LookFailed(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, policy v1alpha1.UnknownOutcomePolicy, now time.Time) error {
+	if !IsOpen(t.Attempt) {
+		return ErrSettled
+	}
+	if now.Sub(quietAt(t.Attempt, timing)) > timing.GiveUpAfter {
+		unknown(t, policy, now, "the platform could not be asked: "+err.Message)
+		return nil
+	}
+	again(t, timing, now)
+	if err.RetryAt.After(t.NextTryAt.Time) {
+		t.NextTryAt = v1alpha1.NewTimePtr(err.RetryAt)
+	}
+	t.Message = "the answer was lost, and the platform cannot be asked yet: " + err.Message
+	return nil
+}
+
+// again plans another look, the later the longer it has been.
+func again(t *v1alpha1.TargetStatus, timing Timing, now time.Time) {
+	wait := min(max(now.Sub(quietAt(t.Attempt, timing)), firstRetry), maxRetry)
+	t.Reason = v1alpha1.ReasonSettling
+	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(wait))
+}
+
+// unknown closes an attempt about which nobody can tell.
+func unknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now time.Time, why string) {
+	t.Attempt.Outcome = v1alpha1.OutcomeUnknown
+	if policy == v1alpha1.OnUnknownRetry {
+		tryAgain(t, v1alpha1.ReasonPlatformBusy, platforms.Errorf(platforms.ClassUnknown,
+			"it is unknown whether the post was published; sending it again, as onUnknownOutcome asks"), now)
+		return
+	}
+	fail(t, v1alpha1.ReasonOutcomeUnknown, fmt.Sprintf(
+		"it is unknown whether the post was published (%s). Look at the account for a post made after %s, then say so with the annotation %s: %q or %q",
+		why, t.Attempt.StartedAt, v1alpha1.SettleAnnotation,
+		fmt.Sprintf("%d=posted:<id>", t.Index), fmt.Sprintf("%d=not-sent", t.Index)))
+}

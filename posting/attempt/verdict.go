@@ -1,0 +1,72 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// Verdict is what a person found out about a target whose outcome is unknown.
+type Verdict struct {
+	// Index of the target.
+	Index int32
+	// ExternalID of the published post; empty if nothing was published.
+	ExternalID string
+}
+
+// ParseVerdicts reads the value of the annotation social.herald.dev/settle:
+// entries "<index>=posted:<id>" or "<index>=not-sent", separated by commas.
+func ParseVerdicts(value string) ([]Verdict, error) {
+	var verdicts []Verdict
+	for entry := range strings.SplitSeq(value, ",") {
+		v, err := parseVerdict(strings.TrimSpace(entry))
+		if err != nil {
+			return nil, err
+		}
+		verdicts = append(verdicts, v)
+	}
+	return verdicts, nil
+}
+
+func parseVerdict(entry string) (Verdict, error) {
+	number, what, ok := strings.Cut(entry, "=")
+	index, err := strconv.ParseInt(number, 10, 32)
+	if !ok || err != nil || index < 0 {
+		return Verdict{}, fmt.Errorf("%q is not a verdict; write \"<index>=posted:<id>\" or \"<index>=not-sent\"", entry)
+	}
+	if what == "not-sent" {
+		return Verdict{Index: int32(index)}, nil
+	}
+	id, ok := strings.CutPrefix(what, "posted:")
+	if !ok || id == "" || len(id) > 256 {
+		return Verdict{}, fmt.Errorf("%q is not a verdict; write \"<index>=posted:<id>\" or \"<index>=not-sent\"", entry)
+	}
+	return Verdict{Index: int32(index), ExternalID: id}, nil
+}
+
+// Declare enters a person's verdict. Only a target that failed because its
+// outcome is unknown can be settled so; tryUntil bounds the new attempts that
+// "not-sent" allows.
+func Declare(t *v1alpha1.TargetStatus, v Verdict, tryUntil, now time.Time) error {
+	if t.Phase != v1alpha1.PhaseFailed || t.Reason != v1alpha1.ReasonOutcomeUnknown {
+		return fmt.Errorf("target %d: only a target whose outcome is unknown can be settled by a person; this one is %s", t.Index, t.Phase)
+	}
+	if t.Attempt == nil {
+		t.Attempt = &v1alpha1.Attempt{Number: 1, ID: "declared", StartedAt: v1alpha1.NewTime(now), SendBefore: v1alpha1.NewTime(now)}
+	}
+	if v.ExternalID != "" {
+		posted(t, v.ExternalID, "", now, now)
+		return nil
+	}
+	t.Attempt.Outcome = v1alpha1.OutcomeNotSent
+	t.Phase = v1alpha1.PhaseProcessing
+	t.Reason, t.Message = v1alpha1.ReasonProcessing, ""
+	t.NextTryAt, t.TryUntil = nil, v1alpha1.NewTimePtr(tryUntil)
+	return nil
+}

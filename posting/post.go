@@ -1,0 +1,172 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package posting is the pure heart of Herald: what a post's phase is, when
+// it is due, how it reads in a list. It does no I/O and reads no clock. Its
+// folders hold the rules that a post must pass and the write-ahead record of
+// its delivery.
+package posting
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// titleLength is how many code points of a caption make a title
+// (spec: "the first 30 characters of the caption").
+const titleLength = 30
+
+// Target returns the ledger of target i, or nil while it has none.
+func Target(post *v1alpha1.Post, i int) *v1alpha1.TargetStatus {
+	for n := range post.Status.Targets {
+		if int(post.Status.Targets[n].Index) == i {
+			return &post.Status.Targets[n]
+		}
+	}
+	return nil
+}
+
+// Started reports whether a call to a platform was ever claimed for the post.
+// From then on its spec is frozen.
+func Started(post *v1alpha1.Post) bool {
+	for i := range post.Status.Targets {
+		if post.Status.Targets[i].Attempt != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Settled reports whether target i is posted or has failed.
+func Settled(post *v1alpha1.Post, i int) bool {
+	t := Target(post, i)
+	return t != nil && (t.Phase == v1alpha1.PhasePosted || t.Phase == v1alpha1.PhaseFailed)
+}
+
+// AllSettled reports whether every target is.
+func AllSettled(post *v1alpha1.Post) bool {
+	for i := range post.Spec.Targets {
+		if !Settled(post, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// refusal returns the Accepted condition if it is False and speaks of the
+// spec as it stands.
+func refusal(post *v1alpha1.Post) *metav1.Condition {
+	c := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted)
+	if c == nil || c.Status != metav1.ConditionFalse || c.ObservedGeneration != post.Generation {
+		return nil
+	}
+	return c
+}
+
+// Refusal returns why a post was not accepted, in words, or "" if it was or
+// nobody has looked yet.
+func Refusal(post *v1alpha1.Post) string {
+	if c := refusal(post); c != nil && !Started(post) {
+		return c.Message
+	}
+	return ""
+}
+
+// PhaseOf derives the phase of a post from its spec and its recorded facts. It
+// never reads status.phase.
+func PhaseOf(post *v1alpha1.Post) v1alpha1.PostPhase {
+	if AllSettled(post) {
+		for i := range post.Spec.Targets {
+			if Target(post, i).Phase == v1alpha1.PhaseFailed {
+				return v1alpha1.PhaseFailed
+			}
+		}
+		return v1alpha1.PhasePosted
+	}
+	return unsettledPhase(post)
+}
+
+// unsettledPhase is the phase of a post, or of one of its targets, while
+// delivery is not settled.
+func unsettledPhase(post *v1alpha1.Post) v1alpha1.PostPhase {
+	switch {
+	case Started(post):
+		return v1alpha1.PhaseProcessing
+	case post.Spec.Cancelled:
+		return v1alpha1.PhaseCancelled
+	case refusal(post) != nil:
+		return v1alpha1.PhaseFailed
+	case post.Spec.Draft:
+		return v1alpha1.PhaseDraft
+	case post.Spec.ScheduledAt != nil:
+		return v1alpha1.PhaseScheduled
+	default:
+		return v1alpha1.PhaseProcessing
+	}
+}
+
+// TargetPhaseOf derives the phase of target i.
+func TargetPhaseOf(post *v1alpha1.Post, i int) v1alpha1.PostPhase {
+	if Settled(post, i) {
+		return Target(post, i).Phase
+	}
+	return unsettledPhase(post)
+}
+
+// CanCancel reports whether a person may still cancel the post: delivery has
+// not started and it is a draft, or scheduled for a time in the future.
+func CanCancel(post *v1alpha1.Post, now time.Time) bool {
+	switch PhaseOf(post) {
+	case v1alpha1.PhaseDraft:
+		return true
+	case v1alpha1.PhaseScheduled:
+		return post.Spec.ScheduledAt.After(now)
+	default:
+		return false
+	}
+}
+
+// DisplayAt is the time under which a post is listed: when it was posted, else
+// when it is scheduled, else when it was created.
+func DisplayAt(post *v1alpha1.Post) time.Time {
+	var posted time.Time
+	for i := range post.Status.Targets {
+		at := post.Status.Targets[i].PostedAt
+		if at != nil && (posted.IsZero() || at.Before(posted)) {
+			posted = at.Time
+		}
+	}
+	switch {
+	case !posted.IsZero():
+		return posted
+	case post.Spec.ScheduledAt != nil:
+		return post.Spec.ScheduledAt.Time
+	default:
+		return post.CreationTimestamp.Time
+	}
+}
+
+// Title is how a post is called in a list: the first 30 code points of its
+// first caption that is not empty.
+func Title(post *v1alpha1.Post) string {
+	for i := range post.Spec.Targets {
+		if caption := post.Spec.Targets[i].Caption; caption != "" {
+			return firstCodePoints(caption, titleLength)
+		}
+	}
+	return ""
+}
+
+func firstCodePoints(s string, n int) string {
+	for at := range s {
+		if n == 0 {
+			return s[:at]
+		}
+		n--
+	}
+	return s
+}

@@ -1,0 +1,62 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package posting
+
+import (
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// restoreMargin is how much newer than its noted birth an object may be: the
+// clocks of an apiserver replica and of the Kubernetes API differ.
+const restoreMargin = time.Minute
+
+// Due is when a post is to be published: its scheduled time, or its creation.
+func Due(post *v1alpha1.Post) time.Time {
+	if post.Spec.ScheduledAt != nil {
+		return post.Spec.ScheduledAt.Time
+	}
+	return post.CreationTimestamp.Time
+}
+
+// Wait is how long it is until a post is due; zero or less once it is.
+// An immediate post never waits.
+func Wait(post *v1alpha1.Post, now time.Time) time.Duration {
+	if post.Spec.ScheduledAt == nil {
+		return 0
+	}
+	return post.Spec.ScheduledAt.Sub(now)
+}
+
+// Missed reports whether a scheduled time lies further back than the starting
+// deadline, so that publishing now would surprise.
+func Missed(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration) bool {
+	return post.Spec.ScheduledAt != nil && now.After(post.Spec.ScheduledAt.Add(startingDeadline))
+}
+
+// TryUntil is how long something that is refused only for the moment is tried
+// again, for a target that is first worked on at now: the starting deadline,
+// counted from the scheduled time or, for an immediate post, from now.
+func TryUntil(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration) time.Time {
+	if post.Spec.ScheduledAt != nil {
+		return post.Spec.ScheduledAt.Add(startingDeadline)
+	}
+	return now.Add(startingDeadline)
+}
+
+// Restored reports whether the object is a copy, made anew from a backup, of a
+// post that came through the apiserver. A copy has lost its delivery history.
+// The apiserver notes the birth of each post; a copy is clearly younger.
+func Restored(post *v1alpha1.Post) bool {
+	noted, ok := post.Annotations[v1alpha1.BornAnnotation]
+	if !ok {
+		return false
+	}
+	born, err := time.Parse(time.RFC3339Nano, noted)
+	if err != nil {
+		return false
+	}
+	return post.CreationTimestamp.Sub(born) > restoreMargin
+}
