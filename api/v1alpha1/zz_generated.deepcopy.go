@@ -428,6 +428,10 @@ func (in *TargetStatus) DeepCopyInto(out *TargetStatus) {
 		in, out := &in.NextTryAt, &out.NextTryAt
 		*out = (*in).DeepCopy()
 	}
+	if in.TryUntil != nil {
+		in, out := &in.TryUntil, &out.TryUntil
+		*out = (*in).DeepCopy()
+	}
 	if in.Attempt != nil {
 		in, out := &in.Attempt, &out.Attempt
 		*out = new(Attempt)
