@@ -28,7 +28,7 @@ const (
 )
 
 // Subscription is a team's plan and whether it is paid for.
-// +kubebuilder:validation:XValidation:rule="self.state != 'trialing' || has(self.trialEndsAt)",message="a trialing subscription needs trialEndsAt"
+// +kubebuilder:validation:XValidation:rule="!has(self.state) || self.state != 'trialing' || has(self.trialEndsAt)",message="a trialing subscription needs trialEndsAt"
 type Subscription struct {
 	// plan decides the limits of the team.
 	// +optional
