@@ -1,0 +1,243 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package transport is the one way out to the platforms: it sends a request
+// once, bounds how long that may take and how much of the answer is read, and
+// counts it.
+//
+// It never repeats a request, follows no redirect and keeps no cookie, because
+// each of these could make a call that publishes arrive twice. For the same
+// reason it refuses requests with an Idempotency-Key header: none of the
+// platforms honours one, and net/http takes it as leave to send a POST again
+// when a reused connection closes without an answer.
+//
+// It speaks HTTP/1.1 only. With HTTP/2 all calls to a platform would share one
+// connection, and losing it would leave the outcome of every one of them in
+// doubt at once.
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// DefaultMaxBody is how much of an answer is read at most: 1 MiB. The
+	// longest documented answers, a page of a hundred posts, stay far below.
+	DefaultMaxBody = 1 << 20
+
+	// DefaultTimeout bounds one call, from looking for a connection to the
+	// last byte of the answer.
+	DefaultTimeout = 20 * time.Second
+
+	// DefaultMaxIdlePerHost is how many connections to one host are kept for
+	// the next calls: as many as calls to one platform are in flight at once
+	// when many posts are due at the same time.
+	DefaultMaxIdlePerHost = 512
+
+	// idleTimeout closes a connection that nobody used for so long. It is
+	// shorter than what servers commonly allow (60 s and more): a server that
+	// closes a connection just as a call is written to it leaves the call in
+	// doubt.
+	idleTimeout = 30 * time.Second
+
+	dialTimeout = 5 * time.Second
+	tlsTimeout  = 5 * time.Second
+	keepAlive   = 15 * time.Second
+
+	// maxHeader bounds the header of an answer, in bytes.
+	maxHeader = 128 << 10
+)
+
+// ErrBodyTooLarge is the cause of an error when an answer is longer than its
+// call allows.
+var ErrBodyTooLarge = errors.New("the answer is larger than allowed")
+
+// ErrReplayable is the cause of an error when a request carries a header that
+// makes net/http send it again by itself.
+var ErrReplayable = errors.New("a request must not carry an idempotency key: no platform honours it, and it would be sent again after a lost connection")
+
+// Options says how calls are made.
+type Options struct {
+	// Registerer takes the metrics. Nil means that they are not published.
+	Registerer prometheus.Registerer
+	// Clock measures how long calls take. Defaults to the real one.
+	Clock clock.PassiveClock
+	// UserAgent names the program to the platforms. Defaults to "herald".
+	UserAgent string
+	// MaxIdlePerHost defaults to DefaultMaxIdlePerHost.
+	MaxIdlePerHost int
+	// Proxy chooses the proxy for a request, as in http.Transport. Nil means
+	// none.
+	Proxy func(*http.Request) (*url.URL, error)
+	// TLS is used for https; nil means the system's roots.
+	TLS *tls.Config
+}
+
+// Client makes calls. It may be used from many goroutines at once.
+type Client struct {
+	http      *http.Client
+	clock     clock.PassiveClock
+	metrics   metrics
+	userAgent string
+}
+
+// New makes a Client. It panics if the metrics are already registered, which
+// only a wrong composition of the program can bring about.
+func New(o Options) *Client {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = "herald"
+	}
+	if o.MaxIdlePerHost <= 0 {
+		o.MaxIdlePerHost = DefaultMaxIdlePerHost
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
+	return &Client{
+		http: &http.Client{
+			Transport: &http.Transport{
+				Proxy:                  o.Proxy,
+				DialContext:            dialer.DialContext,
+				TLSClientConfig:        o.TLS,
+				TLSHandshakeTimeout:    tlsTimeout,
+				MaxIdleConnsPerHost:    o.MaxIdlePerHost,
+				IdleConnTimeout:        idleTimeout,
+				MaxResponseHeaderBytes: maxHeader,
+				Protocols:              protocols,
+			},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		clock:     o.Clock,
+		metrics:   newMetrics(o.Registerer),
+		userAgent: o.UserAgent,
+	}
+}
+
+// Call describes a request, for its bounds and its metrics.
+type Call struct {
+	// Platform and Action label the metrics. Action is what the call is for
+	// ("publish"), never an address.
+	Platform string
+	Action   string
+	// MaxBody is the length of the longest acceptable answer in bytes.
+	// Defaults to DefaultMaxBody.
+	MaxBody int64
+	// Timeout bounds the whole call. Defaults to DefaultTimeout.
+	Timeout time.Duration
+}
+
+// Response is an answer, read to its end.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Error tells why there is no usable answer. Its text holds neither the
+// address nor anything of the request.
+type Error struct {
+	// Sent is false only if no connection was obtained, so that nothing of the
+	// request can have reached the platform.
+	Sent bool
+	// Status is the HTTP status of an answer whose body could not be read;
+	// zero if not even its header arrived.
+	Status int
+	// Err is the cause.
+	Err error
+}
+
+// Error says how far the call came, and the cause.
+func (e *Error) Error() string {
+	switch {
+	case !e.Sent:
+		return "the request was not sent: " + e.Err.Error()
+	case e.Status != 0:
+		return fmt.Sprintf("the answer with status %d could not be read: %v", e.Status, e.Err)
+	default:
+		return "the request was sent, but no answer came: " + e.Err.Error()
+	}
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Do sends the request once, under the bounds of the call, and reads the
+// answer. Every HTTP status is an answer, redirects included. Errors are
+// *Error.
+func (c *Client) Do(ctx context.Context, call Call, req *http.Request) (*Response, error) {
+	for _, key := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if _, there := req.Header[key]; there {
+			return nil, &Error{Err: ErrReplayable}
+		}
+	}
+	if call.Timeout <= 0 {
+		call.Timeout = DefaultTimeout
+	}
+	if call.MaxBody <= 0 {
+		call.MaxBody = DefaultMaxBody
+	}
+	started := c.clock.Now()
+	resp, err := c.send(ctx, call, req)
+	c.metrics.observe(call, codeOf(resp, err), c.clock.Since(started))
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+func (c *Client) send(ctx context.Context, call Call, req *http.Request) (*Response, *Error) {
+	ctx, cancel := context.WithTimeout(ctx, call.Timeout)
+	defer cancel()
+	var connected atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	req = req.Clone(ctx)
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", c.userAgent)
+	}
+	answer, err := c.http.Do(req)
+	if err != nil {
+		return nil, &Error{Sent: connected.Load(), Err: cause(ctx, err, call.Timeout)}
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, call.MaxBody+1))
+	if err != nil {
+		return nil, &Error{Sent: true, Status: answer.StatusCode, Err: cause(ctx, err, call.Timeout)}
+	}
+	if int64(len(body)) > call.MaxBody {
+		return nil, &Error{
+			Sent: true, Status: answer.StatusCode,
+			Err: fmt.Errorf("%w: more than %d bytes", ErrBodyTooLarge, call.MaxBody),
+		}
+	}
+	return &Response{Status: answer.StatusCode, Header: answer.Header, Body: body}, nil
+}
+
+// cause takes the address off an error of net/http, since a query string may
+// hold what must not be logged, and names the bound that was passed.
+func cause(ctx context.Context, err error, timeout time.Duration) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no complete answer within %s: %w", timeout, context.DeadlineExceeded)
+	}
+	return err
+}

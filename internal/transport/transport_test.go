@@ -1,0 +1,260 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+const secret = "s3cr3t"
+
+func newRequest(t *testing.T, method, url, body string) *http.Request {
+	t.Helper()
+	var r io.Reader = http.NoBody
+	if body != "" {
+		r = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, url, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+secret)
+	return req
+}
+
+// drain reads a request to its end, so that it certainly arrived.
+func drain(t *testing.T, r *http.Request) {
+	t.Helper()
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		t.Errorf("cannot read the request: %v", err)
+	}
+}
+
+// hangUp closes the connection of a request without an answer.
+func hangUp(w http.ResponseWriter, _ *http.Request) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err == nil {
+		conn.Close()
+	}
+}
+
+func TestDo(t *testing.T) {
+	type want struct {
+		Status   int
+		Body     string
+		Sent     bool
+		ErrStat  int
+		Cause    error
+		Arrivals int32
+	}
+	tests := map[string]struct {
+		reason  string
+		handler http.HandlerFunc
+		call    Call
+		want    want
+	}{
+		"answer": {
+			reason: "an answer is handed over whole",
+			handler: func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusCreated)
+				fmt.Fprint(w, "yes")
+			},
+			want: want{Status: 201, Body: "yes", Arrivals: 1},
+		},
+		"error status": {
+			reason:  "a refusal is an answer, not an error of the way to it",
+			handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
+			want:    want{Status: 403, Arrivals: 1},
+		},
+		"redirect": {
+			reason: "following a 307 would send the body a second time",
+			handler: func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+			},
+			want: want{Status: 307, Arrivals: 1},
+		},
+		"hang up": {
+			reason:  "a connection closed without an answer leaves the call in doubt, and it is not repeated",
+			handler: hangUp,
+			want:    want{Sent: true, Cause: io.EOF, Arrivals: 1},
+		},
+		"silence": {
+			reason:  "the timeout of the call ends it, after it was sent",
+			handler: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+			call:    Call{Timeout: 30 * time.Millisecond},
+			want:    want{Sent: true, Cause: context.DeadlineExceeded, Arrivals: 1},
+		},
+		"longest body": {
+			reason:  "the bound itself is allowed",
+			handler: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "12345678") },
+			call:    Call{MaxBody: 8},
+			want:    want{Status: 200, Body: "12345678", Arrivals: 1},
+		},
+		"body too long": {
+			reason:  "an answer beyond the bound is reported as such, not cut in silence",
+			handler: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "123456789") },
+			call:    Call{MaxBody: 8},
+			want:    want{Sent: true, ErrStat: 200, Cause: ErrBodyTooLarge, Arrivals: 1},
+		},
+		"cut body": {
+			reason: "the status of an answer whose body broke off is still known",
+			handler: func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Length", "100")
+				w.WriteHeader(http.StatusCreated)
+				fmt.Fprint(w, "{")
+				hangUp(w, r)
+			},
+			want: want{Sent: true, ErrStat: 201, Cause: io.ErrUnexpectedEOF, Arrivals: 1},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var arrivals atomic.Int32
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				arrivals.Add(1)
+				drain(t, r)
+				tc.handler(w, r)
+			}))
+			defer server.Close()
+
+			req := newRequest(t, http.MethodPost, server.URL+"/publish?token="+secret, "text")
+			resp, err := New(Options{}).Do(t.Context(), tc.call, req)
+
+			got := want{Arrivals: arrivals.Load()}
+			if resp != nil {
+				got.Status, got.Body = resp.Status, string(resp.Body)
+			}
+			if failure, ok := errors.AsType[*Error](err); ok {
+				got.Sent, got.ErrStat = failure.Sent, failure.Status
+				if errors.Is(err, tc.want.Cause) {
+					got.Cause = tc.want.Cause
+				}
+				if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "/publish") {
+					t.Errorf("the error tells the address or a secret: %v", err)
+				}
+			}
+			sameError := cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) && errors.Is(b, a) })
+			if diff := cmp.Diff(tc.want, got, sameError); diff != "" {
+				t.Errorf("%s (-want +got):\n%s\nerror: %v", tc.reason, diff, err)
+			}
+		})
+	}
+}
+
+func TestDoWithoutConnection(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := "http://" + listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	tests := map[string]struct {
+		reason string
+		ctx    context.Context
+		url    string
+	}{
+		"refused":       {"nothing listens there", t.Context(), refused},
+		"no TLS":        {"the peer does not speak TLS", t.Context(), strings.Replace(plain.URL, "http:", "https:", 1)},
+		"no such host":  {"the name does not exist", t.Context(), "http://herald.invalid"},
+		"ended context": {"the caller had given up before a connection was looked for", ended, plain.URL},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(Options{}).Do(tc.ctx, Call{Timeout: 5 * time.Second}, newRequest(t, http.MethodPost, tc.url, "text"))
+			if failure, ok := errors.AsType[*Error](err); !ok || failure.Sent {
+				t.Errorf("%s: got %#v, want an *Error with Sent=false", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestDoRefusesIdempotencyKeys(t *testing.T) {
+	for _, header := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		req := newRequest(t, http.MethodPost, "http://herald.invalid", "text")
+		req.Header.Set(header, "1")
+		if _, err := New(Options{}).Do(t.Context(), Call{}, req); !errors.Is(err, ErrReplayable) {
+			t.Errorf("%s: got %v, want ErrReplayable: net/http would send the call again", header, err)
+		}
+	}
+}
+
+// A server may close an idle connection at any time. The call that then finds
+// it closed must not be sent again once it may have been read.
+func TestDoSendsOnceOverAReusedConnection(t *testing.T) {
+	var arrivals atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		drain(t, r)
+		if arrivals.Add(1) > 1 {
+			hangUp(w, r)
+		}
+	}))
+	defer server.Close()
+	client := New(Options{})
+	if _, err := client.Do(t.Context(), Call{}, newRequest(t, http.MethodPost, server.URL, "one")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := client.Do(t.Context(), Call{}, newRequest(t, http.MethodPost, server.URL, "two"))
+	if failure, ok := errors.AsType[*Error](err); !ok || !failure.Sent {
+		t.Errorf("got %v, want an *Error with Sent=true", err)
+	}
+	if got := arrivals.Load(); got != 2 {
+		t.Errorf("%d requests arrived for two calls", got)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	client := New(Options{Registerer: registry})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			hangUp(w, r)
+		}
+	}))
+	defer server.Close()
+	call := Call{Platform: "x", Action: "publish"}
+	for _, req := range []*http.Request{
+		newRequest(t, http.MethodPost, server.URL, ""),
+		newRequest(t, http.MethodDelete, server.URL, ""),
+		newRequest(t, http.MethodPost, "http://herald.invalid", ""),
+	} {
+		if _, err := client.Do(t.Context(), call, req); err == nil && req.URL.Host == "herald.invalid" {
+			t.Fatal("a host that cannot exist answered")
+		}
+	}
+
+	const want = `
+# HELP herald_platform_requests_total Calls to platforms, by what they were for and the HTTP status of the answer (lost: sent without an answer; not_sent: no connection).
+# TYPE herald_platform_requests_total counter
+herald_platform_requests_total{action="publish",code="200",platform="x"} 1
+herald_platform_requests_total{action="publish",code="lost",platform="x"} 1
+herald_platform_requests_total{action="publish",code="not_sent",platform="x"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "herald_platform_requests_total"); err != nil {
+		t.Error(err)
+	}
+	if n := testutil.CollectAndCount(client.metrics.duration); n != 1 {
+		t.Errorf("%d duration series, want 1", n)
+	}
+}
