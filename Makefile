@@ -1,0 +1,249 @@
+# Everything a contributor runs, from one place. `make` alone lists the targets.
+#
+# What is built lands in bin/. Nothing is installed outside the checkout and nothing needs root. All that is downloaded are Go
+# modules, pinned in go.mod and in the go.mod files of hack/.
+
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+BIN := $(CURDIR)/bin
+
+# The version that `herald --version` prints: the tag, or what can be said without one.
+VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo "v0.0.0-$$(git describe --always --dirty 2>/dev/null || echo unknown)")
+
+# etcd and kube-apiserver for the suites that need a real API server.
+ASSETS = $(or $(KUBEBUILDER_ASSETS),$(BIN))
+
+# RACE=1 runs tests under the race detector, LONG=1 the crash matrix in full, FUZZTIME is spent on each fuzz target.
+RACE ?=
+LONG ?=
+FUZZTIME ?= 20s
+
+##@ General
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " }
+	  /^##@ / { printf "\n%s\n", substr($$0, 5) }
+	  /^[a-zA-Z0-9_-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ Write and check code
+
+.PHONY: generate
+generate: ## Write generated Go code: deep copies, the REST types and router, whatever else go:generate names
+	@echo "generate: deep copies of api/"
+	go tool controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
+	echo "generate: go generate ./..."
+	# Generators called as `go run ./gen` read from the outside world; they are run on purpose, in their own folder.
+	go generate -skip 'go run \./gen$$' ./...
+
+.PHONY: manifests
+manifests: ## Write CRDs and roles from the markers in the code
+	@echo "manifests: config/crd/bases, config/rbac"
+	go tool controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+	go tool controller-gen rbac:roleName=herald-manager paths=./controllers/... output:rbac:artifacts:config=config/rbac/manager
+	go tool controller-gen rbac:roleName=herald-apiserver paths=./apiserver/... output:rbac:artifacts:config=config/rbac/apiserver
+
+# Generated files are those that .gitattributes says are.
+generated_files := git ls-files --cached --others --exclude-standard -z -- ':(attr:linguist-generated)'
+
+.PHONY: verify
+verify: ## Fail if a generated file is not what its generator writes (it is rewritten on the way)
+	@tmp=$$(mktemp -d)
+	trap 'rm -rf "$$tmp"' EXIT
+	snapshot() {
+	  mkdir "$$tmp/$$1"
+	  $(generated_files) | while IFS= read -r -d '' file; do
+	    if [ -f "$$file" ]; then
+	      mkdir -p "$$tmp/$$1/$$(dirname "$$file")"
+	      cp "$$file" "$$tmp/$$1/$$file"
+	    fi
+	  done
+	}
+	snapshot before
+	$(MAKE) manifests
+	$(MAKE) generate
+	snapshot after
+	if ! (cd "$$tmp" && diff -ruN before after); then
+	  echo
+	  echo "verify: the files above were not up to date. They are now: look at them and commit them with what they are made from."
+	  exit 1
+	fi
+	echo "verify: everything generated is up to date"
+
+.PHONY: fmt
+fmt: $(BIN)/golangci-lint ## Format all Go code
+	$(BIN)/golangci-lint fmt
+
+.PHONY: fmt-check
+fmt-check: $(BIN)/golangci-lint ## Show what fmt would change, and fail if it would
+	$(BIN)/golangci-lint fmt --diff
+
+.PHONY: vet
+vet: ## Run go vet
+	go vet ./...
+
+# The nested modules that hold code of ours.
+code_modules := $(foreach module,$(patsubst %/go.mod,%,$(wildcard hack/*/go.mod)),$(if $(wildcard $(module)/*.go),$(module)))
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## Run all linters over all modules, and check their configuration
+	@$(BIN)/golangci-lint config verify
+	for module in . $(code_modules); do
+	  echo "lint: $$module"
+	  (cd "$$module" && $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...)
+	done
+
+.PHONY: lint-fix
+lint-fix: $(BIN)/golangci-lint ## Let the linters mend what they can
+	@for module in . $(code_modules); do
+	  (cd "$$module" && $(BIN)/golangci-lint run --fix --config $(CURDIR)/.golangci.yml ./...)
+	done
+
+##@ Build and run
+
+.PHONY: build
+build: ## Build bin/herald
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/herald ./cmd/herald
+
+.PHONY: controlplane
+controlplane: ## Build etcd, kube-apiserver and the S3 store for tests and the local run (KUBEBUILDER_ASSETS is used if set)
+	go run ./hack/local build
+
+# The program replaces the shell and is a child of make itself: a signal sent to make reaches it, which `go run` would not pass on.
+.PHONY: run
+run: build controlplane ## Run all of Herald on this machine, with simulated platforms, until Ctrl-C
+	@go build -buildvcs=false -o $(BIN)/local ./hack/local
+	exec $(BIN)/local run
+
+.PHONY: run-reset
+run-reset: ## Forget the state of the local run
+	go run ./hack/local reset
+
+.PHONY: clean
+clean: ## Remove bin/ (the Go build cache stays, so building again is quick)
+	rm -rf $(BIN)
+
+##@ Test
+
+# A package whose tests reach envtest is a suite: it needs an API server. All others are unit tests. What lies in test/crash,
+# test/e2e and test/perf has targets of its own.
+suites = go list -test -f '{{$$p := .}}{{range .Deps}}{{if eq . "sigs.k8s.io/controller-runtime/pkg/envtest"}}{{$$p.ImportPath}}{{end}}{{end}}' ./... \
+  | sed -nE '/\/test\/(crash|e2e|perf)[.\/]/d; s/\.test$$//p' | sort -u
+tested = go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... \
+  | sed -E '/\/test\/(crash|e2e|perf)(\/|$$)/d; /^$$/d' | sort -u
+
+# The limit is for a busy machine with two cores.
+go_test = go test $(if $(RACE),-race) -timeout 20m
+
+# Says what was left out and why, at once and again at the end of `make test`.
+not_run = printf 'not run: %s\n' "$(1)" | tee -a "$${HERALD_TEST_NOTES:-/dev/null}"
+
+.PHONY: test
+test: ## Everything that must hold before a change lands; says at the end what it could not run, and why
+	@export HERALD_TEST_NOTES=$$(mktemp)
+	trap 'rm -f "$$HERALD_TEST_NOTES"' EXIT
+	race=1
+	if ! why=$$(go build -race runtime/cgo 2>&1); then
+	  race=
+	  $(call not_run,the race detector; the tests ran without it. It needs cgo and a C compiler: $${why##*$$'\n'})
+	fi
+	results=()
+	failed=0
+	step() {
+	  local name=$$1 start=$$SECONDS word=ok
+	  shift
+	  printf '\n==> %s\n' "$$name"
+	  $(MAKE) "$$@" || { word=FAILED; failed=1; }
+	  results+=("$$(printf '%-7s %4ds  %s' "$$word" $$((SECONDS - start)) "$$name")")
+	}
+	step 'generated files (make verify)' verify
+	step 'formatting and linters (make lint)' lint
+	step "unit tests (make test-unit$${race:+ RACE=1})" test-unit RACE=$$race
+	step 'suites with an API server (make test-integration)' test-integration
+	step 'crash matrix, short (make test-crash)' test-crash LONG=
+	printf '\n==> summary\n'
+	printf '%s\n' "$${results[@]}"
+	cat "$$HERALD_TEST_NOTES"
+	if [ $$failed = 1 ]; then
+	  echo "make test: FAILED"
+	  exit 1
+	fi
+	if [ -s "$$HERALD_TEST_NOTES" ]; then
+	  echo "make test: what ran is fine; see above what did not run"
+	else
+	  echo "make test: all is well"
+	fi
+
+.PHONY: test-unit
+test-unit: ## Unit tests: all packages that need nothing but Go (RACE=1 for the race detector)
+	@tested=$$($(tested))
+	suites=$$($(suites))
+	packages=$$(comm -23 <(echo "$$tested") <(echo "$$suites"))
+	if [ -n "$$packages" ]; then $(go_test) $$packages; else $(call not_run,unit tests; there are none); fi
+	for module in $(code_modules); do
+	  (cd "$$module" && $(go_test) ./...)
+	done
+
+.PHONY: test-integration
+test-integration: ## Suites that run against a real kube-apiserver and etcd (RACE=1 for the race detector)
+	@packages=$$($(suites))
+	if [ -z "$$packages" ]; then
+	  $(call not_run,suites with an API server; there are none)
+	  exit 0
+	fi
+	$(MAKE) build controlplane
+	KUBEBUILDER_ASSETS=$(ASSETS) $(go_test) $$packages
+
+.PHONY: test-crash
+test-crash: ## Kill the manager at its worst moments and count what was published (LONG=1 for the full matrix)
+	@if [ ! -d test/crash ]; then
+	  $(call not_run,crash matrix; there is no test/crash)
+	  exit 0
+	fi
+	$(MAKE) build controlplane
+	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 $(if $(LONG),-timeout 12h,-short -timeout 30m)
+
+.PHONY: test-race
+test-race: ## Unit tests and suites under the race detector (needs a C compiler)
+	$(MAKE) test-unit test-integration RACE=1
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (20s)
+	@found=$$(git ls-files --cached --others --exclude-standard -- '*_test.go' | xargs grep -HoE '^func Fuzz[A-Za-z0-9_]*' || true)
+	if [ -z "$$found" ]; then
+	  $(call not_run,fuzzing; there are no fuzz targets)
+	  exit 0
+	fi
+	while IFS=: read -r file func; do
+	  echo "==> $${func#func } in $$(dirname "$$file")"
+	  (cd "$$(dirname "$$file")" && go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) .)
+	done <<<"$$found"
+
+##@ Tools
+
+# A tool is built again when the module that pins it has changed.
+$(BIN)/golangci-lint: package := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+$(BIN)/ogen: package := github.com/ogen-go/ogen/cmd/ogen
+$(BIN)/gofumpt: package := mvdan.cc/gofumpt
+$(BIN)/helm: package := helm.sh/helm/v3/cmd/helm
+tools := golangci-lint ogen gofumpt helm
+
+.PHONY: tools
+tools: $(tools:%=$(BIN)/%) $(BIN)/kubectl ## Build kubectl, helm, golangci-lint, ogen and gofumpt into bin/
+
+$(tools:%=$(BIN)/%): hack/tools/go.mod hack/tools/go.sum
+	@echo "building bin/$(@F) (a few minutes the first time)"
+	go -C hack/tools build -o $@ $(package)
+	touch $@
+
+# Without a version in it, kubectl takes every server for too new or too old.
+$(BIN)/kubectl: hack/controlplane/go.mod hack/controlplane/go.sum
+	@echo "building bin/kubectl (a few minutes the first time)"
+	version=$$(go -C hack/controlplane list -m -f '{{.Version}}' k8s.io/kubernetes)
+	go -C hack/controlplane build -ldflags "-X k8s.io/component-base/version.gitVersion=$$version" -o $@ k8s.io/kubernetes/cmd/kubectl
+	touch $@
