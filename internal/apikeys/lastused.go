@@ -1,0 +1,105 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apikeys
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+const (
+	// lastUsedEvery is how often the use of one key is written down: status
+	// says when a key was used to within an hour.
+	lastUsedEvery = time.Hour
+	// lastUsedRetry is how long after a failed write the next use tries again.
+	lastUsedRetry = time.Minute
+	// lastUsedQueue is how many writes may wait; beyond it a use is passed
+	// over and a later one notes it.
+	lastUsedQueue = 256
+)
+
+// TouchFunc stores when a key was last used.
+type TouchFunc func(ctx context.Context, namespace, name string, at time.Time) error
+
+// LastUsed notes the use of keys, at most hourly per key and never on the way
+// of a request.
+type LastUsed struct {
+	touch TouchFunc
+	clock clock.PassiveClock
+	log   *slog.Logger
+	queue chan use
+
+	mu    sync.Mutex
+	noted map[types.UID]time.Time // when the next write is due
+}
+
+type use struct {
+	uid             types.UID
+	namespace, name string
+	at              time.Time
+}
+
+// NewLastUsed returns a LastUsed that writes with touch once Run runs.
+func NewLastUsed(touch TouchFunc, clock clock.PassiveClock, log *slog.Logger) *LastUsed {
+	return &LastUsed{
+		touch: touch, clock: clock, log: log,
+		queue: make(chan use, lastUsedQueue),
+		noted: map[types.UID]time.Time{},
+	}
+}
+
+// Note takes down that a key is in use now. It never waits.
+func (l *LastUsed) Note(key *v1alpha1.APIKey) {
+	now := l.clock.Now()
+	if at := key.Status.LastUsedAt; at != nil && now.Sub(at.Time) < lastUsedEvery {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Before(l.noted[key.UID]) {
+		return
+	}
+	select {
+	case l.queue <- use{uid: key.UID, namespace: key.Namespace, name: key.Name, at: now}:
+		l.noted[key.UID] = now.Add(lastUsedEvery)
+	default:
+	}
+}
+
+// Run writes until the context ends.
+func (l *LastUsed) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case u := <-l.queue:
+			l.write(ctx, u)
+		}
+	}
+}
+
+func (l *LastUsed) write(ctx context.Context, u use) {
+	err := l.touch(ctx, u.namespace, u.name, u.at)
+	if err != nil && ctx.Err() == nil {
+		l.log.WarnContext(ctx, "Cannot note the use of an API key", "namespace", u.namespace, "key", u.name, "error", err)
+	}
+	now := l.clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.noted[u.uid] = now.Add(lastUsedRetry)
+	}
+	for uid, due := range l.noted {
+		if !now.Before(due) {
+			delete(l.noted, uid)
+		}
+	}
+}
