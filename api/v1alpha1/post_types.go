@@ -290,6 +290,7 @@ type PostStatus struct {
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.targets) || !oldSelf.status.targets.exists(t, has(t.attempt)) || self.spec == oldSelf.spec",message="the spec is frozen: delivery has already begun"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.finished) || !oldSelf.status.finished || self.spec == oldSelf.spec",message="the spec is frozen: the post is finished; create a new Post instead"
 type Post struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata of the object.

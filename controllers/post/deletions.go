@@ -1,0 +1,123 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// deletions lets finished posts go when somebody deletes them. The manager's
+// cache does not hold finished posts, so their deletion is seen by a watch of
+// its own, which keeps nothing: it takes the metadata of finished posts as it
+// passes by.
+type deletions struct {
+	reconciler *Reconciler
+	config     *rest.Config
+	client     *http.Client
+}
+
+// Pauses and sizes of the watch.
+const (
+	deletionsPause = time.Second
+	deletionsPage  = 500
+)
+
+// finishedPosts selects what the manager's cache leaves out.
+const finishedPosts = "status.finished=true"
+
+// Start watches until the context ends. It runs on the leader only.
+func (d *deletions) Start(ctx context.Context) error {
+	meta, err := metadata.NewForConfigAndClient(d.config, d.client)
+	if err != nil {
+		return fmt.Errorf("cannot watch for deleted posts: %w", err)
+	}
+	posts := meta.Resource(v1alpha1.GroupVersion.WithResource("posts"))
+	log := ctrl.Log.WithName("deletions")
+	for ctx.Err() == nil {
+		if err := d.follow(ctx, posts); err != nil && ctx.Err() == nil {
+			log.V(1).Info("the watch for deleted posts ended; starting it again", "error", err.Error())
+		}
+		select {
+		case <-d.reconciler.Clock.After(deletionsPause):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// follow reads the finished posts once, for those that were deleted while
+// nobody watched, and then follows their changes.
+func (d *deletions) follow(ctx context.Context, posts metadata.Getter) error {
+	opts := metav1.ListOptions{FieldSelector: finishedPosts, Limit: deletionsPage}
+	version := ""
+	for {
+		page, err := posts.List(ctx, opts)
+		if err != nil {
+			return fmt.Errorf("cannot list finished posts: %w", err)
+		}
+		for i := range page.Items {
+			if err := d.see(ctx, &page.Items[i]); err != nil {
+				return err
+			}
+		}
+		version = page.ResourceVersion
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			break
+		}
+	}
+	w, err := posts.Watch(ctx, metav1.ListOptions{FieldSelector: finishedPosts, ResourceVersion: version, AllowWatchBookmarks: true})
+	if err != nil {
+		return fmt.Errorf("cannot watch finished posts: %w", err)
+	}
+	defer w.Stop()
+	for ev := range w.ResultChan() {
+		if ev.Type == watch.Error {
+			return fmt.Errorf("the watch broke off: %v", ev.Object)
+		}
+		if m, ok := ev.Object.(*metav1.PartialObjectMetadata); ok && ev.Type != watch.Deleted {
+			if err := d.see(ctx, m); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.New("the watch ended")
+}
+
+// see releases a finished post that is being deleted. After an error the watch
+// begins anew, and with it the list of what is to be released.
+func (d *deletions) see(ctx context.Context, m *metav1.PartialObjectMetadata) error {
+	if m.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(m, v1alpha1.DeliveryFinalizer) {
+		return nil
+	}
+	key := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { return d.release(ctx, key) })
+}
+
+func (d *deletions) release(ctx context.Context, key types.NamespacedName) error {
+	var post v1alpha1.Post
+	if err := d.reconciler.Live.Get(ctx, key, &post); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !post.Status.Finished || post.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	s := &scope{Reconciler: d.reconciler, post: &post, key: key}
+	return client.IgnoreNotFound(s.removeFinalizer(ctx))
+}

@@ -1,0 +1,192 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// deliver works on every target that is not settled: it looks for calls whose
+// answer was lost, and publishes what is ready. It returns when the next
+// target wants attention.
+func (s *scope) deliver(ctx context.Context) (time.Duration, error) {
+	if err := s.loadConnections(ctx); err != nil {
+		return 0, err
+	}
+	deleting := !s.post.DeletionTimestamp.IsZero()
+	if !deleting {
+		s.noteTargets()
+	}
+	if err := s.settle(ctx); err != nil {
+		return 0, err
+	}
+	if deleting {
+		return s.afterSettlingForDeletion(ctx)
+	}
+	ready, waited := s.readyTargets()
+	if len(ready) > 0 && ctx.Err() == nil {
+		if err := s.publish(ctx, ready); err != nil {
+			return 0, err
+		}
+	} else if waited {
+		if _, err := s.write(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return s.nextWake(), nil
+}
+
+func (s *scope) afterSettlingForDeletion(ctx context.Context) (time.Duration, error) {
+	for i := range s.post.Status.Targets {
+		if attempt.IsOpen(s.post.Status.Targets[i].Attempt) {
+			return s.nextWake(), nil
+		}
+	}
+	return 0, s.removeFinalizer(ctx)
+}
+
+// readyTargets lists the targets that may be sent now. waited tells that the
+// ledger notes a new reason for a target to wait.
+func (s *scope) readyTargets() (ready []int, waited bool) {
+	now := s.Clock.Now()
+	for i := range s.post.Spec.Targets {
+		if posting.Settled(s.post, i) {
+			continue
+		}
+		t := posting.Target(s.post, i)
+		if attempt.IsOpen(t.Attempt) {
+			continue
+		}
+		if t.TryUntil == nil {
+			t.TryUntil = v1alpha1.NewTimePtr(posting.TryUntil(s.post, now, s.StartingDeadline))
+		}
+		if t.NextTryAt != nil && t.NextTryAt.After(now) {
+			if t.Reason == v1alpha1.ReasonConnectionNotReady {
+				s.waitFor(i)
+				if !s.recovered(i) {
+					continue
+				}
+			} else {
+				continue
+			}
+		}
+		if message := s.connectionProblem(i); message != "" {
+			waited = s.waitForConnection(i, t, message, now) || waited
+			continue
+		}
+		ready = append(ready, i)
+	}
+	return ready, waited
+}
+
+// recovered reports whether the connection that refused target i has been
+// checked since and found good.
+func (s *scope) recovered(i int) bool {
+	conn := s.connection(i)
+	t := posting.Target(s.post, i)
+	return conn != nil && t.Attempt != nil && conn.Status.LastHandledProbe == t.Attempt.ID && s.connectionProblem(i) == ""
+}
+
+// waitForConnection notes that target i waits for its connection, or that it
+// has waited for too long.
+func (s *scope) waitForConnection(i int, t *v1alpha1.TargetStatus, message string, now time.Time) (changed bool) {
+	s.waitFor(i)
+	if t.TryUntil != nil && now.After(t.TryUntil.Time) {
+		return attempt.Fail(t, v1alpha1.ReasonConnectionNotReady, message) == nil
+	}
+	changed = t.Reason != v1alpha1.ReasonConnectionNotReady || t.Message != message
+	t.Phase = posting.TargetPhaseOf(s.post, i)
+	t.Reason, t.Message = v1alpha1.ReasonConnectionNotReady, message
+	t.NextTryAt = t.TryUntil
+	return changed
+}
+
+// connectionProblem says why target i cannot be published to now, or "".
+func (s *scope) connectionProblem(i int) string {
+	name := s.post.Spec.Targets[i].ConnectionRef.Name
+	conn := s.connection(i)
+	if conn == nil {
+		return fmt.Sprintf("connection %q does not exist; create it, or delete this post", name)
+	}
+	if _, ok := s.platform(conn.Spec.Platform); !ok {
+		return fmt.Sprintf("this installation cannot publish to %s", conn.Spec.Platform)
+	}
+	if conn.Spec.Disabled {
+		return fmt.Sprintf("connection %q is disabled; enable it to publish", name)
+	}
+	ready := meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil:
+		return fmt.Sprintf("connection %q has not been checked yet", name)
+	case ready.Status == metav1.ConditionTrue, ready.Reason == v1alpha1.ReasonPlatformUnavailable:
+		// A platform that could not be asked a moment ago may well take a
+		// post now; the call itself will tell.
+		return ""
+	default:
+		return fmt.Sprintf("connection %q is not ready: %s", name, ready.Message)
+	}
+}
+
+// nextWake is when the earliest target that is not settled wants attention.
+func (s *scope) nextWake() time.Duration {
+	var next time.Time
+	for i := range s.post.Spec.Targets {
+		t := posting.Target(s.post, i)
+		if t == nil || posting.Settled(s.post, i) {
+			continue
+		}
+		at := t.NextTryAt
+		if attempt.IsOpen(t.Attempt) {
+			if timing, ok := s.timing(t); ok {
+				at = v1alpha1.NewTimePtr(attempt.NextLook(t, timing).Add(time.Millisecond))
+			}
+		}
+		if at != nil && (next.IsZero() || at.Before(next)) {
+			next = at.Time
+		}
+	}
+	if next.IsZero() {
+		return 0
+	}
+	return max(next.Sub(s.Clock.Now()), time.Millisecond)
+}
+
+// timing is what the protocol works with on the platform of a target.
+func (s *scope) timing(t *v1alpha1.TargetStatus) (attempt.Timing, bool) {
+	p, ok := s.platform(t.Platform)
+	if !ok {
+		return attempt.Timing{}, false
+	}
+	limits := p.Limits()
+	return attempt.Timing{
+		SendWindow:    s.SendWindow,
+		CallTimeout:   limits.CallTimeout,
+		ClockMargin:   s.ClockMargin,
+		Lag:           limits.ListingLag,
+		GiveUpAfter:   s.StartingDeadline,
+		Authoritative: limits.ListingAuthoritative,
+	}, true
+}
+
+// job is what is published for target i of a post, or looked for.
+func job(post *v1alpha1.Post, i int, conn *v1alpha1.Connection, token platforms.Token) platforms.Job {
+	return platforms.Job{
+		Account: platforms.Account{ID: conn.Spec.AccountID, Username: conn.Status.Username, Token: token},
+		Content: platforms.Content{Category: post.Spec.Category, Text: post.Spec.Targets[i].Caption},
+	}
+}
+
+func contentHash(post *v1alpha1.Post, i int, conn *v1alpha1.Connection) string {
+	return attempt.ContentHash(string(conn.UID), conn.Spec.AccountID, post.Spec.Targets[i].Caption)
+}

@@ -1,0 +1,262 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/throttle"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// Points of the protocol at which a test may kill the process.
+const (
+	PointAfterClaim  = "after-claim"
+	PointAfterAnswer = "after-answer"
+	PointAfterRecord = "after-record"
+)
+
+// together is how close two results must come to be written as one.
+const together = 100 * time.Millisecond
+
+// shipment is one target on its way: what was claimed and what came of it.
+type shipment struct {
+	index    int
+	conn     *v1alpha1.Connection
+	platform platforms.Platform
+	token    platforms.Token
+	attempt  string
+	result   platforms.Result
+}
+
+// publish claims the targets whose gate it gets, sends them side by side, each
+// exactly once, and records what came of them. It is the only function of the
+// program that can make anything public.
+func (s *scope) publish(ctx context.Context, ready []int) error {
+	shipments, waited := s.prepare(ctx, ready)
+	if len(shipments) == 0 {
+		if !waited {
+			return nil
+		}
+		_, err := s.write(ctx)
+		return err
+	}
+	launched := false
+	defer func() {
+		if !launched {
+			for _, sh := range shipments {
+				s.gates.Release(string(sh.conn.UID))
+			}
+		}
+	}()
+	if err := s.prepareObject(ctx); err != nil {
+		return err
+	}
+	if err := s.claim(ctx, shipments); err != nil {
+		return err
+	}
+	s.Points(PointAfterClaim)
+	launched = true
+	return s.sendAndRecord(ctx, shipments)
+}
+
+// prepare reads the tokens of the targets that are ready and takes the gates
+// of their connections. A target that does not get its gate is claimed later.
+// waited tells that the ledger notes that one waits for its credentials.
+func (s *scope) prepare(ctx context.Context, ready []int) (shipments []*shipment, waited bool) {
+	for _, i := range ready {
+		conn := s.connection(i)
+		p, _ := s.platform(conn.Spec.Platform)
+		token, err := s.Tokens.Token(ctx, conn)
+		if err != nil {
+			t := posting.Target(s.post, i)
+			waited = s.waitForConnection(i, t, fmt.Sprintf("the credentials of connection %q cannot be used: %v", conn.Name, err), s.Clock.Now()) || waited
+			t.NextTryAt = v1alpha1.NewTimePtr(s.Clock.Now().Add(credentialsPause))
+			continue
+		}
+		if !s.gates.TryAcquire(string(conn.UID), s.waiter()) {
+			continue
+		}
+		shipments = append(shipments, &shipment{index: i, conn: conn, platform: p, token: token})
+	}
+	return shipments, waited
+}
+
+// credentialsPause is how soon credentials that could not be read are tried
+// again, if their connection does not change before.
+const credentialsPause = 5 * time.Second
+
+func (s *scope) waiter() throttle.Waiter {
+	key := s.key
+	return throttle.Waiter{ID: key.String(), Due: posting.Due(s.post), Wake: func() { s.enqueue(key) }}
+}
+
+// prepareObject makes sure that the post cannot vanish while a call is under
+// way and that no verdict on an earlier attempt can be taken for one on the
+// next. Posts made by the apiserver need neither write.
+func (s *scope) prepareObject(ctx context.Context) error {
+	_, verdict := s.post.Annotations[v1alpha1.SettleAnnotation]
+	if controllerutil.ContainsFinalizer(s.post, v1alpha1.DeliveryFinalizer) && !verdict {
+		return nil
+	}
+	status := s.post.Status.DeepCopy()
+	base := s.post.DeepCopy()
+	controllerutil.AddFinalizer(s.post, v1alpha1.DeliveryFinalizer)
+	delete(s.post.Annotations, v1alpha1.SettleAnnotation)
+	if err := s.Client.Patch(ctx, s.post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("cannot prepare the post for delivery: %w", err)
+	}
+	s.post.Status = *status
+	return nil
+}
+
+// claim stores an attempt for each shipment in one write, under the
+// resourceVersion that was read. It is never retried: whatever the error,
+// nothing is sent.
+func (s *scope) claim(ctx context.Context, shipments []*shipment) error {
+	now := s.Clock.Now()
+	for _, sh := range shipments {
+		sh.attempt = s.NewID()
+		t := posting.Target(s.post, sh.index)
+		if err := attempt.Open(t, sh.attempt, contentHash(s.post, sh.index, sh.conn), now, s.SendWindow); err != nil {
+			return fmt.Errorf("cannot claim target %d: %w", sh.index, err)
+		}
+	}
+	describe(s.post, now)
+	if err := s.ledger.claim(ctx, s.post, shipments); err != nil {
+		return err
+	}
+	s.stored = *s.post.Status.DeepCopy()
+	return nil
+}
+
+// sendAndRecord makes the claimed calls side by side and writes their results
+// as they come. It outlives the pass's context: a call that has begun is
+// waited for, and its result is written, also while the process shuts down.
+func (s *scope) sendAndRecord(ctx context.Context, shipments []*shipment) error {
+	detached := context.WithoutCancel(ctx)
+	results := make(chan *shipment, len(shipments))
+	var calls sync.WaitGroup
+	for _, sh := range shipments {
+		calls.Go(func() {
+			sh.result = s.send(detached, sh)
+			s.gates.Release(string(sh.conn.UID))
+			results <- sh
+		})
+	}
+	defer calls.Wait()
+	for left := len(shipments); left > 0; {
+		batch := s.nextBatch(results, left)
+		left -= len(batch)
+		if err := s.record(detached, batch); err != nil {
+			// What is still under way is kept and written by the next pass.
+			calls.Wait()
+			close(results)
+			for sh := range results {
+				s.ledger.keep(sh)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// nextBatch waits for a result and for those that come right behind it.
+func (s *scope) nextBatch(results <-chan *shipment, left int) []*shipment {
+	batch := []*shipment{<-results}
+	if left == 1 {
+		return batch
+	}
+	timer := s.Clock.NewTimer(together)
+	defer timer.Stop()
+	for len(batch) < left {
+		select {
+		case sh := <-results:
+			batch = append(batch, sh)
+		case <-timer.C():
+			return batch
+		}
+	}
+	return batch
+}
+
+// send makes one call, if its window is still open.
+func (s *scope) send(ctx context.Context, sh *shipment) platforms.Result {
+	a := posting.Target(s.post, sh.index).Attempt
+	now := s.Clock.Now()
+	if a == nil || a.ID != sh.attempt || !attempt.MaySend(a, now) {
+		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient,
+			"the time to send had passed when the claim was stored; trying again")}
+	}
+	if a.Number == 1 {
+		s.Metrics.late(s.post, now)
+	}
+	ctx, cancel := context.WithTimeout(ctx, sh.platform.Limits().CallTimeout)
+	defer cancel()
+	result := sh.platform.Publish(ctx, job(s.post, sh.index, sh.conn, sh.token))
+	s.Points(PointAfterAnswer)
+	s.Metrics.published(sh.conn.Spec.Platform, result.Verdict)
+	return result
+}
+
+// record writes a batch of results and tells what came of them.
+func (s *scope) record(ctx context.Context, batch []*shipment) error {
+	for _, sh := range batch {
+		if sh.result.Verdict == platforms.Posted {
+			s.log.Info("published", "uid", s.post.UID, "target", sh.index, "platform", sh.conn.Spec.Platform,
+				"externalID", sh.result.ExternalID, "attempt", sh.attempt)
+		}
+	}
+	if err := s.ledger.record(ctx, s.post, batch); err != nil {
+		return err
+	}
+	s.stored = *s.post.Status.DeepCopy()
+	s.Points(PointAfterRecord)
+	for _, sh := range batch {
+		s.tell(ctx, sh)
+	}
+	return nil
+}
+
+// tell lets the owner know of a result, and the connection's keeper of a token
+// that was refused.
+func (s *scope) tell(ctx context.Context, sh *shipment) {
+	t := posting.Target(s.post, sh.index)
+	if t == nil {
+		return
+	}
+	switch {
+	case sh.result.Verdict == platforms.Posted:
+		s.story.note(s.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", sh.index, t.Platform, t.ExternalURL))
+		return
+	case sh.result.Err != nil && (sh.result.Err.Class == platforms.ClassRefresh || sh.result.Err.Class == platforms.ClassReconnect):
+		s.Tokens.Forget(sh.conn)
+		s.requestProbe(ctx, sh)
+		s.waitFor(sh.index)
+	}
+	s.warn(t.Reason, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, t.Message))
+}
+
+// requestProbe asks the connection controller to look at a connection whose
+// token was refused. The attempt's id serves as the token of the request.
+func (s *scope) requestProbe(ctx context.Context, sh *shipment) {
+	conn := sh.conn.DeepCopy()
+	base := conn.DeepCopy()
+	if conn.Annotations == nil {
+		conn.Annotations = map[string]string{}
+	}
+	conn.Annotations[v1alpha1.ProbeAnnotation] = sh.attempt
+	if err := s.Client.Patch(ctx, conn, client.MergeFrom(base)); err != nil {
+		s.log.Error(err, "cannot ask for a check of the connection", "connection", conn.Name)
+	}
+}

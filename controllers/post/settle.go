@@ -1,0 +1,175 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// look is one question to a platform about an open attempt, and its answer.
+type look struct {
+	target  *v1alpha1.TargetStatus
+	timing  attempt.Timing
+	finding platforms.Finding
+	err     *platforms.Error
+}
+
+// settle looks for every open attempt whose call is certainly over, and writes
+// what it found. It never publishes.
+func (s *scope) settle(ctx context.Context) error {
+	var looks []*look
+	now := s.Clock.Now()
+	for i := range s.post.Status.Targets {
+		t := &s.post.Status.Targets[i]
+		if !attempt.IsOpen(t.Attempt) {
+			continue
+		}
+		timing, ok := s.timing(t)
+		if !ok {
+			looks = append(looks, &look{target: t, timing: attempt.Timing{GiveUpAfter: s.StartingDeadline},
+				err: platforms.Errorf(platforms.ClassUnknown, "this installation knows no platform %q", t.Platform)})
+			continue
+		}
+		if !attempt.NextLook(t, timing).After(now) {
+			looks = append(looks, &look{target: t, timing: timing})
+		}
+	}
+	if len(looks) == 0 || ctx.Err() != nil {
+		return nil
+	}
+	var asked sync.WaitGroup
+	for _, l := range looks {
+		if l.err == nil {
+			asked.Go(func() { l.finding, l.err = s.ask(ctx, l) })
+		}
+	}
+	asked.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return s.enterLooks(ctx, looks)
+}
+
+// ask puts the question of one look to the platform.
+func (s *scope) ask(ctx context.Context, l *look) (platforms.Finding, *platforms.Error) {
+	i := int(l.target.Index)
+	conn := s.connection(i)
+	if conn == nil {
+		return platforms.Finding{}, platforms.Errorf(platforms.ClassReconnect,
+			"connection %q does not exist any more", s.post.Spec.Targets[i].ConnectionRef.Name)
+	}
+	token, err := s.Tokens.Token(ctx, conn)
+	if err != nil {
+		return platforms.Finding{}, platforms.Errorf(platforms.ClassReconnect, "the credentials of connection %q cannot be used: %v", conn.Name, err)
+	}
+	j := job(s.post, i, conn, token)
+	j.LookFrom = attempt.LookFrom(l.target.Attempt, l.timing)
+	if err := s.taken.load(ctx, s.key.Namespace, j.LookFrom); err != nil {
+		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, "the other posts of the team cannot be read: %v", err)
+	}
+	j.Taken = func(externalID string) bool {
+		return s.taken.byOther(conn.Spec.Platform, externalID, s.post.UID)
+	}
+	p, _ := s.platform(conn.Spec.Platform)
+	ctx, cancel := context.WithTimeout(ctx, l.timing.CallTimeout)
+	defer cancel()
+	finding, err := p.Lookup(ctx, j)
+	if err == nil {
+		return finding, nil
+	}
+	var perr *platforms.Error
+	if !errors.As(err, &perr) {
+		perr = platforms.Errorf(platforms.ClassTransient, "%v", err)
+	}
+	if perr.Class == platforms.ClassRefresh || perr.Class == platforms.ClassReconnect {
+		s.Tokens.Forget(conn)
+		s.requestProbe(ctx, &shipment{conn: conn, attempt: fmt.Sprintf("%s-%d", l.target.Attempt.ID, s.Clock.Now().Unix())})
+	}
+	return platforms.Finding{}, perr
+}
+
+// enterLooks writes the answers into the ledger.
+func (s *scope) enterLooks(ctx context.Context, looks []*look) error {
+	now := s.Clock.Now()
+	for _, l := range looks {
+		var err error
+		if l.err != nil {
+			err = attempt.LookFailed(l.target, l.err, l.timing, s.post.Spec.OnUnknownOutcome, now)
+		} else {
+			err = attempt.Look(l.target, l.finding, l.timing, s.post.Spec.OnUnknownOutcome, now)
+		}
+		if err != nil {
+			return fmt.Errorf("target %d: %w", l.target.Index, err)
+		}
+	}
+	if _, err := s.write(ctx); err != nil {
+		return err
+	}
+	s.taken.note(s.post)
+	for _, l := range looks {
+		t := posting.Target(s.post, int(l.target.Index))
+		s.Metrics.settled(t)
+		switch {
+		case t.Phase == v1alpha1.PhasePosted:
+			s.log.Info("found after a lost answer", "uid", s.post.UID, "target", t.Index, "externalID", t.ExternalID)
+			s.story.note(s.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: found on %s as %s", t.Index, t.Platform, t.ExternalURL))
+		case !attempt.IsOpen(t.Attempt):
+			s.warn(t.Reason, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, t.Message))
+		}
+	}
+	return nil
+}
+
+// applyVerdicts enters what a person found out about targets whose outcome is
+// unknown, and then takes the annotation away.
+func (s *scope) applyVerdicts(ctx context.Context) error {
+	value, ok := s.post.Annotations[v1alpha1.SettleAnnotation]
+	if !ok {
+		return nil
+	}
+	verdicts, err := attempt.ParseVerdicts(value)
+	if err != nil {
+		s.warn("InvalidVerdict", err.Error())
+		return s.dropVerdicts(ctx)
+	}
+	now := s.Clock.Now()
+	for _, v := range verdicts {
+		t := posting.Target(s.post, int(v.Index))
+		if t == nil {
+			s.warn("InvalidVerdict", fmt.Sprintf("there is no target %d; targets are counted from 0", v.Index))
+			continue
+		}
+		if err := attempt.Declare(t, v, now.Add(s.StartingDeadline), now); err != nil {
+			s.warn("InvalidVerdict", err.Error())
+		}
+	}
+	if _, err := s.write(ctx); err != nil {
+		return err
+	}
+	s.taken.note(s.post)
+	return s.dropVerdicts(ctx)
+}
+
+// dropVerdicts removes the annotation. Until that is done nothing is claimed,
+// so that a verdict is never taken for one on a later attempt.
+func (s *scope) dropVerdicts(ctx context.Context) error {
+	base := s.post.DeepCopy()
+	delete(s.post.Annotations, v1alpha1.SettleAnnotation)
+	if err := s.Client.Patch(ctx, s.post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("cannot remove the annotation %s: %w", v1alpha1.SettleAnnotation, err)
+	}
+	s.ledger.wrote(s.post)
+	s.stored = *s.post.Status.DeepCopy()
+	return nil
+}

@@ -1,0 +1,199 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+)
+
+// describe derives what people and tools read of a post from its recorded
+// facts: phase, conditions, and whether anything is left to do. It is pure.
+func describe(post *v1alpha1.Post, now time.Time) {
+	s := &post.Status
+	withdrawExtra(post)
+	s.ObservedGeneration = post.Generation
+	s.Phase = posting.PhaseOf(post)
+	s.Platforms = platformList(post)
+	s.Finished = finished(post)
+
+	ready := readyCondition(post)
+	setCondition(post, now, ready)
+	switch {
+	case ready.Status == metav1.ConditionTrue:
+		removeCondition(post, v1alpha1.ConditionReconciling)
+		removeCondition(post, v1alpha1.ConditionStalled)
+	case s.Phase == v1alpha1.PhaseFailed && ready.Reason != v1alpha1.ReasonConnectionNotFound:
+		removeCondition(post, v1alpha1.ConditionReconciling)
+		setCondition(post, now, metav1.Condition{
+			Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: ready.Reason, Message: ready.Message,
+		})
+	default:
+		removeCondition(post, v1alpha1.ConditionStalled)
+		setCondition(post, now, metav1.Condition{
+			Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionTrue, Reason: ready.Reason, Message: ready.Message,
+		})
+	}
+}
+
+// withdrawExtra marks the entries of targets that an edit, made before
+// delivery began, took out of the spec: entries are never removed.
+func withdrawExtra(post *v1alpha1.Post) {
+	for i := range post.Status.Targets {
+		t := &post.Status.Targets[i]
+		if int(t.Index) >= len(post.Spec.Targets) {
+			*t = v1alpha1.TargetStatus{Index: t.Index, Phase: v1alpha1.PhaseCancelled, Reason: v1alpha1.ReasonCancelled}
+		}
+	}
+}
+
+// finished reports whether the manager may stop watching the post: nothing is
+// left to do, and nothing that a person may still do needs it.
+func finished(post *v1alpha1.Post) bool {
+	switch posting.PhaseOf(post) {
+	case v1alpha1.PhasePosted:
+		return true
+	case v1alpha1.PhaseCancelled:
+		return true
+	case v1alpha1.PhaseFailed:
+		// A refused spec may still be mended, and an unknown outcome may be
+		// settled by a person.
+		if posting.Refusal(post) != "" {
+			return false
+		}
+		for i := range post.Status.Targets {
+			if post.Status.Targets[i].Reason == v1alpha1.ReasonOutcomeUnknown {
+				return false
+			}
+		}
+		return true
+	default:
+		return false
+	}
+}
+
+func readyCondition(post *v1alpha1.Post) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
+	switch post.Status.Phase {
+	case v1alpha1.PhasePosted:
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonPosted
+		c.Message = fmt.Sprintf("published to %s", counted(len(post.Spec.Targets)))
+	case v1alpha1.PhaseDraft:
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDraft
+		c.Message = "kept as a draft; remove spec.draft to publish it"
+	case v1alpha1.PhaseCancelled:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonCancelled, "cancelled; nothing was published"
+	case v1alpha1.PhaseScheduled:
+		c.Reason = v1alpha1.ReasonScheduled
+		c.Message = "will be published at " + post.Spec.ScheduledAt.String()
+		if reason, message := firstWait(post); reason != "" {
+			c.Reason, c.Message = reason, message
+		}
+	case v1alpha1.PhaseFailed:
+		c.Reason, c.Message = failure(post)
+	case v1alpha1.PhaseProcessing:
+		c.Reason, c.Message = v1alpha1.ReasonProcessing, "being published"
+		if reason, message := firstWait(post); reason != "" {
+			c.Reason, c.Message = reason, message
+		}
+	}
+	return c
+}
+
+// firstWait returns what the first target that is not settled waits for.
+func firstWait(post *v1alpha1.Post) (reason, message string) {
+	for i := range post.Status.Targets {
+		t := &post.Status.Targets[i]
+		if !posting.Settled(post, int(t.Index)) && t.Message != "" {
+			return t.Reason, fmt.Sprintf("target %d: %s", t.Index, t.Message)
+		}
+	}
+	return "", ""
+}
+
+func failure(post *v1alpha1.Post) (reason, message string) {
+	if refusal := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted); refusal != nil && posting.Refusal(post) != "" {
+		return refusal.Reason, refusal.Message
+	}
+	var failed []string
+	for i := range post.Status.Targets {
+		t := &post.Status.Targets[i]
+		if t.Phase != v1alpha1.PhaseFailed {
+			continue
+		}
+		if reason == "" {
+			reason = t.Reason
+		} else if reason != t.Reason {
+			reason = v1alpha1.ReasonTargetsFailed
+		}
+		failed = append(failed, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, t.Message))
+	}
+	if reason == "" {
+		reason = v1alpha1.ReasonTargetsFailed
+	}
+	return reason, truncate(strings.Join(failed, "; "), maxMessage)
+}
+
+// maxMessage keeps conditions well below the 32,768 characters that
+// metav1.Condition allows, and an object small.
+const maxMessage = 2000
+
+func truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	cut := s[:n]
+	for len(cut) > 0 && cut[len(cut)-1]&0xC0 == 0x80 {
+		cut = cut[:len(cut)-1]
+	}
+	if len(cut) > 0 && cut[len(cut)-1] >= 0xC0 {
+		cut = cut[:len(cut)-1]
+	}
+	return cut + "…"
+}
+
+func counted(targets int) string {
+	if targets == 1 {
+		return "1 target"
+	}
+	return fmt.Sprintf("%d targets", targets)
+}
+
+func platformList(post *v1alpha1.Post) string {
+	var names []string
+	seen := map[v1alpha1.Platform]bool{}
+	for i := range post.Status.Targets {
+		p := post.Status.Targets[i].Platform
+		if p != "" && !seen[p] {
+			seen[p] = true
+			names = append(names, string(p))
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+func setAccepted(post *v1alpha1.Post, now time.Time, reason, message string) {
+	c := metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: reason, Message: truncate(message, maxMessage)}
+	if reason == v1alpha1.ReasonAccepted {
+		c.Status = metav1.ConditionTrue
+	}
+	setCondition(post, now, c)
+}
+
+func setCondition(post *v1alpha1.Post, now time.Time, c metav1.Condition) {
+	c.ObservedGeneration = post.Generation
+	c.LastTransitionTime = metav1.NewTime(now)
+	meta.SetStatusCondition(&post.Status.Conditions, c)
+}
+
+func removeCondition(post *v1alpha1.Post, kind string) {
+	meta.RemoveStatusCondition(&post.Status.Conditions, kind)
+}

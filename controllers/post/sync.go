@@ -1,0 +1,261 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/rules"
+)
+
+// scope is what one pass over one post knows.
+type scope struct {
+	*Reconciler
+	// post is the working copy; stored is the status as it was last read or
+	// written.
+	post   *v1alpha1.Post
+	stored v1alpha1.PostStatus
+	key    types.NamespacedName
+	log    logr.Logger
+	// conns holds the connections read in this pass, by name; nil for one
+	// that does not exist.
+	conns map[string]*v1alpha1.Connection
+}
+
+// sync decides from recorded facts what this pass does, does it, and returns
+// when to come back (zero: when something changes).
+func (s *scope) sync(ctx context.Context) (time.Duration, error) {
+	if done, err := s.recoverResults(ctx); !done || err != nil {
+		return 0, err
+	}
+	if err := s.applyVerdicts(ctx); err != nil {
+		return 0, err
+	}
+	now := s.Clock.Now()
+	switch {
+	case !s.post.DeletionTimestamp.IsZero():
+		return s.finalize(ctx)
+	case posting.Started(s.post):
+		return s.deliver(ctx)
+	case s.post.Status.Finished:
+		return 0, nil
+	case s.post.Spec.Cancelled:
+		return 0, s.describeAnd(ctx, v1alpha1.ReasonCancelled, "cancelled before delivery began")
+	case posting.Restored(s.post) && len(s.post.Status.Targets) == 0 && !s.post.Spec.Draft:
+		return 0, s.failAll(ctx, v1alpha1.ReasonOutcomeUnknown, restoredMessage)
+	}
+	if err := s.loadConnections(ctx); err != nil {
+		return 0, err
+	}
+	if errs := s.validate(); len(errs) > 0 {
+		return 0, s.refuse(ctx, errs)
+	}
+	switch {
+	case s.post.Spec.Draft:
+		return 0, s.accept(ctx, v1alpha1.ReasonDraft)
+	case posting.Wait(s.post, now) > 0:
+		return s.schedule(ctx)
+	case posting.Missed(s.post, now, s.StartingDeadline) && !s.anyTried():
+		return 0, s.failAll(ctx, v1alpha1.ReasonMissedSchedule, fmt.Sprintf(
+			"not published: its time passed more than %s before Herald could look at it; schedule a new post", s.StartingDeadline))
+	}
+	setAccepted(s.post, now, v1alpha1.ReasonAccepted, acceptedMessage)
+	return s.deliver(ctx)
+}
+
+const acceptedMessage = "the post passed every rule"
+
+// anyTried reports whether work on the delivery began before, so that the post
+// is late for a known reason and not forgotten.
+func (s *scope) anyTried() bool {
+	for i := range s.post.Status.Targets {
+		if s.post.Status.Targets[i].TryUntil != nil {
+			return true
+		}
+	}
+	return false
+}
+
+const restoredMessage = "not sent: this object is a copy restored from a backup, and whether the original was published is unknown. " +
+	"Look at the account, then say so with the annotation " + v1alpha1.SettleAnnotation + ": \"<index>=posted:<id>\" or \"<index>=not-sent\""
+
+func (s *scope) loadConnections(ctx context.Context) error {
+	if s.conns != nil {
+		return nil
+	}
+	s.conns = map[string]*v1alpha1.Connection{}
+	for i := range s.post.Spec.Targets {
+		name := s.post.Spec.Targets[i].ConnectionRef.Name
+		if _, ok := s.conns[name]; ok {
+			continue
+		}
+		var conn v1alpha1.Connection
+		err := s.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &conn)
+		switch {
+		case client.IgnoreNotFound(err) != nil:
+			return fmt.Errorf("cannot read connection %q: %w", name, err)
+		case err != nil:
+			s.conns[name] = nil
+		default:
+			s.conns[name] = &conn
+		}
+	}
+	return nil
+}
+
+func (s *scope) connection(i int) *v1alpha1.Connection {
+	return s.conns[s.post.Spec.Targets[i].ConnectionRef.Name]
+}
+
+// waitFor asks to be woken when the connection of target i changes.
+func (s *scope) waitFor(i int) {
+	s.waiting.add(types.NamespacedName{Namespace: s.key.Namespace, Name: s.post.Spec.Targets[i].ConnectionRef.Name}, s.key)
+}
+
+func (s *scope) validate() field.ErrorList {
+	return rules.Validate(s.post, rules.Env{
+		Connection: func(name string) *v1alpha1.Connection { return s.conns[name] },
+		Limits:     rules.LimitsOf(s.Platforms),
+	})
+}
+
+// refuse writes why the post is not accepted. It stays mendable, and a
+// connection that comes into being later wakes it.
+func (s *scope) refuse(ctx context.Context, errs field.ErrorList) error {
+	reason := v1alpha1.ReasonConnectionNotFound
+	for _, err := range errs {
+		if err.Type != field.ErrorTypeNotFound {
+			reason = v1alpha1.ReasonInvalid
+		}
+	}
+	for i := range s.post.Spec.Targets {
+		if s.connection(i) == nil {
+			s.waitFor(i)
+		}
+	}
+	setAccepted(s.post, s.Clock.Now(), reason, errs.ToAggregate().Error())
+	changed, err := s.write(ctx)
+	if changed && err == nil {
+		s.warn(reason, errs.ToAggregate().Error())
+	}
+	return err
+}
+
+// accept writes that the post passed every rule and waits for its time, or
+// for a person.
+func (s *scope) accept(ctx context.Context, reason string) error {
+	setAccepted(s.post, s.Clock.Now(), v1alpha1.ReasonAccepted, acceptedMessage)
+	s.noteTargets()
+	changed, err := s.write(ctx)
+	if changed && err == nil {
+		s.story.note(s.post, reason, readyCondition(s.post).Message)
+	}
+	return err
+}
+
+func (s *scope) schedule(ctx context.Context) (time.Duration, error) {
+	if err := s.accept(ctx, v1alpha1.ReasonScheduled); err != nil {
+		return 0, err
+	}
+	// Never zero, which would mean "not again".
+	return max(posting.Wait(s.post, s.Clock.Now()), time.Millisecond), nil
+}
+
+// noteTargets gives every target its ledger entry.
+func (s *scope) noteTargets() {
+	for i := range s.post.Spec.Targets {
+		t := posting.Target(s.post, i)
+		if t == nil {
+			s.post.Status.Targets = append(s.post.Status.Targets, v1alpha1.TargetStatus{Index: int32(i)})
+			t = &s.post.Status.Targets[len(s.post.Status.Targets)-1]
+		}
+		if conn := s.connection(i); conn != nil {
+			t.Platform = conn.Spec.Platform
+		}
+		if t.Attempt == nil && t.Phase != v1alpha1.PhaseFailed {
+			t.Phase = posting.TargetPhaseOf(s.post, i)
+		}
+	}
+}
+
+// failAll fails every target that is not settled.
+func (s *scope) failAll(ctx context.Context, reason, message string) error {
+	if err := s.loadConnections(ctx); err != nil {
+		return err
+	}
+	s.noteTargets()
+	for i := range s.post.Status.Targets {
+		t := &s.post.Status.Targets[i]
+		if t.Phase == v1alpha1.PhasePosted || t.Phase == v1alpha1.PhaseFailed {
+			continue
+		}
+		if err := attempt.Fail(t, reason, message); err != nil {
+			return fmt.Errorf("target %d: %w", t.Index, err)
+		}
+	}
+	_, err := s.write(ctx)
+	if err == nil {
+		s.warn(reason, message)
+	}
+	return err
+}
+
+// describeAnd writes the derived status and tells the owner.
+func (s *scope) describeAnd(ctx context.Context, reason, message string) error {
+	s.noteCancelled()
+	changed, err := s.write(ctx)
+	if changed && err == nil {
+		s.story.note(s.post, reason, message)
+	}
+	return err
+}
+
+func (s *scope) noteCancelled() {
+	for i := range s.post.Status.Targets {
+		s.post.Status.Targets[i].Phase = v1alpha1.PhaseCancelled
+		s.post.Status.Targets[i].Reason = v1alpha1.ReasonCancelled
+		s.post.Status.Targets[i].Message = ""
+	}
+}
+
+// finalize lets a post that is being deleted go once no call for it can be
+// under way.
+func (s *scope) finalize(ctx context.Context) (time.Duration, error) {
+	for i := range s.post.Status.Targets {
+		if attempt.IsOpen(s.post.Status.Targets[i].Attempt) {
+			return s.deliver(ctx)
+		}
+	}
+	return 0, s.removeFinalizer(ctx)
+}
+
+func (s *scope) removeFinalizer(ctx context.Context) error {
+	if !controllerutil.ContainsFinalizer(s.post, v1alpha1.DeliveryFinalizer) {
+		return nil
+	}
+	base := s.post.DeepCopy()
+	controllerutil.RemoveFinalizer(s.post, v1alpha1.DeliveryFinalizer)
+	if err := s.Client.Patch(ctx, s.post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("cannot release the post for deletion: %w", err)
+	}
+	return nil
+}
+
+// platform returns the publisher for a platform, if this process has one.
+func (s *scope) platform(name v1alpha1.Platform) (platforms.Platform, bool) {
+	p, ok := s.Platforms[name]
+	return p, ok
+}

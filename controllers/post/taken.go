@@ -1,0 +1,138 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// taken knows which platform ids belong to which Post, so that a look-up does
+// not take another Post's publication for the one it searches. What this
+// process recorded it remembers; what earlier ones recorded it reads from the
+// API server, once per namespace, when a look-up needs it.
+type taken struct {
+	live  client.Reader
+	clock clock.Clock
+	born  time.Time
+
+	mu     sync.Mutex
+	owners map[externalKey]owner
+	loaded map[string]time.Time
+	pruned time.Time
+}
+
+type externalKey struct {
+	platform v1alpha1.Platform
+	id       string
+}
+
+type owner struct {
+	post types.UID
+	at   time.Time
+}
+
+// Bounds of what is remembered and read.
+const (
+	takenFor   = 24 * time.Hour
+	takenPrune = 10 * time.Minute
+	takenPage  = 500
+)
+
+func newTaken(live client.Reader, clk clock.Clock) *taken {
+	return &taken{
+		live: live, clock: clk, born: clk.Now(), pruned: clk.Now(),
+		owners: map[externalKey]owner{}, loaded: map[string]time.Time{},
+	}
+}
+
+// note remembers the platform ids that a post owns.
+func (t *taken) note(post *v1alpha1.Post) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.add(post)
+	if now := t.clock.Now(); now.Sub(t.pruned) > takenPrune {
+		t.pruned = now
+		for key, o := range t.owners {
+			if now.Sub(o.at) > takenFor {
+				delete(t.owners, key)
+				// What was read may be incomplete from here on.
+				clear(t.loaded)
+			}
+		}
+	}
+}
+
+func (t *taken) add(post *v1alpha1.Post) {
+	for i := range post.Status.Targets {
+		target := &post.Status.Targets[i]
+		if target.ExternalID == "" {
+			continue
+		}
+		at := t.clock.Now()
+		if target.PostedAt != nil {
+			at = target.PostedAt.Time
+		}
+		t.owners[externalKey{target.Platform, target.ExternalID}] = owner{post: post.UID, at: at}
+	}
+}
+
+// byOther reports whether the platform id belongs to another post.
+func (t *taken) byOther(platform v1alpha1.Platform, externalID string, self types.UID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o, ok := t.owners[externalKey{platform, externalID}]
+	return ok && o.post != self
+}
+
+// load makes sure that publications recorded since a time, also by earlier
+// processes, are known.
+func (t *taken) load(ctx context.Context, namespace string, since time.Time) error {
+	oldest := t.born
+	if horizon := t.clock.Now().Add(-takenFor); horizon.After(oldest) {
+		oldest = horizon
+	}
+	t.mu.Lock()
+	from, ok := t.loaded[namespace]
+	t.mu.Unlock()
+	if since.After(oldest) || (ok && !since.Before(from)) {
+		return nil
+	}
+	token := ""
+	for {
+		var page v1alpha1.PostList
+		if err := t.live.List(ctx, &page, client.InNamespace(namespace), client.Limit(takenPage), client.Continue(token)); err != nil {
+			return fmt.Errorf("cannot list the posts of namespace %s: %w", namespace, err)
+		}
+		t.mu.Lock()
+		for i := range page.Items {
+			t.addSince(&page.Items[i], since)
+		}
+		t.mu.Unlock()
+		if token = page.Continue; token == "" {
+			break
+		}
+	}
+	t.mu.Lock()
+	t.loaded[namespace] = since
+	t.mu.Unlock()
+	return nil
+}
+
+func (t *taken) addSince(post *v1alpha1.Post, since time.Time) {
+	for i := range post.Status.Targets {
+		if at := post.Status.Targets[i].PostedAt; at != nil && !at.Before(since) {
+			t.add(post)
+			return
+		}
+	}
+}
