@@ -93,10 +93,12 @@ code_modules := $(foreach module,$(patsubst %/go.mod,%,$(wildcard hack/*/go.mod)
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run all linters over all modules, and check their configuration
 	@$(BIN)/golangci-lint config verify
+	failed=0
 	for module in . $(code_modules); do
 	  echo "lint: $$module"
-	  (cd "$$module" && $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...)
+	  (cd "$$module" && $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || failed=1
 	done
+	exit $$failed
 
 .PHONY: lint-fix
 lint-fix: $(BIN)/golangci-lint ## Let the linters mend what they can
