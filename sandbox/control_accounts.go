@@ -1,0 +1,184 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// optional is a JSON field that may be absent, null or a value.
+type optional[T any] struct {
+	set   bool
+	value *T
+}
+
+// UnmarshalJSON is called only when the field is there.
+func (o *optional[T]) UnmarshalJSON(content []byte) error {
+	o.set = true
+	if bytes.Equal(content, []byte("null")) {
+		return nil
+	}
+	return json.Unmarshal(content, &o.value)
+}
+
+// accountChange is what PUT takes; what is absent stays as it is, and null is the default.
+type accountChange struct {
+	Username        string          `json:"username"`
+	DisplayName     string          `json:"display_name"`
+	Quota           optional[int]   `json:"quota"`
+	Private         optional[bool]  `json:"private"`
+	CommentDisabled optional[bool]  `json:"comment_disabled"`
+	ListingLagMS    optional[int64] `json:"listing_lag_ms"`
+	TokenTTLS       optional[int64] `json:"token_ttl_s"`
+}
+
+func (c accountChange) check() error {
+	if q := c.Quota.value; q != nil && *q < 0 {
+		return badInput("quota is %d; it is a number of posts in 24 hours, or null for no limit", *q)
+	}
+	if lag := c.ListingLagMS.value; lag != nil && (*lag < 0 || *lag > maxControlSeconds*1000) {
+		return badInput("listing_lag_ms is %d; it must be from 0 to a day", *lag)
+	}
+	if ttl := c.TokenTTLS.value; ttl != nil && (*ttl < 1 || *ttl > 365*maxControlSeconds) {
+		return badInput("token_ttl_s is %d; it must be from 1 to a year, or null for the platform's own", *ttl)
+	}
+	return nil
+}
+
+func (c accountChange) apply(a *state.Account) {
+	a.DisplayName = cmp.Or(c.DisplayName, a.DisplayName)
+	if c.Quota.set {
+		a.Settings.Quota = c.Quota.value
+	}
+	if c.Private.set {
+		a.Settings.Private = valueOf(c.Private)
+	}
+	if c.CommentDisabled.set {
+		a.Settings.CommentDisabled = valueOf(c.CommentDisabled)
+	}
+	if c.ListingLagMS.set {
+		a.Settings.ListingLag = time.Duration(valueOf(c.ListingLagMS)) * time.Millisecond
+	}
+	if c.TokenTTLS.set {
+		a.Settings.TokenTTL = time.Duration(valueOf(c.TokenTTLS)) * time.Second
+	}
+}
+
+func valueOf[T any](o optional[T]) T {
+	if o.value == nil {
+		var zero T
+		return zero
+	}
+	return *o.value
+}
+
+// controlAccount is an account as the control API shows it.
+type controlAccount struct {
+	Platform        string   `json:"platform"`
+	ID              string   `json:"id"`
+	Username        string   `json:"username"`
+	DisplayName     string   `json:"display_name"`
+	Quota           *int     `json:"quota"`
+	Private         bool     `json:"private"`
+	CommentDisabled bool     `json:"comment_disabled"`
+	ListingLagMS    int64    `json:"listing_lag_ms"`
+	TokenTTLS       int64    `json:"token_ttl_s"`
+	AccessToken     string   `json:"access_token"`
+	RefreshToken    string   `json:"refresh_token"`
+	ExpiresAt       string   `json:"expires_at"`
+	Scopes          []string `json:"scopes"`
+	URL             string   `json:"url"`
+}
+
+func (s *Server) getAccount(r *http.Request) (int, any, error) {
+	p, err := s.simulated(r.PathValue("platform"))
+	if err != nil {
+		return 0, nil, err
+	}
+	account, ok := s.store.Account(state.Key{Platform: p.Name(), ID: r.PathValue("id")})
+	if !ok {
+		return 0, nil, missing("there is no account %s on %s; PUT creates it", r.PathValue("id"), p.Name())
+	}
+	return http.StatusOK, s.showAccount(r, p, account), nil
+}
+
+func (s *Server) putAccount(r *http.Request) (int, any, error) {
+	p, err := s.simulated(r.PathValue("platform"))
+	if err != nil {
+		return 0, nil, err
+	}
+	var change accountChange
+	if err := readControl(r, &change); err != nil {
+		return 0, nil, err
+	}
+	if err := change.check(); err != nil {
+		return 0, nil, err
+	}
+	account, created, err := s.createAccount(p, r.PathValue("id"), change)
+	if err != nil {
+		return 0, nil, err
+	}
+	if created {
+		return http.StatusCreated, s.showAccount(r, p, account), nil
+	}
+	if change.Username != "" && change.Username != account.Username {
+		return 0, nil, badInput("account %s is called %s; a username cannot be changed", account.ID, account.Username)
+	}
+	if account, err = s.store.ChangeAccount(account.Key, change.apply); err != nil {
+		return 0, nil, err
+	}
+	if tokens := s.store.Tokens(account.Key); tokens.Access == "" && tokens.Refresh == "" {
+		if _, err := s.store.Grant(account.Key, s.fullGrant(p, account), true); err != nil {
+			return 0, nil, err
+		}
+	}
+	return http.StatusOK, s.showAccount(r, p, account), nil
+}
+
+// createAccount makes the account unless it exists.
+func (s *Server) createAccount(p platform, id string, change accountChange) (state.Account, bool, error) {
+	fresh := state.Account{
+		Key: state.Key{Platform: p.Name(), ID: id}, Username: cmp.Or(change.Username, p.DefaultUsername(id)),
+	}
+	if err := p.CheckAccount(id, fresh.Username); err != nil {
+		return state.Account{}, false, badInput("account %s: %v", id, err)
+	}
+	fresh.DisplayName = fresh.Username
+	change.apply(&fresh)
+	account, created, err := s.store.CreateAccount(fresh, s.fullGrant(p, fresh))
+	var taken *state.UsernameTakenError
+	if errors.As(err, &taken) {
+		return state.Account{}, false, badInput("account %s: %v", id, err)
+	}
+	if created {
+		s.log.Info("account created", "platform", p.Name(), "account", id)
+	}
+	return account, created, err
+}
+
+func (s *Server) fullGrant(p platform, a state.Account) state.Tokens {
+	return state.Tokens{ExpiresAt: s.clock.Now().Add(p.TokenTTL(a)), Scopes: p.Scopes()}
+}
+
+func (s *Server) showAccount(r *http.Request, p platform, a state.Account) controlAccount {
+	tokens := s.store.Tokens(a.Key)
+	out := controlAccount{
+		Platform: a.Platform, ID: a.ID, Username: a.Username, DisplayName: a.DisplayName,
+		Quota: a.Settings.Quota, Private: a.Settings.Private, CommentDisabled: a.Settings.CommentDisabled,
+		ListingLagMS: a.Settings.ListingLag.Milliseconds(), TokenTTLS: int64(p.TokenTTL(a) / time.Second),
+		AccessToken: tokens.Access, RefreshToken: tokens.Refresh, Scopes: tokens.Scopes,
+		URL: s.site(r) + "/accounts/" + a.Platform + "/" + a.ID,
+	}
+	if tokens.Access != "" {
+		out.ExpiresAt = tokens.ExpiresAt.UTC().Format(timeFormat)
+	}
+	return out
+}

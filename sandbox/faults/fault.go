@@ -1,0 +1,160 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Operation is what a request wants of a platform, in one vocabulary for all platforms.
+type Operation string
+
+// The operations that a fault can name. Publish is always the one that makes a post visible.
+const (
+	Identity     Operation = "identity"
+	RefreshToken Operation = "refresh_token"
+	Upload       Operation = "upload"
+	Create       Operation = "create"
+	Publish      Operation = "publish"
+	Status       Operation = "status"
+	List         Operation = "list"
+	// Any matches every operation, also those that have no name in faults, such as deleting a post.
+	Any Operation = "*"
+)
+
+// Kind is a way to misbehave.
+type Kind string
+
+// The kinds of faults.
+const (
+	// AnswerStatus answers an HTTP status instead of acting.
+	AnswerStatus Kind = "status"
+	// DropBefore closes the connection without acting.
+	DropBefore Kind = "drop_before"
+	// DropAfter acts, then closes the connection without an answer.
+	DropAfter Kind = "drop_after"
+	// ErrorAfter acts, then answers an HTTP status of failure.
+	ErrorAfter Kind = "error_after"
+	// Delay waits before acting.
+	Delay Kind = "delay"
+	// RateLimit answers as the platform does when there were too many requests.
+	RateLimit Kind = "rate_limit"
+	// TokenExpired answers as if the access token's time were over.
+	TokenExpired Kind = "token_expired"
+	// TokenRevoked answers as if the token had been taken back.
+	TokenRevoked Kind = "token_revoked"
+	// StaleList lets listings lag.
+	StaleList Kind = "stale_list"
+)
+
+const (
+	defaultStatus     = 500
+	defaultRetryAfter = time.Minute
+)
+
+// Fault is a misbehaviour that waits for matching requests.
+type Fault struct {
+	Platform  string
+	Operation Operation
+	Kind      Kind
+	// Times is how many matching requests it is for; 0 means 1.
+	Times int
+	// Account narrows it to the requests of one account; empty means all.
+	Account string
+	// Status is what AnswerStatus and ErrorAfter answer; 0 means 500.
+	Status int
+	// Delay is how long Delay waits, or StaleList lags.
+	Delay time.Duration
+	// RetryAfter is when RateLimit says to come back; 0 means a minute.
+	RetryAfter time.Duration
+}
+
+// operations returns all names that a fault may give.
+func operations() []Operation {
+	return []Operation{Identity, RefreshToken, Upload, Create, Publish, Status, List, Any}
+}
+
+// group says which faults exclude each other: a request meets at most one of each group, so that a delay and a dropped
+// connection can be combined, and two statuses come one after the other.
+type group int
+
+const (
+	groupAnswer group = iota
+	groupDelay
+	groupStale
+	groups
+)
+
+func (k Kind) group() (group, bool) {
+	switch k {
+	case AnswerStatus, DropBefore, DropAfter, ErrorAfter, RateLimit, TokenExpired, TokenRevoked:
+		return groupAnswer, true
+	case Delay:
+		return groupDelay, true
+	case StaleList:
+		return groupStale, true
+	default:
+		return 0, false
+	}
+}
+
+// Normalized fills in the defaults, or says what is wrong with the fault in words for the person who wrote it.
+func (f Fault) Normalized() (Fault, error) {
+	if _, ok := f.Kind.group(); !ok {
+		return f, fmt.Errorf("kind %q is not known; use status, drop_before, drop_after, error_after, delay, rate_limit, "+
+			"token_expired, token_revoked or stale_list", f.Kind)
+	}
+	if !slices.Contains(operations(), f.Operation) {
+		return f, fmt.Errorf("operation %q is not known; use one of %q", f.Operation, operations())
+	}
+	if f.Times < 0 || f.Delay < 0 || f.RetryAfter < 0 {
+		return f, fmt.Errorf("times, delay_ms and retry_after_s must not be negative")
+	}
+	if f.Times == 0 {
+		f.Times = 1
+	}
+	return f.normalizedKind()
+}
+
+func (f Fault) normalizedKind() (Fault, error) {
+	switch f.Kind {
+	case AnswerStatus, ErrorAfter:
+		if f.Status == 0 {
+			f.Status = defaultStatus
+		}
+		if f.Status < 200 || f.Status > 599 {
+			return f, fmt.Errorf("status %d cannot be answered; use 200 to 599", f.Status)
+		}
+	case Delay:
+		if f.Delay == 0 {
+			return f, fmt.Errorf("kind delay needs delay_ms, how long to wait")
+		}
+	case StaleList:
+		if f.Delay == 0 {
+			return f, fmt.Errorf("kind stale_list needs delay_ms, how far listings lag")
+		}
+		if f.Operation != List && f.Operation != Any {
+			return f, fmt.Errorf("kind stale_list works on operation list (or *), not on %q", f.Operation)
+		}
+	case RateLimit:
+		if f.RetryAfter == 0 {
+			f.RetryAfter = defaultRetryAfter
+		}
+	}
+	return f, nil
+}
+
+// matches says whether the fault is for a request. A stale list is only for listings, and an expired access token only
+// for requests made with one: `*` does not reach the others.
+func (f *Fault) matches(platform string, op Operation, account func() string) bool {
+	if f.Platform != platform || (f.Operation != Any && f.Operation != op) {
+		return false
+	}
+	if f.Operation == Any && (f.Kind == StaleList && op != List || f.Kind == TokenExpired && op == RefreshToken) {
+		return false
+	}
+	return f.Account == "" || f.Account == account()
+}

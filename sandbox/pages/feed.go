@@ -1,0 +1,226 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+const (
+	// feedPosts is how many posts one page of a feed is made from.
+	feedPosts = 50
+	// indexAccounts is how many accounts the first page shows.
+	indexAccounts = 100
+)
+
+// profile is an account as pages show it.
+type profile struct {
+	Name, Handle, Avatar, Path string
+	Private                    bool
+}
+
+func profileOf(a state.Account) profile {
+	return profile{
+		Name: a.DisplayName, Handle: "@" + a.Username, Avatar: "/_assets/avatar/" + a.Platform + "/" + a.ID + ".svg",
+		Path: "/accounts/" + a.Platform + "/" + a.ID, Private: a.Settings.Private,
+	}
+}
+
+// postView is a post as pages show it.
+type postView struct {
+	profile
+	ID, Link   string
+	At, Ago    string // machine-readable and short
+	Full       string // for people, in full
+	Title      string
+	Text       []span
+	MediaCount int
+	Above      bool // a line leads up to the post it answers
+	Below      bool // a line leads down to its answer
+	Focus      bool // the one the page is about
+}
+
+type indexPage struct {
+	Groups []group
+	Hidden int
+}
+
+// Title is the page's title.
+func (indexPage) Title() string { return "Accounts" }
+
+// Live says whether the page changes while it is open.
+func (indexPage) Live() bool { return true }
+
+type group struct {
+	Title    string
+	Accounts []accountRow
+}
+
+type accountRow struct {
+	profile
+	Posts, Last string
+}
+
+// index lists the accounts.
+func (s *Site) index(w http.ResponseWriter, _ *http.Request) {
+	byPlatform := map[string][]accountRow{}
+	page := indexPage{}
+	now, shown := s.clock.Now(), 0
+	for _, sum := range s.store.Summaries() {
+		if shown == indexAccounts {
+			page.Hidden++
+			continue
+		}
+		shown++
+		row := accountRow{profile: profileOf(sum.Account), Posts: count(sum.Posts, " posts")}
+		if sum.Posts == 1 {
+			row.Posts = "1 post"
+		}
+		if !sum.LastPost.IsZero() {
+			row.Last = ago(now, sum.LastPost)
+		}
+		byPlatform[sum.Platform] = append(byPlatform[sum.Platform], row)
+	}
+	for _, name := range s.order {
+		page.Groups = append(page.Groups, group{Title: s.platforms[name].Title(), Accounts: byPlatform[name]})
+	}
+	render(w, http.StatusOK, "index.html", page)
+}
+
+type accountPage struct {
+	profile
+	Platform string
+	Joined   string
+	Threads  [][]postView
+	Older    string
+}
+
+// Title is the page's title.
+func (p accountPage) Title() string { return p.Name + " (" + p.Handle + ") on " + p.Platform }
+
+// Live says whether the page changes while it is open.
+func (accountPage) Live() bool { return true }
+
+// account shows an account's feed: its newest posts first, each chain as one piece.
+func (s *Site) account(w http.ResponseWriter, r *http.Request) {
+	platform := s.platforms[r.PathValue("platform")]
+	key := state.Key{Platform: r.PathValue("platform"), ID: r.PathValue("id")}
+	account, ok := s.store.Account(key)
+	if platform == nil || !ok {
+		Message(w, http.StatusNotFound, "No such account", "The sandbox knows no account "+key.ID+" on "+key.Platform+".")
+		return
+	}
+	posts, more, err := s.store.Timeline(key, state.Range{Before: before(r), Limit: feedPosts})
+	if err != nil {
+		Message(w, http.StatusInternalServerError, "Something is broken", err.Error())
+		return
+	}
+	page := accountPage{
+		profile: profileOf(account), Platform: platform.Title(), Joined: account.CreatedAt.Format("January 2006"),
+	}
+	seen := map[string]bool{}
+	for _, post := range posts {
+		if !seen[post.Root] {
+			seen[post.Root] = true
+			page.Threads = append(page.Threads, s.thread(platform, post))
+		}
+	}
+	if more {
+		last := posts[len(posts)-1].Stamp
+		page.Older = profileOf(account).Path + "?before=" + strconv.FormatInt(last.Milli, 10) + "." + strconv.FormatInt(last.Serial, 10)
+	}
+	render(w, http.StatusOK, "account.html", page)
+}
+
+// before reads where a page of a feed begins; the newest post when it does not say.
+func before(r *http.Request) state.Stamp {
+	milli, serial, _ := strings.Cut(r.URL.Query().Get("before"), ".")
+	ms, err := strconv.ParseInt(milli, 10, 64)
+	if err != nil {
+		return state.Stamp{}
+	}
+	n, err := strconv.ParseInt(serial, 10, 64)
+	if err != nil {
+		return state.Stamp{}
+	}
+	return state.Stamp{Milli: ms, Serial: n}
+}
+
+// thread shows the whole chain of a post.
+func (s *Site) thread(platform Platform, post state.Post) []postView {
+	chain := s.store.Chain(post.Platform, post.Root)
+	out := make([]postView, 0, len(chain))
+	for i, p := range chain {
+		view := s.view(platform, p)
+		view.Above, view.Below = i > 0, i < len(chain)-1
+		out = append(out, view)
+	}
+	return out
+}
+
+func (s *Site) view(platform Platform, p state.Post) postView {
+	account, _ := s.store.Account(state.Key{Platform: p.Platform, ID: p.AccountID})
+	at := p.CreatedAt()
+	return postView{
+		profile: profileOf(account), ID: p.ID, Link: platform.PostPath(account.Username, p.ID),
+		At: at.Format(time.RFC3339Nano), Ago: ago(s.clock.Now(), at), Full: at.Format("15:04:05 · Jan 2, 2006 · UTC"),
+		Title: p.Title, Text: spans(platform, p.Text), MediaCount: len(p.Media),
+	}
+}
+
+type postPage struct {
+	author profile
+	Thread []postView
+	Back   string
+}
+
+// Title is the page's title.
+func (p postPage) Title() string { return p.author.Name + " (" + p.author.Handle + ")" }
+
+// Live says whether the page changes while it is open.
+func (postPage) Live() bool { return true }
+
+// post shows one post, with its chain around it, at the address that a publisher stores.
+func (s *Site) post(platform Platform) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		post, ok := s.store.Post(platform.Name(), r.PathValue("id"))
+		if !ok {
+			Message(w, http.StatusNotFound, "This post does not exist", "It was never made here, or it has been deleted.")
+			return
+		}
+		author, _ := s.store.Account(state.Key{Platform: post.Platform, ID: post.AccountID})
+		if author.Settings.Private || post.Draft {
+			Message(w, http.StatusForbidden, "This post is protected", "Only approved followers can see it.")
+			return
+		}
+		if path := platform.PostPath(author.Username, post.ID); path != r.URL.Path {
+			http.Redirect(w, r, path, http.StatusFound)
+			return
+		}
+		page := postPage{author: profileOf(author), Thread: s.thread(platform, post), Back: profileOf(author).Path}
+		for i := range page.Thread {
+			page.Thread[i].Focus = page.Thread[i].ID == post.ID
+		}
+		render(w, http.StatusOK, "post.html", page)
+	}
+}
+
+// profile leads from a platform's own address of an account to its feed.
+func (s *Site) profile(platform Platform) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		account, ok := s.store.AccountNamed(platform.Name(), r.PathValue("username"))
+		if !ok {
+			Message(w, http.StatusNotFound, "This account does not exist", "Try another name.")
+			return
+		}
+		http.Redirect(w, r, profileOf(account).Path, http.StatusFound)
+	}
+}
+
+func count(n int, unit string) string { return strconv.Itoa(n) + unit }

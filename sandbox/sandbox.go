@@ -1,0 +1,163 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/pages"
+	"github.com/herald-social/herald/sandbox/state"
+	"github.com/herald-social/herald/sandbox/x"
+)
+
+// Options are what a Server needs. The zero value works: real time, memory only, no log.
+type Options struct {
+	// Clock tells the time; nil means the real one.
+	Clock clock.WithTicker
+	// StateDir is the folder that keeps what was acknowledged; empty keeps it in memory only.
+	StateDir string
+	// SiteURL is the sandbox's own address, without a slash at the end, such as http://127.0.0.1:9100. Addresses of posts
+	// and pictures begin with it. Empty takes the address of the request.
+	SiteURL string
+	// Logger receives the start, changes by the control API, and what goes wrong; nil means nothing is logged.
+	Logger *slog.Logger
+}
+
+// Server is the sandbox as an HTTP handler.
+type Server struct {
+	mux       *http.ServeMux
+	store     *state.Store
+	board     *faults.Board
+	gate      *faults.Gate
+	clock     clock.Clock
+	log       *slog.Logger
+	siteURL   string
+	platforms map[string]platform
+	close     func() error
+}
+
+// platform is a simulator, as the core needs it.
+type platform interface {
+	pages.Platform
+	// Register adds the platform's API to mux.
+	Register(mux *http.ServeMux)
+	// CheckAccount says what is wrong with an account that a test wants to make.
+	CheckAccount(id, username string) error
+	// DefaultUsername makes a username from an account id.
+	DefaultUsername(id string) string
+	// Scopes are granted to an account that is made for a test.
+	Scopes() []string
+	// TokenTTL is the life of an account's access tokens.
+	TokenTTL(state.Account) time.Duration
+}
+
+// newPlatforms is the list of simulators, in the order in which people see them.
+func (s *Server) newPlatforms() []platform {
+	return []platform{
+		x.New(x.Options{Store: s.store, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}),
+	}
+}
+
+// demos is the demo account of each simulator.
+func demos() []func() (state.Account, state.Tokens) {
+	return []func() (state.Account, state.Tokens){x.Demo}
+}
+
+// Account is a demo account with the tokens that it has when the sandbox starts for the first time. GET
+// /_control/accounts/{platform}/{id} tells those that it has now.
+type Account struct {
+	Platform, ID          string
+	Username, DisplayName string
+	AccessToken           string
+	RefreshToken          string
+	Scopes                []string
+}
+
+// DemoAccounts returns one account per simulated platform.
+func DemoAccounts() []Account {
+	var out []Account
+	for _, demo := range demos() {
+		account, tokens := demo()
+		out = append(out, Account{
+			Platform: account.Platform, ID: account.ID, Username: account.Username, DisplayName: account.DisplayName,
+			AccessToken: tokens.Access, RefreshToken: tokens.Refresh, Scopes: tokens.Scopes,
+		})
+	}
+	return out
+}
+
+// New reads the state folder, makes the demo accounts that are missing, and returns the server. It fails when the folder
+// cannot be read or written, is damaged, or is in use by another sandbox.
+func New(opts Options) (*Server, error) {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	store, err := state.Open(state.Options{Clock: opts.Clock, Dir: opts.StateDir, Logger: opts.Logger})
+	if err != nil {
+		return nil, err
+	}
+	board := faults.NewBoard()
+	s := &Server{
+		mux: http.NewServeMux(), store: store, board: board, gate: faults.NewGate(board, opts.Clock),
+		clock: opts.Clock, log: opts.Logger, siteURL: strings.TrimSuffix(opts.SiteURL, "/"), platforms: map[string]platform{},
+	}
+	s.close = sync.OnceValue(func() error {
+		s.gate.Close()
+		return s.store.Close()
+	})
+	if err := s.start(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) start() error {
+	var shown []pages.Platform
+	for _, p := range s.newPlatforms() {
+		p.Register(s.mux)
+		s.platforms[p.Name()] = p
+		shown = append(shown, p)
+	}
+	if err := pages.New(s.store, s.clock, shown).Register(s.mux); err != nil {
+		return fmt.Errorf("set up the sandbox's pages: %w", err)
+	}
+	s.registerControl()
+	for _, demo := range demos() {
+		account, tokens := demo()
+		tokens.ExpiresAt = s.clock.Now().Add(s.platforms[account.Platform].TokenTTL(account))
+		if _, _, err := s.store.CreateAccount(account, tokens); err != nil {
+			return fmt.Errorf("create the demo account of %s: %w", account.Platform, err)
+		}
+	}
+	return nil
+}
+
+// ServeHTTP answers a request to any of the simulated platforms, the pages or the control API.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Close ends waiting requests and closes the journal. What was acknowledged is kept with or without it.
+func (s *Server) Close() error { return s.close() }
+
+// site is the sandbox's own address, as the client of a request reaches it.
+func (s *Server) site(r *http.Request) string {
+	if s.siteURL != "" {
+		return s.siteURL
+	}
+	if r.TLS != nil {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}

@@ -1,0 +1,255 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// QuotaWindow is the time over which Settings.Quota counts posts.
+const QuotaWindow = 24 * time.Hour
+
+// ErrNoPost says that there is no such post, or that it belongs to somebody else.
+var ErrNoPost = errors.New("no such post")
+
+// Media is one file of a post, as it arrived.
+type Media struct {
+	SHA256   string `json:"sha256"`
+	Bytes    int64  `json:"bytes"`
+	MIMEType string `json:"mime_type"`
+}
+
+// Post is one post on a simulated platform.
+type Post struct {
+	Key
+	AccountID string `json:"account_id"`
+	Stamp     Stamp  `json:"stamp"`
+	// Text is exactly what the client sent.
+	Text  string  `json:"text"`
+	Title string  `json:"title,omitempty"`
+	Media []Media `json:"media,omitempty"`
+	// InReplyTo is the id of the post that this one answers, if any.
+	InReplyTo string `json:"in_reply_to,omitempty"`
+	// Root is the id of the first post of the chain: the post's own when it answers nothing.
+	Root    string `json:"root"`
+	Privacy string `json:"privacy,omitempty"`
+	// Draft says that the post lies in the account's inbox and is not visible.
+	Draft bool `json:"draft,omitempty"`
+	// Detail is what only the platform's own simulator understands.
+	Detail  json.RawMessage `json:"detail,omitempty"`
+	Deleted bool            `json:"deleted,omitempty"`
+}
+
+// CreatedAt is when the post was made, to the millisecond.
+func (p Post) CreatedAt() time.Time { return p.Stamp.Time() }
+
+// Draft is a post that is about to be made.
+type Draft struct {
+	Text, Title string
+	Media       []Media
+	InReplyTo   string
+	// Root is empty when the post answers nothing.
+	Root    string
+	Privacy string
+	Detail  json.RawMessage
+	// Inbox makes the post one that the account's owner has yet to publish.
+	Inbox bool
+	// DuplicateWindow refuses a text that the account has posted less than this ago; 0 refuses nothing.
+	DuplicateWindow time.Duration
+	// NewID makes the platform's id of the post created at that stamp.
+	NewID func(Stamp) string
+}
+
+// DuplicateError says that the account posted the same text a moment ago.
+type DuplicateError struct{ ID string }
+
+// Error names the earlier post.
+func (e *DuplicateError) Error() string { return "the same text was posted as " + e.ID }
+
+// QuotaError says that the account has used up its posts.
+type QuotaError struct {
+	Quota int
+	// Resets is when the account may post again.
+	Resets time.Time
+}
+
+// Error tells the quota and when it frees up.
+func (e *QuotaError) Error() string {
+	return fmt.Sprintf("all %d posts of %s are used until %s", e.Quota, QuotaWindow, e.Resets.Format(time.RFC3339))
+}
+
+// Publish makes a post. It fails with ErrNoAccount, a *DuplicateError, a *QuotaError, or because the journal could not
+// be written; in each case nothing was made.
+func (s *Store) Publish(key Key, d Draft) (Post, error) {
+	s.change.RLock()
+	defer s.change.RUnlock()
+	a := s.lookup(key)
+	if a == nil {
+		return Post{}, ErrNoAccount
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := s.clock.Now()
+	if earlier := a.latest[textKey(d.Text)]; earlier != nil && now.Sub(earlier.CreatedAt()) < d.DuplicateWindow {
+		return Post{}, &DuplicateError{ID: earlier.ID}
+	}
+	if err := a.checkQuota(now); err != nil {
+		return Post{}, err
+	}
+	post := &Post{
+		AccountID: key.ID, Stamp: s.stamps.next(now), Text: d.Text, Title: d.Title, Media: d.Media,
+		InReplyTo: d.InReplyTo, Privacy: d.Privacy, Draft: d.Inbox, Detail: d.Detail,
+	}
+	post.Key = Key{Platform: key.Platform, ID: d.NewID(post.Stamp)}
+	post.Root = cmp.Or(d.Root, post.ID)
+	if err := s.journal.append(record{Op: opPost, Post: post}); err != nil {
+		return Post{}, err
+	}
+	s.insert(a, post)
+	return *post, nil
+}
+
+// insert adds a post to the indexes. Call it with the account's lock held.
+func (s *Store) insert(a *account, post *Post) {
+	a.posts = append(a.posts, post)
+	if !post.Deleted {
+		a.live++
+		a.latest[textKey(post.Text)] = post
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.posts[post.Key] = post
+	if post.Root != post.ID {
+		chain := Key{Platform: post.Platform, ID: post.Root}
+		s.replies[chain] = append(s.replies[chain], post)
+	}
+}
+
+func (s *Store) applyPost(post *Post) error {
+	a := s.lookup(Key{Platform: post.Platform, ID: post.AccountID})
+	if a == nil {
+		return fmt.Errorf("post %s: %w %s", post.ID, ErrNoAccount, post.AccountID)
+	}
+	s.stamps.seen(post.Stamp)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s.insert(a, post)
+	return nil
+}
+
+// textKey is what two texts share when a platform takes them for the same.
+func textKey(text string) string { return strings.TrimSpace(norm.NFC.String(text)) }
+
+// checkQuota returns a *QuotaError when the account may not post now. Call it with the lock held.
+func (a *account) checkQuota(now time.Time) error {
+	quota := a.info.Settings.Quota
+	if quota == nil {
+		return nil
+	}
+	first := a.firstSince(now.Add(-QuotaWindow))
+	used := len(a.posts) - first
+	if used < *quota {
+		return nil
+	}
+	resets := now.Add(QuotaWindow)
+	if *quota > 0 {
+		resets = a.posts[len(a.posts)-*quota].CreatedAt().Add(QuotaWindow)
+	}
+	return &QuotaError{Quota: *quota, Resets: resets}
+}
+
+// firstSince is the index of the first post made after since.
+func (a *account) firstSince(since time.Time) int {
+	return sort.Search(len(a.posts), func(i int) bool { return a.posts[i].CreatedAt().After(since) })
+}
+
+// QuotaUsed returns how many posts the account made in the last 24 hours, deleted ones included.
+func (s *Store) QuotaUsed(key Key) int {
+	a := s.lookup(key)
+	if a == nil {
+		return 0
+	}
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return len(a.posts) - a.firstSince(s.clock.Now().Add(-QuotaWindow))
+}
+
+// Post returns one post that is not deleted.
+func (s *Store) Post(platform, id string) (Post, bool) {
+	s.mu.RLock()
+	post := s.posts[Key{Platform: platform, ID: id}]
+	s.mu.RUnlock()
+	if post == nil {
+		return Post{}, false
+	}
+	a := s.lookup(Key{Platform: platform, ID: post.AccountID})
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return *post, !post.Deleted
+}
+
+// Delete removes a post of that account, or fails with ErrNoPost.
+func (s *Store) Delete(owner Key, id string) error {
+	s.change.Lock() // deletions are rare
+	defer s.change.Unlock()
+	if post, ok := s.Post(owner.Platform, id); !ok || post.AccountID != owner.ID {
+		return ErrNoPost
+	}
+	return s.commit(record{Op: opDelete, Key: &owner, ID: id})
+}
+
+func (s *Store) applyDelete(platform, id string) error {
+	s.mu.RLock()
+	post := s.posts[Key{Platform: platform, ID: id}]
+	s.mu.RUnlock()
+	if post == nil {
+		return fmt.Errorf("delete %s: %w", id, ErrNoPost)
+	}
+	a := s.lookup(Key{Platform: platform, ID: post.AccountID})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	post.Deleted = true
+	a.live--
+	if key := textKey(post.Text); a.latest[key] == post {
+		delete(a.latest, key)
+	}
+	return nil
+}
+
+// Posts returns the posts that are not deleted in order of creation. An empty platform or account does not narrow.
+func (s *Store) Posts(platform, accountID string) []Post {
+	var out []Post
+	for _, a := range s.allAccounts() {
+		a.mu.RLock()
+		if (platform == "" || a.info.Platform == platform) && (accountID == "" || a.info.ID == accountID) {
+			for _, post := range a.posts {
+				if !post.Deleted {
+					out = append(out, *post)
+				}
+			}
+		}
+		a.mu.RUnlock()
+	}
+	slices.SortFunc(out, func(l, r Post) int { return l.Stamp.Compare(r.Stamp) })
+	return out
+}
+
+// everyPost returns all posts, deleted ones included, in order of creation. It is for the start, when nothing else runs.
+func (s *Store) everyPost() []*Post {
+	out := make([]*Post, 0, len(s.posts))
+	for _, post := range s.posts {
+		out = append(out, post)
+	}
+	slices.SortFunc(out, func(l, r *Post) int { return l.Stamp.Compare(r.Stamp) })
+	return out
+}

@@ -1,0 +1,81 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"slices"
+	"sort"
+	"time"
+)
+
+// Range is a part of an account's posts. The zero value of a field does not narrow.
+type Range struct {
+	// After and Before are exclusive.
+	After, Before Stamp
+	// From is inclusive, To exclusive.
+	From, To time.Time
+	// Lag hides posts younger than this; the account's own listing lag counts when it is longer.
+	Lag time.Duration
+	// Limit is how many posts to return at most; it must be positive.
+	Limit int
+	// Keep leaves out posts for which it returns false; nil keeps all.
+	Keep func(*Post) bool
+}
+
+// Timeline returns an account's posts in that range, newest first, and whether there are older ones. It looks at no more
+// posts than it returns, save those that are deleted or not kept.
+func (s *Store) Timeline(key Key, r Range) (page []Post, more bool, err error) {
+	a := s.lookup(key)
+	if a == nil {
+		return nil, false, ErrNoAccount
+	}
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	visible := s.clock.Now().Add(-max(r.Lag, a.info.Settings.ListingLag))
+	start, end := a.bounds(r, visible)
+	for i := end - 1; i >= start; i-- {
+		post := a.posts[i]
+		if post.Deleted || (r.Keep != nil && !r.Keep(post)) {
+			continue
+		}
+		if len(page) == r.Limit {
+			return page, true, nil
+		}
+		page = append(page, *post)
+	}
+	return page, false, nil
+}
+
+// bounds returns the half-open range of indexes that r names. Call it with the lock held.
+func (a *account) bounds(r Range, visible time.Time) (start, end int) {
+	start = sort.Search(len(a.posts), func(i int) bool {
+		post := a.posts[i]
+		return post.Stamp.Compare(r.After) > 0 && !post.CreatedAt().Before(r.From)
+	})
+	end = sort.Search(len(a.posts), func(i int) bool {
+		post := a.posts[i]
+		return post.CreatedAt().After(visible) ||
+			(r.Before != Stamp{} && post.Stamp.Compare(r.Before) >= 0) ||
+			(!r.To.IsZero() && !post.CreatedAt().Before(r.To))
+	})
+	return start, end
+}
+
+// Chain returns the posts of a chain that are not deleted, from its first post on, whoever wrote them.
+func (s *Store) Chain(platform, root string) []Post {
+	s.mu.RLock()
+	ids := []string{root}
+	for _, post := range s.replies[Key{Platform: platform, ID: root}] {
+		ids = append(ids, post.ID)
+	}
+	s.mu.RUnlock()
+	var out []Post
+	for _, id := range ids {
+		if post, ok := s.Post(platform, id); ok {
+			out = append(out, post)
+		}
+	}
+	slices.SortFunc(out, func(l, r Post) int { return l.Stamp.Compare(r.Stamp) })
+	return out
+}

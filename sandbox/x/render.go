@@ -1,0 +1,95 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package x
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math/big"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+const (
+	// shortLink is where X's short links lie; what follows has shortLinkLetters characters. Together they have the 23 that
+	// an address costs.
+	shortLink        = "https://t.co/"
+	shortLinkLetters = 10
+	// displayRunes is how much of an address X shows.
+	displayRunes = 26
+)
+
+// rendered is a post as X gives it back.
+type rendered struct {
+	text string
+	urls []urlEntity
+}
+
+// urlEntity describes a short link; Start and End count characters of the text as it is given back.
+type urlEntity struct {
+	Start       int    `json:"start"`
+	End         int    `json:"end"`
+	URL         string `json:"url"`
+	ExpandedURL string `json:"expanded_url"`
+	DisplayURL  string `json:"display_url"`
+}
+
+// xmlEscaper escapes the three characters that X escapes in texts.
+var xmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// render turns a text as it was sent into one as X answers it: in NFC, without space around it, with short links, and
+// with &, < and > escaped.
+func render(post state.Post) rendered {
+	sent := strings.TrimSpace(norm.NFC.String(post.Text))
+	links := findLinks(sent)
+	if len(links) == 0 {
+		return rendered{text: xmlEscaper.Replace(sent)}
+	}
+	var (
+		out  rendered
+		text strings.Builder
+		at   int
+	)
+	for i, l := range links {
+		text.WriteString(xmlEscaper.Replace(sent[at:l.start]))
+		start := utf8.RuneCountInString(text.String())
+		short := shorten(post.ID, i)
+		text.WriteString(short)
+		out.urls = append(out.urls, urlEntity{
+			Start: start, End: start + len(short), URL: short,
+			ExpandedURL: expand(sent[l.start:l.end], l.scheme), DisplayURL: display(sent[l.start:l.end]),
+		})
+		at = l.end
+	}
+	text.WriteString(xmlEscaper.Replace(sent[at:]))
+	out.text = text.String()
+	return out
+}
+
+// shorten makes the short link of the post's i-th address, always the same one.
+func shorten(postID string, i int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", postID, i))
+	letters := new(big.Int).SetBytes(sum[:]).Text(62)
+	return shortLink + letters[:shortLinkLetters]
+}
+
+// expand is where a short link leads. X writes http:// before a bare domain.
+func expand(address string, scheme bool) string {
+	if scheme {
+		return address
+	}
+	return "http://" + address
+}
+
+func display(address string) string {
+	address = strings.TrimPrefix(address[schemeLength(address):], "www.")
+	if utf8.RuneCountInString(address) <= displayRunes {
+		return address
+	}
+	return string([]rune(address)[:displayRunes]) + "…"
+}

@@ -1,0 +1,294 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package x
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// tweetFields are the fields of a post that may be asked for. Those that have nothing to say here are left out of the
+// answer, as X does with empty ones.
+var tweetFields = []string{
+	"article", "attachments", "author_id", "card_uri", "community_id", "context_annotations", "conversation_id", "created_at",
+	"display_text_range", "edit_controls", "edit_history_post_ids", "edit_history_tweet_ids", "entities", "geo", "id",
+	"in_reply_to_user_id", "lang", "made_with_ai", "media_metadata", "non_public_metrics", "note_tweet", "organic_metrics",
+	"paid_partnership", "possibly_sensitive", "promoted_metrics", "public_metrics", "referenced_tweets", "reply_settings",
+	"scopes", "source", "suggested_source_links", "text", "withheld",
+}
+
+const (
+	defaultResults = 10
+	minResults     = 5
+	maxResults     = 100
+)
+
+// timelineAnswer is the body of a timeline; X leaves data out when there are no posts.
+type timelineAnswer struct {
+	Data   []map[string]any `json:"data,omitempty"`
+	Errors []resourceError  `json:"errors,omitempty"`
+	Meta   *timelineMeta    `json:"meta,omitempty"`
+}
+
+type timelineMeta struct {
+	ResultCount int    `json:"result_count"`
+	NewestID    string `json:"newest_id,omitempty"`
+	OldestID    string `json:"oldest_id,omitempty"`
+	NextToken   string `json:"next_token,omitempty"`
+}
+
+// resourceError says, within a 200, that what was asked about cannot be shown.
+type resourceError struct {
+	Value        string `json:"value"`
+	Detail       string `json:"detail"`
+	Title        string `json:"title"`
+	ResourceType string `json:"resource_type"`
+	Parameter    string `json:"parameter"`
+	ResourceID   string `json:"resource_id"`
+	Type         string `json:"type"`
+}
+
+// timeline is GET /2/users/{id}/tweets.
+func (p *Platform) timeline(w http.ResponseWriter, r *faults.Request) {
+	reader, ok := p.authorized(w, r, faults.List, scopeRead, scopeUsers)
+	if !ok {
+		return
+	}
+	id := r.PathValue("id")
+	query := newQuery(r.URL.Query())
+	part, fields := query.timeline()
+	if !idPattern.MatchString(id) {
+		query.reject("id", id, "is not a valid user id")
+	}
+	if len(query.bad) > 0 {
+		p.fail(w, faults.List, invalid(query.bad...))
+		return
+	}
+	author, found := p.Store.Account(state.Key{Platform: Name, ID: id})
+	if missing := hidden(id, found, author, reader); missing != nil {
+		p.succeed(w, faults.List, http.StatusOK, timelineAnswer{Errors: []resourceError{*missing}})
+		return
+	}
+	part.Lag = r.ListLag
+	posts, more, err := p.Store.Timeline(author.Key, part)
+	if err != nil {
+		p.fail(w, faults.List, internal())
+		return
+	}
+	p.succeed(w, faults.List, http.StatusOK, p.timelineAnswer(posts, more, fields))
+}
+
+// hidden says why a reader cannot see an author's posts; nil when the reader can.
+func hidden(id string, found bool, author, reader state.Account) *resourceError {
+	missing := resourceError{Value: id, ResourceType: "user", Parameter: "id", ResourceID: id}
+	switch {
+	case !found:
+		missing.Title, missing.Type = "Not Found Error", problemURL+"resource-not-found"
+		missing.Detail = "Could not find user with id: [" + id + "]."
+	case author.Settings.Private && author.Key != reader.Key:
+		missing.Title, missing.Type = "Authorization Error", problemURL+"not-authorized-for-resource"
+		missing.Detail = "Sorry, you are not authorized to see the user with id: [" + id + "]."
+	default:
+		return nil
+	}
+	return &missing
+}
+
+func (p *Platform) timelineAnswer(posts []state.Post, more bool, fields []string) timelineAnswer {
+	out := timelineAnswer{Meta: &timelineMeta{ResultCount: len(posts)}}
+	for _, post := range posts {
+		out.Data = append(out.Data, p.tweetObject(post, fields))
+	}
+	if n := len(posts); n > 0 {
+		out.Meta.NewestID, out.Meta.OldestID = posts[0].ID, posts[n-1].ID
+		if more {
+			out.Meta.NextToken = pageToken(posts[n-1].ID)
+		}
+	}
+	return out
+}
+
+// tweetObject is a post with its default fields and those asked for.
+func (p *Platform) tweetObject(post state.Post, fields []string) map[string]any {
+	shown := render(post)
+	out := map[string]any{"id": post.ID, "text": shown.text, "edit_history_post_ids": []string{post.ID}}
+	var extra detail
+	if len(post.Detail) > 0 {
+		// It was encoded by createTweet; were it unreadable, the post would be shown without it.
+		_ = json.Unmarshal(post.Detail, &extra)
+	}
+	for _, field := range fields {
+		if value := p.tweetField(field, post, shown, extra); value != nil {
+			out[field] = value
+		}
+	}
+	return out
+}
+
+// tweetField returns nil for a field that this post does not have.
+func (p *Platform) tweetField(field string, post state.Post, shown rendered, extra detail) any {
+	switch field {
+	case "author_id":
+		return post.AccountID
+	case "conversation_id":
+		return post.Root
+	case "created_at":
+		return post.CreatedAt().Format("2006-01-02T15:04:05.000Z")
+	case "edit_history_tweet_ids":
+		return []string{post.ID}
+	case "entities":
+		if len(shown.urls) > 0 {
+			return map[string]any{"urls": shown.urls}
+		}
+	case "in_reply_to_user_id":
+		if parent, ok := p.Store.Post(Name, post.InReplyTo); ok {
+			return parent.AccountID
+		}
+	case "referenced_tweets":
+		if post.InReplyTo != "" {
+			return []map[string]string{{"type": "replied_to", "id": post.InReplyTo}}
+		}
+	case "reply_settings":
+		if extra.ReplySettings != "" {
+			return extra.ReplySettings
+		}
+		return "everyone"
+	case "made_with_ai":
+		return extra.MadeWithAI
+	case "paid_partnership":
+		return extra.PaidPartnership
+	case "possibly_sensitive":
+		return false
+	}
+	return nil
+}
+
+// pageToken names the page that is older than a post.
+func pageToken(oldest string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte("older:" + oldest))
+}
+
+func openPageToken(token string) (state.Stamp, bool) {
+	content, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return state.Stamp{}, false
+	}
+	id, found := strings.CutPrefix(string(content), "older:")
+	if !found {
+		return state.Stamp{}, false
+	}
+	return stampOf(id)
+}
+
+// query reads the parameters of a GET, each once, and collects what is wrong with them.
+type query struct {
+	values url.Values
+	known  []string
+	bad    []badParameter
+}
+
+func newQuery(values url.Values) *query { return &query{values: values} }
+
+func (q *query) reject(name, value, what string) {
+	q.bad = append(q.bad, badParameter{
+		Parameters: map[string][]string{name: {value}},
+		Message:    fmt.Sprintf("The `%s` query parameter value [%s] %s", name, value, what),
+	})
+}
+
+func (q *query) get(name string) string {
+	q.known = append(q.known, name)
+	return q.values.Get(name)
+}
+
+// list reads comma-separated values, of which each must be one of allowed.
+func (q *query) list(name string, allowed []string) []string {
+	value := q.get(name)
+	if value == "" {
+		return nil
+	}
+	values := strings.Split(value, ",")
+	for _, v := range values {
+		if !slices.Contains(allowed, v) {
+			q.reject(name, v, "is not one of ["+strings.Join(allowed, ",")+"]")
+		}
+	}
+	return values
+}
+
+// end rejects the parameters that nobody asked for.
+func (q *query) end() {
+	for name, values := range q.values {
+		if !slices.Contains(q.known, name) {
+			q.bad = append(q.bad, badParameter{
+				Parameters: map[string][]string{name: values},
+				Message:    fmt.Sprintf("The query parameter [%s] is not one of [%s]", name, strings.Join(q.known, ",")),
+			})
+		}
+	}
+}
+
+func (q *query) time(name string) time.Time {
+	value := q.get(name)
+	if value == "" {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		q.reject(name, value, "is not an RFC 3339 date-time")
+	}
+	return at
+}
+
+func (q *query) id(name string) state.Stamp {
+	value := q.get(name)
+	if value == "" {
+		return state.Stamp{}
+	}
+	stamp, ok := stampOf(value)
+	if !ok || !idPattern.MatchString(value) {
+		q.reject(name, value, "is not a valid post id")
+	}
+	return stamp
+}
+
+// timeline reads the parameters of a timeline.
+func (q *query) timeline() (state.Range, []string) {
+	part := state.Range{
+		After: q.id("since_id"), Before: q.id("until_id"), From: q.time("start_time"), To: q.time("end_time"),
+		Limit: defaultResults,
+	}
+	if value := q.get("max_results"); value != "" {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < minResults || n > maxResults {
+			q.reject("max_results", value, fmt.Sprintf("is not between %d and %d", minResults, maxResults))
+		}
+		part.Limit = n
+	}
+	if slices.Contains(q.list("exclude", []string{"replies", "retweets"}), "replies") {
+		part.Keep = func(post *state.Post) bool { return post.InReplyTo == "" }
+	}
+	if token := q.get("pagination_token"); token != "" {
+		before, ok := openPageToken(token)
+		if !ok {
+			q.reject("pagination_token", token, "is not a token that an earlier page gave")
+		}
+		if part.Before == (state.Stamp{}) || before.Compare(part.Before) < 0 {
+			part.Before = before
+		}
+	}
+	fields := q.list("tweet.fields", tweetFields)
+	q.end()
+	return part, fields
+}

@@ -1,0 +1,146 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package x
+
+import (
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// tokenAnswer is what the token endpoint gives.
+type tokenAnswer struct {
+	TokenType    string `json:"token_type"`
+	ExpiresIn    int64  `json:"expires_in"`
+	AccessToken  string `json:"access_token"`
+	Scope        string `json:"scope"`
+	RefreshToken string `json:"refresh_token,omitempty"`
+}
+
+// oauthFail answers an error of RFC 6749, section 5.2.
+func oauthFail(w http.ResponseWriter, status int, code, description string) {
+	w.Header().Set("Cache-Control", "no-store")
+	writeJSON(w, status, "application/json; charset=utf-8", map[string]string{
+		"error": code, "error_description": description,
+	})
+}
+
+// form reads a form body; ok is false when it is none.
+func form(r *faults.Request) (values url.Values, ok bool) {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/x-www-form-urlencoded" {
+		return nil, false
+	}
+	values, err = url.ParseQuery(string(r.Content))
+	return values, err == nil
+}
+
+// formAccount tells whose token a request to the OAuth endpoints carries.
+func (p *Platform) formAccount(r *faults.Request) string {
+	values, _ := form(r)
+	if owner, ok := p.Store.RefreshOwner(values.Get("refresh_token")); ok {
+		return owner.ID
+	}
+	if owner, ok := p.Store.RefreshOwner(values.Get("token")); ok {
+		return owner.ID
+	}
+	if bearer, ok := p.Store.Bearer(values.Get("token")); ok {
+		return bearer.Account.ID
+	}
+	return ""
+}
+
+// client reads the form and returns the client that made the request: a confidential one by HTTP Basic, a public one by
+// client_id in the body. Any client is known here, and any secret right. It answers and returns false when there is none.
+func client(w http.ResponseWriter, r *faults.Request) (values url.Values, id string, ok bool) {
+	if values, ok = form(r); !ok {
+		oauthFail(w, http.StatusBadRequest, "invalid_request", "The body must be application/x-www-form-urlencoded.")
+		return nil, "", false
+	}
+	if id, secret, basic := r.BasicAuth(); basic {
+		if id == "" || secret == "" {
+			oauthFail(w, http.StatusUnauthorized, "unauthorized_client", "Missing valid authorization header")
+			return nil, "", false
+		}
+		return values, id, true
+	}
+	if r.Header.Get("Authorization") != "" || values.Get("client_id") == "" {
+		oauthFail(w, http.StatusUnauthorized, "unauthorized_client", "Missing valid authorization header")
+		return nil, "", false
+	}
+	return values, values.Get("client_id"), true
+}
+
+// token is POST /2/oauth2/token.
+func (p *Platform) token(w http.ResponseWriter, r *faults.Request) {
+	p.rateHeaders(w, faults.RefreshToken, false)
+	values, clientID, ok := client(w, r)
+	if !ok {
+		return
+	}
+	switch values.Get("grant_type") {
+	case "refresh_token":
+		p.refresh(w, values.Get("refresh_token"))
+	case "authorization_code":
+		p.exchange(w, clientID, values)
+	default:
+		oauthFail(w, http.StatusBadRequest, "unsupported_grant_type",
+			"The grant_type must be refresh_token or authorization_code.")
+	}
+}
+
+func (p *Platform) refresh(w http.ResponseWriter, refresh string) {
+	if refresh == "" {
+		oauthFail(w, http.StatusBadRequest, "invalid_request", "Missing required parameter [refresh_token].")
+		return
+	}
+	owner, ok := p.Store.RefreshOwner(refresh)
+	if !ok || owner.Platform != Name {
+		oauthFail(w, http.StatusBadRequest, "invalid_grant", "Value passed for the token was invalid.")
+		return
+	}
+	tokens, ok, err := p.Store.Rotate(refresh, p.TokenTTL)
+	switch {
+	case err != nil:
+		p.Logger.Error("a token could not be kept", "platform", Name, "account", owner.ID, "error", err)
+		oauthFail(w, http.StatusInternalServerError, "server_error", "Something is broken.")
+	case !ok:
+		oauthFail(w, http.StatusBadRequest, "invalid_grant", "Value passed for the token was invalid.")
+	default:
+		p.answerTokens(w, tokens)
+	}
+}
+
+func (p *Platform) answerTokens(w http.ResponseWriter, tokens state.Tokens) {
+	w.Header().Set("Cache-Control", "no-store")
+	p.succeed(w, faults.RefreshToken, http.StatusOK, tokenAnswer{
+		TokenType: "bearer", AccessToken: tokens.Access, RefreshToken: tokens.Refresh,
+		ExpiresIn: int64(tokens.ExpiresAt.Sub(p.Clock.Now()).Round(time.Second) / time.Second), Scope: strings.Join(tokens.Scopes, " "),
+	})
+}
+
+// revoke is POST /2/oauth2/revoke.
+func (p *Platform) revoke(w http.ResponseWriter, r *faults.Request) {
+	p.rateHeaders(w, opRevoke, false)
+	values, _, ok := client(w, r)
+	if !ok {
+		return
+	}
+	token := values.Get("token")
+	if token == "" {
+		oauthFail(w, http.StatusBadRequest, "invalid_request", "Missing required parameter [token].")
+		return
+	}
+	if err := p.Store.Revoke(token); err != nil {
+		p.Logger.Error("a revocation could not be kept", "platform", Name, "error", err)
+		oauthFail(w, http.StatusInternalServerError, "server_error", "Something is broken.")
+		return
+	}
+	p.succeed(w, opRevoke, http.StatusOK, map[string]bool{"revoked": true})
+}

@@ -1,0 +1,105 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package x
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	// maxWeight is how many weighted characters a post of an ordinary account may have (twitter-text configuration v3).
+	maxWeight = 280
+	// linkWeight is what every address costs, whatever its length.
+	linkWeight  = 23
+	emojiWeight = 2
+)
+
+// weigh returns a text's length as X counts it.
+func weigh(text string) int {
+	text = norm.NFC.String(text)
+	total, at := 0, 0
+	for _, l := range findLinks(text) {
+		total += weighPlain(text[at:l.start]) + linkWeight
+		at = l.end
+	}
+	return total + weighPlain(text[at:])
+}
+
+// weighPlain is weigh for a text without addresses.
+func weighPlain(text string) int {
+	if isASCII(text) {
+		return len(text)
+	}
+	total, state := 0, -1
+	for text != "" {
+		var cluster string
+		cluster, text, _, state = uniseg.FirstGraphemeClusterInString(text, state)
+		if isEmoji(cluster) {
+			total += emojiWeight
+			continue
+		}
+		for _, r := range cluster {
+			total += runeWeight(r)
+		}
+	}
+	return total
+}
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// runeWeight is 1 in the ranges that the configuration names (Latin to Georgian, general punctuation), 2 elsewhere.
+func runeWeight(r rune) int {
+	switch {
+	case r <= 0x10FF, 0x2000 <= r && r <= 0x200D, 0x2010 <= r && r <= 0x201F, 0x2032 <= r && r <= 0x2037:
+		return 1
+	default:
+		return 2
+	}
+}
+
+const (
+	textStyle = '\uFE0E' // asks for the preceding character as text, not as a picture
+	keycap    = '\u20E3'
+)
+
+// isEmoji says whether a grapheme cluster is one emoji: a flag, a keycap, or a picture with whatever is joined to it.
+func isEmoji(cluster string) bool {
+	first, size := utf8.DecodeRuneInString(cluster)
+	switch {
+	case strings.ContainsRune(cluster, textStyle):
+		return false
+	case isRegional(first):
+		return size < len(cluster)
+	case '0' <= first && first <= '9', first == '#', first == '*':
+		return strings.HasSuffix(cluster, string(keycap))
+	default:
+		return isPictographic(first)
+	}
+}
+
+func isRegional(r rune) bool { return 0x1F1E6 <= r && r <= 0x1F1FF }
+
+// isPictographic tells whether r has the property Extended_Pictographic. uniseg knows it but does not export it; its
+// effect shows: only a pictographic character joins another across U+200D (UAX #29, rule GB11).
+func isPictographic(r rune) bool {
+	if r != '©' && r != '®' && r < 0x203C || r >= 0x3400 && unicode.IsLetter(r) {
+		return false
+	}
+	return uniseg.GraphemeClusterCount(string(r)+"\u200D\U0001F600") == 1
+}
+
+// isInvalid says whether X refuses any text with that character.
+func isInvalid(r rune) bool { return r == 0xFFFE || r == 0xFEFF || r == 0xFFFF }
