@@ -1,0 +1,389 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+var (
+	t0     = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	timing = Timing{
+		SendWindow: 5 * time.Second, CallTimeout: 20 * time.Second, ClockMargin: 2 * time.Second,
+		Lag: 10 * time.Second, GiveUpAfter: time.Hour, Authoritative: true,
+	}
+)
+
+func at(d time.Duration) time.Time          { return t0.Add(d) }
+func timePtr(d time.Duration) *v1alpha1.Time { return v1alpha1.NewTimePtr(at(d)) }
+
+// claimed is a target with an open attempt, claimed at t0.
+func claimed(t *testing.T) *v1alpha1.TargetStatus {
+	t.Helper()
+	target := &v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, TryUntil: timePtr(time.Hour)}
+	if err := Open(target, "a1", "hash", t0, timing.SendWindow); err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+func TestOpen(t *testing.T) {
+	closed := func(outcome v1alpha1.AttemptOutcome) *v1alpha1.Attempt {
+		return &v1alpha1.Attempt{Number: 3, ID: "a3", StartedAt: v1alpha1.NewTime(t0), Outcome: outcome}
+	}
+	for _, tt := range []struct {
+		name         string
+		reason       string
+		target       v1alpha1.TargetStatus
+		wantErr      error
+		wantNumber   int32
+		wantLookFrom *v1alpha1.Time
+	}{
+		{name: "first", reason: "nothing was ever sent", wantNumber: 1},
+		{name: "open", reason: "the earlier call may have published", target: v1alpha1.TargetStatus{Attempt: closed("")}, wantErr: ErrOpen},
+		{name: "posted", reason: "it is out there", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomePosted)}, wantErr: ErrSettled},
+		{name: "posted phase", reason: "the phase is a fact of its own", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted}, wantErr: ErrSettled},
+		{name: "failed", reason: "only a person leads out of failed", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Attempt: closed(v1alpha1.OutcomeRefused)}, wantErr: ErrSettled},
+		{name: "id known", reason: "an external id proves publication whatever else is written", target: v1alpha1.TargetStatus{ExternalID: "9"}, wantErr: ErrSettled},
+		{name: "refused", reason: "the platform said no", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4},
+		{name: "not sent", reason: "nothing left the process", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeNotSent)}, wantNumber: 4},
+		{name: "absent", reason: "proved absent, but a late arrival must still be found", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeAbsent)}, wantNumber: 4, wantLookFrom: timePtr(0)},
+		{name: "unknown", reason: "the post allows to send again; the first may yet be found", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeUnknown)}, wantNumber: 4, wantLookFrom: timePtr(0)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before := tt.target.DeepCopy()
+			err := Open(&tt.target, "next", "hash", at(time.Minute), timing.SendWindow)
+			if !errors.Is(err, tt.wantErr) {
+				t.Fatalf("Open: %v, want %v (%s)", err, tt.wantErr, tt.reason)
+			}
+			if err != nil {
+				if diff := cmp.Diff(before, &tt.target); diff != "" {
+					t.Errorf("a refused claim changed the ledger (%s):\n%s", tt.reason, diff)
+				}
+				return
+			}
+			a := tt.target.Attempt
+			if a.Number != tt.wantNumber || a.ID != "next" || !IsOpen(a) || !a.SendBefore.Time.Equal(at(time.Minute+timing.SendWindow)) {
+				t.Errorf("attempt %+v, want number %d, open, to be sent within the window (%s)", a, tt.wantNumber, tt.reason)
+			}
+			if !a.LookFrom.Equal(tt.wantLookFrom) {
+				t.Errorf("lookFrom %v, want %v (%s)", a.LookFrom, tt.wantLookFrom, tt.reason)
+			}
+		})
+	}
+}
+
+func TestRecord(t *testing.T) {
+	refusal := func(class platforms.Class, retryAt time.Time) platforms.Result {
+		return platforms.Result{Verdict: platforms.Refused, Err: &platforms.Error{Class: class, Message: "no", RetryAt: retryAt}}
+	}
+	for _, tt := range []struct {
+		name        string
+		reason      string
+		result      platforms.Result
+		wantOutcome v1alpha1.AttemptOutcome
+		wantPhase   v1alpha1.PostPhase
+		wantReason  string
+		wantNext    *v1alpha1.Time
+	}{
+		{"posted", "the platform confirmed", platforms.Result{Verdict: platforms.Posted, ExternalID: "7", ExternalURL: "u"}, v1alpha1.OutcomePosted, v1alpha1.PhasePosted, v1alpha1.ReasonPosted, nil},
+		{"permanent", "repeating it unchanged is useless", refusal(platforms.ClassPermanent, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.PhaseFailed, v1alpha1.ReasonRefused, nil},
+		{"rate limited", "the platform said when", refusal(platforms.ClassRateLimited, at(10*time.Minute)), v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, v1alpha1.ReasonRateLimited, timePtr(10 * time.Minute)},
+		{"rate limited for too long", "the deadline passes before", refusal(platforms.ClassRateLimited, at(2*time.Hour)), v1alpha1.OutcomeRefused, v1alpha1.PhaseFailed, v1alpha1.ReasonRateLimited, nil},
+		{"quota", "a cap is a wait", refusal(platforms.ClassQuota, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, v1alpha1.ReasonRateLimited, timePtr(2 * time.Second)},
+		{"token ended", "the connection must be looked at first", refusal(platforms.ClassRefresh, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, v1alpha1.ReasonConnectionNotReady, timePtr(2 * time.Second)},
+		{"token dead", "a person may reconnect in time", refusal(platforms.ClassReconnect, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, v1alpha1.ReasonConnectionNotReady, timePtr(2 * time.Second)},
+		{"busy", "a refusal for the moment", refusal(platforms.ClassTransient, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
+		{"no reason", "a refusal without a word is still a refusal", platforms.Result{Verdict: platforms.Refused}, v1alpha1.OutcomeRefused, v1alpha1.PhaseFailed, v1alpha1.ReasonRefused, nil},
+		{"not sent", "no connection was obtained", platforms.Result{Verdict: platforms.NotSent}, v1alpha1.OutcomeNotSent, v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
+		{"unknown", "it may be out there: the attempt stays open", platforms.Result{Verdict: platforms.Unknown}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
+		{"nonsense", "what is not understood is unknown", platforms.Result{Verdict: "later"}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			target := claimed(t)
+			if err := Record(target, "a1", tt.result, at(time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if target.Attempt.Outcome != tt.wantOutcome || target.Phase != tt.wantPhase || target.Reason != tt.wantReason || !target.NextTryAt.Equal(tt.wantNext) {
+				t.Errorf("outcome %q phase %q reason %q next %v, want %q %q %q %v (%s)",
+					target.Attempt.Outcome, target.Phase, target.Reason, target.NextTryAt, tt.wantOutcome, tt.wantPhase, tt.wantReason, tt.wantNext, tt.reason)
+			}
+			if tt.result.Verdict == platforms.Posted && (target.ExternalID != "7" || target.ExternalURL != "u" || target.PostedAt == nil) {
+				t.Errorf("what was published is not noted: %+v", target)
+			}
+		})
+	}
+}
+
+func TestRecordIsConditional(t *testing.T) {
+	posted := platforms.Result{Verdict: platforms.Posted, ExternalID: "7"}
+	for _, tt := range []struct {
+		name   string
+		reason string
+		id     string
+		before func(*v1alpha1.TargetStatus)
+		want   error
+	}{
+		{"another attempt", "the result belongs to a record that was replaced", "a0", func(*v1alpha1.TargetStatus) {}, ErrNotOurs},
+		{"closed otherwise", "somebody settled it meanwhile", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = v1alpha1.OutcomeAbsent }, ErrNotOurs},
+		{"no attempt", "the object was made anew", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt = nil }, ErrNotOurs},
+		{"same again", "the write landed, its answer was lost", "a1", func(t *v1alpha1.TargetStatus) { _ = Record(t, "a1", posted, t0) }, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			target := claimed(t)
+			tt.before(target)
+			before := target.DeepCopy()
+			if err := Record(target, tt.id, posted, at(time.Second)); !errors.Is(err, tt.want) {
+				t.Fatalf("Record: %v, want %v (%s)", err, tt.want, tt.reason)
+			}
+			if diff := cmp.Diff(before, target); diff != "" {
+				t.Errorf("the ledger changed (%s):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func TestMaySend(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		after  time.Duration
+		closed bool
+		want   bool
+	}{
+		{name: "at once", want: true},
+		{name: "just inside the window", after: timing.SendWindow - time.Millisecond, want: true},
+		{name: "at the end of the window", after: timing.SendWindow},
+		{name: "long after, as after a suspended machine", after: time.Hour},
+		{name: "closed meanwhile", closed: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			target := claimed(t)
+			if tt.closed {
+				target.Attempt.Outcome = v1alpha1.OutcomeNotSent
+			}
+			if got := MaySend(target.Attempt, at(tt.after)); got != tt.want {
+				t.Errorf("MaySend = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestNextLook(t *testing.T) {
+	quiet := timing.SendWindow + timing.CallTimeout + timing.ClockMargin
+	for _, tt := range []struct {
+		name   string
+		reason string
+		change func(*v1alpha1.TargetStatus)
+		want   time.Time
+	}{
+		{"process died", "another process may still be in the middle of the call", func(*v1alpha1.TargetStatus) {}, at(quiet)},
+		{"call seen to end", "nobody is in the middle of it", func(t *v1alpha1.TargetStatus) {
+			_ = Record(t, "a1", platforms.Result{Verdict: platforms.Unknown}, at(time.Second))
+		}, at(2 * time.Second)},
+		{"asked to wait", "the platform limits look-ups", func(t *v1alpha1.TargetStatus) { t.NextTryAt = timePtr(time.Hour) }, at(time.Hour)},
+		{"an earlier wait", "never before the call is over", func(t *v1alpha1.TargetStatus) { t.NextTryAt = timePtr(time.Second) }, at(quiet)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			target := claimed(t)
+			tt.change(target)
+			if got := NextLook(target, timing); !got.Equal(tt.want) {
+				t.Errorf("NextLook = %v, want %v (%s)", got.Sub(t0), tt.want.Sub(t0), tt.reason)
+			}
+		})
+	}
+}
+
+func TestLook(t *testing.T) {
+	found := platforms.Finding{Matches: 1, ExternalID: "7", ExternalURL: "u", PostedAt: at(time.Second)}
+	quiet := timing.SendWindow + timing.CallTimeout + timing.ClockMargin
+	past := quiet + timing.Lag
+	weak := timing
+	weak.Authoritative = false
+	for _, tt := range []struct {
+		name        string
+		reason      string
+		finding     platforms.Finding
+		looks       int32
+		duplicate   bool
+		after       time.Duration
+		timing      Timing
+		policy      v1alpha1.UnknownOutcomePolicy
+		wantOutcome v1alpha1.AttemptOutcome
+		wantPhase   v1alpha1.PostPhase
+		wantReason  string
+		wantNext    *v1alpha1.Time
+	}{
+		{name: "found", reason: "it is out there", finding: found, after: quiet, timing: timing,
+			wantOutcome: v1alpha1.OutcomePosted, wantPhase: v1alpha1.PhasePosted, wantReason: v1alpha1.ReasonPosted},
+		{name: "found after a duplicate refusal", reason: "the refusal told the truth", finding: found, duplicate: true, after: quiet, timing: timing,
+			wantOutcome: v1alpha1.OutcomePosted, wantPhase: v1alpha1.PhasePosted, wantReason: v1alpha1.ReasonPosted},
+		{name: "two fit", reason: "nobody can tell which is ours", finding: platforms.Finding{Matches: 2}, after: quiet, timing: timing, policy: v1alpha1.OnUnknownRetry,
+			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonOutcomeUnknown},
+		{name: "missing within the lag", reason: "a listing that lags proves nothing", after: quiet + time.Second, timing: timing,
+			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonSettling, wantNext: timePtr(quiet + 2*time.Second)},
+		{name: "missing once past the lag", reason: "one look is not enough", after: past, timing: timing,
+			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonProcessing, wantNext: timePtr(past + timing.Lag/2)},
+		{name: "missing twice past the lag", reason: "that is proof where the listing is authoritative", looks: 1, after: past + time.Minute, timing: timing,
+			wantOutcome: v1alpha1.OutcomeAbsent, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second)},
+		{name: "missing twice, duplicate", reason: "sending again would be refused again", looks: 1, duplicate: true, after: past + time.Minute, timing: timing,
+			wantOutcome: v1alpha1.OutcomeRefused, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonRefused},
+		{name: "missing twice, listing not authoritative", reason: "the platform cannot prove it: a person must", looks: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownFail,
+			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonOutcomeUnknown},
+		{name: "missing twice, not authoritative, retry", reason: "the owner prefers twice to never", looks: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownRetry,
+			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			target := claimed(t)
+			target.Attempt.Looks, target.Attempt.Duplicate = tt.looks, tt.duplicate
+			if err := Look(target, tt.finding, tt.timing, tt.policy, at(tt.after)); err != nil {
+				t.Fatal(err)
+			}
+			if target.Attempt.Outcome != tt.wantOutcome || target.Phase != tt.wantPhase || target.Reason != tt.wantReason || !target.NextTryAt.Equal(tt.wantNext) {
+				t.Errorf("outcome %q phase %q reason %q next %v, want %q %q %q %v (%s)",
+					target.Attempt.Outcome, target.Phase, target.Reason, target.NextTryAt, tt.wantOutcome, tt.wantPhase, tt.wantReason, tt.wantNext, tt.reason)
+			}
+			if tt.wantReason == v1alpha1.ReasonOutcomeUnknown && !strings.Contains(target.Message, v1alpha1.SettleAnnotation) {
+				t.Errorf("the message does not say how to settle it: %s", target.Message)
+			}
+		})
+	}
+}
+
+func TestLookFailed(t *testing.T) {
+	target := claimed(t)
+	err := platforms.Errorf(platforms.ClassTransient, "busy")
+	if e := LookFailed(target, err, timing, v1alpha1.OnUnknownFail, at(time.Minute)); e != nil || !IsOpen(target.Attempt) || target.NextTryAt == nil {
+		t.Fatalf("a look that failed must leave the attempt open and plan another: %v %+v", e, target)
+	}
+	if e := LookFailed(target, err, timing, v1alpha1.OnUnknownFail, at(2*time.Hour)); e != nil || target.Reason != v1alpha1.ReasonOutcomeUnknown {
+		t.Fatalf("after the deadline a person must be asked: %v %+v", e, target)
+	}
+	if e := LookFailed(target, err, timing, v1alpha1.OnUnknownFail, at(2*time.Hour)); !errors.Is(e, ErrSettled) {
+		t.Fatalf("a settled attempt is not looked for: %v", e)
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	for _, tt := range []struct {
+		value   string
+		want    []Verdict
+		wantErr bool
+	}{
+		{value: "0=posted:199", want: []Verdict{{Index: 0, ExternalID: "199"}}},
+		{value: "1=not-sent, 0=posted:a:b", want: []Verdict{{Index: 1}, {Index: 0, ExternalID: "a:b"}}},
+		{value: "", wantErr: true},
+		{value: "0=posted:", wantErr: true},
+		{value: "0=maybe", wantErr: true},
+		{value: "-1=not-sent", wantErr: true},
+		{value: "x=not-sent", wantErr: true},
+		{value: "0=not-sent,", wantErr: true},
+	} {
+		t.Run(tt.value, func(t *testing.T) {
+			got, err := ParseVerdicts(tt.value)
+			if (err != nil) != tt.wantErr {
+				t.Fatalf("error %v, want one: %v", err, tt.wantErr)
+			}
+			if diff := cmp.Diff(tt.want, got); err == nil && diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestDeclare(t *testing.T) {
+	doubtful := func() *v1alpha1.TargetStatus {
+		target := claimed(t)
+		unknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
+		return target
+	}
+	target := doubtful()
+	if err := Declare(target, Verdict{ExternalID: "7"}, at(time.Hour), t0); err != nil || target.Phase != v1alpha1.PhasePosted || target.ExternalID != "7" {
+		t.Errorf("posted: %v %+v", err, target)
+	}
+	target = doubtful()
+	if err := Declare(target, Verdict{}, at(time.Hour), t0); err != nil || target.Phase != v1alpha1.PhaseProcessing {
+		t.Errorf("not-sent: %v %+v", err, target)
+	}
+	if err := Open(target, "a2", "hash", t0, time.Second); err != nil || target.Attempt.Number != 2 {
+		t.Errorf("after not-sent the target may be sent again: %v %+v", err, target.Attempt)
+	}
+	if err := Declare(claimed(t), Verdict{}, at(time.Hour), t0); err == nil {
+		t.Error("a verdict on an attempt that is not in doubt must be refused")
+	}
+}
+
+// TestInvariants walks random histories of one target and asserts that no
+// second call is ever allowed while the first may have published.
+func TestInvariants(t *testing.T) {
+	for seed := range uint64(20000) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		walk(t, rng, seed)
+	}
+}
+
+func walk(t *testing.T, rng *rand.Rand, seed uint64) {
+	t.Helper()
+	target := &v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, TryUntil: timePtr(24 * time.Hour)}
+	now := t0
+	published, closedWithProof, number := "", true, int32(0)
+	for step := range 12 {
+		now = now.Add(time.Duration(rng.IntN(60)) * time.Second)
+		switch rng.IntN(4) {
+		case 0:
+			err := Open(target, fmt.Sprintf("a%d", step), "h", now, timing.SendWindow)
+			if err == nil && (!closedWithProof || published != "") {
+				t.Fatalf("seed %d: a new attempt was opened although the last one may have published: %+v", seed, target)
+			}
+			if err == nil {
+				if target.Attempt.Number != number+1 {
+					t.Fatalf("seed %d: number %d after %d", seed, target.Attempt.Number, number)
+				}
+				number, closedWithProof = target.Attempt.Number, false
+			}
+		case 1:
+			if target.Attempt == nil {
+				continue
+			}
+			verdict := []platforms.Verdict{platforms.Posted, platforms.Refused, platforms.NotSent, platforms.Unknown}[rng.IntN(4)]
+			open := IsOpen(target.Attempt)
+			err := Record(target, target.Attempt.ID, platforms.Result{
+				Verdict: verdict, ExternalID: "id", Err: platforms.Errorf(platforms.ClassTransient, "busy"),
+			}, now)
+			if err == nil && open {
+				closedWithProof = verdict != platforms.Unknown
+			}
+		case 2:
+			if !IsOpen(target.Attempt) {
+				continue
+			}
+			finding := platforms.Finding{Matches: rng.IntN(2), ExternalID: "id"}
+			looks := target.Attempt.Looks
+			if err := Look(target, finding, timing, v1alpha1.OnUnknownFail, now); err != nil {
+				t.Fatal(err)
+			}
+			if target.Attempt.Outcome == v1alpha1.OutcomeAbsent && (looks < looksNeeded-1 || now.Before(quietAt(target.Attempt, timing).Add(timing.Lag))) {
+				t.Fatalf("seed %d: absent without two looks past the lag: %+v", seed, target)
+			}
+			closedWithProof = !IsOpen(target.Attempt)
+		case 3:
+			if target.Attempt != nil && MaySend(target.Attempt, now) && !IsOpen(target.Attempt) {
+				t.Fatalf("seed %d: a closed attempt may be sent: %+v", seed, target)
+			}
+		}
+		if published != "" && target.ExternalID != published {
+			t.Fatalf("seed %d: the external id %q was replaced by %q", seed, published, target.ExternalID)
+		}
+		published = target.ExternalID
+	}
+}

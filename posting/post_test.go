@@ -1,0 +1,166 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package posting
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+
+// post makes a post with one target per ledger entry, and one target if there
+// is none.
+func post(change func(*v1alpha1.Post), ledger ...v1alpha1.TargetStatus) *v1alpha1.Post {
+	p := &v1alpha1.Post{}
+	p.Generation = 2
+	p.CreationTimestamp = metav1.NewTime(t0)
+	p.Spec.Category = v1alpha1.CategoryText
+	for i := range max(len(ledger), 1) {
+		p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{Caption: "hello"})
+		if i < len(ledger) {
+			ledger[i].Index = int32(i)
+			p.Status.Targets = append(p.Status.Targets, ledger[i])
+		}
+	}
+	if change != nil {
+		change(p)
+	}
+	return p
+}
+
+func entry(phase v1alpha1.PostPhase, tried bool) v1alpha1.TargetStatus {
+	t := v1alpha1.TargetStatus{Phase: phase}
+	if tried {
+		t.Attempt = &v1alpha1.Attempt{Number: 1, ID: "a"}
+	}
+	return t
+}
+
+func refused(generation int64) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) {
+		p.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, ObservedGeneration: generation, Message: "bad"}}
+	}
+}
+
+func TestPhases(t *testing.T) {
+	scheduled := func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(time.Hour)) }
+	for _, tt := range []struct {
+		name       string
+		reason     string
+		post       *v1alpha1.Post
+		want       v1alpha1.PostPhase
+		wantTarget v1alpha1.PostPhase
+		wantCancel bool
+	}{
+		{"immediate", "reads as processing from its first response on", post(nil), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
+		{"draft", "kept", post(func(p *v1alpha1.Post) { p.Spec.Draft = true }), v1alpha1.PhaseDraft, v1alpha1.PhaseDraft, true},
+		{"scheduled", "its time lies ahead", post(scheduled), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, true},
+		{"late", "scheduled until the claim is stored, but its time has passed", post(func(p *v1alpha1.Post) {
+			p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(-time.Hour))
+		}), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, false},
+		{"cancelled", "before a claim", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Cancelled = true }), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
+		{"claimed", "a claim makes it processing", post(scheduled, entry(v1alpha1.PhaseProcessing, true)), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
+		{"one of two posted", "not every target is settled", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhaseProcessing, false)), v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, false},
+		{"posted", "every target is", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhasePosted, true)), v1alpha1.PhasePosted, v1alpha1.PhasePosted, false},
+		{"partly failed", "posted targets stay posted, the post failed", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhaseFailed, true)), v1alpha1.PhaseFailed, v1alpha1.PhasePosted, false},
+		{"refused", "a post that is not accepted reads as failed", post(refused(2)), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, false},
+		{"mended", "the refusal speaks of an earlier spec", post(refused(1)), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := PhaseOf(tt.post); got != tt.want {
+				t.Errorf("PhaseOf = %s, want %s (%s)", got, tt.want, tt.reason)
+			}
+			if got := TargetPhaseOf(tt.post, 0); got != tt.wantTarget {
+				t.Errorf("TargetPhaseOf = %s, want %s (%s)", got, tt.wantTarget, tt.reason)
+			}
+			if got := CanCancel(tt.post, t0); got != tt.wantCancel {
+				t.Errorf("CanCancel = %v, want %v (%s)", got, tt.wantCancel, tt.reason)
+			}
+		})
+	}
+}
+
+func TestTitle(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		captions []string
+		want     string
+	}{
+		{"none", []string{""}, ""},
+		{"short", []string{"hi"}, "hi"},
+		{"first that is not empty", []string{"", "second"}, "second"},
+		{"thirty code points", []string{"ééééééééééééééééééééééééééééééXY"}, "éééééééééééééééééééééééééééééé"},
+		{"an emoji is one code point here", []string{"🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉"}, "🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := &v1alpha1.Post{}
+			for _, c := range tt.captions {
+				p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{Caption: c})
+			}
+			if got := Title(p); got != tt.want {
+				t.Errorf("Title = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestDisplayAt(t *testing.T) {
+	at := func(d time.Duration) *v1alpha1.Time { return v1alpha1.NewTimePtr(t0.Add(d)) }
+	sent := post(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = at(time.Hour) }, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhasePosted, true))
+	sent.Status.Targets[0].PostedAt, sent.Status.Targets[1].PostedAt = at(3*time.Hour), at(2*time.Hour)
+	for _, tt := range []struct {
+		name string
+		post *v1alpha1.Post
+		want time.Duration
+	}{
+		{"created", post(nil), 0},
+		{"scheduled", post(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = at(time.Hour) }), time.Hour},
+		{"posted, at its first target", sent, 2 * time.Hour},
+	} {
+		if got := DisplayAt(tt.post); !got.Equal(t0.Add(tt.want)) {
+			t.Errorf("%s: DisplayAt = %v, want %v after creation", tt.name, got.Sub(t0), tt.want)
+		}
+	}
+}
+
+func TestMissedAndRestored(t *testing.T) {
+	scheduled := post(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0) })
+	for _, tt := range []struct {
+		name string
+		post *v1alpha1.Post
+		now  time.Duration
+		want bool
+	}{
+		{"within the deadline", scheduled, time.Hour, false},
+		{"past the deadline", scheduled, time.Hour + time.Millisecond, true},
+		{"an immediate post is never missed", post(nil), 1000 * time.Hour, false},
+	} {
+		if got := Missed(tt.post, t0.Add(tt.now), time.Hour); got != tt.want {
+			t.Errorf("%s: Missed = %v", tt.name, got)
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		born string
+		want bool
+	}{
+		{"made by kubectl", "", false},
+		{"made by the apiserver a moment ago", t0.Add(-time.Second).Format(time.RFC3339Nano), false},
+		{"created anew a day later", t0.Add(-24 * time.Hour).Format(time.RFC3339Nano), true},
+		{"unreadable note", "yesterday", false},
+	} {
+		p := post(nil)
+		if tt.born != "" {
+			p.Annotations = map[string]string{v1alpha1.BornAnnotation: tt.born}
+		}
+		if got := Restored(p); got != tt.want {
+			t.Errorf("%s: Restored = %v", tt.name, got)
+		}
+	}
+}

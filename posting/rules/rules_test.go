@@ -1,0 +1,107 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// env knows a connection to a platform that takes text of ten code points
+// without "!", one to a platform that takes nothing, and one to a platform
+// that nobody registered.
+func env() Env {
+	conns := map[string]v1alpha1.Platform{"x": v1alpha1.PlatformX, "video": v1alpha1.PlatformYouTube, "other": v1alpha1.PlatformTikTok}
+	limits := map[v1alpha1.Platform]platforms.Limits{
+		v1alpha1.PlatformX: {
+			Categories: []v1alpha1.Category{v1alpha1.CategoryText}, MaxCaption: 10, CaptionUnit: "characters",
+			CaptionLength: utf8.RuneCountInString,
+			CaptionProblem: func(text string) string {
+				if strings.Contains(text, "!") {
+					return "must not shout"
+				}
+				return ""
+			},
+		},
+		v1alpha1.PlatformYouTube: {},
+	}
+	return Env{
+		Connection: func(name string) *v1alpha1.Connection {
+			p, ok := conns[name]
+			if !ok {
+				return nil
+			}
+			return &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: p}}
+		},
+		Limits: func(p v1alpha1.Platform) (platforms.Limits, bool) { l, ok := limits[p]; return l, ok },
+	}
+}
+
+func TestValidate(t *testing.T) {
+	target := func(conn, caption string) v1alpha1.PostTarget {
+		return v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: conn}, Caption: caption}
+	}
+	future := v1alpha1.NewTimePtr(time.Now().Add(time.Hour))
+	for _, tt := range []struct {
+		name   string
+		reason string
+		spec   v1alpha1.PostSpec
+		want   []string
+	}{
+		{"fine", "nothing is wrong", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "0123456789")}}, nil},
+		{"same connection twice", "outside trees a connection may stand twice", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "a"), target("x", "b")}}, nil},
+		{"no target", "there is nowhere to post to", v1alpha1.PostSpec{}, []string{"Required spec.targets"}},
+		{"too long", "the platform would refuse it", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "01234567890")}}, []string{"Invalid spec.targets[0].caption"}},
+		{"not in its taste", "a platform may have more to say than a length", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "hey!")}}, []string{"Invalid spec.targets[0].caption"}},
+		{"empty", "a post that is published needs a caption", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "")}}, []string{"Required spec.targets[0].caption"}},
+		{"empty draft", "a draft may be finished later", v1alpha1.PostSpec{Draft: true, Targets: []v1alpha1.PostTarget{target("x", "")}}, nil},
+		{"draft too long", "limits hold for drafts too", v1alpha1.PostSpec{Draft: true, Targets: []v1alpha1.PostTarget{target("x", "01234567890")}}, []string{"Invalid spec.targets[0].caption"}},
+		{"draft with a time", "the two contradict", v1alpha1.PostSpec{Draft: true, ScheduledAt: future, Targets: []v1alpha1.PostTarget{target("x", "a")}}, []string{"Forbidden spec.scheduledAt"}},
+		{"unknown connection", "it may come later: a type of its own", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "a"), target("gone", "a")}}, []string{"NotFound spec.targets[1].connectionRef.name"}},
+		{"category not taken", "the platform has no such posts", v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{target("video", "a")}}, []string{"Invalid spec.targets[0].connectionRef.name"}},
+		{"platform not registered", "this installation cannot publish there", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("other", "a")}}, []string{"Invalid spec.targets[0].connectionRef.name"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.spec.Category == "" {
+				tt.spec.Category = v1alpha1.CategoryText
+			}
+			var got []string
+			for _, err := range Validate(&v1alpha1.Post{Spec: tt.spec}, env()) {
+				got = append(got, strings.TrimPrefix(string(err.Type), "FieldValue")+" "+err.Field)
+				if err.Detail == "" {
+					t.Errorf("%s: no word for a person", err.Field)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s:\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func TestValidateTime(t *testing.T) {
+	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name string
+		at   *v1alpha1.Time
+		want int
+	}{
+		{"immediate", nil, 0},
+		{"a millisecond ahead", v1alpha1.NewTimePtr(now.Add(time.Millisecond)), 0},
+		{"now", v1alpha1.NewTimePtr(now), 1},
+		{"past", v1alpha1.NewTimePtr(now.Add(-time.Hour)), 1},
+	} {
+		p := &v1alpha1.Post{Spec: v1alpha1.PostSpec{ScheduledAt: tt.at}}
+		if got := ValidateTime(p, now); len(got) != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}
