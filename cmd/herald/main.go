@@ -1,0 +1,136 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command herald is all of Herald in one binary. Its first argument says which part of it to run; this package reads
+// flags and wires the parts together, and does nothing else.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// version is set by the linker to the release or, between releases, to the commit.
+var version = "unknown"
+
+// Exit codes. A usage error has one of its own, as with flag.ExitOnError, so that a supervisor can tell a wrong command
+// line from a failure that may pass.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// command is one part of Herald.
+type command struct {
+	name    string
+	summary string
+	// run returns nil when ctx ended it, a usageError for a wrong command line, flag.ErrHelp after printing help.
+	run func(ctx context.Context, args []string) error
+}
+
+func commands() []command {
+	return []command{
+		{"sandbox", "serve the simulated platforms, for the local run and for tests", runSandbox},
+		{"version", "print the version", runVersion},
+	}
+}
+
+// usageError is a wrong command line.
+type usageError struct {
+	err error
+}
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// Once asked to stop, a second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
+	os.Exit(dispatch(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// dispatch runs the subcommand that args begin with and returns the exit code.
+func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 {
+		printUsage(stderr)
+		return exitUsage
+	}
+	if args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
+		printUsage(stdout)
+		return 0
+	}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return report(c.name, c.run(ctx, args[1:]), stderr)
+		}
+	}
+	fmt.Fprintf(stderr, "herald: unknown command %q\n\n", args[0])
+	printUsage(stderr)
+	return exitUsage
+}
+
+// report says what went wrong and returns the exit code for it.
+func report(name string, err error, stderr io.Writer) int {
+	var usage usageError
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "herald %s: %v\nSee `herald %s --help`.\n", name, err, name)
+		return exitUsage
+	default:
+		fmt.Fprintf(stderr, "herald %s: %v\n", name, err)
+		return exitFailure
+	}
+}
+
+func printUsage(out io.Writer) {
+	fmt.Fprint(out, "Herald publishes one post to several social platforms, never twice and never lost.\n\nUsage: herald COMMAND [flags]\n\nCommands:\n")
+	for _, c := range commands() {
+		fmt.Fprintf(out, "  %-10s %s\n", c.name, c.summary)
+	}
+	fmt.Fprint(out, "  help       print this text\n\n`herald COMMAND --help` lists the flags of a command.\n")
+}
+
+func runVersion(_ context.Context, args []string) error {
+	flags := newFlagSet("version")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	_, err := fmt.Println("herald", version)
+	return err
+}
+
+// newFlagSet returns a flag set whose errors are left to report and whose help goes to stdout, where `--help | less`
+// finds it.
+func newFlagSet(name string) *flag.FlagSet {
+	flags := flag.NewFlagSet("herald "+name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	return flags
+}
+
+// parse parses args. It prints help when asked to and turns everything else that is wrong into a usageError; a stray
+// argument is wrong too, since it is most often a flag without its dashes.
+func parse(flags *flag.FlagSet, args []string) error {
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		flags.SetOutput(os.Stdout)
+		fmt.Printf("Usage: %s [flags]\n\n", flags.Name())
+		flags.PrintDefaults()
+		return err
+	}
+	if err != nil {
+		return usageError{err}
+	}
+	if flags.NArg() > 0 {
+		return usageError{fmt.Errorf("unexpected argument %q; a flag begins with dashes", flags.Arg(0))}
+	}
+	return nil
+}
