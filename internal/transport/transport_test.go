@@ -49,7 +49,7 @@ func drain(t *testing.T, r *http.Request) {
 func hangUp(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
-		conn.Close()
+		_ = conn.Close()
 	}
 }
 

@@ -1,0 +1,241 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package x
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+// post renders a listed post.
+func post(t *testing.T, id, text string, fields ...string) string {
+	t.Helper()
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return `{"id":"` + id + `","text":` + string(quoted) + strings.Join(append([]string{""}, fields...), ",") + `}`
+}
+
+func urls(entries ...string) string {
+	return `"entities":{"urls":[` + strings.Join(entries, ",") + `]}`
+}
+
+func timeline(posts ...string) string {
+	if len(posts) == 0 {
+		return `{"meta":{"result_count":0}}`
+	}
+	return `{"data":[` + strings.Join(posts, ",") + `]}`
+}
+
+func TestLookup(t *testing.T) {
+	var (
+		before = snowflake(noon.Add(-time.Millisecond))
+		first  = snowflake(noon)
+		second = snowflake(noon.Add(time.Minute))
+	)
+	tests := map[string]struct {
+		reason  string
+		text    string
+		listing string
+		taken   string
+		want    int
+		id      string
+	}{
+		"nothing":       {reason: "an empty page proves absence", text: "hello", listing: timeline()},
+		"there":         {reason: "the same text is the post", text: "hello", listing: timeline(post(t, first, "hello")), want: 1, id: first},
+		"another text":  {reason: "another text is another post", text: "hello", listing: timeline(post(t, first, "hello!"))},
+		"another case":  {reason: "so is the same text in another case", text: "hello", listing: timeline(post(t, first, "Hello"))},
+		"too old":       {reason: "what is older than the attempt cannot be its post", text: "hello", listing: timeline(post(t, before, "hello"))},
+		"taken":         {reason: "a post of another job is not this job's", text: "hello", listing: timeline(post(t, second, "hello"), post(t, first, "hello")), taken: second, want: 1, id: first},
+		"two":           {reason: "two fits need a person; the earlier is named", text: "hello", listing: timeline(post(t, second, "hello"), post(t, first, "hello")), want: 2, id: first},
+		"listed twice":  {reason: "a post that two pages show is one post", text: "hello", listing: timeline(post(t, first, "hello"), post(t, first, "hello")), want: 1, id: first},
+		"reply":         {reason: "what a job publishes answers nobody", text: "hello", listing: timeline(post(t, first, "hello", `"referenced_tweets":[{"type":"replied_to","id":"1"}]`))},
+		"quote":         {reason: "X makes a quote of a text that ends in the address of a post", text: "hello", listing: timeline(post(t, first, "hello", `"referenced_tweets":[{"type":"quoted","id":"1"}]`)), want: 1, id: first},
+		"escapes":       {reason: "X lists three characters as entities", text: "a & b < c > d", listing: timeline(post(t, first, "a &amp; b &lt; c &gt; d")), want: 1, id: first},
+		"typed escapes": {reason: "an entity that was typed is escaped once more, and undone once", text: "&lt; &copy;", listing: timeline(post(t, first, "&amp;lt; &amp;copy;")), want: 1, id: first},
+		"unescaped":     {reason: "a text that X did not escape still fits", text: "&amp;", listing: timeline(post(t, first, "&amp;")), want: 1, id: first},
+		"blanks":        {reason: "X trims and may change blanks", text: "  a\r\nb\u00a0 c ", listing: timeline(post(t, first, "a\nb c")), want: 1, id: first},
+		"composition":   {reason: "X composes letters", text: "cafe\u0301", listing: timeline(post(t, first, "café")), want: 1, id: first},
+		"address": {
+			reason: "an address is listed as one of t.co", text: "see https://example.com/Launch?a=1&b=2.",
+			listing: timeline(post(t, first, "see https://t.co/abc.", urls(`{"url":"https://t.co/abc","expanded_url":"https://example.com/Launch?a=1&b=2","display_url":"example.com/Launch?a=1…"}`))),
+			want:    1, id: first,
+		},
+		"another address": {
+			reason: "another address makes another post", text: "see https://example.com/launch2",
+			listing: timeline(post(t, first, "see https://t.co/abc", urls(`{"url":"https://t.co/abc","expanded_url":"https://example.com/launch","display_url":"example.com/launch"}`))),
+		},
+		"bare domains": {
+			reason: "X adds a scheme to what was typed without", text: "Example.com, example.org/ and HTTP://example.net/",
+			listing: timeline(post(t, first, "https://t.co/a, https://t.co/b and https://t.co/c", urls(
+				`{"url":"https://t.co/a","expanded_url":"http://example.com"}`,
+				`{"url":"https://t.co/b","expanded_url":"http://example.org/"}`,
+				`{"url":"https://t.co/c","expanded_url":"http://example.net"}`))),
+			want: 1, id: first,
+		},
+		"same address twice": {
+			reason: "one entity may stand for two places", text: "example.com or example.com/",
+			listing: timeline(post(t, first, "https://t.co/a or https://t.co/a", urls(`{"url":"https://t.co/a","expanded_url":"http://example.com"}`))),
+			want:    1, id: first,
+		},
+		"international domain": {
+			reason: "the displayed form shows it as it was typed", text: "https://müller.example",
+			listing: timeline(post(t, first, "https://t.co/a", urls(`{"url":"https://t.co/a","expanded_url":"https://xn--mller-kva.example","display_url":"müller.example"}`))),
+			want:    1, id: first,
+		},
+		"escaped path": {
+			reason: "X may percent-encode what was typed plainly", text: "https://example.com/ä",
+			listing: timeline(post(t, first, "https://t.co/a", urls(`{"url":"https://t.co/a","expanded_url":"https://example.com/%C3%A4"}`))),
+			want:    1, id: first,
+		},
+		"typed t.co": {
+			reason: "an address of t.co that was typed stays as it is", text: "https://t.co/a",
+			listing: timeline(post(t, first, "https://t.co/a", urls(`{"url":"https://t.co/a","expanded_url":"https://elsewhere.example"}`))),
+			want:    1, id: first,
+		},
+		"long post": {
+			reason: "a long post has its full text in its note", text: "the whole text with https://example.com",
+			listing: timeline(post(t, first, "the whole…", `"note_tweet":{"text":"the whole text with https://t.co/a","entities":{"urls":[{"url":"https://t.co/a","expanded_url":"https://example.com"}]}}`)),
+			want:    1, id: first,
+		},
+		"attached media": {
+			reason: "a post with media is not the post without", text: "hello",
+			listing: timeline(post(t, first, "hello https://t.co/m", urls(`{"url":"https://t.co/m","expanded_url":"https://x.com/acme/status/1/photo/1","media_key":"3_1"}`))),
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, requests := newX(t, Config{WebURL: "https://x.example"}, says(200, tc.listing))
+			job := jobFor(tc.text)
+			job.LookFrom = noon
+			job.Taken = func(id string) bool { return id == tc.taken }
+			got, err := p.Lookup(t.Context(), job)
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			want := platforms.Finding{Matches: tc.want}
+			if tc.id != "" {
+				want.ExternalID, want.ExternalURL = tc.id, "https://x.example/acme/status/"+tc.id
+				want.PostedAt, _ = snowflakeTime(tc.id)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			for _, r := range *requests {
+				if r.Method != http.MethodGet {
+					t.Errorf("a look-up made a %s", r.Method)
+				}
+			}
+		})
+	}
+}
+
+func TestLookupErrors(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		answer http.HandlerFunc
+		class  platforms.Class
+	}{
+		"not a page":     {"an object without posts and without meta proves nothing", says(200, `{}`), platforms.ClassUnknown},
+		"cut page":       {"nor does a page that broke off", says(200, `{"data":[{"id":"19`), platforms.ClassUnknown},
+		"hidden account": {"X hides a timeline with status 200", says(200, `{"errors":[{"type":"https://api.twitter.com/2/problems/not-authorized-for-resource"}]}`), platforms.ClassReconnect},
+		"page with gaps": {"errors beside the data mean that something is missing", says(200, `{"data":[],"errors":[{"title":"Not Found"}],"meta":{"result_count":0}}`), platforms.ClassUnknown},
+		"wrong count":    {"a count that does not hold means the same", says(200, `{"data":[{"id":"1"}],"meta":{"result_count":2}}`), platforms.ClassUnknown},
+		"rate limited":   {"a limit passes", says(429, ``), platforms.ClassRateLimited},
+		"ended token":    {"the token is renewed and the look-up repeated", says(401, ``), platforms.ClassRefresh},
+		"outage":         {"an outage passes", says(500, ``), platforms.ClassTransient},
+		"hang up":        {"a lost answer is asked for again", hangUp, platforms.ClassTransient},
+		"no end":         {"a timeline that X does not list to its end proves no absence", says(200, `{"data":[],"meta":{"result_count":0,"next_token":"more"}}`), platforms.ClassUnknown},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, _ := newX(t, Config{}, tc.answer)
+			if _, err := p.Lookup(t.Context(), jobFor("hello")); classOfError(err) != tc.class {
+				t.Errorf("%s: got %v, want class %s", tc.reason, err, tc.class)
+			}
+		})
+	}
+}
+
+func TestLookupReadsEveryPage(t *testing.T) {
+	pages := map[string]string{
+		"":   `{"data":[` + post(t, snowflake(noon.Add(2*time.Hour)), "newer") + `],"meta":{"result_count":1,"next_token":"p2"}}`,
+		"p2": `{"data":[` + post(t, snowflake(noon.Add(time.Hour)), "hello") + `],"meta":{"result_count":1,"next_token":"p3"}}`,
+		"p3": `{"data":[` + post(t, snowflake(noon), "hello") + `],"meta":{"result_count":1}}`,
+	}
+	p, requests := newX(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		says(200, pages[r.URL.Query().Get("pagination_token")])(w, r)
+	})
+	job := jobFor("hello")
+	job.LookFrom = noon
+	got, err := p.Lookup(t.Context(), job)
+	if err != nil || got.Matches != 2 || got.ExternalID != snowflake(noon) {
+		t.Errorf("got %+v, %v; want both matches, the earlier named", got, err)
+	}
+	if len(*requests) != len(pages) {
+		t.Errorf("%d requests for %d pages", len(*requests), len(pages))
+	}
+	for _, r := range *requests {
+		query := r.URL.Query()
+		if r.URL.Path != "/2/users/42/tweets" || query.Get("max_results") != "100" || query.Get("since_id") != idBefore(noon) {
+			t.Errorf("asked %s", r.URL)
+		}
+		if strings.Contains(query.Get("exclude"), "replies") {
+			t.Error("the cards of trees are replies; they must be listed")
+		}
+	}
+}
+
+// FuzzMatch lists a text with an address in it as X does, and looks for it.
+func FuzzMatch(f *testing.F) {
+	f.Add("see ", "launch", ".", true, false, `{"entities":{"urls":[{"url":1}]}}`)
+	f.Add("a &lt; b & c", "", "\u00a0", false, true, `{"text":"","note_tweet":[]}`)
+	f.Add("//", "x", "/", true, true, `{"entities":{"urls":[{"url":"a","expanded_url":"%zz"}]},"text":"aa"}`)
+	f.Fuzz(func(t *testing.T, before, path, after string, scheme, slash bool, noise string) {
+		address := "example.com/" + regexp.MustCompile("[^A-Za-z0-9_-]").ReplaceAllString(path, "-")
+		expanded := "http://" + strings.TrimSuffix(address, "/")
+		typed := strings.TrimSuffix(address, "/")
+		if scheme {
+			typed = "http://" + typed
+		}
+		if slash {
+			typed += "/"
+		}
+		sent := before + typed + after
+		listed := map[string]any{
+			"text":     escape(before) + "https://t.co/0" + escape(after),
+			"entities": map[string]any{"urls": []any{map[string]any{"url": "https://t.co/0", "expanded_url": expanded}}},
+		}
+		// An accent right behind the address would become a part of it, and a
+		// short address in the text itself would be an entity of its own.
+		composes := norm.NFC.String(typed+after) != norm.NFC.String(typed)+norm.NFC.String(after)
+		if !composes && !strings.Contains(before+after, "t.co") && !want(sent).matches(listed) {
+			t.Errorf("%q is not found in %v", sent, listed)
+		}
+		if want(sent + "!").matches(listed) {
+			t.Errorf("%q is found in %v", sent+"!", listed)
+		}
+		// Whatever X lists is read without harm, and an empty text is nowhere.
+		if doc, ok := decodeObject([]byte(noise)); ok {
+			want(sent).matches(doc)
+			if want(" ").matches(doc) {
+				t.Errorf("an empty text is found in %s", noise)
+			}
+		}
+	})
+}
+
+func escape(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
+}

@@ -1,0 +1,165 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package x
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// X does not give a text back as it was sent: it replaces every address by one
+// of t.co, writes three characters as HTML entities, and may change blanks and
+// compositions of letters. What was sent is therefore compared with what is
+// listed after undoing each of these.
+
+// wanted is the text of a job, in the form that is compared.
+type wanted string
+
+func want(text string) wanted { return wanted(normalized(text)) }
+
+// normalized gives a text in NFC, with every run of blanks as one space.
+func normalized(text string) string {
+	return strings.Join(strings.Fields(norm.NFC.String(text)), " ")
+}
+
+// entities undoes the only three escapes that X makes, in one pass: what was
+// sent as "&lt;" is listed as "&amp;lt;".
+var entities = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">")
+
+// matches tells whether a listed post has the wanted text. The full text of a
+// long post stands in "note_tweet". It is compared with and without undoing
+// escapes, since X does not say which of its texts are escaped.
+func (w wanted) matches(entry map[string]any) bool {
+	if w == "" {
+		return false
+	}
+	if note := object(entry["note_tweet"]); text(note["text"]) != "" {
+		entry = note
+	}
+	listed := text(entry["text"])
+	links := linksOf(entry)
+	return w.fits(normalized(entities.Replace(listed)), links) || w.fits(normalized(listed), links)
+}
+
+// link is an address in a listed text.
+type link struct {
+	// short is the address of t.co that stands in the text.
+	short string
+	// forms are the ways in which its author may have written it, without
+	// scheme and closing slash.
+	forms []string
+}
+
+// linksOf reads entities.urls of a post.
+func linksOf(entry map[string]any) []link {
+	var links []link
+	for _, v := range list(object(entry["entities"])["urls"]) {
+		doc := object(v)
+		l := link{short: text(doc["url"])}
+		if l.short == "" {
+			continue
+		}
+		expanded := text(doc["expanded_url"])
+		l.add(expanded)
+		if unescaped, err := url.PathUnescape(expanded); err == nil {
+			l.add(unescaped)
+		}
+		// The displayed form shows an international domain as it was typed. A
+		// long one is cut short and ends in an ellipsis.
+		if shown := text(doc["display_url"]); !strings.HasSuffix(shown, "…") {
+			l.add(shown)
+		}
+		l.add(l.short)
+		links = append(links, l)
+	}
+	return links
+}
+
+func (l *link) add(address string) {
+	form := strings.TrimSuffix(trimScheme(normalized(address)), "/")
+	if form != "" && !slices.Contains(l.forms, form) {
+		l.forms = append(l.forms, form)
+	}
+}
+
+// trimScheme takes "http://" or "https://" off, which X adds to what was typed
+// without.
+func trimScheme(address string) string {
+	for _, scheme := range []string{"https://", "http://"} {
+		if hasPrefixFold(address, scheme) {
+			return address[len(scheme):]
+		}
+	}
+	return address
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// fits compares the wanted text with a listed one, in which any short address
+// stands for each of its forms.
+//
+// It walks through the listed text and keeps every place that the wanted text
+// may have been followed to: an address that was typed with or without its
+// closing slash leads to two.
+func (w wanted) fits(listed string, links []link) bool {
+	places := map[int]bool{0: true}
+	for listed != "" && len(places) > 0 {
+		at, next := nextLink(listed, links)
+		places = w.afterLiteral(places, listed[:at])
+		if next == nil {
+			break
+		}
+		places = w.afterLink(places, *next)
+		listed = listed[at+len(next.short):]
+	}
+	return places[len(w)]
+}
+
+// nextLink finds the first short address in a text: where it begins, and its
+// link; the end of the text and nil if there is none.
+func nextLink(listed string, links []link) (int, *link) {
+	at, next := len(listed), (*link)(nil)
+	for i := range links {
+		found := strings.Index(listed, links[i].short)
+		longer := next != nil && found == at && len(links[i].short) > len(next.short)
+		if found >= 0 && (found < at || longer) {
+			at, next = found, &links[i]
+		}
+	}
+	return at, next
+}
+
+func (w wanted) afterLiteral(places map[int]bool, literal string) map[int]bool {
+	after := map[int]bool{}
+	for place := range places {
+		if strings.HasPrefix(string(w[place:]), literal) {
+			after[place+len(literal)] = true
+		}
+	}
+	return after
+}
+
+func (w wanted) afterLink(places map[int]bool, l link) map[int]bool {
+	after := map[int]bool{}
+	for place := range places {
+		rest := string(w[place:])
+		bare := trimScheme(rest)
+		for _, form := range l.forms {
+			if !hasPrefixFold(bare, form) {
+				continue
+			}
+			end := len(w) - len(bare) + len(form)
+			after[end] = true
+			if strings.HasPrefix(string(w[end:]), "/") {
+				after[end+1] = true
+			}
+		}
+	}
+	return after
+}

@@ -1,0 +1,114 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package x publishes to X by its API v2, with OAuth 2.0 user tokens.
+//
+// The one irrevocable call is POST /2/tweets. X offers no key that would make
+// it repeatable, so a call whose answer was lost is looked for in the account's
+// timeline; see Lookup.
+package x
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/x/tweettext"
+)
+
+const (
+	// DefaultAPIURL is where X's API is served.
+	DefaultAPIURL = "https://api.x.com"
+	// DefaultWebURL is where people read posts.
+	DefaultWebURL = "https://x.com"
+
+	// DefaultListingLag is how long a post may be missing from its author's
+	// timeline. X promises nothing; 10 to 30 seconds are the advice of those
+	// who measured, and absence needs two looks past it.
+	DefaultListingLag = 15 * time.Second
+
+	// callTimeout bounds POST /2/tweets, which usually takes well under a
+	// second.
+	callTimeout = 20 * time.Second
+
+	// readTimeout bounds the calls that only ask.
+	readTimeout = 10 * time.Second
+
+	// refreshLead is how long before its end an access token is renewed; X's
+	// live for two hours.
+	refreshLead = 15 * time.Minute
+)
+
+// Config says how to reach X, and as which app.
+type Config struct {
+	// APIURL and WebURL default to DefaultAPIURL and DefaultWebURL.
+	APIURL, WebURL string
+	// ClientID and ClientSecret are the app's, to renew tokens with. An app
+	// without a secret is a public client.
+	ClientID, ClientSecret string
+	// ListingLag defaults to DefaultListingLag.
+	ListingLag time.Duration
+	// Clock tells when a token that was just handed out ends. Defaults to the
+	// real one.
+	Clock clock.PassiveClock
+}
+
+// Platform is X.
+type Platform struct {
+	config Config
+	client *transport.Client
+}
+
+var _ platforms.Platform = (*Platform)(nil)
+
+// New makes the platform.
+func New(c Config, client *transport.Client) *Platform {
+	if c.APIURL == "" {
+		c.APIURL = DefaultAPIURL
+	}
+	if c.WebURL == "" {
+		c.WebURL = DefaultWebURL
+	}
+	c.APIURL = strings.TrimRight(c.APIURL, "/")
+	c.WebURL = strings.TrimRight(c.WebURL, "/")
+	if c.ListingLag <= 0 {
+		c.ListingLag = DefaultListingLag
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	return &Platform{config: c, client: client}
+}
+
+// Limits declares X's rules for an account without a subscription: 280
+// weighted characters, whatever the account has paid for, since the
+// subscription of an account may end before a scheduled post is due.
+func (p *Platform) Limits() platforms.Limits {
+	return platforms.Limits{
+		Categories:           []v1alpha1.Category{v1alpha1.CategoryText},
+		MaxCaption:           tweettext.MaxWeightedLength,
+		CaptionUnit:          "weighted characters",
+		CaptionLength:        tweettext.Length,
+		CaptionProblem:       captionProblem,
+		CallTimeout:          callTimeout,
+		ListingLag:           p.config.ListingLag,
+		ListingAuthoritative: true,
+		RefreshLead:          refreshLead,
+	}
+}
+
+// captionProblem names what X refuses besides length.
+func captionProblem(text string) string {
+	switch {
+	case tweettext.HasInvalidCharacter(text):
+		return "contains a character that X refuses (U+FEFF, U+FFFE or U+FFFF); remove it"
+	case text != "" && strings.TrimSpace(text) == "":
+		return "consists of blanks only, which X refuses; write some text"
+	default:
+		return ""
+	}
+}
