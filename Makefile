@@ -86,6 +86,7 @@ fmt-check: $(BIN)/golangci-lint ## Show what fmt would change, and fail if it wo
 .PHONY: vet
 vet: ## Run go vet
 	go vet ./...
+	go vet -tags crashpoints ./cmd/...
 
 # The nested modules that hold code of ours.
 code_modules := $(foreach module,$(patsubst %/go.mod,%,$(wildcard hack/*/go.mod)),$(if $(wildcard $(module)/*.go),$(module)))
@@ -98,6 +99,8 @@ lint: $(BIN)/golangci-lint ## Run all linters over all modules, and check their 
 	  echo "lint: $$module"
 	  (cd "$$module" && $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || failed=1
 	done
+	echo "lint: cmd, built for the crash matrix"
+	$(BIN)/golangci-lint run --build-tags crashpoints ./cmd/... || failed=1
 	exit $$failed
 
 .PHONY: lint-fix
@@ -113,12 +116,12 @@ build: ## Build bin/herald
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/herald ./cmd/herald
 
 .PHONY: controlplane
-controlplane: ## Build etcd, kube-apiserver and the S3 store for tests and the local run (KUBEBUILDER_ASSETS is used if set)
+controlplane: ## Build what tests and the local run need: etcd, kube-apiserver (or use KUBEBUILDER_ASSETS), S3 store, herald
 	go run ./hack/local build
 
 # The program replaces the shell and is a child of make itself: a signal sent to make reaches it, which `go run` would not pass on.
 .PHONY: run
-run: build controlplane ## Run all of Herald on this machine, with simulated platforms, until Ctrl-C
+run: ## Run all of Herald on this machine, with simulated platforms, until Ctrl-C
 	@go build -buildvcs=false -o $(BIN)/local ./hack/local
 	exec $(BIN)/local run
 
@@ -198,7 +201,7 @@ test-integration: ## Suites that run against a real kube-apiserver and etcd (RAC
 	  $(call not_run,suites with an API server; there are none)
 	  exit 0
 	fi
-	$(MAKE) build controlplane
+	$(MAKE) controlplane
 	KUBEBUILDER_ASSETS=$(ASSETS) $(go_test) $$packages
 
 .PHONY: test-crash
@@ -207,7 +210,7 @@ test-crash: ## Kill the manager at its worst moments and count what was publishe
 	  $(call not_run,crash matrix; there is no test/crash)
 	  exit 0
 	fi
-	$(MAKE) build controlplane
+	$(MAKE) controlplane
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 $(if $(LONG),-timeout 12h,-short -timeout 30m)
 
 .PHONY: test-race
