@@ -1,0 +1,73 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tweettext
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// FuzzLength checks what must hold for every text: the measure does not depend on the form in which the same text is
+// given, grows with the text, and stays within what its parts can weigh.
+func FuzzLength(f *testing.F) {
+	for _, row := range lengthRows {
+		f.Add(row.text)
+	}
+	for _, row := range urlRows {
+		f.Add(row.text)
+	}
+	f.Add("a.co\x80")
+	f.Fuzz(func(t *testing.T, text string) {
+		length := Length(text)
+		normal := normalize(text)
+		if got := Length(normal); got != length {
+			t.Errorf("in normal form C the length is %d, not %d", got, length)
+		}
+		// Package norm's own form differs only where it adds joiners.
+		if form := norm.NFC.String(text); strings.Count(form, graphemeJoiner) == strings.Count(text, graphemeJoiner) {
+			if got := Length(form); got != length {
+				t.Errorf("in package norm's normal form C the length is %d, not %d", got, length)
+			}
+		}
+		if got := Length(string([]rune(text))); got != length {
+			t.Errorf("with U+FFFD for what is not UTF-8 the length is %d, not %d", got, length)
+		}
+		if got := Length(text + "\nx"); got != length+2 {
+			t.Errorf("with two characters on a new line the length is %d, not %d", got, length+2)
+		}
+
+		urls := URLs(normal)
+		if most := heavyWeight*utf8.RuneCountInString(normal) + TransformedURLLength*len(urls); length > most {
+			t.Errorf("the length is %d, more than its parts can weigh: %d", length, most)
+		}
+		if (length == 0) != (text == "") {
+			t.Errorf("the length is %d", length)
+		}
+		if Valid(text) != (length > 0 && length <= MaxWeightedLength && !HasInvalidCharacter(text)) {
+			t.Errorf("Valid does not agree with a length of %d", length)
+		}
+		checkRanges(t, normal, urls)
+		checkRanges(t, text, URLs(text))
+	})
+}
+
+// checkRanges confirms that the ranges lie in the text in order, on whole characters, and that each holds a domain.
+func checkRanges(t *testing.T, text string, ranges []Range) {
+	last := -1
+	for _, r := range ranges {
+		if r.Start <= last || r.End <= r.Start || r.End > len(text) {
+			t.Fatalf("%v is out of order in a text of %d bytes", ranges, len(text))
+		}
+		last = r.Start
+		if utf8.ValidString(text) && !utf8.ValidString(text[r.Start:r.End]) {
+			t.Errorf("%v cuts a character", r)
+		}
+		if !strings.Contains(text[r.Start:r.End], ".") {
+			t.Errorf("%q is no URL", text[r.Start:r.End])
+		}
+	}
+}

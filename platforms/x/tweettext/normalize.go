@@ -1,0 +1,98 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tweettext
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// graphemeJoiner is U+034F, which package norm puts into a run of more than 30 marks to make the text safe for streams
+// (UAX #15, section 13).
+const graphemeJoiner = "\u034f"
+
+// normalize returns the text in Unicode's normal form C, without the joiners of the stream-safe format: X does not add
+// them, so they must neither count nor keep marks from being joined.
+func normalize(text string) string {
+	if belowMarks(text) || norm.NFC.IsNormalString(text) {
+		return text
+	}
+	normal := norm.NFC.String(text)
+	if strings.Count(normal, graphemeJoiner) == strings.Count(text, graphemeJoiner) {
+		return normal
+	}
+	return compose(decompose(text))
+}
+
+// belowMarks tells whether no character of the text can change in normal form C: all are below U+0300, the first combining
+// mark, whose UTF-8 is the first to begin with 0xCC.
+func belowMarks(text string) bool {
+	for i := range len(text) {
+		if text[i] >= 0xCC {
+			return false
+		}
+	}
+	return true
+}
+
+// mark is a code point with its canonical combining class, 0 for a character that begins anew.
+type mark struct {
+	r     rune
+	class uint8
+}
+
+// decompose returns the canonical decomposition of the text, in canonical order, however long its runs of marks.
+func decompose(text string) []mark {
+	marks := make([]mark, 0, utf8.RuneCountInString(text))
+	for _, whole := range text {
+		for _, r := range norm.NFD.String(string(whole)) {
+			marks = append(marks, mark{r, norm.NFD.PropertiesString(string(r)).CCC()})
+		}
+	}
+	for first := 0; first < len(marks); first++ {
+		end := first
+		for end < len(marks) && marks[end].class != 0 {
+			end++
+		}
+		slices.SortStableFunc(marks[first:end], func(a, b mark) int { return cmp.Compare(a.class, b.class) })
+		first = end
+	}
+	return marks
+}
+
+// compose joins a canonical decomposition by the canonical composition algorithm of the Unicode standard (section 3.11):
+// a mark joins the character before it unless a mark of the same or a higher class stands between them.
+func compose(marks []mark) string {
+	joined := marks[:0]
+	starter := -1
+	for _, m := range marks {
+		last := len(joined) - 1
+		if starter >= 0 && (last == starter || joined[last].class < m.class) {
+			if r, ok := join(joined[starter].r, m.r); ok {
+				joined[starter].r = r
+				continue
+			}
+		}
+		if m.class == 0 {
+			starter = len(joined)
+		}
+		joined = append(joined, m)
+	}
+	var b strings.Builder
+	for _, m := range joined {
+		b.WriteRune(m.r)
+	}
+	return b.String()
+}
+
+// join returns the single code point that a and b make in normal form C, if there is one.
+func join(a, b rune) (rune, bool) {
+	pair := norm.NFC.String(string([]rune{a, b}))
+	r, width := utf8.DecodeRuneInString(pair)
+	return r, width == len(pair)
+}

@@ -1,0 +1,96 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tweettext
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// punycodePrefix begins a label that stands for one outside ASCII (RFC 5890, the ACE prefix).
+const punycodePrefix = "xn--"
+
+// tldEnd returns where the longest top-level domain that begins at the offset ends, or -1. A name must not be followed
+// by an ASCII letter or digit, '@' (an e-mail address), '+' or '-'; any other character ends it, so that it may touch
+// text in a script that is written without spaces. A label in Punycode is taken as it stands.
+func tldEnd(text string, at int) int {
+	var (
+		buffer [maxTLDRunes * utf8.UTFMax]byte
+		name   = buffer[:0]
+		end    = -1
+		next   = at
+	)
+	for range maxTLDRunes {
+		r, width := utf8.DecodeRuneInString(text[next:])
+		if r < utf8.RuneSelf && (r|0x20 < 'a' || r|0x20 > 'z') || width == 0 {
+			break
+		}
+		next += width
+		name = utf8.AppendRune(name, fold(r))
+		if !tldBoundary(text, next) {
+			continue
+		}
+		known, more := lookUpTLD(name)
+		if known {
+			end = next
+		}
+		if !more {
+			break
+		}
+	}
+	if end < 0 && hasFoldedPrefix(text[at:], punycodePrefix) {
+		rest := at + len(punycodePrefix)
+		next = rest
+		for next < len(text) && (alphanumeric.has(text[next]) || text[next] == '-') {
+			next++
+		}
+		if next > rest {
+			end = next
+		}
+	}
+	return end
+}
+
+// tldBoundary tells whether a top-level domain may end at the offset.
+func tldBoundary(text string, at int) bool {
+	if at == len(text) {
+		return true
+	}
+	c := text[at]
+	return !alphanumeric.has(c) && c != '@' && c != '+' && c != '-'
+}
+
+// lookUpTLD tells whether the folded name is a top-level domain, and whether a longer one may begin with it.
+func lookUpTLD(name []byte) (known, more bool) {
+	low, high := 0, len(tlds)
+	for low < high {
+		middle := (low + high) / 2
+		if tlds[middle] < string(name) {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	if low == len(tlds) || !strings.HasPrefix(tlds[low], string(name)) {
+		return false, false
+	}
+	return len(tlds[low]) == len(name), true
+}
+
+// hasFoldedPrefix tells whether the text begins with an ASCII prefix, given in small letters, whatever the case.
+func hasFoldedPrefix(text, prefix string) bool {
+	if len(text) < len(prefix) {
+		return false
+	}
+	for i := range len(prefix) {
+		c := text[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != prefix[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,116 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tweettext counts the length of a post on X as X does: by the weighted length of twitter-text, configuration
+// v3, where a URL weighs 23, an emoji 2, a character of most alphabets 1 and any other character 2.
+//
+// The measure is twitter-text 3.1.0, the library that X publishes and that its own client counts with, including the
+// readings in which a newer Unicode or a newer root zone would differ. Two of them show: an emoji sequence that is newer
+// than Emoji 11 weighs the sum of its parts, and a bare domain under a top-level domain that the library does not know
+// weighs what its characters do.
+//
+// Everything here takes time linear in the text.
+package tweettext
+
+//go:generate go run ./gen
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// MaxWeightedLength is the longest post, in weighted characters, of an account without a subscription
+	// (maxWeightedTweetLength of configuration v3).
+	MaxWeightedLength = 280
+
+	// TransformedURLLength is what a URL weighs whatever its length, since X replaces it by one of t.co
+	// (transformedURLLength of configuration v3).
+	TransformedURLLength = 23
+
+	// heavyWeight is the weight of an emoji, and of each character outside the light ranges.
+	heavyWeight = 2
+)
+
+// Length returns the weighted length of a post's text. The text is measured in Unicode's normal form C; a byte that is
+// not UTF-8 counts as U+FFFD.
+func Length(text string) int {
+	if plain(text) {
+		return len(text)
+	}
+	return weigh(normalize(text))
+}
+
+// Valid tells whether X takes the text as a post of an account without a subscription: 1 to MaxWeightedLength weighted
+// characters, none of them refused (see HasInvalidCharacter).
+func Valid(text string) bool {
+	length := Length(text)
+	return length > 0 && length <= MaxWeightedLength && !HasInvalidCharacter(text)
+}
+
+// HasInvalidCharacter tells whether the text holds a character that X refuses in any post, whatever its length: U+FFFE,
+// U+FEFF (a byte order mark) or U+FFFF.
+func HasInvalidCharacter(text string) bool {
+	return strings.ContainsFunc(text, invalid)
+}
+
+func invalid(r rune) bool {
+	return r == 0xFEFF || r == 0xFFFE || r == 0xFFFF
+}
+
+// plain tells whether every character of the text surely weighs one: ASCII without a dot, and so without a URL.
+func plain(text string) bool {
+	return ascii(text) && strings.IndexByte(text, '.') < 0
+}
+
+// weigh returns the weighted length of a text in normal form C.
+//
+// A URL hides the emoji inside it, but does not keep an emoji from being recognised across its end: emoji are found
+// over the whole text, as twitter-text does, and only those that begin outside a URL are counted as emoji.
+func weigh(text string) int {
+	var (
+		buffer    [4]found
+		urls      = findURLs(text, buffer[:0])
+		weight    int
+		counted   int // the end of the part of the text that is accounted for
+		emojiDone int // the end of the last emoji
+	)
+	for i := 0; i < len(text); {
+		for len(urls) > 0 && urls[0].Start < i {
+			urls = urls[1:]
+		}
+		r, width := utf8.DecodeRuneInString(text[i:])
+		emoji := 0
+		if i >= emojiDone {
+			emoji = emojiLength(text[i:], r, width)
+			emojiDone = i + emoji
+		}
+		switch {
+		case i < counted:
+		case len(urls) > 0 && urls[0].Start == i:
+			weight += TransformedURLLength + urls[0].remainder
+			counted = i + urls[0].covered
+		case emoji > 0:
+			weight += heavyWeight
+			counted = i + emoji
+		default:
+			weight += characterWeight(r)
+		}
+		i += width
+	}
+	return weight
+}
+
+// characterWeight returns the weight of a character that is no part of a URL or an emoji sequence: the ranges and
+// weights of configuration v3, divided by its scale of 100.
+func characterWeight(r rune) int {
+	switch {
+	case r <= 0x10FF, // Latin, Greek, Cyrillic, Arabic, the Indic scripts, Thai, Georgian
+		r >= 0x2000 && r <= 0x200D, // spaces of fixed width, zero width joiners
+		r >= 0x2010 && r <= 0x201F, // hyphens, dashes, quotation marks
+		r >= 0x2032 && r <= 0x2037: // primes
+		return 1
+	default:
+		return heavyWeight
+	}
+}

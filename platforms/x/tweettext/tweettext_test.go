@@ -1,0 +1,146 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tweettext
+
+import (
+	"strings"
+	"testing"
+)
+
+// lengthRows were confirmed with twitter-text 3.1.0.
+var lengthRows = []struct {
+	reason string
+	text   string
+	want   int
+}{
+	{"nothing weighs nothing", "", 0},
+	{"ASCII weighs one per character", "We launched.", 12},
+	{"a line break is a character", "a\r\nb", 4},
+	{"a tab and a NUL are characters", "\t\x00", 2},
+	{"accented Latin weighs one", "é", 1},
+	{"a letter and its combining accent are one in normal form C", "e\u0301", 1},
+	{"an accent that joins nothing is a character of its own", "x\u0301", 2},
+	{"composition looks past marks of a lower class", "a\u0316\u0301", 2},
+	{"conjoining Jamo make one syllable, outside the light range", "\u1112\u1161\u11ab", 2},
+	{"more than 30 marks are not broken up by joiners", "a" + strings.Repeat("\u0316", 40) + "\u0301", 41},
+	{"a joiner that the author wrote counts, and keeps the accent away", "a\u034f\u0301", 3},
+	{"an author's joiner among more than 30 marks counts as well", "a" + strings.Repeat("\u0316", 31) + "\u034f\u0301", 34},
+	{"U+10FF is the last character of the first light range", "\u10ff", 1},
+	{"U+1100 is beyond it", "\u1100", 2},
+	{"a zero width joiner weighs one", "\u200d", 1},
+	{"a left-to-right mark is outside the light ranges", "\u200e", 2},
+	{"U+200F is outside, U+2010 inside", "\u200f\u2010", 3},
+	{"typographic quotes weigh one", "“‘’”", 4},
+	{"U+201F is inside, U+2020 outside", "\u201f\u2020", 3},
+	{"an ellipsis weighs two", "…", 2},
+	{"U+2031 is outside, U+2032 inside", "\u2031\u2032", 3},
+	{"U+2037 is inside, U+2038 outside", "\u2037\u2038", 3},
+	{"Chinese weighs two per character", "推文", 4},
+	{"a character beyond U+FFFF weighs two", "𠮷", 2},
+	{"an emoji weighs two", "😀", 2},
+	{"a skin tone adds nothing", "👍🏽", 2},
+	{"a family is one emoji", "👨‍👩‍👧‍👦", 2},
+	{"a profession with a skin tone is one emoji", "👩🏽‍💻", 2},
+	{"a flag is one emoji", "🇯🇵", 2},
+	{"two letters that are no country's are two emoji", "🇽🇽", 4},
+	{"England's flag, a sequence of tags, is one emoji", "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f", 2},
+	{"unknown tags behind a flag each weigh two", "🏴\U000e0067\U000e007f", 6},
+	{"a keycap is one emoji", "1️⃣", 2},
+	{"a keycap without the selector is one too", "#⃣", 2},
+	{"a presentation selector belongs to a character that is text by default", "❤️", 2},
+	{"the selector for text does not", "❤︎", 4},
+	{"a selector behind what is an emoji by default weighs two by itself", "😀️", 4},
+	{"a copyright sign is text", "©", 1},
+	{"with the selector it is an emoji", "©️", 2},
+	{"a heart between two women is one emoji", "👩‍❤️‍💋‍👩", 2},
+	{"a family that Emoji 11 lacks weighs the parts that it knows and the joiners", "👩‍👨‍👧", 2 + 1 + 2},
+	{"Emoji 12.1's person at a computer weighs its parts and the joiner", "🧑‍💻", 5},
+	{"a joiner at the end of a sequence is outside it", "👨‍", 3},
+	{"a URL weighs 23", "https://example.com/a/long/path?with=a&query#here", 23},
+	{"a short URL weighs 23 too", "http://a.co", 23},
+	{"a bare domain is a URL", "a.co", 23},
+	{"text around a URL keeps its weight", "see https://example.com!", 28},
+	{"two URLs", "a.com b.com", 47},
+	{"emoji in a URL's domain are part of the URL", "http://😀.com", 23},
+	{"a keycap's digit in a URL leaves the rest to weigh by itself", "http://a.com/1️⃣", 27},
+	{"normalisation comes before the search for URLs", "http://e\u0301.com", 23},
+	{"an unknown top-level domain makes no URL", "readme.invalidtld", 17},
+	{"a byte order mark weighs two", "\ufeff", 2},
+	{"a byte that is not UTF-8 weighs as U+FFFD", "a\xff", 3},
+	{
+		"a URL of a.com/p covers a.com. and half an emoji here; the other half, an emoji and .com/p are left",
+		"a.com.😀😀.com/p", 23 + 2 + 2 + 6,
+	},
+}
+
+func TestLength(t *testing.T) {
+	for _, row := range lengthRows {
+		t.Run(row.reason, func(t *testing.T) {
+			if got := Length(row.text); got != row.want {
+				t.Errorf("Length(%+q) = %d, want %d", row.text, got, row.want)
+			}
+		})
+	}
+}
+
+func TestValid(t *testing.T) {
+	for _, row := range []struct {
+		reason string
+		text   string
+		want   bool
+	}{
+		{"an empty post is refused", "", false},
+		{"one character is enough", "a", true},
+		{"a space is a character", " ", true},
+		{"280 characters are allowed", strings.Repeat("a", MaxWeightedLength), true},
+		{"281 are not", strings.Repeat("a", MaxWeightedLength+1), false},
+		{"140 characters of weight two are allowed", strings.Repeat("文", 140), true},
+		{"one more of any weight is not", strings.Repeat("文", 140) + "a", false},
+		{"140 families are allowed", strings.Repeat("👨‍👩‍👧‍👦", 140), true},
+		{"a URL may be longer than a post", "https://example.com/" + strings.Repeat("a", 1000), true},
+		{"256 characters, a space and a URL fit", strings.Repeat("a", 256) + " a.com", true},
+		{"257 do not", strings.Repeat("a", 257) + " a.com", false},
+		{"the length in normal form C decides", strings.Repeat("e\u0301", 280), true},
+		{"U+FFFE is refused", "a\ufffe", false},
+		{"a byte order mark is refused", "\ufeffa", false},
+		{"U+FFFF is refused", "a\uffffb", false},
+		{"a refused character is found behind a URL", "https://a.com/b\ufeff", false},
+		{"U+FFFD is allowed", "\ufffd", true},
+		{"a directional mark is allowed", "\u202ea", true},
+		{"a control character is allowed", "a\x00", true},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			if got := Valid(row.text); got != row.want {
+				t.Errorf("Valid(%+q) = %t, want %t (length %d)", row.text, got, row.want, Length(row.text))
+			}
+		})
+	}
+}
+
+// TestHostileTexts fails by the test's time limit: at a megabyte, a search that takes quadratic time needs hours.
+func TestHostileTexts(t *testing.T) {
+	const size = 1 << 20
+	for _, row := range []struct {
+		reason string
+		text   string
+		want   int
+	}{
+		{"labels without end", strings.Repeat("a.", size/2), size},
+		{"labels that lack only their last character", strings.Repeat("a.", size/2) + "-.com", size + 5},
+		{"labels of which none may be the last", "a" + strings.Repeat(".a_b", size/4), size + 1},
+		{"a label that no domain may begin in", strings.Repeat("＠", size) + ".com", 2*size + 4},
+		{"parentheses that never close", "a.com/" + strings.Repeat("(", size), 23 + size},
+		{"a path without an end", "a.com/" + strings.Repeat(".", size), 23 + size},
+		{"a label too long to be encoded", "http://" + strings.Repeat("é", size) + ".com", size + 11},
+		{"marks in descending order", "a" + strings.Repeat("\u0301\u0316", size/2), size},
+		{"dots only", strings.Repeat(".", size), size},
+		{"protocols only", strings.Repeat("http://", size/7), size / 7 * 7},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			if got := Length(row.text); got != row.want {
+				t.Errorf("Length = %d, want %d", got, row.want)
+			}
+		})
+	}
+}
