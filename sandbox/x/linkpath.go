@@ -112,5 +112,5 @@ func isPathRune(r rune) bool {
 }
 
 func isPathLetter(r rune) bool {
-	return isAlnum(r) || r >= utf8.RuneSelf && (unicode.Is(unicode.Latin, r) || unicode.Is(unicode.Cyrillic, r))
+	return isLatin(r) || unicode.Is(unicode.Cyrillic, r)
 }

@@ -12,6 +12,12 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
+// maxSlug is how long the path of a short link on t.co may be, with its slash, for X to take it for one.
+const maxSlug = 1 + 40
+
+// maxHost is how far to look for the end of a host name: 253 characters, which may take four bytes each.
+const maxHost = 4 * 253
+
 // link is the part text[start:end] that X takes for an address.
 type link struct {
 	start, end int
@@ -62,7 +68,8 @@ func linkAt(text string, at int, previous rune) (link, bool) {
 	if n := schemeLength(text[at:]); n > 0 {
 		found.scheme = true
 		host += n
-	} else if !isAlnum(rune(text[at])) || strings.ContainsRune("-_./", previous) {
+	} else if first, _ := utf8.DecodeRuneInString(text[at:]); !isLatin(first) || isLatin(previous) ||
+		strings.ContainsRune("-_./", previous) {
 		return link{}, false
 	}
 	end := hostEnd(text, host, found.scheme)
@@ -71,7 +78,11 @@ func linkAt(text string, at int, previous rune) (link, bool) {
 	}
 	found.end = portEnd(text, end)
 	if found.scheme && strings.EqualFold(text[host:found.end], "t.co") {
-		found.end = shortLinkEnd(text, found.end)
+		slug := shortLinkEnd(text, found.end)
+		if slug-found.end > maxSlug {
+			return link{}, false
+		}
+		found.end = queryEnd(text, slug)
 		return found, true
 	}
 	found.end = queryEnd(text, pathEnd(text, found.end))
@@ -88,10 +99,10 @@ func schemeLength(s string) int {
 }
 
 // hostEnd returns where the longest valid host name that begins at start ends, or -1. Only behind a scheme may it have
-// letters other than ASCII.
+// letters that are not Latin.
 func hostEnd(text string, start int, international bool) int {
 	end := start
-	for end < len(text) {
+	for end < len(text) && end-start < maxHost {
 		r, size := utf8.DecodeRuneInString(text[end:])
 		if !isHostRune(r, international) {
 			break
@@ -112,8 +123,8 @@ func hostEnd(text string, start int, international bool) int {
 }
 
 func isHostRune(r rune, international bool) bool {
-	if r < utf8.RuneSelf {
-		return isAlnum(r) || r == '-' || r == '_' || r == '.'
+	if r < utf8.RuneSelf || isLatin(r) {
+		return isLatin(r) || r == '-' || r == '_' || r == '.'
 	}
 	return international && r != utf8.RuneError && !unicode.IsPunct(r) && !unicode.IsSpace(r) && !unicode.IsControl(r) &&
 		!isInvalid(r)
@@ -172,6 +183,9 @@ func hostFits(host string) bool {
 	}
 	return true
 }
+
+// isLatin takes accented letters, too.
+func isLatin(r rune) bool { return isAlnum(r) || r >= utf8.RuneSelf && unicode.Is(unicode.Latin, r) }
 
 func isAlnum(r rune) bool {
 	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
