@@ -1,0 +1,121 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bridge holds the operations of the service once, whichever door a
+// request comes through: it authorises, validates, writes the resource and
+// reads it back. It knows neither HTTP nor JSON.
+package bridge
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/readiness"
+	"github.com/herald-social/herald/internal/apikeys"
+	"github.com/herald-social/herald/internal/postindex"
+	"github.com/herald-social/herald/platforms"
+)
+
+// Keys finds the API key of a token.
+type Keys interface {
+	Authenticate(token string) (*v1alpha1.APIKey, error)
+}
+
+// Teams finds the team that owns a namespace; nil if none does.
+type Teams interface {
+	Owner(namespace string) *v1alpha1.Team
+}
+
+// Connections are those of every team.
+type Connections interface {
+	// Get and List answer from memory; Get returns nil for what is not there.
+	Get(namespace, name string) *v1alpha1.Connection
+	List(namespace string) []*v1alpha1.Connection
+	// Live asks the Kubernetes API.
+	Live(ctx context.Context, namespace, name string) (*v1alpha1.Connection, error)
+}
+
+// Posts reads and writes posts in the Kubernetes API.
+type Posts interface {
+	Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error)
+	Get(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
+	Cancel(ctx context.Context, namespace, name, resourceVersion string) (*v1alpha1.Post, error)
+}
+
+// Readiness tells whether a connection can be posted to.
+type Readiness interface {
+	Check(ctx context.Context, connection *v1alpha1.Connection) readiness.Finding
+}
+
+// Config is what a Service is made of. Every field is required.
+type Config struct {
+	Keys Keys
+	// Used is called with the key of every authenticated request.
+	Used        func(*v1alpha1.APIKey)
+	Teams       Teams
+	Connections Connections
+	Posts       Posts
+	Readiness   Readiness
+	Index       *postindex.Index
+	// Limits returns what a platform declares; false if this installation
+	// cannot publish there.
+	Limits func(v1alpha1.Platform) (platforms.Limits, bool)
+	Clock  clock.PassiveClock
+	Log    *slog.Logger
+}
+
+// Service holds the operations. Its methods may be called from many goroutines
+// at once. Their errors are *Error where the client can do something about it.
+type Service struct{ Config }
+
+// New returns a Service.
+func New(config Config) *Service { return &Service{config} }
+
+// Caller is who a request is made for.
+type Caller struct {
+	// Namespace is that of the caller's team.
+	Namespace string
+	// Key is the name of the API key.
+	Key string
+}
+
+// Authenticate returns whom a token speaks for.
+func (s *Service) Authenticate(token string) (Caller, error) {
+	key, err := s.Keys.Authenticate(token)
+	switch {
+	case errors.Is(err, apikeys.ErrUnknown), errors.Is(err, apikeys.ErrRevoked), errors.Is(err, apikeys.ErrExpired):
+		return Caller{}, &Error{Code: CodeUnauthorized, Message: err.Error()}
+	case err != nil:
+		return Caller{}, err
+	}
+	s.Used(key)
+	return Caller{Namespace: key.Namespace, Key: key.Name}, nil
+}
+
+// RequireSubscription refuses a caller whose team may not create anything.
+func (s *Service) RequireSubscription(caller Caller) error {
+	team := s.Teams.Owner(caller.Namespace)
+	if team == nil {
+		return errorf(CodeSubscriptionRequired, "this API key belongs to no team; ask the administrators of Herald for a Team")
+	}
+	subscription := &team.Spec.Subscription
+	switch subscription.State {
+	case v1alpha1.SubscriptionActive:
+		return nil
+	case v1alpha1.SubscriptionTrialing:
+		if subscription.TrialEndsAt != nil && s.Clock.Now().Before(subscription.TrialEndsAt.Time) {
+			return nil
+		}
+		return errorf(CodeSubscriptionRequired, "the team's trial has ended; subscribe to go on posting")
+	case v1alpha1.SubscriptionPastDue:
+		return errorf(CodeSubscriptionRequired, "the team's subscription is past due; pay it to go on posting")
+	case v1alpha1.SubscriptionCancelled:
+		return errorf(CodeSubscriptionRequired, "the team's subscription is cancelled; subscribe again to go on posting")
+	default:
+		return errorf(CodeSubscriptionRequired, "the team has no active subscription")
+	}
+}

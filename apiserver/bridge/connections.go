@@ -1,0 +1,91 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// ListConnections returns the team's connections that are neither disabled nor
+// being removed, oldest first; an empty platform means any.
+func (s *Service) ListConnections(caller Caller, platform v1alpha1.Platform) []Connection {
+	found := s.Connections.List(caller.Namespace)
+	out := make([]Connection, 0, len(found))
+	for _, c := range found {
+		if c.Spec.Disabled || c.DeletionTimestamp != nil || (platform != "" && c.Spec.Platform != platform) {
+			continue
+		}
+		connection := Connection{
+			ID:          c.Name,
+			Platform:    c.Spec.Platform,
+			AccountName: c.Status.AccountName,
+			IconURL:     c.Status.IconURL,
+			ConnectedAt: c.CreationTimestamp.Time,
+		}
+		if c.Status.ConnectedAt != nil {
+			connection.ConnectedAt = c.Status.ConnectedAt.Time
+		}
+		out = append(out, connection)
+	}
+	slices.SortFunc(out, func(a, b Connection) int {
+		if c := a.ConnectedAt.Compare(b.ConnectedAt); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.ID, b.ID)
+	})
+	return out
+}
+
+// lookup finds the connections of one request. What is not in memory is asked
+// for once in the Kubernetes API: a connection made a moment ago counts.
+type lookup struct {
+	service   *Service
+	namespace string
+	known     map[string]*v1alpha1.Connection
+	err       error
+}
+
+func (s *Service) lookup(namespace string) *lookup {
+	return &lookup{service: s, namespace: namespace, known: map[string]*v1alpha1.Connection{}}
+}
+
+// in returns the function that the rules ask. It returns nil also when the
+// Kubernetes API did not answer; err says so then.
+func (l *lookup) in(ctx context.Context) func(string) *v1alpha1.Connection {
+	return func(name string) *v1alpha1.Connection {
+		if connection, ok := l.known[name]; ok {
+			return connection
+		}
+		connection := l.find(ctx, name)
+		if connection != nil && connection.DeletionTimestamp != nil {
+			connection = nil
+		}
+		l.known[name] = connection
+		return connection
+	}
+}
+
+func (l *lookup) find(ctx context.Context, name string) *v1alpha1.Connection {
+	if connection := l.service.Connections.Get(l.namespace, name); connection != nil {
+		return connection
+	}
+	if !validName(name) {
+		return nil
+	}
+	connection, err := l.service.Connections.Live(ctx, l.namespace, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		l.err = err
+		return nil
+	}
+	return connection
+}

@@ -1,0 +1,120 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Code says what kind of error it is, for programs.
+type Code string
+
+// The codes of the contract.
+const (
+	CodeValidation           Code = "VALIDATION_ERROR"
+	CodeUnauthorized         Code = "UNAUTHORIZED"
+	CodeSubscriptionRequired Code = "SUBSCRIPTION_REQUIRED"
+	CodeNotFound             Code = "NOT_FOUND"
+	CodeConflict             Code = "CONFLICT"
+	CodeReconnectRequired    Code = "POSTING_READINESS_RECONNECT_REQUIRED"
+	CodeReadinessUnavailable Code = "POSTING_READINESS_UNAVAILABLE"
+	CodeInternal             Code = "INTERNAL_ERROR"
+)
+
+// Error is an answer that a client can do something about. Every other error
+// of this package is the service's own trouble and is for the log only.
+type Error struct {
+	Code Code
+	// Message says what is wrong and what to do, for people.
+	Message string
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+func errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// maxProblems is how many problems one message names.
+const maxProblems = 5
+
+// invalid words what is wrong with a post, with the paths of the wire.
+func invalid(errs field.ErrorList) *Error {
+	problems := make([]string, 0, len(errs))
+	for _, err := range errs {
+		problems = append(problems, WirePath(err.Field)+": "+problem(err))
+	}
+	return &Error{Code: CodeValidation, Message: JoinProblems(problems)}
+}
+
+func problem(err *field.Error) string {
+	switch {
+	case err.Type == field.ErrorTypeNotFound:
+		return fmt.Sprintf("%s %q in this team", err.Detail, err.BadValue)
+	case err.Detail != "":
+		return err.Detail
+	default:
+		return err.ErrorBody()
+	}
+}
+
+// refusedByKubernetes words what the Kubernetes API refused about a post; nil
+// if it did not refuse the content.
+func refusedByKubernetes(err error) *Error {
+	if apierrors.IsRequestEntityTooLargeError(err) {
+		return errorf(CodeValidation, "the post is too large to be stored; shorten its captions")
+	}
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	var problems []string
+	for _, cause := range status.Status().Details.Causes {
+		problems = append(problems, causeProblem(cause))
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &Error{Code: CodeValidation, Message: JoinProblems(problems)}
+}
+
+func causeProblem(cause metav1.StatusCause) string {
+	if cause.Field == "" || cause.Field == "<nil>" {
+		return cause.Message
+	}
+	return WirePath(cause.Field) + ": " + cause.Message
+}
+
+// JoinProblems makes one message of several problems.
+func JoinProblems(problems []string) string {
+	if more := len(problems) - maxProblems; more > 0 {
+		return fmt.Sprintf("%s; and %d more", strings.Join(problems[:maxProblems], "; "), more)
+	}
+	return strings.Join(problems, "; ")
+}
+
+// WirePath turns the path of a field of the resource, spec.targets[0].caption,
+// into that of the API, targets[0].caption.
+func WirePath(path string) string {
+	path = strings.TrimPrefix(path, "spec.")
+	path = strings.ReplaceAll(path, "connectionRef.name", "connection_id")
+	path = strings.ReplaceAll(path, "connectionRef", "connection_id")
+	var b strings.Builder
+	for _, r := range path {
+		if unicode.IsUpper(r) {
+			b.WriteByte('_')
+			r = unicode.ToLower(r)
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

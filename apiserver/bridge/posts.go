@@ -1,0 +1,207 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/postindex"
+	"github.com/herald-social/herald/posting"
+)
+
+// cancelTries is how often a cancel is decided anew because somebody else wrote
+// the post in between. Each such write makes progress, so a few are enough.
+const cancelTries = 10
+
+// GetPost returns a post of the caller's team, read in the Kubernetes API.
+func (s *Service) GetPost(ctx context.Context, caller Caller, id string) (PostDetail, error) {
+	post, err := s.read(ctx, caller, id)
+	if err != nil {
+		return PostDetail{}, err
+	}
+	return s.detail(post, s.inMemory(caller.Namespace)), nil
+}
+
+// ListPosts returns a page of the posts of the caller's team.
+func (s *Service) ListPosts(caller Caller, q ListPosts) PostPage {
+	page := max(q.Page, 1)
+	limit := min(max(q.Limit, 1), maxLimit)
+	posts, total := s.Index.List(caller.Namespace, postindex.Query{
+		Status: q.Status, Platform: q.Platform, Page: page, Limit: limit,
+	})
+	pages := (total + limit - 1) / limit
+	return PostPage{Posts: posts, Total: total, Page: page, Limit: limit, HasNext: page < pages}
+}
+
+// CancelPost cancels a draft, or a scheduled post whose delivery has not begun.
+func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) error {
+	for range cancelTries {
+		post, err := s.read(ctx, caller, id)
+		if err != nil {
+			return err
+		}
+		if refused := cannotCancel(post); refused != nil {
+			return refused
+		}
+		cancelled, err := s.Posts.Cancel(ctx, post.Namespace, post.Name, post.ResourceVersion)
+		switch {
+		case err == nil:
+			s.wrote(ctx, cancelled)
+			return nil
+		case apierrors.IsConflict(err):
+			continue
+		case apierrors.IsNotFound(err):
+			return noSuchPost(id)
+		case apierrors.IsInvalid(err):
+			return errorf(CodeConflict, "post %s is being delivered and cannot be cancelled any more", id)
+		default:
+			return fmt.Errorf("cancel a post: %w", err)
+		}
+	}
+	return errorf(CodeConflict, "post %s is being changed by somebody else; try again", id)
+}
+
+// cannotCancel returns why a post cannot be cancelled, or nil.
+func cannotCancel(post *v1alpha1.Post) *Error {
+	phase := posting.PhaseOf(post)
+	switch phase {
+	case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled:
+		return nil
+	case v1alpha1.PhaseCancelled:
+		return errorf(CodeConflict, "post %s is already cancelled", post.Name)
+	case v1alpha1.PhaseProcessing:
+		return errorf(CodeConflict, "post %s is being delivered and cannot be cancelled any more", post.Name)
+	case v1alpha1.PhasePosted, v1alpha1.PhaseFailed:
+		return errorf(CodeConflict, "post %s is %s; only a draft or a scheduled post can be cancelled", post.Name, phase)
+	default:
+		return errorf(CodeConflict, "post %s cannot be cancelled", post.Name)
+	}
+}
+
+func (s *Service) read(ctx context.Context, caller Caller, id string) (*v1alpha1.Post, error) {
+	if !validName(id) {
+		return nil, noSuchPost(id)
+	}
+	post, err := s.Posts.Get(ctx, caller.Namespace, id)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, noSuchPost(id)
+	case err != nil:
+		return nil, fmt.Errorf("read a post: %w", err)
+	}
+	return post, nil
+}
+
+func noSuchPost(id string) *Error { return errorf(CodeNotFound, "this team has no post %q", id) }
+
+// validName reports whether a client's word can be the name of a resource.
+// Others are not sent to the Kubernetes API.
+func validName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
+
+func (s *Service) inMemory(namespace string) func(string) *v1alpha1.Connection {
+	return func(name string) *v1alpha1.Connection { return s.Connections.Get(namespace, name) }
+}
+
+// wrote takes an own write into the index, ahead of the watch.
+func (s *Service) wrote(ctx context.Context, post *v1alpha1.Post) {
+	version, err := postindex.ParseVersion(post.ResourceVersion)
+	if err != nil {
+		s.Log.ErrorContext(ctx, "Cannot list a post before the watch tells it", "namespace", post.Namespace, "post", post.Name, "error", err)
+		return
+	}
+	s.Index.Upsert(post.Namespace, s.Summarise(post), version)
+}
+
+// Summarise sums a post up for lists.
+func (s *Service) Summarise(post *v1alpha1.Post) postindex.Summary {
+	summary := postindex.Summary{
+		ID:        post.Name,
+		Title:     posting.Title(post),
+		Status:    posting.PhaseOf(post),
+		Category:  post.Spec.Category,
+		Platforms: make([]postindex.PlatformStatus, 0, len(post.Spec.Targets)),
+		DisplayAt: posting.DisplayAt(post),
+	}
+	find := s.inMemory(post.Namespace)
+	for i := range post.Spec.Targets {
+		if platform := platformOf(post, i, find); platform != "" {
+			summary.Platforms = append(summary.Platforms, postindex.PlatformStatus{
+				Platform: platform, Status: posting.TargetPhaseOf(post, i),
+			})
+		}
+	}
+	return summary
+}
+
+// detail tells everything that clients may know of a post.
+func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) PostDetail {
+	out := PostDetail{
+		ID:          post.Name,
+		Status:      posting.PhaseOf(post),
+		Category:    post.Spec.Category,
+		CanCancel:   posting.CanCancel(post, s.Clock.Now()),
+		Platforms:   make([]PlatformDetail, 0, len(post.Spec.Targets)),
+		DisplayAt:   posting.DisplayAt(post),
+	}
+	if at := post.Spec.ScheduledAt; at != nil {
+		out.ScheduledAt = &at.Time
+	}
+	for i := range post.Spec.Targets {
+		if platform := platformOf(post, i, find); platform != "" {
+			out.Platforms = append(out.Platforms, targetDetail(post, i, platform, find))
+		}
+	}
+	return out
+}
+
+func targetDetail(post *v1alpha1.Post, i int, platform v1alpha1.Platform, find func(string) *v1alpha1.Connection) PlatformDetail {
+	out := PlatformDetail{
+		Platform: platform,
+		Status:   posting.TargetPhaseOf(post, i),
+		Caption:  post.Spec.Targets[i].Caption,
+	}
+	if connection := find(post.Spec.Targets[i].ConnectionRef.Name); connection != nil {
+		out.ConnectionID = connection.Name
+		out.AccountName = connection.Status.AccountName
+	}
+	target := posting.Target(post, i)
+	if target != nil {
+		out.ExternalURL = target.ExternalURL
+	}
+	if out.Status == v1alpha1.PhaseFailed {
+		out.ErrorMessage = failure(post, target)
+	}
+	return out
+}
+
+// failure says why a target failed.
+func failure(post *v1alpha1.Post, target *v1alpha1.TargetStatus) string {
+	if target != nil && target.Phase == v1alpha1.PhaseFailed && target.Message != "" {
+		return target.Message
+	}
+	if refusal := posting.Refusal(post); refusal != "" {
+		return refusal
+	}
+	if target != nil && target.Reason != "" {
+		return target.Reason
+	}
+	return "delivery failed for a reason that was not recorded"
+}
+
+// platformOf is the platform of target i: as it was recorded, or else that of
+// its connection; "" for a connection that has never existed.
+func platformOf(post *v1alpha1.Post, i int, find func(string) *v1alpha1.Connection) v1alpha1.Platform {
+	if target := posting.Target(post, i); target != nil && target.Platform != "" {
+		return target.Platform
+	}
+	if connection := find(post.Spec.Targets[i].ConnectionRef.Name); connection != nil {
+		return connection.Spec.Platform
+	}
+	return ""
+}

@@ -1,0 +1,94 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kube is how the apiserver reaches the Kubernetes API: a client for
+// its few reads and writes, and watches that keep what it has to know at once
+// in memory. It reads no Secret.
+package kube
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// What the apiserver may do, and nothing else.
+//
+// +kubebuilder:rbac:groups=social.herald.dev,resources=posts,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/status,verbs=patch
+
+const (
+	// idleConnections is how many connections to the Kubernetes API are kept
+	// open. Requests of many clients go out side by side; each new TLS
+	// connection would cost more than the request.
+	idleConnections = 256
+	// dialTimeout and handshakeTimeout bound the making of a connection.
+	dialTimeout      = 10 * time.Second
+	handshakeTimeout = 10 * time.Second
+)
+
+// NewClient returns a client for the resources of Herald. It does not throttle
+// itself: the Kubernetes API has its own priority and fairness.
+func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("register the resources: %w", err)
+	}
+	cfg := rest.CopyConfig(config)
+	cfg.UserAgent = userAgent
+	cfg.QPS = -1
+	cfg.APIPath = "/apis"
+	cfg.GroupVersion = &v1alpha1.GroupVersion
+	cfg.ContentType = runtime.ContentTypeJSON
+	cfg.AcceptContentTypes = runtime.ContentTypeJSON
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	httpClient, err := newHTTPClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	client, err := rest.RESTClientForConfigAndClient(cfg, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("make a Kubernetes client: %w", err)
+	}
+	return client, nil
+}
+
+// newHTTPClient speaks HTTP/1.1 over many connections: one HTTP/2 connection,
+// which is client-go's default, makes concurrent writes wait for one another.
+func newHTTPClient(cfg *rest.Config) (*http.Client, error) {
+	tlsConfig, err := rest.TLSConfigFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("read the TLS settings of the Kubernetes client: %w", err)
+	}
+	transport := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:     tlsConfig,
+		TLSHandshakeTimeout: handshakeTimeout,
+		MaxIdleConns:        idleConnections,
+		MaxIdleConnsPerHost: idleConnections,
+		IdleConnTimeout:     90 * time.Second,
+		DisableCompression:  true,
+	}
+	if cfg.Proxy != nil {
+		transport.Proxy = cfg.Proxy
+	}
+	if cfg.Dial != nil {
+		transport.DialContext = cfg.Dial
+	}
+	wrapped, err := rest.HTTPWrappersForConfig(cfg, transport)
+	if err != nil {
+		return nil, fmt.Errorf("read the credentials of the Kubernetes client: %w", err)
+	}
+	return &http.Client{Transport: wrapped, Timeout: cfg.Timeout}, nil
+}

@@ -1,0 +1,68 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/readiness"
+)
+
+// metrics are what the apiserver tells about itself. Requests are labelled by
+// operationId, so that ids in paths make no series of their own.
+type metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+	checks   *prometheus.CounterVec
+}
+
+func newMetrics(registry prometheus.Registerer, listed func() int) (*metrics, error) {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_http_requests_total",
+			Help: "Requests answered, by operationId and HTTP status.",
+		}, []string{"operation", "code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "herald_http_request_duration_seconds",
+			Help:    "Time from the first byte of a request's header to the end of its answer, by operationId.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"operation"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "herald_http_requests_in_flight",
+			Help: "Requests being answered.",
+		}),
+		checks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_connection_readiness_checks_total",
+			Help: "Answers to the question whether a connection can be posted to, by verdict.",
+		}, []string{"verdict"}),
+	}
+	posts := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "herald_post_index_posts",
+		Help: "Posts kept in memory for lists.",
+	}, func() float64 { return float64(listed()) })
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.checks, posts} {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// countedReadiness counts the verdicts on their way.
+type countedReadiness struct {
+	bridge.Readiness
+	checks *prometheus.CounterVec
+}
+
+// Check asks the checker behind it.
+func (c countedReadiness) Check(ctx context.Context, connection *v1alpha1.Connection) readiness.Finding {
+	finding := c.Readiness.Check(ctx, connection)
+	c.checks.WithLabelValues(finding.Verdict.String()).Inc()
+	return finding
+}

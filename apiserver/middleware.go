@@ -1,0 +1,155 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/apiserver/rest"
+)
+
+const (
+	requestIDHeader = "X-Request-Id"
+	// maxRequestID is how long a client's own request id may be.
+	maxRequestID = 128
+	// noOperation labels requests that reached no operation.
+	noOperation = "none"
+)
+
+// observer gives every request an id, writes the access log and the metrics,
+// and turns a panic into an answer.
+type observer struct {
+	next    http.Handler
+	metrics *metrics
+	clock   clock.PassiveClock
+	log     *slog.Logger
+}
+
+// ServeHTTP serves the request with next.
+func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := o.clock.Now()
+	info := &request.Info{ID: requestID(r)}
+	ctx := request.With(r.Context(), info)
+	out := &recorder{ResponseWriter: w}
+	out.Header().Set(requestIDHeader, info.ID)
+	out.Header().Set("X-Content-Type-Options", "nosniff")
+	o.metrics.inFlight.Inc()
+	defer func() {
+		o.metrics.inFlight.Dec()
+		panicked := recover()
+		cut := o.afterPanic(ctx, out, info, panicked)
+		o.report(ctx, r, out, info, o.clock.Since(start))
+		if cut {
+			panic(http.ErrAbortHandler)
+		}
+	}()
+	o.next.ServeHTTP(out, r.WithContext(ctx))
+}
+
+// afterPanic answers for a handler that panicked. It reports whether it is too
+// late for that, so that the connection has to be cut.
+func (o *observer) afterPanic(ctx context.Context, out *recorder, info *request.Info, panicked any) (cut bool) {
+	if panicked == nil {
+		return false
+	}
+	if err, ok := panicked.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		return true
+	}
+	cause := fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
+	if out.status != 0 {
+		info.Err = cause
+		return true
+	}
+	rest.WriteInternal(ctx, out, cause)
+	return false
+}
+
+// report writes the line of the access log and counts the request.
+func (o *observer) report(ctx context.Context, r *http.Request, out *recorder, info *request.Info, took time.Duration) {
+	operation := info.Operation
+	if operation == "" {
+		operation = noOperation
+	}
+	status := out.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	o.metrics.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
+	o.metrics.duration.WithLabelValues(operation).Observe(took.Seconds())
+
+	level := slog.LevelInfo
+	attrs := []slog.Attr{
+		slog.String("method", r.Method),
+		slog.String("path", r.URL.Path),
+		slog.Int("status", status),
+		slog.Duration("took", took),
+		slog.Int64("bytes", out.bytes),
+		slog.String("operation", operation),
+		slog.String("requestId", info.ID),
+		slog.String("remote", r.RemoteAddr),
+	}
+	if info.Namespace != "" {
+		attrs = append(attrs, slog.String("namespace", info.Namespace), slog.String("key", info.Key))
+	}
+	if info.Err != nil {
+		attrs = append(attrs, slog.Any("error", info.Err))
+		if r.Context().Err() == nil { // else the client left, which is nobody's fault here
+			level = slog.LevelError
+		}
+	}
+	o.log.LogAttrs(ctx, level, "Request", attrs...)
+}
+
+// requestID takes over the client's request id if it is fit for a log.
+func requestID(r *http.Request) string {
+	id := r.Header.Get(requestIDHeader)
+	if id == "" || len(id) > maxRequestID {
+		return rand.Text()
+	}
+	for _, c := range []byte(id) {
+		if c <= ' ' || c > '~' || c == '"' || c == '\\' {
+			return rand.Text()
+		}
+	}
+	return id
+}
+
+// recorder remembers what was answered.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader notes the first status that is not merely informational.
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 && status >= http.StatusOK {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts what is written.
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	n, err := r.ResponseWriter.Write(b)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -1,0 +1,94 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package readiness finds out whether a connection can be posted to right now:
+// from a recent check, or by asking the manager for one and waiting for its
+// answer. The apiserver itself holds no token and calls no platform.
+package readiness
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// goodFor is how long a good check counts.
+const goodFor = time.Minute
+
+// Verdict says whether a connection can be posted to.
+type Verdict int
+
+// The verdicts.
+const (
+	// Unavailable: nobody can tell for the moment.
+	Unavailable Verdict = iota
+	// Ready: it can.
+	Ready
+	// Reconnect: not before a person does something about it.
+	Reconnect
+)
+
+// String is the verdict's name in metrics.
+func (v Verdict) String() string {
+	switch v {
+	case Ready:
+		return "ready"
+	case Reconnect:
+		return "reconnect"
+	case Unavailable:
+		return "unavailable"
+	default:
+		return "unknown"
+	}
+}
+
+// Finding is a verdict with its reason.
+type Finding struct {
+	Verdict Verdict
+	// Message says why, in words; it may be empty.
+	Message string
+}
+
+// noAnswer is the finding when the manager did not answer in time.
+var noAnswer = Finding{Message: "its platform has not answered yet"}
+
+// fresh reports whether a good check of the connection as it stands now is
+// recent enough to count. A bad one never is: it may have been mended since.
+func fresh(connection *v1alpha1.Connection, now time.Time) bool {
+	status := &connection.Status
+	return status.LastProbedAt != nil &&
+		now.Sub(status.LastProbedAt.Time) < goodFor &&
+		status.ObservedGeneration == connection.Generation &&
+		meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady)
+}
+
+// judge reads the answer to a check out of the Ready condition.
+func judge(connection *v1alpha1.Connection) Finding {
+	ready := meta.FindStatusCondition(connection.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil {
+		return noAnswer
+	}
+	if ready.Status == metav1.ConditionTrue {
+		return Finding{Verdict: Ready}
+	}
+	switch ready.Reason {
+	case v1alpha1.ReasonTokenExpired, v1alpha1.ReasonRevoked,
+		v1alpha1.ReasonCredentialsNotFound, v1alpha1.ReasonCredentialsInvalid,
+		v1alpha1.ReasonAccountMismatch, v1alpha1.ReasonDisabled:
+		return Finding{Verdict: Reconnect, Message: ready.Message}
+	default:
+		return Finding{Verdict: Unavailable, Message: ready.Message}
+	}
+}
+
+// answered reports whether the check that was asked for with token is done, on
+// a connection that is as new as that request. If another replica's request has
+// taken the place of ours, its answer counts: that check began after ours was
+// asked for.
+func answered(connection *v1alpha1.Connection, token string) bool {
+	handled := connection.Status.LastHandledProbe
+	return handled != "" && (handled == token || handled == connection.Annotations[v1alpha1.ProbeAnnotation])
+}

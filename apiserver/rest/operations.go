@@ -1,0 +1,66 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/rest/oas"
+)
+
+// ListConnections serves listConnections.
+func (d *door) ListConnections(ctx context.Context, params oas.ListConnectionsParams) (oas.ListConnectionsRes, error) {
+	found := d.service.ListConnections(caller(ctx), v1alpha1.Platform(params.Platform.Or("")))
+	out := &oas.ConnectionList{Data: make([]oas.Connection, len(found))}
+	for i := range found {
+		out.Data[i] = wireConnection(&found[i])
+	}
+	return out, nil
+}
+
+// ListPosts serves listPosts.
+func (d *door) ListPosts(ctx context.Context, params oas.ListPostsParams) (oas.ListPostsRes, error) {
+	page := d.service.ListPosts(caller(ctx), bridge.ListPosts{
+		Status:   v1alpha1.PostPhase(params.Status.Or("")),
+		Platform: v1alpha1.Platform(params.Platform.Or("")),
+		Page:     params.Page.Or(1),
+		Limit:    params.Limit.Or(bridge.DefaultLimit),
+	})
+	out := &oas.PostList{
+		Data:       make([]oas.PostSummary, len(page.Posts)),
+		Pagination: oas.Pagination{Total: page.Total, Page: page.Page, Limit: page.Limit, HasNext: page.HasNext},
+	}
+	for i := range page.Posts {
+		out.Data[i] = wireSummary(&page.Posts[i])
+	}
+	return out, nil
+}
+
+// CreatePost serves createPost.
+func (d *door) CreatePost(ctx context.Context, req oas.CreatePostRequest) (oas.CreatePostRes, error) {
+	post, err := d.service.CreatePost(ctx, caller(ctx), createPost(&req))
+	if err != nil {
+		return nil, err
+	}
+	return &oas.PostResponse{Data: wireDetail(&post)}, nil
+}
+
+// GetPost serves getPost.
+func (d *door) GetPost(ctx context.Context, params oas.GetPostParams) (oas.GetPostRes, error) {
+	post, err := d.service.GetPost(ctx, caller(ctx), params.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &oas.PostResponse{Data: wireDetail(&post)}, nil
+}
+
+// CancelPost serves cancelPost.
+func (d *door) CancelPost(ctx context.Context, params oas.CancelPostParams) (oas.CancelPostRes, error) {
+	if err := d.service.CancelPost(ctx, caller(ctx), params.ID); err != nil {
+		return nil, err
+	}
+	return &oas.CancelResponse{Data: oas.CancelledPost{ID: params.ID, Status: oas.CancelledPostStatusCancelled}}, nil
+}

@@ -1,0 +1,243 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/rest/oas"
+)
+
+// createPostSchema is the schema of the only body that the API takes.
+const createPostSchema = "CreatePostRequest"
+
+// discriminator is the field that chooses the shape of that body.
+const discriminator = "category"
+
+// schema is as much of an OpenAPI schema as it takes to word what is wrong
+// with a value. The generated decoder decides what is wrong; this only says it.
+type schema struct {
+	Ref           string             `json:"$ref"`
+	Type          string             `json:"type"`
+	Format        string             `json:"format"`
+	Nullable      bool               `json:"nullable"`
+	Enum          []string           `json:"enum"`
+	MinLength     int                `json:"minLength"`
+	MaxLength     int                `json:"maxLength"`
+	MinItems      int                `json:"minItems"`
+	MaxItems      int                `json:"maxItems"`
+	Required      []string           `json:"required"`
+	Properties    map[string]*schema `json:"properties"`
+	Items         *schema            `json:"items"`
+	Discriminator struct {
+		Mapping map[string]string `json:"mapping"`
+	} `json:"discriminator"`
+}
+
+// schemas are the named ones of the document.
+type schemas struct{ named map[string]*schema }
+
+func readSchemas(document []byte) (*schemas, error) {
+	var d struct {
+		Components struct {
+			Schemas map[string]*schema `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(document, &d); err != nil {
+		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
+	}
+	s := &schemas{named: d.Components.Schemas}
+	if s.named[createPostSchema] == nil {
+		return nil, fmt.Errorf("the OpenAPI document has no schema %s", createPostSchema)
+	}
+	return s, nil
+}
+
+// wordBody says what is wrong with a body that was refused.
+func (s *schemas) wordBody(raw []byte) string {
+	if len(raw) == 0 {
+		return "the body is empty; send a JSON object"
+	}
+	if !utf8.Valid(raw) {
+		return errNotUTF8.Message
+	}
+	value, problem := parse(raw)
+	if problem != "" {
+		return problem
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return "the body must be a JSON object"
+	}
+	variant, problem := s.variant(object)
+	if problem != "" {
+		return problem
+	}
+	if problems := s.check(variant, "", object); len(problems) > 0 {
+		return bridge.JoinProblems(problems)
+	}
+	return "the body does not fit the description at /openapi.json; a field may stand in it twice"
+}
+
+// parse reads a body that is to be one JSON value.
+func parse(raw []byte) (value any, problem string) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if err := decoder.Decode(&value); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			return nil, fmt.Sprintf("the body is not valid JSON: %s at byte %d", syntax, syntax.Offset)
+		}
+		return nil, "the body is not valid JSON: it ends too early"
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, "the body goes on after its JSON object; send one object only"
+	}
+	return value, ""
+}
+
+// variant finds the schema that the discriminator chooses.
+func (s *schemas) variant(object map[string]any) (chosen *schema, problem string) {
+	mapping := s.named[createPostSchema].Discriminator.Mapping
+	known := strings.Join(slices.Sorted(maps.Keys(mapping)), ", ")
+	value, present := object[discriminator]
+	if !present {
+		return nil, fmt.Sprintf("%s: is missing; it is one of %s", discriminator, known)
+	}
+	category, ok := value.(string)
+	if !ok {
+		return nil, fmt.Sprintf("%s: must be a string, one of %s", discriminator, known)
+	}
+	if ref, ok := mapping[category]; ok {
+		return s.resolve(&schema{Ref: ref}), ""
+	}
+	if slices.Contains(oas.PostCategory("").AllValues(), oas.PostCategory(category)) {
+		return nil, fmt.Sprintf("%s: posts of category %s cannot be created yet; this version takes %s", discriminator, category, known)
+	}
+	return nil, fmt.Sprintf("%s: must be one of %s", discriminator, known)
+}
+
+func (s *schemas) resolve(of *schema) *schema {
+	if of.Ref == "" {
+		return of
+	}
+	return s.named[of.Ref[strings.LastIndexByte(of.Ref, '/')+1:]]
+}
+
+// check lists what is wrong with a value, each problem with its path.
+func (s *schemas) check(of *schema, path string, value any) []string {
+	of = s.resolve(of)
+	if value == nil && of.Nullable {
+		return nil
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		if of.Type == "object" {
+			return s.checkObject(of, path, v)
+		}
+	case []any:
+		if of.Type == "array" {
+			return s.checkArray(of, path, v)
+		}
+	case string:
+		if of.Type == "string" {
+			return checkString(of, path, v)
+		}
+	case bool:
+		if of.Type == "boolean" {
+			return nil
+		}
+	}
+	word := "must be " + article(of.Type)
+	if of.Nullable {
+		word += " or null"
+	}
+	return []string{path + ": " + word}
+}
+
+func (s *schemas) checkObject(of *schema, path string, object map[string]any) []string {
+	prefix := path
+	if prefix != "" {
+		prefix += "."
+	}
+	var problems []string
+	for _, name := range of.Required {
+		if _, ok := object[name]; !ok {
+			problems = append(problems, prefix+name+": is missing")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(of.Properties)) {
+		if value, ok := object[name]; ok {
+			problems = append(problems, s.check(of.Properties[name], prefix+name, value)...)
+		}
+	}
+	return problems
+}
+
+func (s *schemas) checkArray(of *schema, path string, array []any) []string {
+	var problems []string
+	if len(array) < of.MinItems {
+		problems = append(problems, fmt.Sprintf("%s: must have at least %d item", path, of.MinItems))
+	}
+	if of.MaxItems > 0 && len(array) > of.MaxItems {
+		problems = append(problems, fmt.Sprintf("%s: must have at most %d items", path, of.MaxItems))
+	}
+	for i, value := range array {
+		problems = append(problems, s.check(of.Items, fmt.Sprintf("%s[%d]", path, i), value)...)
+	}
+	return problems
+}
+
+func checkString(of *schema, path, value string) []string {
+	length := utf8.RuneCountInString(value)
+	switch {
+	case len(of.Enum) > 0 && !slices.Contains(of.Enum, value):
+		return []string{path + ": must be one of " + strings.Join(of.Enum, ", ")}
+	case length < of.MinLength:
+		return []string{path + ": must not be empty"}
+	case of.MaxLength > 0 && length > of.MaxLength:
+		return []string{fmt.Sprintf("%s: must have at most %d characters", path, of.MaxLength)}
+	case of.Format == "date-time":
+		if _, err := time.Parse(time.RFC3339, value); err != nil {
+			return []string{path + ": must be a time in RFC 3339 form, such as 2026-12-01T09:00:00Z"}
+		}
+	}
+	return nil
+}
+
+func article(of string) string {
+	if strings.ContainsAny(of[:1], "aeiou") {
+		return "an " + of
+	}
+	return "a " + of
+}
+
+// wordParam says what a query parameter must be.
+func wordParam(name string) string {
+	switch name {
+	case "platform":
+		return oneOf(name, oas.Platform("").AllValues())
+	case "status":
+		return oneOf(name, oas.PostListStatus("").AllValues())
+	default:
+		return name + ": must be a whole number"
+	}
+}
+
+func oneOf[S ~string](name string, values []S) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = string(v)
+	}
+	return name + ": must be one of " + strings.Join(words, ", ")
+}

@@ -1,0 +1,108 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rest is the HTTP door to the operations of apiserver/bridge. What it
+// decodes and encodes is generated from apiserver/openapi; what is left here is
+// the order of the checks, the conversions, and how errors are worded.
+package rest
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ogen-go/ogen/middleware"
+
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/openapi"
+	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/apiserver/rest/oas"
+)
+
+// Prefix is the path below which the API lies.
+const Prefix = "/api/v1"
+
+// maxBody is the greatest size of a request's body in bytes.
+const maxBody = 1 << 20
+
+// NewHandler returns the handler for everything below Prefix.
+func NewHandler(service *bridge.Service) (http.Handler, error) {
+	document, err := openapi.JSON()
+	if err != nil {
+		return nil, err
+	}
+	schemas, err := readSchemas(document)
+	if err != nil {
+		return nil, err
+	}
+	d := &door{service: service, schemas: schemas}
+	server, err := oas.NewServer(d, d,
+		oas.WithPathPrefix(Prefix),
+		oas.WithErrorHandler(d.handleError),
+		oas.WithNotFound(d.notFound),
+		oas.WithMethodNotAllowed(d.methodNotAllowed),
+		oas.WithMiddleware(requireUTF8),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		server.ServeHTTP(w, r)
+	}), nil
+}
+
+// door implements what the generated server calls.
+type door struct {
+	service *bridge.Service
+	schemas *schemas
+}
+
+var (
+	_ oas.Handler         = (*door)(nil)
+	_ oas.SecurityHandler = (*door)(nil)
+)
+
+type callerKey struct{}
+
+// caller returns whom HandleApiKey let in.
+func caller(ctx context.Context) bridge.Caller {
+	c, _ := ctx.Value(callerKey{}).(bridge.Caller) //nolint:errcheck // the zero Caller owns nothing
+	return c
+}
+
+// HandleApiKey lets a caller in, or not: it runs before parameters and body are
+// looked at, because 401 and 403 come before 404 and 400.
+func (d *door) HandleApiKey(ctx context.Context, operation oas.OperationName, key oas.ApiKey) (context.Context, error) {
+	info := request.From(ctx)
+	info.Operation = operationID(operation)
+	c, err := d.service.Authenticate(strings.TrimSpace(key.Token))
+	if err != nil {
+		return nil, err
+	}
+	info.Namespace, info.Key = c.Namespace, c.Key
+	if operation == oas.CreatePostOperation {
+		if err := d.service.RequireSubscription(c); err != nil {
+			return nil, err
+		}
+	}
+	return context.WithValue(ctx, callerKey{}, c), nil
+}
+
+// operationID is the operationId of an operation, whose generated name begins
+// with a capital letter instead.
+func operationID(operation oas.OperationName) string {
+	return strings.ToLower(operation[:1]) + operation[1:]
+}
+
+// errNotUTF8 refuses a body that is JSON in all but its encoding, which the
+// decoder would let through.
+var errNotUTF8 = &bridge.Error{Code: bridge.CodeValidation, Message: "the body is not valid UTF-8"}
+
+func requireUTF8(req middleware.Request, next middleware.Next) (middleware.Response, error) {
+	if !utf8.Valid(req.RawBody) {
+		return middleware.Response{}, errNotUTF8
+	}
+	return next(req)
+}

@@ -1,0 +1,63 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/herald-social/herald/apiserver/openapi"
+	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/apiserver/rest"
+)
+
+// site is everything below the site's address. Paths are compared as they are:
+// http.ServeMux would redirect unclean ones and answer in plain text.
+type site struct {
+	api   http.Handler
+	pages map[string]page
+}
+
+// page is a fixed answer.
+type page struct {
+	operation   string
+	contentType string
+	body        []byte
+}
+
+func newSite(api http.Handler) (*site, error) {
+	document, err := openapi.JSON()
+	if err != nil {
+		return nil, err
+	}
+	return &site{
+		api: api,
+		pages: map[string]page{
+			"/health":       {"health", "application/json; charset=utf-8", []byte(`{"status":"ok"}` + "\n")},
+			"/openapi.yaml": {"openapi", "application/yaml; charset=utf-8", openapi.YAML()},
+			"/openapi.json": {"openapi", "application/json; charset=utf-8", document},
+		},
+	}, nil
+}
+
+// ServeHTTP finds who answers.
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
+	if path == rest.Prefix || strings.HasPrefix(path, rest.Prefix+"/") {
+		w.Header().Set("Cache-Control", "no-store")
+		s.api.ServeHTTP(w, r)
+		return
+	}
+	p, ok := s.pages[path]
+	switch {
+	case !ok:
+		rest.WriteNotFound(w, r)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		rest.WriteMethodNotAllowed(w, r, "GET, HEAD")
+	default:
+		request.From(r.Context()).Operation = p.operation
+		w.Header().Set("Content-Type", p.contentType)
+		_, _ = w.Write(p.body) // the client may have gone
+	}
+}

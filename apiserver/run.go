@@ -1,0 +1,99 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// Run serves until the context ends, then stops in order: it says that it is
+// not ready, waits until nobody sends requests any more, finishes those under
+// way, and lets go of the Kubernetes API last. It is called once.
+func (s *Server) Run(ctx context.Context) error {
+	var background sync.WaitGroup
+	defer background.Wait()
+	// The watches outlive ctx: requests that are finished while stopping need
+	// them.
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+
+	failed := make(chan error, 2)
+	serve := func(server *http.Server, listener net.Listener, what string) {
+		background.Go(func() {
+			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("serve the %s: %w", what, err)
+			}
+		})
+	}
+	if s.config.MetricsListener != nil {
+		serve(s.private, s.config.MetricsListener, "metrics")
+		defer s.private.Close() //nolint:errcheck // nothing is lost with it
+	}
+	if err := s.watch(ctx, watching, &background); err != nil {
+		return errors.Join(ignoreEnd(ctx, err), s.config.Listener.Close())
+	}
+	serve(s.api, s.config.Listener, "API")
+	s.ready.Store(true)
+	s.config.Log.InfoContext(ctx, "Serving the API", "address", s.config.Listener.Addr().String())
+
+	select {
+	case err := <-failed:
+		return errors.Join(err, s.api.Close())
+	case <-ctx.Done():
+	}
+	return s.drain(watching)
+}
+
+// watch starts what is kept in memory and waits until all of it is there.
+func (s *Server) watch(ctx, watching context.Context, background *sync.WaitGroup) error {
+	background.Go(func() { s.used.Run(watching) })
+	informers := []cache.SharedIndexInformer{s.keys, s.teams, s.connections}
+	synced := make([]cache.InformerSynced, len(informers))
+	for i, informer := range informers {
+		background.Go(func() { informer.RunWithContext(watching) })
+		synced[i] = informer.HasSynced
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return ctx.Err()
+	}
+	// Posts come last: summing them up takes the connections.
+	background.Go(func() { s.posts.Run(watching) })
+	select {
+	case <-s.posts.Synced():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// drain stops serving without cutting off anybody.
+func (s *Server) drain(ctx context.Context) error {
+	s.ready.Store(false)
+	s.config.Log.InfoContext(ctx, "Stopping", "delay", s.config.ShutdownDelay, "timeout", s.config.ShutdownTimeout)
+	s.api.SetKeepAlivesEnabled(false)
+	if s.config.ShutdownDelay > 0 {
+		<-s.config.Clock.After(s.config.ShutdownDelay)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.config.ShutdownTimeout)
+	defer cancel()
+	if err := s.api.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("requests were still under way after %s: %w", s.config.ShutdownTimeout, err), s.api.Close())
+	}
+	return nil
+}
+
+// ignoreEnd drops the error of a context that was meant to end.
+func ignoreEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,162 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apiserver serves the HTTP API. It is stateless: what it knows it
+// watches in the Kubernetes API, and any number of replicas may run.
+package apiserver
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	kuberest "k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/kube"
+	"github.com/herald-social/herald/apiserver/readiness"
+	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/internal/apikeys"
+	"github.com/herald-social/herald/internal/postindex"
+	"github.com/herald-social/herald/platforms"
+)
+
+// Config is what a Server is made of. Every field is required but where it
+// says otherwise.
+type Config struct {
+	// Kubernetes is the way to the Kubernetes API.
+	Kubernetes *kuberest.Config
+	// UserAgent names this program there.
+	UserAgent string
+	// Limits returns what a platform declares; false if this installation
+	// cannot publish there.
+	Limits func(v1alpha1.Platform) (platforms.Limits, bool)
+	// Listener is where the API is served; MetricsListener, where /metrics,
+	// /healthz and /readyz are. Run closes both. MetricsListener may be nil.
+	Listener        net.Listener
+	MetricsListener net.Listener
+	// ShutdownDelay is how long the server goes on serving after it said that
+	// it is not ready any more, so that load balancers learn of it;
+	// ShutdownTimeout, how long the requests under way may then take. Both may
+	// be zero.
+	ShutdownDelay   time.Duration
+	ShutdownTimeout time.Duration
+	// Registry takes the metrics.
+	Registry *prometheus.Registry
+	Clock    clock.Clock
+	Log      *slog.Logger
+}
+
+// Server serves the HTTP API until it is told to stop.
+type Server struct {
+	config Config
+
+	keys        *kube.APIKeys
+	teams       *kube.Teams
+	connections *kube.Connections
+	posts       *kube.PostFeed
+	used        *apikeys.LastUsed
+
+	api     *http.Server
+	private *http.Server
+	ready   atomic.Bool
+}
+
+// Timeouts of connections: a client that sends or reads slower than that is
+// cut off.
+const (
+	headerTimeout  = 10 * time.Second
+	requestTimeout = time.Minute
+	answerTimeout  = time.Minute
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 64 << 10
+)
+
+// New returns a Server that does nothing before Run.
+func New(config Config) (*Server, error) {
+	s := &Server{config: config}
+	client, err := kube.NewClient(config.Kubernetes, config.UserAgent)
+	if err != nil {
+		return nil, err
+	}
+	if s.keys, err = kube.NewAPIKeys(client, apikeys.Indexers()); err != nil {
+		return nil, err
+	}
+	if s.teams, err = kube.NewTeams(client); err != nil {
+		return nil, err
+	}
+	if s.connections, err = kube.NewConnections(client); err != nil {
+		return nil, err
+	}
+	index := postindex.New()
+	m, err := newMetrics(config.Registry, index.Len)
+	if err != nil {
+		return nil, fmt.Errorf("register the metrics: %w", err)
+	}
+	s.used = apikeys.NewLastUsed(s.keys.Touch, config.Clock, config.Log)
+	service := bridge.New(bridge.Config{
+		Keys:        apikeys.NewCache(s.keys.GetIndexer(), config.Clock),
+		Used:        s.used.Note,
+		Teams:       s.teams,
+		Connections: s.connections,
+		Posts:       kube.NewPosts(client),
+		Readiness:   countedReadiness{readiness.NewChecker(s.connections, config.Clock, config.Log), m.checks},
+		Index:       index,
+		Limits:      config.Limits,
+		Clock:       config.Clock,
+		Log:         config.Log,
+	})
+	s.posts = kube.NewPostFeed(client, index, service.Summarise)
+	return s, s.setHandlers(service, m)
+}
+
+func (s *Server) setHandlers(service *bridge.Service, m *metrics) error {
+	api, err := rest.NewHandler(service)
+	if err != nil {
+		return err
+	}
+	site, err := newSite(api)
+	if err != nil {
+		return err
+	}
+	errorLog := slog.NewLogLogger(s.config.Log.Handler(), slog.LevelWarn)
+	s.api = &http.Server{
+		Handler:           &observer{next: site, metrics: m, clock: s.config.Clock, log: s.config.Log},
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       requestTimeout,
+		WriteTimeout:      answerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          errorLog,
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.config.Registry, promhttp.HandlerOpts{ErrorLog: errorLog}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", s.readyz)
+	s.private = &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       requestTimeout,
+		WriteTimeout:      answerTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          errorLog,
+	}
+	return nil
+}
+
+// readyz says whether requests should be sent here: not before everything that
+// has to be known is, and not while the server is stopping.
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	if !s.ready.Load() {
+		http.Error(w, "not ready", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
