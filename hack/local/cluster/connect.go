@@ -1,0 +1,104 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// broken are the reasons of a Connection that only new tokens mend.
+var broken = []string{
+	v1alpha1.ReasonTokenExpired, v1alpha1.ReasonRevoked, v1alpha1.ReasonCredentialsNotFound, v1alpha1.ReasonCredentialsInvalid,
+}
+
+// connect makes the connection to the platform's demo account and waits until it can be published to. It gives a
+// connection whose tokens the platform refuses new ones, once, as a person would who connects again. A connection that
+// a person has disabled stays so.
+func connect(ctx context.Context, c client.Client, platform v1alpha1.Platform, grant Grant) error {
+	key := client.ObjectKey{Namespace: DemoNamespace, Name: ConnectionName(platform)}
+	connection := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	err := c.Get(ctx, key, connection)
+	if apierrors.IsNotFound(err) {
+		err = firstConnect(ctx, c, connection, platform, grant)
+	}
+	if err != nil {
+		return err
+	}
+	renewed := false
+	return until(ctx, describe(connection)+" to be ready", func() (bool, error) {
+		if err := c.Get(ctx, key, connection); err != nil {
+			return false, err
+		}
+		ok, why := isReady(connection, connection.Status.Conditions)
+		ready := meta.FindStatusCondition(connection.Status.Conditions, v1alpha1.ConditionReady)
+		if ok || ready == nil {
+			return ok, why
+		}
+		if ready.Reason == v1alpha1.ReasonDisabled {
+			return true, nil
+		}
+		if slices.Contains(broken, ready.Reason) && !renewed {
+			renewed = true
+			return false, reconnect(ctx, c, connection, platform, grant)
+		}
+		return false, why
+	})
+}
+
+func firstConnect(ctx context.Context, c client.Client, connection *v1alpha1.Connection, platform v1alpha1.Platform, grant Grant) error {
+	account, err := grant(ctx, platform)
+	if err != nil {
+		return err
+	}
+	connection.Spec = v1alpha1.ConnectionSpec{
+		Platform:             platform,
+		AccountID:            account.ID,
+		CredentialsSecretRef: v1alpha1.LocalReference{Name: connection.Name + "-credentials"},
+	}
+	if err := createMissing(ctx, c, newCredentials(connection, account)); err != nil {
+		return err
+	}
+	return createMissing(ctx, c, connection)
+}
+
+// reconnect puts new tokens in the place of those that the platform refuses.
+func reconnect(ctx context.Context, c client.Client, connection *v1alpha1.Connection, platform v1alpha1.Platform, grant Grant) error {
+	account, err := grant(ctx, platform)
+	if err != nil {
+		return err
+	}
+	fresh := newCredentials(connection, account)
+	err = c.Update(ctx, fresh, client.FieldOwner(fieldOwner))
+	if apierrors.IsNotFound(err) {
+		return createMissing(ctx, c, fresh)
+	}
+	return err
+}
+
+func newCredentials(connection *v1alpha1.Connection, account Account) *corev1.Secret {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: connection.Namespace, Name: connection.Spec.CredentialsSecretRef.Name},
+		StringData: map[string]string{v1alpha1.CredentialsAccessToken: account.AccessToken},
+	}
+	if account.RefreshToken != "" {
+		secret.StringData[v1alpha1.CredentialsRefreshToken] = account.RefreshToken
+	}
+	if account.Scopes != "" {
+		secret.StringData[v1alpha1.CredentialsScopes] = account.Scopes
+	}
+	if !account.ExpiresAt.IsZero() {
+		secret.StringData[v1alpha1.CredentialsExpiresAt] = account.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	return secret
+}

@@ -1,0 +1,148 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// The demo team and what belongs to it.
+const (
+	DemoTeam      = "demo"
+	DemoNamespace = "herald-demo"
+	demoKey       = "demo"
+)
+
+// Account is a sandbox account to connect: who it is, and the tokens that it granted.
+type Account struct {
+	ID           string
+	AccessToken  string
+	RefreshToken string
+	Scopes       string
+	// ExpiresAt is when the access token ends; zero when it does not.
+	ExpiresAt time.Time
+}
+
+// Grant returns the demo account of a platform with tokens for it.
+type Grant func(context.Context, v1alpha1.Platform) (Account, error)
+
+// ConnectionName is the name of the demo team's connection to its account on the platform.
+func ConnectionName(platform v1alpha1.Platform) string { return DemoTeam + "-" + string(platform) }
+
+// Demo makes the demo team, its connections and its API key, waits until all of them are ready, and returns the key's
+// token. What is there already is left as it is: tokens that the manager has renewed since, and whatever a person has
+// changed. Only a connection whose tokens the platform refuses is connected anew.
+func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, grant Grant) (token string, err error) {
+	team := &v1alpha1.Team{
+		ObjectMeta: metav1.ObjectMeta{Name: DemoTeam},
+		Spec: v1alpha1.TeamSpec{
+			Namespace:    DemoNamespace,
+			DisplayName:  "Demo",
+			Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited, State: v1alpha1.SubscriptionActive},
+		},
+	}
+	if err := createMissing(ctx, c, team); err != nil {
+		return "", err
+	}
+	if err := waitReady(ctx, c, team, &team.Status.Conditions); err != nil {
+		return "", err
+	}
+	group, inner := errgroup.WithContext(ctx)
+	for _, platform := range platforms {
+		group.Go(func() error { return connect(inner, c, platform, grant) })
+	}
+	group.Go(func() error {
+		var err error
+		token, err = demoToken(inner, c)
+		return err
+	})
+	err = group.Wait()
+	return token, err
+}
+
+// demoToken makes the demo API key and returns the token that the manager made for it.
+func demoToken(ctx context.Context, c client.Client) (string, error) {
+	key := &v1alpha1.APIKey{
+		ObjectMeta: metav1.ObjectMeta{Namespace: DemoNamespace, Name: demoKey},
+		Spec:       v1alpha1.APIKeySpec{Description: "Made by the local run; its token stands in .local/env"},
+	}
+	if err := createMissing(ctx, c, key); err != nil {
+		return "", err
+	}
+	if err := waitReady(ctx, c, key, &key.Status.Conditions); err != nil {
+		return "", err
+	}
+	if key.Status.SecretRef == nil {
+		return "", fmt.Errorf("the APIKey %s/%s has no Secret with a token; delete it and start again", DemoNamespace, demoKey)
+	}
+	var secret corev1.Secret
+	if err := c.Get(ctx, client.ObjectKey{Namespace: DemoNamespace, Name: key.Status.SecretRef.Name}, &secret); err != nil {
+		return "", err
+	}
+	token := string(secret.Data[v1alpha1.APIKeyTokenKey])
+	if token == "" {
+		return "", fmt.Errorf("the Secret %s/%s of the demo API key has no %q; delete the APIKey %s and start again",
+			DemoNamespace, secret.Name, v1alpha1.APIKeyTokenKey, demoKey)
+	}
+	return token, nil
+}
+
+// createMissing creates the object unless one of its name is there.
+func createMissing(ctx context.Context, c client.Client, object client.Object) error {
+	err := c.Create(ctx, object, client.FieldOwner(fieldOwner))
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create the %s: %w", describe(object), err)
+	}
+	return nil
+}
+
+// waitReady waits until the object's Ready condition is True and speaks of its present spec. The error tells what the
+// condition said instead. conditions points into the object.
+func waitReady(ctx context.Context, c client.Client, object client.Object, conditions *[]metav1.Condition) error {
+	return until(ctx, describe(object)+" to be ready", func() (bool, error) {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return false, err
+		}
+		return isReady(object, *conditions)
+	})
+}
+
+// isReady reports whether the Ready condition is True for the present spec, and if not, what it says.
+func isReady(object client.Object, conditions []metav1.Condition) (bool, error) {
+	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil || ready.ObservedGeneration != object.GetGeneration():
+		return false, errors.New("the manager has not looked at it yet")
+	case ready.Status == metav1.ConditionTrue:
+		return true, nil
+	default:
+		return false, fmt.Errorf("%s: %s", ready.Reason, ready.Message)
+	}
+}
+
+// describe names an object for people, such as "Connection herald-demo/demo-x".
+func describe(object client.Object) string {
+	kind := fmt.Sprintf("%T", object)
+	kind = kind[strings.LastIndexByte(kind, '.')+1:]
+	if object.GetNamespace() == "" {
+		return kind + " " + object.GetName()
+	}
+	return kind + " " + object.GetNamespace() + "/" + object.GetName()
+}

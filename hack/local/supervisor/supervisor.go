@@ -1,0 +1,93 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package supervisor keeps a set of processes running: each is started again whenever it ends, until all are stopped in
+// the reverse order of their start.
+package supervisor
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/herald-social/herald/hack/local/process"
+)
+
+// Spec is a process to keep running.
+type Spec struct {
+	// Name of the process, of its pid file and, with ".log", of its log.
+	Name string
+	// Path of the program.
+	Path string
+	// Args of the program, without its name.
+	Args []string
+	// Grace is how long the process may take to end by itself once it was asked to.
+	Grace time.Duration
+}
+
+// Options are what a Supervisor needs.
+type Options struct {
+	// PIDDir holds one file per process with the pid of its present incarnation, replaced at once.
+	PIDDir string
+	// LogDir holds one file per process with what it prints; that of the run before is kept with ".1" appended.
+	LogDir string
+	// Spawner starts the processes.
+	Spawner *process.Spawner
+	// RestartDelay is the pause before a process is started again that ended within a second of its start. Others are
+	// started again at once.
+	RestartDelay time.Duration
+	// Report is told, in words, what goes wrong with a process. It must not block.
+	Report func(name, message string)
+}
+
+// Supervisor keeps processes running. Its methods may be called at the same time.
+type Supervisor struct {
+	options Options
+
+	mu       sync.Mutex
+	children []*Child
+	stopping bool
+}
+
+// New returns a supervisor that runs nothing yet.
+func New(options Options) (*Supervisor, error) {
+	for _, dir := range []string{options.PIDDir, options.LogDir} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return &Supervisor{options: options}, nil
+}
+
+// Start starts a process and keeps it running until Stop. After Stop it starts nothing and returns nil.
+func (s *Supervisor) Start(spec Spec) *Child {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		return nil
+	}
+	child := &Child{
+		spec:    spec,
+		options: s.options,
+		logPath: filepath.Join(s.options.LogDir, spec.Name+".log"),
+		stop:    make(chan struct{}),
+		done:    make(chan struct{}),
+	}
+	child.rotateLog()
+	s.children = append(s.children, child)
+	go child.supervise()
+	return child
+}
+
+// Stop ends all processes, the last started first: each is asked to end and, after its grace, killed. Once force is
+// closed, whatever still runs is killed at once. Stop returns when none is left.
+func (s *Supervisor) Stop(force <-chan struct{}) {
+	s.mu.Lock()
+	s.stopping = true
+	children := s.children
+	s.mu.Unlock()
+	for i := len(children) - 1; i >= 0; i-- {
+		children[i].end(force)
+	}
+}
