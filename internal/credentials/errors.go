@@ -1,0 +1,82 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Reason sorts the errors of this package by what helps against them.
+type Reason string
+
+// The reasons.
+const (
+	// NotFound: the Secret does not exist (yet).
+	NotFound Reason = "NotFound"
+	// Invalid: somebody has to correct the Secret.
+	Invalid Reason = "Invalid"
+	// Conflict: somebody else has changed the Secret since it was read.
+	Conflict Reason = "Conflict"
+	// Unavailable: the Kubernetes API did not give or take it; try again.
+	Unavailable Reason = "Unavailable"
+)
+
+// Error says what is wrong with the credentials of a Connection. Its message
+// is meant for people and holds nothing of the Secret.
+type Error struct {
+	Reason Reason
+	// Key is the key of the Secret that is wrong, with Invalid.
+	Key string
+	// Message says what is wrong, where, and what to do.
+	Message string
+	// Err is the cause; may be nil.
+	Err error
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ReasonOf returns the reason of an error of this package; Unavailable for any
+// other error, and "" for nil.
+func ReasonOf(err error) Reason {
+	if err == nil {
+		return ""
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Reason
+	}
+	return Unavailable
+}
+
+func invalid(secret *corev1.Secret, key, problem string) *Error {
+	return &Error{Reason: Invalid, Key: key, Message: fmt.Sprintf("key %q of Secret %q %s", key, secret.Name, problem)}
+}
+
+// fromAPI says what an error of the Kubernetes API means for a Secret.
+func fromAPI(err error, name, verb string) *Error {
+	e := &Error{Reason: Unavailable, Err: err}
+	switch {
+	case apierrors.IsNotFound(err):
+		e.Reason = NotFound
+		e.Message = fmt.Sprintf("Secret %q does not exist; create it with the account's tokens, or connect the account again", name)
+	case apierrors.IsConflict(err):
+		e.Reason = Conflict
+		e.Message = fmt.Sprintf("Secret %q was changed by somebody else at the same time", name)
+	case apierrors.IsForbidden(err):
+		e.Message = fmt.Sprintf("Herald may not %s Secret %q; is there a Team that owns this namespace, and is it ready?", verb, name)
+	case apierrors.IsInvalid(err):
+		e.Reason = Invalid
+		e.Message = fmt.Sprintf("Secret %q does not take a renewed token; make it again without \"immutable: true\"", name)
+	default:
+		e.Message = fmt.Sprintf("Herald could not %s Secret %q, since the Kubernetes API had trouble; it tries again", verb, name)
+	}
+	return e
+}

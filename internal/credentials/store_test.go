@@ -1,0 +1,274 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+var (
+	noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+	// One must convert to the other.
+	_ = platforms.Token(Token{})
+)
+
+func connection() *v1alpha1.Connection {
+	return &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "acme", UID: "u1"},
+		Spec:       v1alpha1.ConnectionSpec{CredentialsSecretRef: v1alpha1.LocalReference{Name: "acme-x"}},
+	}
+}
+
+func secretWith(data map[string]string) *corev1.Secret {
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "acme-x"}, Data: map[string][]byte{}}
+	for k, v := range data {
+		s.Data[k] = []byte(v)
+	}
+	return s
+}
+
+func newStore(c clock.Clock, funcs interceptor.Funcs, objects ...client.Object) (*Store, client.Client) {
+	api := fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
+	return NewStore(api, api, c, "me"), api
+}
+
+func TestLoad(t *testing.T) {
+	yes := true
+	immutable := secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"})
+	immutable.Immutable = &yes
+	tests := map[string]struct {
+		reason string
+		secret *corev1.Secret
+		want   Token
+		err    Reason
+		key    string
+	}{
+		"everything": {
+			reason: "the four keys are read",
+			secret: secretWith(map[string]string{"accessToken": "a", "refreshToken": "r", "expiresAt": "2026-12-01T10:00:00+01:00", "scopes": "s1 s2"}),
+			want:   Token{Access: "a", Refresh: "r", Scopes: "s1 s2", ExpiresAt: time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)},
+		},
+		"the least":          {reason: "an access token alone will do", secret: secretWith(map[string]string{"accessToken": "a"}), want: Token{Access: "a"}},
+		"newlines":           {reason: "files end in a newline", secret: secretWith(map[string]string{"accessToken": "a\n", "expiresAt": "2026-11-20T12:00:00Z\n"}), want: Token{Access: "a", ExpiresAt: noon}},
+		"no Secret":          {reason: "the Secret may come later", err: NotFound},
+		"no access token":    {reason: "there is nothing to call with", secret: secretWith(map[string]string{"refreshToken": "r"}), err: Invalid, key: "accessToken"},
+		"two tokens in one":  {reason: "a header could not carry it", secret: secretWith(map[string]string{"accessToken": "a b"}), err: Invalid, key: "accessToken"},
+		"not ASCII":          {reason: "a header could not carry it", secret: secretWith(map[string]string{"accessToken": "a", "refreshToken": "ä"}), err: Invalid, key: "refreshToken"},
+		"a date":             {reason: "a date alone does not say when", secret: secretWith(map[string]string{"accessToken": "a", "expiresAt": "2026-12-01"}), err: Invalid, key: "expiresAt"},
+		"immutable, renewed": {reason: "a renewed token could not be stored", secret: immutable, err: Invalid, key: "refreshToken"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var objects []client.Object
+			if tc.secret != nil {
+				objects = append(objects, tc.secret.DeepCopy())
+			}
+			store, _ := newStore(clock.RealClock{}, interceptor.Funcs{}, objects...)
+			got, err := store.Load(t.Context(), connection())
+			if diff := cmp.Diff(tc.want, got.Token); diff != "" || ReasonOf(err) != tc.err {
+				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
+			}
+			if err == nil && got.Version == "" {
+				t.Error("the version is missing")
+			}
+			if failure, ok := errors.AsType[*Error](err); ok && (failure.Key != tc.key || !strings.Contains(failure.Message, `"acme-x"`)) {
+				t.Errorf("key %q in message %q; want %q and the Secret's name", failure.Key, failure.Message, tc.key)
+			}
+		})
+	}
+}
+
+func TestLoadUnavailable(t *testing.T) {
+	store, _ := newStore(clock.RealClock{}, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return apierrors.NewServiceUnavailable("no etcd")
+		},
+	})
+	if _, err := store.Load(t.Context(), connection()); ReasonOf(err) != Unavailable {
+		t.Errorf("got %v, want Unavailable: the API server's trouble says nothing about the Secret", err)
+	}
+}
+
+func TestClaim(t *testing.T) {
+	now := clocktesting.NewFakeClock(noon)
+	store, api := newStore(now, interceptor.Funcs{}, secretWith(map[string]string{"accessToken": "a", "refreshToken": "r"}))
+	read, err := store.Load(t.Context(), connection())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Claim(t.Context(), connection(), read.Version); err != nil {
+		t.Fatalf("the first claim must win: %v", err)
+	}
+	other := NewStore(api, api, now, "an other")
+	if _, err := other.Claim(t.Context(), connection(), read.Version); ReasonOf(err) != Conflict {
+		t.Errorf("got %v, want Conflict: another manager read the same version", err)
+	}
+	claimed, err := other.Load(t.Context(), connection())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if may, _ := store.MayClaim(claimed, time.Minute); !may {
+		t.Error("whoever claimed may go on")
+	}
+	if may, wait := other.MayClaim(claimed, time.Minute); may || wait != time.Minute {
+		t.Errorf("another must wait for a minute; got %v, %v", may, wait)
+	}
+	now.Step(time.Minute)
+	if may, _ := other.MayClaim(claimed, time.Minute); !may {
+		t.Error("a claim that nobody fulfilled in time is over")
+	}
+	if _, err := other.Claim(t.Context(), connection(), claimed.Version); err != nil {
+		t.Errorf("the claim that is over must be replaceable: %v", err)
+	}
+}
+
+func TestSave(t *testing.T) {
+	secret := secretWith(map[string]string{"accessToken": "a1", "refreshToken": "r1", "expiresAt": "2026-11-20T12:00:00Z", "note": "mine"})
+	secret.Labels = map[string]string{"app": "acme"}
+	tests := map[string]struct {
+		reason string
+		token  Token
+		want   map[string]string
+	}{
+		"rotated": {
+			"everything that came is stored, and what is not Herald's stays",
+			Token{Access: "a2", Refresh: "r2", ExpiresAt: noon.Add(2 * time.Hour), Scopes: "s"},
+			map[string]string{"accessToken": "a2", "refreshToken": "r2", "expiresAt": "2026-11-20T14:00:00Z", "scopes": "s", "note": "mine"},
+		},
+		"not rotated": {
+			"a refresh token is never replaced by nothing; an end that is unknown is removed",
+			Token{Access: "a2"},
+			map[string]string{"accessToken": "a2", "refreshToken": "r1", "note": "mine"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			store, api := newStore(clock.RealClock{}, interceptor.Funcs{}, secret.DeepCopy())
+			read, err := store.Load(t.Context(), connection())
+			if err != nil {
+				t.Fatal(err)
+			}
+			claimed, err := store.Claim(t.Context(), connection(), read.Version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			version, err := store.Save(t.Context(), connection(), tc.token, claimed)
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			var stored corev1.Secret
+			if err := api.Get(t.Context(), client.ObjectKeyFromObject(secret), &stored); err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			for k, v := range stored.Data {
+				got[k] = string(v)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if stored.ResourceVersion != version || stored.Labels["app"] != "acme" || len(stored.Annotations) != 0 {
+				t.Errorf("version %q (returned %q), labels %v, annotations %v: the claim must go and the rest stay",
+					stored.ResourceVersion, version, stored.Labels, stored.Annotations)
+			}
+		})
+	}
+}
+
+func TestSaveUnderTrouble(t *testing.T) {
+	down := apierrors.NewServiceUnavailable("down")
+	tests := map[string]struct {
+		reason string
+		patch  func(try int, do func() error) error
+		tries  int
+		want   Reason
+	}{
+		"outage": {
+			"a renewed token is offered again until the API server is back",
+			func(try int, do func() error) error {
+				if try < 8 {
+					return down
+				}
+				return do()
+			}, 8, "",
+		},
+		"lost answer": {
+			"a write that arrived without an answer is recognised, not taken for somebody else's",
+			func(try int, do func() error) error {
+				if err := do(); try > 1 {
+					return err
+				}
+				return down
+			}, 2, "",
+		},
+		"changed by somebody else": {
+			"what somebody else stored is not overwritten",
+			func(int, func() error) error {
+				return apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "acme-x", errors.New("changed"))
+			}, 1, Conflict,
+		},
+		"gone": {
+			"there is nothing to store into",
+			func(int, func() error) error {
+				return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "acme-x")
+			}, 1, NotFound,
+		},
+		"outage without end": {
+			"the caller's context ends it",
+			func(int, func() error) error { return down }, 0, Unavailable,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tries := 0
+				intercept := func(ctx context.Context, api client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+					tries++
+					return tc.patch(tries, func() error { return api.Patch(ctx, obj, p, opts...) })
+				}
+				store, _ := newStore(clock.RealClock{}, interceptor.Funcs{Patch: intercept}, secretWith(map[string]string{"accessToken": "a1", "refreshToken": "r1"}))
+				read, err := store.Load(t.Context(), connection())
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				version, err := store.Save(ctx, connection(), Token{Access: "a2", Refresh: "r2"}, read.Version)
+				if ReasonOf(err) != tc.want || tc.tries != 0 && tries != tc.tries || tc.tries == 0 && tries < 10 {
+					t.Errorf("%s: got %v after %d tries", tc.reason, err, tries)
+				}
+				stored, loadErr := store.Load(t.Context(), connection())
+				if loadErr != nil {
+					t.Fatal(loadErr)
+				}
+				if tc.want == "" && (stored.Token.Refresh != "r2" || stored.Version != version) {
+					t.Errorf("%s: stored %q at version %s, returned %s", tc.reason, stored.Token.Refresh, stored.Version, version)
+				}
+				if err != nil && (strings.Contains(err.Error(), "a2") || strings.Contains(err.Error(), "r2")) {
+					t.Errorf("the message holds a token: %v", err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,124 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package credentials keeps the tokens of connected accounts in Secrets: it
+// reads them, stores renewed ones before anybody uses them, and holds them in
+// memory for as short as publishing at speed allows.
+//
+// A rotating refresh token is worth one call. Whoever renews a token first
+// claims the Secret (Store.Claim), so that two managers that overlap never
+// spend the same refresh token, and saves the answer with patience
+// (Store.Save), because an answer that is lost costs the account.
+package credentials
+
+import (
+	"strings"
+	"time"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// ClaimAnnotation stands on a Secret whose token is being renewed: who renews
+// it and since when, as "<holder> <time in RFC 3339>". It goes when the renewed
+// token is stored.
+const ClaimAnnotation = "social.herald.dev/renewal"
+
+// Token is what a Secret holds for an account. It has the fields of
+// platforms.Token, so that one converts to the other.
+type Token struct {
+	// Access is sent with every call. Never logged.
+	Access string
+	// Refresh renews Access; empty where the platform has none.
+	Refresh string
+	// ExpiresAt is when Access ends; zero where it does not.
+	ExpiresAt time.Time
+	// Scopes are the granted scopes, separated by spaces.
+	Scopes string
+}
+
+// Credentials is a token as it was read.
+type Credentials struct {
+	Token Token
+	// Version is the resourceVersion of the Secret.
+	Version string
+	// ClaimedBy and ClaimedAt tell who began to renew the token, and when;
+	// empty if nobody did.
+	ClaimedBy string
+	ClaimedAt time.Time
+}
+
+// decode reads a Secret. Blanks around the values are dropped: files that
+// people make Secrets of end in a newline.
+func decode(secret *corev1.Secret) (Credentials, error) {
+	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
+	c := Credentials{
+		Token: Token{
+			Access:  value(v1alpha1.CredentialsAccessToken),
+			Refresh: value(v1alpha1.CredentialsRefreshToken),
+			Scopes:  value(v1alpha1.CredentialsScopes),
+		},
+		Version: secret.ResourceVersion,
+	}
+	switch {
+	case c.Token.Access == "":
+		return Credentials{}, invalid(secret, v1alpha1.CredentialsAccessToken, "is missing or empty; put the account's access token there")
+	case !sendable(c.Token.Access):
+		return Credentials{}, invalid(secret, v1alpha1.CredentialsAccessToken, "holds blanks or control characters; put the access token there and nothing else")
+	case !sendable(c.Token.Refresh):
+		return Credentials{}, invalid(secret, v1alpha1.CredentialsRefreshToken, "holds blanks or control characters; put the refresh token there and nothing else")
+	case c.Token.Refresh != "" && secret.Immutable != nil && *secret.Immutable:
+		// A renewed token could not be stored, and the old one would be spent.
+		return Credentials{}, invalid(secret, v1alpha1.CredentialsRefreshToken, "cannot be renewed, since the Secret is immutable; make it again without \"immutable: true\"")
+	}
+	if at := value(v1alpha1.CredentialsExpiresAt); at != "" {
+		ends, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			return Credentials{}, invalid(secret, v1alpha1.CredentialsExpiresAt, "is not a time such as 2026-12-01T09:00:00Z; write it so, or remove the key if the access token does not end")
+		}
+		c.Token.ExpiresAt = ends.UTC()
+	}
+	c.ClaimedBy, c.ClaimedAt = parseClaim(secret.Annotations[ClaimAnnotation])
+	return c, nil
+}
+
+// sendable tells whether a token fits into an HTTP header (RFC 6750, section
+// 2.1, in generous reading).
+func sendable(token string) bool {
+	return !strings.ContainsFunc(token, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f })
+}
+
+// encode writes a token as the data of a merge patch. A refresh token is only
+// ever replaced, never removed: without it the account would be lost.
+func encode(token Token) map[string]any {
+	data := map[string]any{
+		v1alpha1.CredentialsAccessToken: []byte(token.Access),
+		v1alpha1.CredentialsExpiresAt:   nil,
+	}
+	if !token.ExpiresAt.IsZero() {
+		data[v1alpha1.CredentialsExpiresAt] = []byte(token.ExpiresAt.UTC().Format(time.RFC3339))
+	}
+	if token.Refresh != "" {
+		data[v1alpha1.CredentialsRefreshToken] = []byte(token.Refresh)
+	}
+	if token.Scopes != "" {
+		data[v1alpha1.CredentialsScopes] = []byte(token.Scopes)
+	}
+	return data
+}
+
+func claimText(holder string, at time.Time) string {
+	return holder + " " + at.UTC().Format(time.RFC3339)
+}
+
+// parseClaim reads a claim; one that cannot be read is none.
+func parseClaim(text string) (holder string, at time.Time) {
+	holder, stamp, _ := strings.Cut(text, " ")
+	at, err := time.Parse(time.RFC3339, stamp)
+	if err != nil {
+		return "", time.Time{}
+	}
+	return holder, at.UTC()
+}

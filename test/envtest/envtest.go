@@ -1,0 +1,119 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package envtest starts an API server with Herald's CRDs for the suites that
+// need one. It is for tests only.
+package envtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// Environment is a running API server.
+type Environment struct {
+	// Config is how an administrator reaches it, without client-side limits.
+	Config *rest.Config
+	// Client reads from and writes to it directly.
+	Client client.Client
+	// Scheme knows Kubernetes' own kinds and Herald's.
+	Scheme *kruntime.Scheme
+
+	env  *envtest.Environment
+	temp string
+}
+
+// Start starts etcd and kube-apiserver from the folder that KUBEBUILDER_ASSETS
+// names, and installs the CRDs of config/crd/bases. An etcd that was built
+// under its module's name, "server", is taken as well.
+func Start() (*Environment, error) {
+	assets := os.Getenv("KUBEBUILDER_ASSETS")
+	if assets == "" {
+		return nil, errors.New("KUBEBUILDER_ASSETS is not set: it must name the folder with etcd and kube-apiserver; `make test` builds them and sets it")
+	}
+	e := &Environment{Scheme: kruntime.NewScheme()}
+	if err := e.start(assets); err != nil {
+		return nil, errors.Join(err, e.Stop())
+	}
+	return e, nil
+}
+
+func (e *Environment) start(assets string) error {
+	if err := errors.Join(clientgoscheme.AddToScheme(e.Scheme), v1alpha1.AddToScheme(e.Scheme)); err != nil {
+		return err
+	}
+	folder, err := e.binaries(assets)
+	if err != nil {
+		return err
+	}
+	e.env = &envtest.Environment{
+		Scheme:                e.Scheme,
+		BinaryAssetsDirectory: folder,
+		CRDDirectoryPaths:     []string{filepath.Join(root(), "config", "crd", "bases")},
+		ErrorIfCRDPathMissing: true,
+	}
+	if e.Config, err = e.env.Start(); err != nil {
+		return fmt.Errorf("cannot start the API server from %s: %w", assets, err)
+	}
+	e.Config.QPS = -1
+	e.Client, err = client.New(e.Config, client.Options{Scheme: e.Scheme})
+	return err
+}
+
+// Stop ends what Start started.
+func (e *Environment) Stop() error {
+	var err error
+	if e.env != nil {
+		err = e.env.Stop()
+	}
+	if e.temp != "" {
+		err = errors.Join(err, os.RemoveAll(e.temp))
+	}
+	return err
+}
+
+// binaries returns a folder in which both programs have the names that envtest
+// looks for.
+func (e *Environment) binaries(assets string) (string, error) {
+	if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
+		return "", fmt.Errorf("KUBEBUILDER_ASSETS=%s has no kube-apiserver: %w", assets, err)
+	}
+	if _, err := os.Stat(filepath.Join(assets, "etcd")); err == nil {
+		return assets, nil
+	}
+	if _, err := os.Stat(filepath.Join(assets, "server")); err != nil {
+		return "", fmt.Errorf("KUBEBUILDER_ASSETS=%s has no etcd: %w", assets, err)
+	}
+	temp, err := os.MkdirTemp("", "herald-envtest-")
+	if err != nil {
+		return "", err
+	}
+	e.temp = temp
+	for name, source := range map[string]string{"etcd": "server", "kube-apiserver": "kube-apiserver"} {
+		absolute, err := filepath.Abs(filepath.Join(assets, source))
+		if err != nil {
+			return "", err
+		}
+		if err := os.Symlink(absolute, filepath.Join(temp, name)); err != nil {
+			return "", err
+		}
+	}
+	return temp, nil
+}
+
+// root is the folder of the module, wherever the test is started.
+func root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
