@@ -78,10 +78,7 @@ func (s *Site) index(w http.ResponseWriter, _ *http.Request) {
 			continue
 		}
 		shown++
-		row := accountRow{profile: profileOf(sum.Account), Posts: count(sum.Posts, " posts")}
-		if sum.Posts == 1 {
-			row.Posts = "1 post"
-		}
+		row := accountRow{profile: profileOf(sum.Account), Posts: postCount(sum.Posts)}
 		if !sum.LastPost.IsZero() {
 			row.Last = ago(now, sum.LastPost)
 		}
@@ -96,6 +93,7 @@ func (s *Site) index(w http.ResponseWriter, _ *http.Request) {
 type accountPage struct {
 	profile
 	Platform string
+	Posts    string
 	Joined   string
 	Threads  [][]postView
 	Older    string
@@ -122,7 +120,8 @@ func (s *Site) account(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := accountPage{
-		profile: profileOf(account), Platform: platform.Title(), Joined: account.CreatedAt.Format("January 2006"),
+		profile: profileOf(account), Platform: platform.Title(), Posts: postCount(s.store.PostCount(key)),
+		Joined: account.CreatedAt.Format("January 2006"),
 	}
 	seen := map[string]bool{}
 	for _, post := range posts {
@@ -221,6 +220,13 @@ func (s *Site) profile(platform Platform) http.HandlerFunc {
 		}
 		http.Redirect(w, r, profileOf(account).Path, http.StatusFound)
 	}
+}
+
+func postCount(n int) string {
+	if n == 1 {
+		return "1 post"
+	}
+	return count(n, " posts")
 }
 
 func count(n int, unit string) string { return strconv.Itoa(n) + unit }

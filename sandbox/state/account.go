@@ -85,6 +85,17 @@ func (s *Store) AccountNamed(platform, username string) (Account, bool) {
 	return a.view(), true
 }
 
+// PostCount returns how many posts an account has that are not deleted.
+func (s *Store) PostCount(key Key) int {
+	a := s.lookup(key)
+	if a == nil {
+		return 0
+	}
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return a.live
+}
+
 // Summary is an account with how much it has posted.
 type Summary struct {
 	Account

@@ -140,8 +140,8 @@ func topLevelLength(label string) int {
 	if n == 0 {
 		n = len(label) // no ASCII: an international one, as a whole
 	}
-	top, err := idna.Lookup.ToASCII(label[:n])
-	if err != nil || top == "" {
+	top, err := asciiHost(label[:n])
+	if err != nil {
 		return 0
 	}
 	// A name below the domain in question, so that the list's rules for whole top-level domains apply.
@@ -172,7 +172,7 @@ func validLabels(labels []string) bool {
 
 // hostFits applies the lengths of RFC 1035: 63 bytes a label, 253 a name.
 func hostFits(host string) bool {
-	ascii, err := idna.New(idna.MapForLookup(), idna.StrictDomainName(false)).ToASCII(host)
+	ascii, err := asciiHost(host)
 	if err != nil || len(ascii) > 253 {
 		return false
 	}
@@ -182,6 +182,17 @@ func hostFits(host string) bool {
 		}
 	}
 	return true
+}
+
+// hostProfile allows the underscores that subdomains may have.
+var hostProfile = idna.New(idna.MapForLookup(), idna.StrictDomainName(false))
+
+// asciiHost returns a host name as the domain name system knows it.
+func asciiHost(host string) (string, error) {
+	if isASCII(host) && !strings.Contains(host, "--") {
+		return strings.ToLower(host), nil // nothing to translate, as almost always
+	}
+	return hostProfile.ToASCII(host)
 }
 
 // isLatin takes accented letters, too.

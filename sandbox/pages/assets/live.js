@@ -6,17 +6,17 @@
   const period = 2000;
   const posts = (root) => new Set([...root.querySelectorAll("article")].map((a) => a.id));
 
+  const page = document.getElementById("page");
+  let shown = page.innerHTML;
+
   async function update() {
     if (document.hidden) return;
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("page");
-    const page = document.getElementById("page");
-    if (!fresh || fresh.innerHTML === page.dataset.source) return;
+    if (!fresh || fresh.innerHTML === shown) return;
+    shown = fresh.innerHTML;
     const known = posts(page);
-    const first = page.dataset.source === undefined;
-    page.dataset.source = fresh.innerHTML;
-    if (first) return;
     for (const article of fresh.querySelectorAll("article")) {
       if (!known.has(article.id)) article.classList.add("fresh");
     }
