@@ -154,8 +154,7 @@ func (s *Server) createAccount(p platform, id string, change accountChange) (sta
 	fresh.DisplayName = fresh.Username
 	change.apply(&fresh)
 	account, created, err := s.store.CreateAccount(fresh, s.fullGrant(p, fresh))
-	var taken *state.UsernameTakenError
-	if errors.As(err, &taken) {
+	if _, taken := errors.AsType[*state.UsernameTakenError](err); taken {
 		return state.Account{}, false, badInput("account %s: %v", id, err)
 	}
 	if created {

@@ -129,7 +129,7 @@ func TestBadControlInput(t *testing.T) {
 
 func TestControlRefusesOtherSites(t *testing.T) {
 	b := start(t, "")
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.http.URL+"/_control/reset", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.http.URL+"/_control/reset", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,14 +42,14 @@ func serveUntilKilled(dir string) error {
 		return err
 	}
 	fmt.Println(listener.Addr())
-	return http.Serve(listener, server) //nolint:gosec // a test's child
+	return http.Serve(listener, server)
 }
 
 // TestKilled posts as fast as it can, kills the process in the middle, and compares what was acknowledged with what the
 // next one knows.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
-	child := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this binary
+	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), childDir+"="+dir)
 	out, err := child.StdoutPipe()
 	if err != nil {
@@ -91,17 +91,18 @@ func postUntilKilled(base string, process *os.Process) []string {
 		out []string
 		wg  sync.WaitGroup
 	)
+	client := &http.Client{}
 	for worker := range 4 {
 		wg.Go(func() {
 			for i := 0; ; i++ {
 				text := fmt.Sprintf("worker %d post %d", worker, i)
-				req, err := http.NewRequest(http.MethodPost, base+"/x/2/tweets", strings.NewReader(textBody(text))) //nolint:noctx // ends with the process
+				req, err := http.NewRequest(http.MethodPost, base+"/x/2/tweets", strings.NewReader(textBody(text)))
 				if err != nil {
 					return
 				}
 				req.Header.Set("Authorization", "Bearer "+demoAccess)
 				req.Header.Set("Content-Type", "application/json")
-				resp, err := http.DefaultClient.Do(req)
+				resp, err := client.Do(req)
 				if err != nil {
 					return
 				}
@@ -169,7 +170,7 @@ func TestReopen(t *testing.T) {
 // crashCopy copies a state folder that is in use, as a kill would leave it, and adds a tail to the journal.
 func crashCopy(t *testing.T, dir, tail string) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(dir, "journal.jsonl")) //nolint:gosec // a test's own folder
+	content, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}

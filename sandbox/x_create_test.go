@@ -22,14 +22,20 @@ func TestCreateTweet(t *testing.T) {
 		wantIn             string // part of the answer's body
 	}{
 		{"text", "the plain case", `{"text":"hello"}`, 201, `"text":"hello"`},
-		{"all that goes with a text", "documented options are taken",
-			`{"text":"hello","reply_settings":"following","made_with_ai":true,"paid_partnership":false}`, 201, `"id":`},
+		{
+			"all that goes with a text", "documented options are taken",
+			`{"text":"hello","reply_settings":"following","made_with_ai":true,"paid_partnership":false}`, 201, `"id":`,
+		},
 		{"longest", "280 fit", `{"text":"` + long + `"}`, 201, `"id":`},
 		{"too long", "281 do not", `{"text":"` + long + `a"}`, 400, "invalid-request"},
-		{"short by links", "an address counts 23 whatever its length",
-			`{"text":"https://example.com/` + long + `"}`, 201, "https://t.co/"},
-		{"unknown field", "the schema allows no others", `{"text":"hello","txt":"x"}`, 400,
-			"$.txt: is not defined in the schema and the schema does not allow additional properties"},
+		{
+			"short by links", "an address counts 23 whatever its length",
+			`{"text":"https://example.com/` + long + `"}`, 201, "https://t.co/",
+		},
+		{
+			"unknown field", "the schema allows no others", `{"text":"hello","txt":"x"}`, 400,
+			"$.txt: is not defined in the schema and the schema does not allow additional properties",
+		},
 		{"unknown nested field", "also not inside", `{"text":"hello","reply":{"in_reply_to_tweet_id":"1","x":1}}`, 400, "$.reply.x"},
 		{"field in another case", "names are exact", `{"Text":"hello"}`, 400, "$.Text"},
 		{"null text", "null is no string", `{"text":null}`, 400, "$.text: null found, string expected"},
@@ -43,10 +49,14 @@ func TestCreateTweet(t *testing.T) {
 		{"byte order mark", "such characters make a text invalid", `{"text":"a\ufeffb"}`, 400, "not allowed"},
 		{"unknown media", "no upload gave that id", `{"text":"a","media":{"media_ids":["1"]}}`, 400, "media IDs"},
 		{"five media", "four are the most", `{"media":{"media_ids":["1","2","3","4","5"]}}`, 400, "maximum of 4"},
-		{"media and poll", "they exclude each other",
-			`{"text":"a","media":{"media_ids":["1"]},"poll":{"options":["a","b"],"duration_minutes":5}}`, 400, "only one of"},
-		{"poll that is too short", "five minutes at least",
-			`{"text":"a","poll":{"options":["a","b"],"duration_minutes":4}}`, 400, "between 5 and 10080"},
+		{
+			"media and poll", "they exclude each other",
+			`{"text":"a","media":{"media_ids":["1"]},"poll":{"options":["a","b"],"duration_minutes":5}}`, 400, "only one of",
+		},
+		{
+			"poll that is too short", "five minutes at least",
+			`{"text":"a","poll":{"options":["a","b"],"duration_minutes":4}}`, 400, "between 5 and 10080",
+		},
 		{"poll of one", "two options at least", `{"text":"a","poll":{"options":["a"],"duration_minutes":5}}`, 400, "minimum of 2"},
 		{"quote", "an Enterprise feature", `{"text":"a","quote_tweet_id":"1"}`, 403, "client-forbidden"},
 		{"two cashtags", "one is the most", `{"text":"$AB and $CD."}`, 403, "maximum of one cashtag"},

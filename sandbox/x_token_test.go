@@ -6,6 +6,7 @@ package sandbox_test
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,9 +28,7 @@ func authorizePath(change url.Values) string {
 		"response_type": {"code"}, "client_id": {"tests"}, "redirect_uri": {"http://127.0.0.1/back?a=b"}, "state": {"s 1"},
 		"scope": {"tweet.read users.read"}, "code_challenge": {challenge()}, "code_challenge_method": {"S256"}, "account": {demoID},
 	}
-	for name, values := range change {
-		query[name] = values
-	}
+	maps.Copy(query, change)
 	return "/x/i/oauth2/authorize?" + query.Encode()
 }
 
@@ -53,9 +52,7 @@ func exchange(b *box, change url.Values) reply {
 		"grant_type": {"authorization_code"}, "client_id": {"tests"}, "redirect_uri": {"http://127.0.0.1/back?a=b"},
 		"code_verifier": {verifier},
 	}
-	for name, values := range change {
-		form[name] = values
-	}
+	maps.Copy(form, change)
 	return b.call(http.MethodPost, "/x/2/oauth2/token", "", "application/x-www-form-urlencoded", form.Encode())
 }
 
@@ -89,9 +86,7 @@ func TestAuthorizationCode(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			form := url.Values{"code": {code(b, "tweet.read")}}
-			for name, values := range tt.change {
-				form[name] = values
-			}
+			maps.Copy(form, tt.change)
 			b.clock.Step(tt.step)
 			if r := exchange(b, form); r.status != http.StatusBadRequest || r.text("error") != "invalid_grant" {
 				t.Errorf("%d %s", r.status, r.body)

@@ -149,7 +149,7 @@ func (f Fault) normalizedKind() (Fault, error) {
 
 // matches says whether the fault is for a request. A stale list is only for listings, and an expired access token only
 // for requests made with one: `*` does not reach the others.
-func (f *Fault) matches(platform string, op Operation, account func() string) bool {
+func (f Fault) matches(platform string, op Operation, account func() string) bool {
 	if f.Platform != platform || (f.Operation != Any && f.Operation != op) {
 		return false
 	}

@@ -138,8 +138,7 @@ func (g *Gate) wait(d time.Duration) bool {
 }
 
 func bodyStatus(err error) int {
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return http.StatusRequestEntityTooLarge
 	}
 	return http.StatusBadRequest

@@ -9,14 +9,21 @@ import (
 	"net/http"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/herald-social/herald/sandbox/state"
 )
 
 // palette are pairs of colours that go well together and carry white letters.
 var palette = [][2]template.CSS{
-	{"#6366f1", "#8b5cf6"}, {"#0ea5e9", "#2563eb"}, {"#14b8a6", "#0f766e"}, {"#f59e0b", "#ea580c"},
-	{"#ec4899", "#be185d"}, {"#22c55e", "#15803d"}, {"#f43f5e", "#b91c1c"}, {"#64748b", "#334155"},
+	{"#6366f1", "#8b5cf6"},
+	{"#0ea5e9", "#2563eb"},
+	{"#14b8a6", "#0f766e"},
+	{"#f59e0b", "#ea580c"},
+	{"#ec4899", "#be185d"},
+	{"#22c55e", "#15803d"},
+	{"#f43f5e", "#b91c1c"},
+	{"#64748b", "#334155"},
 }
 
 type avatarData struct {
@@ -50,7 +57,7 @@ func (s *Site) avatar(w http.ResponseWriter, r *http.Request) {
 func initials(name string) string {
 	var out []rune
 	for word := range strings.FieldsSeq(name) {
-		first := []rune(word)[0]
+		first, _ := utf8.DecodeRuneInString(word)
 		if len(out) < 2 && (unicode.IsLetter(first) || unicode.IsDigit(first)) {
 			out = append(out, unicode.ToUpper(first))
 		}

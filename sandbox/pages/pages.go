@@ -140,9 +140,9 @@ func (c Consent) Title() string { return "Connect an account on " + c.Platform }
 // Live says whether the page changes while it is open.
 func (Consent) Live() bool { return false }
 
-// Add offers an account.
-func (c *Consent) Add(a state.Account, allow string) {
-	c.Choices = append(c.Choices, Choice{profile: profileOf(a), Allow: allow})
+// NewChoice offers an account; allow is where a person goes who chooses it.
+func NewChoice(a state.Account, allow string) Choice {
+	return Choice{profile: profileOf(a), Allow: allow}
 }
 
 // RenderConsent answers the page of a connect flow.

@@ -81,7 +81,7 @@ func (s *Store) openDir(dir string, log *slog.Logger) error {
 		if found.size, err = writeSnapshot(dir, records); err != nil {
 			return fmt.Errorf("compact the journal: %w", err)
 		}
-		log.Info("compacted the journal", "lines_before", found.lines, "lines", len(records)+1)
+		log.Info("compacted the journal", "linesBefore", found.lines, "lines", len(records)+1)
 	}
 	if s.journal, err = openJournal(dir, found.size); err != nil {
 		return err

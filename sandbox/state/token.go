@@ -146,9 +146,7 @@ func (s *Store) RefreshOwner(refresh string) (Key, bool) {
 func (s *Store) Tokens(key Key) Tokens {
 	s.tokens.mu.RLock()
 	defer s.tokens.mu.RUnlock()
-	grants := s.tokens.grants[key]
-	for i := len(grants) - 1; i >= 0; i-- {
-		g := grants[i]
+	for _, g := range slices.Backward(s.tokens.grants[key]) {
 		out := Tokens{Refresh: g.refresh, Scopes: g.scopes}
 		if len(g.access) > 0 {
 			out.Access = g.access[len(g.access)-1]

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -86,7 +87,7 @@ func (p *Platform) authorize(w http.ResponseWriter, r *http.Request) {
 	for _, account := range p.Store.Summaries() {
 		if account.Platform == Name {
 			query.Set("account", account.ID)
-			consent.Add(account.Account, "/x/i/oauth2/authorize?"+query.Encode())
+			consent.Choices = append(consent.Choices, pages.NewChoice(account.Account, "/x/i/oauth2/authorize?"+query.Encode()))
 		}
 	}
 	pages.RenderConsent(w, consent)
@@ -132,15 +133,13 @@ func (p *Platform) consented(w http.ResponseWriter, r *http.Request, redirect *u
 	})
 	w.Header().Set("Cache-Control", "no-store")
 	back := withQuery(redirect, url.Values{"code": {issued}, "state": {query.Get("state")}})
-	http.Redirect(w, r, back, http.StatusFound)
+	http.Redirect(w, r, back, http.StatusFound) //nolint:gosec // sending people back to the client is what this endpoint is for
 }
 
 func withQuery(base *url.URL, add url.Values) string {
 	out := *base
 	query := out.Query()
-	for name, values := range add {
-		query[name] = values
-	}
+	maps.Copy(query, add)
 	out.RawQuery = query.Encode()
 	return out.String()
 }

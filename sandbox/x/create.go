@@ -127,7 +127,8 @@ func (p *Platform) readTweet(r *faults.Request, author state.Account) (state.Dra
 		return refused(invalidBody("The body is not valid JSON: " + err.Error()))
 	}
 	var bad []string
-	if tweetRule("$", body, &bad); len(bad) > 0 {
+	tweetRule("$", body, &bad)
+	if len(bad) > 0 {
 		return refused(invalidBody(bad...))
 	}
 	if with := checkCombination(body); with != nil {

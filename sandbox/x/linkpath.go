@@ -38,14 +38,14 @@ func shortLinkEnd(text string, at int) int {
 	return end
 }
 
-// pathEnd returns where the path that begins at at ends; at itself when there is none. Punctuation at its end belongs to
+// pathEnd returns where the path that begins at start ends; start itself when there is none. Punctuation at its end belongs to
 // the sentence, and parentheses count only in pairs.
-func pathEnd(text string, at int) int {
-	if at >= len(text) || text[at] != '/' {
-		return at
+func pathEnd(text string, start int) int {
+	if start >= len(text) || text[start] != '/' {
+		return start
 	}
-	good := at
-	for i := at; i < len(text); {
+	good := start
+	for i := start; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if r == '(' {
 			closed := closingEnd(text, i, maxParentheses)
@@ -89,13 +89,13 @@ func closingEnd(text string, at, depth int) int {
 	return -1
 }
 
-// queryEnd returns where the query that begins at at ends; at itself when there is none.
-func queryEnd(text string, at int) int {
-	if at >= len(text) || text[at] != '?' {
-		return at
+// queryEnd returns where the query that begins at start ends; start itself when there is none.
+func queryEnd(text string, start int) int {
+	if start >= len(text) || text[start] != '?' {
+		return start
 	}
-	good := at
-	for i := at + 1; i < len(text); i++ {
+	good := start
+	for i := start + 1; i < len(text); i++ {
 		c := rune(text[i])
 		if !isAlnum(c) && !strings.ContainsRune("!?*'@();:&=+$/%#[]-_.,~|", c) {
 			break

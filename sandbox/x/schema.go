@@ -19,7 +19,7 @@ import (
 // rule checks one value of a JSON body and adds what is wrong with it to bad.
 type rule func(path string, value any, bad *[]string)
 
-func complain(bad *[]string, path, format string, args ...any) {
+func complainf(bad *[]string, path, format string, args ...any) {
 	*bad = append(*bad, path+": "+fmt.Sprintf(format, args...))
 }
 
@@ -28,13 +28,13 @@ func object(fields map[string]rule) rule {
 	return func(path string, value any, bad *[]string) {
 		members, ok := value.(map[string]any)
 		if !ok {
-			complain(bad, path, "%s found, object expected", jsonType(value))
+			complainf(bad, path, "%s found, object expected", jsonType(value))
 			return
 		}
 		for _, name := range slices.Sorted(maps.Keys(members)) {
 			check, known := fields[name]
 			if !known {
-				complain(bad, path+"."+name, "is not defined in the schema and the schema does not allow additional properties")
+				complainf(bad, path+"."+name, "is not defined in the schema and the schema does not allow additional properties")
 				continue
 			}
 			check(path+"."+name, members[name], bad)
@@ -47,17 +47,17 @@ func stringOf(minimum, maximum int, pattern *regexp.Regexp) rule {
 	return func(path string, value any, bad *[]string) {
 		s, ok := value.(string)
 		if !ok {
-			complain(bad, path, "%s found, string expected", jsonType(value))
+			complainf(bad, path, "%s found, string expected", jsonType(value))
 			return
 		}
 		n := utf8.RuneCountInString(s)
 		switch {
 		case n < minimum:
-			complain(bad, path, "must be at least %d characters long", minimum)
+			complainf(bad, path, "must be at least %d characters long", minimum)
 		case n > maximum:
-			complain(bad, path, "must be at most %d characters long", maximum)
+			complainf(bad, path, "must be at most %d characters long", maximum)
 		case pattern != nil && !pattern.MatchString(s):
-			complain(bad, path, "does not match the regex pattern %s", pattern)
+			complainf(bad, path, "does not match the regex pattern %s", pattern)
 		}
 	}
 }
@@ -65,14 +65,14 @@ func stringOf(minimum, maximum int, pattern *regexp.Regexp) rule {
 func oneOf(values ...string) rule {
 	return func(path string, value any, bad *[]string) {
 		if s, ok := value.(string); !ok || !slices.Contains(values, s) {
-			complain(bad, path, "does not have a value in the enumeration [%s]", strings.Join(values, ", "))
+			complainf(bad, path, "does not have a value in the enumeration [%s]", strings.Join(values, ", "))
 		}
 	}
 }
 
 func boolean(path string, value any, bad *[]string) {
 	if _, ok := value.(bool); !ok {
-		complain(bad, path, "%s found, boolean expected", jsonType(value))
+		complainf(bad, path, "%s found, boolean expected", jsonType(value))
 	}
 }
 
@@ -82,9 +82,9 @@ func integer(minimum, maximum int64) rule {
 		n, err := number.Int64()
 		switch {
 		case err != nil:
-			complain(bad, path, "%s found, integer expected", jsonType(value))
+			complainf(bad, path, "%s found, integer expected", jsonType(value))
 		case n < minimum || n > maximum:
-			complain(bad, path, "must have a value between %d and %d", minimum, maximum)
+			complainf(bad, path, "must have a value between %d and %d", minimum, maximum)
 		}
 	}
 }
@@ -94,12 +94,12 @@ func list(minimum, maximum int, item rule) rule {
 		items, ok := value.([]any)
 		switch {
 		case !ok:
-			complain(bad, path, "%s found, array expected", jsonType(value))
+			complainf(bad, path, "%s found, array expected", jsonType(value))
 			return
 		case len(items) < minimum:
-			complain(bad, path, "there must be a minimum of %d items in the array", minimum)
+			complainf(bad, path, "there must be a minimum of %d items in the array", minimum)
 		case len(items) > maximum:
-			complain(bad, path, "there must be a maximum of %d items in the array", maximum)
+			complainf(bad, path, "there must be a maximum of %d items in the array", maximum)
 		}
 		for i, v := range items {
 			item(fmt.Sprintf("%s[%d]", path, i), v, bad)

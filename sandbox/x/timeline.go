@@ -203,7 +203,7 @@ func newQuery(values url.Values) *query { return &query{values: values} }
 func (q *query) reject(name, value, what string) {
 	q.bad = append(q.bad, badParameter{
 		Parameters: map[string][]string{name: {value}},
-		Message:    fmt.Sprintf("The `%s` query parameter value [%s] %s", name, value, what),
+		Message:    fmt.Sprintf("The %#q query parameter value [%s] %s", name, value, what),
 	})
 }
 

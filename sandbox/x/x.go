@@ -80,11 +80,12 @@ func (*Platform) TokenTTL(a state.Account) time.Duration {
 
 // Demo is the account that is there from the start. Its tokens are well known: whoever reaches the sandbox may use it.
 func Demo() (state.Account, state.Tokens) {
-	return state.Account{
-			Key: state.Key{Platform: Name, ID: "1500000000000000001"}, Username: "herald_demo", DisplayName: "Herald Demo",
-		}, state.Tokens{
-			Access: "x-access-demo", Refresh: "x-refresh-demo", Scopes: (*Platform)(nil).Scopes(),
-		}
+	account := state.Account{
+		Key: state.Key{Platform: Name, ID: "1500000000000000001"}, Username: "herald_demo", DisplayName: "Herald Demo",
+	}
+	return account, state.Tokens{
+		Access: "x-access-demo", Refresh: "x-refresh-demo", Scopes: (*Platform)(nil).Scopes(),
+	}
 }
 
 var (
