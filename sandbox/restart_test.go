@@ -187,6 +187,10 @@ func TestTornJournal(t *testing.T) {
 	}{
 		{"whole", "every line is there", "", ""},
 		{"torn", "a line without an end was never acknowledged", `{"op":"post","post":{"pla`, ""},
+		{
+			"torn late in a long line", "nothing of it stays behind the next line",
+			`{"op":"post","post":{"text":"` + strings.Repeat("long ", 1000), "",
+		},
 		{"torn just before its end", "nor was a line that lacks only its newline", `{"op":"reset"}`, ""},
 		{"damaged", "a whole line that cannot be read is damage, and nothing is guessed", "{\"op\":\"post\n", "journal line 4"},
 		{"from the future", "nor is what a later version wrote", "{\"op\":\"poll\"}\n", `operation "poll" is not known`},
