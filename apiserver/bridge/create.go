@@ -64,7 +64,7 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 		return PostDetail{}, fmt.Errorf("create a post: %w", err)
 	}
 	s.wrote(ctx, created)
-	return s.detail(created, find), nil
+	return s.detail(created, connections.latest), nil
 }
 
 // newPost is the resource for a request.

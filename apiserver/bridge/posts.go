@@ -142,12 +142,12 @@ func (s *Service) Summarise(post *v1alpha1.Post) postindex.Summary {
 // detail tells everything that clients may know of a post.
 func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) PostDetail {
 	out := PostDetail{
-		ID:          post.Name,
-		Status:      posting.PhaseOf(post),
-		Category:    post.Spec.Category,
-		CanCancel:   posting.CanCancel(post, s.Clock.Now()),
-		Platforms:   make([]PlatformDetail, 0, len(post.Spec.Targets)),
-		DisplayAt:   posting.DisplayAt(post),
+		ID:        post.Name,
+		Status:    posting.PhaseOf(post),
+		Category:  post.Spec.Category,
+		CanCancel: posting.CanCancel(post, s.Clock.Now()),
+		Platforms: make([]PlatformDetail, 0, len(post.Spec.Targets)),
+		DisplayAt: posting.DisplayAt(post),
 	}
 	if at := post.Spec.ScheduledAt; at != nil {
 		out.ScheduledAt = &at.Time

@@ -10,8 +10,10 @@ package postindex
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -306,6 +308,16 @@ func compact(s Summary) Summary {
 		Platforms: platforms,
 		DisplayAt: s.DisplayAt,
 	}
+}
+
+// ParseVersion reads a resourceVersion as the number that it is for resources
+// of the Kubernetes API.
+func ParseVersion(resourceVersion string) (uint64, error) {
+	version, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("resourceVersion %q is not a number: %w", resourceVersion, err)
+	}
+	return version, nil
 }
 
 func canonical[S ~string](s S) S { return unique.Make(s).Value() }

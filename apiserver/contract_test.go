@@ -1,0 +1,178 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/apiserver/openapi"
+)
+
+const base = "/api/v1"
+
+// reply is an answer that has been held against the OpenAPI document.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// call makes a request with the team's API key.
+func (t *team) call(ctx context.Context, method, path, body string) reply {
+	GinkgoHelper()
+	return do(ctx, instance, method, base+path, body, map[string]string{"Authorization": "Bearer " + t.token})
+}
+
+// do makes a request and holds the answer against the OpenAPI document: its
+// status, type and body must be described for the operation. What reaches no
+// operation must still have the shape of an error.
+func do(ctx context.Context, to *running, method, path, body string, header map[string]string) reply {
+	GinkgoHelper()
+	request, err := http.NewRequestWithContext(ctx, method, to.site+path, strings.NewReader(body))
+	Expect(err).NotTo(HaveOccurred())
+	if method == http.MethodPost {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for name, value := range header {
+		request.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(request) //nolint:forbidigo // a test's own call
+	Expect(err).NotTo(HaveOccurred())
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	Expect(err).NotTo(HaveOccurred())
+	r := reply{status: response.StatusCode, header: response.Header, body: string(answer)}
+	Expect(r.header.Get("X-Request-Id")).NotTo(BeEmpty())
+	if strings.HasPrefix(request.URL.Path, base) && method != http.MethodHead {
+		r.conforms(ctx, request)
+	}
+	return r
+}
+
+type contract struct {
+	document *openapi3.T
+	router   routers.Router
+}
+
+// theContract is the published document, without its servers: they would be
+// held against the address of the test's server.
+var theContract = sync.OnceValue(func() contract {
+	document, err := openapi3.NewLoader().LoadFromData(openapi.YAML())
+	Expect(err).NotTo(HaveOccurred())
+	document.Servers = nil
+	router, err := legacy.NewRouter(document)
+	Expect(err).NotTo(HaveOccurred())
+	return contract{document, router}
+})
+
+func (r reply) conforms(ctx context.Context, request *http.Request) {
+	GinkgoHelper()
+	c := theContract()
+	Expect(r.header.Get("Content-Type")).To(Equal("application/json; charset=utf-8"))
+	bare := request.Clone(ctx)
+	bare.URL.Path = strings.TrimPrefix(bare.URL.Path, base)
+	bare.URL.RawPath = ""
+	route, params, err := c.router.FindRoute(bare)
+	if err != nil || strings.HasSuffix(bare.URL.Path, "/") { // the validator takes /posts/ for /posts
+		Expect(r.status).To(BeElementOf(http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed))
+		var body any
+		Expect(json.Unmarshal([]byte(r.body), &body)).To(Succeed())
+		Expect(c.document.Components.Schemas["Error"].Value.VisitJSON(body)).To(Succeed())
+		return
+	}
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: bare, PathParams: params, Route: route},
+		Status:                 r.status,
+		Header:                 r.header,
+		Options:                &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
+	}
+	input.SetBodyBytes([]byte(r.body))
+	Expect(openapi3filter.ValidateResponse(ctx, input)).To(Succeed(), "%s %s answered %d %s", request.Method, request.URL, r.status, r.body)
+}
+
+// as reads an answer.
+func as[T any](r reply) T {
+	GinkgoHelper()
+	var out T
+	Expect(json.Unmarshal([]byte(r.body), &out)).To(Succeed())
+	return out
+}
+
+type postBody struct {
+	Data post `json:"data"`
+}
+
+type post struct {
+	ID          string   `json:"id"`
+	Title       string   `json:"title"`
+	Status      string   `json:"status"`
+	Category    string   `json:"category"`
+	MediaIDs    []string `json:"media_ids"`
+	ScheduledAt *string  `json:"scheduled_at"`
+	CanCancel   bool     `json:"can_cancel"`
+	Platforms   []struct {
+		Platform     string  `json:"platform"`
+		ConnectionID string  `json:"connection_id"`
+		AccountName  string  `json:"account_name"`
+		Status       string  `json:"status"`
+		Caption      string  `json:"caption"`
+		ExternalURL  *string `json:"external_url"`
+		ErrorMessage *string `json:"error_message"`
+	} `json:"platforms"`
+	DisplayAt string `json:"display_at"`
+}
+
+type listBody struct {
+	Data       []post `json:"data"`
+	Pagination struct {
+		Total   int  `json:"total"`
+		Page    int  `json:"page"`
+		Limit   int  `json:"limit"`
+		HasNext bool `json:"has_next"`
+	} `json:"pagination"`
+}
+
+func (l listBody) ids() []string {
+	out := []string{}
+	for i := range l.Data {
+		out = append(out, l.Data[i].ID)
+	}
+	return out
+}
+
+type errorBody struct {
+	Error struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// mustFail expects an error with its status, its code and words of its message.
+func (r reply) mustFail(status int, code, words string) {
+	GinkgoHelper()
+	Expect(r.status).To(Equal(status), "%s", r.body)
+	body := as[errorBody](r)
+	Expect(body.Error.Code).To(Equal(code), "%s", r.body)
+	Expect(body.Error.Message).To(ContainSubstring(words))
+}
+
+// create makes a post that must succeed.
+func (t *team) create(ctx context.Context, body string) post {
+	GinkgoHelper()
+	r := t.call(ctx, "POST", "/posts", body)
+	Expect(r.status).To(Equal(http.StatusCreated), "%s", r.body)
+	return as[postBody](r).Data
+}

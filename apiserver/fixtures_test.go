@@ -1,0 +1,170 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// team is a team of its own for one test.
+type team struct {
+	namespace string
+	resource  *v1alpha1.Team
+	key       *v1alpha1.APIKey
+	token     string
+}
+
+// newTeam makes an active team with an API key that works.
+func newTeam(ctx context.Context) *team {
+	GinkgoHelper()
+	t := &team{namespace: "team-" + strings.ToLower(rand.Text()[:8])}
+	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}})).To(Succeed())
+	t.resource = &v1alpha1.Team{
+		ObjectMeta: metav1.ObjectMeta{Name: t.namespace},
+		Spec:       v1alpha1.TeamSpec{Namespace: t.namespace, Subscription: v1alpha1.Subscription{State: v1alpha1.SubscriptionActive}},
+	}
+	Expect(admin.Create(ctx, t.resource)).To(Succeed())
+	t.key, t.token = t.newKey(ctx, "default", func(*v1alpha1.APIKey) {})
+	Eventually(func() int { return t.call(ctx, "GET", "/posts", "").status }).Should(Equal(200))
+	return t
+}
+
+// newKey makes an API key and returns it with its token.
+func (t *team) newKey(ctx context.Context, name string, edit func(*v1alpha1.APIKey)) (key *v1alpha1.APIKey, token string) {
+	GinkgoHelper()
+	token = "hrld_" + rand.Text()
+	sum := sha256.Sum256([]byte(token))
+	key = &v1alpha1.APIKey{
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: name},
+		Spec:       v1alpha1.APIKeySpec{TokenSHA256: hex.EncodeToString(sum[:])},
+	}
+	edit(key)
+	Expect(admin.Create(ctx, key)).To(Succeed())
+	return key, token
+}
+
+// connect makes a connection. Its name says what the manager, which
+// playManager plays, answers when it is asked to check it.
+func (t *team) connect(ctx context.Context, name string, platform v1alpha1.Platform, edits ...func(*v1alpha1.Connection)) *v1alpha1.Connection {
+	GinkgoHelper()
+	connection := &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: name},
+		Spec: v1alpha1.ConnectionSpec{
+			Platform: platform, AccountID: "account-of-" + name,
+			CredentialsSecretRef: v1alpha1.LocalReference{Name: name},
+		},
+	}
+	for _, edit := range edits {
+		edit(connection)
+	}
+	Expect(admin.Create(ctx, connection)).To(Succeed())
+	return connection
+}
+
+// answers are what the manager finds out about connections, by the beginning
+// of their names. A connection of another name is good.
+var answers = map[string]metav1.Condition{
+	"expired":     {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonTokenExpired, Message: "the token has ended"},
+	"revoked":     {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRevoked, Message: "access was withdrawn"},
+	"nosecret":    {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonCredentialsNotFound, Message: "there is no such Secret"},
+	"badsecret":   {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonCredentialsInvalid, Message: "the Secret has no accessToken"},
+	"mismatch":    {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonAccountMismatch, Message: "the token belongs to another account"},
+	"down":        {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonPlatformUnavailable, Message: "the platform answers 503"},
+	"unreachable": {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonCredentialsUnavailable, Message: "the Secret cannot be read"},
+	"undecided":   {Status: metav1.ConditionUnknown, Reason: "Probing", Message: "not known yet"},
+}
+
+// playManager answers requests to check a connection, except for those called
+// "silent", until the context ends.
+func playManager(ctx context.Context) {
+	defer GinkgoRecover()
+	connections, err := admin.Watch(ctx, &v1alpha1.ConnectionList{})
+	Expect(err).NotTo(HaveOccurred())
+	defer connections.Stop()
+	for event := range connections.ResultChan() {
+		connection, ok := event.Object.(*v1alpha1.Connection)
+		if !ok || event.Type == watch.Deleted || strings.HasPrefix(connection.Name, "silent") {
+			continue
+		}
+		if token := connection.Annotations[v1alpha1.ProbeAnnotation]; token != connection.Status.LastHandledProbe {
+			if err := answer(ctx, connection, token); err != nil && ctx.Err() == nil {
+				fmt.Fprintln(GinkgoWriter, "cannot answer a check:", err)
+			}
+		}
+	}
+}
+
+// answer does what the manager does after a check. The race with the next
+// request is decided by the order of the writes.
+func answer(ctx context.Context, connection *v1alpha1.Connection, token string) error {
+	condition := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConnected}
+	for prefix, found := range answers {
+		if strings.HasPrefix(connection.Name, prefix) {
+			condition = found
+		}
+	}
+	condition.Type = v1alpha1.ConditionReady
+	condition.ObservedGeneration = connection.Generation
+	before := connection.DeepCopy()
+	meta.SetStatusCondition(&connection.Status.Conditions, condition)
+	connection.Status.ObservedGeneration = connection.Generation
+	connection.Status.LastHandledProbe = token
+	connection.Status.LastProbedAt = v1alpha1.NewTimePtr(time.Now())
+	connection.Status.AccountName = "Account of " + connection.Name
+	return admin.Status().Patch(ctx, connection, client.MergeFrom(before))
+}
+
+// stored reads a post as it is in the Kubernetes API.
+func (t *team) stored(ctx context.Context, id string) *v1alpha1.Post {
+	GinkgoHelper()
+	post := &v1alpha1.Post{}
+	Expect(admin.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: id}, post)).To(Succeed())
+	return post
+}
+
+// setStatus writes a post's status as the manager does: on the condition that
+// nobody wrote the post in between.
+func setStatus(ctx context.Context, post *v1alpha1.Post, edit func(*v1alpha1.PostStatus)) error {
+	edit(&post.Status)
+	return admin.Status().Update(ctx, post)
+}
+
+// claimed is a target whose delivery has begun.
+func claimed(index int32, now time.Time) v1alpha1.TargetStatus {
+	return v1alpha1.TargetStatus{
+		Index: index, Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseProcessing,
+		Attempt: &v1alpha1.Attempt{
+			Number: 1, ID: rand.Text(), StartedAt: v1alpha1.NewTime(now), SendBefore: v1alpha1.NewTime(now.Add(time.Minute)),
+		},
+	}
+}
+
+// text is the body of a request for a text post.
+func text(connection, caption string, more ...string) string {
+	return fmt.Sprintf(`{"category":"text","targets":[{"connection_id":%q,"caption":%q}]%s}`, connection, caption, strings.Join(more, ""))
+}
+
+// inAnHour is what makes a body scheduled.
+func inAnHour() string {
+	return fmt.Sprintf(`,"scheduled_at":%q`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano))
+}
+
+const draft = `,"draft":true`

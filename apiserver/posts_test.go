@@ -1,0 +1,454 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+var _ = Describe("creating a post", func() {
+	var t *team
+	BeforeEach(func(ctx context.Context) {
+		t = newTeam(ctx)
+		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
+		t.connect(ctx, "acme-threads", v1alpha1.PlatformThreads)
+	})
+
+	It("stores a scheduled post as the contract and the manager want it", func(ctx context.Context) {
+		before := time.Now().Add(-time.Second)
+		r := t.call(ctx, "POST", "/posts", `{"category":"text","scheduled_at":"2199-12-01T10:00:00.123456+01:00","targets":[
+			{"connection_id":"acme-x","caption":"Hello"},{"connection_id":"acme-threads","caption":"Hello, Threads"}]}`)
+		Expect(r.status).To(Equal(http.StatusCreated), "%s", r.body)
+		got := as[postBody](r).Data
+		Expect(got.ID).To(MatchRegexp(`^p[a-z2-7]{25}$`))
+		Expect(got.Status).To(Equal("scheduled"))
+		Expect(got.Category).To(Equal("text"))
+		Expect(*got.ScheduledAt).To(Equal("2199-12-01T09:00:00.123Z"))
+		Expect(got.DisplayAt).To(Equal("2199-12-01T09:00:00.123Z"))
+		Expect(got.CanCancel).To(BeTrue())
+		Expect(got.Platforms).To(HaveLen(2))
+		Expect(got.Platforms[1].Platform).To(Equal("threads"))
+		Expect(got.Platforms[1].ConnectionID).To(Equal("acme-threads"))
+		Expect(got.Platforms[1].Caption).To(Equal("Hello, Threads"))
+		Expect(got.Platforms[1].Status).To(Equal("scheduled"))
+		Expect(r.body).To(ContainSubstring(`"media_ids":[],"tree_cards":[]`))
+		Expect(r.body).To(ContainSubstring(`"youtube_title":null,"external_url":null,"error_message":null`))
+
+		stored := t.stored(ctx, got.ID)
+		Expect(stored.Finalizers).To(ConsistOf(v1alpha1.DeliveryFinalizer))
+		Expect(stored.Labels).To(HaveKeyWithValue(v1alpha1.OriginLabel, v1alpha1.OriginAPI))
+		born, err := time.Parse(time.RFC3339, stored.Annotations[v1alpha1.BornAnnotation])
+		Expect(err).NotTo(HaveOccurred())
+		Expect(born).To(BeTemporally(">", before))
+		Expect(born).To(BeTemporally("<=", time.Now()))
+		Expect(stored.Spec.Targets).To(HaveLen(2))
+		Expect(stored.Spec.Targets[0]).To(Equal(v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme-x"}, Caption: "Hello"}))
+		Expect(stored.Spec.Draft).To(BeFalse())
+		Expect(stored.Spec.Cancelled).To(BeFalse())
+	})
+
+	It("answers what a read answers, and lists it at once", func(ctx context.Context) {
+		for i := range 30 {
+			more := []string{inAnHour(), draft, ""}[i%3]
+			created := t.call(ctx, "POST", "/posts", text("acme-x", fmt.Sprintf("post %d", i), more))
+			Expect(created.status).To(Equal(http.StatusCreated), "%s", created.body)
+			id := as[postBody](created).Data.ID
+			list := as[listBody](t.call(ctx, "GET", "/posts?limit=100", ""))
+			Expect(list.ids()).To(ContainElement(id), "post %d must be in the first list after it", i)
+			Expect(list.Pagination.Total).To(Equal(i + 1))
+			Expect(t.call(ctx, "GET", "/posts/"+id, "").body).To(Equal(created.body))
+		}
+	})
+
+	It("answers processing for an immediate post", func(ctx context.Context) {
+		got := t.create(ctx, text("acme-x", "now"))
+		Expect(got.Status).To(Equal("processing"))
+		Expect(got.ScheduledAt).To(BeNil())
+		Expect(got.CanCancel).To(BeFalse())
+		Expect(got.Platforms[0].AccountName).To(Equal("Account of acme-x"), "the check has just told it")
+		got = t.create(ctx, text("acme-x", "now", `,"scheduled_at":null,"draft":false`))
+		Expect(got.Status).To(Equal("processing"), "null means the same as leaving it out")
+	})
+
+	It("keeps a draft without a caption and without asking any platform", func(ctx context.Context) {
+		t.connect(ctx, "expired-x", v1alpha1.PlatformX)
+		got := t.create(ctx, `{"category":"text","draft":true,"targets":[{"connection_id":"expired-x"}]}`)
+		Expect(got.Status).To(Equal("draft"))
+		Expect(got.CanCancel).To(BeTrue())
+		Expect(got.Platforms[0].Caption).To(BeEmpty())
+		Expect(t.stored(ctx, got.ID).Spec.Draft).To(BeTrue())
+	})
+
+	It("ignores what it does not know", func(ctx context.Context) {
+		got := t.create(ctx, `{"category":"text","mood":{"a":[1]},"media_id":7,"draft":true,"targets":[{"connection_id":"acme-x","caption":"a","colour":1}]}`)
+		Expect(got.Status).To(Equal("draft"))
+	})
+
+	It("takes options of other platforms without effect", func(ctx context.Context) {
+		t.create(ctx, `{"category":"text","targets":[{"connection_id":"acme-x","caption":"a","youtube_title":"b","is_ai_generated":true,
+			"tiktok_draft":true,"tiktok_allow_comment":false}]}`)
+		t.create(ctx, `{"category":"text","targets":[{"connection_id":"acme-x","caption":"a","tiktok_privacy_level":"SELF_ONLY","tiktok_draft":false}]}`)
+	})
+
+	It("takes the same connection twice and a connection made a moment ago", func(ctx context.Context) {
+		t.connect(ctx, "brand-new", v1alpha1.PlatformX)
+		got := t.create(ctx, `{"category":"text","draft":true,"targets":[{"connection_id":"brand-new","caption":"a"},{"connection_id":"brand-new","caption":"b"}]}`)
+		Expect(got.Platforms).To(HaveLen(2))
+	})
+
+	DescribeTable("refuses what is wrong and says where",
+		func(ctx context.Context, body, words string) {
+			t.call(ctx, "POST", "/posts", body).mustFail(400, "VALIDATION_ERROR", words)
+			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total).To(BeZero())
+		},
+		Entry("no body", "", "the body is empty"),
+		Entry("not JSON", `{"category":`, "not valid JSON"),
+		Entry("another category", `{"category":"video","media_id":"m","targets":[{"connection_id":"acme-x"}]}`, "category: posts of category video cannot be created yet; this version takes text"),
+		Entry("no targets", `{"category":"text","targets":[]}`, "targets: must have at least 1 item"),
+		Entry("a wrong type", `{"category":"text","targets":[{"connection_id":"acme-x","caption":5}]}`, "targets[0].caption: must be a string"),
+		Entry("an empty caption", text("acme-x", ""), "targets[0].caption: must not be empty"),
+		Entry("no caption", `{"category":"text","targets":[{"connection_id":"acme-x"}]}`, "targets[0].caption: "),
+		Entry("an empty caption in a draft", text("acme-x", "", draft), "targets[0].caption: must not be empty"),
+		Entry("too long a caption", text("acme-x", strings.Repeat("a", 281)), "targets[0].caption: 281 characters is too long for x"),
+		Entry("too long a caption in a draft", text("acme-x", strings.Repeat("a", 281), draft), "targets[0].caption: 281 characters"),
+		Entry("an unknown connection", text("nobody", "a"), `targets[0].connection_id: no such connection "nobody" in this team`),
+		Entry("an unknown connection in a draft", text("nobody", "a", draft), `targets[0].connection_id: `),
+		Entry("a connection id that no connection can have", text("../teams/x", "a"), "targets[0].connection_id: no such connection"),
+		Entry("a past time", text("acme-x", "a", `,"scheduled_at":"2020-01-01T00:00:00Z"`), "scheduled_at: must be in the future"),
+		Entry("the zero time", text("acme-x", "a", `,"scheduled_at":"0001-01-01T00:00:00Z"`), "scheduled_at: must be in the future"),
+		Entry("a time that cannot be stored", text("acme-x", "a", `,"scheduled_at":"3000-01-01T00:00:00Z"`), "scheduled_at: must not lie after the year 2999"),
+		Entry("no time", text("acme-x", "a", `,"scheduled_at":"tomorrow"`), "scheduled_at: must be a time in RFC 3339 form"),
+		Entry("a day that there is not", text("acme-x", "a", `,"scheduled_at":"2027-02-30T00:00:00Z"`), "scheduled_at: must be a time in RFC 3339 form"),
+		Entry("a scheduled draft", text("acme-x", "a", draft, `,"scheduled_at":"2199-01-01T00:00:00Z"`), "scheduled_at: "),
+		Entry("draft null", text("acme-x", "a", `,"draft":null`), "draft: must be a boolean"),
+		Entry("music", `{"category":"text","targets":[{"connection_id":"acme-x","caption":"a","tiktok_auto_add_music":false}]}`, "targets[0].tiktok_auto_add_music: "),
+		Entry("a duet", `{"category":"text","targets":[{"connection_id":"acme-x","caption":"a","tiktok_allow_duet":true}]}`, "targets[0].tiktok_allow_duet: "),
+		Entry("a stitch", `{"category":"text","targets":[{"connection_id":"acme-x","caption":"a","tiktok_allow_stitch":true}]}`, "targets[0].tiktok_allow_stitch: "),
+		Entry("an inbox draft for somebody", `{"category":"text","targets":[{"connection_id":"acme-x","caption":"a","tiktok_draft":true,"tiktok_privacy_level":"SELF_ONLY"}]}`, "targets[0].tiktok_privacy_level: "),
+		Entry("several problems", `{"category":"text","targets":[{"connection_id":"nobody"},{"connection_id":"acme-x","caption":"`+strings.Repeat("a", 300)+`"}]}`, "; targets[1].caption: 300 characters"),
+	)
+
+	It("refuses a platform that does not take text, or that is not there", func(ctx context.Context) {
+		t.connect(ctx, "acme-instagram", v1alpha1.PlatformInstagram)
+		t.connect(ctx, "acme-youtube", v1alpha1.PlatformYouTube)
+		t.call(ctx, "POST", "/posts", text("acme-instagram", "a")).mustFail(400, "VALIDATION_ERROR", "instagram does not take posts of category text")
+		t.call(ctx, "POST", "/posts", text("acme-instagram", "a", draft)).mustFail(400, "VALIDATION_ERROR", "instagram")
+		t.call(ctx, "POST", "/posts", text("acme-youtube", "a")).mustFail(400, "VALIDATION_ERROR", "cannot publish to youtube")
+	})
+
+	It("does not know the connections of other teams", func(ctx context.Context) {
+		other := newTeam(ctx)
+		other.connect(ctx, "theirs", v1alpha1.PlatformX)
+		t.call(ctx, "POST", "/posts", text("theirs", "a")).mustFail(400, "VALIDATION_ERROR", `no such connection "theirs"`)
+	})
+
+	It("refuses bodies that are too large or no JSON", func(ctx context.Context) {
+		t.call(ctx, "POST", "/posts", text("acme-x", strings.Repeat("a", 1<<20))).mustFail(413, "VALIDATION_ERROR", "1048576 bytes")
+		key := map[string]string{"Authorization": "Bearer " + t.token, "Content-Type": "text/plain"}
+		do(ctx, instance, "POST", base+"/posts", text("acme-x", "a"), key).mustFail(415, "VALIDATION_ERROR", "application/json")
+		key["Content-Type"] = "application/json; charset=utf-8"
+		Expect(do(ctx, instance, "POST", base+"/posts", text("acme-x", "a"), key).status).To(Equal(http.StatusCreated))
+	})
+
+	DescribeTable("needs an active subscription, and asks for it before it looks at the body",
+		func(ctx context.Context, edit func(*v1alpha1.Subscription), good bool) {
+			edit(&t.resource.Spec.Subscription)
+			Expect(admin.Update(ctx, t.resource)).To(Succeed())
+			if good {
+				Consistently(func() int { return t.call(ctx, "POST", "/posts", text("acme-x", "a", draft)).status }, "200ms").Should(Equal(http.StatusCreated))
+				return
+			}
+			Eventually(func() int { return t.call(ctx, "POST", "/posts", text("acme-x", "a", draft)).status }).Should(Equal(http.StatusForbidden))
+			t.call(ctx, "POST", "/posts", `[`).mustFail(403, "SUBSCRIPTION_REQUIRED", "subscri")
+			Expect(t.call(ctx, "GET", "/posts", "").status).To(Equal(http.StatusOK), "reading needs none")
+		},
+		Entry("trialing", func(s *v1alpha1.Subscription) {
+			s.State, s.TrialEndsAt = v1alpha1.SubscriptionTrialing, v1alpha1.NewTimePtr(time.Now().Add(time.Hour))
+		}, true),
+		Entry("trial over", func(s *v1alpha1.Subscription) {
+			s.State, s.TrialEndsAt = v1alpha1.SubscriptionTrialing, v1alpha1.NewTimePtr(time.Now().Add(-time.Hour))
+		}, false),
+		Entry("past due", func(s *v1alpha1.Subscription) { s.State = v1alpha1.SubscriptionPastDue }, false),
+		Entry("cancelled", func(s *v1alpha1.Subscription) { s.State = v1alpha1.SubscriptionCancelled }, false),
+	)
+
+	It("refuses a key whose namespace no team owns", func(ctx context.Context) {
+		Expect(admin.Delete(ctx, t.resource)).To(Succeed())
+		Eventually(func() int { return t.call(ctx, "POST", "/posts", text("acme-x", "a")).status }).Should(Equal(http.StatusForbidden))
+	})
+
+	DescribeTable("posts to no connection that cannot be posted to",
+		func(ctx context.Context, name, code, words string) {
+			t.connect(ctx, name, v1alpha1.PlatformX)
+			two := fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"acme-x","caption":"a"},{"connection_id":%q,"caption":"a"}]}`, name)
+			r := t.call(ctx, "POST", "/posts", two)
+			r.mustFail(409, code, fmt.Sprintf("connection %q (x): %s", name, words))
+			Expect(r.body).NotTo(ContainSubstring("acme-x"), "the other connection is good")
+			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total).To(BeZero())
+			t.call(ctx, "POST", "/posts", text(name, "a", inAnHour())).mustFail(409, code, words)
+			t.create(ctx, text(name, "a", draft))
+		},
+		Entry("expired", "expired-x", "POSTING_READINESS_RECONNECT_REQUIRED", "the token has ended"),
+		Entry("revoked", "revoked-x", "POSTING_READINESS_RECONNECT_REQUIRED", "access was withdrawn"),
+		Entry("no Secret", "nosecret-x", "POSTING_READINESS_RECONNECT_REQUIRED", "there is no such Secret"),
+		Entry("a useless Secret", "badsecret-x", "POSTING_READINESS_RECONNECT_REQUIRED", "the Secret has no accessToken"),
+		Entry("another account", "mismatch-x", "POSTING_READINESS_RECONNECT_REQUIRED", "the token belongs to another account"),
+		Entry("platform down", "down-x", "POSTING_READINESS_UNAVAILABLE", "the platform answers 503"),
+		Entry("Secret out of reach", "unreachable-x", "POSTING_READINESS_UNAVAILABLE", "the Secret cannot be read"),
+		Entry("not known", "undecided-x", "POSTING_READINESS_UNAVAILABLE", "not known yet"),
+		Entry("no answer", "silent-x", "POSTING_READINESS_UNAVAILABLE", "its platform has not answered yet"),
+	)
+
+	It("names the worse of two problems", func(ctx context.Context) {
+		t.connect(ctx, "down-x", v1alpha1.PlatformX)
+		t.connect(ctx, "revoked-x", v1alpha1.PlatformX)
+		two := `{"category":"text","targets":[{"connection_id":"down-x","caption":"a"},{"connection_id":"revoked-x","caption":"a"}]}`
+		t.call(ctx, "POST", "/posts", two).mustFail(409, "POSTING_READINESS_RECONNECT_REQUIRED", "revoked-x")
+	})
+
+	It("refuses a disabled connection without asking", func(ctx context.Context) {
+		t.connect(ctx, "silent-off", v1alpha1.PlatformX, func(c *v1alpha1.Connection) { c.Spec.Disabled = true })
+		t.call(ctx, "POST", "/posts", text("silent-off", "a")).mustFail(409, "POSTING_READINESS_RECONNECT_REQUIRED", "it is disabled")
+	})
+
+	It("checks a connection once for many requests at a time", func(ctx context.Context) {
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				defer GinkgoRecover()
+				t.create(ctx, text("acme-threads", "a", inAnHour()))
+			})
+		}
+		wg.Wait()
+		connection := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "acme-threads"}}
+		Expect(admin.Get(ctx, clientKey(connection), connection)).To(Succeed())
+		token := connection.Annotations[v1alpha1.ProbeAnnotation]
+		Expect(token).NotTo(BeEmpty())
+		t.create(ctx, text("acme-threads", "a", inAnHour()))
+		Expect(admin.Get(ctx, clientKey(connection), connection)).To(Succeed())
+		Expect(connection.Annotations[v1alpha1.ProbeAnnotation]).To(Equal(token), "a good check counts for a minute")
+	})
+})
+
+var _ = Describe("reading a post", func() {
+	var t *team
+	BeforeEach(func(ctx context.Context) {
+		t = newTeam(ctx)
+		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
+	})
+
+	It("tells what became of it", func(ctx context.Context) {
+		id := t.create(ctx, text("acme-x", "a")).ID
+		now := time.Now()
+		Expect(setStatus(ctx, t.stored(ctx, id), func(s *v1alpha1.PostStatus) {
+			target := claimed(0, now)
+			target.Attempt.Outcome = v1alpha1.OutcomePosted
+			target.Phase, target.ExternalID, target.ExternalURL = v1alpha1.PhasePosted, "17", "https://x.example/17"
+			target.PostedAt = v1alpha1.NewTimePtr(now)
+			s.Targets = []v1alpha1.TargetStatus{target}
+		})).To(Succeed())
+		got := as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data
+		Expect(got.Status).To(Equal("posted"))
+		Expect(got.Platforms[0].Status).To(Equal("posted"))
+		Expect(*got.Platforms[0].ExternalURL).To(Equal("https://x.example/17"))
+		Expect(got.DisplayAt).To(Equal(v1alpha1.NewTime(now).String()))
+		Eventually(func() string { return as[listBody](t.call(ctx, "GET", "/posts?status=posted", "")).Data[0].DisplayAt }).
+			Should(Equal(got.DisplayAt), "lists learn of it from the watch")
+	})
+
+	It("tells why it failed", func(ctx context.Context) {
+		id := t.create(ctx, text("acme-x", "a")).ID
+		Expect(setStatus(ctx, t.stored(ctx, id), func(s *v1alpha1.PostStatus) {
+			target := claimed(0, time.Now())
+			target.Attempt.Outcome = v1alpha1.OutcomeRefused
+			target.Phase, target.Reason, target.Message = v1alpha1.PhaseFailed, v1alpha1.ReasonRefused, "X refused it"
+			s.Targets = []v1alpha1.TargetStatus{target}
+		})).To(Succeed())
+		got := as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data
+		Expect(got.Status).To(Equal("failed"))
+		Expect(*got.Platforms[0].ErrorMessage).To(Equal("X refused it"))
+		Expect(got.Platforms[0].ExternalURL).To(BeNil())
+	})
+
+	It("tells why it was not accepted", func(ctx context.Context) {
+		id := t.create(ctx, text("acme-x", "a", inAnHour())).ID
+		stored := t.stored(ctx, id)
+		Expect(setStatus(ctx, stored, func(s *v1alpha1.PostStatus) {
+			meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+				Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInvalid,
+				Message: "the caption is too long", ObservedGeneration: stored.Generation,
+			})
+		})).To(Succeed())
+		got := as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data
+		Expect(got.Status).To(Equal("failed"))
+		Expect(got.CanCancel).To(BeFalse())
+		Expect(*got.Platforms[0].ErrorMessage).To(Equal("the caption is too long"))
+	})
+
+	It("does without a connection that is gone", func(ctx context.Context) {
+		id := t.create(ctx, text("acme-x", "a", inAnHour())).ID
+		Expect(setStatus(ctx, t.stored(ctx, id), func(s *v1alpha1.PostStatus) {
+			s.Targets = []v1alpha1.TargetStatus{{Index: 0, Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseScheduled}}
+		})).To(Succeed())
+		Expect(admin.Delete(ctx, &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "acme-x"}})).To(Succeed())
+		Eventually(func() string {
+			return as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data.Platforms[0].ConnectionID
+		}).Should(BeEmpty())
+		got := as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data
+		Expect(got.Platforms[0].Platform).To(Equal("x"))
+		Expect(got.Platforms[0].AccountName).To(BeEmpty())
+	})
+
+	DescribeTable("answers 404 to every id that is not one of the team's posts, read or cancelled",
+		func(ctx context.Context, id func() string) {
+			for _, method := range []string{"GET", "DELETE"} {
+				t.call(ctx, method, "/posts/"+id(), "").mustFail(404, "NOT_FOUND", "")
+			}
+		},
+		Entry("unknown", func() string { return "pabcdefghijklmnopqrstuvwxy" }),
+		Entry("empty", func() string { return "" }),
+		Entry("with a slash", func() string { return "a%2Fb" }),
+		Entry("dots", func() string { return ".." + "%2F" + ".." }),
+		Entry("a space", func() string { return "a%20b" }),
+		Entry("capital letters", func() string { return "ABC" }),
+		Entry("a question mark", func() string { return "a%3Fwatch=true" }),
+		Entry("not UTF-8", func() string { return "%ff" }),
+		Entry("very long", func() string { return strings.Repeat("a", 5000) }),
+	)
+
+	It("answers 404 to the ids of other teams", func(ctx context.Context) {
+		id := t.create(ctx, text("acme-x", "a", inAnHour())).ID
+		other := newTeam(ctx)
+		other.call(ctx, "GET", "/posts/"+id, "").mustFail(404, "NOT_FOUND", id)
+		other.call(ctx, "DELETE", "/posts/"+id, "").mustFail(404, "NOT_FOUND", id)
+		Expect(t.stored(ctx, id).Spec.Cancelled).To(BeFalse())
+		Expect(as[listBody](other.call(ctx, "GET", "/posts", "")).Data).To(BeEmpty())
+	})
+})
+
+var _ = Describe("cancelling a post", func() {
+	var t *team
+	BeforeEach(func(ctx context.Context) {
+		t = newTeam(ctx)
+		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
+	})
+
+	DescribeTable("cancels what has not begun, once",
+		func(ctx context.Context, more func() string) {
+			id := t.create(ctx, text("acme-x", "a", more())).ID
+			r := t.call(ctx, "DELETE", "/posts/"+id, "")
+			Expect(r.status).To(Equal(http.StatusOK), "%s", r.body)
+			Expect(r.body).To(Equal(fmt.Sprintf(`{"data":{"id":%q,"status":"cancelled"}}`, id)))
+			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Data).To(BeEmpty(), "it is listed no more, at once")
+			got := as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data
+			Expect(got.Status).To(Equal("cancelled"))
+			Expect(got.CanCancel).To(BeFalse())
+			Expect(got.Platforms[0].Status).To(Equal("cancelled"))
+			t.call(ctx, "DELETE", "/posts/"+id, "").mustFail(409, "CONFLICT", "already cancelled")
+			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Data).To(BeEmpty())
+		},
+		Entry("a draft", func() string { return draft }),
+		Entry("a scheduled post", inAnHour),
+	)
+
+	It("refuses an immediate post", func(ctx context.Context) {
+		id := t.create(ctx, text("acme-x", "a")).ID
+		t.call(ctx, "DELETE", "/posts/"+id, "").mustFail(409, "CONFLICT", "is being delivered")
+	})
+
+	It("refuses a scheduled post once its delivery has begun, and what has ended", func(ctx context.Context) {
+		id := t.create(ctx, text("acme-x", "a", inAnHour())).ID
+		target := claimed(0, time.Now())
+		Expect(setStatus(ctx, t.stored(ctx, id), func(s *v1alpha1.PostStatus) {
+			s.Targets = []v1alpha1.TargetStatus{target}
+		})).To(Succeed())
+		t.call(ctx, "DELETE", "/posts/"+id, "").mustFail(409, "CONFLICT", "is being delivered")
+		Expect(setStatus(ctx, t.stored(ctx, id), func(s *v1alpha1.PostStatus) {
+			s.Targets[0].Phase, s.Targets[0].Attempt.Outcome = v1alpha1.PhaseFailed, v1alpha1.OutcomeRefused
+		})).To(Succeed())
+		t.call(ctx, "DELETE", "/posts/"+id, "").mustFail(409, "CONFLICT", "is failed")
+		Expect(t.stored(ctx, id).Spec.Cancelled).To(BeFalse())
+	})
+
+	It("lets one of many cancels win", func(ctx context.Context) {
+		id := t.create(ctx, text("acme-x", "a", inAnHour())).ID
+		statuses := make(chan int, 10)
+		var wg sync.WaitGroup
+		for range cap(statuses) {
+			wg.Go(func() {
+				defer GinkgoRecover()
+				statuses <- t.call(ctx, "DELETE", "/posts/"+id, "").status
+			})
+		}
+		wg.Wait()
+		close(statuses)
+		count := map[int]int{}
+		for status := range statuses {
+			count[status]++
+		}
+		Expect(count).To(Equal(map[int]int{200: 1, 409: 9}))
+	})
+
+	It("never cancels what is claimed at the same time", func(ctx context.Context) {
+		outcomes := map[string]int{}
+		for range 40 {
+			id := t.create(ctx, text("acme-x", "a", inAnHour())).ID
+			stored := t.stored(ctx, id)
+			var claim error
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				claim = setStatus(ctx, stored, func(s *v1alpha1.PostStatus) { s.Targets = []v1alpha1.TargetStatus{claimed(0, time.Now())} })
+			})
+			status := t.call(ctx, "DELETE", "/posts/"+id, "").status
+			wg.Wait()
+			after := t.stored(ctx, id)
+			if status == http.StatusOK {
+				outcomes["cancelled"]++
+				Expect(apierrors.IsConflict(claim)).To(BeTrue(), "%v", claim)
+				Expect(after.Spec.Cancelled).To(BeTrue())
+				Expect(after.Status.Targets).To(BeEmpty())
+			} else {
+				outcomes["claimed"]++
+				Expect(status).To(Equal(http.StatusConflict))
+				Expect(claim).NotTo(HaveOccurred())
+				Expect(after.Spec.Cancelled).To(BeFalse())
+			}
+		}
+		AddReportEntry("outcomes", outcomes)
+	})
+
+	It("cancels although others write the post meanwhile", func(ctx context.Context) {
+		id := t.create(ctx, text("acme-x", "a", inAnHour())).ID
+		stop := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			defer GinkgoRecover()
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+					stored := t.stored(ctx, id)
+					_ = setStatus(ctx, stored, func(s *v1alpha1.PostStatus) { s.ObservedGeneration = int64(n) }) //nolint:errcheck // conflicts are the point
+				}
+			}
+		})
+		Eventually(func() int { return t.call(ctx, "DELETE", "/posts/"+id, "").status }).Should(Equal(http.StatusOK))
+		close(stop)
+		wg.Wait()
+	})
+})

@@ -1,0 +1,188 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver"
+	"github.com/herald-social/herald/platforms"
+)
+
+var (
+	// admin may do everything; it plays the part of people and of the manager.
+	admin client.WithWatch
+	// restricted is what the apiserver itself uses: it has no rights but those
+	// of its generated role.
+	restricted *rest.Config
+	// instance is the server that most tests talk to.
+	instance *running
+)
+
+func TestAPIServer(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(5 * time.Second)
+	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
+	RunSpecs(t, "apiserver")
+}
+
+var _ = BeforeSuite(func() {
+	Expect(os.Getenv("KUBEBUILDER_ASSETS")).NotTo(BeEmpty(),
+		"this suite needs etcd and kube-apiserver: run `make controlplane` and set KUBEBUILDER_ASSETS to the folder that holds them")
+	environment := &envtest.Environment{
+		CRDDirectoryPaths:     []string{filepath.Join("..", "config", "crd", "bases")},
+		ErrorIfCRDPathMissing: true,
+	}
+	config, err := environment.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(environment.Stop)
+
+	scheme := runtime.NewScheme()
+	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	config.QPS = -1
+	admin, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+
+	restricted = asAPIServer(environment)
+	ctx, stop := context.WithCancel(context.Background()) //nolint:usetesting // it lives as long as the suite
+	DeferCleanup(stop)
+	go playManager(ctx)
+	instance = start(restricted)
+	DeferCleanup(func() { instance.stop() })
+})
+
+// asAPIServer makes a user that has the generated role and nothing else.
+func asAPIServer(environment *envtest.Environment) *rest.Config {
+	GinkgoHelper()
+	role := &rbacv1.ClusterRole{}
+	manifest, err := os.ReadFile(filepath.Join("..", "config", "rbac", "apiserver", "role.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(yaml.UnmarshalStrict(manifest, role)).To(Succeed())
+	Expect(admin.Create(context.Background(), role)).To(Succeed())        //nolint:usetesting // there is no test yet
+	Expect(admin.Create(context.Background(), &rbacv1.ClusterRoleBinding{ //nolint:usetesting // there is no test yet
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "herald-apiserver"}},
+	})).To(Succeed())
+	user, err := environment.AddUser(envtest.User{Name: "herald-apiserver"}, nil)
+	Expect(err).NotTo(HaveOccurred())
+	return user.Config()
+}
+
+// running is a server under test.
+type running struct {
+	site    string
+	private string
+	cancel  context.CancelFunc
+	done    chan error
+}
+
+// configure is a server that listens on free ports.
+func configure(config *rest.Config, edits ...func(*apiserver.Config)) apiserver.Config {
+	GinkgoHelper()
+	listen := func() net.Listener {
+		var lc net.ListenConfig
+		listener, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0") //nolint:usetesting // it outlives the node
+		Expect(err).NotTo(HaveOccurred())
+		return listener
+	}
+	c := apiserver.Config{
+		Kubernetes:      config,
+		UserAgent:       "apiserver-test",
+		Limits:          limits,
+		Listener:        listen(),
+		MetricsListener: listen(),
+		ShutdownTimeout: 10 * time.Second,
+		Registry:        prometheus.NewRegistry(),
+		Clock:           clock.RealClock{},
+		Log:             slog.New(slog.NewTextHandler(GinkgoWriter, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	for _, edit := range edits {
+		edit(&c)
+	}
+	return c
+}
+
+// start runs a server and waits until it is ready.
+func start(config *rest.Config, edits ...func(*apiserver.Config)) *running {
+	GinkgoHelper()
+	r := run(configure(config, edits...))
+	Eventually(func() int { return statusOf(r.private + "/readyz") }).Should(Equal(http.StatusOK))
+	return r
+}
+
+// run runs a server.
+func run(c apiserver.Config) *running {
+	GinkgoHelper()
+	server, err := apiserver.New(c)
+	Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:usetesting // it outlives the node
+	r := &running{
+		site:    "http://" + c.Listener.Addr().String(),
+		private: "http://" + c.MetricsListener.Addr().String(),
+		cancel:  cancel,
+		done:    make(chan error, 1),
+	}
+	go func() { r.done <- server.Run(ctx) }()
+	return r
+}
+
+func (r *running) stop() {
+	GinkgoHelper()
+	r.cancel()
+	Eventually(r.done, 15*time.Second).Should(Receive(Succeed()))
+}
+
+func statusOf(url string) int {
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, http.NoBody) //nolint:usetesting // also called by cleanups
+	Expect(err).NotTo(HaveOccurred())
+	response, err := http.DefaultClient.Do(request) //nolint:forbidigo // a test's own call
+	if err != nil {
+		return 0
+	}
+	defer response.Body.Close()
+	return response.StatusCode
+}
+
+// limits are made up: the real ones belong to the platforms.
+func limits(platform v1alpha1.Platform) (platforms.Limits, bool) {
+	text := []v1alpha1.Category{v1alpha1.CategoryText}
+	count := func(s string) int { return len([]rune(s)) }
+	switch platform {
+	case v1alpha1.PlatformX:
+		return platforms.Limits{Categories: text, MaxCaption: 280, CaptionUnit: "characters", CaptionLength: count}, true
+	case v1alpha1.PlatformThreads:
+		return platforms.Limits{Categories: text, MaxCaption: 500, CaptionUnit: "characters", CaptionLength: count}, true
+	case v1alpha1.PlatformFacebook:
+		return platforms.Limits{Categories: text}, true
+	case v1alpha1.PlatformInstagram:
+		return platforms.Limits{}, true
+	case v1alpha1.PlatformYouTube, v1alpha1.PlatformTikTok:
+		return platforms.Limits{}, false
+	default:
+		return platforms.Limits{}, false
+	}
+}
