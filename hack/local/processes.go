@@ -68,7 +68,7 @@ func (s settings) kubeAPIServerSpec() supervisor.Spec {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + filepath.Join(s.pki(), pki.ServiceAccountKey),
 		"--service-account-signing-key-file=" + filepath.Join(s.pki(), pki.ServiceAccountKey),
-		"--service-cluster-ip-range=10.0.0.0/24",
+		"--service-cluster-ip-range=10.96.0.0/16",
 		"--endpoint-reconciler-type=none",
 		"--disable-admission-plugins=" + strings.Join(disabledAdmission, ","),
 		"--max-requests-inflight=3000",

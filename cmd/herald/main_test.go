@@ -1,0 +1,41 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestDispatch(t *testing.T) {
+	tests := map[string]struct {
+		reason         string
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		"nothing":          {"a bare call is a question, but not a success", nil, exitUsage, "", "Usage: herald COMMAND"},
+		"help":             {"asked for, so it goes to stdout", []string{"help"}, 0, "sandbox", ""},
+		"unknown":          {"the answer names what was not understood", []string{"serve"}, exitUsage, "", `unknown command "serve"`},
+		"unknown flag":     {"a wrong flag is the caller's mistake", []string{"sandbox", "--port=1"}, exitUsage, "", "-port"},
+		"stray argument":   {"a flag without dashes must not be ignored", []string{"sandbox", "listen"}, exitUsage, "", `unexpected argument "listen"`},
+		"wrong log format": {"nothing starts with half of its flags understood", []string{"sandbox", "--log-format=xml"}, exitUsage, "", "want text or json"},
+		"failure":          {"what may pass is told apart from a wrong command line", []string{"sandbox", "--listen=203.0.113.1:1"}, exitFailure, "", "herald sandbox: "},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			if code := dispatch(t.Context(), tc.args, &stdout, &stderr); code != tc.code {
+				t.Errorf("exit code %d, want %d: %s", code, tc.code, tc.reason)
+			}
+			if !strings.Contains(stdout.String(), tc.stdout) || (tc.stdout == "" && stdout.Len() > 0) {
+				t.Errorf("stdout holds %q, want %q: %s", &stdout, tc.stdout, tc.reason)
+			}
+			if !strings.Contains(stderr.String(), tc.stderr) || (tc.stderr == "" && stderr.Len() > 0) {
+				t.Errorf("stderr holds %q, want %q: %s", &stderr, tc.stderr, tc.reason)
+			}
+		})
+	}
+}

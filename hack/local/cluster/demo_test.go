@@ -1,0 +1,186 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+const demoX = "demo-x"
+
+// manager plays the manager: whatever is created becomes ready, and an APIKey gets its Secret. A connection is ready
+// only while its token is the good one.
+type manager struct {
+	goodToken string
+	// refusal is the reason of a connection with another token.
+	refusal string
+}
+
+func (m manager) observe(ctx context.Context, c client.Client, object client.Object) error {
+	ready := metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Test", ObservedGeneration: object.GetGeneration(),
+	}
+	switch o := object.(type) {
+	case *v1alpha1.Team:
+		o.Status.Conditions = []metav1.Condition{ready}
+	case *v1alpha1.APIKey:
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: "key-token"}}
+		secret.Data = map[string][]byte{v1alpha1.APIKeyTokenKey: []byte("hrld_secret")}
+		if err := client.IgnoreAlreadyExists(c.Create(ctx, secret)); err != nil {
+			return err
+		}
+		o.Status.SecretRef = &v1alpha1.LocalReference{Name: secret.Name}
+		o.Status.Conditions = []metav1.Condition{ready}
+	case *v1alpha1.Connection:
+		var secret corev1.Secret
+		if err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Spec.CredentialsSecretRef.Name}, &secret); err != nil {
+			return err
+		}
+		token := secret.StringData[v1alpha1.CredentialsAccessToken] + string(secret.Data[v1alpha1.CredentialsAccessToken])
+		if o.Spec.Disabled {
+			ready.Status, ready.Reason = metav1.ConditionFalse, v1alpha1.ReasonDisabled
+		} else if token != m.goodToken {
+			ready.Status, ready.Reason = metav1.ConditionFalse, m.refusal
+		}
+		o.Status.Conditions = []metav1.Condition{ready}
+	}
+	return nil
+}
+
+// newCluster returns a client on whose every read of a resource the manager has just looked at it.
+func newCluster(t *testing.T, m manager, objects ...client.Object) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if err := c.Get(ctx, key, object, options...); err != nil {
+				return err
+			}
+			return m.observe(ctx, c, object)
+		},
+	}).Build()
+}
+
+func connection(disabled bool) *v1alpha1.Connection {
+	return &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{Namespace: DemoNamespace, Name: demoX},
+		Spec: v1alpha1.ConnectionSpec{
+			Platform: v1alpha1.PlatformX, AccountID: "1", Disabled: disabled,
+			CredentialsSecretRef: v1alpha1.LocalReference{Name: "own-secret"},
+		},
+	}
+}
+
+func credentials(name, token string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: DemoNamespace, Name: name},
+		Data:       map[string][]byte{v1alpha1.CredentialsAccessToken: []byte(token)},
+	}
+}
+
+func TestDemo(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		manager manager
+		there   []client.Object
+		grants  int
+		secret  string
+		token   string
+	}{
+		"the first run": {
+			reason:  "everything is made, with the account's tokens",
+			manager: manager{goodToken: "granted"}, grants: 1, secret: demoX + "-credentials", token: "granted",
+		},
+		"a later run": {
+			reason:  "the manager has renewed the token since; overwriting it would end the connection",
+			manager: manager{goodToken: "renewed"}, there: []client.Object{connection(false), credentials("own-secret", "renewed")},
+			secret: "own-secret", token: "renewed",
+		},
+		"a killed first run": {
+			reason:  "the Secret was made, the connection not yet; the token may have been renewed for all we know",
+			manager: manager{goodToken: "kept"}, there: []client.Object{credentials(demoX+"-credentials", "kept")},
+			grants: 1, secret: demoX + "-credentials", token: "kept",
+		},
+		"tokens were revoked": {
+			reason:  "a demo that cannot post is of no use; it connects again",
+			manager: manager{goodToken: "granted", refusal: v1alpha1.ReasonRevoked},
+			there:   []client.Object{connection(false), credentials("own-secret", "dead")},
+			grants:  1, secret: "own-secret", token: "granted",
+		},
+		"a person disabled it": {
+			reason:  "what people decide stays",
+			manager: manager{goodToken: "any"}, there: []client.Object{connection(true), credentials("own-secret", "old")},
+			secret: "own-secret", token: "old",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, tc.manager, tc.there...)
+			grants := 0
+			grant := func(context.Context, v1alpha1.Platform) (Account, error) {
+				grants++
+				return Account{ID: "1", AccessToken: "granted", RefreshToken: "r", Scopes: "a b", ExpiresAt: time.Unix(1893456000, 0)}, nil
+			}
+			token, err := Demo(t.Context(), c, []v1alpha1.Platform{v1alpha1.PlatformX}, grant)
+			if err != nil || token != "hrld_secret" {
+				t.Fatalf("the API key's token is %q, %v (%s)", token, err, tc.reason)
+			}
+			if grants != tc.grants {
+				t.Errorf("asked for tokens %d times, want %d: %s", grants, tc.grants, tc.reason)
+			}
+			var secret corev1.Secret
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: DemoNamespace, Name: tc.secret}, &secret); err != nil {
+				t.Fatal(err)
+			}
+			got := secret.StringData[v1alpha1.CredentialsAccessToken]
+			if got == "" {
+				got = string(secret.Data[v1alpha1.CredentialsAccessToken])
+			}
+			if got != tc.token {
+				t.Errorf("the Secret holds %q, want %q: %s", got, tc.token, tc.reason)
+			}
+		})
+	}
+}
+
+func TestDemoTellsWhyItIsNotReady(t *testing.T) {
+	c := newCluster(t, manager{goodToken: "x", refusal: v1alpha1.ReasonPlatformUnavailable}, connection(false), credentials("own-secret", "y"))
+	ctx, cancel := context.WithCancel(t.Context())
+	looks := 0
+	counting := interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			err := c.Get(ctx, key, object, options...)
+			if _, ok := object.(*v1alpha1.Connection); ok {
+				if looks++; looks == 3 {
+					cancel()
+				}
+			}
+			return err
+		},
+	})
+	_, err := Demo(ctx, counting, []v1alpha1.Platform{v1alpha1.PlatformX}, func(context.Context, v1alpha1.Platform) (Account, error) {
+		return Account{}, errors.New("nobody asked for tokens")
+	})
+	if err == nil || !strings.Contains(err.Error(), "Connection herald-demo/demo-x") || !strings.Contains(err.Error(), v1alpha1.ReasonPlatformUnavailable) {
+		t.Errorf("the error is %v; it must name the object and what its condition says", err)
+	}
+}

@@ -1,0 +1,233 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervisor
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/hack/local/process"
+)
+
+// patience is how long a test waits for what must happen; it passes only when something is broken.
+const patience = 20 * time.Second
+
+// harness runs shell scripts under a supervisor.
+type harness struct {
+	t       *testing.T
+	dir     string
+	super   *Supervisor
+	reports chan string
+}
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	h := &harness{t: t, dir: t.TempDir(), reports: make(chan string, 1000)}
+	var err error
+	h.super, err = New(Options{
+		PIDDir:       h.path("pids"),
+		LogDir:       h.path("log"),
+		Spawner:      process.NewSpawner(),
+		RestartDelay: time.Millisecond,
+		Report:       func(name, message string) { h.reports <- name + " " + message },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	force := make(chan struct{})
+	close(force)
+	var once sync.Once
+	t.Cleanup(func() { once.Do(func() { h.stopQuietly(force) }) })
+	return h
+}
+
+// stopQuietly ends what a test has left running; most tests have stopped everything themselves.
+func (h *harness) stopQuietly(force chan struct{}) {
+	h.super.mu.Lock()
+	stopped := h.super.stopping
+	h.super.mu.Unlock()
+	if !stopped {
+		h.super.Stop(force)
+	}
+}
+
+func (h *harness) path(name string) string { return filepath.Join(h.dir, name) }
+
+func (h *harness) start(name, script string, grace time.Duration) *Child {
+	h.t.Helper()
+	return h.super.Start(Spec{Name: name, Path: "/bin/sh", Args: []string{"-c", script}, Grace: grace})
+}
+
+// eventually polls until the condition holds.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-deadline:
+			t.Fatalf("waited in vain for %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// pid waits for a pid of the process that is not the old one.
+func (h *harness) pid(name string, old int) int {
+	h.t.Helper()
+	pid := 0
+	eventually(h.t, "the pid of "+name, func() bool {
+		data, err := os.ReadFile(filepath.Join(h.path("pids"), name))
+		if err != nil {
+			return false
+		}
+		pid, err = strconv.Atoi(strings.TrimSpace(string(data)))
+		if err != nil {
+			h.t.Fatalf("the pid file was read half written: %q", data)
+		}
+		return pid != old
+	})
+	return pid
+}
+
+func (h *harness) content(name string) string {
+	data, err := os.ReadFile(h.path(name))
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+func TestStartsAgainHoweverItEnds(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		signal syscall.Signal
+	}{
+		"killed":     {"a kill cannot be caught, so it is the end that must always be survived", syscall.SIGKILL},
+		"terminated": {"somebody else's SIGTERM is not our request to stop", syscall.SIGTERM},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			child := h.start("p", "exec sleep 1000", time.Second)
+			pid := 0
+			for round := range 20 {
+				pid = h.pid("p", pid)
+				if err := syscall.Kill(pid, tc.signal); err != nil {
+					t.Fatalf("round %d (%s): %v", round, tc.reason, err)
+				}
+			}
+			h.pid("p", pid)
+			if got := child.Exits(); got != 20 {
+				t.Errorf("%d exits are counted after 20 (%s)", got, tc.reason)
+			}
+		})
+	}
+}
+
+func TestStartsAgainAfterACleanExit(t *testing.T) {
+	h := newHarness(t)
+	child := h.start("p", "echo once; exit 0", time.Second)
+	eventually(t, "three runs", func() bool { return child.Exits() >= 3 })
+	if got := strings.Count(h.content("log/p.log"), "once\n"); got < 3 {
+		t.Errorf("the log holds %d of at least 3 runs; all incarnations share one", got)
+	}
+}
+
+func TestMissingProgramIsTriedAgain(t *testing.T) {
+	h := newHarness(t)
+	path := h.path("late")
+	child := h.super.Start(Spec{Name: "p", Path: path, Grace: time.Second})
+	eventually(t, "two attempts", func() bool { return child.Exits() >= 2 })
+	if report := <-h.reports; !strings.Contains(report, "could not be started") {
+		t.Errorf("reported %q; it must say that the program could not be started", report)
+	}
+	if err := os.WriteFile(path+".tmp", []byte("#!/bin/sh\nexec sleep 1000\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		t.Fatal(err)
+	}
+	h.pid("p", 0)
+}
+
+func TestStopsInReverseOrder(t *testing.T) {
+	h := newHarness(t)
+	order := h.path("order")
+	for _, name := range []string{"first", "second", "third"} {
+		h.start(name, `trap 'echo `+name+` >>`+order+`; kill $!; exit 0' TERM; touch `+h.path(name)+`; while :; do sleep 1000 & wait; done`, patience)
+	}
+	for _, name := range []string{"first", "second", "third"} {
+		eventually(t, name, func() bool { _, err := os.Stat(h.path(name)); return err == nil })
+	}
+	h.super.Stop(nil)
+	if got, want := strings.Fields(h.content("order")), []string{"third", "second", "first"}; !slices.Equal(got, want) {
+		t.Errorf("they ended in the order %v, want %v: what is needed by others ends last", got, want)
+	}
+	if entries, err := os.ReadDir(h.path("pids")); err != nil || len(entries) != 0 {
+		t.Errorf("pid files are left: %v, %v", entries, err)
+	}
+	if child := h.start("late", "exit 0", time.Second); child != nil {
+		t.Error("a process was started after the stop; nobody would ever end it")
+	}
+}
+
+func TestKillsWhatDoesNotEnd(t *testing.T) {
+	const deaf = `trap '' TERM; touch ready; while :; do sleep 1000 & wait; done`
+	closed := make(chan struct{})
+	close(closed)
+	tests := map[string]struct {
+		reason string
+		grace  time.Duration
+		force  chan struct{}
+	}{
+		"after its grace": {"a process that hangs must not keep the others from ending", time.Millisecond, nil},
+		"on force":        {"a second Ctrl-C does not wait for any grace", time.Hour, closed},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			h.start("p", strings.ReplaceAll(deaf, "touch ready", "touch "+h.path("ready")), tc.grace)
+			eventually(t, "the trap", func() bool { _, err := os.Stat(h.path("ready")); return err == nil })
+			pid := h.pid("p", 0)
+			h.super.Stop(tc.force)
+			if process.Running(pid) {
+				t.Errorf("process %d is still there: %s", pid, tc.reason)
+			}
+		})
+	}
+}
+
+func TestStopEndsAProcessThatKeepsDying(t *testing.T) {
+	h := newHarness(t)
+	h.super.options.RestartDelay = time.Hour
+	child := h.start("p", "exit 1", time.Second)
+	eventually(t, "the first exit", func() bool { return child.Exits() == 1 })
+	h.super.Stop(nil)
+	select {
+	case <-child.done:
+	default:
+		t.Error("Stop returned while the process would still have been started again")
+	}
+}
+
+func TestKeepsTheLogOfTheRunBefore(t *testing.T) {
+	h := newHarness(t)
+	if err := os.WriteFile(h.path("log/p.log"), []byte("yesterday\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.start("p", "echo today; exec sleep 1000", time.Second)
+	eventually(t, "the new log", func() bool { return h.content("log/p.log") == "today\n" })
+	if got := h.content("log/p.log.1"); got != "yesterday\n" {
+		t.Errorf("the log of the run before holds %q", got)
+	}
+}
