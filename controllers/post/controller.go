@@ -199,6 +199,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		log:        log.FromContext(ctx),
 	}
 	wait, err := s.sync(ctx)
+	if !s.waits {
+		r.waiting.forget(s.key)
+	}
 	switch {
 	case apierrors.IsConflict(err):
 		// Somebody else was first; their change wakes us again.

@@ -39,7 +39,7 @@ func (s *scope) deliver(ctx context.Context) (time.Duration, error) {
 		if err := s.publish(ctx, ready); err != nil {
 			return 0, err
 		}
-	} else if waited {
+	} else if waited || posting.AllSettled(s.post) {
 		if _, err := s.write(ctx); err != nil {
 			return 0, err
 		}
@@ -73,11 +73,9 @@ func (s *scope) readyTargets() (ready []int, waited bool) {
 		}
 		if t.NextTryAt != nil && t.NextTryAt.After(now) {
 			if t.Reason == v1alpha1.ReasonConnectionNotReady {
-				s.waitFor(i)
-				if !s.recovered(i) {
-					continue
-				}
-			} else {
+				s.waitForConnections()
+			}
+			if !s.recovered(i) {
 				continue
 			}
 		}
@@ -95,20 +93,21 @@ func (s *scope) readyTargets() (ready []int, waited bool) {
 func (s *scope) recovered(i int) bool {
 	conn := s.connection(i)
 	t := posting.Target(s.post, i)
-	return conn != nil && t.Attempt != nil && conn.Status.LastHandledProbe == t.Attempt.ID && s.connectionProblem(i) == ""
+	return t.Reason == v1alpha1.ReasonConnectionNotReady && conn != nil && t.Attempt != nil &&
+		conn.Status.LastHandledProbe == t.Attempt.ID && s.connectionProblem(i) == ""
 }
 
 // waitForConnection notes that target i waits for its connection, or that it
 // has waited for too long.
 func (s *scope) waitForConnection(i int, t *v1alpha1.TargetStatus, message string, now time.Time) (changed bool) {
-	s.waitFor(i)
+	s.waitForConnections()
 	if t.TryUntil != nil && now.After(t.TryUntil.Time) {
 		return attempt.Fail(t, v1alpha1.ReasonConnectionNotReady, message) == nil
 	}
 	changed = t.Reason != v1alpha1.ReasonConnectionNotReady || t.Message != message
 	t.Phase = posting.TargetPhaseOf(s.post, i)
 	t.Reason, t.Message = v1alpha1.ReasonConnectionNotReady, message
-	t.NextTryAt = t.TryUntil
+	t.NextTryAt = nil
 	return changed
 }
 
@@ -147,6 +146,9 @@ func (s *scope) nextWake() time.Duration {
 			continue
 		}
 		at := t.NextTryAt
+		if at == nil && t.Reason == v1alpha1.ReasonConnectionNotReady {
+			at = t.TryUntil
+		}
 		if attempt.IsOpen(t.Attempt) {
 			if timing, ok := s.timing(t); ok {
 				at = v1alpha1.NewTimePtr(attempt.NextLook(t, timing).Add(time.Millisecond))

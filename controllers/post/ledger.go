@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -251,7 +250,7 @@ func (l *ledger) recordBare(ctx context.Context, post *v1alpha1.Post, batch []*s
 // write stores the derived status of the scope's post if anything changed.
 func (s *scope) write(ctx context.Context) (changed bool, err error) {
 	describe(s.post, s.Clock.Now())
-	if equality.Semantic.DeepEqual(s.stored, s.post.Status) {
+	if v1alpha1.SemanticEqual(s.stored, s.post.Status) {
 		return false, nil
 	}
 	if err := s.Client.Status().Update(ctx, s.post); err != nil {

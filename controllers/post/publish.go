@@ -212,7 +212,10 @@ func (s *scope) send(ctx context.Context, sh *shipment) platforms.Result {
 // record writes a batch of results and tells what came of them.
 func (s *scope) record(ctx context.Context, batch []*shipment) error {
 	for _, sh := range batch {
-		if sh.result.Verdict == platforms.Posted {
+		if sh.result.Verdict != platforms.Posted {
+			s.log.Info("not published, or not known to be", "uid", s.post.UID, "target", sh.index, "platform", sh.conn.Spec.Platform,
+				"attempt", sh.attempt, "verdict", sh.result.Verdict, "problem", problem(sh.result.Err))
+		} else {
 			s.log.Info("published", "uid", s.post.UID, "target", sh.index, "platform", sh.conn.Spec.Platform,
 				"externalID", sh.result.ExternalID, "attempt", sh.attempt)
 		}
@@ -242,7 +245,7 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 	case sh.result.Err != nil && (sh.result.Err.Class == platforms.ClassRefresh || sh.result.Err.Class == platforms.ClassReconnect):
 		s.Tokens.Forget(sh.conn)
 		s.requestProbe(ctx, sh)
-		s.waitFor(sh.index)
+		s.waitForConnections()
 	}
 	s.warn(t.Reason, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, t.Message))
 }

@@ -112,6 +112,8 @@ func (s *scope) enterLooks(ctx context.Context, looks []*look) error {
 		if err != nil {
 			return fmt.Errorf("target %d: %w", l.target.Index, err)
 		}
+		s.log.Info("looked for a call whose answer was lost", "uid", s.post.UID, "target", l.target.Index, "attempt", l.target.Attempt.ID,
+			"matches", l.finding.Matches, "problem", problem(l.err), "outcome", l.target.Attempt.Outcome)
 	}
 	if _, err := s.write(ctx); err != nil {
 		return err
@@ -129,6 +131,14 @@ func (s *scope) enterLooks(ctx context.Context, looks []*look) error {
 		}
 	}
 	return nil
+}
+
+// problem is an error's message, or "" without one.
+func problem(err *platforms.Error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Message
 }
 
 // applyVerdicts enters what a person found out about targets whose outcome is

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kstatus"
 	"github.com/herald-social/herald/posting"
 )
 
@@ -25,23 +26,7 @@ func describe(post *v1alpha1.Post, now time.Time) {
 	s.Platforms = platformList(post)
 	s.Finished = finished(post)
 
-	ready := readyCondition(post)
-	setCondition(post, now, ready)
-	switch {
-	case ready.Status == metav1.ConditionTrue:
-		removeCondition(post, v1alpha1.ConditionReconciling)
-		removeCondition(post, v1alpha1.ConditionStalled)
-	case s.Phase == v1alpha1.PhaseFailed && ready.Reason != v1alpha1.ReasonConnectionNotFound:
-		removeCondition(post, v1alpha1.ConditionReconciling)
-		setCondition(post, now, metav1.Condition{
-			Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: ready.Reason, Message: ready.Message,
-		})
-	default:
-		removeCondition(post, v1alpha1.ConditionStalled)
-		setCondition(post, now, metav1.Condition{
-			Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionTrue, Reason: ready.Reason, Message: ready.Message,
-		})
-	}
+	kstatus.Apply(&s.Conditions, summary(post), post.Generation, now)
 }
 
 // withdrawExtra marks the entries of targets that an edit, made before
@@ -80,32 +65,41 @@ func finished(post *v1alpha1.Post) bool {
 	}
 }
 
-func readyCondition(post *v1alpha1.Post) metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
+// summary puts the state of a post into the words of its conditions.
+func summary(post *v1alpha1.Post) kstatus.Summary {
 	switch post.Status.Phase {
 	case v1alpha1.PhasePosted:
-		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonPosted
-		c.Message = fmt.Sprintf("published to %s", counted(len(post.Spec.Targets)))
+		return settled(v1alpha1.ReasonPosted, fmt.Sprintf("published to %s", counted(len(post.Spec.Targets))))
 	case v1alpha1.PhaseDraft:
-		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDraft
-		c.Message = "kept as a draft; remove spec.draft to publish it"
+		return settled(v1alpha1.ReasonDraft, "kept as a draft; remove spec.draft to publish it")
 	case v1alpha1.PhaseCancelled:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonCancelled, "cancelled; nothing was published"
-	case v1alpha1.PhaseScheduled:
-		c.Reason = v1alpha1.ReasonScheduled
-		c.Message = "will be published at " + post.Spec.ScheduledAt.String()
-		if reason, message := firstWait(post); reason != "" {
-			c.Reason, c.Message = reason, message
-		}
+		return settled(v1alpha1.ReasonCancelled, "cancelled; nothing was published")
 	case v1alpha1.PhaseFailed:
-		c.Reason, c.Message = failure(post)
-	case v1alpha1.PhaseProcessing:
-		c.Reason, c.Message = v1alpha1.ReasonProcessing, "being published"
-		if reason, message := firstWait(post); reason != "" {
-			c.Reason, c.Message = reason, message
+		s := kstatus.Summary{Progress: kstatus.Stuck}
+		s.Reason, s.Message = failure(post)
+		if s.Reason == v1alpha1.ReasonConnectionNotFound {
+			s.Progress = kstatus.Underway
 		}
+		return s
+	case v1alpha1.PhaseScheduled:
+		return underway(post, v1alpha1.ReasonScheduled, "will be published at "+post.Spec.ScheduledAt.String())
+	case v1alpha1.PhaseProcessing:
+		return underway(post, v1alpha1.ReasonProcessing, "being published")
+	default:
+		return underway(post, v1alpha1.ReasonProcessing, "being published")
 	}
-	return c
+}
+
+func settled(reason, message string) kstatus.Summary {
+	return kstatus.Summary{Ready: true, Reason: reason, Message: message, Progress: kstatus.Settled}
+}
+
+// underway says what the post does, or what its first target waits for.
+func underway(post *v1alpha1.Post, reason, message string) kstatus.Summary {
+	if r, m := firstWait(post); r != "" {
+		reason, message = r, m
+	}
+	return kstatus.Summary{Reason: reason, Message: message, Progress: kstatus.Underway}
 }
 
 // firstWait returns what the first target that is not settled waits for.
@@ -181,19 +175,12 @@ func platformList(post *v1alpha1.Post) string {
 }
 
 func setAccepted(post *v1alpha1.Post, now time.Time, reason, message string) {
-	c := metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: reason, Message: truncate(message, maxMessage)}
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: reason, Message: truncate(message, maxMessage),
+		ObservedGeneration: post.Generation, LastTransitionTime: metav1.NewTime(now),
+	}
 	if reason == v1alpha1.ReasonAccepted {
 		c.Status = metav1.ConditionTrue
 	}
-	setCondition(post, now, c)
-}
-
-func setCondition(post *v1alpha1.Post, now time.Time, c metav1.Condition) {
-	c.ObservedGeneration = post.Generation
-	c.LastTransitionTime = metav1.NewTime(now)
 	meta.SetStatusCondition(&post.Status.Conditions, c)
-}
-
-func removeCondition(post *v1alpha1.Post, kind string) {
-	meta.RemoveStatusCondition(&post.Status.Conditions, kind)
 }

@@ -33,6 +33,8 @@ type scope struct {
 	// conns holds the connections read in this pass, by name; nil for one
 	// that does not exist.
 	conns map[string]*v1alpha1.Connection
+	// waits is set when a change of a connection is to wake the post.
+	waits bool
 }
 
 // sync decides from recorded facts what this pass does, does it, and returns
@@ -102,8 +104,11 @@ func (s *scope) loadConnections(ctx context.Context) error {
 		if _, ok := s.conns[name]; ok {
 			continue
 		}
+		// Registered before it is read: a change between the two must wake.
+		key := types.NamespacedName{Namespace: s.key.Namespace, Name: name}
+		s.waiting.add(key, s.key)
 		var conn v1alpha1.Connection
-		err := s.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &conn)
+		err := s.Client.Get(ctx, key, &conn)
 		switch {
 		case client.IgnoreNotFound(err) != nil:
 			return fmt.Errorf("cannot read connection %q: %w", name, err)
@@ -120,10 +125,8 @@ func (s *scope) connection(i int) *v1alpha1.Connection {
 	return s.conns[s.post.Spec.Targets[i].ConnectionRef.Name]
 }
 
-// waitFor asks to be woken when the connection of target i changes.
-func (s *scope) waitFor(i int) {
-	s.waiting.add(types.NamespacedName{Namespace: s.key.Namespace, Name: s.post.Spec.Targets[i].ConnectionRef.Name}, s.key)
-}
+// waitForConnections asks to be woken when a connection of the post changes.
+func (s *scope) waitForConnections() { s.waits = true }
 
 func (s *scope) validate() field.ErrorList {
 	return rules.Validate(s.post, rules.Env{
@@ -141,11 +144,7 @@ func (s *scope) refuse(ctx context.Context, errs field.ErrorList) error {
 			reason = v1alpha1.ReasonInvalid
 		}
 	}
-	for i := range s.post.Spec.Targets {
-		if s.connection(i) == nil {
-			s.waitFor(i)
-		}
-	}
+	s.waitForConnections()
 	setAccepted(s.post, s.Clock.Now(), reason, errs.ToAggregate().Error())
 	changed, err := s.write(ctx)
 	if changed && err == nil {
@@ -161,7 +160,7 @@ func (s *scope) accept(ctx context.Context, reason string) error {
 	s.noteTargets()
 	changed, err := s.write(ctx)
 	if changed && err == nil {
-		s.story.note(s.post, reason, readyCondition(s.post).Message)
+		s.story.note(s.post, reason, summary(s.post).Message)
 	}
 	return err
 }

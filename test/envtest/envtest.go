@@ -114,6 +114,9 @@ func (e *Environment) binaries(assets string) (string, error) {
 
 // root is the folder of the module, wherever the test is started.
 func root() string {
-	_, file, _, _ := runtime.Caller(0)
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		return "."
+	}
 	return filepath.Join(filepath.Dir(file), "..", "..")
 }

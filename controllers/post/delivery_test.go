@@ -1,0 +1,336 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// countWrites counts what a manager writes to posts.
+func countWrites(n *atomic.Int32) interceptor.Funcs {
+	return interceptor.Funcs{
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			n.Add(1)
+			return c.SubResource(sub).Update(ctx, obj, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			n.Add(1)
+			return c.Patch(ctx, obj, patch, opts...)
+		},
+	}
+}
+
+var _ = Describe("Delivery", Ordered, func() {
+	var m *manager
+	var writes atomic.Int32
+	BeforeAll(func() { m = startManager(countWrites(&writes)) })
+	AfterAll(func() { m.stop() })
+
+	It("publishes an immediate post once, in two writes", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		writes.Store(0)
+		p := t.post(ctx, "hello")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(t.published(ctx)).To(Equal([]string{"hello"}))
+		Expect(writes.Load()).To(BeEquivalentTo(2), "one claim, one record")
+		now := read(ctx, p)
+		target := now.Status.Targets[0]
+		Expect(target.ExternalID).NotTo(BeEmpty())
+		Expect(target.ExternalURL).To(HaveSuffix("/" + t.account.Username + "/status/" + target.ExternalID))
+		Expect(target.PostedAt).NotTo(BeNil())
+		Expect(now.Status.Finished).To(BeTrue())
+		Expect(now.Status.Platforms).To(Equal("x"))
+		Expect(now.Status.ObservedGeneration).To(Equal(now.Generation))
+		Expect(meta.IsStatusConditionTrue(now.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
+		Expect(meta.IsStatusConditionTrue(now.Status.Conditions, v1alpha1.ConditionAccepted)).To(BeTrue())
+		Expect(meta.FindStatusCondition(now.Status.Conditions, v1alpha1.ConditionReconciling)).To(BeNil())
+	})
+
+	It("publishes a post that was applied without a finalizer", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "by kubectl", func(p *v1alpha1.Post) { p.Finalizers = nil })
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(read(ctx, p).Finalizers).To(ConsistOf(v1alpha1.DeliveryFinalizer))
+		Expect(t.published(ctx)).To(Equal([]string{"by kubectl"}))
+	})
+
+	It("publishes a scheduled post not before its time", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "later", at(1500*time.Millisecond))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
+		Expect(t.published(ctx)).To(BeEmpty())
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posts, err := platform.Posts(ctx, "x", t.account.ID)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(posts).To(HaveLen(1))
+		Expect(posts[0].CreatedAt).To(BeTemporally(">=", p.Spec.ScheduledAt.Time))
+	})
+
+	It("keeps a draft until it is promoted", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "draft", func(p *v1alpha1.Post) { p.Spec.Draft = true })
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseDraft))
+		Expect(t.published(ctx)).To(BeEmpty())
+		now := read(ctx, p)
+		now.Spec.Draft = false
+		Expect(k8s.Update(ctx, now)).To(Succeed())
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(t.published(ctx)).To(Equal([]string{"draft"}))
+	})
+
+	It("checks every rule when a draft is promoted", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "fine", func(p *v1alpha1.Post) {
+			p.Spec.Draft = true
+			p.Spec.Targets[0].Caption = fmt.Sprintf("%0281d", 0)
+		})
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		accepted := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAccepted)
+		Expect(accepted.Status).To(Equal(metav1.ConditionFalse))
+		Expect(accepted.Message).To(ContainSubstring("spec.targets[0].caption"))
+		now := read(ctx, p)
+		now.Spec.Draft, now.Spec.Targets[0].Caption = false, "mended"
+		Expect(k8s.Update(ctx, now)).To(Succeed())
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(t.published(ctx)).To(Equal([]string{"mended"}))
+	})
+
+	It("waits for a connection that does not exist yet", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "early", func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "later" })
+		Eventually(func() string {
+			c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAccepted)
+			if c == nil {
+				return ""
+			}
+			return c.Reason
+		}).Should(Equal(v1alpha1.ReasonConnectionNotFound))
+		t.account = t.connect(ctx, "later")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(t.published(ctx)).To(Equal([]string{"early"}))
+	})
+
+	It("waits for a connection that is not ready", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		t.setReady(ctx, "x", metav1.ConditionFalse, v1alpha1.ReasonRevoked, t.account.Username)
+		p := t.post(ctx, "patience")
+		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonConnectionNotReady))
+		Expect(t.published(ctx)).To(BeEmpty())
+		t.setReady(ctx, "x", metav1.ConditionTrue, v1alpha1.ReasonConnected, t.account.Username)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+	})
+
+	It("cancels a scheduled post", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "never", at(time.Hour))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
+		Expect(cancelPost(ctx, p)).To(Succeed())
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseCancelled))
+		Expect(t.published(ctx)).To(BeEmpty())
+	})
+
+	It("lets a cancel that races the claim end in exactly one of the two", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		const n = 40
+		due := time.Now().Add(2 * time.Second)
+		posts := make([]*v1alpha1.Post, n)
+		for i := range posts {
+			posts[i] = t.post(ctx, fmt.Sprintf("race %d", i), func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(due) })
+		}
+		cancelled := make([]bool, n)
+		var wg sync.WaitGroup
+		for i := range posts {
+			wg.Go(func() {
+				defer GinkgoRecover()
+				timer := time.NewTimer(time.Until(due) + time.Duration(i)*5*time.Millisecond)
+				defer timer.Stop()
+				<-timer.C
+				cancelled[i] = cancelPost(ctx, posts[i]) == nil
+			})
+		}
+		wg.Wait()
+		texts := func() []string { return t.published(ctx) }
+		for i, p := range posts {
+			if cancelled[i] {
+				Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseCancelled))
+				Expect(texts()).NotTo(ContainElement(p.Spec.Targets[0].Caption))
+			} else {
+				Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+				Expect(texts()).To(ContainElement(p.Spec.Targets[0].Caption))
+			}
+		}
+	})
+
+	It("fails a post whose time passed long ago", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "old news", at(-2*time.Hour))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		Expect(readyReason(ctx, p)).To(Equal(v1alpha1.ReasonMissedSchedule))
+		Expect(t.published(ctx)).To(BeEmpty())
+		now := read(ctx, p)
+		now.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour))
+		Expect(k8s.Update(ctx, now)).To(MatchError(ContainSubstring("finished")), "nobody would look at it again")
+	})
+
+	It("delivers a post whose time passed a moment ago", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "just now", at(-time.Minute))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+	})
+
+	It("does not send a copy restored from a backup until a person says so", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "restored", func(p *v1alpha1.Post) {
+			p.Annotations = map[string]string{v1alpha1.BornAnnotation: time.Now().Add(-24 * time.Hour).Format(time.RFC3339)}
+		})
+		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
+		Expect(t.published(ctx)).To(BeEmpty())
+		settle(ctx, p, "0=not-sent")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(t.published(ctx)).To(Equal([]string{"restored"}))
+		Expect(read(ctx, p).Annotations).NotTo(HaveKey(v1alpha1.SettleAnnotation))
+	})
+
+	It("publishes to several accounts side by side", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		other := t.connect(ctx, "second")
+		writes.Store(0)
+		p := t.post(ctx, "both", func(p *v1alpha1.Post) {
+			at(time.Second)(p)
+			p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "second"}, Caption: "both"})
+		})
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(writes.Load()).To(BeEquivalentTo(3), "one when it is accepted, one claim for both, one record for both")
+		Expect(t.published(ctx)).To(Equal([]string{"both"}))
+		Expect(team{account: other}.published(ctx)).To(Equal([]string{"both"}))
+	})
+
+	It("keeps what was posted when another target fails", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		t.connect(ctx, "second")
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 403})
+		p := t.post(ctx, "half", func(p *v1alpha1.Post) {
+			p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "second"}, Caption: "half"})
+		})
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		now := read(ctx, p)
+		Expect(now.Status.Targets[0].Phase).To(Equal(v1alpha1.PhaseFailed))
+		Expect(now.Status.Targets[0].Message).NotTo(BeEmpty())
+		Expect(now.Status.Targets[1].Phase).To(Equal(v1alpha1.PhasePosted))
+		Expect(meta.IsStatusConditionTrue(now.Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue())
+	})
+
+	It("posts to one account in order of their time, one call at a time", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		due := time.Now().Add(time.Second)
+		var posts []*v1alpha1.Post
+		for i := range 20 {
+			posts = append(posts, t.post(ctx, fmt.Sprintf("in turn %02d", i), func(p *v1alpha1.Post) {
+				p.Spec.ScheduledAt = v1alpha1.NewTimePtr(due.Add(time.Duration(i) * time.Millisecond))
+			}))
+		}
+		for _, p := range posts {
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		}
+		Expect(t.published(ctx)).To(HaveLen(20))
+	})
+
+	Describe("deletion", func() {
+		It("lets a finished post go", func(ctx SpecContext) {
+			t := newTeam(ctx)
+			p := t.post(ctx, "short life")
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+			Expect(k8s.Delete(ctx, p)).To(Succeed())
+			Eventually(func() bool {
+				return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(p), &v1alpha1.Post{}))
+			}).Should(BeTrue())
+		})
+
+		It("never publishes a scheduled post that was deleted", func(ctx SpecContext) {
+			t := newTeam(ctx)
+			p := t.post(ctx, "gone", at(time.Second))
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
+			Expect(k8s.Delete(ctx, p)).To(Succeed())
+			Eventually(func() bool {
+				return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(p), &v1alpha1.Post{}))
+			}).Should(BeTrue())
+			Consistently(func() []string { return t.published(ctx) }, 2*time.Second).Should(BeEmpty())
+		})
+
+		It("holds a post until its call is over", func(ctx SpecContext) {
+			t := newTeam(ctx)
+			t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 1000})
+			p := t.post(ctx, "in flight")
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseProcessing))
+			Expect(k8s.Delete(ctx, p)).To(Succeed())
+			Expect(read(ctx, p).DeletionTimestamp).NotTo(BeNil())
+			Eventually(func() bool {
+				return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(p), &v1alpha1.Post{}))
+			}).Should(BeTrue())
+			Expect(t.published(ctx)).To(Equal([]string{"in flight"}))
+		})
+	})
+})
+
+var _ = Describe("Two managers at once", func() {
+	It("publish each post exactly once", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		var posts []*v1alpha1.Post
+		for i := range 60 {
+			posts = append(posts, t.post(ctx, fmt.Sprintf("twin %d", i), at(2*time.Second)))
+		}
+		a, b := startManager(interceptor.Funcs{}), startManager(interceptor.Funcs{})
+		defer func() { a.stop(); b.stop() }()
+		for _, p := range posts {
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		}
+		Expect(t.published(ctx)).To(HaveLen(60))
+	})
+})
+
+func readyReason(ctx context.Context, p *v1alpha1.Post) string {
+	c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil {
+		return ""
+	}
+	return c.Reason
+}
+
+// cancelPost does what REST's DELETE does: read, decide, and write under the
+// resourceVersion that was read.
+func cancelPost(ctx context.Context, p *v1alpha1.Post) error {
+	for {
+		now := read(ctx, p)
+		if now.Status.Phase == v1alpha1.PhaseProcessing || now.Status.Phase == v1alpha1.PhasePosted {
+			return errors.New("already being published")
+		}
+		now.Spec.Cancelled = true
+		if err := k8s.Update(ctx, now); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+}
+
+func settle(ctx context.Context, p *v1alpha1.Post, verdict string) {
+	now := read(ctx, p)
+	base := now.DeepCopy()
+	metav1.SetMetaDataAnnotation(&now.ObjectMeta, v1alpha1.SettleAnnotation, verdict)
+	Expect(k8s.Patch(ctx, now, client.MergeFrom(base))).To(Succeed())
+}

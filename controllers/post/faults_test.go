@@ -1,0 +1,162 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+var _ = Describe("Platform faults", Ordered, func() {
+	var m *manager
+	BeforeAll(func() { m = startManager(interceptor.Funcs{}) })
+	AfterAll(func() { m.stop() })
+
+	DescribeTable("each ends in exactly one publication, or in a failure that says why",
+		func(ctx SpecContext, f sandboxtest.Fault, want v1alpha1.PostPhase, wantAttempts int32, message string) {
+			t := newTeam(ctx)
+			t.fault(ctx, f)
+			text := fmt.Sprintf("fault %d", serial.Add(1))
+			p := t.post(ctx, text)
+			Eventually(phase(ctx, p)).Should(Equal(want))
+			target := read(ctx, p).Status.Targets[0]
+			Expect(target.Attempt.Number).To(Equal(wantAttempts))
+			if want == v1alpha1.PhasePosted {
+				Expect(t.published(ctx)).To(Equal([]string{text}))
+				Expect(target.ExternalID).NotTo(BeEmpty())
+				return
+			}
+			Expect(t.published(ctx)).To(BeEmpty())
+			Expect(target.Message).To(ContainSubstring(message))
+		},
+		Entry("published, answer lost: found by looking", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}, v1alpha1.PhasePosted, int32(1), ""),
+		Entry("not published, answer lost: proved absent, sent again", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}, v1alpha1.PhasePosted, int32(2), ""),
+		Entry("published, answered 500: found by looking", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}, v1alpha1.PhasePosted, int32(1), ""),
+		Entry("answered 503 without acting: proved absent, sent again", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 503}, v1alpha1.PhasePosted, int32(2), ""),
+		Entry("refused for good", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 400}, v1alpha1.PhaseFailed, int32(1), "X"),
+		Entry("rate limited: tried again at the time that X named", sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 1}, v1alpha1.PhasePosted, int32(2), ""),
+		Entry("slower than the call's limit, acting after all", sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 2300}, v1alpha1.PhasePosted, int32(1), ""),
+		Entry("slow but in time", sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 500}, v1alpha1.PhasePosted, int32(1), ""),
+	)
+
+	It("sends again once the connection has been checked after a refused token", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "token_expired"})
+		p := t.post(ctx, "renewed")
+		key := client.ObjectKey{Namespace: t.namespace, Name: "x"}
+		var conn v1alpha1.Connection
+		Eventually(func() string {
+			Expect(k8s.Get(ctx, key, &conn)).To(Succeed())
+			return conn.Annotations[v1alpha1.ProbeAnnotation]
+		}).ShouldNot(BeEmpty(), "the connection's keeper is asked to look")
+		t.setReady(ctx, "x", "True", v1alpha1.ReasonConnected, t.account.Username)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(t.published(ctx)).To(Equal([]string{"renewed"}))
+	})
+
+	It("does not look past a stale listing", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
+		t.fault(ctx, sandboxtest.Fault{Operation: "list", Kind: "stale_list", Times: 1, DelayMS: 60000})
+		p := t.post(ctx, "late in the list")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(t.published(ctx)).To(Equal([]string{"late in the list"}))
+	})
+
+	It("does not take another post's publication for its own", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		first := t.post(ctx, "same words")
+		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
+		second := t.post(ctx, "same words")
+		Eventually(phase(ctx, second)).Should(Equal(v1alpha1.PhaseFailed))
+		Expect(read(ctx, second).Status.Targets[0].Message).To(ContainSubstring("same content"))
+		Expect(t.published(ctx)).To(HaveLen(1))
+	})
+})
+
+var _ = Describe("Kubernetes faults", func() {
+	gr := schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "posts"}
+
+	// disturb lets the n-th status write of posts end as fn says.
+	disturb := func(n int32, landed bool, err error) interceptor.Funcs {
+		var count atomic.Int32
+		return interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			if count.Add(1) != n {
+				return c.SubResource(sub).Update(ctx, obj, opts...)
+			}
+			if landed {
+				// The caller must not see what came back.
+				if e := c.SubResource(sub).Update(ctx, obj.DeepCopyObject().(client.Object), opts...); e != nil {
+					return e
+				}
+			}
+			return err
+		}}
+	}
+
+	DescribeTable("each failing write of an immediate post ends in exactly one publication",
+		func(ctx SpecContext, n int32, landed bool, err error) {
+			t := newTeam(ctx)
+			m := startManager(disturb(n, landed, err))
+			defer m.stop()
+			p := t.post(ctx, "once")
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+			Expect(t.published(ctx)).To(Equal([]string{"once"}))
+		},
+		Entry("claim: conflict", int32(1), false, apierrors.NewConflict(gr, "p", nil)),
+		Entry("claim: server error", int32(1), false, apierrors.NewInternalError(context.DeadlineExceeded)),
+		Entry("claim: landed, answer lost", int32(1), true, apierrors.NewTimeoutError("lost", 0)),
+		Entry("claim: too many requests", int32(1), false, apierrors.NewTooManyRequests("busy", 1)),
+		Entry("record: conflict", int32(2), false, apierrors.NewConflict(gr, "p", nil)),
+		Entry("record: server error", int32(2), false, apierrors.NewInternalError(context.DeadlineExceeded)),
+		Entry("record: landed, answer lost", int32(2), true, apierrors.NewTimeoutError("lost", 0)),
+		Entry("record: too many requests", int32(2), false, apierrors.NewTooManyRequests("busy", 1)),
+		Entry("record: refused as invalid", int32(2), false, apierrors.NewInvalid(schema.GroupKind{Group: gr.Group, Kind: "Post"}, "p", nil)),
+	)
+
+	It("keeps a result that cannot be written until it can", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		var blocked atomic.Bool
+		var count atomic.Int32
+		m := startManager(interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			if count.Add(1) > 1 && blocked.Load() {
+				return apierrors.NewInternalError(context.DeadlineExceeded)
+			}
+			return c.SubResource(sub).Update(ctx, obj, opts...)
+		}}, func(o *post.Options) { o.RecordFor = 300 * time.Millisecond })
+		defer m.stop()
+		blocked.Store(true)
+		p := t.post(ctx, "held in memory")
+		Eventually(func() []string { return t.published(ctx) }).Should(HaveLen(1))
+		Consistently(phase(ctx, p), time.Second).Should(Equal(v1alpha1.PhaseProcessing))
+		blocked.Store(false)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(t.published(ctx)).To(Equal([]string{"held in memory"}))
+		Expect(read(ctx, p).Status.Targets[0].Attempt.Looks).To(BeZero(), "the process knew the answer")
+	})
+
+	It("finishes a call that is under way when the manager stops", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 700})
+		m := startManager(interceptor.Funcs{})
+		p := t.post(ctx, "last call")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseProcessing))
+		m.stop()
+		Expect(read(ctx, p).Status.Phase).To(Equal(v1alpha1.PhasePosted), "the result is written before the process ends")
+		Expect(t.published(ctx)).To(Equal([]string{"last call"}))
+	})
+})

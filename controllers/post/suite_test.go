@@ -1,0 +1,256 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/x"
+	"github.com/herald-social/herald/sandbox"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+func TestPostController(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Post controller")
+}
+
+var (
+	env        *envtest.Environment
+	kubeConfig *rest.Config
+	scheme     *runtime.Scheme
+	k8s        client.Client
+	platform   sandboxtest.Client
+	serial     atomic.Int64
+)
+
+var _ = BeforeSuite(func() {
+	ctrl.SetLogger(GinkgoLogr)
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	Expect(os.Getenv("KUBEBUILDER_ASSETS")).NotTo(BeEmpty(), "set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver; `make test` does")
+
+	scheme = runtime.NewScheme()
+	Expect(corev1.AddToScheme(scheme)).To(Succeed())
+	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	env = &envtest.Environment{
+		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd", "bases")},
+		ErrorIfCRDPathMissing: true,
+	}
+	var err error
+	kubeConfig, err = env.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
+	kubeConfig.QPS = -1
+	k8s, err = client.New(kubeConfig, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+
+	server, err := sandbox.New(sandbox.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	site := httptest.NewServer(server)
+	DeferCleanup(func() { site.Close(); Expect(server.Close()).To(Succeed()) })
+	platform = sandboxtest.Client{URL: site.URL}
+})
+
+// fast is X with times that a test can wait for.
+type fast struct{ platforms.Platform }
+
+func (f fast) Limits() platforms.Limits {
+	limits := f.Platform.Limits()
+	limits.CallTimeout = 2 * time.Second
+	return limits
+}
+
+// tokens hands out the tokens that were put into Secrets.
+type tokens struct{ live client.Reader }
+
+func (t tokens) Token(ctx context.Context, conn *v1alpha1.Connection) (platforms.Token, error) {
+	var secret corev1.Secret
+	if err := t.live.Get(ctx, client.ObjectKey{Namespace: conn.Namespace, Name: conn.Spec.CredentialsSecretRef.Name}, &secret); err != nil {
+		return platforms.Token{}, err
+	}
+	return platforms.Token{Access: string(secret.Data[v1alpha1.CredentialsAccessToken])}, nil
+}
+
+func (tokens) Forget(*v1alpha1.Connection) {}
+
+// manager is a running manager with the post controller alone.
+type manager struct {
+	cancel context.CancelFunc
+	done   chan error
+}
+
+// startManager starts a manager; intercept may disturb its writes.
+func startManager(intercept interceptor.Funcs, change ...func(*post.Options)) *manager {
+	mgr, err := ctrl.NewManager(kubeConfig, ctrl.Options{
+		Scheme:  scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.Post{}: {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
+		}},
+		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
+			inner, err := client.NewWithWatch(config, options)
+			if err != nil {
+				return nil, err
+			}
+			return interceptor.NewClient(inner, intercept), nil
+		},
+		// Several managers in one process have controllers of the same name.
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	out := transport.New(transport.Options{Registerer: prometheus.NewRegistry()})
+	options := post.Options{
+		Client: mgr.GetClient(),
+		Live:   mgr.GetAPIReader(),
+		Platforms: platforms.Registry{v1alpha1.PlatformX: fast{x.New(x.Config{
+			APIURL: platform.URL + "/x", WebURL: platform.URL + "/x", ListingLag: 500 * time.Millisecond,
+		}, out)}},
+		Tokens:      tokens{live: mgr.GetAPIReader()},
+		Clock:       clock.RealClock{},
+		NewID:       rand.Text,
+		Events:      mgr.GetEventRecorder("herald-post"),
+		Workers:     32,
+		SendWindow:  2 * time.Second,
+		ClockMargin: 500 * time.Millisecond,
+	}
+	for _, c := range change {
+		c(&options)
+	}
+	r, err := post.New(options)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(r.SetupWithManager(mgr)).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	m := &manager{cancel: cancel, done: make(chan error, 1)}
+	go func() { m.done <- mgr.Start(ctx) }()
+	return m
+}
+
+func (m *manager) stop() {
+	m.cancel()
+	Eventually(m.done).Should(Receive(BeNil()))
+}
+
+// team is a namespace with one connected account.
+type team struct {
+	namespace string
+	account   sandboxtest.Account
+}
+
+func newTeam(ctx context.Context) team {
+	t := team{namespace: fmt.Sprintf("team-%d", serial.Add(1))}
+	Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}})).To(Succeed())
+	t.account = t.connect(ctx, "x")
+	return t
+}
+
+// connect makes an account and a ready connection to it.
+func (t team) connect(ctx context.Context, name string) sandboxtest.Account {
+	account, err := platform.Account(ctx, "x", fmt.Sprintf("17%08d", serial.Add(1)), nil)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(k8s.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.namespace},
+		StringData: map[string]string{v1alpha1.CredentialsAccessToken: account.AccessToken},
+	})).To(Succeed())
+	conn := &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.namespace},
+		Spec: v1alpha1.ConnectionSpec{
+			Platform: v1alpha1.PlatformX, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: name},
+		},
+	}
+	Expect(k8s.Create(ctx, conn)).To(Succeed())
+	t.setReady(ctx, name, metav1.ConditionTrue, v1alpha1.ReasonConnected, account.Username)
+	return account
+}
+
+func (t team) setReady(ctx context.Context, name string, status metav1.ConditionStatus, reason, username string) {
+	var conn v1alpha1.Connection
+	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &conn)).To(Succeed())
+	meta.SetStatusCondition(&conn.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: "as the test says"})
+	conn.Status.Username = username
+	conn.Status.LastHandledProbe = conn.Annotations[v1alpha1.ProbeAnnotation]
+	Expect(k8s.Status().Update(ctx, &conn)).To(Succeed())
+}
+
+// post makes a post as the apiserver does.
+func (t team) post(ctx context.Context, text string, change ...func(*v1alpha1.Post)) *v1alpha1.Post {
+	p := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("p%d", serial.Add(1)), Namespace: t.namespace, Finalizers: []string{v1alpha1.DeliveryFinalizer},
+		},
+		Spec: v1alpha1.PostSpec{
+			Category: v1alpha1.CategoryText,
+			Targets:  []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: text}},
+		},
+	}
+	for _, c := range change {
+		c(p)
+	}
+	Expect(k8s.Create(ctx, p)).To(Succeed())
+	return p
+}
+
+func at(d time.Duration) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(d)) }
+}
+
+// read returns a post as it is now.
+func read(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
+	var now v1alpha1.Post
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p), &now)).To(Succeed())
+	return &now
+}
+
+func phase(ctx context.Context, p *v1alpha1.Post) func() v1alpha1.PostPhase {
+	return func() v1alpha1.PostPhase { return read(ctx, p).Status.Phase }
+}
+
+// published returns the texts that an account has published.
+func (t team) published(ctx context.Context) []string {
+	posts, err := platform.Posts(ctx, "x", t.account.ID)
+	Expect(err).NotTo(HaveOccurred())
+	texts := []string{}
+	for _, p := range posts {
+		texts = append(texts, p.Text)
+	}
+	return texts
+}
+
+func (t team) fault(ctx context.Context, f sandboxtest.Fault) {
+	f.Platform, f.Account = "x", t.account.ID
+	if f.Times == 0 {
+		f.Times = 1
+	}
+	Expect(platform.Fault(ctx, f)).To(Succeed())
+}

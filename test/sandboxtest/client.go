@@ -1,0 +1,135 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sandboxtest talks to the control API of a sandbox: tests make
+// accounts, set faults and read what was really published. It knows the
+// sandbox only by HTTP, so that it works on one in another process.
+package sandboxtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Client is a sandbox as a test sees it.
+type Client struct {
+	// URL is the sandbox's address, without a slash at the end.
+	URL string
+}
+
+// Account is an account with the tokens that it has now.
+type Account struct {
+	ID           string    `json:"id"`
+	Username     string    `json:"username"`
+	AccessToken  string    `json:"access_token"`
+	RefreshToken string    `json:"refresh_token"`
+	ExpiresAt    time.Time `json:"expires_at"`
+}
+
+// Post is something that was published.
+type Post struct {
+	ID        string    `json:"id"`
+	Platform  string    `json:"platform"`
+	AccountID string    `json:"account_id"`
+	Text      string    `json:"text"`
+	URL       string    `json:"url"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// Fault is a disturbance; the fields are those of the control API.
+type Fault struct {
+	Platform    string `json:"platform"`
+	Operation   string `json:"operation"`
+	Kind        string `json:"kind"`
+	Times       int    `json:"times"`
+	Account     string `json:"account,omitempty"`
+	Status      int    `json:"status,omitempty"`
+	DelayMS     int    `json:"delay_ms,omitempty"`
+	RetryAfterS int    `json:"retry_after_s,omitempty"`
+}
+
+// Account makes an account, or changes the settings of one that exists.
+func (c Client) Account(ctx context.Context, platform, id string, settings map[string]any) (Account, error) {
+	if settings == nil {
+		settings = map[string]any{}
+	}
+	var out struct{ Data Account }
+	err := c.call(ctx, http.MethodPut, "/_control/accounts/"+platform+"/"+id, settings, &out)
+	return out.Data, err
+}
+
+// Posts lists what an account published, in order of creation.
+func (c Client) Posts(ctx context.Context, platform, account string) ([]Post, error) {
+	query := url.Values{"platform": {platform}, "account": {account}}
+	var out struct{ Data []Post }
+	err := c.call(ctx, http.MethodGet, "/_control/posts?"+query.Encode(), nil, &out)
+	return out.Data, err
+}
+
+// Calls counts the requests that arrived, by operation.
+func (c Client) Calls(ctx context.Context, platform string) (map[string]int, error) {
+	var out struct {
+		Data []struct {
+			Platform, Operation string
+			Count               int
+		}
+	}
+	if err := c.call(ctx, http.MethodGet, "/_control/calls", nil, &out); err != nil {
+		return nil, err
+	}
+	counts := map[string]int{}
+	for _, row := range out.Data {
+		if row.Platform == platform {
+			counts[row.Operation] += row.Count
+		}
+	}
+	return counts, nil
+}
+
+// Fault sets a disturbance.
+func (c Client) Fault(ctx context.Context, f Fault) error {
+	return c.call(ctx, http.MethodPost, "/_control/faults", f, nil)
+}
+
+// ClearFaults removes every disturbance.
+func (c Client) ClearFaults(ctx context.Context) error {
+	return c.call(ctx, http.MethodDelete, "/_control/faults", nil, nil)
+}
+
+func (c Client) call(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, body)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, data)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(data, out)
+}
