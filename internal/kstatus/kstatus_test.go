@@ -29,15 +29,21 @@ func TestApply(t *testing.T) {
 	}{
 		"becomes ready": {
 			"ready is neither reconciling nor stalled",
-			Summary{Ready: true, Reason: "Done", Progress: Settled}, map[string]string{"Ready": "True Done"}, noon,
+			Summary{Ready: true, Reason: "Done", Progress: Settled},
+			map[string]string{"Ready": "True Done"},
+			noon,
 		},
 		"gets stuck": {
 			"stalled takes the place of reconciling; Ready stays false since when it was",
-			Summary{Reason: "Broken", Progress: Stuck}, map[string]string{"Ready": "False Broken", "Stalled": "True Broken"}, earlier,
+			Summary{Reason: "Broken", Progress: Stuck},
+			map[string]string{"Ready": "False Broken", "Stalled": "True Broken"},
+			earlier,
 		},
 		"goes on": {
 			"another reason is no transition",
-			Summary{Reason: "StillWaiting", Progress: Underway}, map[string]string{"Ready": "False StillWaiting", "Reconciling": "True StillWaiting"}, earlier,
+			Summary{Reason: "StillWaiting", Progress: Underway},
+			map[string]string{"Ready": "False StillWaiting", "Reconciling": "True StillWaiting"},
+			earlier,
 		},
 	}
 	for name, tc := range tests {

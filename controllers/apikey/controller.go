@@ -1,0 +1,229 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apikey puts API keys in force: it makes the token of a key that came
+// without one, hands it out in a Secret, and publishes the token's hash, by
+// which the apiserver recognises it.
+//
+// The token exists in the Secret only. Each step may be the last one before a
+// crash: the Secret is made first and once, and what the status says of the
+// token is always computed from what the Secret holds.
+package apikey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kstatus"
+)
+
+// Secrets are not named here: the Team's role binding gives the manager the
+// right to those of team namespaces only. The finalizers permission lets the
+// owner references of Secrets block a deletion where the cluster insists on
+// being asked (OwnerReferencesPermissionEnforcement).
+//
+// +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/finalizers,verbs=update
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// forbiddenPause is how soon a namespace is tried again whose Secrets the
+// manager may not touch; its Team may still be on the way.
+const forbiddenPause = 15 * time.Second
+
+// Options is what the reconciler needs.
+type Options struct {
+	// Clock is the time; defaults to the real one.
+	Clock clock.PassiveClock
+	// Events tells the story of a key; nil tells nothing.
+	Events events.EventRecorder
+	// Workers is how many keys are worked on at once; defaults to 1.
+	Workers int
+	// NewToken makes tokens; defaults to NewToken.
+	NewToken func() string
+}
+
+// Reconciler works on API keys.
+type Reconciler struct {
+	Options
+
+	client client.Client
+	live   client.Reader
+}
+
+// New makes a reconciler. The client may read from a cache; live asks the API
+// server and is used for Secrets.
+func New(c client.Client, live client.Reader, o Options) *Reconciler {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.NewToken == nil {
+		o.NewToken = NewToken
+	}
+	o.Workers = max(o.Workers, 1)
+	return &Reconciler{Options: o, client: c, live: live}
+}
+
+// SetupWithManager adds the reconciler to a manager.
+func SetupWithManager(mgr ctrl.Manager, o Options) error {
+	if o.Events == nil {
+		o.Events = mgr.GetEventRecorder("herald-apikey")
+	}
+	r := New(mgr.GetClient(), mgr.GetAPIReader(), o)
+	err := ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.APIKey{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("cannot set up the API key controller: %w", err)
+	}
+	return nil
+}
+
+// Reconcile puts one key in force, or out of it.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var key v1alpha1.APIKey
+	if err := r.client.Get(ctx, req.NamespacedName, &key); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !key.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	before := key.Status.DeepCopy()
+	trouble, err := r.sync(ctx, &key)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	now := r.Clock.Now()
+	summary := summarize(&key, trouble, now)
+	if err := r.report(ctx, &key, before, summary, now); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: nextLook(&key, trouble, now)}, nil
+}
+
+// sync brings status.tokenSHA256, prefix and secretRef about. What keeps the
+// key from being put in force is returned apart from errors to be retried.
+func (r *Reconciler) sync(ctx context.Context, key *v1alpha1.APIKey) (*refusal, error) {
+	switch {
+	case key.Spec.Revoked:
+		return nil, r.withdraw(ctx, key)
+	case key.Spec.TokenSHA256 != "":
+		key.Status.TokenSHA256 = key.Spec.TokenSHA256
+		return nil, nil //nolint:nilnil // neither a refusal nor an error is the good case
+	case key.Status.TokenSHA256 != "":
+		// The Secret may be gone: whoever took the token out of it may well
+		// delete it, and the key stays in force.
+		return nil, nil //nolint:nilnil // as above
+	default:
+		return r.issue(ctx, key)
+	}
+}
+
+// issue makes the token of a key, or finds the one that an earlier pass made.
+func (r *Reconciler) issue(ctx context.Context, key *v1alpha1.APIKey) (*refusal, error) {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: key.Namespace,
+			Name:      secretName(key),
+			Labels:    map[string]string{"app.kubernetes.io/managed-by": "herald"},
+		},
+		Data: map[string][]byte{v1alpha1.APIKeyTokenKey: []byte(r.NewToken())},
+	}
+	if err := controllerutil.SetControllerReference(key, secret, r.client.Scheme()); err != nil {
+		return nil, fmt.Errorf("cannot make the key the owner of its Secret: %w", err)
+	}
+	err := r.client.Create(ctx, secret)
+	if apierrors.IsAlreadyExists(err) {
+		err = r.live.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+	}
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		return refusedByAPI(err, secret), nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot make Secret %q with the token: %w", secret.Name, err)
+	}
+	return adopt(key, secret), nil
+}
+
+// withdraw takes a revoked key out of force and removes the Secret that holds
+// its token.
+func (r *Reconciler) withdraw(ctx context.Context, key *v1alpha1.APIKey) error {
+	if key.Spec.TokenSHA256 == "" {
+		if err := r.deleteSecret(ctx, key); err != nil {
+			return err
+		}
+	}
+	key.Status.TokenSHA256, key.Status.SecretRef = "", nil
+	return nil
+}
+
+// deleteSecret removes the Secret that was made for a key, and no other one.
+func (r *Reconciler) deleteSecret(ctx context.Context, key *v1alpha1.APIKey) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: secretName(key)}}
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+	if err == nil && metav1.IsControlledBy(secret, key) {
+		err = r.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})
+	}
+	// Without the right to Secrets, the token is out of force all the same.
+	if err = client.IgnoreNotFound(err); err != nil && !apierrors.IsForbidden(err) {
+		return fmt.Errorf("cannot delete Secret %q of the revoked key: %w", secret.Name, err)
+	}
+	return nil
+}
+
+// report writes the status, if it changed, and tells of a new reason.
+func (r *Reconciler) report(ctx context.Context, key *v1alpha1.APIKey, before *v1alpha1.APIKeyStatus, summary kstatus.Summary, now time.Time) error {
+	kstatus.Apply(&key.Status.Conditions, summary, key.Generation, now)
+	key.Status.ObservedGeneration = key.Generation
+	if equality.Semantic.DeepEqual(before, &key.Status) {
+		return nil
+	}
+	if err := r.client.Status().Update(ctx, key); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("cannot write the status of the API key: %w", err)
+	}
+	if r.Events != nil && kstatus.Reason(before.Conditions) != summary.Reason {
+		kind := corev1.EventTypeNormal
+		if summary.Reason == v1alpha1.ReasonSecretRefused {
+			kind = corev1.EventTypeWarning
+		}
+		r.Events.Eventf(key, nil, kind, summary.Reason, "Reconcile", "%s", summary.Message)
+	}
+	return nil
+}
+
+// refusedByAPI says why the API server does not take the Secret of a key.
+func refusedByAPI(err error, secret *corev1.Secret) *refusal {
+	if apierrors.IsForbidden(err) {
+		return &refusal{
+			message: fmt.Sprintf("Herald may not keep Secrets in namespace %q; is there a Team that owns it, and is it ready?", secret.Namespace),
+			again:   forbiddenPause,
+		}
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0 {
+		cause := status.Status().Details.Causes[0]
+		return &refusal{message: fmt.Sprintf("Secret %q cannot be made: %s: %s; create an APIKey with another name", secret.Name, cause.Field, cause.Message)}
+	}
+	return &refusal{message: fmt.Sprintf("Secret %q cannot be made; create an APIKey with another name", secret.Name)}
+}

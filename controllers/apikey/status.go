@@ -1,0 +1,88 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apikey
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kstatus"
+)
+
+// wakeMargin is added to a wait, so that it never ends a hair early.
+const wakeMargin = 100 * time.Millisecond
+
+// refusal is why a key cannot be put in force.
+type refusal struct {
+	message string
+	// again is when to look again; zero if only a person can help.
+	again time.Duration
+}
+
+// secretName is the name of the Secret that is made for a key.
+func secretName(key *v1alpha1.APIKey) string { return key.Name + "-token" }
+
+// adopt takes the token of a key from its Secret into the status. A Secret
+// that was not made for this very key is refused: its content may be known to
+// others.
+func adopt(key *v1alpha1.APIKey, secret *corev1.Secret) *refusal {
+	token := string(secret.Data[v1alpha1.APIKeyTokenKey])
+	switch {
+	case !metav1.IsControlledBy(secret, key):
+		return &refusal{message: fmt.Sprintf("Secret %q exists and was not made for this key; delete it, or create an APIKey with another name", secret.Name)}
+	case !wellFormed(token):
+		return &refusal{message: fmt.Sprintf("key %q of Secret %q holds no token of Herald's any more; delete the Secret and the APIKey, and create the APIKey again", v1alpha1.APIKeyTokenKey, secret.Name)}
+	}
+	key.Status.TokenSHA256 = hash(token)
+	key.Status.Prefix = prefix(token)
+	key.Status.SecretRef = &v1alpha1.LocalReference{Name: secret.Name}
+	return nil
+}
+
+// summarize says in what state a key is.
+func summarize(key *v1alpha1.APIKey, trouble *refusal, now time.Time) kstatus.Summary {
+	switch {
+	case key.Spec.Revoked:
+		return kstatus.Summary{Reason: v1alpha1.ReasonKeyRevoked, Message: "the key was revoked; create a new APIKey to go on", Progress: kstatus.Stuck}
+	case trouble != nil && trouble.again > 0:
+		return kstatus.Summary{Reason: v1alpha1.ReasonSecretRefused, Message: trouble.message, Progress: kstatus.Underway}
+	case trouble != nil:
+		return kstatus.Summary{Reason: v1alpha1.ReasonSecretRefused, Message: trouble.message, Progress: kstatus.Stuck}
+	case expired(key, now):
+		return kstatus.Summary{
+			Reason:   v1alpha1.ReasonKeyExpired,
+			Message:  fmt.Sprintf("the key expired at %s; set spec.expiresAt to a later time, or create a new APIKey", key.Spec.ExpiresAt),
+			Progress: kstatus.Stuck,
+		}
+	case key.Status.SecretRef != nil:
+		return kstatus.Summary{
+			Ready: true, Reason: v1alpha1.ReasonActive, Progress: kstatus.Settled,
+			Message: fmt.Sprintf("the key is in force; its token was put into Secret %q", key.Status.SecretRef.Name),
+		}
+	default:
+		return kstatus.Summary{Ready: true, Reason: v1alpha1.ReasonActive, Message: "the key is in force", Progress: kstatus.Settled}
+	}
+}
+
+func expired(key *v1alpha1.APIKey, now time.Time) bool {
+	return key.Spec.ExpiresAt != nil && !now.Before(key.Spec.ExpiresAt.Time)
+}
+
+// nextLook is how long the state of a key lasts; zero if for ever.
+func nextLook(key *v1alpha1.APIKey, trouble *refusal, now time.Time) time.Duration {
+	switch {
+	case key.Spec.Revoked:
+		return 0
+	case trouble != nil:
+		return trouble.again
+	case key.Spec.ExpiresAt != nil && !expired(key, now):
+		return key.Spec.ExpiresAt.Sub(now) + wakeMargin
+	default:
+		return 0
+	}
+}

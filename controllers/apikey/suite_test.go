@@ -1,0 +1,238 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apikey_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/apikey"
+	"github.com/herald-social/herald/test/envtest"
+)
+
+func TestAPIKeyController(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "API key controller")
+}
+
+// The manager works in the namespace "managed" only, so that the specs which
+// call Reconcile step by step have their namespace for themselves.
+const (
+	managed = "managed"
+	byHand  = "by-hand"
+)
+
+var (
+	env    *envtest.Environment
+	k8s    client.WithWatch
+	serial atomic.Int64
+)
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	var err error
+	env, err = envtest.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() error { return env.Stop() })
+	k8s, err = client.NewWithWatch(env.Config, client.Options{Scheme: env.Scheme})
+	Expect(err).NotTo(HaveOccurred())
+	for _, namespace := range []string{managed, byHand} {
+		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	}
+
+	options := ctrl.Options{Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}}
+	options.Cache.DefaultNamespaces = map[string]cache.Config{managed: {}}
+	mgr, err := ctrl.NewManager(env.Config, options)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(apikey.SetupWithManager(mgr, apikey.Options{})).To(Succeed())
+	running, cancel := context.WithCancel(context.Background())
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(running) }()
+	DeferCleanup(func() {
+		cancel()
+		Eventually(stopped).Should(Receive(Succeed()))
+	})
+})
+
+func create(ctx context.Context, namespace string, spec v1alpha1.APIKeySpec) *v1alpha1.APIKey {
+	GinkgoHelper()
+	key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("key-%d", serial.Add(1))}, Spec: spec}
+	Expect(k8s.Create(ctx, key)).To(Succeed())
+	return key
+}
+
+func readiness(key *v1alpha1.APIKey) string {
+	ready := meta.FindStatusCondition(key.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || key.Status.ObservedGeneration != key.Generation {
+		return ""
+	}
+	return string(ready.Status) + " " + ready.Reason
+}
+
+func reload(ctx context.Context, key *v1alpha1.APIKey) func() (*v1alpha1.APIKey, error) {
+	return func() (*v1alpha1.APIKey, error) {
+		return key, k8s.Get(ctx, client.ObjectKeyFromObject(key), key)
+	}
+}
+
+func secretOf(ctx context.Context, key *v1alpha1.APIKey) (*corev1.Secret, error) {
+	var secret corev1.Secret
+	err := k8s.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.Name + "-token"}, &secret)
+	return &secret, err
+}
+
+func sha(token []byte) string {
+	sum := sha256.Sum256(token)
+	return hex.EncodeToString(sum[:])
+}
+
+var _ = Describe("An APIKey", func() {
+	It("without a token gets one, in a Secret that goes with it", func(ctx SpecContext) {
+		key := create(ctx, managed, v1alpha1.APIKeySpec{})
+		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
+		secret, err := secretOf(ctx, key)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(metav1.IsControlledBy(secret, key)).To(BeTrue())
+		token := secret.Data[v1alpha1.APIKeyTokenKey]
+		Expect(string(token)).To(HavePrefix("hrld_"))
+		Expect(key.Status.TokenSHA256).To(Equal(sha(token)))
+		Expect(key.Status.Prefix).To(Equal(string(token[:9])))
+		Expect(key.Status.SecretRef.Name).To(Equal(secret.Name))
+	})
+
+	It("with the hash of a token that somebody handed out needs no Secret", func(ctx SpecContext) {
+		key := create(ctx, managed, v1alpha1.APIKeySpec{TokenSHA256: sha([]byte("hrld_handed-out"))})
+		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
+		Expect(key.Status.TokenSHA256).To(Equal(key.Spec.TokenSHA256))
+		_, err := secretOf(ctx, key)
+		Expect(apierrors.IsNotFound(err)).To(BeTrue())
+	})
+
+	It("that is revoked loses its Secret, and stays revoked", func(ctx SpecContext) {
+		key := create(ctx, managed, v1alpha1.APIKeySpec{})
+		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
+		key.Spec.Revoked = true
+		Expect(k8s.Update(ctx, key)).To(Succeed())
+		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False Revoked")))
+		Expect(key.Status.TokenSHA256).To(BeEmpty(), "no token is in force")
+		_, err := secretOf(ctx, key)
+		Expect(apierrors.IsNotFound(err)).To(BeTrue())
+	})
+
+	It("expires when its time comes", func(ctx SpecContext) {
+		key := create(ctx, managed, v1alpha1.APIKeySpec{ExpiresAt: v1alpha1.NewTimePtr(time.Now().Add(2 * time.Second))})
+		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
+		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False Expired")))
+	})
+
+	It("stays in force when its Secret is deleted after the token was taken out", func(ctx SpecContext) {
+		key := create(ctx, managed, v1alpha1.APIKeySpec{})
+		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
+		before := key.Status.TokenSHA256
+		secret, err := secretOf(ctx, key)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(k8s.Delete(ctx, secret)).To(Succeed())
+		key.Spec.Description = "woken"
+		Expect(k8s.Update(ctx, key)).To(Succeed())
+		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
+		Expect(key.Status.TokenSHA256).To(Equal(before))
+	})
+
+	It("does not take its token from a Secret that was not made for it", func(ctx SpecContext) {
+		name := fmt.Sprintf("key-%d", serial.Add(1))
+		planted := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: managed, Name: name + "-token"},
+			Data:       map[string][]byte{"token": []byte("hrld_" + strings.Repeat("a", 52))},
+		}
+		Expect(k8s.Create(ctx, planted)).To(Succeed())
+		key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: managed, Name: name}}
+		Expect(k8s.Create(ctx, key)).To(Succeed())
+		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False SecretRefused")))
+		Expect(key.Status.TokenSHA256).To(BeEmpty())
+		key.Spec.Revoked = true
+		Expect(k8s.Update(ctx, key)).To(Succeed())
+		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False Revoked")))
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(planted), planted)).To(Succeed(), "what is not Herald's is not deleted")
+	})
+
+	It("gets a reason that helps when its name is too long for a Secret", func(ctx SpecContext) {
+		key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: managed, Name: strings.Repeat("k", 250)}}
+		Expect(k8s.Create(ctx, key)).To(Succeed())
+		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False SecretRefused")))
+		Expect(meta.FindStatusCondition(key.Status.Conditions, "Ready").Message).To(ContainSubstring("another name"))
+	})
+})
+
+var _ = Describe("A manager that dies on the way", func() {
+	It("hands out one token whatever was stored last", func(ctx SpecContext) {
+		boom := errors.New("boom")
+		key := create(ctx, byHand, v1alpha1.APIKeySpec{})
+		request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(key)}
+		clock := clocktesting.NewFakePassiveClock(time.Now())
+
+		By("dying between the Secret and the status")
+		dying := interceptor.NewClient(k8s, interceptor.Funcs{
+			SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
+				return boom
+			},
+		})
+		_, err := apikey.New(dying, k8s, apikey.Options{Clock: clock}).Reconcile(ctx, request)
+		Expect(err).To(MatchError(boom))
+		secret, err := secretOf(ctx, key)
+		Expect(err).NotTo(HaveOccurred())
+
+		By("coming back")
+		for range 2 {
+			_, err = apikey.New(k8s, k8s, apikey.Options{Clock: clock}).Reconcile(ctx, request)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		Expect(reload(ctx, key)()).To(WithTransform(readiness, Equal("True Active")))
+		Expect(key.Status.TokenSHA256).To(Equal(sha(secret.Data["token"])))
+	})
+
+	It("finishes a revocation", func(ctx SpecContext) {
+		key := create(ctx, byHand, v1alpha1.APIKeySpec{})
+		request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(key)}
+		_, err := apikey.New(k8s, k8s, apikey.Options{}).Reconcile(ctx, request)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(reload(ctx, key)()).NotTo(BeNil())
+		key.Spec.Revoked = true
+		Expect(k8s.Update(ctx, key)).To(Succeed())
+
+		boom := errors.New("boom")
+		dying := interceptor.NewClient(k8s, interceptor.Funcs{
+			Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return boom },
+		})
+		_, err = apikey.New(dying, k8s, apikey.Options{}).Reconcile(ctx, request)
+		Expect(err).To(MatchError(boom))
+		_, err = apikey.New(k8s, k8s, apikey.Options{}).Reconcile(ctx, request)
+		Expect(err).NotTo(HaveOccurred())
+		_, err = secretOf(ctx, key)
+		Expect(apierrors.IsNotFound(err)).To(BeTrue())
+		Expect(reload(ctx, key)()).To(WithTransform(readiness, Equal("False Revoked")))
+	})
+})

@@ -1,0 +1,271 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package team gives each Team its namespace, and the manager the right to the
+// Secrets in it.
+//
+// Deleting a Team leaves its namespace, with everything in it: connections and
+// posts are not to be lost by one mistaken command. Whoever wants the namespace
+// gone deletes it; whoever wants another Team to have it changes its label.
+package team
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kstatus"
+)
+
+// +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=teams/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;create;update;delete
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=herald-team-secrets
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Names that Options default to; config/rbac and the chart use the same.
+const (
+	DefaultRoleBinding    = "herald-manager-secrets"
+	DefaultClusterRole    = "herald-team-secrets"
+	DefaultServiceAccount = "herald-manager"
+	DefaultNamespace      = "herald-system"
+)
+
+// Options is what the reconciler needs. The names default to the constants
+// above.
+type Options struct {
+	// Clock is the time; defaults to the real one.
+	Clock clock.PassiveClock
+	// Events tells the story of a team; nil tells nothing.
+	Events events.EventRecorder
+	// Workers is how many teams are worked on at once; defaults to 1.
+	Workers int
+	// ManagerNamespace and ManagerServiceAccount name the account that the
+	// manager runs under. The namespace can belong to no team.
+	ManagerNamespace      string
+	ManagerServiceAccount string
+	// RoleBinding is the name of the object that gives the manager, in each
+	// team's namespace, the rights of ClusterRole to Secrets.
+	RoleBinding string
+	ClusterRole string
+}
+
+func (o *Options) setDefaults() {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	o.Workers = max(o.Workers, 1)
+	for field, value := range map[*string]string{
+		&o.ManagerNamespace:      DefaultNamespace,
+		&o.ManagerServiceAccount: DefaultServiceAccount,
+		&o.RoleBinding:           DefaultRoleBinding,
+		&o.ClusterRole:           DefaultClusterRole,
+	} {
+		if *field == "" {
+			*field = value
+		}
+	}
+}
+
+// Reconciler works on teams.
+type Reconciler struct {
+	Options
+
+	client client.Client
+	live   client.Reader
+}
+
+// New makes a reconciler. The client may read from a cache; live asks the API
+// server, since whether a namespace is taken must not be decided on old news.
+func New(c client.Client, live client.Reader, o Options) *Reconciler {
+	o.setDefaults()
+	return &Reconciler{Options: o, client: c, live: live}
+}
+
+// SetupWithManager adds the reconciler to a manager. Teams are looked at again
+// when their namespace or their role binding changes, and when another Team
+// that wants the same namespace does.
+func SetupWithManager(mgr ctrl.Manager, o Options) error {
+	if o.Events == nil {
+		o.Events = mgr.GetEventRecorder("herald-team")
+	}
+	r := New(mgr.GetClient(), mgr.GetAPIReader(), o)
+	byNamespace := func(namespaceOf func(client.Object) string) handler.EventHandler {
+		return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
+			return r.teamsOf(ctx, namespaceOf(obj))
+		})
+	}
+	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetName() == r.RoleBinding })
+	err := ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.Team{}, byNamespace(wantedNamespace), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesMetadata(&corev1.Namespace{}, byNamespace(client.Object.GetName)).
+		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(ours)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("cannot set up the team controller: %w", err)
+	}
+	return nil
+}
+
+func wantedNamespace(obj client.Object) string {
+	if team, ok := obj.(*v1alpha1.Team); ok {
+		return team.Spec.Namespace
+	}
+	return ""
+}
+
+// teamsOf lists the teams that want a namespace.
+func (r *Reconciler) teamsOf(ctx context.Context, namespace string) []reconcile.Request {
+	var teams v1alpha1.TeamList
+	if err := r.client.List(ctx, &teams); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot list the teams of a namespace that changed", "namespace", namespace)
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range teams.Items {
+		if teams.Items[i].Spec.Namespace == namespace {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&teams.Items[i])})
+		}
+	}
+	return requests
+}
+
+// Reconcile brings one team's namespace about.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var team v1alpha1.Team
+	if err := r.client.Get(ctx, req.NamespacedName, &team); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !team.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	summary, err := r.sync(ctx, &team)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, r.report(ctx, &team, summary)
+}
+
+// sync makes the namespace and the role binding, if the team may have them.
+func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (kstatus.Summary, error) {
+	var teams v1alpha1.TeamList
+	if err := r.client.List(ctx, &teams); err != nil {
+		return kstatus.Summary{}, fmt.Errorf("cannot list the teams: %w", err)
+	}
+	if refusal, refused := refuseTeam(team, teams.Items, r.ManagerNamespace); refused {
+		return refusal, nil
+	}
+	namespace, err := r.namespace(ctx, team)
+	if err != nil {
+		return kstatus.Summary{}, err
+	}
+	if refusal, refused := refuseNamespace(team, namespace); refused {
+		return refusal, nil
+	}
+	if err := r.bind(ctx, team); err != nil {
+		return kstatus.Summary{}, err
+	}
+	return ready(team), nil
+}
+
+// namespace returns the namespace that the team wants, which it makes if it
+// does not exist.
+func (r *Reconciler) namespace(ctx context.Context, team *v1alpha1.Team) (*corev1.Namespace, error) {
+	var namespace corev1.Namespace
+	err := r.live.Get(ctx, types.NamespacedName{Name: team.Spec.Namespace}, &namespace)
+	if err == nil {
+		return &namespace, nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("cannot read namespace %q: %w", team.Spec.Namespace, err)
+	}
+	namespace = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:   team.Spec.Namespace,
+		Labels: map[string]string{v1alpha1.TeamLabel: team.Name, managedBy: managedByHerald},
+	}}
+	if err := r.client.Create(ctx, &namespace); err != nil {
+		return nil, fmt.Errorf("cannot create namespace %q: %w", team.Spec.Namespace, err)
+	}
+	return &namespace, nil
+}
+
+// bind gives the manager the right to the Secrets of the namespace. What a
+// binding refers to cannot be changed, so a wrong one is made again.
+func (r *Reconciler) bind(ctx context.Context, team *v1alpha1.Team) error {
+	wanted := r.roleBinding(team)
+	var found rbacv1.RoleBinding
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), &found)
+	switch {
+	case apierrors.IsNotFound(err):
+		err = r.client.Create(ctx, wanted)
+	case err != nil:
+	case found.RoleRef != wanted.RoleRef:
+		if err = r.client.Delete(ctx, &found, client.Preconditions{UID: &found.UID}); err == nil {
+			err = r.client.Create(ctx, wanted)
+		}
+	case !equality.Semantic.DeepEqual(found.Subjects, wanted.Subjects):
+		found.Subjects = wanted.Subjects
+		err = r.client.Update(ctx, &found)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot give the manager the right to the Secrets of namespace %q: %w", team.Spec.Namespace, err)
+	}
+	return nil
+}
+
+func (r *Reconciler) roleBinding(team *v1alpha1.Team) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: team.Spec.Namespace,
+			Name:      r.RoleBinding,
+			Labels:    map[string]string{managedBy: managedByHerald},
+		},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: r.ClusterRole},
+		Subjects: []rbacv1.Subject{{
+			Kind: rbacv1.ServiceAccountKind, Namespace: r.ManagerNamespace, Name: r.ManagerServiceAccount,
+		}},
+	}
+}
+
+// report writes the conditions, if they changed, and tells of a new reason.
+func (r *Reconciler) report(ctx context.Context, team *v1alpha1.Team, summary kstatus.Summary) error {
+	before := team.Status.DeepCopy()
+	kstatus.Apply(&team.Status.Conditions, summary, team.Generation, r.Clock.Now())
+	team.Status.ObservedGeneration = team.Generation
+	if equality.Semantic.DeepEqual(before, &team.Status) {
+		return nil
+	}
+	if err := r.client.Status().Update(ctx, team); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("cannot write the status of the team: %w", err)
+	}
+	if r.Events != nil && kstatus.Reason(before.Conditions) != summary.Reason {
+		kind := corev1.EventTypeWarning
+		if summary.Ready {
+			kind = corev1.EventTypeNormal
+		}
+		r.Events.Eventf(team, nil, kind, summary.Reason, "Reconcile", "%s", summary.Message)
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package team
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kstatus"
+)
+
+// The label by which people see who made an object.
+const (
+	managedBy       = "app.kubernetes.io/managed-by"
+	managedByHerald = "herald"
+)
+
+// refuseTeam tells whether a team can have the namespace that it wants, as far
+// as the teams themselves can tell: nobody can have Kubernetes' own namespaces
+// or the manager's, and of several teams that want the same one, the oldest
+// can.
+func refuseTeam(team *v1alpha1.Team, teams []v1alpha1.Team, managerNamespace string) (kstatus.Summary, bool) {
+	wanted := team.Spec.Namespace
+	if strings.HasPrefix(wanted, "kube-") || wanted == metav1.NamespaceDefault || wanted == managerNamespace {
+		return stuck(v1alpha1.ReasonNamespaceRefused,
+			"namespace %q cannot belong to a team; create another Team with a namespace of its own", wanted), true
+	}
+	for i := range teams {
+		other := &teams[i]
+		if other.UID != team.UID && other.Spec.Namespace == wanted && older(other, team) {
+			return stuck(v1alpha1.ReasonNamespaceTaken,
+				"namespace %q belongs to Team %q, which is older; create another Team with a namespace of its own", wanted, other.Name), true
+		}
+	}
+	return kstatus.Summary{}, false
+}
+
+// older orders teams by age; those of the same second by name.
+func older(a, b *v1alpha1.Team) bool {
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}
+
+// refuseNamespace tells whether a namespace that exists can be the team's: its
+// label says whose it is.
+func refuseNamespace(team *v1alpha1.Team, namespace *corev1.Namespace) (kstatus.Summary, bool) {
+	owner, labelled := namespace.Labels[v1alpha1.TeamLabel]
+	switch {
+	case !labelled:
+		return stuck(v1alpha1.ReasonNamespaceRefused,
+			"namespace %[1]q exists and Herald did not make it; to give it to this team all the same: kubectl label namespace %[1]s %[2]s=%[3]s",
+			namespace.Name, v1alpha1.TeamLabel, team.Name), true
+	case owner != team.Name:
+		return stuck(v1alpha1.ReasonNamespaceTaken,
+			"namespace %[1]q is labelled as Team %[2]q's; if that Team is gone, give it to this one: kubectl label --overwrite namespace %[1]s %[3]s=%[4]s",
+			namespace.Name, owner, v1alpha1.TeamLabel, team.Name), true
+	case !namespace.DeletionTimestamp.IsZero():
+		return kstatus.Summary{
+			Reason:   v1alpha1.ReasonNamespaceRefused,
+			Message:  fmt.Sprintf("namespace %q is being deleted; Herald makes it again when it is gone", namespace.Name),
+			Progress: kstatus.Underway,
+		}, true
+	default:
+		return kstatus.Summary{}, false
+	}
+}
+
+func ready(team *v1alpha1.Team) kstatus.Summary {
+	return kstatus.Summary{
+		Ready:    true,
+		Reason:   v1alpha1.ReasonNamespaceReady,
+		Message:  fmt.Sprintf("namespace %q is this team's; it stays when the Team is deleted", team.Spec.Namespace),
+		Progress: kstatus.Settled,
+	}
+}
+
+func stuck(reason, format string, args ...any) kstatus.Summary {
+	return kstatus.Summary{Reason: reason, Message: fmt.Sprintf(format, args...), Progress: kstatus.Stuck}
+}

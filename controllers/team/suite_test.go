@@ -1,0 +1,184 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package team_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/team"
+	"github.com/herald-social/herald/test/envtest"
+)
+
+func TestTeamController(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Team controller")
+}
+
+var (
+	k8s    client.Client
+	serial atomic.Int64
+)
+
+var _ = BeforeSuite(func() {
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	env, err := envtest.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(env.Stop)
+	k8s = env.Client
+
+	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(team.SetupWithManager(mgr, team.Options{})).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(ctx) }()
+	DeferCleanup(func() {
+		cancel()
+		Eventually(stopped).Should(Receive(Succeed()))
+	})
+})
+
+// name makes a name that no other spec uses.
+func name(base string) string { return fmt.Sprintf("%s-%d", base, serial.Add(1)) }
+
+func create(ctx context.Context, teamName, namespace string) *v1alpha1.Team {
+	GinkgoHelper()
+	t := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: teamName}, Spec: v1alpha1.TeamSpec{Namespace: namespace}}
+	Expect(k8s.Create(ctx, t)).To(Succeed())
+	return t
+}
+
+// readiness returns a function that reads a team's Ready condition as
+// "status reason", once it speaks of the present generation.
+func readiness(ctx context.Context, teamName string) func(g Gomega) string {
+	return func(g Gomega) string {
+		var t v1alpha1.Team
+		g.Expect(k8s.Get(ctx, types.NamespacedName{Name: teamName}, &t)).To(Succeed())
+		ready := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady)
+		if ready == nil || t.Status.ObservedGeneration != t.Generation {
+			return ""
+		}
+		stalled := meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionStalled)
+		g.Expect(stalled).To(Equal(ready.Status != metav1.ConditionTrue))
+		return string(ready.Status) + " " + ready.Reason
+	}
+}
+
+func binding(ctx context.Context, namespace string) func() (*rbacv1.RoleBinding, error) {
+	return func() (*rbacv1.RoleBinding, error) {
+		var b rbacv1.RoleBinding
+		err := k8s.Get(ctx, types.NamespacedName{Namespace: namespace, Name: team.DefaultRoleBinding}, &b)
+		return &b, err
+	}
+}
+
+var _ = Describe("A Team", func() {
+	It("gets a namespace with its label, and the manager the right to the Secrets there", func(ctx SpecContext) {
+		n := name("acme")
+		t := create(ctx, n, n+"-ns")
+		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+
+		var namespace corev1.Namespace
+		Expect(k8s.Get(ctx, types.NamespacedName{Name: n + "-ns"}, &namespace)).To(Succeed())
+		Expect(namespace.Labels).To(HaveKeyWithValue(v1alpha1.TeamLabel, n))
+		Expect(namespace.OwnerReferences).To(BeEmpty(), "the namespace stays when the Team goes")
+
+		b, err := binding(ctx, n+"-ns")()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(b.RoleRef.Name).To(Equal("herald-team-secrets"))
+		Expect(b.Subjects).To(ConsistOf(rbacv1.Subject{Kind: "ServiceAccount", Namespace: "herald-system", Name: "herald-manager"}))
+
+		Eventually(func(g Gomega) {
+			var events eventsv1.EventList
+			g.Expect(k8s.List(ctx, &events)).To(Succeed())
+			g.Expect(events.Items).To(ContainElement(SatisfyAll(
+				HaveField("Regarding.Name", t.Name), HaveField("Reason", "NamespaceReady"), HaveField("Note", ContainSubstring("stays when the Team is deleted")))))
+		}).Should(Succeed())
+	})
+
+	It("gets its role binding back when somebody deletes or changes it", func(ctx SpecContext) {
+		n := name("acme")
+		create(ctx, n, n)
+		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+
+		b, err := binding(ctx, n)()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(k8s.Delete(ctx, b)).To(Succeed())
+		Eventually(func() error { _, err := binding(ctx, n)(); return err }).Should(Succeed())
+
+		b, err = binding(ctx, n)()
+		Expect(err).NotTo(HaveOccurred())
+		b.Subjects = []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "mallory"}}
+		Expect(k8s.Update(ctx, b)).To(Succeed())
+		Eventually(binding(ctx, n)).Should(HaveField("Subjects", ConsistOf(HaveField("Name", "herald-manager"))))
+
+		wrong := b.DeepCopy()
+		Expect(k8s.Delete(ctx, b)).To(Succeed())
+		wrong.ObjectMeta = metav1.ObjectMeta{Namespace: n, Name: b.Name}
+		wrong.RoleRef.Name = "view"
+		_ = k8s.Create(ctx, wrong) // the controller may be quicker; either way its own must stand in the end
+		Eventually(binding(ctx, n)).Should(HaveField("RoleRef.Name", "herald-team-secrets"))
+	})
+
+	It("does not take over a namespace that somebody else made, until its label says so", func(ctx SpecContext) {
+		n := name("acme")
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n}}
+		Expect(k8s.Create(ctx, namespace)).To(Succeed())
+		create(ctx, n, n)
+		Eventually(readiness(ctx, n)).Should(Equal("False NamespaceRefused"))
+		_, err := binding(ctx, n)()
+		Expect(client.IgnoreNotFound(err)).To(Succeed())
+		Expect(err).To(HaveOccurred(), "no rights to the Secrets of a namespace that is no team's")
+
+		namespace.Labels = map[string]string{v1alpha1.TeamLabel: n}
+		Expect(k8s.Update(ctx, namespace)).To(Succeed())
+		Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
+	})
+
+	It("keeps its namespace from a younger Team, and leaves it when it goes", func(ctx SpecContext) {
+		first, second, namespace := name("acme"), name("acme"), name("shared")
+		elder := create(ctx, first, namespace)
+		Eventually(readiness(ctx, first)).Should(Equal("True NamespaceReady"))
+		create(ctx, second, namespace)
+		Eventually(readiness(ctx, second)).Should(Equal("False NamespaceTaken"))
+
+		Expect(k8s.Delete(ctx, elder)).To(Succeed())
+		message := func(g Gomega) string {
+			var t v1alpha1.Team
+			g.Expect(k8s.Get(ctx, types.NamespacedName{Name: second}, &t)).To(Succeed())
+			return meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady).Message
+		}
+		Eventually(message).Should(ContainSubstring("kubectl label --overwrite"), "the namespace stays, and the message says how to take it")
+
+		var ns corev1.Namespace
+		Expect(k8s.Get(ctx, types.NamespacedName{Name: namespace}, &ns)).To(Succeed())
+		ns.Labels[v1alpha1.TeamLabel] = second
+		Expect(k8s.Update(ctx, &ns)).To(Succeed())
+		Eventually(readiness(ctx, second)).Should(Equal("True NamespaceReady"))
+	})
+
+	It("cannot have the manager's own namespace", func(ctx SpecContext) {
+		n := name("acme")
+		create(ctx, n, "herald-system")
+		Eventually(readiness(ctx, n)).Should(Equal("False NamespaceRefused"))
+	})
+})
