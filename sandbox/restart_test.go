@@ -5,6 +5,7 @@ package sandbox_test
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"net"
 	"net/http"
@@ -210,6 +211,9 @@ func TestTornJournal(t *testing.T) {
 			c := &box{t: t, clock: b.clock}
 			c.open(copied)
 			c.post("more")
+			if content, err := os.ReadFile(filepath.Join(copied, "journal.jsonl")); err != nil || !bytes.HasSuffix(content, []byte("}\n")) {
+				t.Errorf("%s: the journal does not end with a whole line (%v)", tt.reason, err)
+			}
 			d := &box{t: t, clock: b.clock}
 			d.open(crashCopy(t, copied, ""))
 			if diff := cmp.Diff([]string{"kept", "more"}, d.texts()); diff != "" {
