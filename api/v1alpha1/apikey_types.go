@@ -11,6 +11,7 @@ const APIKeyTokenKey = "token"
 
 // APIKeySpec is what its owner decides about a key.
 // +kubebuilder:validation:XValidation:rule="has(self.tokenSHA256) == has(oldSelf.tokenSHA256)",message="tokenSHA256 can only be set when the key is created"
+// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.revoked) && oldSelf.revoked) || (has(self.revoked) && self.revoked)",message="a revoked key stays revoked; create a new APIKey instead"
 type APIKeySpec struct {
 	// description tells people what the key is for.
 	// +optional
@@ -23,7 +24,6 @@ type APIKeySpec struct {
 
 	// revoked stops the key at once and for good.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!oldSelf || self",message="a revoked key stays revoked; create a new APIKey instead"
 	Revoked bool `json:"revoked,omitempty"`
 
 	// tokenSHA256 is the lower-case hex SHA-256 of a token that somebody else

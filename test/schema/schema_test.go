@@ -1,0 +1,290 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package schema_test proves the rules that live in the custom resource
+// definitions against a real API server: what they refuse, what they admit,
+// and that they never refuse what the manager writes.
+package schema_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+func TestSchema(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Schema")
+}
+
+var (
+	k8s    client.Client
+	serial atomic.Int64
+)
+
+var _ = BeforeSuite(func() {
+	Expect(os.Getenv("KUBEBUILDER_ASSETS")).NotTo(BeEmpty(), "set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver; `make test` does")
+	scheme := runtime.NewScheme()
+	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join("..", "..", "config", "crd", "bases")}, ErrorIfCRDPathMissing: true}
+	config, err := env.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
+	k8s, err = client.New(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+})
+
+func meta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: fmt.Sprintf("o%d", serial.Add(1)), Namespace: metav1.NamespaceDefault}
+}
+
+func validPost() *v1alpha1.Post {
+	return &v1alpha1.Post{ObjectMeta: meta(), Spec: v1alpha1.PostSpec{
+		Category: v1alpha1.CategoryText,
+		Targets:  []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: "hello"}},
+	}}
+}
+
+var future = v1alpha1.NewTimePtr(time.Now().Add(time.Hour))
+
+func edit(change func(*v1alpha1.PostSpec)) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) { change(&p.Spec) }
+}
+
+// refused expects the API server's refusal to name what is wrong.
+func refused(err error, message string) {
+	GinkgoHelper()
+	Expect(apierrors.IsInvalid(err)).To(BeTrue(), "got: %v", err)
+	Expect(err.Error()).To(ContainSubstring(message))
+}
+
+var _ = DescribeTable("a Post at its creation",
+	func(ctx SpecContext, change func(*v1alpha1.Post), message string) {
+		p := validPost()
+		change(p)
+		err := k8s.Create(ctx, p)
+		if message == "" {
+			Expect(err).NotTo(HaveOccurred())
+			return
+		}
+		refused(err, message)
+	},
+	Entry("immediate", edit(func(*v1alpha1.PostSpec) {}), ""),
+	Entry("scheduled", edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt = future }), ""),
+	Entry("a draft without a caption", edit(func(s *v1alpha1.PostSpec) { s.Draft = true; s.Targets[0].Caption = "" }), ""),
+	Entry("the same connection twice", edit(func(s *v1alpha1.PostSpec) { s.Targets = append(s.Targets, s.Targets[0]) }), ""),
+	Entry("a draft with a time", edit(func(s *v1alpha1.PostSpec) { s.Draft = true; s.ScheduledAt = future }), "a draft has no scheduledAt"),
+	Entry("no caption", edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "" }), "every target needs a caption"),
+	Entry("no target", edit(func(s *v1alpha1.PostSpec) { s.Targets = nil }), "spec.targets"),
+	Entry("no connection", edit(func(s *v1alpha1.PostSpec) { s.Targets[0].ConnectionRef.Name = "" }), "spec.targets[0].connectionRef.name"),
+	Entry("an unknown category", edit(func(s *v1alpha1.PostSpec) { s.Category = "poem" }), "spec.category"),
+	Entry("an immediate post that is cancelled", edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), "only a draft or a scheduled post can be cancelled"),
+	Entry("a cancelled draft", edit(func(s *v1alpha1.PostSpec) { s.Draft, s.Cancelled = true, true }), ""),
+	Entry("an unknown policy", edit(func(s *v1alpha1.PostSpec) { s.OnUnknownOutcome = "guess" }), "spec.onUnknownOutcome"),
+	Entry("too many targets", edit(func(s *v1alpha1.PostSpec) {
+		for len(s.Targets) <= 100 {
+			s.Targets = append(s.Targets, s.Targets[0])
+		}
+	}), "spec.targets"),
+)
+
+var _ = DescribeTable("a Post when its spec is changed",
+	func(ctx SpecContext, before, after func(*v1alpha1.Post), message string) {
+		p := validPost()
+		p.Spec.ScheduledAt = future
+		before(p)
+		status := p.Status
+		Expect(k8s.Create(ctx, p)).To(Succeed())
+		if !v1alpha1.SemanticEqual(status, v1alpha1.PostStatus{}) {
+			p.Status = status
+			Expect(k8s.Status().Update(ctx, p)).To(Succeed())
+		}
+		after(p)
+		err := k8s.Update(ctx, p)
+		if message == "" {
+			Expect(err).NotTo(HaveOccurred())
+			return
+		}
+		refused(err, message)
+	},
+	Entry("a new time", edit(func(*v1alpha1.PostSpec) {}), edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(future.Add(time.Hour)) }), ""),
+	Entry("cancelled", edit(func(*v1alpha1.PostSpec) {}), edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), ""),
+	Entry("a draft promoted", edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt, s.Draft = nil, true }), edit(func(s *v1alpha1.PostSpec) { s.Draft = false }), ""),
+	Entry("a cancel taken back", edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), edit(func(s *v1alpha1.PostSpec) { s.Cancelled = false }), "stays cancelled"),
+	Entry("made a draft", edit(func(*v1alpha1.PostSpec) {}), edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt, s.Draft = nil, true }), "cannot become one"),
+	Entry("edited after a claim", claimed, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), "delivery has already begun"),
+	Entry("cancelled after a claim", claimed, edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), "delivery has already begun"),
+	Entry("labelled after a claim", claimed, func(p *v1alpha1.Post) { p.Labels = map[string]string{"a": "b"} }, ""),
+	Entry("edited when finished", func(p *v1alpha1.Post) { p.Status.Finished = true }, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), "finished"),
+)
+
+func claimed(p *v1alpha1.Post) {
+	now := v1alpha1.NewTime(time.Now())
+	p.Status.Phase = v1alpha1.PhaseProcessing
+	p.Status.Targets = []v1alpha1.TargetStatus{{
+		Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseProcessing,
+		Attempt: &v1alpha1.Attempt{Number: 1, ID: "a1", StartedAt: now, SendBefore: now},
+	}}
+}
+
+func closed(outcome v1alpha1.AttemptOutcome, phase v1alpha1.PostPhase, id string) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) {
+		claimed(p)
+		t := &p.Status.Targets[0]
+		t.Attempt.Outcome, t.Phase, t.ExternalID = outcome, phase, id
+	}
+}
+
+func next(p *v1alpha1.Post) {
+	a := *p.Status.Targets[0].Attempt
+	a.Number, a.ID, a.Outcome = a.Number+1, "a2", ""
+	p.Status.Targets[0].Attempt = &a
+	p.Status.Targets[0].Phase = v1alpha1.PhaseProcessing
+}
+
+func outcome(o v1alpha1.AttemptOutcome) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Outcome = o }
+}
+
+var _ = DescribeTable("a Post when its status is written",
+	func(ctx SpecContext, before, after func(*v1alpha1.Post), message string) {
+		p := validPost()
+		Expect(k8s.Create(ctx, p)).To(Succeed())
+		before(p)
+		Expect(k8s.Status().Update(ctx, p)).To(Succeed())
+		after(p)
+		err := k8s.Status().Update(ctx, p)
+		if message == "" {
+			Expect(err).NotTo(HaveOccurred())
+			return
+		}
+		refused(err, message)
+	},
+	Entry("open, recorded as posted", claimed, closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), ""),
+	Entry("open, recorded as refused", claimed, closed(v1alpha1.OutcomeRefused, v1alpha1.PhaseFailed, ""), ""),
+	Entry("open, recorded as not sent", claimed, closed(v1alpha1.OutcomeNotSent, v1alpha1.PhaseProcessing, ""), ""),
+	Entry("open, proved absent", claimed, closed(v1alpha1.OutcomeAbsent, v1alpha1.PhaseProcessing, ""), ""),
+	Entry("open, given up", claimed, closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), ""),
+	Entry("refused, tried again", closed(v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, ""), next, ""),
+	Entry("not sent, tried again", closed(v1alpha1.OutcomeNotSent, v1alpha1.PhaseProcessing, ""), next, ""),
+	Entry("absent, tried again", closed(v1alpha1.OutcomeAbsent, v1alpha1.PhaseProcessing, ""), next, ""),
+	Entry("unknown, tried again as the post allows", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseProcessing, ""), next, ""),
+	Entry("unknown, declared not sent", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), outcome(v1alpha1.OutcomeNotSent), ""),
+	Entry("unknown, declared posted", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), ""),
+	Entry("open, another attempt", claimed, next, "needs the previous one closed"),
+	Entry("posted, another attempt", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), next, "needs the previous one closed"),
+	Entry("refused, made open again", closed(v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, ""), outcome(""), "keeps its outcome"),
+	Entry("posted, made refused", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), outcome(v1alpha1.OutcomeRefused), "keeps its outcome"),
+	Entry("another id for the same number", claimed, func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.ID = "other" }, "keeps its id"),
+	Entry("the number goes back", func(p *v1alpha1.Post) { claimed(p); p.Status.Targets[0].Attempt.Number = 2 },
+		func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Number = 1 }, "never decreases"),
+	Entry("the external id is replaced", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), func(p *v1alpha1.Post) { p.Status.Targets[0].ExternalID = "8" }, "externalID never changes"),
+	Entry("the external id is removed", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), func(p *v1alpha1.Post) { p.Status.Targets[0].ExternalID = "" }, "externalID never changes"),
+	Entry("posted, made failed", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), func(p *v1alpha1.Post) { p.Status.Targets[0].Phase = v1alpha1.PhaseFailed }, "stays posted"),
+	Entry("an attempt is removed", claimed, func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt = nil }, "never removed"),
+	Entry("an entry is removed", claimed, func(p *v1alpha1.Post) { p.Status.Targets = nil }, "never removed"),
+)
+
+var _ = DescribeTable("the other kinds",
+	func(ctx SpecContext, create client.Object, change func(client.Object), message string) {
+		err := k8s.Create(ctx, create)
+		if change != nil {
+			Expect(err).NotTo(HaveOccurred())
+			change(create)
+			err = k8s.Update(ctx, create)
+		}
+		if message == "" {
+			Expect(err).NotTo(HaveOccurred())
+			return
+		}
+		refused(err, message)
+	},
+	Entry("a team", team("acme", v1alpha1.Subscription{}), nil, ""),
+	Entry("a team in kube-system", team("kube-system", v1alpha1.Subscription{}), nil, "kube-*"),
+	Entry("a team in default", team("default", v1alpha1.Subscription{}), nil, "default namespace"),
+	Entry("a trial without an end", team("trial", v1alpha1.Subscription{State: v1alpha1.SubscriptionTrialing}), nil, "needs trialEndsAt"),
+	Entry("a trial with one", team("trial", v1alpha1.Subscription{State: v1alpha1.SubscriptionTrialing, TrialEndsAt: future}), nil, ""),
+	Entry("a team that moves", team("moves", v1alpha1.Subscription{}), func(o client.Object) { o.(*v1alpha1.Team).Spec.Namespace = "away" }, "cannot be changed"),
+	Entry("a key", &v1alpha1.APIKey{ObjectMeta: meta()}, nil, ""),
+	Entry("a key that is revoked", &v1alpha1.APIKey{ObjectMeta: meta()}, func(o client.Object) { o.(*v1alpha1.APIKey).Spec.Revoked = true }, ""),
+	Entry("a key that is restored", &v1alpha1.APIKey{ObjectMeta: meta(), Spec: v1alpha1.APIKeySpec{Revoked: true, Description: "old"}},
+		func(o client.Object) { o.(*v1alpha1.APIKey).Spec.Revoked = false }, "stays revoked"),
+	Entry("a key whose token is replaced later", &v1alpha1.APIKey{ObjectMeta: meta()},
+		func(o client.Object) { o.(*v1alpha1.APIKey).Spec.TokenSHA256 = fmt.Sprintf("%064d", 0) }, "when the key is created"),
+	Entry("a key with a hash that is none", &v1alpha1.APIKey{ObjectMeta: meta(), Spec: v1alpha1.APIKeySpec{TokenSHA256: "secret"}}, nil, "tokenSHA256"),
+	Entry("a connection", connection(), nil, ""),
+	Entry("a connection whose account changes", connection(), func(o client.Object) { o.(*v1alpha1.Connection).Spec.AccountID = "2" }, "account cannot be changed"),
+	Entry("a connection whose platform changes", connection(), func(o client.Object) { o.(*v1alpha1.Connection).Spec.Platform = v1alpha1.PlatformThreads }, "platform cannot be changed"),
+	Entry("a connection with other credentials", connection(), func(o client.Object) { o.(*v1alpha1.Connection).Spec.CredentialsSecretRef.Name = "new" }, ""),
+)
+
+func team(namespace string, s v1alpha1.Subscription) *v1alpha1.Team {
+	m := meta()
+	m.Namespace = ""
+	return &v1alpha1.Team{ObjectMeta: m, Spec: v1alpha1.TeamSpec{Namespace: namespace, Subscription: s}}
+}
+
+func connection() *v1alpha1.Connection {
+	return &v1alpha1.Connection{ObjectMeta: meta(), Spec: v1alpha1.ConnectionSpec{
+		Platform: v1alpha1.PlatformX, AccountID: "1", CredentialsSecretRef: v1alpha1.LocalReference{Name: "s"},
+	}}
+}
+
+var _ = DescribeTable("times that people write",
+	func(ctx SpecContext, value string, admitted bool) {
+		p := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Post",
+			"metadata": map[string]any{"name": fmt.Sprintf("o%d", serial.Add(1)), "namespace": metav1.NamespaceDefault},
+			"spec": map[string]any{"category": "text", "scheduledAt": value, "targets": []any{
+				map[string]any{"connectionRef": map[string]any{"name": "x"}, "caption": "hi"},
+			}},
+		}}
+		err := k8s.Create(ctx, p)
+		if !admitted {
+			Expect(apierrors.IsInvalid(err)).To(BeTrue(), "got: %v", err)
+			return
+		}
+		Expect(err).NotTo(HaveOccurred())
+		readable(ctx, p)
+	},
+	Entry("UTC", "2026-12-01T09:00:00Z", true),
+	Entry("milliseconds", "2026-12-01T09:00:00.123Z", true),
+	Entry("an offset", "2026-12-01T09:00:00+02:00", true),
+	Entry("nanoseconds", "2026-12-01T09:00:00.123456789Z", true),
+	Entry("a leap day", "2028-02-29T00:00:00Z", true),
+	Entry("a leap day in a common year", "2027-02-29T00:00:00Z", false),
+	Entry("the thirtieth of February", "2026-02-30T00:00:00Z", false),
+	Entry("the 31st of June", "2026-06-31T00:00:00Z", false),
+	Entry("hour 24", "2026-12-01T24:00:00Z", false),
+	Entry("a leap second", "2026-12-31T23:59:60Z", false),
+	Entry("no zone", "2026-12-01T09:00:00", false),
+	Entry("lower case", "2026-12-01t09:00:00z", false),
+	Entry("a date", "2026-12-01", false),
+	Entry("ten digits of a second", "2026-12-01T09:00:00.0123456789Z", false),
+	Entry("offset beyond a day", "2026-12-01T09:00:00+24:00", false),
+	Entry("words", "tomorrow", false),
+)
+
+// readable expects an object to decode into its Go type: one that did not
+// would break every informer.
+func readable(ctx context.Context, o client.Object) {
+	GinkgoHelper()
+	var p v1alpha1.Post
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(o), &p)).To(Succeed())
+	Expect(p.Spec.ScheduledAt).NotTo(BeNil())
+}
