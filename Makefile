@@ -160,10 +160,12 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	results=()
 	failed=0
 	step() {
-	  local name=$$1 start=$$SECONDS word=ok
+	  local name=$$1 start=$$SECONDS word=ok notes
+	  notes=$$(wc -l <"$$HERALD_TEST_NOTES")
 	  shift
 	  printf '\n==> %s\n' "$$name"
 	  $(MAKE) "$$@" || { word=FAILED; failed=1; }
+	  if [ $$word = ok ] && [ "$$(wc -l <"$$HERALD_TEST_NOTES")" != "$$notes" ]; then word='not run'; fi
 	  results+=("$$(printf '%-7s %4ds  %s' "$$word" $$((SECONDS - start)) "$$name")")
 	}
 	step 'generated files (make verify)' verify
@@ -219,7 +221,7 @@ test-race: ## Unit tests and suites under the race detector (needs a C compiler)
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (20s)
-	@found=$$(git ls-files --cached --others --exclude-standard -- '*_test.go' | xargs grep -HoE '^func Fuzz[A-Za-z0-9_]*' || true)
+	@found=$$(git ls-files --cached --others --exclude-standard -- '*_test.go' | xargs grep -sHoE '^func Fuzz[A-Za-z0-9_]*' || true)
 	if [ -z "$$found" ]; then
 	  $(call not_run,fuzzing; there are no fuzz targets)
 	  exit 0
