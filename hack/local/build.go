@@ -33,7 +33,7 @@ func (a *app) build(ctx context.Context) error {
 func (a *app) buildServers(ctx context.Context) (programs, error) {
 	p := programs{
 		etcd:          a.workspace.Bin("etcd"),
-		kubeAPIServer: a.workspace.Bin("kube-apiserver"),
+		kubeAPIServer: a.workspace.Bin(kubeAPIServer),
 		store:         a.workspace.Bin("herald-store"),
 		herald:        a.workspace.Bin("herald"),
 	}
@@ -57,7 +57,7 @@ func (a *app) buildMissing(ctx context.Context, wanted []builder.Program) error 
 	if err := builder.Missing("go", "to build Herald", "https://go.dev/dl/"); err != nil {
 		return err
 	}
-	b := builder.New(a.workspace.Path("bin"), a.spawner, a.steps.Say)
+	b := builder.New(a.workspace.Path("bin"), a.spawner, a.steps.Sayf)
 	lock, err := b.Lock(ctx)
 	if err != nil {
 		return err
@@ -78,16 +78,16 @@ func (a *app) buildUnlessCurrent(ctx context.Context, b *builder.Builder, progra
 	if err := builder.Missing("git", "to fetch Go modules that the module proxy does not have", "https://git-scm.com/downloads"); err != nil {
 		return err
 	}
-	if program.Name == "kube-apiserver" {
-		a.steps.Say("  building kube-apiserver takes about five minutes on two cores, and is done once")
+	if program.Name == kubeAPIServer {
+		a.steps.Sayf("  building kube-apiserver takes about five minutes on two cores, and is done once")
 	}
 	return a.steps.Do("build "+program.Name, func() error { return b.Build(ctx, program) })
 }
 
 // fromAssets takes the control plane from a folder, as the test suites do.
-func fromAssets(dir string) (etcd, kubeAPIServer string, err error) {
-	etcd, kubeAPIServer = filepath.Join(dir, "etcd"), filepath.Join(dir, "kube-apiserver")
-	for _, path := range []string{etcd, kubeAPIServer} {
+func fromAssets(dir string) (etcd, kube string, err error) {
+	etcd, kube = filepath.Join(dir, "etcd"), filepath.Join(dir, kubeAPIServer)
+	for _, path := range []string{etcd, kube} {
 		info, err := os.Stat(path)
 		if err == nil && (info.IsDir() || info.Mode()&0o111 == 0) {
 			err = errors.New("it is not a program")
@@ -97,7 +97,7 @@ func fromAssets(dir string) (etcd, kubeAPIServer string, err error) {
 				dir, filepath.Base(path), err)
 		}
 	}
-	return etcd, kubeAPIServer, nil
+	return etcd, kube, nil
 }
 
 // controlPlane is built from the modules that hack/controlplane pins. A kube-apiserver without a version in it calls
@@ -116,7 +116,7 @@ func (a *app) controlPlane() ([]builder.Program, error) {
 	flags := fmt.Sprintf("%[1]sgitVersion=%[2]s %[1]sgitMajor=%[3]s %[1]sgitMinor=%[4]s", variable, version, parts[0], parts[1])
 	return []builder.Program{
 		{Name: "etcd", Dir: dir, Package: "go.etcd.io/etcd/server/v3"},
-		{Name: "kube-apiserver", Dir: dir, Package: "k8s.io/kubernetes/cmd/kube-apiserver", LDFlags: flags},
+		{Name: kubeAPIServer, Dir: dir, Package: "k8s.io/kubernetes/cmd/kube-apiserver", LDFlags: flags},
 	}, nil
 }
 
@@ -126,7 +126,7 @@ func (a *app) storeProgram() builder.Program {
 
 // buildHerald builds bin/herald as `make build` does, so that neither undoes the work of the other.
 func (a *app) buildHerald(ctx context.Context) error {
-	b := builder.New(a.workspace.Path("bin"), a.spawner, a.steps.Say)
+	b := builder.New(a.workspace.Path("bin"), a.spawner, a.steps.Sayf)
 	program := builder.Program{
 		Name: "herald", Dir: a.workspace.Root, Package: "./cmd/herald", LDFlags: "-X main.version=" + a.version(ctx),
 	}

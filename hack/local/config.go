@@ -17,11 +17,14 @@ import (
 	"github.com/herald-social/herald/hack/local/workspace"
 )
 
+// kubeAPIServer is the name of the program, of its process, and of what belongs to it.
+const kubeAPIServer = "kube-apiserver"
+
 // What needs a port of its own beside the site.
 const (
 	portEtcd             = "etcd"
 	portEtcdPeer         = "etcd-peer"
-	portKubeAPIServer    = "kube-apiserver"
+	portKubeAPIServer    = kubeAPIServer
 	portStore            = "store"
 	portSandbox          = "sandbox"
 	portManagerMetrics   = "manager-metrics"
@@ -35,7 +38,7 @@ var portNames = []string{
 
 // Names of certificates and, for clients, of kubeconfigs.
 const (
-	certKubeAPIServer = "kube-apiserver"
+	certKubeAPIServer = kubeAPIServer
 	certEtcd          = "etcd"
 	certEtcdClient    = "etcd-client"
 	certAdmin         = "admin"
@@ -57,9 +60,9 @@ func identities() []pki.Identity {
 		}
 	}
 	return []pki.Identity{
-		{Name: certKubeAPIServer, CommonName: "kube-apiserver", Server: true},
+		{Name: certKubeAPIServer, CommonName: kubeAPIServer, Server: true},
 		{Name: certEtcd, CommonName: "etcd", Server: true},
-		{Name: certEtcdClient, CommonName: "kube-apiserver"},
+		{Name: certEtcdClient, CommonName: kubeAPIServer},
 		{Name: certAdmin, CommonName: "herald-local-admin", Groups: []string{"system:masters"}},
 		serviceAccount(certManager, "herald-manager"),
 		serviceAccount(certAPIServer, "herald-apiserver"),

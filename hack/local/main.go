@@ -4,9 +4,9 @@
 // Command local runs all of Herald on this machine: a Kubernetes API server with its etcd, an S3 store, the simulated
 // platforms, and Herald's own manager and apiserver, each a process of its own.
 //
-//	go run ./hack/local build   build what is missing of it into bin/
-//	go run ./hack/local run     build, start, and keep it running until Ctrl-C
-//	go run ./hack/local reset   forget everything that was run before
+//	go run ./hack/local build   builds what is missing of it into bin/
+//	go run ./hack/local run     builds, starts, and keeps everything running until Ctrl-C
+//	go run ./hack/local reset   forgets everything that was run before
 package main
 
 import (
@@ -31,9 +31,9 @@ const (
 
 const usage = `Usage: go run ./hack/local COMMAND
 
-  build   build what is missing of the control plane, the store and Herald into bin/
-  run     build, start everything and keep it running until Ctrl-C
-  reset   forget everything that was run before (the folder .local)
+  build   builds what is missing of the control plane, the store and Herald into bin/
+  run     builds, starts everything and keeps it running until Ctrl-C
+  reset   forgets everything that was run before (the folder .local)
 
 Environment:
   HERALD_PORT          port of the site, 8080 if not set

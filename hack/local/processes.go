@@ -52,7 +52,7 @@ func (s settings) etcdSpec() supervisor.Spec {
 // kubeAPIServerSpec raises the limits on requests in flight from 400 and 200: whoever measures Herald here should find
 // Herald's limits, not these.
 func (s settings) kubeAPIServerSpec() supervisor.Spec {
-	return supervisor.Spec{Name: "kube-apiserver", Path: s.kubeAPIServer, Grace: serverGrace, Args: []string{
+	return supervisor.Spec{Name: kubeAPIServer, Path: s.kubeAPIServer, Grace: serverGrace, Args: []string{
 		"--etcd-servers=https://" + s.address(portEtcd),
 		"--etcd-cafile=" + pki.CA(s.pki()),
 		"--etcd-certfile=" + pki.Cert(s.pki(), certEtcdClient),
@@ -129,7 +129,7 @@ func isOurs(w workspace.Workspace) func(commandLine []string) bool {
 	state := w.State() + string(filepath.Separator)
 	return func(commandLine []string) bool {
 		line := strings.Join(commandLine, " ")
-		for _, name := range []string{"etcd", "kube-apiserver", "herald-store", "herald"} {
+		for _, name := range []string{"etcd", kubeAPIServer, "herald-store", "herald"} {
 			_, arguments, ok := strings.Cut(line, string(filepath.Separator)+name+" ")
 			if ok && strings.Contains(arguments, state) {
 				return true

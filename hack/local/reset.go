@@ -19,7 +19,7 @@ func (a *app) reset(ctx context.Context) error {
 		err = a.workspace.Forget()
 	}
 	if err == nil {
-		a.steps.Say("The local state is forgotten; `make run` begins anew.")
+		a.steps.Sayf("The local state is forgotten; `make run` begins anew.")
 	}
 	return errors.Join(err, lock.Release())
 }

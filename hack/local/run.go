@@ -59,8 +59,7 @@ func (a *app) run(ctx context.Context) error {
 // takeLock makes sure that nobody else uses .local.
 func (a *app) takeLock(what string) (*workspace.Lock, error) {
 	lock, err := workspace.Acquire(a.workspace.LockPath(), what)
-	var held *workspace.HeldError
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*workspace.HeldError](err); ok {
 		return nil, fmt.Errorf("%w\nstop it first: press Ctrl-C where it was started, or: kill %d", err, held.Holder.PID)
 	}
 	return lock, err
@@ -72,7 +71,7 @@ func (a *app) endLeftovers(ctx context.Context) error {
 	defer cancel()
 	names, err := supervisor.EndLeftovers(ctx, a.workspace.State("pids"), isOurs(a.workspace))
 	for _, name := range names {
-		a.steps.Say("  ended the %s of an earlier run", name)
+		a.steps.Sayf("  ended the %s of an earlier run", name)
 	}
 	return errors.Join(err, a.removeEnv())
 }
@@ -92,7 +91,7 @@ func (a *app) supervise(ctx context.Context, s settings, begun time.Time) error 
 		LogDir:       a.workspace.State("log"),
 		Spawner:      a.spawner,
 		RestartDelay: restartDelay,
-		Report:       func(name, message string) { a.steps.Say("  %s %s", name, message) },
+		Report:       func(name, message string) { a.steps.Sayf("  %s %s", name, message) },
 	})
 	if err != nil {
 		return err
@@ -108,7 +107,7 @@ func (a *app) supervise(ctx context.Context, s settings, begun time.Time) error 
 	failed := errors.Join(err, a.removeEnv())
 	stopErr := a.steps.Do("stop", func() error { processes.Stop(a.force); return nil })
 	if err == nil && errors.Is(context.Cause(ctx), errInterrupted) {
-		a.steps.Say("Everything is stopped; `make run` continues where it was, `make run-reset` forgets it.")
+		a.steps.Sayf("Everything is stopped; `make run` continues where it was, `make run-reset` forgets it.")
 	}
 	return errors.Join(failed, stopErr)
 }
@@ -162,7 +161,7 @@ func (a *app) startControlPlane(ctx context.Context, s settings, etcd, kube *sup
 	if err != nil {
 		return err
 	}
-	err = a.steps.Do("kube-apiserver", func() error { return waitFor(ctx, kube, answers(client, s.serverURL()+"/readyz")) })
+	err = a.steps.Do(kubeAPIServer, func() error { return waitFor(ctx, kube, answers(client, s.serverURL()+"/readyz")) })
 	if err != nil {
 		return err
 	}

@@ -47,21 +47,25 @@ type credentials struct {
 	SecretKey string `json:"secretKey"`
 }
 
-func main() {
-	opts, err := parse(os.Args[1:])
+func main() { os.Exit(start(os.Args[1:])) }
+
+// start returns the exit code: 2 for a wrong command line, 1 for what went wrong later.
+func start(args []string) int {
+	opts, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
-		return
+		return 0
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "herald-store:", err)
-		os.Exit(2)
+		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, opts); err != nil {
 		slog.Error("the store ends", "error", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 func parse(args []string) (options, error) {

@@ -64,8 +64,8 @@ func (b *Builder) Lock(ctx context.Context) (*workspace.Lock, error) {
 	defer poll.Stop()
 	for told := false; ; {
 		lock, err := workspace.Acquire(filepath.Join(b.out, ".build.lock"), "a build is under way")
-		var held *workspace.HeldError
-		if !errors.As(err, &held) {
+		held, ok := errors.AsType[*workspace.HeldError](err)
+		if !ok {
 			if err == nil {
 				err = b.sweep()
 			}
@@ -150,10 +150,14 @@ func (b *Builder) compile(ctx context.Context, p Program, env []string, flags ..
 	if err := b.spawner.Start(command); err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		err = command.Wait()
+		close(ended)
+	}()
 	select {
-	case err := <-ended:
+	case <-ended:
 		if err != nil {
 			return fmt.Errorf("build %s: %w\n%s", p.Name, err, explain(printed.String()))
 		}
@@ -164,7 +168,7 @@ func (b *Builder) compile(ctx context.Context, p Program, env []string, flags ..
 }
 
 // interrupt ends a build and the compilers it started.
-func interrupt(pid int, ended <-chan error) error {
+func interrupt(pid int, ended <-chan struct{}) error {
 	if err := process.SignalGroup(pid, syscall.SIGINT); err != nil {
 		return err
 	}

@@ -170,7 +170,8 @@ func TestDemoTellsWhyItIsNotReady(t *testing.T) {
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			err := c.Get(ctx, key, object, options...)
 			if _, ok := object.(*v1alpha1.Connection); ok {
-				if looks++; looks == 3 {
+				looks++
+				if looks == 3 {
 					cancel()
 				}
 			}

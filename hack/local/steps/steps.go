@@ -83,8 +83,8 @@ func (p *Printer) Do(name string, work func() error) error {
 	return err
 }
 
-// Say prints a line between the steps.
-func (p *Printer) Say(format string, args ...any) {
+// Sayf prints a line between the steps.
+func (p *Printer) Sayf(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.line(fmt.Sprintf(format, args...))
@@ -93,7 +93,7 @@ func (p *Printer) Say(format string, args ...any) {
 // line prints text in place of the live line and draws that again below.
 func (p *Printer) line(text string) {
 	p.erase()
-	fmt.Fprintln(p.out, text) //nolint:errcheck // there is nobody else to tell
+	fmt.Fprintln(p.out, text)
 	p.draw()
 }
 
@@ -126,14 +126,14 @@ func (p *Printer) draw() {
 	for i, s := range p.running {
 		parts[i] = fmt.Sprintf("%s %.0f s", s.name, time.Since(s.begun).Seconds())
 	}
-	fmt.Fprint(p.out, "  … "+strings.Join(parts, ", ")) //nolint:errcheck // there is nobody else to tell
+	fmt.Fprint(p.out, "  … "+strings.Join(parts, ", "))
 	p.drawn = true
 }
 
 // erase removes the live line: to the line's start, then clear to its end.
 func (p *Printer) erase() {
 	if p.drawn {
-		fmt.Fprint(p.out, "\r\x1b[K") //nolint:errcheck // there is nobody else to tell
+		fmt.Fprint(p.out, "\r\x1b[K")
 		p.drawn = false
 	}
 }

@@ -39,7 +39,7 @@ func TestStepsOnePerLine(t *testing.T) {
 	if err := p.Do("store", func() error { return boom }); !errors.Is(err, boom) {
 		t.Errorf("the step's error came back as %v", err)
 	}
-	p.Say("%d left", 1)
+	p.Sayf("%d left", 1)
 	p.Close()
 	want := regexp.MustCompile(`^  ✓ etcd +\d+\.\d s\n  ✗ store +\d+\.\d s\n1 left\n$`)
 	if !want.MatchString(out.String()) {
@@ -51,7 +51,7 @@ func TestLiveLineIsGoneAtTheEnd(t *testing.T) {
 	out := &screen{}
 	p := New(out, true)
 	err := p.Do("kube-apiserver", func() error {
-		p.Say("a word in between")
+		p.Sayf("a word in between")
 		return nil
 	})
 	if err != nil {
@@ -63,7 +63,7 @@ func TestLiveLineIsGoneAtTheEnd(t *testing.T) {
 	if !strings.Contains(text, "… kube-apiserver 0 s") {
 		t.Errorf("nothing counted while the step ran: %q", text)
 	}
-	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		if shown := line[strings.LastIndex(line, "\x1b[K")+1:]; strings.Contains(shown, "…") {
 			t.Errorf("a live line was left on the screen: %q", line)
 		}

@@ -56,9 +56,9 @@ func endLeftover(ctx context.Context, pidFile string, ours func([]string) bool) 
 	if !ok {
 		return false, nil
 	}
-	commandLine, err := process.CommandLine(pid)
-	if err != nil {
-		return false, nil //nolint:nilerr // it is gone
+	commandLine, gone := process.CommandLine(pid)
+	if gone != nil {
+		return false, nil
 	}
 	if len(commandLine) > 0 {
 		if !ours(commandLine) {

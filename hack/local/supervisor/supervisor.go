@@ -8,6 +8,7 @@ package supervisor
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -87,7 +88,7 @@ func (s *Supervisor) Stop(force <-chan struct{}) {
 	s.stopping = true
 	children := s.children
 	s.mu.Unlock()
-	for i := len(children) - 1; i >= 0; i-- {
-		children[i].end(force)
+	for _, child := range slices.Backward(children) {
+		child.end(force)
 	}
 }

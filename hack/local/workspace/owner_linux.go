@@ -37,7 +37,7 @@ func PortOwner(port int) string {
 			continue
 		}
 		pid := strings.Split(link, "/")[2]
-		cmdline, err := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
+		cmdline, err := os.ReadFile("/proc/" + pid + "/cmdline")
 		if err != nil {
 			continue
 		}

@@ -65,16 +65,16 @@ func ChoosePorts(file string, names []string, avoid int) (map[string]int, error)
 
 // readPorts reads what an earlier run chose. A file that cannot be understood is as good as none.
 func readPorts(file string) (map[string]int, error) {
+	ports := map[string]int{}
 	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+		return ports, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var ports map[string]int
-	if json.Unmarshal(data, &ports) != nil {
-		return nil, nil
+	if damaged := json.Unmarshal(data, &ports); damaged != nil {
+		clear(ports)
 	}
 	return ports, nil
 }
