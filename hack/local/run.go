@@ -20,7 +20,7 @@ import (
 const (
 	// restartDelay is the pause before a process that ends right after its start is started again. With it, a restart
 	// stays well within the promised half second, and a process that cannot start does not eat a core.
-	restartDelay = 250 * time.Millisecond
+	restartDelay = 150 * time.Millisecond
 	// leftoverLimit is how long the processes of a killed run may take to go.
 	leftoverLimit = 10 * time.Second
 	// demoLimit is how long the demo team may take to become ready once manager and apiserver are started.
@@ -199,7 +199,10 @@ func (a *app) startHerald(ctx context.Context, s settings, processes *supervisor
 			ctx, cancel := context.WithTimeout(ctx, demoLimit)
 			defer cancel()
 			token, err = cluster.Demo(ctx, c, demoPlatforms(), granter(s.sandboxURL()))
-			return err
+			if err != nil {
+				return fmt.Errorf("%w\n%s may tell more", err, display(manager.LogPath()))
+			}
+			return nil
 		})
 	})
 	err = group.Wait()

@@ -53,7 +53,7 @@ func EndLeftovers(ctx context.Context, pidDir string, ours func(commandLine []st
 // for: it may still hold ports and locks.
 func endLeftover(ctx context.Context, pidFile string, ours func([]string) bool) (bool, error) {
 	pid, ok := readPID(pidFile)
-	if !ok {
+	if !ok || !process.Running(pid) {
 		return false, nil
 	}
 	commandLine, gone := process.CommandLine(pid)
