@@ -95,7 +95,7 @@ func (s *Store) Save(ctx context.Context, conn *v1alpha1.Connection, token Token
 	content := map[string]any{
 		"metadata": map[string]any{
 			"resourceVersion": version,
-			"annotations":     map[string]any{ClaimAnnotation: nil},
+			"annotations":     map[string]any{ClaimAnnotation: nil, RenewedAnnotation: s.clock.Now().UTC().Format(time.RFC3339)},
 		},
 		"data": encode(token),
 	}

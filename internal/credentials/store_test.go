@@ -164,7 +164,7 @@ func TestSave(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			store, api := newStore(clock.RealClock{}, interceptor.Funcs{}, secret.DeepCopy())
+			store, api := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, secret.DeepCopy())
 			read, err := store.Load(t.Context(), connection())
 			if err != nil {
 				t.Fatal(err)
@@ -188,9 +188,12 @@ func TestSave(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if stored.ResourceVersion != version || stored.Labels["app"] != "acme" || len(stored.Annotations) != 0 {
-				t.Errorf("version %q (returned %q), labels %v, annotations %v: the claim must go and the rest stay",
-					stored.ResourceVersion, version, stored.Labels, stored.Annotations)
+			after, err := store.Load(t.Context(), connection())
+			if err != nil || after.ClaimedBy != "" || !after.RenewedAt.Equal(noon) || after.Lifetime() != max(0, tc.token.ExpiresAt.Sub(noon)) {
+				t.Errorf("read back %+v, %v: the claim must go, and the time of the renewal be known", after, err)
+			}
+			if stored.ResourceVersion != version || stored.Labels["app"] != "acme" {
+				t.Errorf("version %q (returned %q), labels %v: what is not Herald's must stay", stored.ResourceVersion, version, stored.Labels)
 			}
 		})
 	}

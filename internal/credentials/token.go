@@ -26,6 +26,11 @@ import (
 // token is stored.
 const ClaimAnnotation = "social.herald.dev/renewal"
 
+// RenewedAnnotation stands on a Secret whose token was renewed by Herald, and
+// tells when, in RFC 3339. With expiresAt it tells how long the platform's
+// tokens live.
+const RenewedAnnotation = "social.herald.dev/renewed-at"
+
 // Token is what a Secret holds for an account. It has the fields of
 // platforms.Token, so that one converts to the other.
 type Token struct {
@@ -48,6 +53,17 @@ type Credentials struct {
 	// empty if nobody did.
 	ClaimedBy string
 	ClaimedAt time.Time
+	// RenewedAt is when Herald last renewed the token; zero if it never did.
+	RenewedAt time.Time
+}
+
+// Lifetime is how long the token lives from its renewal to its end; zero if
+// that is not known.
+func (c Credentials) Lifetime() time.Duration {
+	if c.RenewedAt.IsZero() || !c.Token.ExpiresAt.After(c.RenewedAt) {
+		return 0
+	}
+	return c.Token.ExpiresAt.Sub(c.RenewedAt)
 }
 
 // decode reads a Secret. Blanks around the values are dropped: files that
@@ -81,6 +97,9 @@ func decode(secret *corev1.Secret) (Credentials, error) {
 		c.Token.ExpiresAt = ends.UTC()
 	}
 	c.ClaimedBy, c.ClaimedAt = parseClaim(secret.Annotations[ClaimAnnotation])
+	if at, err := time.Parse(time.RFC3339, secret.Annotations[RenewedAnnotation]); err == nil {
+		c.RenewedAt = at.UTC()
+	}
 	return c, nil
 }
 

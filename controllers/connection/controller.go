@@ -1,0 +1,229 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package connection looks after connected accounts: it asks each platform
+// whether an account can be published to, and renews the tokens. It is the only
+// writer of credentials, and of the status of Connections.
+//
+// An account is disconnected only by what a person has to mend. That a platform
+// does not answer, or the API server, is written down and passes.
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/platforms"
+)
+
+// Secrets are not named here: the Team's role binding gives the manager the
+// right to those of team namespaces only.
+//
+// +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=connections/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+const (
+	// defaultWorkers is how many connections are examined at once, most of
+	// the time waiting for platforms.
+	defaultWorkers = 32
+	// reportWithin bounds the writing of a status.
+	reportWithin = 10 * time.Second
+	// mostReports is how often a status is written anew after somebody else
+	// changed the object.
+	mostReports = 10
+)
+
+// Options is what the reconciler needs. Platforms and Store are required.
+type Options struct {
+	// Platforms are the platforms of this process.
+	Platforms platforms.Registry
+	// Store keeps the tokens.
+	Store *credentials.Store
+	// Clock is the time; defaults to the real one.
+	Clock clock.PassiveClock
+	// Events tells the story of a connection; nil tells nothing.
+	Events events.EventRecorder
+	// Metrics shows how connections stand; nil shows nothing.
+	Metrics *Metrics
+	// Workers is how many connections are examined at once; defaults to 32.
+	Workers int
+}
+
+// Reconciler works on connections.
+type Reconciler struct {
+	Options
+
+	client client.Client
+	live   client.Reader
+	// unsaved holds renewed tokens that could not be stored yet, by the name
+	// of their connection.
+	unsaved sync.Map
+}
+
+// New makes a reconciler. The client may read from a cache; live asks the API
+// server.
+func New(c client.Client, live client.Reader, o Options) (*Reconciler, error) {
+	if o.Platforms == nil || o.Store == nil {
+		return nil, errors.New("the connection reconciler needs Platforms and Store")
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(nil, o.Clock)
+	}
+	if o.Workers <= 0 {
+		o.Workers = defaultWorkers
+	}
+	return &Reconciler{Options: o, client: c, live: live}, nil
+}
+
+// SetupWithManager adds the reconciler to a manager. Connections are looked at
+// when their spec changes, when somebody asks for it by the annotation
+// social.herald.dev/probe-requested, and by the clock; never because of their
+// own status.
+func SetupWithManager(mgr ctrl.Manager, o Options) error {
+	if o.Events == nil {
+		o.Events = mgr.GetEventRecorder("herald-connection")
+	}
+	r, err := New(mgr.GetClient(), mgr.GetAPIReader(), o)
+	if err != nil {
+		return err
+	}
+	err = ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested()))).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("cannot set up the connection controller: %w", err)
+	}
+	return nil
+}
+
+// probeRequested passes on updates that ask for a probe.
+func probeRequested() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetAnnotations()[v1alpha1.ProbeAnnotation] != e.ObjectNew.GetAnnotations()[v1alpha1.ProbeAnnotation]
+	}}
+}
+
+// Reconcile examines one connection, if it is time to.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var conn v1alpha1.Connection
+	err := r.client.Get(ctx, req.NamespacedName, &conn)
+	if apierrors.IsNotFound(err) || err == nil && !conn.DeletionTimestamp.IsZero() {
+		r.Metrics.drop(req.NamespacedName)
+		r.unsaved.Delete(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot read the connection: %w", err)
+	}
+	declaredLead := r.declaredLead(&conn)
+	if now := r.Clock.Now(); !due(&conn, declaredLead, now) && !r.replaced(ctx, &conn) {
+		r.Metrics.show(&conn)
+		return reconcile.Result{RequeueAfter: rest(&conn, declaredLead, now)}, nil
+	}
+	probe := conn.Annotations[v1alpha1.ProbeAnnotation]
+	o := r.examine(ctx, &conn)
+	if o.reason == v1alpha1.ReasonConnected && conn.Status.ObservedGeneration != conn.Generation {
+		r.tidy(ctx, &conn)
+	}
+	// The result is worth writing even if this process is told to end.
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportWithin)
+	defer cancel()
+	if err := r.report(writing, &conn, o, probe); err != nil {
+		return reconcile.Result{}, err
+	}
+	r.Metrics.show(&conn)
+	return reconcile.Result{RequeueAfter: next(&conn, o, declaredLead, r.Clock.Now())}, nil
+}
+
+func (r *Reconciler) declaredLead(conn *v1alpha1.Connection) time.Duration {
+	if platform, ok := r.Platforms[conn.Spec.Platform]; ok {
+		return platform.Limits().RefreshLead
+	}
+	return 0
+}
+
+// replaced tells whether a disconnected account was given other credentials in
+// place, as GitOps users do: nothing else about the connection changes then.
+func (r *Reconciler) replaced(ctx context.Context, conn *v1alpha1.Connection) bool {
+	if !needsReconnect(kstatus.Reason(conn.Status.Conditions)) {
+		return false
+	}
+	read, err := r.Store.Load(ctx, conn)
+	return err == nil && read.Version != conn.Status.CredentialsVersion
+}
+
+// report writes what an examination found into the status. Others change the
+// object at the same time, above all to ask for the next examination; the
+// result is then written into what they left, unless that has another spec.
+func (r *Reconciler) report(ctx context.Context, conn *v1alpha1.Connection, o outcome, probe string) error {
+	now := r.Clock.Now()
+	for range mostReports {
+		before := conn.Status.DeepCopy()
+		apply(conn, o, probe, now)
+		if equality.Semantic.DeepEqual(before, &conn.Status) {
+			return nil
+		}
+		uid, generation := conn.UID, conn.Generation
+		err := r.client.Status().Update(ctx, conn)
+		if err == nil {
+			r.tell(conn, kstatus.Reason(before.Conditions))
+			return nil
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if !apierrors.IsConflict(err) {
+			return fmt.Errorf("cannot write the status of the connection: %w", err)
+		}
+		if err := r.live.Get(ctx, client.ObjectKeyFromObject(conn), conn); apierrors.IsNotFound(err) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("cannot read the connection again: %w", err)
+		}
+		if conn.UID != uid || conn.Generation != generation {
+			return nil
+		}
+	}
+	return errors.New("cannot write the status of the connection: somebody else changes it all the time")
+}
+
+// tell lets the owner know when a connection's reason changed.
+func (r *Reconciler) tell(conn *v1alpha1.Connection, before string) {
+	reason := kstatus.Reason(conn.Status.Conditions)
+	if r.Events == nil || reason == before {
+		return
+	}
+	kind := corev1.EventTypeWarning
+	if reason == v1alpha1.ReasonConnected || reason == v1alpha1.ReasonDisabled {
+		kind = corev1.EventTypeNormal
+	}
+	for _, c := range conn.Status.Conditions {
+		if c.Type == v1alpha1.ConditionReady {
+			r.Events.Eventf(conn, nil, kind, reason, "Probe", "%s", c.Message)
+		}
+	}
+}

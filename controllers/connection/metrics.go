@@ -1,0 +1,95 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kstatus"
+)
+
+// Metrics tells, at each scrape, how the connections stand. It is a
+// prometheus.Collector: how many seconds a token has left is only known then.
+type Metrics struct {
+	clock  clock.PassiveClock
+	ready  *prometheus.Desc
+	expiry *prometheus.Desc
+
+	mu    sync.Mutex
+	known map[types.NamespacedName]standing
+}
+
+// standing is what is shown of one connection.
+type standing struct {
+	platform string
+	ready    bool
+	expires  time.Time
+}
+
+var _ prometheus.Collector = (*Metrics)(nil)
+
+// NewMetrics makes the metrics and registers them; a nil registerer leaves
+// them unpublished. It panics if they are registered already.
+func NewMetrics(r prometheus.Registerer, c clock.PassiveClock) *Metrics {
+	labels := []string{"namespace", "connection", "platform"}
+	m := &Metrics{
+		clock: c,
+		ready: prometheus.NewDesc("herald_connection_ready",
+			"1 if the account can be published to, else 0.", labels, nil),
+		expiry: prometheus.NewDesc("herald_connection_token_expiry_seconds",
+			"Seconds until the access token ends, negative afterwards. Absent where it does not end.", labels, nil),
+		known: map[types.NamespacedName]standing{},
+	}
+	if r != nil {
+		r.MustRegister(m)
+	}
+	return m
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- m.ready
+	ch <- m.expiry
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	now := m.clock.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, s := range m.known {
+		ready := 0.0
+		if s.ready {
+			ready = 1
+		}
+		ch <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, ready, name.Namespace, name.Name, s.platform)
+		if !s.expires.IsZero() {
+			ch <- prometheus.MustNewConstMetric(m.expiry, prometheus.GaugeValue, s.expires.Sub(now).Seconds(), name.Namespace, name.Name, s.platform)
+		}
+	}
+}
+
+// show takes note of how a connection stands.
+func (m *Metrics) show(conn *v1alpha1.Connection) {
+	s := standing{platform: string(conn.Spec.Platform), ready: kstatus.IsReady(conn.Status.Conditions)}
+	if ends := conn.Status.TokenExpiresAt; ends != nil {
+		s.expires = ends.Time
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known[types.NamespacedName{Namespace: conn.Namespace, Name: conn.Name}] = s
+}
+
+// drop forgets a connection that is gone.
+func (m *Metrics) drop(name types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.known, name)
+}

@@ -1,0 +1,187 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/platforms"
+)
+
+// The schema's bounds on what a platform says of an account, and on the echo
+// of a probe request.
+const (
+	longestName  = 512
+	longestURL   = 2048
+	longestProbe = 256
+)
+
+// outcome is what one examination of a connection found.
+type outcome struct {
+	reason  string
+	message string
+	// asked is true if the platform was asked.
+	asked bool
+	// loaded is the version of the Secret when the examination began; read is
+	// what it held at the end, after claims and renewals. Empty and nil if it
+	// could not be read.
+	loaded string
+	read   *credentials.Credentials
+	// identity is the account behind the token; nil if it is not known.
+	identity *platforms.Identity
+	// retryAt is when the platform allows the next call, where it said so.
+	retryAt time.Time
+}
+
+// progressOf says who has to act for each reason.
+func progressOf(reason string) kstatus.Progress {
+	switch reason {
+	case v1alpha1.ReasonConnected:
+		return kstatus.Settled
+	case v1alpha1.ReasonPlatformUnavailable, v1alpha1.ReasonCredentialsNotFound, v1alpha1.ReasonCredentialsUnavailable:
+		return kstatus.Underway
+	default:
+		return kstatus.Stuck
+	}
+}
+
+// needsReconnect tells whether a reason says that the account cannot be used
+// before somebody hands over other credentials.
+func needsReconnect(reason string) bool {
+	return slices.Contains([]string{v1alpha1.ReasonRevoked, v1alpha1.ReasonTokenExpired, v1alpha1.ReasonAccountMismatch}, reason)
+}
+
+// ofCredentials says what an error of the credentials means.
+func ofCredentials(err error) outcome {
+	o := outcome{message: err.Error()}
+	switch credentials.ReasonOf(err) {
+	case credentials.NotFound:
+		o.reason = v1alpha1.ReasonCredentialsNotFound
+	case credentials.Invalid:
+		o.reason = v1alpha1.ReasonCredentialsInvalid
+	case credentials.Conflict, credentials.Unavailable:
+		o.reason = v1alpha1.ReasonCredentialsUnavailable
+	}
+	return o
+}
+
+// ofIdentity says what it means whose token it is.
+func ofIdentity(conn *v1alpha1.Connection, identity platforms.Identity) outcome {
+	if identity.AccountID != conn.Spec.AccountID {
+		return outcome{
+			asked:  true,
+			reason: v1alpha1.ReasonAccountMismatch,
+			message: fmt.Sprintf("the token belongs to account %q, but spec.accountID is %q; connect the right account, or create another Connection for this one",
+				identity.AccountID, conn.Spec.AccountID),
+		}
+	}
+	return outcome{
+		asked: true, identity: &identity, reason: v1alpha1.ReasonConnected,
+		message: fmt.Sprintf("connected as %s", nameOf(identity)),
+	}
+}
+
+func nameOf(identity platforms.Identity) string {
+	switch {
+	case identity.Username != "":
+		return "@" + identity.Username
+	case identity.DisplayName != "":
+		return identity.DisplayName
+	default:
+		return identity.AccountID
+	}
+}
+
+// ofFailure says what a platform's error means for the account. Only what a
+// person can mend disconnects it; everything else passes.
+func ofFailure(failure *platforms.Error) outcome {
+	o := outcome{asked: true, message: failure.Message}
+	switch failure.Class {
+	case platforms.ClassReconnect, platforms.ClassPermanent:
+		o.reason = v1alpha1.ReasonRevoked
+	case platforms.ClassRefresh:
+		o.reason = v1alpha1.ReasonTokenExpired
+		o.message += "; connect the account again"
+	case platforms.ClassRateLimited, platforms.ClassQuota, platforms.ClassTransient, platforms.ClassDuplicate, platforms.ClassUnknown:
+		o.reason = v1alpha1.ReasonPlatformUnavailable
+		o.retryAt = failure.RetryAt
+	}
+	return o
+}
+
+// apply writes an outcome into the status of the connection that was examined.
+// The probe is the request that was there when the examination began.
+func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
+	status := &conn.Status
+	o = keepKnown(status, o)
+	newCredentials := o.loaded != status.CredentialsVersion && status.ObservedGeneration != conn.Generation
+	reconnected := newCredentials || needsReconnect(kstatus.Reason(status.Conditions))
+	if o.asked {
+		status.LastProbedAt = v1alpha1.NewTimePtr(now)
+	}
+	if probe != "" {
+		status.LastHandledProbe = cut(probe, longestProbe)
+	}
+	if o.read != nil {
+		status.CredentialsVersion = o.read.Version
+		status.TokenExpiresAt = writable(o.read.Token.ExpiresAt)
+	}
+	if o.reason == v1alpha1.ReasonCredentialsNotFound {
+		status.CredentialsVersion, status.TokenExpiresAt = "", nil
+	}
+	if o.identity != nil {
+		status.AccountName = cut(o.identity.DisplayName, longestName)
+		status.Username = cut(o.identity.Username, longestName)
+		status.IconURL = o.identity.IconURL
+		if len(status.IconURL) > longestURL {
+			status.IconURL = ""
+		}
+		if status.ConnectedAt == nil || reconnected {
+			status.ConnectedAt = v1alpha1.NewTimePtr(now)
+		}
+	}
+	status.ObservedGeneration = conn.Generation
+	kstatus.Apply(&status.Conditions, kstatus.Summary{
+		Ready: o.reason == v1alpha1.ReasonConnected, Reason: o.reason, Message: o.message, Progress: progressOf(o.reason),
+	}, conn.Generation, now)
+}
+
+// keepKnown keeps a connection disconnected that was: that its platform does
+// not answer for a while does not mend it.
+func keepKnown(status *v1alpha1.ConnectionStatus, o outcome) outcome {
+	known := kstatus.Reason(status.Conditions)
+	if o.reason != v1alpha1.ReasonPlatformUnavailable || !needsReconnect(known) || o.loaded == "" || o.loaded != status.CredentialsVersion {
+		return o
+	}
+	o.reason = known
+	for _, c := range status.Conditions {
+		if c.Type == v1alpha1.ConditionReady {
+			o.message = c.Message
+		}
+	}
+	return o
+}
+
+// writable returns a time that the schema takes; nil for one that it does not,
+// which is as good as none.
+func writable(t time.Time) *v1alpha1.Time {
+	if t.IsZero() || t.Year() < 1000 || t.Year() > 2999 {
+		return nil
+	}
+	return v1alpha1.NewTimePtr(t)
+}
+
+// cut shortens a text to at most so many characters.
+func cut(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most])
+}

@@ -1,0 +1,205 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/platforms"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// conn makes a connection whose last examination, an hour ago, found this.
+func conn(reason string) *v1alpha1.Connection {
+	c := &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "acme", UID: "u1", Generation: 1},
+		Spec:       v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX, AccountID: "42"},
+	}
+	if reason == "" {
+		return c
+	}
+	hourAgo := noon.Add(-time.Hour)
+	c.Status = v1alpha1.ConnectionStatus{
+		ObservedGeneration: 1, LastProbedAt: v1alpha1.NewTimePtr(hourAgo), ConnectedAt: v1alpha1.NewTimePtr(hourAgo.Add(-time.Hour)),
+		AccountName: "Acme", Username: "acme", IconURL: "https://example.com/a.png", CredentialsVersion: "7",
+	}
+	kstatus.Apply(&c.Status.Conditions, kstatus.Summary{
+		Ready: reason == v1alpha1.ReasonConnected, Reason: reason, Message: "as before", Progress: progressOf(reason),
+	}, 1, hourAgo)
+	return c
+}
+
+func readAs(version string) *credentials.Credentials {
+	return &credentials.Credentials{Version: version, Token: credentials.Token{Access: "a", ExpiresAt: noon.Add(time.Hour)}}
+}
+
+func TestOfFailure(t *testing.T) {
+	tests := map[platforms.Class]string{
+		platforms.ClassReconnect:   v1alpha1.ReasonRevoked,
+		platforms.ClassPermanent:   v1alpha1.ReasonRevoked,
+		platforms.ClassRefresh:     v1alpha1.ReasonTokenExpired,
+		platforms.ClassRateLimited: v1alpha1.ReasonPlatformUnavailable,
+		platforms.ClassQuota:       v1alpha1.ReasonPlatformUnavailable,
+		platforms.ClassTransient:   v1alpha1.ReasonPlatformUnavailable,
+		platforms.ClassDuplicate:   v1alpha1.ReasonPlatformUnavailable,
+		platforms.ClassUnknown:     v1alpha1.ReasonPlatformUnavailable,
+	}
+	for class, want := range tests {
+		if got := ofFailure(platforms.Errorf(class, "what it says")); got.reason != want || !got.asked || !strings.HasPrefix(got.message, "what it says") {
+			t.Errorf("%s: got %+v, want reason %s and the platform's words", class, got, want)
+		}
+	}
+}
+
+func TestApply(t *testing.T) {
+	identity := &platforms.Identity{AccountID: "42", DisplayName: "Acme Inc", Username: "acmeinc", IconURL: "https://example.com/b.png"}
+	good := outcome{asked: true, reason: v1alpha1.ReasonConnected, message: "connected as @acmeinc", loaded: "8", read: readAs("8"), identity: identity}
+	hourAgo, earlier := noon.Add(-time.Hour), noon.Add(-2*time.Hour)
+	type want struct {
+		Ready, Reason, Message string
+		Stalled, Reconciling   bool
+		Name, Version, Handled string
+		Connected, Probed      time.Time
+		Expires                time.Time
+	}
+	tests := map[string]struct {
+		reason string
+		before *v1alpha1.Connection
+		found  outcome
+		probe  string
+		want   want
+	}{
+		"first contact": {
+			"everything is learnt", conn(""), good, "p1",
+			want{Ready: "True", Reason: "Connected", Message: "connected as @acmeinc", Name: "Acme Inc", Version: "8", Handled: "p1", Connected: noon, Probed: noon, Expires: noon.Add(time.Hour)},
+		},
+		"still there": {
+			"the first contact stays what it was when the token was only renewed", conn("Connected"), good, "",
+			want{Ready: "True", Reason: "Connected", Message: "connected as @acmeinc", Name: "Acme Inc", Version: "8", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
+		},
+		"other credentials": {
+			"a reconnect begins anew", changed(conn("Connected")), good, "",
+			want{Ready: "True", Reason: "Connected", Message: "connected as @acmeinc", Name: "Acme Inc", Version: "8", Connected: noon, Probed: noon, Expires: noon.Add(time.Hour)},
+		},
+		"reconnected in place": {
+			"so does one that put a new token into the same Secret", conn("Revoked"), good, "",
+			want{Ready: "True", Reason: "Connected", Message: "connected as @acmeinc", Name: "Acme Inc", Version: "8", Connected: noon, Probed: noon, Expires: noon.Add(time.Hour)},
+		},
+		"no answer": {
+			"what was known stays known", conn("Connected"),
+			outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: "X could not be reached", loaded: "7", read: readAs("7")},
+			"p1",
+			want{Ready: "False", Reason: "PlatformUnavailable", Message: "X could not be reached", Reconciling: true, Name: "Acme", Version: "7", Handled: "p1", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
+		},
+		"no answer about a revoked account": {
+			"an outage does not mend an account", conn("Revoked"),
+			outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: "X could not be reached", loaded: "7", read: readAs("9")},
+			"p1",
+			want{Ready: "False", Reason: "Revoked", Message: "as before", Stalled: true, Name: "Acme", Version: "9", Handled: "p1", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
+		},
+		"no answer about new credentials": {
+			"what was known spoke of the old ones", conn("Revoked"),
+			outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: "X could not be reached", loaded: "8", read: readAs("8")},
+			"",
+			want{Ready: "False", Reason: "PlatformUnavailable", Message: "X could not be reached", Reconciling: true, Name: "Acme", Version: "8", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
+		},
+		"Secret gone": {
+			"no version is in force; the platform was not asked, but the request is answered", conn("Connected"),
+			outcome{reason: v1alpha1.ReasonCredentialsNotFound, message: "no Secret"},
+			"p1",
+			want{Ready: "False", Reason: "CredentialsNotFound", Message: "no Secret", Reconciling: true, Name: "Acme", Handled: "p1", Connected: earlier, Probed: hourAgo},
+		},
+		"revoked": {
+			"a person has to act", conn("Connected"),
+			outcome{asked: true, reason: v1alpha1.ReasonRevoked, message: "connect again", loaded: "7", read: readAs("7")},
+			"",
+			want{Ready: "False", Reason: "Revoked", Message: "connect again", Stalled: true, Name: "Acme", Version: "7", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := tc.before
+			apply(c, tc.found, tc.probe, noon)
+			ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
+			got := want{
+				Ready: string(ready.Status), Reason: ready.Reason, Message: ready.Message,
+				Stalled:     meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionStalled),
+				Reconciling: meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReconciling),
+				Name:        c.Status.AccountName, Version: c.Status.CredentialsVersion, Handled: c.Status.LastHandledProbe,
+				Connected: instant(c.Status.ConnectedAt), Probed: instant(c.Status.LastProbedAt), Expires: instant(c.Status.TokenExpiresAt),
+			}
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if c.Status.ObservedGeneration != c.Generation || ready.ObservedGeneration != c.Generation {
+				t.Error("the status does not speak of the present generation")
+			}
+		})
+	}
+}
+
+// changed is a connection whose spec was changed since it was examined.
+func changed(c *v1alpha1.Connection) *v1alpha1.Connection {
+	c.Generation++
+	return c
+}
+
+func instant(t *v1alpha1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+// The schema refuses a status that does not fit; then nothing at all would be
+// known of the connection.
+func TestApplyFitsTheSchema(t *testing.T) {
+	c := conn("")
+	read := readAs("8")
+	read.Token.ExpiresAt = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+	apply(c, outcome{
+		asked: true, reason: v1alpha1.ReasonConnected, loaded: "8", read: read,
+		identity: &platforms.Identity{DisplayName: strings.Repeat("ä", 600), Username: strings.Repeat("u", 600), IconURL: strings.Repeat("i", 3000)},
+	}, strings.Repeat("p", 300), noon)
+	s := c.Status
+	if n := len([]rune(s.AccountName)); n != 512 || len(s.Username) != 512 || s.IconURL != "" || len(s.LastHandledProbe) != 256 || s.TokenExpiresAt != nil {
+		t.Errorf("lengths %d, %d, %d, %d, end %v: too long for the schema, or cut without need",
+			n, len(s.Username), len(s.IconURL), len(s.LastHandledProbe), s.TokenExpiresAt)
+	}
+}
+
+func TestOfIdentity(t *testing.T) {
+	c := conn("")
+	if got := ofIdentity(c, platforms.Identity{AccountID: "42", Username: "acme"}); got.reason != v1alpha1.ReasonConnected || got.message != "connected as @acme" {
+		t.Errorf("got %+v", got)
+	}
+	got := ofIdentity(c, platforms.Identity{AccountID: "43", Username: "evil"})
+	if got.reason != v1alpha1.ReasonAccountMismatch || got.identity != nil || !strings.Contains(got.message, `"43"`) || !strings.Contains(got.message, `"42"`) {
+		t.Errorf("the token of another account must not be used, nor its name be shown: %+v", got)
+	}
+}
+
+func TestOfCredentials(t *testing.T) {
+	for reason, want := range map[credentials.Reason]string{
+		credentials.NotFound:    v1alpha1.ReasonCredentialsNotFound,
+		credentials.Invalid:     v1alpha1.ReasonCredentialsInvalid,
+		credentials.Conflict:    v1alpha1.ReasonCredentialsUnavailable,
+		credentials.Unavailable: v1alpha1.ReasonCredentialsUnavailable,
+	} {
+		if got := ofCredentials(&credentials.Error{Reason: reason, Message: "m"}); got.reason != want || got.message != "m" || got.asked {
+			t.Errorf("%s: got %+v, want %s", reason, got, want)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/platforms"
+)
+
+// Bounds of a renewal. None of them is the caller's: a renewal that was begun
+// is brought to its end, because the refresh token may be spent.
+const (
+	// refreshWithin bounds the call to the platform.
+	refreshWithin = 15 * time.Second
+	// saveWithin is how long a renewed token is tried to be stored at once;
+	// after that the next examinations go on. The manager's shutdown waits
+	// longer than both together.
+	saveWithin = 60 * time.Second
+	// claimPatience is how long another manager's renewal is waited for: more
+	// than both together.
+	claimPatience = 90 * time.Second
+	// mostConflicts is how often one saving gives way to others who change
+	// something else in the Secret.
+	mostConflicts = 5
+)
+
+const (
+	msgClaimed   = "another manager is renewing the token; Herald looks again when it is done"
+	msgContended = "the Secret is changed by somebody else all the time, so that its token cannot be renewed; find out who does"
+)
+
+// unsaved is a renewed token that could not be stored yet.
+type unsaved struct {
+	uid     types.UID
+	secret  string
+	old     credentials.Token
+	renewed credentials.Token
+	version string
+}
+
+// renew exchanges the refresh token for a new token and stores that. If it
+// does not succeed, the outcome says why.
+func (e *examination) renew(ctx context.Context) (outcome, bool) {
+	before := e.read.Token
+	if failed, ok := e.claim(ctx); !ok {
+		return failed, false
+	}
+	if e.read.Token.Access != before.Access {
+		// Somebody else has just stored another token.
+		return outcome{}, true
+	}
+	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshWithin)
+	defer cancel()
+	renewed, err := e.platform.Refresh(calling, platforms.Token(e.read.Token))
+	if err != nil {
+		failure := platformError(err)
+		ctrl.LoggerFrom(ctx).Info("the token was not renewed", "class", failure.Class, "answer", failure.Message, "cause", failure.Err)
+		return ofFailure(failure), false
+	}
+	pending := unsaved{
+		uid: e.conn.UID, secret: e.conn.Spec.CredentialsSecretRef.Name, version: e.read.Version,
+		old: e.read.Token, renewed: credentials.Token(renewed),
+	}
+	stored, err := e.save(ctx, e.conn, pending)
+	if err != nil {
+		return ofCredentials(err), false
+	}
+	e.read, e.renewed = stored, true
+	return outcome{}, true
+}
+
+// claim notes in the Secret that its token is about to be renewed. Whoever
+// changes the Secret at the same time is given way to: afterwards the token may
+// be another one, and nothing is claimed then.
+func (e *examination) claim(ctx context.Context) (outcome, bool) {
+	for range mostConflicts {
+		if may, wait := e.Store.MayClaim(e.read, claimPatience); !may {
+			return outcome{reason: v1alpha1.ReasonPlatformUnavailable, message: msgClaimed, retryAt: e.Clock.Now().Add(wait)}, false
+		}
+		version, err := e.Store.Claim(ctx, e.conn, e.read.Version)
+		if err == nil {
+			e.read.Version = version
+			return outcome{}, true
+		}
+		if credentials.ReasonOf(err) != credentials.Conflict {
+			return ofCredentials(err), false
+		}
+		found, err := e.Store.Load(ctx, e.conn)
+		if err != nil {
+			return ofCredentials(err), false
+		}
+		changed := found.Token.Access != e.read.Token.Access
+		e.read = found
+		if changed {
+			return outcome{}, true
+		}
+	}
+	return outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: msgContended}, false
+}
+
+// save stores a renewed token before anybody uses it, and keeps it in memory
+// for the next examination if the API server stays away.
+func (r *Reconciler) save(ctx context.Context, conn *v1alpha1.Connection, pending unsaved) (credentials.Credentials, error) {
+	r.unsaved.Store(client.ObjectKeyFromObject(conn), pending)
+	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveWithin)
+	defer cancel()
+	stored, err := r.store(saving, conn, pending)
+	if err != nil && credentials.ReasonOf(err) == credentials.Unavailable {
+		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored; it is lost if this process ends before it is, and the account has to be connected again then")
+		return credentials.Credentials{}, err
+	}
+	r.unsaved.Delete(client.ObjectKeyFromObject(conn))
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "a renewed token cannot be stored; the account may have to be connected again")
+	}
+	return stored, err
+}
+
+// store writes a renewed token. If somebody else changed the Secret meanwhile,
+// it is written all the same unless they put another token there: then theirs
+// counts.
+func (r *Reconciler) store(ctx context.Context, conn *v1alpha1.Connection, pending unsaved) (credentials.Credentials, error) {
+	version := pending.version
+	var err error
+	for range mostConflicts {
+		if version, err = r.Store.Save(ctx, conn, pending.renewed, version); err == nil {
+			return r.asStored(ctx, conn, pending.renewed, version), nil
+		}
+		if credentials.ReasonOf(err) != credentials.Conflict {
+			return credentials.Credentials{}, err
+		}
+		found, loadErr := r.Store.Load(ctx, conn)
+		if loadErr != nil {
+			return credentials.Credentials{}, loadErr
+		}
+		if found.Token.Access != pending.old.Access || found.Token.Refresh != pending.old.Refresh {
+			return found, nil
+		}
+		version = found.Version
+	}
+	return credentials.Credentials{}, &credentials.Error{Reason: credentials.Unavailable, Message: err.Error(), Err: err}
+}
+
+// asStored reads back what was stored, which knows since when the token lives;
+// the token is good without.
+func (r *Reconciler) asStored(ctx context.Context, conn *v1alpha1.Connection, token credentials.Token, version string) credentials.Credentials {
+	if found, err := r.Store.Load(ctx, conn); err == nil && found.Token.Access == token.Access {
+		return found
+	}
+	return credentials.Credentials{Token: token, Version: version, RenewedAt: r.Clock.Now()}
+}
+
+// rescue stores a token that an earlier examination could not.
+func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) error {
+	v, ok := r.unsaved.Load(client.ObjectKeyFromObject(conn))
+	if !ok {
+		return nil
+	}
+	pending, ok := v.(unsaved)
+	if !ok || pending.uid != conn.UID || pending.secret != conn.Spec.CredentialsSecretRef.Name {
+		r.unsaved.Delete(client.ObjectKeyFromObject(conn))
+		return nil
+	}
+	_, err := r.save(ctx, conn, pending)
+	return err
+}

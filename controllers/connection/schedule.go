@@ -1,0 +1,169 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/kstatus"
+)
+
+// How often connections are looked at.
+const (
+	// probeEvery is how often a platform is asked about an account, give or
+	// take a tenth.
+	probeEvery = time.Hour
+
+	// While a platform does not answer, it is asked again after the time that
+	// has passed since it ceased to, within these bounds: the pauses double.
+	soonest = 10 * time.Second
+	latest  = 10 * time.Minute
+
+	// Secrets are not watched. Those that are missing or wrong are read again
+	// between so often and so often; those whose account needs other
+	// credentials, so often.
+	secretSoonest = 2 * time.Second
+	secretLatest  = time.Minute
+
+	// renewSoonest bounds how soon a renewal that failed is tried again.
+	renewSoonest = 15 * time.Second
+)
+
+// spread turns the UID of an object into a number from 0 up to 1 that never
+// changes, so that the objects of a cluster do not all act at the same time,
+// nor all at once after a restart.
+func spread(uid types.UID) float64 {
+	sum := sha256.Sum256([]byte(uid))
+	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
+}
+
+// vary moves a duration by up to a tenth up or down.
+func vary(d time.Duration, uid types.UID) time.Duration {
+	return time.Duration(float64(d) * (0.9 + 0.2*spread(uid)))
+}
+
+// spreadLead is how long before its end a token is renewed: what the platform
+// asks for and up to a quarter more.
+func spreadLead(declared time.Duration, uid types.UID) time.Duration {
+	return time.Duration(float64(declared) * (1 + 0.25*spread(uid)))
+}
+
+// lead is spreadLead, but no more than a quarter of the life of a token that
+// lives shortly.
+func lead(declared time.Duration, read credentials.Credentials, uid types.UID) time.Duration {
+	d := spreadLead(declared, uid)
+	if life := read.Lifetime(); life > 0 {
+		d = min(d, life/4)
+	}
+	return d
+}
+
+// renewalDue tells whether a token is to be renewed before it is used.
+func renewalDue(declared time.Duration, read credentials.Credentials, uid types.UID, now time.Time) bool {
+	token := read.Token
+	return token.Refresh != "" && !token.ExpiresAt.IsZero() && !now.Before(token.ExpiresAt.Add(-lead(declared, read, uid)))
+}
+
+// due tells whether a connection is to be examined now: it never was, it
+// changed, somebody asks for it, or its time has come.
+func due(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) bool {
+	status := &conn.Status
+	asked := conn.Annotations[v1alpha1.ProbeAnnotation]
+	switch {
+	case kstatus.Reason(status.Conditions) == "", status.ObservedGeneration != conn.Generation:
+		return true
+	case asked != "" && cut(asked, longestProbe) != status.LastHandledProbe:
+		return true
+	default:
+		return !now.Before(dueAt(conn, declaredLead))
+	}
+}
+
+// never is a time that does not come.
+var never = time.Unix(1<<40, 0)
+
+// dueAt is when a connection is to be examined by the clock alone, as far as
+// its status tells; a process that was just started knows no more.
+func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
+	status := &conn.Status
+	reason := kstatus.Reason(status.Conditions)
+	switch {
+	case reason == v1alpha1.ReasonDisabled:
+		return never
+	case status.LastProbedAt == nil:
+		return time.Time{}
+	case reason == v1alpha1.ReasonConnected:
+		at := status.LastProbedAt.Add(vary(probeEvery, conn.UID))
+		if ends := status.TokenExpiresAt; ends != nil && ends.After(status.LastProbedAt.Time) {
+			if renewal := ends.Add(-spreadLead(declaredLead, conn.UID)); renewal.Before(at) {
+				return renewal
+			}
+		}
+		return at
+	case reason == v1alpha1.ReasonPlatformUnavailable:
+		return status.LastProbedAt.Add(pause(kstatus.Since(status.Conditions), status.LastProbedAt.Time, soonest, latest))
+	case needsReconnect(reason):
+		return status.LastProbedAt.Add(vary(probeEvery, conn.UID))
+	default:
+		return time.Time{}
+	}
+}
+
+// rest is how long a connection that is not due can be left alone.
+func rest(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) time.Duration {
+	at := dueAt(conn, declaredLead)
+	switch {
+	case at.Equal(never):
+		return 0
+	case needsReconnect(kstatus.Reason(conn.Status.Conditions)):
+		return min(at.Sub(now), vary(secretLatest, conn.UID))
+	default:
+		return at.Sub(now)
+	}
+}
+
+// pause is how long to wait after a failure at now, when the trouble began at
+// since.
+func pause(since, now time.Time, shortest, longest time.Duration) time.Duration {
+	return min(max(now.Sub(since), shortest), longest)
+}
+
+// next is how long an examined connection can be left alone; zero for ever.
+func next(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
+	since := kstatus.Since(conn.Status.Conditions)
+	switch reason := kstatus.Reason(conn.Status.Conditions); {
+	case reason == v1alpha1.ReasonDisabled, reason == v1alpha1.ReasonPlatformNotSupported:
+		return 0
+	case reason == v1alpha1.ReasonConnected:
+		return min(vary(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now))
+	case reason == v1alpha1.ReasonPlatformUnavailable:
+		return max(vary(pause(since, now, soonest, latest), conn.UID), o.retryAt.Sub(now))
+	case needsReconnect(reason):
+		return vary(secretLatest, conn.UID)
+	default:
+		return vary(pause(since, now, secretSoonest, secretLatest), conn.UID)
+	}
+}
+
+// untilRenewal is how long a token is left as it is. One that should have been
+// renewed, but could not be, is tried again soon; one that cannot be renewed
+// is looked at when it ends.
+func untilRenewal(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
+	switch {
+	case o.read == nil || !o.read.Token.ExpiresAt.After(now):
+		return probeEvery
+	case o.read.Token.Refresh == "":
+		return max(o.read.Token.ExpiresAt.Sub(now), renewSoonest)
+	case renewalDue(declaredLead, *o.read, conn.UID, now):
+		return max(o.read.Token.ExpiresAt.Sub(now)/4, renewSoonest)
+	default:
+		return max(o.read.Token.ExpiresAt.Add(-lead(declaredLead, *o.read, conn.UID)).Sub(now), renewSoonest)
+	}
+}

@@ -1,0 +1,181 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/credentials"
+)
+
+const quarter = 15 * time.Minute
+
+// probed sets when a connection was last examined.
+func probed(c *v1alpha1.Connection, ago time.Duration) *v1alpha1.Connection {
+	c.Status.LastProbedAt = v1alpha1.NewTimePtr(noon.Add(-ago))
+	return c
+}
+
+func ending(c *v1alpha1.Connection, in time.Duration) *v1alpha1.Connection {
+	c.Status.TokenExpiresAt = v1alpha1.NewTimePtr(noon.Add(in))
+	return c
+}
+
+func asked(c *v1alpha1.Connection, probe, handled string) *v1alpha1.Connection {
+	c.Annotations = map[string]string{v1alpha1.ProbeAnnotation: probe}
+	c.Status.LastHandledProbe = handled
+	return c
+}
+
+func TestDue(t *testing.T) {
+	recently := func(reason string) *v1alpha1.Connection { return probed(conn(reason), time.Minute) }
+	tests := map[string]struct {
+		reason string
+		conn   *v1alpha1.Connection
+		want   bool
+	}{
+		"new":                      {"it was never examined", conn(""), true},
+		"spec changed":             {"its credentials may be others", changed(recently("Connected")), true},
+		"fine":                     {"it was examined a minute ago", recently("Connected"), false},
+		"an hour later":            {"every hour, more or less", probed(conn("Connected"), 66*time.Minute+time.Second), true},
+		"not yet an hour":          {"every hour, more or less", probed(conn("Connected"), 54*time.Minute-time.Second), false},
+		"asked for":                {"somebody waits for the answer", asked(recently("Connected"), "p2", "p1"), true},
+		"answered":                 {"nobody waits any more", asked(recently("Connected"), "p1", "p1"), false},
+		"long request answered":    {"the echo of a long request is cut", asked(recently("Connected"), strings.Repeat("p", 300), strings.Repeat("p", 256)), false},
+		"token ends soon":          {"it is renewed before it ends", ending(recently("Connected"), quarter), true},
+		"token ends later":         {"its time has not come", ending(recently("Connected"), 20*time.Minute), false},
+		"outage, just now":         {"the platform is not pressed", probed(conn("PlatformUnavailable"), 5*time.Second), false},
+		"outage, after a while":    {"the pauses end", probed(conn("PlatformUnavailable"), 11*time.Minute), true},
+		"disabled":                 {"nothing is asked about it", probed(conn("Disabled"), 48*time.Hour), false},
+		"disabled, but asked":      {"whoever asks gets an answer", asked(conn("Disabled"), "p", ""), true},
+		"Secret missing":           {"it may be there by now", recently("CredentialsNotFound"), true},
+		"Secret wrong":             {"it may have been mended", recently("CredentialsInvalid"), true},
+		"revoked, a minute ago":    {"the platform would say the same", recently("Revoked"), false},
+		"revoked, hours ago":       {"a suspension may have been lifted", probed(conn("Revoked"), 2*time.Hour), true},
+		"platform not supported":   {"another start of the manager may support it", recently("PlatformNotSupported"), true},
+		"revoked, but spec change": {"a reconnect is looked at immediately", changed(recently("Revoked")), true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := due(tc.conn, quarter, noon); got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestNext(t *testing.T) {
+	token := func(ends time.Duration, refresh string) outcome {
+		return outcome{read: &credentials.Credentials{Token: credentials.Token{Access: "a", Refresh: refresh, ExpiresAt: noon.Add(ends)}}}
+	}
+	short := token(time.Minute, "r")
+	short.read.RenewedAt = noon
+	since := func(c *v1alpha1.Connection, ago time.Duration) *v1alpha1.Connection {
+		for i := range c.Status.Conditions {
+			c.Status.Conditions[i].LastTransitionTime.Time = noon.Add(-ago)
+		}
+		return c
+	}
+	tests := map[string]struct {
+		reason    string
+		conn      *v1alpha1.Connection
+		found     outcome
+		low, high time.Duration
+	}{
+		"no end":               {"every hour, give or take", conn("Connected"), outcome{}, 54 * time.Minute, 66 * time.Minute},
+		"two hours":            {"the hour comes before the renewal", conn("Connected"), token(2*time.Hour, "r"), 54 * time.Minute, 66 * time.Minute},
+		"half an hour":         {"the renewal comes before the hour", conn("Connected"), token(30*time.Minute, "r"), 11*time.Minute + 15*time.Second, quarter},
+		"short life":           {"a token of a minute is renewed after three quarters of it", conn("Connected"), short, 45 * time.Second, 45 * time.Second},
+		"renewal overdue":      {"a renewal that failed is tried again, ever sooner", conn("Connected"), token(8*time.Minute, "r"), 2 * time.Minute, 2 * time.Minute},
+		"renewal nearly late":  {"but the platform is not pressed", conn("Connected"), token(2*time.Second, "r"), renewSoonest, renewSoonest},
+		"cannot be renewed":    {"it is looked at when it ends", conn("Connected"), token(10*time.Minute, ""), 10 * time.Minute, 10 * time.Minute},
+		"should have ended":    {"the platform knows better than the Secret", conn("Connected"), token(-time.Minute, ""), 54 * time.Minute, 66 * time.Minute},
+		"outage begins":        {"the first pause is short", since(conn("PlatformUnavailable"), 0), outcome{}, 9 * time.Second, 11 * time.Second},
+		"outage of a minute":   {"pauses double", since(conn("PlatformUnavailable"), time.Minute), outcome{}, 54 * time.Second, 66 * time.Second},
+		"outage of a day":      {"up to ten minutes", since(conn("PlatformUnavailable"), 24*time.Hour), outcome{}, 9 * time.Minute, 11 * time.Minute},
+		"rate limited":         {"the platform's word counts", since(conn("PlatformUnavailable"), 0), outcome{retryAt: noon.Add(9 * time.Minute)}, 9 * time.Minute, 9 * time.Minute},
+		"Secret missing":       {"a set that is applied at once is complete soon", since(conn("CredentialsNotFound"), 0), outcome{}, 1800 * time.Millisecond, 2200 * time.Millisecond},
+		"Secret missing, old":  {"reading a Secret is cheap", since(conn("CredentialsNotFound"), time.Hour), outcome{}, 54 * time.Second, 66 * time.Second},
+		"revoked":              {"somebody may put a new token into the Secret", conn("Revoked"), outcome{}, 54 * time.Second, 66 * time.Second},
+		"disabled":             {"nothing will happen by itself", conn("Disabled"), outcome{}, 0, 0},
+		"not supported":        {"nothing will happen by itself", conn("PlatformNotSupported"), outcome{}, 0, 0},
+		"credentials unusable": {"the API server recovers", since(conn("CredentialsUnavailable"), 0), outcome{}, 1800 * time.Millisecond, 2200 * time.Millisecond},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			for i := range 50 {
+				tc.conn.UID = types.UID(fmt.Sprint("u", i))
+				if got := next(tc.conn, tc.found, quarter, noon); got < tc.low || got > tc.high {
+					t.Fatalf("%s: got %s, want %s to %s", tc.reason, got, tc.low, tc.high)
+				}
+			}
+		})
+	}
+}
+
+func TestRestIsNeverPastTheDueTime(t *testing.T) {
+	for _, c := range []*v1alpha1.Connection{
+		probed(conn("Connected"), time.Minute), ending(probed(conn("Connected"), time.Minute), 20*time.Minute),
+		probed(conn("PlatformUnavailable"), 5*time.Second), probed(conn("Revoked"), time.Minute),
+	} {
+		wait := rest(c, quarter, noon)
+		if wait <= 0 || due(c, quarter, noon) {
+			t.Errorf("%v: waits %s", c.Status.Conditions[0].Reason, wait)
+		}
+		if at := dueAt(c, quarter); at.Before(noon.Add(wait)) {
+			t.Errorf("%v: due at %v, but left alone until %v", c.Status.Conditions[0].Reason, at, noon.Add(wait))
+		}
+	}
+	if got := rest(conn("Disabled"), quarter, noon); got != 0 {
+		t.Errorf("a disabled connection wakes after %s", got)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	low, high := 1.0, 0.0
+	for i := range 1000 {
+		s := spread(types.UID(fmt.Sprint(i)))
+		low, high = min(low, s), max(high, s)
+	}
+	if low < 0 || high >= 1 || low > 0.1 || high < 0.9 {
+		t.Errorf("a thousand connections lie between %g and %g", low, high)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	now := clocktesting.NewFakePassiveClock(noon)
+	m := NewMetrics(registry, now)
+	good, bad := ending(conn("Connected"), time.Hour), conn("Revoked")
+	bad.Name = "old"
+	m.show(good)
+	m.show(bad)
+	now.SetTime(noon.Add(time.Minute))
+	const want = `
+# HELP herald_connection_ready 1 if the account can be published to, else 0.
+# TYPE herald_connection_ready gauge
+herald_connection_ready{connection="acme",namespace="team",platform="x"} 1
+herald_connection_ready{connection="old",namespace="team",platform="x"} 0
+# HELP herald_connection_token_expiry_seconds Seconds until the access token ends, negative afterwards. Absent where it does not end.
+# TYPE herald_connection_token_expiry_seconds gauge
+herald_connection_token_expiry_seconds{connection="acme",namespace="team",platform="x"} 3540
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+	m.drop(types.NamespacedName{Namespace: "team", Name: "acme"})
+	m.drop(types.NamespacedName{Namespace: "team", Name: "old"})
+	if n := testutil.CollectAndCount(m); n != 0 {
+		t.Errorf("%d series are left of connections that are gone", n)
+	}
+}
