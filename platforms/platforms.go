@@ -9,6 +9,7 @@ package platforms
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -164,12 +165,7 @@ type Limits struct {
 
 // Allows reports whether the category can be published on the platform.
 func (l Limits) Allows(c v1alpha1.Category) bool {
-	for _, have := range l.Categories {
-		if have == c {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(l.Categories, c)
 }
 
 // Registry holds the platforms that a process was built with. It is filled

@@ -125,6 +125,8 @@ func CanCancel(post *v1alpha1.Post, now time.Time) bool {
 		return true
 	case v1alpha1.PhaseScheduled:
 		return post.Spec.ScheduledAt.After(now)
+	case v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseFailed, v1alpha1.PhaseCancelled:
+		return false
 	default:
 		return false
 	}

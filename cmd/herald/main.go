@@ -36,6 +36,8 @@ type command struct {
 
 func commands() []command {
 	return []command{
+		{"apiserver", "serve the HTTP API", runAPIServer},
+		{"manager", "deliver posts, and look after teams, keys and connections", runManager},
 		{"sandbox", "serve the simulated platforms, for the local run and for tests", runSandbox},
 		{"version", "print the version", runVersion},
 	}

@@ -66,7 +66,7 @@ func (d *deletions) Start(ctx context.Context) error {
 // nobody watched, and then follows their changes.
 func (d *deletions) follow(ctx context.Context, posts metadata.Getter) error {
 	opts := metav1.ListOptions{FieldSelector: finishedPosts, Limit: deletionsPage}
-	version := ""
+	var version string
 	for {
 		page, err := posts.List(ctx, opts)
 		if err != nil {

@@ -4,11 +4,10 @@
 package post
 
 import (
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
-
-	"golang.org/x/time/rate"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )

@@ -37,16 +37,21 @@ func (s *scope) settle(ctx context.Context) error {
 		}
 		timing, ok := s.timing(t)
 		if !ok {
-			looks = append(looks, &look{target: t, timing: attempt.Timing{GiveUpAfter: s.StartingDeadline},
-				err: platforms.Errorf(platforms.ClassUnknown, "this installation knows no platform %q", t.Platform)})
+			looks = append(looks, &look{
+				target: t, timing: attempt.Timing{GiveUpAfter: s.StartingDeadline},
+				err: platforms.Errorf(platforms.ClassUnknown, "this installation knows no platform %q", t.Platform),
+			})
 			continue
 		}
 		if !attempt.NextLook(t, timing).After(now) {
 			looks = append(looks, &look{target: t, timing: timing})
 		}
 	}
-	if len(looks) == 0 || ctx.Err() != nil {
+	if len(looks) == 0 {
 		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("stopping before looking: %w", err)
 	}
 	var asked sync.WaitGroup
 	for _, l := range looks {
@@ -55,8 +60,8 @@ func (s *scope) settle(ctx context.Context) error {
 		}
 	}
 	asked.Wait()
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("stopped while looking: %w", err)
 	}
 	return s.enterLooks(ctx, looks)
 }

@@ -44,9 +44,7 @@ func withdrawExtra(post *v1alpha1.Post) {
 // left to do, and nothing that a person may still do needs it.
 func finished(post *v1alpha1.Post) bool {
 	switch posting.PhaseOf(post) {
-	case v1alpha1.PhasePosted:
-		return true
-	case v1alpha1.PhaseCancelled:
+	case v1alpha1.PhasePosted, v1alpha1.PhaseCancelled:
 		return true
 	case v1alpha1.PhaseFailed:
 		// A refused spec may still be mended, and an unknown outcome may be
@@ -60,6 +58,8 @@ func finished(post *v1alpha1.Post) bool {
 			}
 		}
 		return true
+	case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing:
+		return false
 	default:
 		return false
 	}
@@ -140,18 +140,12 @@ func failure(post *v1alpha1.Post) (reason, message string) {
 // metav1.Condition allows, and an object small.
 const maxMessage = 2000
 
+// truncate cuts a text to at most n bytes, between two characters.
 func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	cut := s[:n]
-	for len(cut) > 0 && cut[len(cut)-1]&0xC0 == 0x80 {
-		cut = cut[:len(cut)-1]
-	}
-	if len(cut) > 0 && cut[len(cut)-1] >= 0xC0 {
-		cut = cut[:len(cut)-1]
-	}
-	return cut + "…"
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 func counted(targets int) string {

@@ -114,7 +114,8 @@ func (g *Gates) wakeNext(key string, gt *gate) func() {
 		delete(g.gates, key)
 		return nil
 	}
-	e := heap.Pop(&gt.waiting).(*entry)
+	e := gt.waiting[0]
+	heap.Remove(&gt.waiting, 0)
 	delete(gt.byID, e.ID)
 	if g.woken[e.ID] == nil {
 		g.woken[e.ID] = map[string]struct{}{}
@@ -148,9 +149,10 @@ func (q queue) Swap(i, j int) {
 }
 
 func (q *queue) Push(x any) {
-	e := x.(*entry)
-	e.at = len(*q)
-	*q = append(*q, e)
+	if e, ok := x.(*entry); ok {
+		e.at = len(*q)
+		*q = append(*q, e)
+	}
 }
 
 func (q *queue) Pop() any {

@@ -25,7 +25,7 @@ var (
 	}
 )
 
-func at(d time.Duration) time.Time          { return t0.Add(d) }
+func at(d time.Duration) time.Time           { return t0.Add(d) }
 func timePtr(d time.Duration) *v1alpha1.Time { return v1alpha1.NewTimePtr(at(d)) }
 
 // claimed is a target with an open attempt, claimed at t0.
@@ -224,24 +224,42 @@ func TestLook(t *testing.T) {
 		wantReason  string
 		wantNext    *v1alpha1.Time
 	}{
-		{name: "found", reason: "it is out there", finding: found, after: quiet, timing: timing,
-			wantOutcome: v1alpha1.OutcomePosted, wantPhase: v1alpha1.PhasePosted, wantReason: v1alpha1.ReasonPosted},
-		{name: "found after a duplicate refusal", reason: "the refusal told the truth", finding: found, duplicate: true, after: quiet, timing: timing,
-			wantOutcome: v1alpha1.OutcomePosted, wantPhase: v1alpha1.PhasePosted, wantReason: v1alpha1.ReasonPosted},
-		{name: "two fit", reason: "nobody can tell which is ours", finding: platforms.Finding{Matches: 2}, after: quiet, timing: timing, policy: v1alpha1.OnUnknownRetry,
-			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonOutcomeUnknown},
-		{name: "missing within the lag", reason: "a listing that lags proves nothing", after: quiet + time.Second, timing: timing,
-			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonSettling, wantNext: timePtr(quiet + 2*time.Second)},
-		{name: "missing once past the lag", reason: "one look is not enough", after: past, timing: timing,
-			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonProcessing, wantNext: timePtr(past + timing.Lag/2)},
-		{name: "missing twice past the lag", reason: "that is proof where the listing is authoritative", looks: 1, after: past + time.Minute, timing: timing,
-			wantOutcome: v1alpha1.OutcomeAbsent, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second)},
-		{name: "missing twice, duplicate", reason: "sending again would be refused again", looks: 1, duplicate: true, after: past + time.Minute, timing: timing,
-			wantOutcome: v1alpha1.OutcomeRefused, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonRefused},
-		{name: "missing twice, listing not authoritative", reason: "the platform cannot prove it: a person must", looks: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownFail,
-			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonOutcomeUnknown},
-		{name: "missing twice, not authoritative, retry", reason: "the owner prefers twice to never", looks: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownRetry,
-			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second)},
+		{
+			name: "found", reason: "it is out there", finding: found, after: quiet, timing: timing,
+			wantOutcome: v1alpha1.OutcomePosted, wantPhase: v1alpha1.PhasePosted, wantReason: v1alpha1.ReasonPosted,
+		},
+		{
+			name: "found after a duplicate refusal", reason: "the refusal told the truth", finding: found, duplicate: true, after: quiet, timing: timing,
+			wantOutcome: v1alpha1.OutcomePosted, wantPhase: v1alpha1.PhasePosted, wantReason: v1alpha1.ReasonPosted,
+		},
+		{
+			name: "two fit", reason: "nobody can tell which is ours", finding: platforms.Finding{Matches: 2}, after: quiet, timing: timing, policy: v1alpha1.OnUnknownRetry,
+			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonOutcomeUnknown,
+		},
+		{
+			name: "missing within the lag", reason: "a listing that lags proves nothing", after: quiet + time.Second, timing: timing,
+			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonSettling, wantNext: timePtr(quiet + 2*time.Second),
+		},
+		{
+			name: "missing once past the lag", reason: "one look is not enough", after: past, timing: timing,
+			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonProcessing, wantNext: timePtr(past + timing.Lag/2),
+		},
+		{
+			name: "missing twice past the lag", reason: "that is proof where the listing is authoritative", looks: 1, after: past + time.Minute, timing: timing,
+			wantOutcome: v1alpha1.OutcomeAbsent, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
+		},
+		{
+			name: "missing twice, duplicate", reason: "sending again would be refused again", looks: 1, duplicate: true, after: past + time.Minute, timing: timing,
+			wantOutcome: v1alpha1.OutcomeRefused, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonRefused,
+		},
+		{
+			name: "missing twice, listing not authoritative", reason: "the platform cannot prove it: a person must", looks: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownFail,
+			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonOutcomeUnknown,
+		},
+		{
+			name: "missing twice, not authoritative, retry", reason: "the owner prefers twice to never", looks: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownRetry,
+			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)

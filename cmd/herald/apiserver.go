@@ -1,0 +1,127 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/apiserver"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/posting/rules"
+)
+
+// apiserverFlags are the flags of `herald apiserver`.
+type apiserverFlags struct {
+	kubeconfig      string
+	platformsConfig string
+	listen          string
+	metricsAddress  string
+	siteURL         string
+	shutdownDelay   time.Duration
+	shutdownTimeout time.Duration
+	log             *logFlags
+}
+
+func parseAPIServerFlags(args []string) (*apiserverFlags, error) {
+	f := &apiserverFlags{}
+	flags := newFlagSet("apiserver")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside a cluster")
+	flags.StringVar(&f.platformsConfig, "platforms-config", "", "YAML file that says how to reach the platforms")
+	flags.StringVar(&f.listen, "listen", ":8080", "address to serve the API on")
+	flags.StringVar(&f.metricsAddress, "metrics-bind-address", ":8081", "address of /metrics, /healthz and /readyz; 0 for none")
+	flags.StringVar(&f.siteURL, "site-url", "", "address under which clients reach this server, such as https://herald.example.com; empty takes --listen")
+	flags.DurationVar(&f.shutdownDelay, "shutdown-delay", 3*time.Second, "how long to go on serving, not ready any more, before stopping")
+	flags.DurationVar(&f.shutdownTimeout, "shutdown-timeout", 20*time.Second, "how long requests under way may take once stopping")
+	f.log = addLogFlags(flags)
+	if err := parse(flags, args); err != nil {
+		return nil, err
+	}
+	if f.shutdownDelay < 0 || f.shutdownTimeout < 0 {
+		return nil, usageError{errors.New("--shutdown-delay and --shutdown-timeout: want zero or more")}
+	}
+	f.siteURL = strings.TrimRight(f.siteURL, "/")
+	return f, nil
+}
+
+// runAPIServer serves the HTTP API until ctx ends.
+func runAPIServer(ctx context.Context, args []string) error {
+	f, err := parseAPIServerFlags(args)
+	if err != nil {
+		return err
+	}
+	log, err := f.log.logger()
+	if err != nil {
+		return err
+	}
+	klog.SetLogger(logr.FromSlogHandler(log.Handler()))
+
+	config, err := kubeConfig(f.kubeconfig, -1, 0)
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	// Only the platforms' limits are asked for here: this process has neither
+	// their secrets nor anybody's token, and calls none of them.
+	platforms, err := loadPlatforms(f.platformsConfig, transport.New(transport.Options{}), false)
+	if err != nil {
+		return err
+	}
+	listener, metricsListener, err := listenAPIServer(ctx, f)
+	if err != nil {
+		return err
+	}
+	server, err := apiserver.New(apiserver.Config{
+		Kubernetes:      config,
+		UserAgent:       config.UserAgent + " apiserver",
+		Limits:          rules.LimitsOf(platforms),
+		Listener:        listener,
+		MetricsListener: metricsListener,
+		ShutdownDelay:   f.shutdownDelay,
+		ShutdownTimeout: f.shutdownTimeout,
+		Registry:        registry,
+		Clock:           clock.RealClock{},
+		Log:             log,
+	})
+	if err != nil {
+		return fmt.Errorf("cannot set up the apiserver: %w", err)
+	}
+	log.InfoContext(ctx, "Starting", "version", version, "baseURL", f.baseURL(listener))
+	return server.Run(ctx)
+}
+
+// baseURL is where clients find the API.
+func (f *apiserverFlags) baseURL(listener net.Listener) string {
+	site := f.siteURL
+	if site == "" {
+		site = "http://" + listener.Addr().String()
+	}
+	return site + "/api/v1"
+}
+
+// listenAPIServer opens both listeners; the second is nil if it is not wanted.
+func listenAPIServer(ctx context.Context, f *apiserverFlags) (api, metrics net.Listener, err error) {
+	var config net.ListenConfig
+	if api, err = config.Listen(ctx, "tcp", f.listen); err != nil {
+		return nil, nil, fmt.Errorf("--listen: %w", err)
+	}
+	if f.metricsAddress == "0" {
+		return api, nil, nil
+	}
+	if metrics, err = config.Listen(ctx, "tcp", f.metricsAddress); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("--metrics-bind-address: %w", err), api.Close())
+	}
+	return api, metrics, nil
+}

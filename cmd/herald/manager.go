@@ -1,0 +1,232 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// Shutdown: a call under way is waited for and its result recorded. The pod's
+// termination grace must be longer than gracefulShutdown, which in turn is
+// longer than a call (20 s) and the recording of its result (60 s).
+const (
+	gracefulShutdown = 100 * time.Second
+
+	// Short leases and a quick hand-over: what keeps two managers from
+	// publishing twice is the claim, not the lease.
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+
+	leaseName = "herald-manager"
+)
+
+// managerFlags are the flags of `herald manager`.
+type managerFlags struct {
+	kubeconfig      string
+	platformsConfig string
+
+	leaderElect     bool
+	leaderNamespace string
+	leaderIdentity  string
+
+	metricsAddress string
+	probeAddress   string
+
+	namespace        string
+	postWorkers      int
+	kubeQPS          float64
+	kubeBurst        int
+	startingDeadline time.Duration
+
+	log *logFlags
+}
+
+func parseManagerFlags(args []string) (*managerFlags, error) {
+	f := &managerFlags{}
+	flags := newFlagSet("manager")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside a cluster")
+	flags.StringVar(&f.platformsConfig, "platforms-config", "", "YAML file that says how to reach the platforms")
+	flags.BoolVar(&f.leaderElect, "leader-elect", true, "work only while holding the lease, so that another replica can take over")
+	flags.StringVar(&f.leaderNamespace, "leader-election-namespace", "herald-system", "namespace of the lease")
+	flags.StringVar(&f.leaderIdentity, "leader-identity", "", "name to hold the lease under; a stable one lets a restarted process go on at once (default: host name and pid)")
+	flags.StringVar(&f.metricsAddress, "metrics-bind-address", ":8081", "address of /metrics; 0 for none")
+	flags.StringVar(&f.probeAddress, "health-probe-bind-address", ":8082", "address of /healthz and /readyz")
+	flags.StringVar(&f.namespace, "namespace", "herald-system", "namespace of the manager's own service account")
+	flags.IntVar(&f.postWorkers, "post-workers", 256, "how many posts are worked on at once")
+	flags.Float64Var(&f.kubeQPS, "kube-api-qps", -1, "requests a second to the Kubernetes API; -1 leaves pacing to its priority and fairness")
+	flags.IntVar(&f.kubeBurst, "kube-api-burst", 0, "burst above --kube-api-qps")
+	flags.DurationVar(&f.startingDeadline, "starting-deadline", time.Hour, "how late a scheduled post may still go out, and how long temporary refusals are tried again")
+	f.log = addLogFlags(flags)
+	if err := parse(flags, args); err != nil {
+		return nil, err
+	}
+	if err := f.check(flags); err != nil {
+		return nil, usageError{err}
+	}
+	return f, nil
+}
+
+func (f *managerFlags) check(flags *flag.FlagSet) error {
+	switch {
+	case flags.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case f.postWorkers < 1:
+		return fmt.Errorf("--post-workers=%d: want 1 or more", f.postWorkers)
+	case f.startingDeadline <= 0:
+		return fmt.Errorf("--starting-deadline=%s: want more than zero", f.startingDeadline)
+	default:
+		return nil
+	}
+}
+
+// runManager runs the reconcilers until ctx ends.
+func runManager(ctx context.Context, args []string) error {
+	f, err := parseManagerFlags(args)
+	if err != nil {
+		return err
+	}
+	logger, err := f.log.logger()
+	if err != nil {
+		return err
+	}
+	log := logr.FromSlogHandler(logger.Handler())
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
+
+	config, err := kubeConfig(f.kubeconfig, f.kubeQPS, f.kubeBurst)
+	if err != nil {
+		return err
+	}
+	identity, err := f.identity()
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(config, f, identity)
+	if err != nil {
+		return err
+	}
+	if err := setupControllers(mgr, f, identity); err != nil {
+		return err
+	}
+	log.Info("starting", "version", version, "postWorkers", f.postWorkers, "kubeAPIQPS", f.kubeQPS, "startingDeadline", f.startingDeadline.String())
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("the manager stopped: %w", err)
+	}
+	return nil
+}
+
+// kubeConfig reads the way to the Kubernetes API.
+func kubeConfig(path string, qps float64, burst int) (*rest.Config, error) {
+	var config *rest.Config
+	var err error
+	if path == "" {
+		config, err = rest.InClusterConfig()
+	} else {
+		config, err = clientcmd.BuildConfigFromFlags("", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot find the Kubernetes API (name a kubeconfig with --kubeconfig, or run inside a cluster): %w", err)
+	}
+	config.QPS, config.Burst = float32(qps), burst
+	config.UserAgent = "herald/" + version
+	return config, nil
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+func newManager(config *rest.Config, f *managerFlags, identity string) (ctrl.Manager, error) {
+	graceful, lease, renew, retry := gracefulShutdown, leaseDuration, renewDeadline, retryPeriod
+	options := ctrl.Options{
+		Scheme:                  newScheme(),
+		Metrics:                 metricsserver.Options{BindAddress: f.metricsAddress},
+		HealthProbeBindAddress:  f.probeAddress,
+		GracefulShutdownTimeout: &graceful,
+		LeaseDuration:           &lease,
+		RenewDeadline:           &renew,
+		RetryPeriod:             &retry,
+		// runManager returns, and the process ends, as soon as the manager
+		// has stopped.
+		LeaderElectionReleaseOnCancel: true,
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			// What finished posts cost is decided here.
+			&v1alpha1.Post{}: {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
+		}},
+		// Secrets are read where they are needed and never cached.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	}
+	if f.leaderElect {
+		lock, err := leaderLock(config, f.leaderNamespace, identity)
+		if err != nil {
+			return nil, err
+		}
+		options.LeaderElection = true
+		options.LeaderElectionResourceLockInterface = lock
+	}
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, fmt.Errorf("cannot set up the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("cannot add the health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("cannot add the readiness check: %w", err)
+	}
+	return mgr, nil
+}
+
+// identity names this process. A restart keeps the name only if
+// --leader-identity says so.
+func (f *managerFlags) identity() (string, error) {
+	if f.leaderIdentity != "" {
+		return f.leaderIdentity, nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("cannot tell this host's name; set --leader-identity: %w", err)
+	}
+	return fmt.Sprintf("%s_%d", host, os.Getpid()), nil
+}
+
+func leaderLock(config *rest.Config, namespace, identity string) (resourcelock.Interface, error) {
+	clients, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), "leader-election"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot set up leader election: %w", err)
+	}
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, namespace, leaseName,
+		clients.CoreV1(), clients.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity})
+	if err != nil {
+		return nil, fmt.Errorf("cannot set up leader election: %w", err)
+	}
+	return lock, nil
+}

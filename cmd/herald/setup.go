@@ -1,0 +1,60 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/herald-social/herald/controllers/apikey"
+	"github.com/herald-social/herald/controllers/connection"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/controllers/team"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/transport"
+)
+
+// setupControllers wires every reconciler into the manager: one line each, in
+// the order in which a new installation needs them.
+func setupControllers(mgr ctrl.Manager, f *managerFlags, identity string) error {
+	now := clock.RealClock{}
+	out := transport.New(transport.Options{Registerer: metrics.Registry})
+	registry, err := loadPlatforms(f.platformsConfig, out, true)
+	if err != nil {
+		return err
+	}
+	store := credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), now, identity)
+	if err := team.SetupWithManager(mgr, team.Options{Clock: now, ManagerNamespace: f.namespace}); err != nil {
+		return err
+	}
+	if err := apikey.SetupWithManager(mgr, apikey.Options{Clock: now}); err != nil {
+		return err
+	}
+	if err := connection.SetupWithManager(mgr, connection.Options{
+		Platforms: registry, Store: store, Clock: now, Metrics: connection.NewMetrics(metrics.Registry, now),
+	}); err != nil {
+		return err
+	}
+	posts, err := post.New(post.Options{
+		Client:           mgr.GetClient(),
+		Live:             mgr.GetAPIReader(),
+		Platforms:        registry,
+		Tokens:           connection.Tokens{Cache: credentials.NewCache(store, now)},
+		Clock:            now,
+		NewID:            rand.Text,
+		Events:           mgr.GetEventRecorder("herald-post"),
+		Metrics:          post.NewMetrics(metrics.Registry),
+		Workers:          f.postWorkers,
+		StartingDeadline: f.startingDeadline,
+		Points:           crashPoint(),
+	})
+	if err != nil {
+		return fmt.Errorf("cannot set up the post controller: %w", err)
+	}
+	return posts.SetupWithManager(mgr)
+}

@@ -1,0 +1,206 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package crash_test kills the manager, as kill -9 does, at named points of
+// the delivery protocol and at random, and lets the sandbox's count and the
+// API server's state say what became of the posts. LONG=1 makes it long.
+package crash_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+func TestCrash(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Crash matrix")
+}
+
+const repository = "../.."
+
+var (
+	long     = os.Getenv("LONG") != ""
+	folder   string
+	binary   string
+	k8s      client.Client
+	platform sandboxtest.Client
+	serial   atomic.Int64
+)
+
+var _ = BeforeSuite(func() {
+	SetDefaultEventuallyTimeout(2 * time.Minute)
+	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
+	Expect(os.Getenv("KUBEBUILDER_ASSETS")).NotTo(BeEmpty(), "set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver; `make test-crash` does")
+	folder = GinkgoT().TempDir()
+	binary = filepath.Join(folder, "herald")
+	out, err := exec.Command("go", "build", "-tags", "crashpoints", "-o", binary, repository+"/cmd/herald").CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
+
+	scheme := runtime.NewScheme()
+	Expect(corev1.AddToScheme(scheme)).To(Succeed())
+	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join(repository, "config", "crd", "bases")}, ErrorIfCRDPathMissing: true}
+	config, err := env.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
+	k8s, err = client.New(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(filepath.Join(folder, "kubeconfig"), env.KubeConfig, 0o600)).To(Succeed())
+	Expect(k8s.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "herald-system"}})).To(Succeed())
+
+	startSandbox()
+})
+
+func startSandbox() {
+	address := freeAddress()
+	platform = sandboxtest.Client{URL: "http://" + address}
+	server := start("sandbox", nil, "sandbox", "--listen", address, "--state-dir", filepath.Join(folder, "sandbox"))
+	DeferCleanup(func() { server.kill() })
+	Eventually(func() error {
+		resp, err := http.Get(platform.URL + "/_control/calls")
+		if err == nil {
+			err = resp.Body.Close()
+		}
+		return err
+	}).Should(Succeed())
+	// Listings lag a little, as real ones do.
+	config := fmt.Sprintf("x: {apiURL: %[1]s/x, webURL: %[1]s/x, clientID: crash, listingLag: 2s}\n", platform.URL)
+	Expect(os.WriteFile(filepath.Join(folder, "platforms.yaml"), []byte(config), 0o600)).To(Succeed())
+}
+
+func freeAddress() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(l.Close()).To(Succeed())
+	return l.Addr().String()
+}
+
+// process is a child of the test.
+type process struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+// start runs the herald binary with its log in the test's folder.
+func start(name string, environment []string, args ...string) *process {
+	log, err := os.OpenFile(filepath.Join(folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	Expect(err).NotTo(HaveOccurred())
+	p := &process{cmd: exec.Command(binary, args...), done: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), environment...)
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	Expect(p.cmd.Start()).To(Succeed())
+	go func() {
+		defer close(p.done)
+		_ = p.cmd.Wait()
+		_ = log.Close()
+	}()
+	return p
+}
+
+// startManager starts a manager that dies at a point of the protocol, or not
+// if the point is empty. The leader's name is stable, so that the next one
+// works at once; what keeps them apart is the claim.
+func startManager(point string) *process {
+	return start("manager", []string{"HERALD_CRASH_POINT=" + point}, "manager",
+		"--kubeconfig", filepath.Join(folder, "kubeconfig"), "--platforms-config", filepath.Join(folder, "platforms.yaml"),
+		"--leader-identity", "crash", "--metrics-bind-address", "0", "--health-probe-bind-address", "0")
+}
+
+// kill ends a process as kill -9 does and waits until it is gone.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// team is a team with one connected account, made as a platform team makes it.
+type team struct {
+	namespace string
+	account   sandboxtest.Account
+}
+
+// newTeam needs a manager that runs.
+func newTeam(ctx context.Context) team {
+	t := team{namespace: fmt.Sprintf("crash-%d", serial.Add(1))}
+	Expect(k8s.Create(ctx, &v1alpha1.Team{
+		ObjectMeta: metav1.ObjectMeta{Name: t.namespace}, Spec: v1alpha1.TeamSpec{Namespace: t.namespace},
+	})).To(Succeed())
+	var err error
+	t.account, err = platform.Account(ctx, "x", fmt.Sprintf("18%08d", serial.Add(1)), nil)
+	Expect(err).NotTo(HaveOccurred())
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: t.namespace},
+		StringData: map[string]string{
+			v1alpha1.CredentialsAccessToken:  t.account.AccessToken,
+			v1alpha1.CredentialsRefreshToken: t.account.RefreshToken,
+			v1alpha1.CredentialsExpiresAt:    t.account.ExpiresAt.Format(time.RFC3339),
+		},
+	}
+	Eventually(func() error { return k8s.Create(ctx, secret.DeepCopy()) }).Should(Succeed(), "the manager makes the namespace")
+	conn := &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: t.namespace},
+		Spec: v1alpha1.ConnectionSpec{
+			Platform: v1alpha1.PlatformX, AccountID: t.account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: "x"},
+		},
+	}
+	Expect(k8s.Create(ctx, conn)).To(Succeed())
+	Eventually(func() bool {
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(conn), conn)).To(Succeed())
+		return meta.IsStatusConditionTrue(conn.Status.Conditions, v1alpha1.ConditionReady)
+	}).Should(BeTrue(), "the manager probes the connection")
+	return t
+}
+
+func (t team) post(ctx context.Context, text string) *v1alpha1.Post {
+	p := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("p%d", serial.Add(1)), Namespace: t.namespace, Finalizers: []string{v1alpha1.DeliveryFinalizer},
+		},
+		Spec: v1alpha1.PostSpec{
+			Category: v1alpha1.CategoryText,
+			Targets:  []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: text}},
+		},
+	}
+	Expect(k8s.Create(ctx, p)).To(Succeed())
+	return p
+}
+
+// times counts how often a text was published by an account.
+func (t team) times(ctx context.Context, text string) int {
+	posts, err := platform.Posts(ctx, "x", t.account.ID)
+	Expect(err).NotTo(HaveOccurred())
+	n := 0
+	for _, p := range posts {
+		if p.Text == text {
+			n++
+		}
+	}
+	return n
+}
+
+func read(ctx context.Context, p *v1alpha1.Post) *v1alpha1.Post {
+	var now v1alpha1.Post
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p), &now)).To(Succeed())
+	return &now
+}
