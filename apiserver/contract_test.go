@@ -49,7 +49,7 @@ func do(ctx context.Context, to *running, method, path, body string, header map[
 	for name, value := range header {
 		request.Header.Set(name, value)
 	}
-	response, err := http.DefaultClient.Do(request) //nolint:forbidigo // a test's own call
+	response, err := http.DefaultClient.Do(request)
 	Expect(err).NotTo(HaveOccurred())
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)

@@ -106,7 +106,7 @@ func playManager(ctx context.Context) {
 		}
 		if token := connection.Annotations[v1alpha1.ProbeAnnotation]; token != connection.Status.LastHandledProbe {
 			if err := answer(ctx, connection, token); err != nil && ctx.Err() == nil {
-				fmt.Fprintln(GinkgoWriter, "cannot answer a check:", err)
+				GinkgoWriter.Println("cannot answer a check:", err)
 			}
 		}
 	}

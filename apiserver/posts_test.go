@@ -169,7 +169,7 @@ var _ = Describe("creating a post", func() {
 			edit(&t.resource.Spec.Subscription)
 			Expect(admin.Update(ctx, t.resource)).To(Succeed())
 			if good {
-				Consistently(func() int { return t.call(ctx, "POST", "/posts", text("acme-x", "a", draft)).status }, "200ms").Should(Equal(http.StatusCreated))
+				Consistently(func() int { return t.call(ctx, "POST", "/posts", text("acme-x", "a", draft)).status }, 200*time.Millisecond).Should(Equal(http.StatusCreated))
 				return
 			}
 			Eventually(func() int { return t.call(ctx, "POST", "/posts", text("acme-x", "a", draft)).status }).Should(Equal(http.StatusForbidden))
@@ -443,7 +443,7 @@ var _ = Describe("cancelling a post", func() {
 					return
 				default:
 					stored := t.stored(ctx, id)
-					_ = setStatus(ctx, stored, func(s *v1alpha1.PostStatus) { s.ObservedGeneration = int64(n) }) //nolint:errcheck // conflicts are the point
+					_ = setStatus(ctx, stored, func(s *v1alpha1.PostStatus) { s.ObservedGeneration = int64(n) }) // conflicts are the point
 				}
 			}
 		})

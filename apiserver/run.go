@@ -37,8 +37,8 @@ func (s *Server) Run(ctx context.Context) error {
 		serve(s.private, s.config.MetricsListener, "metrics")
 		defer s.private.Close() //nolint:errcheck // nothing is lost with it
 	}
-	if err := s.watch(ctx, watching, &background); err != nil {
-		return errors.Join(ignoreEnd(ctx, err), s.config.Listener.Close())
+	if !s.watch(ctx, watching, &background) {
+		return s.config.Listener.Close()
 	}
 	serve(s.api, s.config.Listener, "API")
 	s.ready.Store(true)
@@ -52,8 +52,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.drain(watching)
 }
 
-// watch starts what is kept in memory and waits until all of it is there.
-func (s *Server) watch(ctx, watching context.Context, background *sync.WaitGroup) error {
+// watch starts what is kept in memory and waits until all of it is there; false
+// means that ctx ended before.
+func (s *Server) watch(ctx, watching context.Context, background *sync.WaitGroup) bool {
 	background.Go(func() { s.used.Run(watching) })
 	informers := []cache.SharedIndexInformer{s.keys, s.teams, s.connections}
 	synced := make([]cache.InformerSynced, len(informers))
@@ -62,15 +63,15 @@ func (s *Server) watch(ctx, watching context.Context, background *sync.WaitGroup
 		synced[i] = informer.HasSynced
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
-		return ctx.Err()
+		return false
 	}
 	// Posts come last: summing them up takes the connections.
 	background.Go(func() { s.posts.Run(watching) })
 	select {
 	case <-s.posts.Synced():
-		return nil
+		return true
 	case <-ctx.Done():
-		return ctx.Err()
+		return false
 	}
 }
 
@@ -88,12 +89,4 @@ func (s *Server) drain(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("requests were still under way after %s: %w", s.config.ShutdownTimeout, err), s.api.Close())
 	}
 	return nil
-}
-
-// ignoreEnd drops the error of a context that was meant to end.
-func ignoreEnd(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }

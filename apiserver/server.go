@@ -114,7 +114,10 @@ func New(config Config) (*Server, error) {
 		Log:         config.Log,
 	})
 	s.posts = kube.NewPostFeed(client, index, service.Summarise)
-	return s, s.setHandlers(service, m)
+	if err := s.setHandlers(service, m); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func (s *Server) setHandlers(service *bridge.Service, m *metrics) error {

@@ -67,7 +67,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 
 	restricted = asAPIServer(environment)
-	ctx, stop := context.WithCancel(context.Background()) //nolint:usetesting // it lives as long as the suite
+	ctx, stop := context.WithCancel(context.Background())
 	DeferCleanup(stop)
 	go playManager(ctx)
 	instance = start(restricted)
@@ -81,8 +81,8 @@ func asAPIServer(environment *envtest.Environment) *rest.Config {
 	manifest, err := os.ReadFile(filepath.Join("..", "config", "rbac", "apiserver", "role.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(yaml.UnmarshalStrict(manifest, role)).To(Succeed())
-	Expect(admin.Create(context.Background(), role)).To(Succeed())        //nolint:usetesting // there is no test yet
-	Expect(admin.Create(context.Background(), &rbacv1.ClusterRoleBinding{ //nolint:usetesting // there is no test yet
+	Expect(admin.Create(context.Background(), role)).To(Succeed())
+	Expect(admin.Create(context.Background(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "herald-apiserver"}},
@@ -105,7 +105,7 @@ func configure(config *rest.Config, edits ...func(*apiserver.Config)) apiserver.
 	GinkgoHelper()
 	listen := func() net.Listener {
 		var lc net.ListenConfig
-		listener, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0") //nolint:usetesting // it outlives the node
+		listener, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
 		Expect(err).NotTo(HaveOccurred())
 		return listener
 	}
@@ -139,7 +139,7 @@ func run(c apiserver.Config) *running {
 	GinkgoHelper()
 	server, err := apiserver.New(c)
 	Expect(err).NotTo(HaveOccurred())
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:usetesting // it outlives the node
+	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{
 		site:    "http://" + c.Listener.Addr().String(),
 		private: "http://" + c.MetricsListener.Addr().String(),
@@ -157,9 +157,9 @@ func (r *running) stop() {
 }
 
 func statusOf(url string) int {
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, http.NoBody) //nolint:usetesting // also called by cleanups
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, http.NoBody)
 	Expect(err).NotTo(HaveOccurred())
-	response, err := http.DefaultClient.Do(request) //nolint:forbidigo // a test's own call
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return 0
 	}

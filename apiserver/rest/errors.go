@@ -128,7 +128,7 @@ func (d *door) handleError(ctx context.Context, w http.ResponseWriter, r *http.R
 		WriteError(w, http.StatusUnsupportedMediaType, bridge.CodeValidation,
 			`the body must be JSON; send "Content-Type: application/json"`)
 	case errors.As(err, &body):
-		raw, _ := io.ReadAll(r.Body) //nolint:errcheck // the decoder put back what it had read, into memory
+		raw, _ := io.ReadAll(r.Body) // the decoder put back what it had read, in memory
 		WriteError(w, http.StatusBadRequest, bridge.CodeValidation, d.schemas.wordBody(raw))
 	default:
 		WriteInternal(ctx, w, err)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -94,8 +95,7 @@ func (s *schemas) wordBody(raw []byte) string {
 func parse(raw []byte) (value any, problem string) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	if err := decoder.Decode(&value); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			return nil, fmt.Sprintf("the body is not valid JSON: %s at byte %d", syntax, syntax.Offset)
 		}
 		return nil, "the body is not valid JSON: it ends too early"
@@ -155,6 +155,10 @@ func (s *schemas) check(of *schema, path string, value any) []string {
 		}
 	case bool:
 		if of.Type == "boolean" {
+			return nil
+		}
+	case float64:
+		if of.Type == "number" || (of.Type == "integer" && v == math.Trunc(v)) {
 			return nil
 		}
 	}

@@ -66,15 +66,16 @@ var (
 
 type callerKey struct{}
 
-// caller returns whom HandleApiKey let in.
+// caller returns whom HandleBearerAuth let in. Without one it is the zero
+// Caller, which owns nothing.
 func caller(ctx context.Context) bridge.Caller {
-	c, _ := ctx.Value(callerKey{}).(bridge.Caller) //nolint:errcheck // the zero Caller owns nothing
+	c, _ := ctx.Value(callerKey{}).(bridge.Caller)
 	return c
 }
 
-// HandleApiKey lets a caller in, or not: it runs before parameters and body are
+// HandleBearerAuth lets a caller in, or not: it runs before parameters and body are
 // looked at, because 401 and 403 come before 404 and 400.
-func (d *door) HandleApiKey(ctx context.Context, operation oas.OperationName, key oas.ApiKey) (context.Context, error) {
+func (d *door) HandleBearerAuth(ctx context.Context, operation oas.OperationName, key oas.BearerAuth) (context.Context, error) {
 	info := request.From(ctx)
 	info.Operation = operationID(operation)
 	c, err := d.service.Authenticate(strings.TrimSpace(key.Token))

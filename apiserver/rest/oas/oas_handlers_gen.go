@@ -49,14 +49,14 @@ func (s *Server) handleCancelPostRequest(args [1]string, argsEscaped bool, w htt
 		type bitset = [1]uint8
 		var satisfied bitset
 		{
-			sctx, ok, err := s.securityApiKey(ctx, CancelPostOperation, r)
+			sctx, ok, err := s.securityBearerAuth(ctx, CancelPostOperation, r)
 			if err != nil {
 				err = &ogenerrors.SecurityError{
 					OperationContext: opErrContext,
-					Security:         "ApiKey",
+					Security:         "BearerAuth",
 					Err:              err,
 				}
-				defer recordError("Security:ApiKey", err)
+				defer recordError("Security:BearerAuth", err)
 				s.cfg.ErrorHandler(ctx, w, r, err)
 				return
 			}
@@ -180,14 +180,14 @@ func (s *Server) handleCreatePostRequest(args [0]string, argsEscaped bool, w htt
 		type bitset = [1]uint8
 		var satisfied bitset
 		{
-			sctx, ok, err := s.securityApiKey(ctx, CreatePostOperation, r)
+			sctx, ok, err := s.securityBearerAuth(ctx, CreatePostOperation, r)
 			if err != nil {
 				err = &ogenerrors.SecurityError{
 					OperationContext: opErrContext,
-					Security:         "ApiKey",
+					Security:         "BearerAuth",
 					Err:              err,
 				}
-				defer recordError("Security:ApiKey", err)
+				defer recordError("Security:BearerAuth", err)
 				s.cfg.ErrorHandler(ctx, w, r, err)
 				return
 			}
@@ -308,14 +308,14 @@ func (s *Server) handleGetPostRequest(args [1]string, argsEscaped bool, w http.R
 		type bitset = [1]uint8
 		var satisfied bitset
 		{
-			sctx, ok, err := s.securityApiKey(ctx, GetPostOperation, r)
+			sctx, ok, err := s.securityBearerAuth(ctx, GetPostOperation, r)
 			if err != nil {
 				err = &ogenerrors.SecurityError{
 					OperationContext: opErrContext,
-					Security:         "ApiKey",
+					Security:         "BearerAuth",
 					Err:              err,
 				}
-				defer recordError("Security:ApiKey", err)
+				defer recordError("Security:BearerAuth", err)
 				s.cfg.ErrorHandler(ctx, w, r, err)
 				return
 			}
@@ -436,14 +436,14 @@ func (s *Server) handleListConnectionsRequest(args [0]string, argsEscaped bool, 
 		type bitset = [1]uint8
 		var satisfied bitset
 		{
-			sctx, ok, err := s.securityApiKey(ctx, ListConnectionsOperation, r)
+			sctx, ok, err := s.securityBearerAuth(ctx, ListConnectionsOperation, r)
 			if err != nil {
 				err = &ogenerrors.SecurityError{
 					OperationContext: opErrContext,
-					Security:         "ApiKey",
+					Security:         "BearerAuth",
 					Err:              err,
 				}
-				defer recordError("Security:ApiKey", err)
+				defer recordError("Security:BearerAuth", err)
 				s.cfg.ErrorHandler(ctx, w, r, err)
 				return
 			}
@@ -565,14 +565,14 @@ func (s *Server) handleListPostsRequest(args [0]string, argsEscaped bool, w http
 		type bitset = [1]uint8
 		var satisfied bitset
 		{
-			sctx, ok, err := s.securityApiKey(ctx, ListPostsOperation, r)
+			sctx, ok, err := s.securityBearerAuth(ctx, ListPostsOperation, r)
 			if err != nil {
 				err = &ogenerrors.SecurityError{
 					OperationContext: opErrContext,
-					Security:         "ApiKey",
+					Security:         "BearerAuth",
 					Err:              err,
 				}
-				defer recordError("Security:ApiKey", err)
+				defer recordError("Security:BearerAuth", err)
 				s.cfg.ErrorHandler(ctx, w, r, err)
 				return
 			}

@@ -8,28 +8,28 @@ import (
 	"github.com/go-faster/errors"
 )
 
-type ApiKey struct {
+type BearerAuth struct {
 	Token string
 	Roles []string
 }
 
 // GetToken returns the value of Token.
-func (s *ApiKey) GetToken() string {
+func (s *BearerAuth) GetToken() string {
 	return s.Token
 }
 
 // GetRoles returns the value of Roles.
-func (s *ApiKey) GetRoles() []string {
+func (s *BearerAuth) GetRoles() []string {
 	return s.Roles
 }
 
 // SetToken sets the value of Token.
-func (s *ApiKey) SetToken(val string) {
+func (s *BearerAuth) SetToken(val string) {
 	s.Token = val
 }
 
 // SetRoles sets the value of Roles.
-func (s *ApiKey) SetRoles(val []string) {
+func (s *BearerAuth) SetRoles(val []string) {
 	s.Roles = val
 }
 

@@ -13,9 +13,9 @@ import (
 
 // SecurityHandler is handler for security parameters.
 type SecurityHandler interface {
-	// HandleApiKey handles apiKey security.
+	// HandleBearerAuth handles bearerAuth security.
 	// An API key of the team.
-	HandleApiKey(ctx context.Context, operationName OperationName, t ApiKey) (context.Context, error)
+	HandleBearerAuth(ctx context.Context, operationName OperationName, t BearerAuth) (context.Context, error)
 }
 
 func findAuthorization(h http.Header, prefix string) (string, bool) {
@@ -33,8 +33,8 @@ func findAuthorization(h http.Header, prefix string) (string, bool) {
 	return "", false
 }
 
-// operationRolesApiKey is a private map storing roles per operation.
-var operationRolesApiKey = map[string][]string{
+// operationRolesBearerAuth is a private map storing roles per operation.
+var operationRolesBearerAuth = map[string][]string{
 	CancelPostOperation:      []string{},
 	CreatePostOperation:      []string{},
 	GetPostOperation:         []string{},
@@ -42,18 +42,18 @@ var operationRolesApiKey = map[string][]string{
 	ListPostsOperation:       []string{},
 }
 
-// GetRolesForApiKey returns the required roles for the given operation.
+// GetRolesForBearerAuth returns the required roles for the given operation.
 //
 // This is useful for authorization scenarios where you need to know which roles
 // are required for an operation.
 //
 // Example:
 //
-//	requiredRoles := GetRolesForApiKey(AddPetOperation)
+//	requiredRoles := GetRolesForBearerAuth(AddPetOperation)
 //
 // Returns nil if the operation has no role requirements or if the operation is unknown.
-func GetRolesForApiKey(operation string) []string {
-	roles, ok := operationRolesApiKey[operation]
+func GetRolesForBearerAuth(operation string) []string {
+	roles, ok := operationRolesBearerAuth[operation]
 	if !ok {
 		return nil
 	}
@@ -63,15 +63,15 @@ func GetRolesForApiKey(operation string) []string {
 	return result
 }
 
-func (s *Server) securityApiKey(ctx context.Context, operationName OperationName, req *http.Request) (context.Context, bool, error) {
-	var t ApiKey
+func (s *Server) securityBearerAuth(ctx context.Context, operationName OperationName, req *http.Request) (context.Context, bool, error) {
+	var t BearerAuth
 	token, ok := findAuthorization(req.Header, "Bearer")
 	if !ok {
 		return ctx, false, nil
 	}
 	t.Token = token
-	t.Roles = operationRolesApiKey[operationName]
-	rctx, err := s.sec.HandleApiKey(ctx, operationName, t)
+	t.Roles = operationRolesBearerAuth[operationName]
+	rctx, err := s.sec.HandleBearerAuth(ctx, operationName, t)
 	if errors.Is(err, ogenerrors.ErrSkipServerSecurity) {
 		return nil, false, nil
 	} else if err != nil {

@@ -1,0 +1,290 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+)
+
+var resource = schema.GroupResource{Group: "social.herald.dev", Resource: "posts"}
+
+func hello(connection string) bridge.CreatePost {
+	return bridge.CreatePost{Category: v1alpha1.CategoryText, Targets: []bridge.CreateTarget{{ConnectionID: connection, Caption: "Hello"}}}
+}
+
+func TestCreateWhenAnswersAreLost(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("read: connection reset by peer")
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Post"}, "p", field.ErrorList{
+		field.Invalid(field.NewPath("spec", "targets").Index(0).Child("connectionRef", "name"), "x", "is no name"),
+	})
+	tests := map[string]struct {
+		reason  string
+		faults  []fault
+		creates int
+		stored  int
+		want    string // the code of the error, "internal" for one that has none
+		message string
+	}{
+		"Landed":     {"the answer to a create that took effect was lost", []fault{{true, lost}}, 2, 1, "", ""},
+		"NotLanded":  {"a create was lost on its way", []fault{{false, lost}}, 2, 1, "", ""},
+		"TimedOut":   {"the Kubernetes API gave up waiting but had stored it", []fault{{true, apierrors.NewTimeoutError("late", 1)}}, 2, 1, "", ""},
+		"LostTwice":  {"and again", []fault{{false, lost}, {true, lost}}, 3, 1, "", ""},
+		"StaysLost":  {"the Kubernetes API is down", []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}}, 3, 0, "internal", ""},
+		"Refused":    {"a clear refusal is not repeated", []fault{{false, apierrors.NewForbidden(resource, "p", lost)}}, 1, 0, "internal", ""},
+		"Invalid":    {"what the CRD refuses is the client's to mend, in the client's words", []fault{{false, invalid}}, 1, 0, "VALIDATION_ERROR", "targets[0].connection_id: "},
+		"TooLarge":   {"so is a post that does not fit", []fault{{false, apierrors.NewRequestEntityTooLargeError("limit")}}, 1, 0, "VALIDATION_ERROR", "too large"},
+		"NothingBad": {"nothing goes wrong", nil, 1, 1, "", ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &posts{stored: map[string]*v1alpha1.Post{}, faults: tc.faults}
+			s := service(p, inMemory("acme"))
+			got, err := s.CreatePost(t.Context(), caller, hello("acme"))
+			if code(err) != tc.want || (err != nil && !strings.Contains(err.Error(), tc.message)) {
+				t.Fatalf("%s: error %v, want %q with %q", tc.reason, err, tc.want, tc.message)
+			}
+			if p.creates != tc.creates || len(p.stored) != tc.stored {
+				t.Errorf("%s: %d creates and %d posts, want %d and %d", tc.reason, p.creates, len(p.stored), tc.creates, tc.stored)
+			}
+			listed := s.ListPosts(caller, bridge.ListPosts{Limit: 10})
+			if listed.Total != tc.stored || (err == nil && listed.Posts[0].ID != got.ID) {
+				t.Errorf("%s: listed %+v", tc.reason, listed)
+			}
+		})
+	}
+}
+
+// code is the code of an error: "" for none, "internal" for one without.
+func code(err error) string {
+	var known *bridge.Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &known):
+		return string(known.Code)
+	default:
+		return "internal"
+	}
+}
+
+func TestCreateStopsWhenTheClientLeaves(t *testing.T) {
+	t.Parallel()
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	p := &posts{stored: map[string]*v1alpha1.Post{}, faults: []fault{{false, context.Canceled}}}
+	if _, err := service(p, inMemory("acme")).CreatePost(ctx, caller, hello("acme")); err == nil || p.creates != 1 {
+		t.Errorf("error %v after %d creates, want one and 1", err, p.creates)
+	}
+}
+
+func TestCreateLooksForConnections(t *testing.T) {
+	t.Parallel()
+	leaving := onX("acme")
+	leaving.DeletionTimestamp = &metav1.Time{Time: now}
+	tests := map[string]struct {
+		reason      string
+		connections *connections
+		name, want  string
+	}{
+		"InMemory":   {"the usual case", inMemory("acme"), "acme", ""},
+		"OnlyLive":   {"made a moment ago, the watch has not told it", &connections{live: map[string]*v1alpha1.Connection{"acme": onX("acme")}}, "acme", ""},
+		"Nowhere":    {"there is none", &connections{}, "acme", "VALIDATION_ERROR"},
+		"Leaving":    {"it is being deleted", &connections{memory: map[string]*v1alpha1.Connection{"acme": leaving}}, "acme", "VALIDATION_ERROR"},
+		"Impossible": {"no resource can have that name, so nobody is asked", &connections{err: errors.New("boom")}, "../x", "VALIDATION_ERROR"},
+		"Unknown":    {"the Kubernetes API does not answer, so nobody knows", &connections{err: errors.New("boom")}, "acme", "internal"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &posts{stored: map[string]*v1alpha1.Post{}}
+			_, err := service(p, tc.connections).CreatePost(t.Context(), caller, hello(tc.name))
+			if code(err) != tc.want {
+				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.want)
+			}
+			if want := map[bool]int{true: 1}[tc.want == ""]; len(p.stored) != want {
+				t.Errorf("%s: %d posts, want %d", tc.reason, len(p.stored), want)
+			}
+		})
+	}
+}
+
+func TestCancelDecidesAnew(t *testing.T) {
+	t.Parallel()
+	conflict := fault{err: apierrors.NewConflict(resource, "p1", errors.New("written"))}
+	tests := map[string]struct {
+		reason string
+		faults []fault
+		want   string
+	}{
+		"AlwaysWritten": {"somebody writes the post all the time", []fault{conflict, conflict, conflict, conflict, conflict, conflict, conflict, conflict, conflict, conflict}, "CONFLICT"},
+		"Frozen":        {"the CRD says that delivery has begun", []fault{conflict, {err: apierrors.NewInvalid(schema.GroupKind{}, "p1", nil)}}, "CONFLICT"},
+		"Gone":          {"it was deleted in between", []fault{{err: apierrors.NewNotFound(resource, "p1")}}, "NOT_FOUND"},
+		"Down":          {"the Kubernetes API is down", []fault{{err: errors.New("boom")}}, "internal"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &posts{faults: tc.faults, stored: map[string]*v1alpha1.Post{"p1": {Spec: v1alpha1.PostSpec{
+				Draft: true, Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "acme"}}},
+			}}}}
+			if err := service(p, inMemory("acme")).CancelPost(t.Context(), caller, "p1"); code(err) != tc.want {
+				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.want)
+			}
+			if len(p.faults) != 0 {
+				t.Errorf("%s: %d tries too few", tc.reason, len(p.faults))
+			}
+		})
+	}
+}
+
+func TestDetail(t *testing.T) {
+	t.Parallel()
+	refused := metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInvalid, Message: "too long"}
+	tests := map[string]struct {
+		reason string
+		status v1alpha1.PostStatus
+		gone   bool // the connection is
+		want   []bridge.PlatformDetail
+	}{
+		"NothingKnownYet": {
+			reason: "the platform is that of the connection",
+			want:   []bridge.PlatformDetail{{Platform: "x", ConnectionID: "acme", Status: "processing", Caption: "a"}},
+		},
+		"NeverExisted": {
+			reason: "without a connection and a record nobody knows the platform, and the contract has no word for that",
+			gone:   true,
+			want:   []bridge.PlatformDetail{},
+		},
+		"ConnectionGone": {
+			reason: "the record tells the platform",
+			gone:   true,
+			status: v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{Platform: "threads", Phase: "processing"}}},
+			want:   []bridge.PlatformDetail{{Platform: "threads", Status: "processing", Caption: "a"}},
+		},
+		"FailedWithMessage": {
+			reason: "the target's own message says most",
+			status: v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{Platform: "x", Phase: "failed", Reason: "Refused", Message: "X said no"}}},
+			want:   []bridge.PlatformDetail{{Platform: "x", ConnectionID: "acme", Status: "failed", Caption: "a", ErrorMessage: "X said no"}},
+		},
+		"FailedWithReasonOnly": {
+			reason: "a reason is better than nothing",
+			status: v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{Platform: "x", Phase: "failed", Reason: "Refused"}}},
+			want:   []bridge.PlatformDetail{{Platform: "x", ConnectionID: "acme", Status: "failed", Caption: "a", ErrorMessage: "Refused"}},
+		},
+		"NotAccepted": {
+			reason: "what was refused as a whole failed on every target",
+			status: v1alpha1.PostStatus{
+				Conditions: []metav1.Condition{refused},
+				Targets:    []v1alpha1.TargetStatus{{Platform: "x", Phase: "scheduled", Message: "waiting"}},
+			},
+			want: []bridge.PlatformDetail{{Platform: "x", ConnectionID: "acme", Status: "failed", Caption: "a", ErrorMessage: "too long"}},
+		},
+		"MessageWhileProcessing": {
+			reason: "a message is an error only once delivery failed",
+			status: v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{Platform: "x", Phase: "processing", Message: "trying again"}}},
+			want:   []bridge.PlatformDetail{{Platform: "x", ConnectionID: "acme", Status: "processing", Caption: "a"}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := inMemory("acme")
+			if tc.gone {
+				c.memory = nil
+			}
+			stored := &v1alpha1.Post{
+				ObjectMeta: metav1.ObjectMeta{Name: "p1", CreationTimestamp: metav1.NewTime(now)},
+				Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{
+					{ConnectionRef: v1alpha1.LocalReference{Name: "acme"}, Caption: "a"},
+				}},
+				Status: tc.status,
+			}
+			s := service(&posts{stored: map[string]*v1alpha1.Post{"p1": stored}}, c)
+			got, err := s.GetPost(t.Context(), caller, "p1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got.Platforms); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			summary := s.Summarise(stored)
+			if len(summary.Platforms) != len(tc.want) || (len(tc.want) > 0 && summary.Platforms[0].Status != tc.want[0].Status) {
+				t.Errorf("%s: the list shows %+v", tc.reason, summary.Platforms)
+			}
+		})
+	}
+}
+
+func TestCanCancelFollowsTheClock(t *testing.T) {
+	t.Parallel()
+	for at, want := range map[time.Duration]bool{time.Millisecond: true, 0: false, -time.Hour: false} {
+		stored := &v1alpha1.Post{Spec: v1alpha1.PostSpec{
+			ScheduledAt: v1alpha1.NewTimePtr(now.Add(at)),
+			Targets:     []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "acme"}, Caption: "a"}},
+		}}
+		got, err := service(&posts{stored: map[string]*v1alpha1.Post{"p1": stored}}, inMemory("acme")).GetPost(t.Context(), caller, "p1")
+		if err != nil || got.CanCancel != want {
+			t.Errorf("due in %s: can_cancel %v, want %v (%v)", at, got.CanCancel, want, err)
+		}
+	}
+}
+
+func TestWirePath(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"spec.targets[0].caption":            "targets[0].caption",
+		"spec.targets[3].connectionRef.name": "targets[3].connection_id",
+		"spec.targets[3].connectionRef":      "targets[3].connection_id",
+		"spec.scheduledAt":                   "scheduled_at",
+		"targets[1].tiktok_draft":            "targets[1].tiktok_draft",
+	} {
+		if got := bridge.WirePath(path); got != want {
+			t.Errorf("WirePath(%q) = %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestJoinProblems(t *testing.T) {
+	t.Parallel()
+	if got, want := bridge.JoinProblems([]string{"a", "b", "c", "d", "e"}), "a; b; c; d; e"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := bridge.JoinProblems([]string{"a", "b", "c", "d", "e", "f", "g"}), "a; b; c; d; e; and 2 more"; got != want {
+		t.Errorf("got %q, want %q: nobody reads a hundred problems", got, want)
+	}
+}
+
+func TestIDsCannotBeGuessed(t *testing.T) {
+	t.Parallel()
+	p := &posts{stored: map[string]*v1alpha1.Post{}}
+	s := service(p, inMemory("acme"))
+	for range 100 {
+		if _, err := s.CreatePost(t.Context(), caller, hello("acme")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(p.stored) != 100 {
+		t.Fatalf("%d ids for 100 posts", len(p.stored))
+	}
+	for id := range p.stored {
+		if len(id) != 26 || id[0] != 'p' {
+			t.Errorf("id %q has %d characters, want 26 with a p in front", id, len(id))
+		}
+	}
+}

@@ -1,0 +1,126 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge_test
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/readiness"
+	"github.com/herald-social/herald/internal/postindex"
+	"github.com/herald-social/herald/platforms"
+)
+
+var now = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+
+var caller = bridge.Caller{Namespace: "team-a", Key: "k"}
+
+// posts is a Kubernetes API with posts. Each create goes through the next of
+// faults, if there is one left.
+type posts struct {
+	stored  map[string]*v1alpha1.Post
+	faults  []fault
+	creates int
+}
+
+// fault is what goes wrong with one create.
+type fault struct {
+	lands bool // it takes effect all the same
+	err   error
+}
+
+func (p *posts) Create(_ context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
+	p.creates++
+	if _, ok := p.stored[post.Name]; ok {
+		return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "posts"}, post.Name)
+	}
+	var f fault
+	if len(p.faults) > 0 {
+		f, p.faults = p.faults[0], p.faults[1:]
+	}
+	if f.err == nil || f.lands {
+		stored := post.DeepCopy()
+		stored.ResourceVersion = "5"
+		stored.CreationTimestamp = metav1.NewTime(now)
+		p.stored[post.Name] = stored
+	}
+	return p.stored[post.Name], f.err
+}
+
+func (p *posts) Get(_ context.Context, _, name string) (*v1alpha1.Post, error) {
+	if post, ok := p.stored[name]; ok {
+		return post, nil
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "posts"}, name)
+}
+
+func (p *posts) Cancel(context.Context, string, string, string) (*v1alpha1.Post, error) {
+	if len(p.faults) == 0 {
+		return nil, context.DeadlineExceeded
+	}
+	f := p.faults[0]
+	p.faults = p.faults[1:]
+	return nil, f.err
+}
+
+// connections are those of every namespace; live holds what memory lacks.
+type connections struct {
+	memory, live map[string]*v1alpha1.Connection
+	err          error
+}
+
+func (c *connections) Get(_, name string) *v1alpha1.Connection { return c.memory[name] }
+
+func (c *connections) List(string) []*v1alpha1.Connection { return nil }
+
+func (c *connections) Live(_ context.Context, _, name string) (*v1alpha1.Connection, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	if connection, ok := c.live[name]; ok {
+		return connection, nil
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "connections"}, name)
+}
+
+type ready struct{}
+
+func (ready) Check(context.Context, *v1alpha1.Connection) readiness.Finding {
+	return readiness.Finding{Verdict: readiness.Ready}
+}
+
+type owner struct{}
+
+func (owner) Owner(string) *v1alpha1.Team {
+	return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{State: v1alpha1.SubscriptionActive}}}
+}
+
+func onX(name string) *v1alpha1.Connection {
+	return &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: name},
+		Spec:       v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX},
+	}
+}
+
+func service(p *posts, c *connections) *bridge.Service {
+	return bridge.New(bridge.Config{
+		Used: func(*v1alpha1.APIKey) {}, Teams: owner{}, Connections: c, Posts: p, Readiness: ready{}, Index: postindex.New(),
+		Limits: func(v1alpha1.Platform) (platforms.Limits, bool) {
+			return platforms.Limits{Categories: []v1alpha1.Category{v1alpha1.CategoryText}}, true
+		},
+		Clock: clocktesting.NewFakePassiveClock(now), Log: slog.New(slog.DiscardHandler),
+	})
+}
+
+func inMemory(name string) *connections {
+	return &connections{memory: map[string]*v1alpha1.Connection{name: onX(name)}}
+}

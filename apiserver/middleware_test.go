@@ -1,0 +1,147 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/apiserver/rest"
+)
+
+// observe serves handler behind the observer, as every request is.
+func observe(t *testing.T, handler http.HandlerFunc) (server *httptest.Server, log *bytes.Buffer, m *metrics) {
+	t.Helper()
+	m, err := newMetrics(prometheus.NewRegistry(), func() int { return 0 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	log = &bytes.Buffer{}
+	server = httptest.NewServer(&observer{
+		next: handler, metrics: m, clock: clock.RealClock{}, log: slog.New(slog.NewJSONHandler(log, nil)),
+	})
+	t.Cleanup(server.Close)
+	return server, log, m
+}
+
+func get(t *testing.T, url string, header ...string) (status int, body string, err error) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	b, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(b), err
+}
+
+func TestPanicIsAnswered(t *testing.T) {
+	t.Parallel()
+	server, log, m := observe(t, func(http.ResponseWriter, *http.Request) { panic("secret detail") })
+	status, body, err := get(t, server.URL+"/api/v1/posts", requestIDHeader, "id-17")
+	if err != nil || status != http.StatusInternalServerError {
+		t.Fatalf("got %d, %v", status, err)
+	}
+	if !strings.HasPrefix(body, `{"error":{"code":"INTERNAL_ERROR","message":"`) || !strings.Contains(body, "id-17") || strings.Contains(body, "secret") {
+		t.Errorf("answered %s", body)
+	}
+	server.Close()
+	if line := log.String(); !strings.Contains(line, "secret detail") || !strings.Contains(line, "middleware_test.go") ||
+		!strings.Contains(line, `"requestId":"id-17"`) || !strings.Contains(line, `"level":"ERROR"`) {
+		t.Errorf("the log does not tell what happened where: %s", line)
+	}
+	if n := testutil.ToFloat64(m.requests.WithLabelValues(noOperation, "500")); n != 1 {
+		t.Errorf("counted %v times", n)
+	}
+	if n := testutil.ToFloat64(m.inFlight); n != 0 {
+		t.Errorf("%v requests are still under way", n)
+	}
+}
+
+func TestPanicAfterAnswerCutsTheConnection(t *testing.T) {
+	t.Parallel()
+	server, log, _ := observe(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("a", 1<<16))
+		panic("too late")
+	})
+	if status, _, err := get(t, server.URL); err == nil {
+		t.Errorf("a cut answer looks whole: %d", status)
+	}
+	server.Close()
+	if !strings.Contains(log.String(), "too late") {
+		t.Errorf("the log does not tell: %s", log)
+	}
+}
+
+func TestAbortStaysAnAbort(t *testing.T) {
+	t.Parallel()
+	server, log, _ := observe(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	if status, body, err := get(t, server.URL); err == nil {
+		t.Errorf("answered %d %s", status, body)
+	}
+	server.Close()
+	if strings.Contains(log.String(), `"level":"ERROR"`) {
+		t.Errorf("an abort is no error: %s", log)
+	}
+}
+
+func TestInternalErrorTellsNothing(t *testing.T) {
+	t.Parallel()
+	server, log, _ := observe(t, func(w http.ResponseWriter, r *http.Request) {
+		rest.WriteInternal(r.Context(), w, errors.New("etcd at 10.0.0.7 is down"))
+	})
+	_, body, err := get(t, server.URL)
+	if err != nil || strings.Contains(body, "etcd") {
+		t.Errorf("answered %s, %v", body, err)
+	}
+	server.Close()
+	if !strings.Contains(log.String(), "10.0.0.7") {
+		t.Errorf("the log does not tell the cause: %s", log)
+	}
+}
+
+func TestLogHoldsNoSecret(t *testing.T) {
+	t.Parallel()
+	server, log, m := observe(t, func(w http.ResponseWriter, r *http.Request) {
+		info := request.From(r.Context())
+		info.Operation, info.Namespace, info.Key = "getPost", "team-a", "ci"
+		w.WriteHeader(http.StatusTeapot)
+	})
+	if _, _, err := get(t, server.URL+"/p?token=hrld_query", "Authorization", "Bearer hrld_header", "Cookie", "session=hrld_cookie"); err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+	line := log.String()
+	if strings.Contains(line, "hrld_") {
+		t.Errorf("the log holds a secret: %s", line)
+	}
+	for _, want := range []string{
+		`"method":"GET"`, `"path":"/p"`, `"status":418`, `"operation":"getPost"`, `"namespace":"team-a"`, `"key":"ci"`, `"requestId":`,
+	} {
+		if !strings.Contains(line, want) {
+			t.Errorf("the log lacks %s: %s", want, line)
+		}
+	}
+	if n := testutil.ToFloat64(m.requests.WithLabelValues("getPost", "418")); n != 1 {
+		t.Errorf("counted %v times", n)
+	}
+}

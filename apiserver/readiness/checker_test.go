@@ -1,0 +1,266 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package readiness_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/readiness"
+)
+
+// world is one connection as the Kubernetes API and this process see it.
+type world struct {
+	mu       sync.Mutex
+	seen     *v1alpha1.Connection // what the watch has told
+	version  uint64
+	requests []string
+	err      error
+	changes  chan struct{}
+	// requested is called after each request for a check, with its token.
+	requested func(w *world, token string)
+}
+
+func (w *world) Get(string, string) *v1alpha1.Connection {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen
+}
+
+func (w *world) Changes(string, string) (<-chan struct{}, func()) { return w.changes, func() {} }
+
+func (w *world) RequestProbe(_ context.Context, _, _, token string) (uint64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return 0, w.err
+	}
+	w.version++
+	w.requests = append(w.requests, token)
+	if w.requested != nil {
+		version := w.version
+		go func() { w.requested(w, token) }()
+		return version, nil
+	}
+	return w.version, nil
+}
+
+// tell lets the watch tell of the connection after a delay.
+func (w *world) tell(after time.Duration, edit func(*v1alpha1.Connection)) {
+	time.Sleep(after) //nolint:forbidigo // inside a synctest bubble, where it takes no time
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	next := w.seen.DeepCopy()
+	w.version++
+	next.ResourceVersion = strconv.FormatUint(w.version, 10)
+	edit(next)
+	w.seen = next
+	select {
+	case w.changes <- struct{}{}:
+	default:
+	}
+}
+
+func condition(status metav1.ConditionStatus, reason, message string) func(*v1alpha1.Connection) {
+	return func(c *v1alpha1.Connection) {
+		c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: message}}
+	}
+}
+
+// handled is the manager's answer to a request.
+func handled(token string, result func(*v1alpha1.Connection)) func(*v1alpha1.Connection) {
+	return func(c *v1alpha1.Connection) {
+		c.Annotations = map[string]string{v1alpha1.ProbeAnnotation: token}
+		c.Status.LastHandledProbe = token
+		result(c)
+	}
+}
+
+var good = condition(metav1.ConditionTrue, v1alpha1.ReasonConnected, "")
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		reason     string
+		connection func(c *v1alpha1.Connection, now time.Time)
+		err        error                        // of the request
+		answer     func(w *world, token string) // what happens after it
+		want       readiness.Finding
+		took       time.Duration
+		asked      int
+	}{
+		"FreshAndGood": {
+			reason: "a good check younger than a minute counts",
+			connection: func(c *v1alpha1.Connection, now time.Time) {
+				good(c)
+				c.Status.LastProbedAt = v1alpha1.NewTimePtr(now.Add(-59 * time.Second))
+			},
+			want: readiness.Finding{Verdict: readiness.Ready},
+		},
+		"GoodButOld": {
+			reason: "a good check of a minute ago does not",
+			connection: func(c *v1alpha1.Connection, now time.Time) {
+				good(c)
+				c.Status.LastProbedAt = v1alpha1.NewTimePtr(now.Add(-time.Minute))
+			},
+			want: readiness.Finding{Message: "its platform has not answered yet"}, took: 5 * time.Second, asked: 1,
+		},
+		"GoodForAnEarlierSpec": {
+			reason: "nor one of what the connection was before it was changed",
+			connection: func(c *v1alpha1.Connection, now time.Time) {
+				good(c)
+				c.Generation, c.Status.ObservedGeneration = 2, 1
+				c.Status.LastProbedAt = v1alpha1.NewTimePtr(now)
+			},
+			want: readiness.Finding{Message: "its platform has not answered yet"}, took: 5 * time.Second, asked: 1,
+		},
+		"FreshButBad": {
+			reason: "a bad check is never reused: it may have been mended since",
+			connection: func(c *v1alpha1.Connection, now time.Time) {
+				condition(metav1.ConditionFalse, v1alpha1.ReasonRevoked, "gone")(c)
+				c.Status.LastProbedAt = v1alpha1.NewTimePtr(now)
+			},
+			answer: func(w *world, token string) { w.tell(time.Second, handled(token, good)) },
+			want:   readiness.Finding{Verdict: readiness.Ready}, took: time.Second, asked: 1,
+		},
+		"Disabled": {
+			reason:     "nobody has to be asked",
+			connection: func(c *v1alpha1.Connection, _ time.Time) { c.Spec.Disabled = true },
+			want:       readiness.Finding{Verdict: readiness.Reconnect, Message: "it is disabled"},
+		},
+		"Revoked": {
+			reason: "a dead token needs a person",
+			answer: func(w *world, token string) {
+				w.tell(time.Second, handled(token, condition(metav1.ConditionFalse, v1alpha1.ReasonRevoked, "withdrawn")))
+			},
+			want: readiness.Finding{Verdict: readiness.Reconnect, Message: "withdrawn"}, took: time.Second, asked: 1,
+		},
+		"PlatformDown": {
+			reason: "a platform's trouble passes",
+			answer: func(w *world, token string) {
+				w.tell(time.Second, handled(token, condition(metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable, "503")))
+			},
+			want: readiness.Finding{Message: "503"}, took: time.Second, asked: 1,
+		},
+		"NoCondition": {
+			reason: "an answer that says nothing is none",
+			answer: func(w *world, token string) { w.tell(time.Second, handled(token, func(*v1alpha1.Connection) {})) },
+			want:   readiness.Finding{Message: "its platform has not answered yet"}, took: time.Second, asked: 1,
+		},
+		"ChangesThatAreNoAnswer": {
+			reason: "what happens to the connection meanwhile is not the answer",
+			answer: func(w *world, token string) {
+				w.tell(time.Second, func(c *v1alpha1.Connection) { c.Status.AccountName = "Acme" })
+				w.tell(time.Second, handled(token, good))
+			},
+			want: readiness.Finding{Verdict: readiness.Ready}, took: 2 * time.Second, asked: 1,
+		},
+		"AnswerToAnEarlierRequest": {
+			reason: "the watch is behind: it still tells an earlier request and its answer",
+			answer: func(w *world, token string) {
+				earlier := func(c *v1alpha1.Connection) {
+					handled("earlier", condition(metav1.ConditionFalse, v1alpha1.ReasonRevoked, "withdrawn"))(c)
+					c.ResourceVersion = "1"
+				}
+				w.tell(time.Second, earlier)
+				w.tell(time.Second, handled(token, good))
+			},
+			want: readiness.Finding{Verdict: readiness.Ready}, took: 2 * time.Second, asked: 1,
+		},
+		"AnotherReplicaAskedAfterUs": {
+			reason: "its request took the place of ours, so its answer is the only one there will be",
+			answer: func(w *world, _ string) { w.tell(time.Second, handled("theirs", good)) },
+			want:   readiness.Finding{Verdict: readiness.Ready}, took: time.Second, asked: 1,
+		},
+		"Removed": {
+			reason: "the connection was deleted a moment ago",
+			err:    apierrors.NewNotFound(schema.GroupResource{Resource: "connections"}, "c"),
+			want:   readiness.Finding{Verdict: readiness.Reconnect, Message: "it has been removed"},
+		},
+		"KubernetesDown": {
+			reason: "nobody could be asked",
+			err:    errors.New("boom"),
+			want:   readiness.Finding{Message: "its check could not be asked for"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := &world{
+					changes: make(chan struct{}, 1), version: 10, err: tc.err, requested: tc.answer,
+					seen: &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", ResourceVersion: "10"}},
+				}
+				start := time.Now()
+				if tc.connection != nil {
+					tc.connection(w.seen, start)
+				}
+				got := readiness.NewChecker(w, clock.RealClock{}, slog.New(slog.DiscardHandler)).Check(t.Context(), w.seen)
+				if got != tc.want {
+					t.Errorf("%s: got %+v, want %+v", tc.reason, got, tc.want)
+				}
+				if took := time.Since(start); took != tc.took {
+					t.Errorf("%s: took %s, want %s", tc.reason, took, tc.took)
+				}
+				if len(w.requests) != tc.asked {
+					t.Errorf("%s: asked %d times, want %d", tc.reason, len(w.requests), tc.asked)
+				}
+			})
+		})
+	}
+}
+
+// TestCheckTogether shows that many who ask about one connection share one
+// request, that one who leaves does not end it for the others, and that the
+// next one asks anew.
+func TestCheckTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{
+			changes: make(chan struct{}, 1), version: 10,
+			seen: &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", ResourceVersion: "10"}},
+			requested: func(w *world, token string) {
+				w.tell(time.Second, handled(token, condition(metav1.ConditionFalse, v1alpha1.ReasonRevoked, "withdrawn")))
+			},
+		}
+		checker := readiness.NewChecker(w, clock.RealClock{}, slog.New(slog.DiscardHandler))
+		impatient, leave := context.WithCancel(t.Context())
+		first := make(chan readiness.Finding, 1)
+		go func() { first <- checker.Check(impatient, w.seen) }()
+		synctest.Wait()
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				if got := checker.Check(t.Context(), w.Get("n", "c")); got.Verdict != readiness.Reconnect {
+					t.Errorf("got %+v, want reconnect", got)
+				}
+			})
+		}
+		synctest.Wait()
+		leave()
+		if got := <-first; got.Verdict != readiness.Unavailable {
+			t.Errorf("who leaves gets %+v, want unavailable", got)
+		}
+		wg.Wait()
+		if len(w.requests) != 1 {
+			t.Errorf("asked %d times for those who came together, want 1", len(w.requests))
+		}
+		checker.Check(t.Context(), w.Get("n", "c"))
+		if len(w.requests) != 2 {
+			t.Errorf("asked %d times in all, want 2: a bad answer is not reused", len(w.requests))
+		}
+	})
+}

@@ -1,0 +1,145 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/go-faster/jx"
+
+	"github.com/herald-social/herald/apiserver/openapi"
+	"github.com/herald-social/herald/apiserver/rest/oas"
+)
+
+func loadSchemas(tb testing.TB) *schemas {
+	tb.Helper()
+	document, err := openapi.JSON()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s, err := readSchemas(document)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// accepted reports what the generated decoder, which decides, says to a body.
+func accepted(body []byte) bool {
+	d := jx.DecodeBytes(body)
+	var req oas.CreatePostRequest
+	return utf8.Valid(body) && req.Decode(d) == nil && errors.Is(d.Skip(), io.EOF) && req.Validate() == nil
+}
+
+func target(fields string) string {
+	return `{"category":"text","targets":[{"connection_id":"a","caption":"b"},{` + fields + `}]}`
+}
+
+func with(fields string) string {
+	return `{"category":"text","targets":[{"connection_id":"a","caption":"b"}],` + fields + `}`
+}
+
+func TestWordBody(t *testing.T) {
+	t.Parallel()
+	const time = "must be a time in RFC 3339 form, such as 2026-12-01T09:00:00Z"
+	tests := map[string]struct{ body, want string }{
+		"empty":               {"", "the body is empty; send a JSON object"},
+		"only blanks":         {"  ", "the body is not valid JSON: it ends too early"},
+		"cut off":             {`{"category":"text"`, "the body is not valid JSON: it ends too early"},
+		"a stray comma":       {`{"category":"text",}`, "the body is not valid JSON: invalid character '}' looking for beginning of object key string at byte 20"},
+		"an array":            {`[]`, "the body must be a JSON object"},
+		"null":                {`null`, "the body must be a JSON object"},
+		"a string":            {`"text"`, "the body must be a JSON object"},
+		"two objects":         {with(`"draft":true`) + "{}", "the body goes on after its JSON object; send one object only"},
+		"trailing bytes":      {with(`"draft":true`) + "x", "the body goes on after its JSON object; send one object only"},
+		"bad UTF-8":           {with("\"x\":\"\xff\""), "the body is not valid UTF-8"},
+		"bad UTF-8 in a name": {with("\"\xff\":1"), "the body is not valid UTF-8"},
+		"no category":         {`{"targets":[]}`, "category: is missing; it is one of text"},
+		"category null":       {`{"category":null}`, "category: must be a string, one of text"},
+		"category a number":   {`{"category":1}`, "category: must be a string, one of text"},
+		"unknown category":    {`{"category":"poem"}`, "category: must be one of text"},
+		"other capitals":      {`{"Category":"text","targets":[]}`, "category: is missing; it is one of text"},
+		"category to come":    {`{"category":"tree","tree_cards":[]}`, "category: posts of category tree cannot be created yet; this version takes text"},
+		"two categories":      {`{"category":"text","targets":[{"connection_id":"a"}],"category":"video"}`, "category: posts of category video cannot be created yet; this version takes text"},
+		"two, the good one last": {
+			`{"category":"video","targets":[{"connection_id":"a"}],"category":"text"}`,
+			"the body does not fit the description at /openapi.json; a field may stand in it twice",
+		},
+		"no targets":             {`{"category":"text"}`, "targets: is missing"},
+		"targets null":           {`{"category":"text","targets":null}`, "targets: must be an array"},
+		"targets an object":      {`{"category":"text","targets":{}}`, "targets: must be an array"},
+		"targets empty":          {`{"category":"text","targets":[]}`, "targets: must have at least 1 item"},
+		"too many targets":       {`{"category":"text","targets":[` + strings.Repeat(`{"connection_id":"a"},`, 100) + `{"connection_id":"a"}]}`, "targets: must have at most 100 items"},
+		"a target null":          {`{"category":"text","targets":[null]}`, "targets[0]: must be an object"},
+		"no connection":          {target(`"caption":"b"`), "targets[1].connection_id: is missing"},
+		"connection empty":       {target(`"connection_id":""`), "targets[1].connection_id: must not be empty"},
+		"connection null":        {target(`"connection_id":null`), "targets[1].connection_id: must be a string"},
+		"connection too long":    {target(`"connection_id":"` + strings.Repeat("a", 254) + `"`), "targets[1].connection_id: must have at most 253 characters"},
+		"caption empty":          {target(`"connection_id":"a","caption":""`), "targets[1].caption: must not be empty"},
+		"caption null":           {target(`"connection_id":"a","caption":null`), "targets[1].caption: must be a string"},
+		"caption a list":         {target(`"connection_id":"a","caption":["b"]`), "targets[1].caption: must be a string"},
+		"caption beyond storing": {target(`"connection_id":"a","caption":"` + strings.Repeat("ä", 65537) + `"`), "targets[1].caption: must have at most 65536 characters"},
+		"title empty":            {target(`"connection_id":"a","youtube_title":""`), "targets[1].youtube_title: must not be empty"},
+		"flag a string":          {target(`"connection_id":"a","is_ai_generated":"yes"`), "targets[1].is_ai_generated: must be a boolean"},
+		"flag a number":          {target(`"connection_id":"a","tiktok_draft":1`), "targets[1].tiktok_draft: must be a boolean"},
+		"unknown privacy":        {target(`"connection_id":"a","tiktok_privacy_level":"FRIENDS"`), "targets[1].tiktok_privacy_level: must be one of PUBLIC_TO_EVERYONE, SELF_ONLY"},
+		"draft a string":         {with(`"draft":"true"`), "draft: must be a boolean"},
+		"draft null":             {with(`"draft":null`), "draft: must be a boolean"},
+		"time a number":          {with(`"scheduled_at":1764579600`), "scheduled_at: must be a string or null"},
+		"time without zone":      {with(`"scheduled_at":"2026-12-01T09:00:00"`), "scheduled_at: " + time},
+		"time a date":            {with(`"scheduled_at":"2026-12-01"`), "scheduled_at: " + time},
+		"time empty":             {with(`"scheduled_at":""`), "scheduled_at: " + time},
+		"a day there is not":     {with(`"scheduled_at":"2026-02-30T09:00:00Z"`), "scheduled_at: " + time},
+		"several":                {`{"category":"text","targets":[{},{"connection_id":1}],"draft":0}`, "draft: must be a boolean; targets[0].connection_id: is missing; targets[1].connection_id: must be a string"},
+	}
+	s := loadSchemas(t)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if accepted([]byte(tc.body)) {
+				t.Error("the decoder takes it")
+			}
+			if got := s.wordBody([]byte(tc.body)); got != tc.want {
+				t.Errorf("got  %q\nwant %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// FuzzWordBody shows that the words never contradict the decoder: they find
+// nothing wrong with what it takes, and always something to say otherwise.
+func FuzzWordBody(f *testing.F) {
+	for _, seed := range []string{
+		"", "{}", with(`"draft":true`), with(`"scheduled_at":null`), with(`"scheduled_at":"2026-12-01T09:00:00.5+01:00","x":[{}]`),
+		target(`"connection_id":"a","caption":"\ud83d\ude00","tiktok_privacy_level":"SELF_ONLY","tiktok_allow_duet":false`),
+		target(`"connection_id":"a","caption":"b","caption":""`), `{"category":"text","targets":[{"connection_id":1e3}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	s := loadSchemas(f)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if !accepted(body) {
+			if s.wordBody(body) == "" {
+				t.Errorf("nothing is said to %q", body)
+			}
+			return
+		}
+		var object map[string]any
+		if err := json.Unmarshal(body, &object); err != nil {
+			t.Fatalf("the decoder takes %q: %v", body, err)
+		}
+		variant, problem := s.variant(object)
+		if problem != "" {
+			t.Fatalf("the decoder takes %q, but %s", body, problem)
+		}
+		if problems := s.check(variant, "", object); len(problems) > 0 {
+			t.Errorf("the decoder takes %q, but %v", body, problems)
+		}
+	})
+}
