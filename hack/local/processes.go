@@ -115,6 +115,8 @@ func (s settings) apiserverSpec() supervisor.Spec {
 		"--site-url", s.siteURL(),
 		"--platforms-config", s.platformsFile(),
 		"--metrics-bind-address", s.address(portAPIServerMetrics),
+		// No load balancer has to notice first that it goes away.
+		"--shutdown-delay", "0s",
 	}}
 }
 
