@@ -15,17 +15,20 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Platform is everything that Herald needs of one social platform. Methods may
-// be called from many goroutines at once.
+// Platform is what Herald needs of every social platform: its rules, and a way
+// to ask about accounts. One that can also be published to is a Publisher.
+// Methods may be called from many goroutines at once.
 type Platform interface {
-	Publisher
 	Accounts
 	// Limits declares the platform's rules. The result never changes.
 	Limits() Limits
 }
 
-// Publisher makes content public and finds out afterwards whether it is.
+// Publisher is a Platform that makes content public and finds out afterwards
+// whether it is. Its Limits name the categories that it takes.
 type Publisher interface {
+	Platform
+
 	// Publish makes the one irrevocable call for a job. It never retries,
 	// follows no redirect, and reports what is known afterwards: the result is
 	// Unknown whenever the call may have taken effect without saying so.

@@ -148,8 +148,17 @@ func DisplayAt(post *v1alpha1.Post) time.Time {
 	case post.Spec.ScheduledAt != nil:
 		return post.Spec.ScheduledAt.Time
 	default:
-		return post.CreationTimestamp.Time
+		return created(post)
 	}
+}
+
+// created is when a post was created, to the millisecond where the apiserver
+// noted it: Kubernetes keeps seconds only.
+func created(post *v1alpha1.Post) time.Time {
+	if born, ok := born(post); ok && !Restored(post) {
+		return born
+	}
+	return post.CreationTimestamp.Time
 }
 
 // Title is how a post is called in a list: the first 30 code points of its

@@ -120,6 +120,12 @@ func TestDisplayAt(t *testing.T) {
 		want time.Duration
 	}{
 		{"created", post(nil), 0},
+		{"created, as the apiserver noted it", post(func(p *v1alpha1.Post) {
+			p.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(300 * time.Millisecond).Format(time.RFC3339Nano)}
+		}), 300 * time.Millisecond},
+		{"created anew from a backup", post(func(p *v1alpha1.Post) {
+			p.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(-time.Hour).Format(time.RFC3339Nano)}
+		}), 0},
 		{"scheduled", post(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = at(time.Hour) }), time.Hour},
 		{"posted, at its first target", sent, 2 * time.Hour},
 	} {

@@ -50,13 +50,16 @@ func TryUntil(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration
 // post that came through the apiserver. A copy has lost its delivery history.
 // The apiserver notes the birth of each post; a copy is clearly younger.
 func Restored(post *v1alpha1.Post) bool {
+	born, ok := born(post)
+	return ok && post.CreationTimestamp.Sub(born) > restoreMargin
+}
+
+// born reads what the apiserver noted at a post's birth.
+func born(post *v1alpha1.Post) (time.Time, bool) {
 	noted, ok := post.Annotations[v1alpha1.BornAnnotation]
 	if !ok {
-		return false
+		return time.Time{}, false
 	}
-	born, err := time.Parse(time.RFC3339Nano, noted)
-	if err != nil {
-		return false
-	}
-	return post.CreationTimestamp.Sub(born) > restoreMargin
+	at, err := time.Parse(time.RFC3339Nano, noted)
+	return at.UTC(), err == nil
 }

@@ -118,7 +118,7 @@ func (s *scope) connectionProblem(i int) string {
 	if conn == nil {
 		return fmt.Sprintf("connection %q does not exist; create it, or delete this post", name)
 	}
-	if _, ok := s.platform(conn.Spec.Platform); !ok {
+	if _, ok := s.publisher(conn.Spec.Platform); !ok {
 		return fmt.Sprintf("this installation cannot publish to %s", conn.Spec.Platform)
 	}
 	if conn.Spec.Disabled {
@@ -166,7 +166,7 @@ func (s *scope) nextWake() time.Duration {
 
 // timing is what the protocol works with on the platform of a target.
 func (s *scope) timing(t *v1alpha1.TargetStatus) (attempt.Timing, bool) {
-	p, ok := s.platform(t.Platform)
+	p, ok := s.publisher(t.Platform)
 	if !ok {
 		return attempt.Timing{}, false
 	}

@@ -31,12 +31,12 @@ const together = 100 * time.Millisecond
 
 // shipment is one target on its way: what was claimed and what came of it.
 type shipment struct {
-	index    int
-	conn     *v1alpha1.Connection
-	platform platforms.Platform
-	token    platforms.Token
-	attempt  string
-	result   platforms.Result
+	index     int
+	conn      *v1alpha1.Connection
+	publisher platforms.Publisher
+	token     platforms.Token
+	attempt   string
+	result    platforms.Result
 }
 
 // publish claims the targets whose gate it gets, sends them side by side, each
@@ -76,7 +76,7 @@ func (s *scope) publish(ctx context.Context, ready []int) error {
 func (s *scope) prepare(ctx context.Context, ready []int) (shipments []*shipment, waited bool) {
 	for _, i := range ready {
 		conn := s.connection(i)
-		p, _ := s.platform(conn.Spec.Platform)
+		p, _ := s.publisher(conn.Spec.Platform)
 		token, err := s.Tokens.Token(ctx, conn)
 		if err != nil {
 			t := posting.Target(s.post, i)
@@ -87,7 +87,7 @@ func (s *scope) prepare(ctx context.Context, ready []int) (shipments []*shipment
 		if !s.gates.TryAcquire(string(conn.UID), s.waiter()) {
 			continue
 		}
-		shipments = append(shipments, &shipment{index: i, conn: conn, platform: p, token: token})
+		shipments = append(shipments, &shipment{index: i, conn: conn, publisher: p, token: token})
 	}
 	return shipments, waited
 }
@@ -201,9 +201,9 @@ func (s *scope) send(ctx context.Context, sh *shipment) platforms.Result {
 	if a.Number == 1 {
 		s.Metrics.late(s.post, now)
 	}
-	ctx, cancel := context.WithTimeout(ctx, sh.platform.Limits().CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, sh.publisher.Limits().CallTimeout)
 	defer cancel()
-	result := sh.platform.Publish(ctx, job(s.post, sh.index, sh.conn, sh.token))
+	result := sh.publisher.Publish(ctx, job(s.post, sh.index, sh.conn, sh.token))
 	s.Points(PointAfterAnswer)
 	s.Metrics.published(sh.conn.Spec.Platform, result.Verdict)
 	return result

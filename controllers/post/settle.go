@@ -86,7 +86,7 @@ func (s *scope) ask(ctx context.Context, l *look) (platforms.Finding, *platforms
 	j.Taken = func(externalID string) bool {
 		return s.taken.byOther(conn.Spec.Platform, externalID, s.post.UID)
 	}
-	p, _ := s.platform(conn.Spec.Platform)
+	p, _ := s.publisher(conn.Spec.Platform)
 	ctx, cancel := context.WithTimeout(ctx, l.timing.CallTimeout)
 	defer cancel()
 	finding, err := p.Lookup(ctx, j)

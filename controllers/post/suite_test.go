@@ -84,10 +84,10 @@ var _ = BeforeSuite(func() {
 })
 
 // fast is X with times that a test can wait for.
-type fast struct{ platforms.Platform }
+type fast struct{ platforms.Publisher }
 
 func (f fast) Limits() platforms.Limits {
-	limits := f.Platform.Limits()
+	limits := f.Publisher.Limits()
 	limits.CallTimeout = 2 * time.Second
 	return limits
 }

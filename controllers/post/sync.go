@@ -253,8 +253,8 @@ func (s *scope) removeFinalizer(ctx context.Context) error {
 	return nil
 }
 
-// platform returns the publisher for a platform, if this process has one.
-func (s *scope) platform(name v1alpha1.Platform) (platforms.Platform, bool) {
-	p, ok := s.Platforms[name]
+// publisher returns what publishes to a platform, if this process has it.
+func (s *scope) publisher(name v1alpha1.Platform) (platforms.Publisher, bool) {
+	p, ok := s.Platforms[name].(platforms.Publisher)
 	return p, ok
 }

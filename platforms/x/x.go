@@ -63,7 +63,7 @@ type Platform struct {
 	client *transport.Client
 }
 
-var _ platforms.Platform = (*Platform)(nil)
+var _ platforms.Publisher = (*Platform)(nil)
 
 // New makes the platform.
 func New(c Config, client *transport.Client) *Platform {
