@@ -1,0 +1,74 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package throttle
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// take takes as many places as a team gets.
+func take(s *Shares, team string, want int, woken *[]string) int {
+	got := 0
+	for i := range want {
+		id := fmt.Sprintf("%s/%d", team, i)
+		if !s.TryTake(team, Waiter{ID: id, Wake: func() { *woken = append(*woken, id) }}) {
+			break
+		}
+		got++
+	}
+	return got
+}
+
+func TestShares(t *testing.T) {
+	var woken []string
+	s := NewShares(12)
+	for _, tt := range []struct {
+		team   string
+		want   int
+		reason string
+	}{
+		{"greedy", 6, "a team alone gets half"},
+		{"small", 4, "with two teams each gets a third, and there is room for it"},
+		{"third", 3, "with three a quarter each; the first holds more and keeps it"},
+		{"greedy", 0, "it holds more than its share now"},
+	} {
+		if got := take(s, tt.team, 100, &woken); got != tt.want {
+			t.Errorf("%s got %d places, want %d (%s)", tt.team, got, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestSharesWake(t *testing.T) {
+	var woken []string
+	s := NewShares(4)
+	if got := take(s, "a", 100, &woken); got != 2 {
+		t.Fatalf("a got %d places", got)
+	}
+	if got := take(s, "b", 100, &woken); got != 1 {
+		t.Fatalf("b got %d places", got)
+	}
+	s.Give("a")
+	if diff := cmp.Diff([]string(nil), woken); diff != "" {
+		t.Fatalf("a still holds its share of one: %s", diff)
+	}
+	s.Give("a")
+	if diff := cmp.Diff([]string{"a/2"}, woken); diff != "" {
+		t.Fatalf("the team that holds least is woken: %s", diff)
+	}
+	s.Pass("a/2")
+	if diff := cmp.Diff([]string{"a/2", "b/1"}, woken); diff != "" {
+		t.Fatalf("a wake that is not used goes to the next, who may hold half now: %s", diff)
+	}
+	if !s.TryTake("b", Waiter{ID: "b/1"}) {
+		t.Fatal("b's share is two places now that it is alone")
+	}
+	s.Give("b")
+	s.Give("b")
+	if len(s.teams) != 0 || len(s.woken) != 0 {
+		t.Errorf("teams that hold and wait for nothing are kept: %v %v", s.teams, s.woken)
+	}
+}
