@@ -67,7 +67,6 @@ func serveSandbox(ctx context.Context, listener net.Listener, server *sandbox.Se
 	}
 	logger.Info("stopping")
 	closed := server.Close()
-	//nolint:contextcheck // ctx has ended; what is under way gets a little time of its own
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), sandboxGrace)
 	defer cancel()
 	if err := httpServer.Shutdown(grace); err != nil {

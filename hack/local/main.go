@@ -108,5 +108,7 @@ func interruptible() (context.Context, <-chan struct{}) {
 		close(force)
 	}()
 	go watchParent(func() { cancel(errInterrupted) })
+	// Without this, writing to a pipe that nobody reads any more would end this process on the spot.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return ctx, force
 }

@@ -5,6 +5,8 @@ package cluster
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"slices"
 	"time"
 
@@ -35,25 +37,45 @@ func connect(ctx context.Context, c client.Client, platform v1alpha1.Platform, g
 	if err != nil {
 		return err
 	}
-	renewed := false
+	if connection.Spec.Disabled {
+		return nil
+	}
+	asked, renewed := "", false
 	return until(ctx, describe(connection)+" to be ready", func() (bool, error) {
 		if err := c.Get(ctx, key, connection); err != nil {
 			return false, err
 		}
-		ok, why := isReady(connection, connection.Status.Conditions)
-		ready := meta.FindStatusCondition(connection.Status.Conditions, v1alpha1.ConditionReady)
-		if ok || ready == nil {
-			return ok, why
+		if asked == "" {
+			asked, err = askForProbe(ctx, c, connection)
+			return false, err
 		}
-		if ready.Reason == v1alpha1.ReasonDisabled {
+		if connection.Status.LastHandledProbe != asked {
+			return false, errors.New("the manager has not looked at it yet")
+		}
+		ok, why := isReady(connection, connection.Status.Conditions)
+		if ok {
 			return true, nil
 		}
-		if slices.Contains(broken, ready.Reason) && !renewed {
+		asked = ""
+		ready := meta.FindStatusCondition(connection.Status.Conditions, v1alpha1.ConditionReady)
+		if ready != nil && slices.Contains(broken, ready.Reason) && !renewed {
 			renewed = true
 			return false, reconnect(ctx, c, connection, platform, grant)
 		}
 		return false, why
 	})
+}
+
+// askForProbe asks the manager to look at the connection now, and returns what it will echo. What the status says from
+// before may be hours old, and the tokens dead since.
+func askForProbe(ctx context.Context, c client.Client, connection *v1alpha1.Connection) (string, error) {
+	asked := rand.Text()
+	changed := connection.DeepCopy()
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, v1alpha1.ProbeAnnotation, asked)
+	if err := c.Patch(ctx, changed, client.MergeFrom(connection), client.FieldOwner(fieldOwner)); err != nil {
+		return "", err
+	}
+	return asked, nil
 }
 
 func firstConnect(ctx context.Context, c client.Client, connection *v1alpha1.Connection, platform v1alpha1.Platform, grant Grant) error {

@@ -46,14 +46,16 @@ func (m manager) observe(ctx context.Context, c client.Client, object client.Obj
 		o.Status.SecretRef = &v1alpha1.LocalReference{Name: secret.Name}
 		o.Status.Conditions = []metav1.Condition{ready}
 	case *v1alpha1.Connection:
+		if o.Annotations[v1alpha1.ProbeAnnotation] == o.Status.LastHandledProbe {
+			return nil
+		}
 		var secret corev1.Secret
 		if err := c.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Spec.CredentialsSecretRef.Name}, &secret); err != nil {
 			return err
 		}
 		token := secret.StringData[v1alpha1.CredentialsAccessToken] + string(secret.Data[v1alpha1.CredentialsAccessToken])
-		if o.Spec.Disabled {
-			ready.Status, ready.Reason = metav1.ConditionFalse, v1alpha1.ReasonDisabled
-		} else if token != m.goodToken {
+		o.Status.LastHandledProbe = o.Annotations[v1alpha1.ProbeAnnotation]
+		if token != m.goodToken {
 			ready.Status, ready.Reason = metav1.ConditionFalse, m.refusal
 		}
 		o.Status.Conditions = []metav1.Condition{ready}
@@ -90,6 +92,14 @@ func connection(disabled bool) *v1alpha1.Connection {
 	}
 }
 
+// readyBefore is a connection that was ready when everything was stopped.
+func readyBefore() *v1alpha1.Connection {
+	c := connection(false)
+	c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConnected}}
+	c.Status.LastHandledProbe = "of the run before"
+	return c
+}
+
 func credentials(name, token string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: DemoNamespace, Name: name},
@@ -124,6 +134,12 @@ func TestDemo(t *testing.T) {
 			reason:  "a demo that cannot post is of no use; it connects again",
 			manager: manager{goodToken: "granted", refusal: v1alpha1.ReasonRevoked},
 			there:   []client.Object{connection(false), credentials("own-secret", "dead")},
+			grants:  1, secret: "own-secret", token: "granted",
+		},
+		"tokens died while nothing ran": {
+			reason:  "the status still says Ready from hours ago; only a fresh look tells",
+			manager: manager{goodToken: "granted", refusal: v1alpha1.ReasonTokenExpired},
+			there:   []client.Object{readyBefore(), credentials("own-secret", "dead")},
 			grants:  1, secret: "own-secret", token: "granted",
 		},
 		"a person disabled it": {
@@ -163,6 +179,7 @@ func TestDemo(t *testing.T) {
 }
 
 func TestDemoTellsWhyItIsNotReady(t *testing.T) {
+	// A real outage is not mended by new tokens, so none are asked for.
 	c := newCluster(t, manager{goodToken: "x", refusal: v1alpha1.ReasonPlatformUnavailable}, connection(false), credentials("own-secret", "y"))
 	ctx, cancel := context.WithCancel(t.Context())
 	looks := 0
@@ -171,7 +188,7 @@ func TestDemoTellsWhyItIsNotReady(t *testing.T) {
 			err := c.Get(ctx, key, object, options...)
 			if _, ok := object.(*v1alpha1.Connection); ok {
 				looks++
-				if looks == 3 {
+				if looks == 5 {
 					cancel()
 				}
 			}
