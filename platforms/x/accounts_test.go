@@ -55,7 +55,7 @@ func TestIdentify(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" || classOfError(err) != tc.class {
 				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
 			}
-			if r := (*requests)[0]; r.URL.Path != "/2/users/me" || r.Header.Get("Authorization") != "Bearer access" {
+			if r := requests()[0]; r.URL.Path != "/2/users/me" || r.Header.Get("Authorization") != "Bearer access" {
 				t.Errorf("asked %s with %q", r.URL.Path, r.Header.Get("Authorization"))
 			}
 		})
@@ -125,7 +125,7 @@ func TestRefreshNamesTheClient(t *testing.T) {
 			if _, err := p.Refresh(t.Context(), platforms.Token{Refresh: "r1"}); err != nil {
 				t.Fatal(err)
 			}
-			r := (*requests)[0]
+			r := requests()[0]
 			if err := r.ParseForm(); err != nil {
 				t.Fatal(err)
 			}

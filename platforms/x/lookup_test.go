@@ -132,7 +132,7 @@ func TestLookup(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			for _, r := range *requests {
+			for _, r := range requests() {
 				if r.Method != http.MethodGet {
 					t.Errorf("a look-up made a %s", r.Method)
 				}
@@ -183,10 +183,10 @@ func TestLookupReadsEveryPage(t *testing.T) {
 	if err != nil || got.Matches != 2 || got.ExternalID != snowflake(noon) {
 		t.Errorf("got %+v, %v; want both matches, the earlier named", got, err)
 	}
-	if len(*requests) != len(pages) {
-		t.Errorf("%d requests for %d pages", len(*requests), len(pages))
+	if lenrequests() != len(pages) {
+		t.Errorf("%d requests for %d pages", lenrequests(), len(pages))
 	}
-	for _, r := range *requests {
+	for _, r := range requests() {
 		query := r.URL.Query()
 		if r.URL.Path != "/2/users/42/tweets" || query.Get("max_results") != "100" || query.Get("since_id") != idBefore(noon) {
 			t.Errorf("asked %s", r.URL)

@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,23 +30,32 @@ type seen struct {
 	body string
 }
 
-// newX starts an X that answers as told, and a Platform that talks to it.
-func newX(t *testing.T, config Config, answer http.HandlerFunc) (*Platform, *[]seen) {
+// newX starts an X that answers as told, and a Platform that talks to it. The
+// requests are those that have arrived so far: an answer that hangs up says
+// nothing to the client about what the server still does.
+func newX(t *testing.T, config Config, answer http.HandlerFunc) (p *Platform, requests func() []seen) {
 	t.Helper()
-	var requests []seen
+	var mu sync.Mutex
+	var arrived []seen
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Errorf("cannot read the request: %v", err)
 		}
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		requests = append(requests, seen{Request: r, body: string(body)})
+		mu.Lock()
+		arrived = append(arrived, seen{Request: r, body: string(body)})
+		mu.Unlock()
 		answer(w, r)
 	}))
 	t.Cleanup(server.Close)
 	config.APIURL = server.URL
 	config.Clock = clocktesting.NewFakePassiveClock(noon)
-	return New(config, transport.New(transport.Options{})), &requests
+	return New(config, transport.New(transport.Options{})), func() []seen {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(arrived)
+	}
 }
 
 // says answers with a status and a body.

@@ -81,11 +81,13 @@ var urlRows = []struct {
 	{"an emoji as a domain, with a protocol", "http://😀.com", []string{"http://😀.com"}},
 	{
 		"a part of the domain in ASCII and a later one that is not: the range reaches to the path's end",
-		"a.com.中.com/p", []string{"a.com.中.com/p"},
+		"a.com.中.com/p",
+		[]string{"a.com.中.com/p"},
 	},
 	{
 		"the part's text is looked for from the left",
-		" x.comb中x.com", []string{"x.com"},
+		" x.comb中x.com",
+		[]string{"x.com"},
 	},
 
 	{"a port", "http://example.com:8080", []string{"http://example.com:8080"}},
