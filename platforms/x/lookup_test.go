@@ -183,8 +183,8 @@ func TestLookupReadsEveryPage(t *testing.T) {
 	if err != nil || got.Matches != 2 || got.ExternalID != snowflake(noon) {
 		t.Errorf("got %+v, %v; want both matches, the earlier named", got, err)
 	}
-	if lenrequests() != len(pages) {
-		t.Errorf("%d requests for %d pages", lenrequests(), len(pages))
+	if len(requests()) != len(pages) {
+		t.Errorf("%d requests for %d pages", len(requests()), len(pages))
 	}
 	for _, r := range requests() {
 		query := r.URL.Query()

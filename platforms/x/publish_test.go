@@ -30,8 +30,8 @@ func TestPublishSendsOneExactRequest(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
-	if lenrequests() != 1 {
-		t.Fatalf("%d requests were made, want exactly one", lenrequests())
+	if len(requests()) != 1 {
+		t.Fatalf("%d requests were made, want exactly one", len(requests()))
 	}
 	r := requests()[0]
 	if r.Method != http.MethodPost || r.URL.Path != "/2/tweets" || r.Header.Get("Authorization") != "Bearer access" {
@@ -231,8 +231,8 @@ func TestPublishVerdicts(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s\n%v", tc.reason, diff, result.Err)
 			}
-			if lenrequests() != 1 {
-				t.Errorf("%d requests arrived for one publication", lenrequests())
+			if len(requests()) != 1 {
+				t.Errorf("%d requests arrived for one publication", len(requests()))
 			}
 		})
 	}
