@@ -17,7 +17,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -193,7 +192,7 @@ func (r *Reconciler) deleteSecret(ctx context.Context, key *v1alpha1.APIKey) err
 func (r *Reconciler) report(ctx context.Context, key *v1alpha1.APIKey, before *v1alpha1.APIKeyStatus, summary kstatus.Summary, now time.Time) error {
 	kstatus.Apply(&key.Status.Conditions, summary, key.Generation, now)
 	key.Status.ObservedGeneration = key.Generation
-	if equality.Semantic.DeepEqual(before, &key.Status) {
+	if kstatus.Unchanged(before, &key.Status) {
 		return nil
 	}
 	if err := r.client.Status().Update(ctx, key); err != nil {

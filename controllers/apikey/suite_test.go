@@ -52,6 +52,7 @@ var (
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
+	ctrl.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyTimeout(30 * time.Second)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	var err error
@@ -153,6 +154,8 @@ var _ = Describe("An APIKey", func() {
 		key := create(ctx, managed, v1alpha1.APIKeySpec{})
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
 		before := key.Status.TokenSHA256
+		key.Status.LastUsedAt = v1alpha1.NewTimePtr(time.Now())
+		Expect(k8s.Status().Update(ctx, key)).To(Succeed())
 		secret, err := secretOf(ctx, key)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(k8s.Delete(ctx, secret)).To(Succeed())
@@ -160,6 +163,7 @@ var _ = Describe("An APIKey", func() {
 		Expect(k8s.Update(ctx, key)).To(Succeed())
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
 		Expect(key.Status.TokenSHA256).To(Equal(before))
+		Expect(key.Status.LastUsedAt).NotTo(BeNil(), "what the apiserver notes stays")
 	})
 
 	It("does not take its token from a Secret that was not made for it", func(ctx SpecContext) {

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -38,7 +37,7 @@ import (
 // Secrets are not named here: the Team's role binding gives the manager the
 // right to those of team namespaces only.
 //
-// +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -146,9 +145,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	probe := conn.Annotations[v1alpha1.ProbeAnnotation]
 	o := r.examine(ctx, &conn)
-	if o.reason == v1alpha1.ReasonConnected && conn.Status.ObservedGeneration != conn.Generation {
-		r.tidy(ctx, &conn)
-	}
 	// The result is worth writing even if this process is told to end.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportWithin)
 	defer cancel()
@@ -156,6 +152,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	r.Metrics.show(&conn)
+	if o.reason == v1alpha1.ReasonConnected {
+		r.tidy(ctx, &conn, o.read)
+	}
 	return reconcile.Result{RequeueAfter: next(&conn, o, declaredLead, r.Clock.Now())}, nil
 }
 
@@ -184,7 +183,7 @@ func (r *Reconciler) report(ctx context.Context, conn *v1alpha1.Connection, o ou
 	for range mostReports {
 		before := conn.Status.DeepCopy()
 		apply(conn, o, probe, now)
-		if equality.Semantic.DeepEqual(before, &conn.Status) {
+		if kstatus.Unchanged(before, &conn.Status) {
 			return nil
 		}
 		uid, generation := conn.UID, conn.Generation

@@ -32,8 +32,10 @@ const (
 	secretSoonest = 2 * time.Second
 	secretLatest  = time.Minute
 
-	// renewSoonest bounds how soon a renewal that failed is tried again.
-	renewSoonest = 15 * time.Second
+	// renewAgain bounds how soon a renewal that failed is tried again,
+	// renewSoonest how soon a token is renewed that was just handed out.
+	renewAgain   = 15 * time.Second
+	renewSoonest = 2 * time.Second
 )
 
 // spread turns the UID of an object into a number from 0 up to 1 that never
@@ -162,7 +164,7 @@ func untilRenewal(conn *v1alpha1.Connection, o outcome, declaredLead time.Durati
 	case o.read.Token.Refresh == "":
 		return max(o.read.Token.ExpiresAt.Sub(now), renewSoonest)
 	case renewalDue(declaredLead, *o.read, conn.UID, now):
-		return max(o.read.Token.ExpiresAt.Sub(now)/4, renewSoonest)
+		return max(o.read.Token.ExpiresAt.Sub(now)/4, renewAgain)
 	default:
 		return max(o.read.Token.ExpiresAt.Add(-lead(declaredLead, *o.read, conn.UID)).Sub(now), renewSoonest)
 	}

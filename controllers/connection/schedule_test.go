@@ -80,6 +80,8 @@ func TestNext(t *testing.T) {
 	}
 	short := token(time.Minute, "r")
 	short.read.RenewedAt = noon
+	shortest := token(time.Second, "r")
+	shortest.read.RenewedAt = noon
 	since := func(c *v1alpha1.Connection, ago time.Duration) *v1alpha1.Connection {
 		for i := range c.Status.Conditions {
 			c.Status.Conditions[i].LastTransitionTime.Time = noon.Add(-ago)
@@ -96,8 +98,9 @@ func TestNext(t *testing.T) {
 		"two hours":            {"the hour comes before the renewal", conn("Connected"), token(2*time.Hour, "r"), 54 * time.Minute, 66 * time.Minute},
 		"half an hour":         {"the renewal comes before the hour", conn("Connected"), token(30*time.Minute, "r"), 11*time.Minute + 15*time.Second, quarter},
 		"short life":           {"a token of a minute is renewed after three quarters of it", conn("Connected"), short, 45 * time.Second, 45 * time.Second},
+		"shortest life":        {"but not all the time", conn("Connected"), shortest, renewSoonest, renewSoonest},
 		"renewal overdue":      {"a renewal that failed is tried again, ever sooner", conn("Connected"), token(8*time.Minute, "r"), 2 * time.Minute, 2 * time.Minute},
-		"renewal nearly late":  {"but the platform is not pressed", conn("Connected"), token(2*time.Second, "r"), renewSoonest, renewSoonest},
+		"renewal nearly late":  {"but the platform is not pressed", conn("Connected"), token(2*time.Second, "r"), renewAgain, renewAgain},
 		"cannot be renewed":    {"it is looked at when it ends", conn("Connected"), token(10*time.Minute, ""), 10 * time.Minute, 10 * time.Minute},
 		"should have ended":    {"the platform knows better than the Secret", conn("Connected"), token(-time.Minute, ""), 54 * time.Minute, 66 * time.Minute},
 		"outage begins":        {"the first pause is short", since(conn("PlatformUnavailable"), 0), outcome{}, 9 * time.Second, 11 * time.Second},

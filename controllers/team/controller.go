@@ -251,7 +251,7 @@ func (r *Reconciler) report(ctx context.Context, team *v1alpha1.Team, summary ks
 	before := team.Status.DeepCopy()
 	kstatus.Apply(&team.Status.Conditions, summary, team.Generation, r.Clock.Now())
 	team.Status.ObservedGeneration = team.Generation
-	if equality.Semantic.DeepEqual(before, &team.Status) {
+	if kstatus.Unchanged(before, &team.Status) {
 		return nil
 	}
 	if err := r.client.Status().Update(ctx, team); err != nil {

@@ -38,6 +38,7 @@ var (
 )
 
 var _ = BeforeSuite(func() {
+	ctrl.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyTimeout(30 * time.Second)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	env, err := envtest.Start()

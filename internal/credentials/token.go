@@ -17,6 +17,8 @@ import (
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -53,6 +55,9 @@ type Credentials struct {
 	// empty if nobody did.
 	ClaimedBy string
 	ClaimedAt time.Time
+	// Controller is the UID of the object that the Secret goes with; empty if
+	// somebody made it by hand.
+	Controller types.UID
 	// RenewedAt is when Herald last renewed the token; zero if it never did.
 	RenewedAt time.Time
 }
@@ -95,6 +100,9 @@ func decode(secret *corev1.Secret) (Credentials, error) {
 			return Credentials{}, invalid(secret, v1alpha1.CredentialsExpiresAt, "is not a time such as 2026-12-01T09:00:00Z; write it so, or remove the key if the access token does not end")
 		}
 		c.Token.ExpiresAt = ends.UTC()
+	}
+	if owner := metav1.GetControllerOfNoCopy(secret); owner != nil {
+		c.Controller = owner.UID
 	}
 	c.ClaimedBy, c.ClaimedAt = parseClaim(secret.Annotations[ClaimAnnotation])
 	if at, err := time.Parse(time.RFC3339, secret.Annotations[RenewedAnnotation]); err == nil {

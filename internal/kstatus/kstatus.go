@@ -10,6 +10,7 @@ package kstatus
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -71,6 +72,21 @@ func Apply(conditions *[]metav1.Condition, s Summary, generation int64, now time
 		meta.RemoveStatusCondition(conditions, v1alpha1.ConditionStalled)
 	}
 }
+
+// unchanged compares as Kubernetes does, and Herald's times by their instant.
+var unchanged = func() equalities {
+	e := equality.Semantic.Copy()
+	if err := e.AddFunc(func(a, b v1alpha1.Time) bool { return a.Time.Equal(b.Time) }); err != nil {
+		panic(err)
+	}
+	return e
+}()
+
+type equalities interface{ DeepEqual(a, b any) bool }
+
+// Unchanged tells whether two statuses say the same, so that nothing needs to
+// be written. Both are of the same type, or pointers to it.
+func Unchanged(before, after any) bool { return unchanged.DeepEqual(before, after) }
 
 // Reason returns the reason of the Ready condition, or "" before there is one.
 func Reason(conditions []metav1.Condition) string {

@@ -5,11 +5,12 @@
 // once, bounds how long that may take and how much of the answer is read, and
 // counts it.
 //
-// It never repeats a request, follows no redirect and keeps no cookie, because
-// each of these could make a call that publishes arrive twice. For the same
-// reason it refuses requests with an Idempotency-Key header: none of the
-// platforms honours one, and net/http takes it as leave to send a POST again
-// when a reused connection closes without an answer.
+// It never repeats a call that may change something, follows no redirect and
+// keeps no cookie, because each of these could make a call that publishes
+// arrive twice. For the same reason it refuses requests with an Idempotency-Key
+// header: none of the platforms honours one, and net/http takes it as leave to
+// send a POST again when a reused connection closes without an answer, as it
+// does with a GET.
 //
 // It speaks HTTP/1.1 only. With HTTP/2 all calls to a platform would share one
 // connection, and losing it would leave the outcome of every one of them in
@@ -177,8 +178,9 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Do sends the request once, under the bounds of the call, and reads the
-// answer. Every HTTP status is an answer, redirects included. Errors are
+// Do sends the request, under the bounds of the call, and reads the answer. A
+// POST is sent once, as is every request with a method that may change
+// something. Every HTTP status is an answer, redirects included. Errors are
 // *Error.
 func (c *Client) Do(ctx context.Context, call Call, req *http.Request) (*Response, error) {
 	for _, key := range []string{"Idempotency-Key", "X-Idempotency-Key"} {

@@ -1,0 +1,203 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+var _ = Describe("A Connection", func() {
+	It("learns whose account it is, tells so once, and is then left alone", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, map[string]any{"display_name": "Acme Inc"}).create(ctx)
+		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		c := a.read(ctx)
+		Expect(c.Status.AccountName).To(Equal("Acme Inc"))
+		Expect(c.Status.Username).To(Equal(a.Username))
+		Expect(c.Status.CredentialsVersion).To(Equal(a.stored(ctx).ResourceVersion))
+		Expect(c.Status.ConnectedAt).NotTo(BeNil())
+		Expect(c.Status.TokenExpiresAt.Time).To(BeTemporally("~", a.ExpiresAt, time.Second))
+		Expect(meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionReconciling)).To(BeFalse())
+
+		Eventually(func(g Gomega) {
+			var events eventsv1.EventList
+			g.Expect(k8s.List(ctx, &events, client.InNamespace(managed))).To(Succeed())
+			g.Expect(events.Items).To(ContainElement(SatisfyAll(HaveField("Regarding.Name", c.Name), HaveField("Reason", "Connected"))))
+		}).Should(Succeed())
+		asked := calls(ctx, "identity")
+		Consistently(func() int { return calls(ctx, "identity") }, time.Second).Should(Equal(asked), "its own status writes must not wake it")
+	})
+
+	It("answers those who ask, each time", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, nil).create(ctx)
+		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		for range 3 {
+			probe := a.probe(ctx)
+			Eventually(a.state(ctx)).Should(Equal("True Connected " + probe))
+		}
+	})
+
+	It("renews a token that has ended, and stores the new one before anything else", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, nil)
+		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
+		a.create(ctx)
+		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		secret := a.stored(ctx)
+		Expect(string(secret.Data["accessToken"])).NotTo(Equal(a.AccessToken))
+		Expect(string(secret.Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
+		Expect(secret.Annotations).NotTo(HaveKey("social.herald.dev/renewal"), "the claim is over")
+		Expect(a.read(ctx).Status.CredentialsVersion).To(Equal(secret.ResourceVersion))
+	})
+
+	It("renews a token before it ends", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, map[string]any{"token_ttl_s": 8}).create(ctx)
+		token := func() string { return string(a.stored(ctx).Data["accessToken"]) }
+		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		first := token()
+		Expect(first).NotTo(Equal(a.AccessToken), "its end was near from the beginning")
+		ends := a.conn.Status.TokenExpiresAt.Time
+		Eventually(token).ShouldNot(Equal(first), "nobody asks and nothing fails, but its end comes near")
+		Expect(time.Now()).To(BeTemporally("<", ends))
+		Expect(a.state(ctx)()).To(Equal("True Connected"))
+	})
+
+	It("is not disconnected by an outage, and recovers", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, nil).create(ctx)
+		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		name := a.read(ctx).Status.AccountName
+		for _, f := range []sandboxtest.Fault{
+			{Operation: "identity", Kind: "status", Status: 503, Times: 1},
+			// net/http asks once more when a connection that it has kept breaks.
+			{Operation: "identity", Kind: "drop_before", Times: 2},
+			{Operation: "identity", Kind: "rate_limit", Times: 1, RetryAfterS: 900},
+		} {
+			a.fault(ctx, f)
+			probe := a.probe(ctx)
+			Eventually(a.state(ctx)).Should(Equal("False PlatformUnavailable " + probe))
+			Expect(a.conn.Status.AccountName).To(Equal(name))
+			Expect(site.ClearFaults(ctx)).To(Succeed())
+			probe = a.probe(ctx)
+			Eventually(a.state(ctx)).Should(Equal("True Connected " + probe))
+		}
+		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "status", Status: 500, Times: 1})
+		probe := a.probe(ctx)
+		Eventually(a.state(ctx)).Should(Equal("False PlatformUnavailable " + probe))
+		Eventually(a.state(ctx)).Should(Equal("True Connected "+probe), "it looks again by itself")
+	})
+
+	It("answers within five seconds when the platform does not", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, nil).create(ctx)
+		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "delay", DelayMS: 20_000, Times: 1})
+		probe := a.probe(ctx)
+		Eventually(a.state(ctx), 5*time.Second).Should(Equal("False PlatformUnavailable " + probe))
+	})
+
+	It("needs a person once its grant is revoked, until the Secret holds another token", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, nil).create(ctx)
+		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		connectedAt := a.conn.Status.ConnectedAt.Time
+		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_revoked", Times: 1})
+		a.fault(ctx, sandboxtest.Fault{Operation: "refresh_token", Kind: "token_revoked", Times: 1})
+		probe := a.probe(ctx)
+		Eventually(a.state(ctx)).Should(Equal("False Revoked " + probe))
+		Expect(meta.IsStatusConditionTrue(a.conn.Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue())
+		Expect(meta.FindStatusCondition(a.conn.Status.Conditions, "Ready").Message).To(ContainSubstring("connect the account again"))
+
+		again, err := site.Account(ctx, "x", a.ID, nil)
+		Expect(err).NotTo(HaveOccurred())
+		secret := a.stored(ctx)
+		secret.StringData = tokensOf(again)
+		Expect(k8s.Update(ctx, secret)).To(Succeed())
+		probe = a.probe(ctx)
+		Eventually(a.state(ctx)).Should(Equal("True Connected " + probe))
+		Expect(a.conn.Status.ConnectedAt.Time).To(BeTemporally(">", connectedAt))
+	})
+
+	It("says that a token which cannot be renewed has ended", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, nil)
+		delete(a.secret.StringData, v1alpha1.CredentialsRefreshToken)
+		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
+		a.create(ctx)
+		Eventually(a.state(ctx)).Should(Equal("False TokenExpired"))
+	})
+
+	It("waits for its Secret, and says which key is wrong", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, nil)
+		Expect(k8s.Create(ctx, a.conn)).To(Succeed())
+		Eventually(a.state(ctx)).Should(Equal("False CredentialsNotFound"))
+		good := a.secret.StringData
+		a.secret.StringData = map[string]string{"token": "x"}
+		Expect(k8s.Create(ctx, a.secret)).To(Succeed())
+		Eventually(a.state(ctx)).Should(Equal("False CredentialsInvalid"))
+		Expect(meta.FindStatusCondition(a.conn.Status.Conditions, "Ready").Message).To(ContainSubstring(`"accessToken"`))
+		a.secret.StringData = good
+		Expect(k8s.Update(ctx, a.secret)).To(Succeed())
+		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+	})
+
+	It("refuses the token of another account", func(ctx SpecContext) {
+		a, other := newAccount(ctx, managed, nil), newAccount(ctx, managed, nil)
+		a.secret.StringData = other.secret.StringData
+		a.create(ctx)
+		Eventually(a.state(ctx)).Should(Equal("False AccountMismatch"))
+		Expect(a.conn.Status.AccountName).To(BeEmpty())
+	})
+
+	It("asks nothing while it is disabled, but answers", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, nil)
+		a.conn.Spec.Disabled = true
+		asked := calls(ctx, "identity")
+		a.create(ctx)
+		Eventually(a.state(ctx)).Should(Equal("False Disabled"))
+		probe := a.probe(ctx)
+		Eventually(a.state(ctx)).Should(Equal("False Disabled " + probe))
+		Expect(calls(ctx, "identity")).To(Equal(asked))
+		a.conn.Spec.Disabled = false
+		Expect(k8s.Update(ctx, a.conn)).To(Succeed())
+		Eventually(a.state(ctx)).Should(Equal("True Connected " + probe))
+	})
+
+	It("says so when this Herald does not know its platform", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, nil)
+		a.conn.Spec.Platform = v1alpha1.PlatformThreads
+		a.create(ctx)
+		Eventually(a.state(ctx)).Should(Equal("False PlatformNotSupported"))
+	})
+
+	It("leaves no credentials behind when the account is connected again", func(ctx SpecContext) {
+		a := newAccount(ctx, managed, nil)
+		Expect(k8s.Create(ctx, a.conn)).To(Succeed())
+		own := func(secret *corev1.Secret) {
+			GinkgoHelper()
+			Expect(controllerutil.SetControllerReference(a.conn, secret, k8s.Scheme())).To(Succeed())
+			Expect(k8s.Create(ctx, secret)).To(Succeed())
+		}
+		own(a.secret)
+		Eventually(a.state(ctx)).Should(Equal("True Connected"))
+		Eventually(func() map[string]string { return a.read(ctx).Annotations }).Should(HaveKeyWithValue("social.herald.dev/credentials-secret", a.secret.Name))
+
+		second := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: managed, Name: a.secret.Name + "-2"}, StringData: tokensOf(a.Account)}
+		own(second)
+		a.conn.Spec.CredentialsSecretRef.Name = second.Name
+		Expect(k8s.Update(ctx, a.conn)).To(Succeed())
+		Eventually(func() bool {
+			return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(a.secret), &corev1.Secret{}))
+		}).Should(BeTrue())
+		Expect(a.state(ctx)()).To(Equal("True Connected"))
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(second), second)).To(Succeed())
+	})
+})

@@ -1,0 +1,236 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/connection"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// watched is X, with something happening before and after each renewal.
+type watched struct {
+	platforms.Platform
+	before, after func(ctx context.Context)
+}
+
+func (w watched) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
+	if w.before != nil {
+		w.before(ctx)
+	}
+	renewed, err := w.Platform.Refresh(ctx, token)
+	if w.after != nil {
+		w.after(ctx)
+	}
+	return renewed, err
+}
+
+// newManager makes a reconciler as a manager of its own has it.
+func newManager(name string, api client.Client, p platforms.Platform) *connection.Reconciler {
+	GinkgoHelper()
+	r, err := connection.New(api, api, connection.Options{
+		Platforms: platforms.Registry{v1alpha1.PlatformX: p},
+		Store:     credentials.NewStore(api, api, clock.RealClock{}, name),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return r
+}
+
+var _ = Describe("A renewal", func() {
+	It("spends a refresh token once when two managers overlap", func(ctx SpecContext) {
+		a := newAccount(ctx, byHand, nil)
+		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 2})
+		a.create(ctx)
+		refreshed := calls(ctx, "refresh_token")
+		// Both hold the same version of the Secret when they begin to renew.
+		var both sync.WaitGroup
+		both.Add(2)
+		arrive := func(old client.WithWatch) client.WithWatch {
+			var once sync.Once
+			return interceptor.NewClient(old, interceptor.Funcs{
+				Patch: func(ctx context.Context, api client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+					once.Do(func() { both.Done(); both.Wait() })
+					return api.Patch(ctx, obj, patch, opts...)
+				},
+			})
+		}
+		var running sync.WaitGroup
+		for _, name := range []string{"one", "two"} {
+			r := newManager(name, arrive(k8s), platform)
+			running.Go(func() {
+				defer GinkgoRecover()
+				_, err := r.Reconcile(ctx, a.request())
+				Expect(err).NotTo(HaveOccurred())
+			})
+		}
+		running.Wait()
+		Expect(calls(ctx, "refresh_token")-refreshed).To(Equal(1), "a second renewal would kill the grant")
+
+		_, err := newManager("three", k8s, platform).Reconcile(ctx, a.request())
+		Expect(err).NotTo(HaveOccurred())
+		probe := a.probe(ctx)
+		_, err = newManager("one", k8s, platform).Reconcile(ctx, a.request())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.state(ctx)()).To(Equal("True Connected " + probe))
+	})
+
+	It("keeps a token that the API server did not take, and stores it later", func(ctx SpecContext) {
+		a := newAccount(ctx, byHand, nil)
+		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
+		a.create(ctx)
+		refreshed := calls(ctx, "refresh_token")
+		// The API server goes as soon as the platform has answered. What is
+		// cut short here is the patience, by the end of the spec's context.
+		var down atomic.Bool
+		api := interceptor.NewClient(k8s, interceptor.Funcs{
+			Patch: func(ctx context.Context, api client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				if down.CompareAndSwap(true, false) {
+					return apierrors.NewServiceUnavailable("down")
+				}
+				return api.Patch(ctx, obj, patch, opts...)
+			},
+		})
+		r := newManager("one", api, watched{Platform: platform, after: func(context.Context) { down.Store(true) }})
+		_, err := r.Reconcile(ctx, a.request())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.state(ctx)()).To(Equal("True Connected"))
+		Expect(calls(ctx, "refresh_token") - refreshed).To(Equal(1))
+		Expect(string(a.stored(ctx).Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
+	})
+
+	It("does not lose the token to somebody who changes the Secret at the same time", func(ctx SpecContext) {
+		a := newAccount(ctx, byHand, nil)
+		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
+		a.create(ctx)
+		r := newManager("one", k8s, watched{Platform: platform, before: func(ctx context.Context) {
+			secret := a.stored(ctx)
+			secret.Labels = map[string]string{"app": "acme"}
+			Expect(k8s.Update(ctx, secret)).To(Succeed())
+		}})
+		_, err := r.Reconcile(ctx, a.request())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.state(ctx)()).To(Equal("True Connected"))
+		Expect(a.stored(ctx).Labels).To(HaveKeyWithValue("app", "acme"))
+		Expect(string(a.stored(ctx).Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
+	})
+
+	It("gives way to a person who puts another token into the Secret at the same time", func(ctx SpecContext) {
+		a := newAccount(ctx, byHand, nil)
+		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
+		a.create(ctx)
+		other := newAccount(ctx, byHand, nil)
+		r := newManager("one", k8s, watched{Platform: platform, before: func(ctx context.Context) {
+			secret := a.stored(ctx)
+			secret.StringData = tokensOf(other.Account)
+			Expect(k8s.Update(ctx, secret)).To(Succeed())
+		}})
+		_, err := r.Reconcile(ctx, a.request())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(a.stored(ctx).Data["accessToken"])).To(Equal(other.AccessToken))
+		Expect(a.state(ctx)()).To(Equal("False AccountMismatch"), "what the person stored is what was asked about")
+	})
+
+	It("needs a person when the platform's answer was lost", func(ctx SpecContext) {
+		a := newAccount(ctx, byHand, nil)
+		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 5})
+		a.fault(ctx, sandboxtest.Fault{Operation: "refresh_token", Kind: "drop_after", Times: 1})
+		a.create(ctx)
+		r := newManager("one", k8s, platform)
+		_, err := r.Reconcile(ctx, a.request())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.state(ctx)()).To(Equal("False PlatformUnavailable"), "it may have been the network alone")
+		probe := a.probe(ctx)
+		_, err = r.Reconcile(ctx, a.request())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.state(ctx)()).To(Equal("False Revoked " + probe))
+	})
+
+	It("is waited for when another manager may still be at it", func(ctx SpecContext) {
+		a := newAccount(ctx, byHand, nil)
+		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
+		a.create(ctx)
+		dead := credentials.NewStore(k8s, k8s, clock.RealClock{}, "dead")
+		_, err := dead.Claim(ctx, a.conn, a.stored(ctx).ResourceVersion)
+		Expect(err).NotTo(HaveOccurred())
+		refreshed := calls(ctx, "refresh_token")
+		result, err := newManager("one", k8s, platform).Reconcile(ctx, a.request())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.state(ctx)()).To(Equal("False PlatformUnavailable"))
+		Expect(calls(ctx, "refresh_token")).To(Equal(refreshed))
+		Expect(result.RequeueAfter.Seconds()).To(BeNumerically("~", 90, 5))
+	})
+})
+
+var _ = Describe("The result of a probe", func() {
+	It("is written although somebody asks for the next one meanwhile", func(ctx SpecContext) {
+		a := newAccount(ctx, byHand, nil).create(ctx)
+		first := a.probe(ctx)
+		second := ""
+		api := interceptor.NewClient(k8s, interceptor.Funcs{
+			SubResourceUpdate: func(ctx context.Context, api client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+				if second == "" {
+					second = a.probe(ctx)
+				}
+				return api.SubResource(sub).Update(ctx, obj, opts...)
+			},
+		})
+		r := newManager("one", api, platform)
+		_, err := r.Reconcile(ctx, a.request())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.state(ctx)()).To(Equal("True Connected " + first))
+		_, err = r.Reconcile(ctx, a.request())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.state(ctx)()).To(Equal("True Connected " + second))
+	})
+
+	It("is dropped when the spec has changed meanwhile", func(ctx SpecContext) {
+		a := newAccount(ctx, byHand, nil).create(ctx)
+		api := interceptor.NewClient(k8s, interceptor.Funcs{
+			SubResourceUpdate: func(ctx context.Context, api client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+				a.read(ctx).Spec.CredentialsSecretRef.Name = "another"
+				Expect(k8s.Update(ctx, a.conn)).To(Succeed())
+				return api.SubResource(sub).Update(ctx, obj, opts...)
+			},
+		})
+		_, err := newManager("one", api, platform).Reconcile(ctx, a.request())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.read(ctx).Status.Conditions).To(BeEmpty())
+	})
+})
+
+var _ = Describe("Tokens", func() {
+	It("come from the Secret and are read again when the status names another version", func(ctx SpecContext) {
+		a := newAccount(ctx, byHand, nil).create(ctx)
+		store := credentials.NewStore(k8s, k8s, clock.RealClock{}, "one")
+		tokens := connection.Tokens{Cache: credentials.NewCache(store, clock.RealClock{})}
+		token, err := tokens.Token(ctx, a.conn)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(token.Access).To(Equal(a.AccessToken))
+
+		secret := a.stored(ctx)
+		secret.Data["accessToken"] = []byte("renewed")
+		Expect(k8s.Update(ctx, secret)).To(Succeed())
+		a.conn.Status.CredentialsVersion = secret.ResourceVersion
+		Expect(tokens.Token(ctx, a.conn)).To(HaveField("Access", "renewed"))
+
+		Expect(k8s.Delete(ctx, &corev1.Secret{ObjectMeta: a.stored(ctx).ObjectMeta})).To(Succeed())
+		tokens.Forget(a.conn)
+		_, err = tokens.Token(ctx, a.conn)
+		Expect(credentials.ReasonOf(err)).To(Equal(credentials.NotFound))
+	})
+})

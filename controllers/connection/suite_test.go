@@ -1,0 +1,193 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/connection"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/x"
+	"github.com/herald-social/herald/sandbox"
+	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+func TestConnectionController(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Connection controller")
+}
+
+// The manager works in the namespace "managed" only, so that the specs which
+// call Reconcile step by step have their namespace for themselves.
+const (
+	managed = "managed"
+	byHand  = "by-hand"
+)
+
+var (
+	k8s      client.WithWatch
+	site     sandboxtest.Client
+	platform platforms.Platform
+	serial   atomic.Int64
+)
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	ctrl.SetLogger(GinkgoLogr)
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	env, err := envtest.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(env.Stop)
+	k8s, err = client.NewWithWatch(env.Config, client.Options{Scheme: env.Scheme})
+	Expect(err).NotTo(HaveOccurred())
+	for _, namespace := range []string{managed, byHand} {
+		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	}
+
+	server, err := sandbox.New(sandbox.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	web := httptest.NewServer(server)
+	DeferCleanup(func() { Expect(server.Close()).To(Succeed()); web.Close() })
+	site = sandboxtest.Client{URL: web.URL}
+	platform = x.New(x.Config{APIURL: web.URL + "/x", ClientID: "herald"}, transport.New(transport.Options{}))
+
+	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{
+		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{managed: {}}},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(connection.SetupWithManager(mgr, connection.Options{
+		Platforms: platforms.Registry{v1alpha1.PlatformX: platform},
+		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "the manager"),
+	})).To(Succeed())
+	running, cancel := context.WithCancel(context.Background())
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(running) }()
+	DeferCleanup(func() {
+		cancel()
+		Eventually(stopped).Should(Receive(Succeed()))
+	})
+})
+
+// account is an account of the sandbox, and its Connection and Secret.
+type account struct {
+	sandboxtest.Account
+	conn   *v1alpha1.Connection
+	secret *corev1.Secret
+}
+
+// newAccount makes an account, without connecting it.
+func newAccount(ctx context.Context, namespace string, settings map[string]any) *account {
+	GinkgoHelper()
+	id := fmt.Sprint(1000 + serial.Add(1))
+	made, err := site.Account(ctx, "x", id, settings)
+	Expect(err).NotTo(HaveOccurred())
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: "acme-" + id}
+	a := &account{
+		Account: made,
+		conn: &v1alpha1.Connection{ObjectMeta: meta, Spec: v1alpha1.ConnectionSpec{
+			Platform: v1alpha1.PlatformX, AccountID: id, CredentialsSecretRef: v1alpha1.LocalReference{Name: meta.Name},
+		}},
+		secret: &corev1.Secret{ObjectMeta: meta, StringData: tokensOf(made)},
+	}
+	// What a spec leaves behind would go on calling the sandbox.
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(client.IgnoreNotFound(k8s.Delete(ctx, a.conn))).To(Succeed())
+		Expect(site.ClearFaults(ctx)).To(Succeed())
+	})
+	return a
+}
+
+func tokensOf(a sandboxtest.Account) map[string]string {
+	return map[string]string{
+		v1alpha1.CredentialsAccessToken: a.AccessToken, v1alpha1.CredentialsRefreshToken: a.RefreshToken,
+		v1alpha1.CredentialsExpiresAt: a.ExpiresAt.UTC().Format(time.RFC3339),
+	}
+}
+
+func (a *account) create(ctx context.Context) *account {
+	GinkgoHelper()
+	Expect(k8s.Create(ctx, a.secret)).To(Succeed())
+	Expect(k8s.Create(ctx, a.conn)).To(Succeed())
+	return a
+}
+
+func (a *account) request() ctrl.Request {
+	return ctrl.Request{NamespacedName: client.ObjectKeyFromObject(a.conn)}
+}
+
+func (a *account) fault(ctx context.Context, f sandboxtest.Fault) {
+	GinkgoHelper()
+	f.Platform, f.Account = "x", a.ID
+	Expect(site.Fault(ctx, f)).To(Succeed())
+}
+
+// probe asks for an examination, as the apiserver does, and returns its token.
+func (a *account) probe(ctx context.Context) string {
+	GinkgoHelper()
+	token := fmt.Sprint("probe-", serial.Add(1))
+	base := a.read(ctx).DeepCopy()
+	a.conn.Annotations = map[string]string{v1alpha1.ProbeAnnotation: token}
+	Expect(k8s.Patch(ctx, a.conn, client.MergeFrom(base))).To(Succeed())
+	return token
+}
+
+func (a *account) read(ctx context.Context) *v1alpha1.Connection {
+	GinkgoHelper()
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(a.conn), a.conn)).To(Succeed())
+	return a.conn
+}
+
+func (a *account) stored(ctx context.Context) *corev1.Secret {
+	GinkgoHelper()
+	var secret corev1.Secret
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(a.secret), &secret)).To(Succeed())
+	return &secret
+}
+
+// state reads the Ready condition as "status reason", and the request that was
+// answered.
+func (a *account) state(ctx context.Context) func() string {
+	return func() string {
+		c := a.read(ctx)
+		ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
+		if ready == nil || c.Status.ObservedGeneration != c.Generation {
+			return ""
+		}
+		text := string(ready.Status) + " " + ready.Reason
+		if c.Status.LastHandledProbe != "" {
+			text += " " + c.Status.LastHandledProbe
+		}
+		return text
+	}
+}
+
+// calls counts what the sandbox was asked. Specs run one after another, so the
+// difference between two counts is one spec's own.
+func calls(ctx context.Context, operation string) int {
+	GinkgoHelper()
+	counts, err := site.Calls(ctx, "x")
+	Expect(err).NotTo(HaveOccurred())
+	return counts[operation]
+}
