@@ -128,6 +128,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.id == oldSelf.id",message="an attempt keeps its id"
 // +kubebuilder:validation:XValidation:rule="self.number == oldSelf.number || (has(oldSelf.outcome) && oldSelf.outcome != 'posted')",message="a new attempt needs the previous one closed, and not posted"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome) || (oldSelf.outcome == 'unknown' && has(self.outcome))",message="a closed attempt keeps its outcome, except that an unknown one may become known"
+// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || (has(self.checkpoint) == has(oldSelf.checkpoint) && (!has(self.checkpoint) || self.checkpoint == oldSelf.checkpoint))",message="an attempt keeps its checkpoint"
 type Attempt struct {
 	// number of this attempt; the first is 1.
 	// +required
@@ -152,6 +153,13 @@ type Attempt struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ContentHash string `json:"contentHash,omitempty"`
+
+	// checkpoint names what was made on the platform, and cannot be seen there
+	// yet, before this call makes it visible. It was made for the content that
+	// contentHash identifies.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Checkpoint string `json:"checkpoint,omitempty"`
 
 	// lookFrom is the earliest time at which this attempt, or an earlier one
 	// whose outcome was in doubt, can have published. Defaults to startedAt.
