@@ -98,7 +98,7 @@ func runAPIServer(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("cannot set up the apiserver: %w", err)
 	}
-	log.InfoContext(ctx, "Starting", "version", version, "baseURL", f.baseURL(listener))
+	log.InfoContext(ctx, "Starting", "version", version, "baseUrl", f.baseURL(listener))
 	return server.Run(ctx)
 }
 
