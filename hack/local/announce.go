@@ -42,7 +42,7 @@ func (a *app) announce(s settings, token string, begun time.Time) error {
 	a.steps.Sayf("or with kubectl (`make tools` builds it into bin/):")
 	a.steps.Sayf("")
 	a.steps.Sayf("  export KUBECONFIG=%s", shellWord(kubeconfig))
-	a.steps.Sayf("  kubectl create -f %s", display(a.workspace.Path("config", "samples", "post-now.yaml")))
+	a.steps.Sayf("  kubectl apply -f %s", display(a.workspace.Path("config", "samples")))
 	a.steps.Sayf("  kubectl get posts --watch")
 	a.steps.Sayf("")
 	a.steps.Sayf("In another terminal, `. %s` sets HERALD_BASE_URL, HERALD_API_KEY and more.", display(a.workspace.State("env")))
