@@ -112,7 +112,7 @@ func newAccount(ctx context.Context, namespace string, settings map[string]any) 
 		secret: &corev1.Secret{ObjectMeta: meta, StringData: tokensOf(made)},
 	}
 	// What a spec leaves behind would go on calling the sandbox.
-	DeferCleanup(func(ctx SpecContext) {
+	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // the context of the spec has ended by then
 		Expect(client.IgnoreNotFound(k8s.Delete(ctx, a.conn))).To(Succeed())
 		Expect(site.ClearFaults(ctx)).To(Succeed())
 	})
