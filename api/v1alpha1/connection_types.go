@@ -51,6 +51,7 @@ type ConnectionStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z') && c.lastTransitionTime < timestamp('2999-01-01T00:00:00Z'))",message="lastTransitionTime must lie between the years 1970 and 2998"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// observedGeneration is the generation that the conditions speak of.
@@ -92,11 +93,52 @@ type ConnectionStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	LastHandledProbe string `json:"lastHandledProbe,omitempty"`
 
+	// rateLimitedUntil is when the platform takes calls for the account again,
+	// if it said that there were too many. Until then nothing is sent.
+	// +optional
+	RateLimitedUntil *Time `json:"rateLimitedUntil,omitempty"`
+
+	// tiktok is what TikTok says that the account may choose; absent on other
+	// platforms.
+	// +optional
+	TikTok *TikTokAccount `json:"tiktok,omitempty"`
+
 	// credentialsVersion is the resourceVersion of the Secret that the
 	// conditions speak of.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	CredentialsVersion string `json:"credentialsVersion,omitempty"`
+}
+
+// TikTokAccount is what TikTok lets an account choose, as of the latest probe.
+type TikTokAccount struct {
+	// privacyLevelOptions are the privacy levels that the account may choose,
+	// in TikTok's own spelling; some of them a Post cannot ask for.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	PrivacyLevelOptions []string `json:"privacyLevelOptions,omitempty"`
+
+	// commentDisabled is true when the account has comments turned off.
+	// +optional
+	CommentDisabled bool `json:"commentDisabled,omitempty"`
+
+	// duetDisabled is true when the account has duets turned off.
+	// +optional
+	DuetDisabled bool `json:"duetDisabled,omitempty"`
+
+	// stitchDisabled is true when the account has stitches turned off.
+	// +optional
+	StitchDisabled bool `json:"stitchDisabled,omitempty"`
+
+	// maxVideoPostDurationSeconds is how long a video of the account may play,
+	// in seconds. Omitted, TikTok has not said.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
+	MaxVideoPostDurationSeconds int32 `json:"maxVideoPostDurationSeconds,omitempty"`
 }
 
 // Connection is a social account that a team may publish to.
@@ -111,6 +153,7 @@ type ConnectionStatus struct {
 // +kubebuilder:printcolumn:name="Token expires",type=string,JSONPath=`.status.tokenExpiresAt`
 // +kubebuilder:printcolumn:name="Account ID",type=string,priority=1,JSONPath=`.spec.accountID`
 // +kubebuilder:printcolumn:name="Probed",type=date,priority=1,JSONPath=`.status.lastProbedAt`
+// +kubebuilder:printcolumn:name="Rate limited until",type=string,priority=1,JSONPath=`.status.rateLimitedUntil`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Connection struct {

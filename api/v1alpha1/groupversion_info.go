@@ -19,6 +19,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&Team{}, &TeamList{},
 		&APIKey{}, &APIKeyList{},
 		&Connection{}, &ConnectionList{},
+		&Media{}, &MediaList{},
 		&Post{}, &PostList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)

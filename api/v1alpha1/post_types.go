@@ -6,12 +6,19 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Category is the kind of content of a post.
-// +kubebuilder:validation:Enum=text
+// +kubebuilder:validation:Enum=text;image;video;tree
 type Category string
 
 // The categories.
 const (
+	// CategoryText is a caption alone.
 	CategoryText Category = "text"
+	// CategoryImage is a caption with pictures.
+	CategoryImage Category = "image"
+	// CategoryVideo is a caption with one video.
+	CategoryVideo Category = "video"
+	// CategoryTree is a chain of posts: a first one, and replies to it.
+	CategoryTree Category = "tree"
 )
 
 // UnknownOutcomePolicy says what to do when a platform cannot tell whether a
@@ -35,8 +42,18 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(has(self.cancelled) && self.cancelled) || (has(self.draft) && self.draft) || has(self.scheduledAt)",message="only a draft or a scheduled post can be cancelled; an immediate post is already being delivered"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancelled) && oldSelf.cancelled) || (has(self.cancelled) && self.cancelled)",message="a cancelled post stays cancelled; create a new Post instead"
 // +kubebuilder:validation:XValidation:rule="(has(oldSelf.draft) && oldSelf.draft) || !(has(self.draft) && self.draft)",message="a post that is not a draft cannot become one; cancel it and create a new draft instead"
-// +kubebuilder:validation:XValidation:rule="(has(self.draft) && self.draft) || self.targets.all(t, has(t.caption) && size(t.caption) > 0)",message="every target needs a caption unless the post is a draft"
+// +kubebuilder:validation:XValidation:rule="(has(self.draft) && self.draft) || self.category == 'tree' || self.targets.all(t, has(t.caption) && size(t.caption) > 0)",message="every target needs a caption unless the post is a draft"
 // +kubebuilder:validation:XValidation:rule="self.category == oldSelf.category",message="a post's category cannot be changed; create a new Post instead"
+// +kubebuilder:validation:XValidation:rule="has(self.image) == (self.category == 'image')",message="a post of category image, and no other, has the block image",fieldPath=".image"
+// +kubebuilder:validation:XValidation:rule="has(self.video) == (self.category == 'video')",message="a post of category video, and no other, has the block video",fieldPath=".video"
+// +kubebuilder:validation:XValidation:rule="has(self.tree) == (self.category == 'tree')",message="a post of category tree, and no other, has the block tree",fieldPath=".tree"
+// +kubebuilder:validation:XValidation:rule="!has(self.tree) || (has(self.draft) && self.draft) || size(self.tree.cards) >= 2",message="a tree needs at least two cards unless it is a draft; add a card, or use category text",fieldPath=".tree.cards"
+// +kubebuilder:validation:XValidation:rule="!has(self.tree) || (has(self.draft) && self.draft) || self.tree.cards.all(c, (has(c.caption) && size(c.caption) > 0) || (has(c.mediaRefs) && size(c.mediaRefs) > 0))",message="every card needs a caption or media unless the tree is a draft",fieldPath=".tree.cards"
+// +kubebuilder:validation:XValidation:rule="!has(self.tree) || (has(self.draft) && self.draft) || self.tree.cards.all(c, !has(c.mediaRefs) || size(c.mediaRefs) <= 20)",message="a card has at most 20 media unless the tree is a draft",fieldPath=".tree.cards"
+// +kubebuilder:validation:XValidation:rule="self.category != 'tree' || self.targets.all(t, (!has(t.caption) || size(t.caption) == 0) && !has(t.youtube) && !has(t.tiktok))",message="the targets of a tree carry neither a caption nor options; the text stands in its cards",fieldPath=".targets"
+// +kubebuilder:validation:XValidation:rule="self.category != 'tree' || self.targets.all(t, self.targets.exists_one(u, u.connectionRef.name == t.connectionRef.name))",message="a tree names each connection once",fieldPath=".targets"
+// +kubebuilder:validation:XValidation:rule="self.category == 'image' || self.targets.all(t, !has(t.tiktok) || !has(t.tiktok.autoAddMusic) || !t.tiktok.autoAddMusic)",message="tiktok.autoAddMusic is for category image only; leave it out",fieldPath=".targets"
+// +kubebuilder:validation:XValidation:rule="self.category == 'video' || self.targets.all(t, !has(t.tiktok) || (!has(t.tiktok.allowDuet) && !has(t.tiktok.allowStitch)))",message="tiktok.allowDuet and tiktok.allowStitch are for category video only; leave them out",fieldPath=".targets"
 type PostSpec struct {
 	// category of the content.
 	// +required
@@ -55,6 +72,21 @@ type PostSpec struct {
 	// began. It cannot be taken back.
 	// +optional
 	Cancelled bool `json:"cancelled,omitempty"`
+
+	// image is what a post of category image shows. Required for that
+	// category, drafts included, and absent from all others.
+	// +optional
+	Image *ImageContent `json:"image,omitempty"`
+
+	// video is what a post of category video shows. Required for that
+	// category, drafts included, and absent from all others.
+	// +optional
+	Video *VideoContent `json:"video,omitempty"`
+
+	// tree is what a post of category tree says. Required for that category,
+	// drafts included, and absent from all others.
+	// +optional
+	Tree *TreeContent `json:"tree,omitempty"`
 
 	// targets are the accounts to publish to, each with its own caption.
 	// +required
@@ -78,10 +110,21 @@ type PostTarget struct {
 	ConnectionRef LocalReference `json:"connectionRef"`
 
 	// caption is the text to publish there. Required unless the post is a
-	// draft. Each platform counts and limits it in its own way.
+	// draft or a tree, whose text stands in its cards. Each platform counts
+	// and limits it in its own way.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Caption string `json:"caption,omitempty"`
+
+	// youtube holds what only YouTube asks for. On a connection to another
+	// platform it has no effect.
+	// +optional
+	YouTube *YouTubeOptions `json:"youtube,omitempty"`
+
+	// tiktok holds what only TikTok asks for. On a connection to another
+	// platform it has no effect.
+	// +optional
+	TikTok *TikTokOptions `json:"tiktok,omitempty"`
 }
 
 // PostPhase sums up a post, or one target of it, for people. It is derived
@@ -126,7 +169,7 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.number >= oldSelf.number",message="the attempt number never decreases"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.id == oldSelf.id",message="an attempt keeps its id"
-// +kubebuilder:validation:XValidation:rule="self.number == oldSelf.number || (has(oldSelf.outcome) && oldSelf.outcome != 'posted')",message="a new attempt needs the previous one closed, and not posted"
+// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.?card.orValue(0) == oldSelf.?card.orValue(0)",message="an attempt keeps its card"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome) || (oldSelf.outcome == 'unknown' && has(self.outcome))",message="a closed attempt keeps its outcome, except that an unknown one may become known"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || (has(self.checkpoint) == has(oldSelf.checkpoint) && (!has(self.checkpoint) || self.checkpoint == oldSelf.checkpoint))",message="an attempt keeps its checkpoint"
 type Attempt struct {
@@ -140,6 +183,13 @@ type Attempt struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	ID string `json:"id"`
+
+	// card is the index in spec.tree.cards of the card that the call
+	// publishes. Outside trees there is one thing to publish, and card is 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=99
+	Card int32 `json:"card,omitempty"`
 
 	// startedAt is when the attempt was claimed.
 	// +required
@@ -190,6 +240,10 @@ type Attempt struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.externalID) || (has(self.externalID) && self.externalID == oldSelf.externalID)",message="externalID never changes once set"
 // +kubebuilder:validation:XValidation:rule="oldSelf.phase != 'posted' || self.phase == 'posted'",message="a posted target stays posted"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.attempt) || has(self.attempt)",message="the record of an attempt is never removed"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.attempt) || !has(self.attempt) || self.attempt.number == oldSelf.attempt.number || (self.attempt.?card.orValue(0) == oldSelf.attempt.?card.orValue(0) ? has(oldSelf.attempt.outcome) && oldSelf.attempt.outcome != 'posted' : self.attempt.?card.orValue(0) == oldSelf.attempt.?card.orValue(0) + 1)",message="a new attempt needs the previous one closed, and not posted, or else is for the next card"
+// +kubebuilder:validation:XValidation:rule="!has(self.attempt) || has(self.attempt.outcome) || (has(self.cards) ? size(self.cards) : 0) == self.attempt.?card.orValue(0)",message="an open attempt is for the first card that is not recorded"
+// +kubebuilder:validation:XValidation:rule="!has(self.cards) || self.cards.all(c, c.index < size(self.cards))",message="the cards of a tree are recorded in their order, without a gap"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.cards) || (has(self.cards) && size(self.cards) >= size(oldSelf.cards))",message="the record of a card is never removed"
 type TargetStatus struct {
 	// index of the target in spec.targets.
 	// +required
@@ -215,7 +269,8 @@ type TargetStatus struct {
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`
 
-	// externalID is the platform's id of the published post.
+	// externalID is the platform's id of the published post; of a tree, that
+	// of its first card.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -242,6 +297,35 @@ type TargetStatus struct {
 	// attempt is the record of the latest call that may have been made.
 	// +optional
 	Attempt *Attempt `json:"attempt,omitempty"`
+
+	// cards holds the cards of a tree that are published: the first ones, up
+	// to the first that is not.
+	// +optional
+	// +listType=map
+	// +listMapKey=index
+	// +kubebuilder:validation:MaxItems=100
+	Cards []CardStatus `json:"cards,omitempty"`
+}
+
+// CardStatus is the record of one published card of a tree.
+//
+// +kubebuilder:validation:XValidation:rule="self.externalID == oldSelf.externalID",message="externalID never changes once set"
+type CardStatus struct {
+	// index of the card in spec.tree.cards.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=99
+	Index int32 `json:"index"`
+
+	// externalID is the platform's id of the published card.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	ExternalID string `json:"externalID"`
+
+	// postedAt is when the platform published the card.
+	// +optional
+	PostedAt *Time `json:"postedAt,omitempty"`
 }
 
 // PostStatus is what became of a post.
@@ -254,6 +338,7 @@ type PostStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z') && c.lastTransitionTime < timestamp('2999-01-01T00:00:00Z'))",message="lastTransitionTime must lie between the years 1970 and 2998"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// observedGeneration is the generation that this status speaks of.

@@ -68,6 +68,17 @@ type TeamSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Subscription Subscription `json:"subscription,omitzero"`
+
+	// ttlAfterFinished is how long finished posts and media that are no longer
+	// used are kept, with their files, as hours, minutes and seconds: "2160h"
+	// (90 days, the default), "36h30m", "90s". "0s" removes them at once.
+	// +optional
+	// +kubebuilder:default="2160h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=21
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$`
+	TTLAfterFinished *metav1.Duration `json:"ttlAfterFinished,omitempty"`
 }
 
 // TeamStatus is what the manager found and did.
@@ -77,14 +88,35 @@ type TeamStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z') && c.lastTransitionTime < timestamp('2999-01-01T00:00:00Z'))",message="lastTransitionTime must lie between the years 1970 and 2998"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// observedGeneration is the generation that the conditions speak of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// usage is what the team has used of what its plan limits.
+	// +optional
+	Usage *TeamUsage `json:"usage,omitempty"`
 }
 
-// Team owns a namespace with connections, API keys and posts.
+// TeamUsage is what a team has used of what its plan limits.
+type TeamUsage struct {
+	// xPostsThisMonth counts the posts to X that are published, or are to be,
+	// in the present month (UTC). Each card of a tree counts; drafts do not.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	XPostsThisMonth int32 `json:"xPostsThisMonth"`
+
+	// connectedAccounts counts the team's connections.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	ConnectedAccounts int32 `json:"connectedAccounts"`
+}
+
+// Team owns a namespace with connections, API keys, media and posts.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -94,6 +126,8 @@ type TeamStatus struct {
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.spec.subscription.state`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="X posts",type=integer,priority=1,JSONPath=`.status.usage.xPostsThisMonth`
+// +kubebuilder:printcolumn:name="Accounts",type=integer,priority=1,JSONPath=`.status.usage.connectedAccounts`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Team struct {
 	metav1.TypeMeta `json:",inline"`
