@@ -6,6 +6,8 @@ package team_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,12 +17,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/team"
@@ -33,8 +38,10 @@ func TestTeamController(t *testing.T) {
 }
 
 var (
-	k8s    client.Client
-	serial atomic.Int64
+	k8s client.Client
+	// asManager has the manager's rights.
+	asManager client.Client
+	serial    atomic.Int64
 )
 
 var _ = BeforeSuite(func() {
@@ -46,7 +53,20 @@ var _ = BeforeSuite(func() {
 	DeferCleanup(env.Stop)
 	k8s = env.Client
 
-	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	// The manager runs with the rights that it is installed with, and no others.
+	apply(env.Client, "manager/role.yaml", &rbacv1.ClusterRole{})
+	apply(env.Client, "team_secrets_role.yaml", &rbacv1.ClusterRole{})
+	Expect(env.Client.Create(context.Background(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "herald-manager"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "herald-manager"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: team.DefaultNamespace, Name: team.DefaultServiceAccount}},
+	})).To(Succeed())
+	limited := rest.CopyConfig(env.Config)
+	limited.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + team.DefaultNamespace + ":" + team.DefaultServiceAccount}
+	asManager, err = client.New(limited, client.Options{Scheme: env.Scheme})
+	Expect(err).NotTo(HaveOccurred())
+
+	mgr, err := ctrl.NewManager(limited, ctrl.Options{Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(team.SetupWithManager(mgr, team.Options{})).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
@@ -57,6 +77,15 @@ var _ = BeforeSuite(func() {
 		Eventually(stopped).Should(Receive(Succeed()))
 	})
 })
+
+// apply creates what a file of config/rbac holds.
+func apply(k8s client.Client, file string, into client.Object) {
+	GinkgoHelper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", file))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(yaml.UnmarshalStrict(data, into)).To(Succeed())
+	Expect(k8s.Create(context.Background(), into)).To(Succeed())
+}
 
 // name makes a name that no other spec uses.
 func name(base string) string { return fmt.Sprintf("%s-%d", base, serial.Add(1)) }
@@ -102,6 +131,13 @@ var _ = Describe("A Team", func() {
 		Expect(k8s.Get(ctx, types.NamespacedName{Name: n + "-ns"}, &namespace)).To(Succeed())
 		Expect(namespace.Labels).To(HaveKeyWithValue(v1alpha1.TeamLabel, n))
 		Expect(namespace.OwnerReferences).To(BeEmpty(), "the namespace stays when the Team goes")
+
+		secret := func(namespace string) *corev1.Secret {
+			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "credentials"}}
+		}
+		Eventually(func() error { return client.IgnoreAlreadyExists(asManager.Create(ctx, secret(n+"-ns"))) }).Should(Succeed())
+		Expect(asManager.Get(ctx, client.ObjectKeyFromObject(secret(n+"-ns")), &corev1.Secret{})).To(Succeed())
+		Expect(apierrors.IsForbidden(asManager.Create(ctx, secret("default")))).To(BeTrue(), "other namespaces' Secrets are none of the manager's business")
 
 		b, err := binding(ctx, n+"-ns")()
 		Expect(err).NotTo(HaveOccurred())
