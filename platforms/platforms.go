@@ -40,6 +40,21 @@ type Publisher interface {
 	Lookup(ctx context.Context, job Job) (Finding, error)
 }
 
+// Preparer is a Publisher that publishes in two steps: it makes something on
+// the platform that nobody sees, and then makes it visible by one call.
+type Preparer interface {
+	// Prepare makes what Publish will make visible, and returns when that is
+	// ready, with its name. The name goes into the claim of the call and comes
+	// back as job.Checkpoint, with Publish and with Lookup.
+	//
+	// It may be repeated at will: what is not made visible vanishes by itself.
+	// If job.Checkpoint names what was prepared before, for the same content,
+	// that is used again as long as it is good. ClassDuplicate means that it
+	// has become visible meanwhile, by a call that was taken for lost: nothing
+	// may be sent then, and the caller looks.
+	Prepare(ctx context.Context, job Job) (checkpoint string, err *Error)
+}
+
 // Accounts asks about accounts and renews their tokens.
 type Accounts interface {
 	// Identify asks the platform whose token this is. Errors are *Error.
@@ -56,7 +71,8 @@ type Accounts interface {
 type Token struct {
 	// Access is sent with every call. Never logged.
 	Access string
-	// Refresh renews Access; empty where the platform has none.
+	// Refresh renews Access; empty where nothing does. Some platforms renew an
+	// access token by itself: there it is the access token once more.
 	Refresh string
 	// ExpiresAt is when Access ends; zero where it does not.
 	ExpiresAt time.Time
@@ -94,6 +110,9 @@ type Content struct {
 type Job struct {
 	Account Account
 	Content Content
+	// Checkpoint names what Prepare made for this content; empty where nothing
+	// was, or on a platform that is no Preparer.
+	Checkpoint string
 	// LookFrom is the earliest time at which a call for this job can have
 	// taken effect. Lookup ignores what is older.
 	LookFrom time.Time
@@ -139,6 +158,10 @@ type Finding struct {
 	ExternalID  string
 	ExternalURL string
 	PostedAt    time.Time
+	// Proof says, where nothing matches, that the platform answered for the
+	// very thing that was to become visible, and that it is not. It counts for
+	// absence also where Limits.ListingAuthoritative does not hold.
+	Proof bool
 }
 
 // Limits is what a platform declares about itself.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package post delivers Posts. controller.go wires it up; sync.go decides what
-// a pass does; publish.go is the only place that can make anything public;
+// a pass does; prepare.go has made what precedes the visible calls; publish.go
+// is the only place that can make anything public;
 // settle.go finds out what became of calls whose answer was lost; ledger.go
 // writes; status.go describes.
 package post
@@ -114,6 +115,9 @@ type Reconciler struct {
 	ledger  *ledger
 	taken   *taken
 	story   *story
+	// preparations holds what was made ahead of visible calls.
+	preparations *preparations
+
 	queue   atomic.Pointer[workqueue]
 }
 
@@ -134,6 +138,8 @@ func New(o Options) (*Reconciler, error) {
 		waiting: newWaiting(),
 		taken:   newTaken(o.Live, o.Clock),
 		story:   newStory(o.Events, o.Clock),
+
+		preparations: newPreparations(o.Clock),
 	}
 	r.ledger = newLedger(o, r.taken)
 	return r, nil
@@ -183,6 +189,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if apierrors.IsNotFound(err) {
 			r.waiting.forget(req.NamespacedName)
 			r.ledger.forget(req.NamespacedName)
+			r.preparations.forget(req.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("cannot read the post: %w", err)

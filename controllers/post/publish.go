@@ -35,15 +35,22 @@ type shipment struct {
 	conn      *v1alpha1.Connection
 	publisher platforms.Publisher
 	token     platforms.Token
-	attempt   string
-	result    platforms.Result
+	// checkpoint names what was prepared for the call; doubt is set if that
+	// has turned out to be visible already.
+	checkpoint string
+	doubt      *platforms.Error
+	attempt    string
+	result     platforms.Result
 }
 
 // publish claims the targets whose gate it gets, sends them side by side, each
 // exactly once, and records what came of them. It is the only function of the
 // program that can make anything public.
 func (s *scope) publish(ctx context.Context, ready []int) error {
-	shipments, waited := s.prepare(ctx, ready)
+	shipments, waited := s.load(ctx, ready)
+	shipments, changed := s.prepare(ctx, shipments)
+	waited = waited || changed
+	shipments = s.acquire(shipments)
 	if len(shipments) == 0 {
 		if !waited {
 			return nil
@@ -70,10 +77,9 @@ func (s *scope) publish(ctx context.Context, ready []int) error {
 	return s.sendAndRecord(ctx, shipments)
 }
 
-// prepare reads the tokens of the targets that are ready and takes the gates
-// of their connections. A target that does not get its gate is claimed later.
-// waited tells that the ledger notes that one waits for its credentials.
-func (s *scope) prepare(ctx context.Context, ready []int) (shipments []*shipment, waited bool) {
+// load reads the tokens of the targets that are ready. waited tells that the
+// ledger notes that one waits for its credentials.
+func (s *scope) load(ctx context.Context, ready []int) (shipments []*shipment, waited bool) {
 	for _, i := range ready {
 		conn := s.connection(i)
 		p, _ := s.publisher(conn.Spec.Platform)
@@ -84,12 +90,20 @@ func (s *scope) prepare(ctx context.Context, ready []int) (shipments []*shipment
 			t.NextTryAt = v1alpha1.NewTimePtr(s.Clock.Now().Add(credentialsPause))
 			continue
 		}
-		if !s.gates.TryAcquire(string(conn.UID), s.waiter()) {
-			continue
-		}
 		shipments = append(shipments, &shipment{index: i, conn: conn, publisher: p, token: token})
 	}
 	return shipments, waited
+}
+
+// acquire takes the gates of the connections. A target that does not get its
+// gate is claimed later.
+func (s *scope) acquire(shipments []*shipment) (acquired []*shipment) {
+	for _, sh := range shipments {
+		if s.gates.TryAcquire(string(sh.conn.UID), s.waiter()) {
+			acquired = append(acquired, sh)
+		}
+	}
+	return acquired
 }
 
 // credentialsPause is how soon credentials that could not be read are tried
@@ -128,13 +142,19 @@ func (s *scope) claim(ctx context.Context, shipments []*shipment) error {
 	for _, sh := range shipments {
 		sh.attempt = s.NewID()
 		t := posting.Target(s.post, sh.index)
-		if err := attempt.Open(t, sh.attempt, contentHash(s.post, sh.index, sh.conn), now, s.SendWindow); err != nil {
+		claim := attempt.Claim{
+			ID: sh.attempt, ContentHash: contentHash(s.post, sh.index, sh.conn), Checkpoint: sh.checkpoint, Window: s.SendWindow,
+		}
+		if err := attempt.Open(t, claim, now); err != nil {
 			return fmt.Errorf("cannot claim target %d: %w", sh.index, err)
 		}
 	}
 	describe(s.post, now)
 	if err := s.ledger.claim(ctx, s.post, shipments); err != nil {
 		return err
+	}
+	for _, sh := range shipments {
+		s.preparations.drop(s.key, sh.index)
 	}
 	s.stored = *s.post.Status.DeepCopy()
 	return nil
@@ -198,12 +218,17 @@ func (s *scope) send(ctx context.Context, sh *shipment) platforms.Result {
 		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient,
 			"the time to send had passed when the claim was stored; trying again")}
 	}
+	if sh.doubt != nil {
+		return platforms.Result{Verdict: platforms.Unknown, Err: sh.doubt}
+	}
 	if a.Number == 1 {
 		s.Metrics.late(s.post, now)
 	}
 	ctx, cancel := context.WithTimeout(ctx, sh.publisher.Limits().CallTimeout)
 	defer cancel()
-	result := sh.publisher.Publish(ctx, job(s.post, sh.index, sh.conn, sh.token))
+	j := job(s.post, sh.index, sh.conn, sh.token)
+	j.Checkpoint = a.Checkpoint
+	result := sh.publisher.Publish(ctx, j)
 	s.Points(PointAfterAnswer)
 	s.Metrics.published(sh.conn.Spec.Platform, result.Verdict)
 	return result

@@ -56,10 +56,22 @@ type Timing struct {
 // IsOpen reports whether a call was claimed whose outcome is not recorded.
 func IsOpen(a *v1alpha1.Attempt) bool { return a != nil && a.Outcome == "" }
 
+// Claim is what a new attempt is opened with.
+type Claim struct {
+	// ID names the attempt; no other one ever has it.
+	ID string
+	// ContentHash identifies what is claimed; see ContentHash.
+	ContentHash string
+	// Checkpoint names what was prepared for it on the platform; may be empty.
+	Checkpoint string
+	// Window is how long after the claim the call may be begun.
+	Window time.Duration
+}
+
 // Open claims the next call for a target: it puts a new record into the entry.
 // The caller stores the entry under the resourceVersion that it was read with
 // before any byte is sent.
-func Open(t *v1alpha1.TargetStatus, id, contentHash string, now time.Time, window time.Duration) error {
+func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 	prev := t.Attempt
 	switch {
 	case t.Phase == v1alpha1.PhasePosted || t.Phase == v1alpha1.PhaseFailed || t.ExternalID != "":
@@ -71,10 +83,11 @@ func Open(t *v1alpha1.TargetStatus, id, contentHash string, now time.Time, windo
 	}
 	next := &v1alpha1.Attempt{
 		Number:      1,
-		ID:          id,
+		ID:          c.ID,
 		StartedAt:   v1alpha1.NewTime(now),
-		SendBefore:  v1alpha1.NewTime(now.Add(window)),
-		ContentHash: contentHash,
+		SendBefore:  v1alpha1.NewTime(now.Add(c.Window)),
+		ContentHash: c.ContentHash,
+		Checkpoint:  c.Checkpoint,
 	}
 	if prev != nil {
 		next.Number = prev.Number + 1
@@ -107,6 +120,16 @@ func LookFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 		from = a.LookFrom.Time
 	}
 	return from.Add(-timing.ClockMargin)
+}
+
+// Checkpoint returns what was prepared for an earlier attempt and can serve the
+// next one: it was made for the same content. Otherwise, or if nothing was
+// prepared, it is empty.
+func Checkpoint(a *v1alpha1.Attempt, contentHash string) string {
+	if a == nil || a.ContentHash != contentHash {
+		return ""
+	}
+	return a.Checkpoint
 }
 
 // MaySend reports whether the call of a claimed attempt may still be begun.

@@ -28,11 +28,15 @@ var (
 func at(d time.Duration) time.Time           { return t0.Add(d) }
 func timePtr(d time.Duration) *v1alpha1.Time { return v1alpha1.NewTimePtr(at(d)) }
 
+func claim(id string) Claim {
+	return Claim{ID: id, ContentHash: "hash", Checkpoint: "prepared", Window: timing.SendWindow}
+}
+
 // claimed is a target with an open attempt, claimed at t0.
 func claimed(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := &v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, TryUntil: timePtr(time.Hour)}
-	if err := Open(target, "a1", "hash", t0, timing.SendWindow); err != nil {
+	if err := Open(target, claim("a1"), t0); err != nil {
 		t.Fatal(err)
 	}
 	return target
@@ -63,7 +67,7 @@ func TestOpen(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			before := tt.target.DeepCopy()
-			err := Open(&tt.target, "next", "hash", at(time.Minute), timing.SendWindow)
+			err := Open(&tt.target, claim("next"), at(time.Minute))
 			if !errors.Is(err, tt.wantErr) {
 				t.Fatalf("Open: %v, want %v (%s)", err, tt.wantErr, tt.reason)
 			}
@@ -74,6 +78,9 @@ func TestOpen(t *testing.T) {
 				return
 			}
 			a := tt.target.Attempt
+			if a.ContentHash != "hash" || a.Checkpoint != "prepared" {
+				t.Errorf("attempt %+v, want what was claimed", a)
+			}
 			if a.Number != tt.wantNumber || a.ID != "next" || !IsOpen(a) || !a.SendBefore.Time.Equal(at(time.Minute+timing.SendWindow)) {
 				t.Errorf("attempt %+v, want number %d, open, to be sent within the window (%s)", a, tt.wantNumber, tt.reason)
 			}
@@ -149,6 +156,76 @@ func TestRecordIsConditional(t *testing.T) {
 			}
 			if diff := cmp.Diff(before, target); diff != "" {
 				t.Errorf("the ledger changed (%s):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func TestNotPrepared(t *testing.T) {
+	refusal := func(class platforms.Class, retryAt time.Time) *platforms.Error {
+		return &platforms.Error{Class: class, Message: "no", RetryAt: retryAt}
+	}
+	for _, tt := range []struct {
+		name       string
+		reason     string
+		err        *platforms.Error
+		tried      time.Duration
+		before     func(*v1alpha1.TargetStatus)
+		wantErr    error
+		wantPhase  v1alpha1.PostPhase
+		wantReason string
+		wantNext   *v1alpha1.Time
+	}{
+		{name: "busy at first", reason: "trouble may pass in a second", err: refusal(platforms.ClassTransient, time.Time{}), wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(time.Second)},
+		{name: "busy for a while", reason: "what lasted a minute may last another", err: refusal(platforms.ClassTransient, time.Time{}), tried: time.Minute, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(2 * time.Minute)},
+		{name: "busy for long", reason: "the pause is bounded", err: refusal(platforms.ClassTransient, time.Time{}), tried: 20 * time.Minute, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(25 * time.Minute)},
+		{name: "answer lost", reason: "the step may be repeated: nobody sees it", err: refusal(platforms.ClassUnknown, time.Time{}), wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(time.Second)},
+		{name: "limited", reason: "the platform said when", err: refusal(platforms.ClassRateLimited, at(10*time.Minute)), wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonRateLimited, wantNext: timePtr(10 * time.Minute)},
+		{name: "limited for too long", reason: "the deadline passes before", err: refusal(platforms.ClassQuota, at(2*time.Hour)), wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonRateLimited},
+		{name: "token dead", reason: "a person may connect again in time", err: refusal(platforms.ClassReconnect, time.Time{}), wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonConnectionNotReady, wantNext: timePtr(time.Second)},
+		{name: "content refused", reason: "repeating it unchanged is useless", err: refusal(platforms.ClassPermanent, time.Time{}), wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonRefused},
+		{name: "an attempt is open", reason: "its call may have taken effect", err: refusal(platforms.ClassPermanent, time.Time{}), before: func(t *v1alpha1.TargetStatus) { t.Attempt = &v1alpha1.Attempt{ID: "a1"} }, wantErr: ErrOpen},
+		{name: "posted", reason: "a late word changes nothing", err: refusal(platforms.ClassPermanent, time.Time{}), before: func(t *v1alpha1.TargetStatus) { t.Phase = v1alpha1.PhasePosted }, wantErr: ErrSettled},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			target := &v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, TryUntil: timePtr(time.Hour)}
+			if tt.before != nil {
+				tt.before(target)
+			}
+			before := target.DeepCopy()
+			if err := NotPrepared(target, tt.err, t0, at(tt.tried)); !errors.Is(err, tt.wantErr) {
+				t.Fatalf("NotPrepared: %v, want %v (%s)", err, tt.wantErr, tt.reason)
+			}
+			if tt.wantErr != nil {
+				if diff := cmp.Diff(before, target); diff != "" {
+					t.Errorf("the ledger changed (%s):\n%s", tt.reason, diff)
+				}
+				return
+			}
+			if target.Attempt != nil || target.Phase != tt.wantPhase || target.Reason != tt.wantReason || !target.NextTryAt.Equal(tt.wantNext) {
+				t.Errorf("attempt %v phase %q reason %q next %v, want none, %q %q %v (%s)",
+					target.Attempt, target.Phase, target.Reason, target.NextTryAt, tt.wantPhase, tt.wantReason, tt.wantNext, tt.reason)
+			}
+		})
+	}
+}
+
+func TestCheckpoint(t *testing.T) {
+	made := &v1alpha1.Attempt{ContentHash: "hash", Checkpoint: "c1", Outcome: v1alpha1.OutcomeNotSent}
+	for _, tt := range []struct {
+		name    string
+		reason  string
+		attempt *v1alpha1.Attempt
+		hash    string
+		want    string
+	}{
+		{"same content", "it serves again", made, "hash", "c1"},
+		{"other content", "what was made for something else must not be published", made, "other", ""},
+		{"no attempt", "nothing was prepared", nil, "hash", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Checkpoint(tt.attempt, tt.hash); got != tt.want {
+				t.Errorf("got %q, want %q (%s)", got, tt.want, tt.reason)
 			}
 		})
 	}
@@ -257,6 +334,18 @@ func TestLook(t *testing.T) {
 			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
+			name: "missing twice, listing not authoritative, proof", reason: "the platform answered for the very thing that was to become visible", finding: platforms.Finding{Proof: true}, looks: 1, after: past + time.Minute, timing: weak,
+			wantOutcome: v1alpha1.OutcomeAbsent, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
+		},
+		{
+			name: "missing once, proof", reason: "the platform's word may lag as well: one look is not enough", finding: platforms.Finding{Proof: true}, after: past, timing: weak,
+			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonProcessing, wantNext: timePtr(past + timing.Lag/2),
+		},
+		{
+			name: "missing within the lag, proof", reason: "a call may be on its way still", finding: platforms.Finding{Proof: true}, after: quiet + time.Second, timing: weak,
+			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonSettling, wantNext: timePtr(quiet + 2*time.Second),
+		},
+		{
 			name: "missing twice, not authoritative, retry", reason: "the owner prefers twice to never", looks: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownRetry,
 			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
 		},
@@ -333,7 +422,7 @@ func TestDeclare(t *testing.T) {
 	if err := Declare(target, Verdict{}, at(time.Hour), t0); err != nil || target.Phase != v1alpha1.PhaseProcessing {
 		t.Errorf("not-sent: %v %+v", err, target)
 	}
-	if err := Open(target, "a2", "hash", t0, time.Second); err != nil || target.Attempt.Number != 2 {
+	if err := Open(target, claim("a2"), t0); err != nil || target.Attempt.Number != 2 {
 		t.Errorf("after not-sent the target may be sent again: %v %+v", err, target.Attempt)
 	}
 	if err := Declare(claimed(t), Verdict{}, at(time.Hour), t0); err == nil {
@@ -359,7 +448,7 @@ func walk(t *testing.T, rng *rand.Rand, seed uint64) {
 		now = now.Add(time.Duration(rng.IntN(60)) * time.Second)
 		switch rng.IntN(4) {
 		case 0:
-			err := Open(target, fmt.Sprintf("a%d", step), "h", now, timing.SendWindow)
+			err := Open(target, claim(fmt.Sprintf("a%d", step)), now)
 			if err == nil && (!closedWithProof || published != "") {
 				t.Fatalf("seed %d: a new attempt was opened although the last one may have published: %+v", seed, target)
 			}

@@ -35,10 +35,10 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, now time.Ti
 		posted(t, r.ExternalID, r.ExternalURL, r.PostedAt, now)
 	case platforms.Refused:
 		a.Outcome = v1alpha1.OutcomeRefused
-		refused(t, r.Err, now)
+		refused(t, r.Err, pause(a.Number), now)
 	case platforms.NotSent:
 		a.Outcome = v1alpha1.OutcomeNotSent
-		tryAgain(t, v1alpha1.ReasonPlatformBusy, r.Err, now)
+		tryAgain(t, v1alpha1.ReasonPlatformBusy, r.Err, pause(a.Number), now)
 	case platforms.Unknown:
 		inDoubt(t, r.Err, now)
 	default:
@@ -67,17 +67,39 @@ func posted(t *v1alpha1.TargetStatus, externalID, externalURL string, at, now ti
 	}
 }
 
-func refused(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {
+// NotPrepared enters that what precedes the call of a target could not be made.
+// No attempt was opened, so that the pause before the next try follows from how
+// long it has been tried, since the given time.
+func NotPrepared(t *v1alpha1.TargetStatus, err *platforms.Error, since, now time.Time) error {
+	switch {
+	case IsOpen(t.Attempt):
+		return ErrOpen
+	case t.Phase == v1alpha1.PhasePosted || t.Phase == v1alpha1.PhaseFailed:
+		return ErrSettled
+	}
+	wait := min(max(now.Sub(since), firstRetry), maxRetry)
+	if err.Class == platforms.ClassUnknown {
+		// Nobody can see the step whose outcome is unknown, and it may be
+		// repeated.
+		tryAgain(t, v1alpha1.ReasonPlatformBusy, err, wait, now)
+		return nil
+	}
+	refused(t, err, wait, now)
+	return nil
+}
+
+// refused plans what follows a refusal: another try after a pause, or none.
+func refused(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration, now time.Time) {
 	if err == nil {
 		err = platforms.Errorf(platforms.ClassPermanent, "the platform refused the post without saying why")
 	}
 	switch err.Class {
 	case platforms.ClassRateLimited, platforms.ClassQuota:
-		tryAgain(t, v1alpha1.ReasonRateLimited, err, now)
+		tryAgain(t, v1alpha1.ReasonRateLimited, err, wait, now)
 	case platforms.ClassTransient:
-		tryAgain(t, v1alpha1.ReasonPlatformBusy, err, now)
+		tryAgain(t, v1alpha1.ReasonPlatformBusy, err, wait, now)
 	case platforms.ClassRefresh, platforms.ClassReconnect:
-		tryAgain(t, v1alpha1.ReasonConnectionNotReady, err, now)
+		tryAgain(t, v1alpha1.ReasonConnectionNotReady, err, wait, now)
 	case platforms.ClassPermanent, platforms.ClassDuplicate, platforms.ClassUnknown:
 		fail(t, v1alpha1.ReasonRefused, err.Message)
 	default:
@@ -85,10 +107,11 @@ func refused(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {
 	}
 }
 
-// tryAgain plans the next attempt of a target, or fails it with the platform's
-// reason if that would be too late.
-func tryAgain(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, now time.Time) {
-	at := now.Add(pause(t.Attempt.Number))
+// tryAgain plans the next attempt of a target after a pause, or when the
+// platform said, or fails the target with the platform's reason if that would
+// be too late.
+func tryAgain(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wait time.Duration, now time.Time) {
+	at := now.Add(wait)
 	message := "nothing was sent; trying again"
 	if err != nil {
 		message = err.Message

@@ -51,14 +51,15 @@ func Look(t *v1alpha1.TargetStatus, f platforms.Finding, timing Timing, policy v
 		t.NextTryAt = v1alpha1.NewTimePtr(now.Add(max(timing.Lag/2, firstRetry)))
 		return nil
 	}
-	missing(t, timing, policy, now)
+	missing(t, timing.Authoritative || f.Proof, policy, now)
 	return nil
 }
 
-// missing closes an attempt that was looked for in vain.
-func missing(t *v1alpha1.TargetStatus, timing Timing, policy v1alpha1.UnknownOutcomePolicy, now time.Time) {
+// missing closes an attempt that was looked for in vain; proven says that this
+// proves its absence.
+func missing(t *v1alpha1.TargetStatus, proven bool, policy v1alpha1.UnknownOutcomePolicy, now time.Time) {
 	switch {
-	case !timing.Authoritative:
+	case !proven:
 		unknown(t, policy, now, "the account's listing does not show it, which is no proof on this platform")
 	case t.Attempt.Duplicate:
 		t.Attempt.Outcome = v1alpha1.OutcomeRefused
@@ -66,7 +67,7 @@ func missing(t *v1alpha1.TargetStatus, timing Timing, policy v1alpha1.UnknownOut
 	default:
 		t.Attempt.Outcome = v1alpha1.OutcomeAbsent
 		tryAgain(t, v1alpha1.ReasonPlatformBusy, platforms.Errorf(platforms.ClassTransient,
-			"the platform did not publish the post although it was sent; sending it again"), now)
+			"the platform did not publish the post although it was sent; sending it again"), pause(t.Attempt.Number), now)
 	}
 }
 
@@ -99,7 +100,7 @@ func unknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now
 	t.Attempt.Outcome = v1alpha1.OutcomeUnknown
 	if policy == v1alpha1.OnUnknownRetry {
 		tryAgain(t, v1alpha1.ReasonPlatformBusy, platforms.Errorf(platforms.ClassUnknown,
-			"it is unknown whether the post was published; sending it again, as onUnknownOutcome asks"), now)
+			"it is unknown whether the post was published; sending it again, as onUnknownOutcome asks"), pause(t.Attempt.Number), now)
 		return
 	}
 	fail(t, v1alpha1.ReasonOutcomeUnknown, fmt.Sprintf(

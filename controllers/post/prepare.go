@@ -1,0 +1,209 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+const (
+	// prepareWithin bounds one preparation.
+	prepareWithin = time.Minute
+	// preparePatience is how long the other targets of a post, and the worker,
+	// wait for a preparation, so that all are claimed by one write. One that
+	// takes longer goes on alone and wakes the post when it is done.
+	preparePatience = 3 * time.Second
+	// preparedFresh is how long a preparation is taken for good without asking
+	// again. Platforms keep what was prepared for a day.
+	preparedFresh = 10 * time.Minute
+)
+
+// preparation is what is made for one target before its visible call. Nobody
+// holds a gate meanwhile: it may take long, and it disturbs no one.
+type preparation struct {
+	uid  types.UID
+	hash string
+	// done is closed when the other fields are set.
+	done       chan struct{}
+	checkpoint string
+	err        *platforms.Error
+	madeAt     time.Time
+}
+
+// finished reports whether the preparation has ended.
+func (p *preparation) finished() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// preparations remembers what was prepared and is not claimed yet. It is lost
+// with the process, which costs an orphan that nobody sees; what was claimed
+// is remembered by the claim.
+type preparations struct {
+	clock clock.PassiveClock
+
+	mu     sync.Mutex
+	byPost map[types.NamespacedName]map[int]*preparation
+}
+
+func newPreparations(c clock.PassiveClock) *preparations {
+	return &preparations{clock: c, byPost: map[types.NamespacedName]map[int]*preparation{}}
+}
+
+// work makes what precedes a call. It is told what an earlier preparation had
+// made, or "".
+type work func(earlier string) (checkpoint string, err *platforms.Error)
+
+// start returns the preparation of a target, which is begun unless it is under
+// way or fresh.
+func (p *preparations) start(key types.NamespacedName, i int, uid types.UID, hash string, do work) *preparation {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	earlier := ""
+	if known := p.byPost[key][i]; known != nil && known.uid == uid && known.hash == hash {
+		if !known.finished() || p.clock.Since(known.madeAt) < preparedFresh {
+			return known
+		}
+		earlier = known.checkpoint
+	}
+	begun := &preparation{uid: uid, hash: hash, done: make(chan struct{})}
+	if p.byPost[key] == nil {
+		p.byPost[key] = map[int]*preparation{}
+	}
+	p.byPost[key][i] = begun
+	go func() {
+		defer close(begun.done)
+		begun.checkpoint, begun.err = do(earlier)
+		begun.madeAt = p.clock.Now()
+	}()
+	return begun
+}
+
+// drop forgets the preparation of a target: it is claimed, or has failed.
+func (p *preparations) drop(key types.NamespacedName, i int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.byPost[key], i)
+	if len(p.byPost[key]) == 0 {
+		delete(p.byPost, key)
+	}
+}
+
+// forget drops what was prepared for a post that is gone.
+func (p *preparations) forget(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.byPost, key)
+}
+
+// prepare has everything made that precedes the visible calls, side by side,
+// and returns the shipments that can go out. The others go on being prepared,
+// or wait for what the platform said; changed tells that the ledger notes it.
+func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*shipment, changed bool) {
+	running := map[*shipment]*preparation{}
+	for _, sh := range shipments {
+		if preparer, ok := sh.publisher.(platforms.Preparer); ok {
+			running[sh] = s.startPreparing(ctx, preparer, sh)
+		}
+	}
+	if len(running) == 0 {
+		return shipments, false
+	}
+	s.awaitPreparations(ctx, running)
+	for _, sh := range shipments {
+		p := running[sh]
+		switch {
+		case p == nil:
+			ready = append(ready, sh)
+		case !p.finished():
+			go s.wakeWhenDone(p)
+		case p.err == nil:
+			sh.checkpoint = p.checkpoint
+			ready = append(ready, sh)
+		case p.err.Class == platforms.ClassDuplicate && p.checkpoint != "":
+			// The claim is made for the look that follows; see send.
+			sh.checkpoint, sh.doubt = p.checkpoint, p.err
+			ready = append(ready, sh)
+		default:
+			s.notPrepared(ctx, sh, p.err)
+			changed = true
+		}
+	}
+	return ready, changed
+}
+
+// startPreparing begins the preparation of a shipment, or finds the one that
+// was begun before.
+func (s *scope) startPreparing(ctx context.Context, preparer platforms.Preparer, sh *shipment) *preparation {
+	hash := contentHash(s.post, sh.index, sh.conn)
+	j := job(s.post, sh.index, sh.conn, sh.token)
+	j.Checkpoint = attempt.Checkpoint(posting.Target(s.post, sh.index).Attempt, hash)
+	return s.preparations.start(s.key, sh.index, s.post.UID, hash, func(earlier string) (string, *platforms.Error) {
+		// It outlives the pass, and nothing is lost if it ends with the process.
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), prepareWithin)
+		defer cancel()
+		if earlier != "" {
+			j.Checkpoint = earlier
+		}
+		return preparer.Prepare(within, j)
+	})
+}
+
+// awaitPreparations waits, with patience but not for ever, until all are done.
+func (s *scope) awaitPreparations(ctx context.Context, running map[*shipment]*preparation) {
+	timer := s.Clock.NewTimer(preparePatience)
+	defer timer.Stop()
+	for _, p := range running {
+		select {
+		case <-p.done:
+		case <-timer.C():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// wakeWhenDone asks for another pass when a preparation has ended.
+func (s *scope) wakeWhenDone(p *preparation) {
+	<-p.done
+	s.enqueue(s.key)
+}
+
+// notPrepared notes that a target cannot be sent yet, or at all, and lets those
+// know who can do something about it.
+func (s *scope) notPrepared(ctx context.Context, sh *shipment, err *platforms.Error) {
+	s.preparations.drop(s.key, sh.index)
+	t := posting.Target(s.post, sh.index)
+	now := s.Clock.Now()
+	since := now
+	if t.TryUntil != nil {
+		since = t.TryUntil.Add(-s.StartingDeadline)
+	}
+	if e := attempt.NotPrepared(t, err, since, now); e != nil {
+		s.log.Error(e, "cannot note that a target was not prepared", "target", sh.index)
+		return
+	}
+	if t.Phase != v1alpha1.PhaseFailed {
+		t.Phase = posting.TargetPhaseOf(s.post, sh.index)
+	}
+	s.log.Info("not prepared", "uid", s.post.UID, "target", sh.index, "platform", sh.conn.Spec.Platform, "class", err.Class, "problem", err.Message, "cause", err.Err)
+	sh.attempt = s.NewID()
+	sh.result = platforms.Result{Verdict: platforms.NotSent, Err: err}
+	s.tell(ctx, sh)
+}
