@@ -6,19 +6,29 @@
 package main
 
 import (
+	"context"
+	"net/http"
 	"os"
-	"syscall"
+	"time"
 )
 
-// crashPoint kills the process, as kill -9 does, when it reaches the point of
-// the protocol that HERALD_CRASH_POINT names. It is built for the crash matrix
+// crashPoint tells the test that HERALD_CRASH_HOOK names whenever a point of
+// the protocol is reached, and waits for its answer: the test may kill this
+// process meanwhile, or cut a connection. It is built for the crash matrix
 // only.
 func crashPoint() func(string) {
-	at := os.Getenv("HERALD_CRASH_POINT")
+	hook := os.Getenv("HERALD_CRASH_HOOK")
+	if hook == "" {
+		return nil
+	}
+	client := &http.Client{Timeout: time.Minute}
 	return func(point string) {
-		if point == at {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, hook+"/"+point, nil)
+		if err != nil {
+			return
+		}
+		if resp, err := client.Do(req); err == nil {
+			_ = resp.Body.Close()
 		}
 	}
 }

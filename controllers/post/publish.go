@@ -21,6 +21,7 @@ import (
 
 // Points of the protocol at which a test may kill the process.
 const (
+	PointBeforeClaim = "before-claim"
 	PointAfterClaim  = "after-claim"
 	PointAfterAnswer = "after-answer"
 	PointAfterRecord = "after-record"
@@ -69,6 +70,7 @@ func (s *scope) publish(ctx context.Context, ready []int) error {
 	if err := s.prepareObject(ctx); err != nil {
 		return err
 	}
+	s.Points(PointBeforeClaim)
 	if err := s.claim(ctx, shipments); err != nil {
 		return err
 	}

@@ -4,26 +4,44 @@
 package crash_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
 // totals is what the matrix prints in the end.
 type totals struct {
-	posts, kills, twice, lost, givenUp, looked int
+	posts, kills, cuts, twice, lost, givenUp int
 }
 
 func (t *totals) String() string {
-	return fmt.Sprintf("%d posts, %d kills: %d published twice, %d lost, %d given up, %d settled by looking",
-		t.posts, t.kills, t.twice, t.lost, t.givenUp, t.looked)
+	return fmt.Sprintf("%d posts, %d kills, %d cuts: %d published twice, %d lost, %d given up, %d settled by looking",
+		t.posts, t.kills, t.cuts, t.twice, t.lost, t.givenUp, settledByLooking())
+}
+
+// settledByLooking counts what the managers' log says about looks that ended
+// the doubt.
+func settledByLooking() int {
+	log, err := os.ReadFile(filepath.Join(folder, "manager.log"))
+	Expect(err).NotTo(HaveOccurred())
+	n := 0
+	for line := range bytes.Lines(log) {
+		if bytes.Contains(line, []byte("looked for a call whose answer was lost")) && !bytes.Contains(line, []byte(`outcome=""`)) {
+			n++
+		}
+	}
+	return n
 }
 
 // judge compares what the API server says of a post with what the sandbox has.
@@ -34,97 +52,157 @@ func (t *totals) judge(ctx context.Context, tm team, p *v1alpha1.Post) {
 	t.posts++
 	if n > 1 {
 		t.twice++
-	}
-	if target.Attempt.EndedAt != nil || target.Attempt.Looks > 0 || target.Attempt.Number > 1 {
-		t.looked++
+		GinkgoWriter.Printf("published %d times: %s %q %+v %+v\n", n, p.Name, p.Spec.Targets[0].Caption, target, target.Attempt)
 	}
 	switch {
 	case now.Status.Phase == v1alpha1.PhaseFailed && target.Reason == v1alpha1.ReasonOutcomeUnknown:
 		t.givenUp++
 	case now.Status.Phase != v1alpha1.PhasePosted || n == 0 || target.ExternalID == "":
 		t.lost++
-		GinkgoWriter.Printf("lost: %s phase %s, %d times on the platform, target %+v\n", p.Name, now.Status.Phase, n, target)
+		GinkgoWriter.Printf("lost: %s %q phase %s, %d times on the platform, target %+v\n", p.Name, p.Spec.Targets[0].Caption, now.Status.Phase, n, target)
 	}
 }
 
-var _ = Describe("A manager that is killed", Ordered, func() {
-	var sum totals
+// protocol lists the named points, in order.
+var protocol = []string{post.PointBeforeClaim, post.PointAfterClaim, post.PointAfterAnswer, post.PointAfterRecord}
 
-	It("at each named point publishes each post exactly once", func(ctx SpecContext) {
-		first := startManager("")
-		tm := newTeam(ctx)
-		first.kill()
-		var posts []*v1alpha1.Post
-		for _, point := range []string{"after-claim", "during-send", "after-answer", "after-record"} {
-			text := "killed " + point
-			if point == "during-send" {
-				Expect(platform.Fault(ctx, sandboxtest.Fault{
-					Platform: "x", Account: tm.account.ID, Operation: "publish", Kind: "delay", DelayMS: 1500, Times: 1,
-				})).To(Succeed())
-			}
-			before, err := platform.Calls(ctx, "x")
-			Expect(err).NotTo(HaveOccurred())
-			m := startManager(point)
-			posts = append(posts, tm.post(ctx, text))
-			if point == "during-send" {
-				Eventually(func() int {
-					calls, err := platform.Calls(ctx, "x")
-					Expect(err).NotTo(HaveOccurred())
-					return calls["publish"]
-				}).Should(BeNumerically(">", before["publish"]))
-				m.kill()
-			}
-			Eventually(m.done).Should(BeClosed(), "the manager dies at "+point)
-			sum.kills++
-			attempt := read(ctx, posts[len(posts)-1]).Status.Targets[0].Attempt
-			Expect(attempt).NotTo(BeNil(), "%s: the claim was stored first", point)
-			if point != "after-record" {
-				Expect(attempt.Outcome).To(BeEmpty(), "%s: the outcome is not recorded", point)
-			}
-		}
-		last := startManager("")
-		defer last.kill()
-		finish(ctx, &sum, tm, posts)
+var _ = Describe("The crash matrix", Ordered, func() {
+	var sum totals
+	var m *process
+	var tm team
+	var posts []*v1alpha1.Post
+
+	BeforeAll(func(ctx SpecContext) {
+		m = startManager()
+		tm = newTeam(ctx)
 	})
 
-	It("at random moments publishes each post exactly once", func(ctx SpecContext) {
-		kills, perKill := 4, 5
+	// publish makes a post and waits until it has met its fate.
+	publish := func(ctx SpecContext, text string, met <-chan struct{}) {
+		posts = append(posts, tm.post(ctx, text))
+		Eventually(met).Should(BeClosed(), text)
+	}
+
+	It("kills the manager at each point", func(ctx SpecContext) {
+		for _, point := range protocol {
+			publish(ctx, "killed "+point, points.once(point, func() { m.kill() }))
+			sum.kills++
+			m = startManager()
+		}
+	})
+
+	It("kills the manager in the middle of a call", func(ctx SpecContext) {
+		Expect(platform.Fault(ctx, sandboxtest.Fault{
+			Platform: "x", Account: tm.account.ID, Operation: "publish", Kind: "delay", DelayMS: 1500, Times: 1,
+		})).To(Succeed())
+		before := publishCalls(ctx)
+		posts = append(posts, tm.post(ctx, "killed during the call"))
+		Eventually(func() int { return publishCalls(ctx) }).Should(BeNumerically(">", before))
+		m.kill()
+		sum.kills++
+		m = startManager()
+	})
+
+	It("cuts the manager off, either way, at each point", func(ctx SpecContext) {
+		holds := []time.Duration{3 * time.Second}
+		if long {
+			// Longer than the lease: the manager ends itself, and another begins.
+			holds = append(holds, 14*time.Second)
+		}
+		for _, hold := range holds {
+			for _, link := range []struct {
+				name string
+				*proxy
+			}{{"the API server", toKubernetes}, {"the platform", toPlatform}} {
+				for _, way := range []cut{requestsLost, answersLost} {
+					for _, point := range protocol {
+						publish(ctx, fmt.Sprintf("cut off from %s, way %d, %s, for %s", link.name, way, point, hold),
+							points.once(point, func() { link.set(way) }))
+						wait(hold)
+						link.set(open)
+						sum.cuts++
+						m = revive(m)
+					}
+				}
+			}
+		}
+	})
+
+	It("lets two managers work at once, and kills one or the other", func(ctx SpecContext) {
+		n := 20
+		if long {
+			n = 200
+		}
+		twins := []*process{startManager("--leader-elect=false"), startManager("--leader-elect=false")}
+		m.kill()
+		for i := range n {
+			posts = append(posts, tm.post(ctx, fmt.Sprintf("twins %d", i)))
+			if i%20 == 10 {
+				k := rand.IntN(2)
+				twins[k].kill()
+				sum.kills++
+				twins[k] = startManager("--leader-elect=false")
+			}
+		}
+		wait(2 * time.Second)
+		twins[0].kill()
+		twins[1].kill()
+		m = startManager()
+	})
+
+	It("kills the manager at random moments", func(ctx SpecContext) {
+		kills, perKill := 3, 5
 		if long {
 			kills, perKill = 60, 10
 		}
-		m := startManager("")
-		tm := newTeam(ctx)
-		var posts []*v1alpha1.Post
 		for range kills {
 			for range perKill {
 				posts = append(posts, tm.post(ctx, fmt.Sprintf("random %d", serial.Add(1))))
 			}
-			pause := time.NewTimer(time.Duration(50+rand.IntN(1500)) * time.Millisecond)
-			<-pause.C
+			wait(time.Duration(50+rand.IntN(1500)) * time.Millisecond)
 			m.kill()
 			sum.kills++
-			m = startManager("")
+			m = startManager()
 		}
-		defer func() { m.kill() }()
-		finish(ctx, &sum, tm, posts)
 	})
 
-	AfterAll(func() {
-		GinkgoWriter.Println(sum.String())
+	It("ends with each post published exactly once", func(ctx SpecContext) {
+		for _, p := range posts {
+			Eventually(func() v1alpha1.PostPhase { return read(ctx, p).Status.Phase }).
+				Should(Or(Equal(v1alpha1.PhasePosted), Equal(v1alpha1.PhaseFailed)), "%s %q", p.Name, p.Spec.Targets[0].Caption)
+		}
+		for _, p := range posts {
+			sum.judge(ctx, tm, p)
+		}
 		fmt.Println("crash matrix:", sum.String())
 		Expect(sum.twice).To(BeZero(), "published twice")
 		Expect(sum.lost).To(BeZero(), "lost")
 		Expect(sum.givenUp).To(BeZero(), "given up")
 	})
+
+	AfterAll(func() { m.kill() })
 })
 
-// finish waits until every post is settled and judges it.
-func finish(ctx context.Context, sum *totals, tm team, posts []*v1alpha1.Post) {
-	for _, p := range posts {
-		Eventually(func() v1alpha1.PostPhase { return read(ctx, p).Status.Phase }).
-			Should(Or(Equal(v1alpha1.PhasePosted), Equal(v1alpha1.PhaseFailed)), p.Name)
-	}
-	for _, p := range posts {
-		sum.judge(ctx, tm, p)
+func publishCalls(ctx context.Context) int {
+	calls, err := platform.Calls(ctx, "x")
+	Expect(err).NotTo(HaveOccurred())
+	return calls["publish"]
+}
+
+// wait lets time pass: the real one, since real processes live in it.
+func wait(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	<-timer.C
+}
+
+// revive starts another manager if this one has ended itself, as it does when
+// it cannot renew its lease.
+func revive(m *process) *process {
+	select {
+	case <-m.done:
+		return startManager()
+	default:
+		return m
 	}
 }

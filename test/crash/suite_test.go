@@ -11,9 +11,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -46,6 +49,9 @@ var (
 	k8s      client.Client
 	platform sandboxtest.Client
 	serial   atomic.Int64
+	// toKubernetes and toPlatform stand between every manager and the rest.
+	toKubernetes, toPlatform *proxy
+	points                   *hook
 )
 
 var _ = BeforeSuite(func() {
@@ -66,7 +72,14 @@ var _ = BeforeSuite(func() {
 	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
 	k8s, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(os.WriteFile(filepath.Join(folder, "kubeconfig"), env.KubeConfig, 0o600)).To(Succeed())
+	toKubernetes, err = newProxy(config.Host[strings.LastIndex(config.Host, "/")+1:])
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(toKubernetes.close)
+	kubeconfig := strings.Replace(string(env.KubeConfig), toKubernetes.target, toKubernetes.address(), 1)
+	Expect(kubeconfig).To(ContainSubstring(toKubernetes.address()))
+	Expect(os.WriteFile(filepath.Join(folder, "kubeconfig"), []byte(kubeconfig), 0o600)).To(Succeed())
+	points = newHook()
+	DeferCleanup(points.close)
 	Expect(k8s.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "herald-system"}})).To(Succeed())
 
 	startSandbox()
@@ -85,7 +98,11 @@ func startSandbox() {
 		return err
 	}).Should(Succeed())
 	// Listings lag a little, as real ones do.
-	config := fmt.Sprintf("x: {apiURL: %[1]s/x, webURL: %[1]s/x, clientID: crash, listingLag: 2s}\n", platform.URL)
+	var err error
+	toPlatform, err = newProxy(address)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(toPlatform.close)
+	config := fmt.Sprintf("x: {apiURL: http://%s/x, webURL: %s/x, clientID: crash, listingLag: 2s}\n", toPlatform.address(), platform.URL)
 	Expect(os.WriteFile(filepath.Join(folder, "platforms.yaml"), []byte(config), 0o600)).To(Succeed())
 }
 
@@ -119,13 +136,55 @@ func start(name string, environment []string, args ...string) *process {
 	return p
 }
 
-// startManager starts a manager that dies at a point of the protocol, or not
-// if the point is empty. The leader's name is stable, so that the next one
-// works at once; what keeps them apart is the claim.
-func startManager(point string) *process {
-	return start("manager", []string{"HERALD_CRASH_POINT=" + point}, "manager",
-		"--kubeconfig", filepath.Join(folder, "kubeconfig"), "--platforms-config", filepath.Join(folder, "platforms.yaml"),
-		"--leader-identity", "crash", "--metrics-bind-address", "0", "--health-probe-bind-address", "0")
+// startManager starts a manager. The leader's name is stable, so that the next
+// one works at once; what keeps them apart is the claim.
+func startManager(flags ...string) *process {
+	args := append([]string{
+		"manager", "--kubeconfig", filepath.Join(folder, "kubeconfig"), "--platforms-config", filepath.Join(folder, "platforms.yaml"),
+		"--leader-identity", "crash", "--metrics-bind-address", "0", "--health-probe-bind-address", "0",
+	}, flags...)
+	return start("manager", []string{"HERALD_CRASH_HOOK=" + points.url()}, args...)
+}
+
+// hook is told by a manager that it has reached a point of the protocol, and
+// makes it wait while the test acts.
+type hook struct {
+	server *httptest.Server
+	mu     sync.Mutex
+	point  string
+	act    func()
+}
+
+func newHook() *hook {
+	h := &hook{}
+	h.server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		h.mu.Lock()
+		act := h.act
+		if act == nil || r.URL.Path != "/"+h.point {
+			act = func() {}
+		} else {
+			h.act = nil
+		}
+		h.mu.Unlock()
+		act()
+	}))
+	return h
+}
+
+func (h *hook) url() string { return h.server.URL }
+func (h *hook) close()      { h.server.Close() }
+
+// once arranges that act runs when a manager reaches the point for the first
+// time from now; done is closed after it.
+func (h *hook) once(point string, act func()) (done chan struct{}) {
+	done = make(chan struct{})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.point, h.act = point, func() {
+		defer close(done)
+		act()
+	}
+	return done
 }
 
 // kill ends a process as kill -9 does and waits until it is gone.
