@@ -37,6 +37,10 @@ const (
 	handshakeTimeout = 10 * time.Second
 )
 
+// keepAlive finds out within half a minute that a watch's connection is dead:
+// until then a revoked key would still be good.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
+
 // NewClient returns a client for the resources of Herald. It does not throttle
 // itself: the Kubernetes API has its own priority and fairness.
 func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
@@ -72,7 +76,7 @@ func newHTTPClient(cfg *rest.Config) (*http.Client, error) {
 	}
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:         (&net.Dialer{Timeout: dialTimeout, KeepAliveConfig: keepAlive}).DialContext,
 		TLSClientConfig:     tlsConfig,
 		TLSHandshakeTimeout: handshakeTimeout,
 		MaxIdleConns:        idleConnections,

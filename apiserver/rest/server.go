@@ -10,6 +10,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/ogen-go/ogen/middleware"
@@ -23,8 +24,15 @@ import (
 // Prefix is the path below which the API lies.
 const Prefix = "/api/v1"
 
-// maxBody is the greatest size of a request's body in bytes.
-const maxBody = 1 << 20
+const (
+	// maxBody is the greatest size of a request's body in bytes.
+	maxBody = 1 << 20
+	// answerWithin bounds how long an operation may wait for others: for the
+	// check of a connection, at most five seconds, and for the Kubernetes API,
+	// should it not answer at all. It is shorter than the server's own timeout,
+	// which would cut the client off without a word.
+	answerWithin = 20 * time.Second
+)
 
 // NewHandler returns the handler for everything below Prefix.
 func NewHandler(service *bridge.Service) (http.Handler, error) {
@@ -48,6 +56,9 @@ func NewHandler(service *bridge.Service) (http.Handler, error) {
 		return nil, err
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
+		defer cancel()
+		r = r.WithContext(ctx)
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		server.ServeHTTP(w, r)
 	}), nil

@@ -24,6 +24,9 @@ const (
 	// lastUsedQueue is how many writes may wait; beyond it a use is passed
 	// over and a later one notes it.
 	lastUsedQueue = 256
+	// lastUsedTimeout bounds one write, so that one that hangs does not hold
+	// up all others.
+	lastUsedTimeout = 10 * time.Second
 )
 
 // TouchFunc stores when a key was last used.
@@ -87,7 +90,9 @@ func (l *LastUsed) Run(ctx context.Context) {
 }
 
 func (l *LastUsed) write(ctx context.Context, u use) {
-	err := l.touch(ctx, u.namespace, u.name, u.at)
+	writing, cancel := context.WithTimeout(ctx, lastUsedTimeout)
+	defer cancel()
+	err := l.touch(writing, u.namespace, u.name, u.at)
 	if err != nil && ctx.Err() == nil {
 		l.log.WarnContext(ctx, "Cannot note the use of an API key", "namespace", u.namespace, "key", u.name, "error", err)
 	}
