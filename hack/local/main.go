@@ -17,6 +17,10 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/herald-social/herald/hack/local/process"
 	"github.com/herald-social/herald/hack/local/steps"
 	"github.com/herald-social/herald/hack/local/workspace"
@@ -68,6 +72,9 @@ func start() int {
 		fmt.Fprint(os.Stderr, usage)
 		return exitUsage
 	}
+	// The libraries' logs are about retries that the steps wait out; what goes wrong for good comes back as an error.
+	log.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
 	ctx, force := interruptible()
 	a := &app{
 		steps:    steps.New(os.Stdout, steps.IsTerminal(os.Stdout, os.Getenv("TERM"))),

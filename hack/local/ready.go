@@ -41,7 +41,7 @@ type probe func(context.Context) error
 // process keeps ending.
 func waitFor(ctx context.Context, child *supervisor.Child, ask probe) error {
 	if child == nil {
-		return context.Cause(ctx)
+		return ctx.Err()
 	}
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -62,7 +62,7 @@ func waitFor(ctx context.Context, child *supervisor.Child, ask probe) error {
 				return fmt.Errorf("%s is not ready after %s: %w; the end of %s:\n%s",
 					child.Name(), startLimit, err, child.LogPath(), endOf(child.LogPath()))
 			}
-			return context.Cause(ctx)
+			return ctx.Err()
 		}
 	}
 }

@@ -140,7 +140,7 @@ func (a *app) startAll(ctx context.Context, s settings, processes *supervisor.Su
 		}
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ctx.Err()
 		case <-sandboxReady:
 		}
 		var err error

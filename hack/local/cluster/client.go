@@ -6,6 +6,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -42,8 +43,8 @@ func NewClient(kubeconfig string) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: scheme})
 }
 
-// until calls done again and again until it returns true or ctx ends; then the error says what was being waited for,
-// with the latest error of done if there was one.
+// until calls done again and again until it returns true or ctx ends. When ctx ran out of time, the error says what was
+// being waited for, with the latest error of done if there was one.
 func until(ctx context.Context, what string, done func() (bool, error)) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
@@ -54,10 +55,10 @@ func until(ctx context.Context, what string, done func() (bool, error)) error {
 		}
 		select {
 		case <-ctx.Done():
-			if err != nil {
-				return fmt.Errorf("waiting for %s: %w", what, err)
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) && err != nil {
+				return fmt.Errorf("waited in vain for %s: %w", what, err)
 			}
-			return fmt.Errorf("waiting for %s: %w", what, context.Cause(ctx))
+			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
 		case <-ticker.C:
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -181,7 +182,7 @@ func TestDemo(t *testing.T) {
 func TestDemoTellsWhyItIsNotReady(t *testing.T) {
 	// A real outage is not mended by new tokens, so none are asked for.
 	c := newCluster(t, manager{goodToken: "x", refusal: v1alpha1.ReasonPlatformUnavailable}, connection(false), credentials("own-secret", "y"))
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := newDeadline(t.Context())
 	looks := 0
 	counting := interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
@@ -200,5 +201,27 @@ func TestDemoTellsWhyItIsNotReady(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(err.Error(), "Connection herald-demo/demo-x") || !strings.Contains(err.Error(), v1alpha1.ReasonPlatformUnavailable) {
 		t.Errorf("the error is %v; it must name the object and what its condition says", err)
+	}
+}
+
+// deadline is a context that runs out of time when it is told to.
+type deadline struct {
+	context.Context //nolint:containedctx // it is a context
+	done            chan struct{}
+}
+
+func newDeadline(parent context.Context) (d deadline, expire func()) {
+	d = deadline{Context: parent, done: make(chan struct{})}
+	return d, sync.OnceFunc(func() { close(d.done) })
+}
+
+func (d deadline) Done() <-chan struct{} { return d.done }
+
+func (d deadline) Err() error {
+	select {
+	case <-d.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
 	}
 }

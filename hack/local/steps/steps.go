@@ -6,6 +6,8 @@
 package steps
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -62,7 +64,8 @@ func (p *Printer) Close() {
 	p.erase()
 }
 
-// Do runs one step and prints how long it took, or that it failed.
+// Do runs one step and prints how long it took, or that it failed. One that was called off, because another failed or
+// somebody wants to stop, is not worth a line.
 func (p *Printer) Do(name string, work func() error) error {
 	s := &step{name: name, begun: time.Now()}
 	p.mu.Lock()
@@ -75,6 +78,11 @@ func (p *Printer) Do(name string, work func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running = slices.DeleteFunc(p.running, func(other *step) bool { return other == s })
+	if errors.Is(err, context.Canceled) {
+		p.erase()
+		p.draw()
+		return err
+	}
 	mark := "✓"
 	if err != nil {
 		mark = "✗"

@@ -4,6 +4,7 @@
 package steps
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"strings"
@@ -38,6 +39,9 @@ func TestStepsOnePerLine(t *testing.T) {
 	boom := errors.New("boom")
 	if err := p.Do("store", func() error { return boom }); !errors.Is(err, boom) {
 		t.Errorf("the step's error came back as %v", err)
+	}
+	if err := p.Do("manager", func() error { return context.Canceled }); !errors.Is(err, context.Canceled) {
+		t.Errorf("a step that was called off returned %v", err)
 	}
 	p.Sayf("%d left", 1)
 	p.Close()
