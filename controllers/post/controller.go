@@ -111,6 +111,8 @@ type Reconciler struct {
 	Options
 
 	gates   *throttle.Gates
+	shares  *throttle.Shares
+	turns   *throttle.Turns
 	waiting *waiting
 	ledger  *ledger
 	taken   *taken
@@ -118,7 +120,7 @@ type Reconciler struct {
 	// preparations holds what was made ahead of visible calls.
 	preparations *preparations
 
-	queue   atomic.Pointer[workqueue]
+	queue atomic.Pointer[workqueue]
 }
 
 // workqueue is what the controller takes posts from.
@@ -135,6 +137,8 @@ func New(o Options) (*Reconciler, error) {
 	r := &Reconciler{
 		Options: o,
 		gates:   throttle.New(),
+		shares:  throttle.NewShares(o.Workers),
+		turns:   throttle.NewTurns(o.Clock.Now),
 		waiting: newWaiting(),
 		taken:   newTaken(o.Live, o.Clock),
 		story:   newStory(o.Events, o.Clock),
@@ -183,6 +187,7 @@ func (r *Reconciler) enqueue(key types.NamespacedName) {
 // Reconcile makes one pass over one post.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	defer r.gates.Pass(req.String())
+	defer r.shares.Pass(req.String())
 
 	var post v1alpha1.Post
 	if err := r.Client.Get(ctx, req.NamespacedName, &post); err != nil {
@@ -219,7 +224,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case err != nil:
 		return ctrl.Result{}, err
 	case wait > 0:
-		return ctrl.Result{RequeueAfter: wait}, nil
+		return ctrl.Result{RequeueAfter: wait, Priority: s.rank}, nil
 	default:
 		return ctrl.Result{}, nil
 	}

@@ -83,6 +83,13 @@ func (s *scope) readyTargets() (ready []int, waited bool) {
 			waited = s.waitForConnection(i, t, message, now) || waited
 			continue
 		}
+		if until := heldUntil(s.connection(i), now); !until.IsZero() {
+			s.waitForConnections()
+			if s.heldUntil.IsZero() || until.Before(s.heldUntil) {
+				s.heldUntil = until
+			}
+			continue
+		}
 		ready = append(ready, i)
 	}
 	return ready, waited
@@ -157,6 +164,9 @@ func (s *scope) nextWake() time.Duration {
 		if at != nil && (next.IsZero() || at.Before(next)) {
 			next = at.Time
 		}
+	}
+	if !s.heldUntil.IsZero() && (next.IsZero() || s.heldUntil.Before(next)) {
+		next = s.heldUntil
 	}
 	if next.IsZero() {
 		return 0

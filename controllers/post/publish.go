@@ -51,6 +51,12 @@ func (s *scope) publish(ctx context.Context, ready []int) error {
 	shipments, waited := s.load(ctx, ready)
 	shipments, changed := s.prepare(ctx, shipments)
 	waited = waited || changed
+	if len(shipments) > 0 && !s.shares.TryTake(s.key.Namespace, s.waiter()) {
+		// The team has its share of the workers busy with calls.
+		return nil
+	} else if len(shipments) > 0 {
+		defer s.shares.Give(s.key.Namespace)
+	}
 	shipments = s.acquire(shipments)
 	if len(shipments) == 0 {
 		if !waited {
@@ -167,11 +173,14 @@ func (s *scope) claim(ctx context.Context, shipments []*shipment) error {
 // waited for, and its result is written, also while the process shuts down.
 func (s *scope) sendAndRecord(ctx context.Context, shipments []*shipment) error {
 	detached := context.WithoutCancel(ctx)
+	// What is sent is the post as the claim's write returned it; recording
+	// results moves s.post on while other calls are still to begin.
+	claimed := *s.post
 	results := make(chan *shipment, len(shipments))
 	var calls sync.WaitGroup
 	for _, sh := range shipments {
 		calls.Go(func() {
-			sh.result = s.send(detached, sh)
+			sh.result = s.send(detached, &claimed, sh)
 			s.gates.Release(string(sh.conn.UID))
 			results <- sh
 		})
@@ -213,8 +222,8 @@ func (s *scope) nextBatch(results <-chan *shipment, left int) []*shipment {
 }
 
 // send makes one call, if its window is still open.
-func (s *scope) send(ctx context.Context, sh *shipment) platforms.Result {
-	a := posting.Target(s.post, sh.index).Attempt
+func (s *scope) send(ctx context.Context, post *v1alpha1.Post, sh *shipment) platforms.Result {
+	a := posting.Target(post, sh.index).Attempt
 	now := s.Clock.Now()
 	if a == nil || a.ID != sh.attempt || !attempt.MaySend(a, now) {
 		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient,
@@ -224,11 +233,11 @@ func (s *scope) send(ctx context.Context, sh *shipment) platforms.Result {
 		return platforms.Result{Verdict: platforms.Unknown, Err: sh.doubt}
 	}
 	if a.Number == 1 {
-		s.Metrics.late(s.post, now)
+		s.Metrics.late(post, now)
 	}
 	ctx, cancel := context.WithTimeout(ctx, sh.publisher.Limits().CallTimeout)
 	defer cancel()
-	j := job(s.post, sh.index, sh.conn, sh.token)
+	j := job(post, sh.index, sh.conn, sh.token)
 	j.Checkpoint = a.Checkpoint
 	result := sh.publisher.Publish(ctx, j)
 	s.Points(PointAfterAnswer)
@@ -274,6 +283,7 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 		s.requestProbe(ctx, sh)
 		s.waitForConnections()
 	}
+	s.hold(ctx, sh)
 	s.warn(t.Reason, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, t.Message))
 }
 

@@ -33,6 +33,11 @@ type scope struct {
 	// conns holds the connections read in this pass, by name; nil for one
 	// that does not exist.
 	conns map[string]*v1alpha1.Connection
+	// rank is the priority with which the post comes back; nil keeps it.
+	rank *int
+	// heldUntil is when the first of its connections takes calls again that
+	// does not now; zero if all do.
+	heldUntil time.Time
 	// waits is set when a change of a connection is to wake the post.
 	waits bool
 }
@@ -169,6 +174,7 @@ func (s *scope) schedule(ctx context.Context) (time.Duration, error) {
 	if err := s.accept(ctx, v1alpha1.ReasonScheduled); err != nil {
 		return 0, err
 	}
+	s.rank = new(s.priority())
 	// Never zero, which would mean "not again".
 	return max(posting.Wait(s.post, s.Clock.Now()), time.Millisecond), nil
 }
