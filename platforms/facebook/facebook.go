@@ -1,0 +1,116 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package facebook publishes to Facebook Pages by the Graph API, with Page
+// tokens. Personal profiles cannot be published to.
+//
+// The one irrevocable call is POST /{page}/feed. The graph offers no key that
+// would make it repeatable, so a call whose answer was lost is looked for among
+// the Page's published posts; see Lookup.
+package facebook
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/graph"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+)
+
+const (
+	// DefaultAPIURL is where the Graph API is served.
+	DefaultAPIURL = "https://graph.facebook.com"
+	// DefaultWebURL is where people read posts.
+	DefaultWebURL = "https://www.facebook.com"
+	// DefaultVersion is the version of the Graph API that this package was
+	// written against.
+	DefaultVersion = "v25.0"
+
+	// DefaultListingLag is how long a post may be missing from its Page's
+	// list. Facebook promises nothing; its reads follow its writes within
+	// seconds, and absence needs two looks past it.
+	DefaultListingLag = 20 * time.Second
+
+	// maxMessage is the greatest length of a message in characters. Facebook
+	// documents none; clients have kept to this number for years.
+	maxMessage = 63206
+
+	// callTimeout bounds POST /{page}/feed, which usually takes a second or
+	// two.
+	callTimeout = 30 * time.Second
+
+	// readTimeout bounds the calls that only ask.
+	readTimeout = 10 * time.Second
+)
+
+// Config says how to reach Facebook.
+type Config struct {
+	// APIURL, WebURL and Version default to DefaultAPIURL, DefaultWebURL and
+	// DefaultVersion.
+	APIURL, WebURL, Version string
+	// ListingLag defaults to DefaultListingLag.
+	ListingLag time.Duration
+	// Clock tells when a limit that was met ends. Defaults to the real one.
+	Clock clock.PassiveClock
+}
+
+// Platform is Facebook.
+type Platform struct {
+	config Config
+	graph  graph.Client
+}
+
+var _ platforms.Publisher = (*Platform)(nil)
+
+// New makes the platform.
+func New(c Config, client *transport.Client) *Platform {
+	if c.APIURL == "" {
+		c.APIURL = DefaultAPIURL
+	}
+	if c.WebURL == "" {
+		c.WebURL = DefaultWebURL
+	}
+	if c.Version == "" {
+		c.Version = DefaultVersion
+	}
+	c.APIURL = strings.TrimRight(c.APIURL, "/")
+	c.WebURL = strings.TrimRight(c.WebURL, "/")
+	if c.ListingLag <= 0 {
+		c.ListingLag = DefaultListingLag
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	return &Platform{config: c, graph: graph.Client{Platform: "facebook", BaseURL: c.APIURL, Transport: client}}
+}
+
+// Limits declares Facebook's rules for Pages. A Page's token does not end, so
+// that there is nothing to renew ahead of time.
+func (p *Platform) Limits() platforms.Limits {
+	return platforms.Limits{
+		Categories:           []v1alpha1.Category{v1alpha1.CategoryText},
+		MaxCaption:           maxMessage,
+		CaptionUnit:          "characters",
+		CaptionLength:        utf8.RuneCountInString,
+		CaptionProblem:       captionProblem,
+		CallTimeout:          callTimeout,
+		ListingLag:           p.config.ListingLag,
+		ListingAuthoritative: true,
+	}
+}
+
+// captionProblem names what Facebook refuses besides length.
+func captionProblem(text string) string {
+	if text != "" && strings.TrimSpace(text) == "" {
+		return "consists of blanks only, which Facebook refuses; write some text"
+	}
+	return ""
+}
+
+// path makes the path of something in the graph.
+func (p *Platform) path(rest string) string { return "/" + p.config.Version + rest }

@@ -1,0 +1,75 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facebook
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/herald-social/herald/internal/graph"
+	"github.com/herald-social/herald/internal/jsondoc"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+)
+
+const (
+	msgNoID    = "Facebook confirmed the post without a readable id; Herald looks for it among the Page's posts"
+	msgInDoubt = "Facebook answered with HTTP status %d, which does not tell whether it published the post; Herald looks for it among the Page's posts"
+)
+
+// Publish creates the post by one call to POST /{page}/feed, which answers with
+// the post's address as well.
+func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	resp, err := p.graph.Do(ctx, graph.Call{
+		Action: "publish", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/feed?fields=id,permalink_url"), Token: job.Account.Token.Access,
+		Form: url.Values{"message": {job.Content.Text}}, Timeout: callTimeout,
+	})
+	switch {
+	case err != nil && notSent(err):
+		return platforms.Result{Verdict: platforms.NotSent, Err: unanswered(err)}
+	case err != nil:
+		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
+	default:
+		return p.judge(resp)
+	}
+}
+
+// judge decides what an answer to POST /{page}/feed says about the post.
+func (p *Platform) judge(resp *transport.Response) platforms.Result {
+	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
+		doc, _ := jsondoc.Parse(resp.Body)
+		id := doc.Text("id")
+		if !graph.ValidID(id) {
+			return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
+		}
+		return platforms.Result{Verdict: platforms.Posted, ExternalID: id, ExternalURL: p.postURL(id, doc)}
+	}
+	failure, said := p.classify(resp)
+	switch {
+	case !said.Refusal():
+		failure.Class, failure.Message = platforms.ClassUnknown, fmt.Sprintf(msgInDoubt, resp.Status)
+		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
+	case failure.Class == platforms.ClassDuplicate:
+		// It may repeat this very post, from a call whose answer was lost.
+		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
+	default:
+		return platforms.Result{Verdict: platforms.Refused, Err: failure}
+	}
+}
+
+// postURL is where people read a post: what Facebook says, of which it
+// sometimes gives the path only, or else the documented form.
+func (p *Platform) postURL(id string, post jsondoc.Object) string {
+	switch address := post.Text("permalink_url"); {
+	case strings.HasPrefix(address, "/"):
+		return p.config.WebURL + address
+	case address != "":
+		return address
+	default:
+		return p.config.WebURL + "/" + id
+	}
+}

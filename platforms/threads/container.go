@@ -1,0 +1,146 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package threads
+
+import (
+	"context"
+	"net/url"
+	"regexp"
+	"time"
+
+	"github.com/herald-social/herald/internal/graph"
+	"github.com/herald-social/herald/internal/jsondoc"
+	"github.com/herald-social/herald/platforms"
+)
+
+// state is what Threads says of a container.
+type state string
+
+// The states of a container.
+const (
+	stateInProgress state = "IN_PROGRESS"
+	stateFinished   state = "FINISHED"
+	statePublished  state = "PUBLISHED"
+	stateError      state = "ERROR"
+	stateExpired    state = "EXPIRED"
+	// stateGone is ours: Threads knows no such container, or not for this
+	// token.
+	stateGone state = "gone"
+)
+
+const (
+	// firstPause and longestPause are how long to wait between two questions
+	// for a container that is not ready. A text is ready at once.
+	firstPause   = 250 * time.Millisecond
+	longestPause = 3 * time.Second
+
+	// maxContainers is how many containers one preparation makes, if Threads
+	// fails to make one.
+	maxContainers = 2
+)
+
+const (
+	msgNoContainer = "Threads took the post without saying under which id"
+	msgNoState     = "Threads did not say how far it is with the post"
+	msgNotReady    = "Threads is not done with preparing the post; Herald tries again"
+	msgFailed      = "Threads could not prepare the post (%s); change it, or try again later"
+	msgVisible     = "Threads shows the post already, by a call that was taken for lost"
+)
+
+// Prepare makes a container for the job's text and waits until Threads is done
+// with it. One that was made before for the same text is used again.
+func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+	if id := job.Checkpoint; graph.ValidID(id) {
+		switch found, _, err := p.awaitContainer(ctx, job, id); {
+		case err != nil:
+			return "", err
+		case found == statePublished:
+			return id, platforms.Errorf(platforms.ClassDuplicate, msgVisible)
+		case found == stateFinished:
+			return id, nil
+		}
+	}
+	word := ""
+	for range maxContainers {
+		id, err := p.createContainer(ctx, job)
+		if err != nil {
+			return "", err
+		}
+		found, why, err := p.awaitContainer(ctx, job, id)
+		if err != nil {
+			return "", err
+		}
+		if found == stateFinished {
+			return id, nil
+		}
+		word = why
+	}
+	return "", platforms.Errorf(platforms.ClassPermanent, msgFailed, word)
+}
+
+// createContainer makes what nobody sees.
+func (p *Platform) createContainer(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+	resp, failed := p.ask(ctx, graph.Call{
+		Action: "create", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/threads"), Token: job.Account.Token.Access,
+		Form: url.Values{"media_type": {"TEXT"}, "text": {job.Content.Text}}, Timeout: readTimeout,
+	})
+	if failed != nil {
+		return "", failed.Error
+	}
+	doc, _ := jsondoc.Parse(resp.Body)
+	id := doc.Text("id")
+	if !graph.ValidID(id) {
+		return "", platforms.Errorf(platforms.ClassUnknown, msgNoContainer)
+	}
+	return id, nil
+}
+
+// awaitContainer waits until Threads is done with a container, for as long as
+// the context lasts, and returns its state and, for one that failed, why.
+func (p *Platform) awaitContainer(ctx context.Context, job platforms.Job, id string) (state, string, *platforms.Error) {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		found, why, err := p.containerState(ctx, job, id)
+		if err != nil || found != stateInProgress {
+			return found, why, err
+		}
+		timer := p.config.Clock.NewTimer(pause)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return "", "", &platforms.Error{Class: platforms.ClassTransient, Message: msgNotReady, Err: context.Cause(ctx)}
+		}
+	}
+}
+
+// containerState asks for a container.
+func (p *Platform) containerState(ctx context.Context, job platforms.Job, id string) (state, string, *platforms.Error) {
+	resp, failed := p.read(ctx, "status", p.path("/"+url.PathEscape(id)+"?fields=id,status,error_message"), job.Account.Token)
+	if failed != nil {
+		if failed.said.Kind() == graph.KindOther {
+			return stateGone, "it is gone", nil
+		}
+		return "", "", failed.Error
+	}
+	doc, _ := jsondoc.Parse(resp.Body)
+	switch found := state(doc.Text("status")); found {
+	case stateInProgress, stateFinished, statePublished, stateError, stateExpired:
+		return found, word(doc.Text("error_message")), nil
+	case stateGone:
+		return "", "", platforms.Errorf(platforms.ClassUnknown, msgNoState)
+	default:
+		return "", "", platforms.Errorf(platforms.ClassUnknown, msgNoState)
+	}
+}
+
+// failureWord is the form of the documented words for why a container failed.
+var failureWord = regexp.MustCompile(`^[A-Z][A-Z_]{2,40}$`)
+
+// word returns a documented word as it is, and nothing else that Threads says.
+func word(s string) string {
+	if failureWord.MatchString(s) {
+		return s
+	}
+	return "UNKNOWN"
+}

@@ -1,0 +1,127 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package threads
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/herald-social/herald/internal/graph"
+	"github.com/herald-social/herald/internal/jsondoc"
+	"github.com/herald-social/herald/platforms"
+)
+
+const (
+	// pageSize is the greatest limit of GET /{user}/threads.
+	pageSize = 100
+	// maxPages bounds one look-up: an account may publish 250 posts in 24
+	// hours.
+	maxPages = 32
+)
+
+const (
+	msgNoList      = "Threads did not give the account's posts"
+	msgTooManyPage = "the account has published more since than Herald reads, so it cannot tell whether the post is among it; look for the post by hand"
+	msgNotListed   = "Threads has published the post but does not list it yet"
+	msgUnderway    = "Threads is not done with the post"
+)
+
+// Lookup asks the container of the job whether it was published, and finds the
+// post that it became among the account's posts. Only the container's word
+// counts for absence; without a container, or if Threads has forgotten it, the
+// list alone is searched.
+func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
+	published := false
+	if graph.ValidID(job.Checkpoint) {
+		found, _, err := p.containerState(ctx, job, job.Checkpoint)
+		if err != nil {
+			return platforms.Finding{}, err
+		}
+		switch found {
+		case statePublished:
+			published = true
+		case stateFinished, stateError, stateExpired:
+			return platforms.Finding{Proof: true}, nil
+		case stateInProgress:
+			return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgUnderway)
+		case stateGone:
+		}
+	}
+	finding, err := p.search(ctx, job)
+	if err != nil {
+		return platforms.Finding{}, err
+	}
+	if published && finding.Matches == 0 {
+		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgNotListed)
+	}
+	return finding, nil
+}
+
+// search looks for the job's text in the account's list of posts.
+func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Finding, *platforms.Error) {
+	found := map[string]jsondoc.Object{}
+	query := url.Values{
+		"fields": {"id,text,timestamp,permalink,media_type,is_reply"},
+		"since":  {strconv.FormatInt(job.LookFrom.Unix()-1, 10)},
+		"limit":  {strconv.Itoa(pageSize)},
+	}
+	for range maxPages {
+		resp, failed := p.read(ctx, "list", p.path("/"+url.PathEscape(job.Account.ID)+"/threads?"+query.Encode()), job.Account.Token)
+		if failed != nil {
+			return platforms.Finding{}, failed.Error
+		}
+		page, _ := jsondoc.Parse(resp.Body)
+		entries, ok := page.List("data")
+		if !ok {
+			return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+		}
+		for _, entry := range entries {
+			if !graph.ValidID(entry.Text("id")) {
+				return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+			}
+			if fits(job, entry) {
+				found[entry.Text("id")] = entry
+			}
+		}
+		if query = graph.NextPage(page); query == nil {
+			return finding(found), nil
+		}
+	}
+	return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
+}
+
+// fits tells whether a listed post may be the job's.
+func fits(job platforms.Job, entry jsondoc.Object) bool {
+	at := publishedAt(entry)
+	switch {
+	case !at.IsZero() && at.Before(job.LookFrom.Truncate(time.Second)):
+		return false
+	case entry.Bool("is_reply"), !isText(entry.Text("media_type")), !graph.SameText(job.Content.Text, entry.Text("text")):
+		return false
+	default:
+		return job.Taken == nil || !job.Taken(entry.Text("id"))
+	}
+}
+
+// isText tells whether a listed post is one of text. Threads lists as
+// TEXT_POST what is created as TEXT.
+func isText(mediaType string) bool {
+	return mediaType == "" || mediaType == "TEXT" || mediaType == "TEXT_POST"
+}
+
+func publishedAt(entry jsondoc.Object) time.Time { return graph.ParseTime(entry.Text("timestamp")) }
+
+// finding names the earliest of the posts that fit.
+func finding(found map[string]jsondoc.Object) platforms.Finding {
+	f := platforms.Finding{Matches: len(found)}
+	for id, entry := range found {
+		at := publishedAt(entry)
+		if f.ExternalID == "" || at.Before(f.PostedAt) || at.Equal(f.PostedAt) && id < f.ExternalID {
+			f.ExternalID, f.ExternalURL, f.PostedAt = id, entry.Text("permalink"), at
+		}
+	}
+	return f
+}

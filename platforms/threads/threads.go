@@ -1,0 +1,109 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package threads publishes to Threads by its graph.
+//
+// A post is made in two steps. The first makes a container, which nobody sees
+// and which Threads forgets after a day; it may be repeated. The second,
+// POST /{user}/threads_publish, makes it visible and is the one irrevocable
+// call. Afterwards the container tells whether that call took effect, which no
+// listing could; see Lookup.
+package threads
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/graph"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+)
+
+const (
+	// DefaultAPIURL is where the graph of Threads is served.
+	DefaultAPIURL = "https://graph.threads.net"
+	// DefaultVersion is the version of the graph; Threads has only this one.
+	DefaultVersion = "v1.0"
+
+	// DefaultListingLag is how long a container may be behind its publication,
+	// and a post missing from its author's list. Threads promises nothing; half
+	// a minute to a minute is the advice of those who publish through it.
+	DefaultListingLag = 30 * time.Second
+
+	// callTimeout bounds threads_publish, which usually takes a second or two,
+	// together with reading the address of the post.
+	callTimeout = 30 * time.Second
+
+	// readTimeout bounds the calls that only ask, or make what nobody sees.
+	readTimeout = 10 * time.Second
+
+	// permalinkTimeout bounds reading the address of what was just published:
+	// the id of the post waits for it to be stored.
+	permalinkTimeout = 3 * time.Second
+
+	// refreshLead is how long before its end an access token is renewed: at
+	// half of its 60 days. One that has ended cannot be renewed.
+	refreshLead = 30 * 24 * time.Hour
+)
+
+// Config says how to reach Threads.
+type Config struct {
+	// APIURL and Version default to DefaultAPIURL and DefaultVersion.
+	APIURL, Version string
+	// ListingLag defaults to DefaultListingLag.
+	ListingLag time.Duration
+	// Clock tells when a token ends, and waits for containers. Defaults to the
+	// real one.
+	Clock clock.Clock
+}
+
+// Platform is Threads.
+type Platform struct {
+	config Config
+	graph  graph.Client
+}
+
+var (
+	_ platforms.Publisher = (*Platform)(nil)
+	_ platforms.Preparer  = (*Platform)(nil)
+)
+
+// New makes the platform.
+func New(c Config, client *transport.Client) *Platform {
+	if c.APIURL == "" {
+		c.APIURL = DefaultAPIURL
+	}
+	if c.Version == "" {
+		c.Version = DefaultVersion
+	}
+	c.APIURL = strings.TrimRight(c.APIURL, "/")
+	if c.ListingLag <= 0 {
+		c.ListingLag = DefaultListingLag
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	return &Platform{config: c, graph: graph.Client{Platform: "threads", BaseURL: c.APIURL, Transport: client}}
+}
+
+// Limits declares the rules of Threads. Its list of posts proves no absence;
+// its containers do.
+func (p *Platform) Limits() platforms.Limits {
+	return platforms.Limits{
+		Categories:           []v1alpha1.Category{v1alpha1.CategoryText},
+		MaxCaption:           maxLength,
+		CaptionUnit:          "characters (an emoji counts its UTF-8 bytes)",
+		CaptionLength:        length,
+		CaptionProblem:       captionProblem,
+		CallTimeout:          callTimeout,
+		ListingLag:           p.config.ListingLag,
+		ListingAuthoritative: false,
+		RefreshLead:          refreshLead,
+	}
+}
+
+// path makes the path of something in the graph.
+func (p *Platform) path(rest string) string { return "/" + p.config.Version + rest }

@@ -1,0 +1,87 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package youtube knows channels of YouTube by its Data API v3.
+package youtube
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+)
+
+const (
+	// DefaultAPIURL is where the Data API is served.
+	DefaultAPIURL = "https://www.googleapis.com"
+	// DefaultTokenURL is where Google renews tokens.
+	DefaultTokenURL = "https://oauth2.googleapis.com"
+
+	// maxDescription is the greatest length of a video's description in bytes
+	// (Data API, resource "videos").
+	maxDescription = 5000
+
+	// readTimeout bounds the calls that only ask.
+	readTimeout = 10 * time.Second
+
+	// refreshLead is how long before its end an access token is renewed;
+	// Google's live for about an hour.
+	refreshLead = 5 * time.Minute
+)
+
+// Config says how to reach YouTube, and as which app.
+type Config struct {
+	// APIURL is where both the Data API and the renewal of tokens are served.
+	// It defaults to DefaultAPIURL and DefaultTokenURL.
+	APIURL string
+	// ClientID and ClientSecret are the app's, to renew tokens with.
+	ClientID, ClientSecret string
+	// Clock tells when a token that was just handed out ends. Defaults to the
+	// real one.
+	Clock clock.PassiveClock
+}
+
+// Platform is YouTube.
+type Platform struct {
+	config   Config
+	tokenURL string
+	client   *transport.Client
+}
+
+var _ platforms.Platform = (*Platform)(nil)
+
+// New makes the platform.
+func New(c Config, client *transport.Client) *Platform {
+	tokenURL := c.APIURL
+	if c.APIURL == "" {
+		c.APIURL, tokenURL = DefaultAPIURL, DefaultTokenURL
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	c.APIURL = strings.TrimRight(c.APIURL, "/")
+	return &Platform{config: c, tokenURL: strings.TrimRight(tokenURL, "/"), client: client}
+}
+
+// Limits declares YouTube's rules. It takes videos only, with the caption as
+// their description.
+func (p *Platform) Limits() platforms.Limits {
+	return platforms.Limits{
+		MaxCaption:     maxDescription,
+		CaptionUnit:    "bytes",
+		CaptionLength:  func(text string) int { return len(text) },
+		CaptionProblem: captionProblem,
+		RefreshLead:    refreshLead,
+	}
+}
+
+// captionProblem names what YouTube refuses besides length.
+func captionProblem(text string) string {
+	if strings.ContainsAny(text, "<>") {
+		return "contains < or >, which YouTube refuses in a description; remove them"
+	}
+	return ""
+}
