@@ -171,7 +171,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.id == oldSelf.id",message="an attempt keeps its id"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.?card.orValue(0) == oldSelf.?card.orValue(0)",message="an attempt keeps its card"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome) || (oldSelf.outcome == 'unknown' && has(self.outcome))",message="a closed attempt keeps its outcome, except that an unknown one may become known"
-// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || (has(self.checkpoint) == has(oldSelf.checkpoint) && (!has(self.checkpoint) || self.checkpoint == oldSelf.checkpoint))",message="an attempt keeps its checkpoint"
+// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.?checkpoint.orValue('') == oldSelf.?checkpoint.orValue('')",message="an attempt keeps its checkpoint"
 type Attempt struct {
 	// number of this attempt; the first is 1.
 	// +required
@@ -243,7 +243,7 @@ type Attempt struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.attempt) || !has(self.attempt) || self.attempt.number == oldSelf.attempt.number || (self.attempt.?card.orValue(0) == oldSelf.attempt.?card.orValue(0) ? has(oldSelf.attempt.outcome) && oldSelf.attempt.outcome != 'posted' : self.attempt.?card.orValue(0) == oldSelf.attempt.?card.orValue(0) + 1)",message="a new attempt needs the previous one closed, and not posted, or else is for the next card"
 // +kubebuilder:validation:XValidation:rule="!has(self.attempt) || has(self.attempt.outcome) || (has(self.cards) ? size(self.cards) : 0) == self.attempt.?card.orValue(0)",message="an open attempt is for the first card that is not recorded"
 // +kubebuilder:validation:XValidation:rule="!has(self.cards) || self.cards.all(c, c.index < size(self.cards))",message="the cards of a tree are recorded in their order, without a gap"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.cards) || (has(self.cards) && size(self.cards) >= size(oldSelf.cards))",message="the record of a card is never removed"
+// +kubebuilder:validation:XValidation:rule="(has(self.cards) ? size(self.cards) : 0) >= (has(oldSelf.cards) ? size(oldSelf.cards) : 0)",message="the record of a card is never removed"
 type TargetStatus struct {
 	// index of the target in spec.targets.
 	// +required
@@ -330,7 +330,8 @@ type CardStatus struct {
 
 // PostStatus is what became of a post.
 //
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.targets) || (has(self.targets) && oldSelf.targets.all(o, self.targets.exists(n, n.index == o.index)))",message="the record of a target is never removed"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.targets) || size(oldSelf.targets) == 0 || (has(self.targets) && oldSelf.targets.all(o, self.targets.exists(n, n.index == o.index)))",message="the record of a target is never removed"
+// +kubebuilder:validation:XValidation:rule="!has(self.targets) || self.targets.all(t, t.index >= 0)",message="a target's index is a whole number; 1.0 would be another key than 1"
 type PostStatus struct {
 	// conditions of the post: Accepted and Ready; Reconciling and Stalled
 	// while they apply.

@@ -16,15 +16,17 @@ const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 // drops fractions of a second and metav1.MicroTime refuses times without one.
 //
 // It is written as RFC 3339 in UTC with three fractional digits, and read from
-// any RFC 3339 time between the years 1000 and 2999; one with an offset from
-// UTC lies between 1100 and 2899, so that what is read can be written again.
-// The schema's pattern and format admit nothing that UnmarshalJSON refuses and
-// everything that MarshalJSON makes of what they admitted.
+// any RFC 3339 time that lies between the years 1000 and 2999 in UTC. The
+// schema admits nothing that UnmarshalJSON refuses: the format knows the
+// calendar, the pattern what RFC 3339 leaves open, and the rule keeps what is
+// read within what can be written again. The rule also refuses lists, which
+// the API server lets pass wherever a format stands.
 //
 // +kubebuilder:validation:Type=string
 // +kubebuilder:validation:Format=date-time
 // +kubebuilder:validation:MaxLength=35
-// +kubebuilder:validation:Pattern=`^([12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z|(1[1-9]|2[0-8])[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
+// +kubebuilder:validation:Pattern=`^[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
+// +kubebuilder:validation:XValidation:rule="self >= timestamp('1000-01-01T00:00:00Z') && self < timestamp('3000-01-01T00:00:00Z')",message="must be a time such as 2026-12-01T09:00:00Z, between the years 1000 and 2999"
 type Time struct {
 	time.Time `json:"-"`
 }

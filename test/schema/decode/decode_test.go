@@ -1,0 +1,226 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// subject is a sample with the definition of its kind.
+type subject struct {
+	sample
+	*definition
+	original map[string]any
+}
+
+func subjects(tb testing.TB) []subject {
+	tb.Helper()
+	definitions := map[string]*definition{}
+	var list []subject
+	for _, s := range samples(tb) {
+		if definitions[s.plural] == nil {
+			definitions[s.plural] = load(tb, s.plural)
+		}
+		data, err := json.Marshal(s.object)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		one := subject{sample: s, definition: definitions[s.plural]}
+		if one.original, err = one.create(tb.Context(), data); err != nil {
+			tb.Fatalf("the sample %s is not admitted: %v", s.name, err)
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// try changes the sample as the bytes decide, at one path only or anywhere. It
+// reports which paths were changed and whether the result was admitted; what
+// is admitted and does not decode is an error.
+func (s *subject) try(t *testing.T, only string, decisions []byte) (changed []string, admitted bool) {
+	t.Helper()
+	c := &changer{entropy: &entropy{bytes: decisions}, only: only}
+	data, err := json.Marshal(c.change(s.schema, s.original, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := s.create(t.Context(), data)
+	if err != nil {
+		return c.changed, false
+	}
+	wire, err := json.Marshal(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	typed := s.decode()
+	unknown, err := kjson.UnmarshalStrict(wire, typed)
+	if err != nil {
+		t.Fatalf("admitted, but the Go type cannot read it: %v\n%s", err, wire)
+	}
+	if len(unknown) > 0 {
+		t.Fatalf("admitted, but the Go type does not know all of it: %v\n%s", unknown, wire)
+	}
+	written, err := json.Marshal(typed)
+	if err != nil {
+		t.Fatalf("admitted and read, but it cannot be written: %v\n%s", err, wire)
+	}
+	if _, err := s.create(t.Context(), written); err != nil {
+		t.Fatalf("what was read and written again is refused: %v\n%s\n%s", err, wire, written)
+	}
+	if err := s.writeStatus(t.Context(), wire, written); err != nil {
+		t.Fatalf("a status that was read and written again is refused: %v\n%s\n%s", err, wire, written)
+	}
+	return c.changed, true
+}
+
+// leaves returns the paths of a schema at which values stand, in order, each
+// with the format of the value.
+func leaves(s *schema.Structural, path string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) { walk(s, path, yield) }
+}
+
+func walk(s *schema.Structural, path string, yield func(string, string) bool) bool {
+	switch s.Type {
+	case "object":
+		for _, name := range names(s.Properties) {
+			property := s.Properties[name]
+			if !walk(&property, path+"."+name, yield) {
+				return false
+			}
+		}
+		return true
+	case "array":
+		return walk(s.Items, path+"[]", yield)
+	default:
+		format := ""
+		if s.ValueValidation != nil {
+			format = s.ValueValidation.Format
+		}
+		return yield(path, format)
+	}
+}
+
+func TestWhatIsAdmittedDecodes(t *testing.T) {
+	// Fixed, so that a failure is found again.
+	source := rand.NewChaCha8([32]byte([]byte("what the CRD admits, Go decodes.")))
+	decisions := make([]byte, 1024)
+	all := subjects(t)
+	reached, refused := map[string]map[string]bool{}, map[string]int{}
+	for i := range all {
+		s := &all[i]
+		if reached[s.plural] == nil {
+			reached[s.plural] = map[string]bool{}
+		}
+		rounds := func(n int, only string) {
+			for range n {
+				if _, err := source.Read(decisions); err != nil {
+					t.Fatal(err)
+				}
+				changed, admitted := s.try(t, only, decisions)
+				if !admitted {
+					refused[s.plural]++
+					continue
+				}
+				for _, path := range changed {
+					reached[s.plural][path] = true
+				}
+			}
+		}
+		rounds(500, "")
+		for path, format := range leaves(s.schema, "") {
+			if s.plural == "posts" && s.name != "tree" && strings.HasPrefix(path, ".status") {
+				continue // The tree's is the fullest; the others tell nothing more.
+			}
+			rounds(20, path)
+			if format == "date-time" { // The type of our own, and metav1.Time.
+				rounds(60, path)
+			}
+		}
+	}
+	for plural, paths := range reached {
+		if refused[plural] == 0 {
+			t.Errorf("%s: nothing was refused: the values are too tame to prove anything", plural)
+		}
+		for path := range leaves(load(t, plural).schema, "") {
+			if !paths[path] && changeable(path) {
+				t.Errorf("%s: no other value was admitted at %s: nothing is proved there", plural, path)
+			}
+		}
+	}
+}
+
+// changeable reports whether another value can be admitted at a path.
+func changeable(path string) bool {
+	switch path {
+	case ".apiVersion", ".kind": // Not ours.
+		return false
+	case ".status.targets[].cards[].index": // The rules leave it one value.
+		return false
+	default:
+		return !strings.HasPrefix(path, ".metadata")
+	}
+}
+
+func FuzzWhatIsAdmittedDecodes(f *testing.F) {
+	all := subjects(f)
+	for i := range all {
+		f.Add(uint8(i), []byte(nil))
+		f.Add(uint8(i), bytes.Repeat([]byte{1, 0, 7, 255, 24}, 100))
+	}
+	f.Fuzz(func(t *testing.T, which uint8, decisions []byte) {
+		all[int(which)%len(all)].try(t, "", decisions)
+	})
+}
+
+func FuzzTime(f *testing.F) {
+	for _, value := range []string{
+		"2026-12-01T09:00:00Z", "2026-12-01T09:00:00.123456789+02:00", "1000-01-01T00:00:00Z", "1000-01-01T00:00:00+00:01",
+		"2999-12-31T23:59:59.999999999Z", "2999-12-31T23:59:59-00:01", "1100-01-01T00:00:00+23:59", "2899-12-31T23:59:59-23:59",
+		"2026-02-30T00:00:00Z", "2026-12-31T23:59:60Z", "2026-12-01t09:00:00z", "0001-01-01T00:00:00Z", "", "tomorrow",
+	} {
+		f.Add(value)
+	}
+	posts := load(f, "posts")
+	post := func(at json.RawMessage) []byte {
+		return fmt.Appendf(nil, `{"apiVersion":%q,"kind":"Post","metadata":{"name":"a"},"spec":{"category":"text","scheduledAt":%s,`+
+			`"targets":[{"caption":"c","connectionRef":{"name":"x"}}]}}`, v1alpha1.GroupVersion, at)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		quoted, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := posts.create(t.Context(), post(quoted)); err != nil {
+			return
+		}
+		var read, again v1alpha1.Time
+		if err := json.Unmarshal(quoted, &read); err != nil {
+			t.Fatalf("%q is admitted and cannot be read: %v", value, err)
+		}
+		written, err := json.Marshal(read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := posts.create(t.Context(), post(written)); err != nil {
+			t.Fatalf("%q is admitted and written as %s, which is refused: %v", value, written, err)
+		}
+		if err := json.Unmarshal(written, &again); err != nil {
+			t.Fatal(err)
+		}
+		if want := v1alpha1.NewTime(read.Time); !again.Equal(&want) {
+			t.Fatalf("%q became %s", value, written)
+		}
+	})
+}

@@ -1,0 +1,172 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// sample is an object that is admitted, to be changed.
+type sample struct {
+	name   string
+	plural string
+	object any
+	decode func() any
+}
+
+var (
+	at         = v1alpha1.NewTime(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
+	conditions = []metav1.Condition{{
+		Type: "Ready", Status: metav1.ConditionTrue, Reason: "Fine", Message: "all is well",
+		ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(at.Time),
+	}}
+)
+
+func meta(kind string) (metav1.TypeMeta, metav1.ObjectMeta) {
+	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}, metav1.ObjectMeta{Name: "a", Namespace: "n"}
+}
+
+func samples(tb testing.TB) []sample {
+	tb.Helper()
+	list := []sample{
+		{"team", "teams", sampleTeam(), func() any { return new(v1alpha1.Team) }},
+		{"key", "apikeys", sampleKey(), func() any { return new(v1alpha1.APIKey) }},
+		{"connection", "connections", sampleConnection(), func() any { return new(v1alpha1.Connection) }},
+		{"media", "media", sampleMedia(), func() any { return new(v1alpha1.Media) }},
+	}
+	for _, post := range samplePosts() {
+		list = append(list, sample{string(post.Spec.Category), "posts", post, func() any { return new(v1alpha1.Post) }})
+	}
+	return list
+}
+
+func sampleTeam() *v1alpha1.Team {
+	team := &v1alpha1.Team{
+		Spec: v1alpha1.TeamSpec{
+			Namespace: "team-a", DisplayName: "A",
+			Subscription:     v1alpha1.Subscription{Plan: v1alpha1.PlanStarter, State: v1alpha1.SubscriptionTrialing, TrialEndsAt: &at},
+			TTLAfterFinished: &metav1.Duration{Duration: 90 * time.Minute},
+		},
+		Status: v1alpha1.TeamStatus{
+			Conditions: conditions, ObservedGeneration: 1,
+			Usage: &v1alpha1.TeamUsage{XPostsThisMonth: 3, ConnectedAccounts: 2},
+		},
+	}
+	team.TypeMeta, team.ObjectMeta = meta("Team")
+	team.Namespace = ""
+	return team
+}
+
+func sampleKey() *v1alpha1.APIKey {
+	key := &v1alpha1.APIKey{
+		Spec: v1alpha1.APIKeySpec{Description: "d", ExpiresAt: &at, Revoked: true, TokenSHA256: hash},
+		Status: v1alpha1.APIKeyStatus{
+			Conditions: conditions, ObservedGeneration: 1, TokenSHA256: hash, Prefix: "hk_",
+			LastUsedAt: &at, SecretRef: &v1alpha1.LocalReference{Name: "s"},
+		},
+	}
+	key.TypeMeta, key.ObjectMeta = meta("APIKey")
+	return key
+}
+
+const hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+func sampleConnection() *v1alpha1.Connection {
+	connection := &v1alpha1.Connection{
+		Spec: v1alpha1.ConnectionSpec{
+			Platform: v1alpha1.PlatformTikTok, AccountID: "1", Disabled: true,
+			CredentialsSecretRef: v1alpha1.LocalReference{Name: "s"},
+		},
+		Status: v1alpha1.ConnectionStatus{
+			Conditions: conditions, ObservedGeneration: 1, AccountName: "A", Username: "a", IconURL: "https://example.com/a.png",
+			ConnectedAt: &at, TokenExpiresAt: &at, LastProbedAt: &at, LastHandledProbe: "p", CredentialsVersion: "7",
+			RateLimitedUntil: &at,
+			TikTok: &v1alpha1.TikTokAccount{
+				PrivacyLevelOptions: []string{"SELF_ONLY", "MUTUAL_FOLLOW_FRIENDS"}, CommentDisabled: true, DuetDisabled: true,
+				StitchDisabled: true, MaxVideoPostDurationSeconds: 300,
+			},
+		},
+	}
+	connection.TypeMeta, connection.ObjectMeta = meta("Connection")
+	return connection
+}
+
+func sampleMedia() *v1alpha1.Media {
+	media := &v1alpha1.Media{
+		Spec: v1alpha1.MediaSpec{FileName: "a.mp4", MimeType: v1alpha1.MimeMP4, SizeBytes: 7},
+		Status: v1alpha1.MediaStatus{
+			Conditions: conditions, ObservedGeneration: 1, Phase: v1alpha1.MediaUploaded, SizeBytes: 7, ETag: "e",
+			Width: 1920, Height: 1080, DurationMillis: 1500,
+		},
+	}
+	media.TypeMeta, media.ObjectMeta = meta("Media")
+	return media
+}
+
+// samplePosts returns one post of each category.
+func samplePosts() []*v1alpha1.Post {
+	yes, ref := true, v1alpha1.LocalReference{Name: "m"}
+	text := samplePost(v1alpha1.CategoryText)
+	text.Spec.ScheduledAt, text.Spec.Cancelled = &at, true
+
+	image := samplePost(v1alpha1.CategoryImage)
+	image.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{ref, ref}}
+	image.Spec.Targets[0].TikTok = &v1alpha1.TikTokOptions{AllowComment: &yes, AutoAddMusic: true, IsAIGenerated: true}
+
+	video := samplePost(v1alpha1.CategoryVideo)
+	video.Spec.Draft = true
+	video.Spec.Video = &v1alpha1.VideoContent{MediaRef: ref, ThumbnailOffsetMillis: new(int32)}
+	video.Spec.Targets[0].TikTok = &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly, AllowDuet: &yes, AllowStitch: &yes}
+	video.Spec.Targets[1].TikTok = &v1alpha1.TikTokOptions{Draft: true}
+
+	tree := samplePost(v1alpha1.CategoryTree)
+	tree.Spec.Tree = &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{
+		{Caption: "one"}, {Caption: "two", MediaRefs: []v1alpha1.LocalReference{ref}}, {MediaRefs: []v1alpha1.LocalReference{ref, ref}},
+	}}
+	for i := range tree.Spec.Targets {
+		tree.Spec.Targets[i].Caption, tree.Spec.Targets[i].YouTube = "", nil
+	}
+	tree.Status.Targets[0].Attempt.Card = 2
+	tree.Status.Targets[0].Cards = []v1alpha1.CardStatus{{Index: 0, ExternalID: "7", PostedAt: &at}, {Index: 1, ExternalID: "8", PostedAt: &at}}
+	return []*v1alpha1.Post{text, image, video, tree}
+}
+
+func samplePost(category v1alpha1.Category) *v1alpha1.Post {
+	target := func(name string) v1alpha1.PostTarget {
+		return v1alpha1.PostTarget{
+			ConnectionRef: v1alpha1.LocalReference{Name: name}, Caption: "hello",
+			YouTube: &v1alpha1.YouTubeOptions{Title: "title"},
+		}
+	}
+	post := &v1alpha1.Post{
+		Spec: v1alpha1.PostSpec{
+			Category: category, Targets: []v1alpha1.PostTarget{target("a"), target("b")}, OnUnknownOutcome: v1alpha1.OnUnknownRetry,
+		},
+		Status: v1alpha1.PostStatus{
+			Conditions: conditions, ObservedGeneration: 1, Phase: v1alpha1.PhaseProcessing, Finished: true, Platforms: "x",
+			Targets: []v1alpha1.TargetStatus{
+				{
+					Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseProcessing, Reason: "Settling", Message: "m",
+					NextTryAt: &at, TryUntil: &at,
+					Attempt: &v1alpha1.Attempt{
+						Number: 2, ID: "i", StartedAt: at, SendBefore: at, ContentHash: "h", Checkpoint: "c", LookFrom: &at,
+						EndedAt: &at, Duplicate: true, Looks: 1,
+					},
+				},
+				{
+					Index: 1, Platform: v1alpha1.PlatformThreads, Phase: v1alpha1.PhasePosted, Reason: "Posted",
+					ExternalID: "7", ExternalURL: "https://example.com/7", PostedAt: &at,
+					Attempt: &v1alpha1.Attempt{Number: 1, ID: "i", StartedAt: at, SendBefore: at, Outcome: v1alpha1.OutcomePosted},
+				},
+			},
+		},
+	}
+	post.TypeMeta, post.ObjectMeta = meta("Post")
+	return post
+}
