@@ -13,62 +13,130 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/facebook"
+	"github.com/herald-social/herald/platforms/instagram"
+	"github.com/herald-social/herald/platforms/threads"
+	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/platforms/x"
+	"github.com/herald-social/herald/platforms/youtube"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// platformsConfig is the file that --platforms-config names. A platform that
-// is left out is not available.
+// platformsConfig is the file that --platforms-config names: YAML with one
+// section per platform, `{}` for one that needs nothing said. A platform that
+// is left out is not available. Misspelt names are errors.
+//
+//	x:
+//	  clientID: aB3…
+//	  clientSecretFile: /etc/herald/x/client-secret
+//	facebook: {}
 type platformsConfig struct {
-	X *xConfig `json:"x,omitempty"`
+	Facebook  *platformConfig `json:"facebook,omitempty"`
+	Instagram *platformConfig `json:"instagram,omitempty"`
+	Threads   *platformConfig `json:"threads,omitempty"`
+	TikTok    *platformConfig `json:"tiktok,omitempty"`
+	X         *platformConfig `json:"x,omitempty"`
+	YouTube   *platformConfig `json:"youtube,omitempty"`
 }
 
-// xConfig is how to reach X. Addresses default to X's own.
-type xConfig struct {
-	APIURL   string `json:"apiURL,omitempty"`
-	WebURL   string `json:"webURL,omitempty"`
+// platformConfig is how to reach one platform, and as which app. All sections
+// have the same fields, and everything has a default but the app; a platform
+// passes over what it has no use for.
+type platformConfig struct {
+	// APIURL is where the platform's API is served, and WebURL where people
+	// read posts (Facebook, X). They default to the platform's own addresses;
+	// others are for proxies and simulators.
+	APIURL string `json:"apiURL,omitempty"`
+	WebURL string `json:"webURL,omitempty"`
+	// Version is the version of a graph: v25.0 by default for Facebook and
+	// Instagram, v1.0 for Threads.
+	Version string `json:"version,omitempty"`
+	// ClientID names the app; TikTok calls it the client key. Tokens of TikTok,
+	// X and YouTube are renewed in its name.
 	ClientID string `json:"clientID,omitempty"`
-	// ClientSecretFile holds the app's secret; empty for a public client.
+	// ClientSecretFile holds the app's secret; empty for a public client of X.
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`
-	// ListingLag is how long a post may be missing from a timeline.
+	// ListingLag is how long a published post may be missing when the platform
+	// is asked for it (Facebook, Threads, X).
 	ListingLag metav1.Duration `json:"listingLag,omitzero"`
 }
 
-// loadPlatforms builds the registry: one line per platform. Secrets are read
+// loadPlatforms builds the registry: one entry per platform. Secrets are read
 // only where withSecrets says so: the process that faces the internet has no
 // use for them.
 func loadPlatforms(path string, client *transport.Client, withSecrets bool) (platforms.Registry, error) {
-	var config platformsConfig
-	if path == "" {
-		return nil, usageError{fmt.Errorf("--platforms-config is required: name a YAML file that says how to reach the platforms")}
-	}
-	data, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own flag
+	config, err := readPlatformsConfig(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the platforms' configuration: %w", err)
-	}
-	if err := yaml.UnmarshalStrict(data, &config); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	registry := platforms.Registry{}
+	secrets := secretReader{wanted: withSecrets}
 	if c := config.X; c != nil {
-		secret := ""
-		if withSecrets && c.ClientSecretFile != "" {
-			if secret, err = readSecret(c.ClientSecretFile); err != nil {
-				return nil, fmt.Errorf("%s: x.clientSecretFile: %w", path, err)
-			}
-		}
 		registry[v1alpha1.PlatformX] = x.New(x.Config{
-			APIURL: c.APIURL, WebURL: c.WebURL, ClientID: c.ClientID, ClientSecret: secret, ListingLag: c.ListingLag.Duration,
+			APIURL: c.APIURL, WebURL: c.WebURL, ListingLag: c.ListingLag.Duration,
+			ClientID: c.ClientID, ClientSecret: secrets.read("x", c),
 		}, client)
+	}
+	if c := config.Threads; c != nil {
+		registry[v1alpha1.PlatformThreads] = threads.New(threads.Config{
+			APIURL: c.APIURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
+		}, client)
+	}
+	if c := config.Instagram; c != nil {
+		registry[v1alpha1.PlatformInstagram] = instagram.New(instagram.Config{APIURL: c.APIURL, Version: c.Version}, client)
+	}
+	if c := config.Facebook; c != nil {
+		registry[v1alpha1.PlatformFacebook] = facebook.New(facebook.Config{
+			APIURL: c.APIURL, WebURL: c.WebURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
+		}, client)
+	}
+	if c := config.TikTok; c != nil {
+		registry[v1alpha1.PlatformTikTok] = tiktok.New(tiktok.Config{
+			APIURL: c.APIURL, ClientKey: c.ClientID, ClientSecret: secrets.read("tiktok", c),
+		}, client)
+	}
+	if c := config.YouTube; c != nil {
+		registry[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{
+			APIURL: c.APIURL, ClientID: c.ClientID, ClientSecret: secrets.read("youtube", c),
+		}, client)
+	}
+	if secrets.err != nil {
+		return nil, fmt.Errorf("%s: %w", path, secrets.err)
 	}
 	return registry, nil
 }
 
-func readSecret(path string) (string, error) {
-	data, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own configuration
-	if err != nil {
-		return "", err
+func readPlatformsConfig(path string) (platformsConfig, error) {
+	var config platformsConfig
+	if path == "" {
+		return config, usageError{fmt.Errorf("--platforms-config is required: name a YAML file that says how to reach the platforms")}
 	}
-	return strings.TrimSpace(string(data)), nil
+	data, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own flag
+	if err != nil {
+		return config, fmt.Errorf("cannot read the platforms' configuration: %w", err)
+	}
+	if err := yaml.UnmarshalStrict(data, &config); err != nil {
+		return config, fmt.Errorf("%s: %w", path, err)
+	}
+	return config, nil
+}
+
+// secretReader reads secrets, if they are wanted, until the first that cannot
+// be read.
+type secretReader struct {
+	wanted bool
+	err    error
+}
+
+// read returns the secret of a platform's app, or "" where there is none.
+func (r *secretReader) read(name string, c *platformConfig) string {
+	if !r.wanted || c.ClientSecretFile == "" || r.err != nil {
+		return ""
+	}
+	data, err := os.ReadFile(c.ClientSecretFile)
+	if err != nil {
+		r.err = fmt.Errorf("%s.clientSecretFile: %w", name, err)
+	}
+	return strings.TrimSpace(string(data))
 }

@@ -84,6 +84,8 @@ const (
 	// KindBlocked: the account is kept from posting for a while, for what it
 	// posted or how often.
 	KindBlocked Kind = "blocked"
+	// KindQuota: as much was posted as may be within 24 hours.
+	KindQuota Kind = "quota"
 	// KindDuplicate: the same content was posted just before.
 	KindDuplicate Kind = "duplicate"
 	// KindUnavailable: the graph has trouble.
@@ -95,11 +97,12 @@ const (
 // The codes, as Meta's pages "Handling Errors" and "Error Codes" list them, and
 // some that only clients have seen.
 var (
-	tokenCodes       = []int{102, 190}
+	tokenCodes       = []int{102, 104, 190}
 	permissionCodes  = []int{3, 10}
 	limitCodes       = []int{4, 17, 32, 341, 613}
 	unavailableCodes = []int{1, 2}
 
+	contentSubcodes     = []int{1346003, 1404102}
 	personSubcodes      = []int{1404006, 1404078, 1404112, 4279013, 4854002}
 	blockedSubcodes     = []int{1390008, 2207051}
 	duplicateSubcodes   = []int{1366051}
@@ -107,6 +110,7 @@ var (
 )
 
 const (
+	codeQuota     = 9
 	codeBlocked   = 368
 	codeDuplicate = 506
 )
@@ -114,10 +118,14 @@ const (
 // Kind says what the error means. The subcode is the more exact word.
 func (e *Error) Kind() Kind {
 	switch {
+	case slices.Contains(contentSubcodes, e.Subcode):
+		return KindOther
 	case slices.Contains(personSubcodes, e.Subcode):
 		return KindPerson
 	case slices.Contains(blockedSubcodes, e.Subcode), e.Code == codeBlocked:
 		return KindBlocked
+	case e.Code == codeQuota:
+		return KindQuota
 	case slices.Contains(duplicateSubcodes, e.Subcode), e.Code == codeDuplicate:
 		return KindDuplicate
 	case slices.Contains(unavailableSubcodes, e.Subcode):

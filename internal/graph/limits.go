@@ -12,8 +12,8 @@ import (
 
 const (
 	// limitPause and blockPause are how long to stay away when the graph does
-	// not say: calling while limited prolongs the block, and a block for
-	// content lasts for hours.
+	// not say: calling while limited prolongs the block, and what counts over a
+	// day, or punishes, lasts for hours.
 	limitPause = 5 * time.Minute
 	blockPause = time.Hour
 
@@ -34,7 +34,7 @@ func RetryAt(h http.Header, kind Kind, now time.Time) time.Time {
 			return now.Add(wait)
 		}
 		return now.Add(limitPause)
-	case KindBlocked:
+	case KindBlocked, KindQuota:
 		return now.Add(max(shutOut(h), blockPause))
 	case KindOther, KindToken, KindPermission, KindPerson, KindDuplicate, KindUnavailable, KindNonsense:
 		return time.Time{}

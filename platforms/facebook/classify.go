@@ -19,6 +19,7 @@ const (
 	msgPerson     = "Facebook asks the Page's owner to confirm something first; open Facebook, do what it asks for, and then post again"
 	msgLimit      = "Facebook limits how often this Page may be used, and the limit is reached; Herald tries again when Facebook allows it"
 	msgBlocked    = "Facebook keeps this Page from posting for a while, because of what or how often it posted; wait, or post less"
+	msgQuota      = "this Page has reached Facebook's limit of posts for 24 hours; wait, or post less"
 	msgDuplicate  = "Facebook refused the post as a repetition of the Page's latest one; if there is none, change the text"
 	msgBusy       = "Facebook has trouble and did not do what it was asked; try again later"
 	msgRefused    = "Facebook refused the post (error %s): it may be too long, hold an address that Facebook does not allow, or break another of its rules; change the text"
@@ -50,6 +51,8 @@ func classOf(said *graph.Error) (platforms.Class, string) {
 		return platforms.ClassRateLimited, msgLimit
 	case graph.KindBlocked:
 		return platforms.ClassQuota, msgBlocked
+	case graph.KindQuota:
+		return platforms.ClassQuota, msgQuota
 	case graph.KindDuplicate:
 		return platforms.ClassDuplicate, msgDuplicate
 	case graph.KindUnavailable:

@@ -51,8 +51,9 @@ func (p *Platform) judge(resp *transport.Response) platforms.Result {
 	failure, said := p.classify(resp)
 	switch {
 	case !said.Refusal():
-		failure.Class, failure.Message = platforms.ClassUnknown, fmt.Sprintf(msgInDoubt, resp.Status)
-		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
+		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{
+			Class: platforms.ClassUnknown, Message: fmt.Sprintf(msgInDoubt, resp.Status), Err: said,
+		}}
 	case failure.Class == platforms.ClassDuplicate:
 		// It may repeat this very post, from a call whose answer was lost.
 		return platforms.Result{Verdict: platforms.Unknown, Err: failure}

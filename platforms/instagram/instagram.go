@@ -49,6 +49,7 @@ const (
 	msgPerson     = "Instagram has restricted this account; open Instagram, do what it asks for, and then connect the account again"
 	msgLimit      = "Instagram limits how often this account may be used, and the limit is reached; Herald tries again when Instagram allows it"
 	msgBlocked    = "Instagram has blocked the activity of this account for a while, because it suspects spam; wait"
+	msgQuota      = "this account has reached Instagram's limit of posts for 24 hours; wait"
 	msgBusy       = "Instagram has trouble and did not do what it was asked; try again later"
 	msgNonsense   = "Instagram gave an answer that Herald does not understand (HTTP status %d)"
 	msgNotSent    = "Instagram could not be reached; check the network between Herald and Instagram"
@@ -193,6 +194,8 @@ func classOf(said *graph.Error) (platforms.Class, string) {
 		return platforms.ClassRateLimited, msgLimit
 	case graph.KindBlocked:
 		return platforms.ClassQuota, msgBlocked
+	case graph.KindQuota:
+		return platforms.ClassQuota, msgQuota
 	case graph.KindUnavailable:
 		return platforms.ClassTransient, msgBusy
 	case graph.KindNonsense:

@@ -19,6 +19,7 @@ const (
 	msgPerson     = "Threads has restricted this account; open Threads, do what it asks for, and then post again"
 	msgLimit      = "Threads limits how often this account may be used, and the limit is reached; Herald tries again when Threads allows it"
 	msgBlocked    = "Threads keeps this account from posting for a while, because it suspects spam; wait, or post less"
+	msgQuota      = "this account has reached Threads' limit of posts for 24 hours; wait, or post less"
 	msgDuplicate  = "Threads refused the post as a repetition of an earlier one of this account; if no earlier one exists, change the text"
 	msgBusy       = "Threads has trouble and did not do what it was asked; try again later"
 	msgRefused    = "Threads refused the post (error %s): it may be too long, hold too many addresses, or break another of Threads' rules; change the text"
@@ -50,6 +51,8 @@ func classOf(said *graph.Error) (platforms.Class, string) {
 		return platforms.ClassRateLimited, msgLimit
 	case graph.KindBlocked:
 		return platforms.ClassQuota, msgBlocked
+	case graph.KindQuota:
+		return platforms.ClassQuota, msgQuota
 	case graph.KindDuplicate:
 		return platforms.ClassDuplicate, msgDuplicate
 	case graph.KindUnavailable:

@@ -32,7 +32,7 @@ const (
 const (
 	// firstPause and longestPause are how long to wait between two questions
 	// for a container that is not ready. A text is ready at once.
-	firstPause   = 250 * time.Millisecond
+	firstPause   = 300 * time.Millisecond
 	longestPause = 3 * time.Second
 
 	// maxContainers is how many containers one preparation makes, if Threads

@@ -1,0 +1,204 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facebook
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
+)
+
+// noon is the time at which these tests happen.
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+var (
+	says   = recorder.Says
+	hangUp = recorder.HangUp
+	class  = recorder.ClassOf
+)
+
+func newFacebook(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Server) {
+	t.Helper()
+	server := recorder.Start(t, answer)
+	return New(Config{APIURL: server.URL + "/", WebURL: "https://fb.example/", Clock: clocktesting.NewFakePassiveClock(noon)}, transport.New(transport.Options{})), server
+}
+
+func jobFor(text string) platforms.Job {
+	return platforms.Job{
+		Account:  platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access"}},
+		Content:  platforms.Content{Category: v1alpha1.CategoryText, Text: text},
+		LookFrom: noon,
+	}
+}
+
+// problem is an error as Facebook words it.
+func problem(status, code, subcode int, transient bool) http.HandlerFunc {
+	return says(status, body(code, subcode, transient))
+}
+
+func body(code, subcode int, transient bool) string {
+	return fmt.Sprintf(`{"error":{"message":"token access","type":"OAuthException","code":%d,"error_subcode":%d,"is_transient":%t}}`, code, subcode, transient)
+}
+
+func TestPublishSendsOneExactRequest(t *testing.T) {
+	const text = "Fish & <chips> \"now\" 🐟\nline two"
+	p, server := newFacebook(t, says(200, `{"id":"42_1001","permalink_url":"https://www.facebook.com/42/posts/1001"}`))
+	got := p.Publish(t.Context(), jobFor(text))
+	want := platforms.Result{Verdict: platforms.Posted, ExternalID: "42_1001", ExternalURL: "https://www.facebook.com/42/posts/1001"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+	seen := server.Requests()
+	if len(seen) != 1 {
+		t.Fatalf("%d requests were made, want exactly one", len(seen))
+	}
+	asked := recorder.Request{
+		Method: http.MethodPost, Path: "/v25.0/42/feed", Token: "access",
+		Query: map[string][]string{"fields": {"id,permalink_url"}}, Form: map[string][]string{"message": {text}},
+	}
+	if diff := cmp.Diff(asked, seen[0]); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+}
+
+func TestPostURL(t *testing.T) {
+	tests := map[string]struct{ reason, answer, want string }{
+		"whole":   {"Facebook's own word", `{"id":"42_1","permalink_url":"https://www.facebook.com/x"}`, "https://www.facebook.com/x"},
+		"path":    {"some answers hold the path only", `{"id":"42_1","permalink_url":"/42/posts/1"}`, "https://fb.example/42/posts/1"},
+		"missing": {"without it the documented form leads there", `{"id":"42_1"}`, "https://fb.example/42_1"},
+		"odd":     {"what is no address is passed over", `{"id":"42_1","permalink_url":{}}`, "https://fb.example/42_1"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, _ := newFacebook(t, says(200, tc.answer))
+			got := p.Publish(t.Context(), jobFor("hello"))
+			if got.Verdict != platforms.Posted || got.ExternalURL != tc.want {
+				t.Errorf("%s: got %+v", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	type want struct {
+		Verdict platforms.Verdict
+		Class   platforms.Class
+		Wait    time.Duration
+	}
+	unknown := want{platforms.Unknown, platforms.ClassUnknown, 0}
+	tests := map[string]struct {
+		reason string
+		answer http.HandlerFunc
+		want   want
+	}{
+		"created, cut":     {"something was published; which, must be looked for", says(200, `{"id":"42_`), unknown},
+		"created, no id":   {"the same without an id", says(200, `{"success":true}`), unknown},
+		"created, odd id":  {"what is no id is none", says(200, `{"id":"a/b"}`), unknown},
+		"error with 200":   {"an error that comes as a success is neither", says(200, body(190, 0, false)), unknown},
+		"hang up":          {"the answer was lost", hangUp, unknown},
+		"outage":           {"it may have been published before", says(503, `oops`), unknown},
+		"service down":     {"code 2 may come after the act", problem(500, 2, 0, true), unknown},
+		"code 1":           {"so may code 1", problem(400, 1, 0, false), unknown},
+		"transient":        {"Facebook's own word is believed", problem(400, 100, 0, true), unknown},
+		"limit, in a 5xx":  {"with a 5xx nothing is certain", problem(500, 4, 0, false), unknown},
+		"temporary":        {"trouble under another code", problem(400, 1609010, 1609010, false), unknown},
+		"redirect":         {"a redirect is neither followed nor understood", says(302, ``, "Location", "/v25.0/42/feed"), unknown},
+		"bare 400":         {"something in between may have answered", says(400, `<html>`), unknown},
+		"timeout":          {"408 is something in between", says(408, ``), unknown},
+		"duplicate":        {"the same content is there already: perhaps this very post", problem(400, 506, 1455006, false), want{platforms.Unknown, platforms.ClassDuplicate, 0}},
+		"dead token":       {"a person must connect again", problem(400, 190, 463, false), want{platforms.Refused, platforms.ClassReconnect, 0}},
+		"session":          {"the same", problem(400, 102, 0, false), want{platforms.Refused, platforms.ClassReconnect, 0}},
+		"permission":       {"a person must grant it", problem(403, 283, 0, false), want{platforms.Refused, platforms.ClassReconnect, 0}},
+		"authorization":    {"a person must act on Facebook", problem(400, 100, 1404078, false), want{platforms.Refused, platforms.ClassPermanent, 0}},
+		"Page limit":       {"without a time, calling soon would prolong it", problem(400, 32, 0, false), want{platforms.Refused, platforms.ClassRateLimited, 5 * time.Minute}},
+		"limit with time":  {"Facebook names minutes", says(400, body(80001, 2446079, true), "X-Business-Use-Case-Usage", `{"42":[{"type":"pages","estimated_time_to_regain_access":19}]}`), want{platforms.Refused, platforms.ClassRateLimited, 19 * time.Minute}},
+		"abusive":          {"a block lasts for hours", problem(400, 368, 0, false), want{platforms.Refused, platforms.ClassQuota, time.Hour}},
+		"too fast":         {"so does one for posting too fast", problem(400, 368, 1390008, false), want{platforms.Refused, platforms.ClassQuota, time.Hour}},
+		"link not allowed": {"the text must change", problem(400, 1609005, 0, false), want{platforms.Refused, platforms.ClassPermanent, 0}},
+		"invalid":          {"content that is refused is never sent again unchanged", problem(400, 100, 0, false), want{platforms.Refused, platforms.ClassPermanent, 0}},
+		"against rules":    {"the same for what breaks the rules", problem(400, 200, 1346003, false), want{platforms.Refused, platforms.ClassPermanent, 0}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, server := newFacebook(t, tc.answer)
+			result := p.Publish(t.Context(), jobFor("hello"))
+			if result.Err == nil {
+				t.Fatalf("%s: got %+v without a reason", tc.reason, result)
+			}
+			got := want{Verdict: result.Verdict, Class: result.Err.Class}
+			if !result.Err.RetryAt.IsZero() {
+				got.Wait = result.Err.RetryAt.Sub(noon)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s\n%v", tc.reason, diff, result.Err)
+			}
+			if n := len(server.Requests()); n != 1 {
+				t.Errorf("%d requests arrived for one publication", n)
+			}
+			if strings.Contains(fmt.Sprint(result.Err.Err), "token access") {
+				t.Errorf("what Facebook says in its own words is not passed on: %v", result.Err.Err)
+			}
+		})
+	}
+}
+
+func TestPublishWithoutConnection(t *testing.T) {
+	p := New(Config{APIURL: "http://herald.invalid"}, transport.New(transport.Options{}))
+	got := p.Publish(t.Context(), jobFor("hello"))
+	if got.Verdict != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
+		t.Errorf("got %+v, want NotSent, to be tried again", got)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	limits := New(Config{}, nil).Limits()
+	if !limits.Allows(v1alpha1.CategoryText) || !limits.ListingAuthoritative || limits.RefreshLead != 0 {
+		t.Errorf("Facebook takes text, its list proves absence, and its tokens do not end: %+v", limits)
+	}
+	if got := limits.CaptionLength("日本"); got != 2 {
+		t.Errorf("characters are counted, not bytes; got %d", got)
+	}
+	if limits.CaptionProblem(" \n") == "" || limits.CaptionProblem("") != "" || limits.CaptionProblem("hello") != "" {
+		t.Error("blanks alone are refused, and nothing else")
+	}
+}
+
+func FuzzJudge(f *testing.F) {
+	f.Add(200, `{"id":"42_1"}`, `{"1":[{"estimated_time_to_regain_access":3}]}`)
+	f.Add(400, `{"error":{"code":506}}`, ``)
+	f.Add(400, `{"error":{"code":"4","is_transient":"true"}}`, `[]`)
+	f.Add(500, `{"error":[]}`, `{"1":{}}`)
+	p := New(Config{}, nil)
+	f.Fuzz(func(t *testing.T, status int, body, usage string) {
+		header := http.Header{}
+		header.Set("X-Business-Use-Case-Usage", usage)
+		r := p.judge(&transport.Response{Status: status, Header: header, Body: []byte(body)})
+		switch r.Verdict {
+		case platforms.Posted:
+			if status < 200 || status > 299 || r.ExternalID == "" || r.ExternalURL == "" || r.Err != nil {
+				t.Errorf("posted without evidence: %+v", r)
+			}
+		case platforms.Refused:
+			if status < 400 || status > 499 || r.Err == nil || r.Err.Message == "" {
+				t.Errorf("refused without a documented refusal: %+v", r)
+			}
+		case platforms.Unknown:
+			if r.Err == nil || r.Err.Message == "" {
+				t.Errorf("unknown without a reason: %+v", r)
+			}
+		case platforms.NotSent:
+			t.Error("an answer cannot mean that nothing was sent")
+		}
+	})
+}

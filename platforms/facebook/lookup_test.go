@@ -1,0 +1,140 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facebook
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
+)
+
+// post renders a listed post.
+func post(t *testing.T, id, text string, at time.Time) string {
+	t.Helper()
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return `{"id":"` + id + `","message":` + string(quoted) + `,"created_time":"` + at.Format("2006-01-02T15:04:05-0700") + `","permalink_url":"/` + id + `"}`
+}
+
+func list(posts ...string) http.HandlerFunc {
+	return says(200, `{"data":[`+strings.Join(posts, ",")+`]}`)
+}
+
+func TestLookup(t *testing.T) {
+	later := noon.Add(time.Minute)
+	fits := func(matches int, id string, at time.Time) platforms.Finding {
+		return platforms.Finding{Matches: matches, ExternalID: id, ExternalURL: "https://fb.example/" + id, PostedAt: at}
+	}
+	tests := map[string]struct {
+		reason string
+		answer http.HandlerFunc
+		taken  string
+		want   platforms.Finding
+		class  platforms.Class
+	}{
+		"nothing":      {reason: "an empty list proves absence", answer: list()},
+		"there":        {reason: "the same text is the post", answer: list(post(t, "42_2", "other", later), post(t, "42_1", "hello", noon)), want: fits(1, "42_1", noon)},
+		"blanks":       {reason: "Facebook trims", answer: list(post(t, "42_1", "hello\n", noon)), want: fits(1, "42_1", noon)},
+		"other text":   {reason: "another text is another post", answer: list(post(t, "42_1", "hello!", noon))},
+		"no text":      {reason: "a post without a text is another post", answer: says(200, `{"data":[{"id":"42_1","created_time":"2026-11-20T12:00:00+0000"}]}`)},
+		"too old":      {reason: "what is older than the attempt cannot be its post", answer: list(post(t, "42_1", "hello", noon.Add(-time.Second)))},
+		"taken":        {reason: "a post of another job is not this job's", answer: list(post(t, "42_2", "hello", later), post(t, "42_1", "hello", noon)), taken: "42_2", want: fits(1, "42_1", noon)},
+		"two":          {reason: "two fits need a person; the earlier is named", answer: list(post(t, "42_2", "hello", later), post(t, "42_1", "hello", noon)), want: fits(2, "42_1", noon)},
+		"listed twice": {reason: "a post that is listed twice is one post", answer: list(post(t, "42_1", "hello", noon), post(t, "42_1", "hello", noon)), want: fits(1, "42_1", noon)},
+		"no list":      {reason: "an answer without a list is no empty list", answer: says(200, `{}`), class: platforms.ClassUnknown},
+		"cut":          {reason: "nor is one that broke off", answer: says(200, `{"data":[{"id":"4`), class: platforms.ClassUnknown},
+		"odd entry":    {reason: "an entry without an id may be the post", answer: says(200, `{"data":[7]}`), class: platforms.ClassUnknown},
+		"limited":      {reason: "a limit passes", answer: problem(400, 32, 0, false), class: platforms.ClassRateLimited},
+		"dead token":   {reason: "a person must connect again", answer: problem(400, 190, 460, false), class: platforms.ClassReconnect},
+		"outage":       {reason: "an outage passes", answer: says(500, ``), class: platforms.ClassTransient},
+		"hang up":      {reason: "a lost answer is asked for again", answer: hangUp, class: platforms.ClassTransient},
+		"no end":       {reason: "a list without an end proves no absence", answer: says(200, `{"data":[],"paging":{"next":"https://x.example/?after=more"}}`), class: platforms.ClassUnknown},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, server := newFacebook(t, tc.answer)
+			job := jobFor("hello")
+			job.Taken = func(id string) bool { return id == tc.taken }
+			got, err := p.Lookup(t.Context(), job)
+			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
+				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
+			}
+			r := server.Requests()[0]
+			if r.Method != http.MethodGet || r.Path != "/v25.0/42/published_posts" || r.Token != "access" ||
+				r.Query.Get("since") != strconv.FormatInt(noon.Unix()-1, 10) || r.Query.Get("limit") != "100" {
+				t.Errorf("asked %+v", r)
+			}
+		})
+	}
+}
+
+func TestLookupReadsEveryPage(t *testing.T) {
+	pages := map[string]string{
+		"":   `{"data":[` + post(t, "42_2", "hello", noon.Add(time.Hour)) + `],"paging":{"next":"https://elsewhere.example/x?access_token=s3cr3t&until=p2"}}`,
+		"p2": `{"data":[` + post(t, "42_1", "hello", noon) + `]}`,
+	}
+	p, server := newFacebook(t, func(w http.ResponseWriter, r *http.Request) { says(200, pages[r.URL.Query().Get("until")])(w, r) })
+	got, err := p.Lookup(t.Context(), jobFor("hello"))
+	if err != nil || got.Matches != 2 || got.ExternalID != "42_1" {
+		t.Errorf("got %+v, %v; want both matches, the earlier named", got, err)
+	}
+	if seen := server.Requests(); len(seen) != 2 || seen[1].Query.Has("access_token") || seen[1].Token != "access" {
+		t.Errorf("asked %+v", seen)
+	}
+}
+
+func TestIdentify(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		answer http.HandlerFunc
+		want   platforms.Identity
+		class  platforms.Class
+	}{
+		"Page": {
+			"the Page is named by its id, its name and its handle",
+			says(200, `{"id":"42","name":"Acme","username":"acme","picture":{"data":{"url":"https://cdn.example/a"}}}`),
+			platforms.Identity{AccountID: "42", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"}, "",
+		},
+		"no handle":    {"not every Page has a handle", says(200, `{"id":"42","name":"Acme"}`), platforms.Identity{AccountID: "42", DisplayName: "Acme"}, ""},
+		"dead token":   {"a person must connect again", problem(400, 190, 460, false), platforms.Identity{}, platforms.ClassReconnect},
+		"checkpoint":   {"a person must act on Facebook", problem(400, 100, 1404006, false), platforms.Identity{}, platforms.ClassPermanent},
+		"limited":      {"a limit passes", problem(400, 4, 0, false), platforms.Identity{}, platforms.ClassRateLimited},
+		"outage":       {"an outage passes", says(502, ``), platforms.Identity{}, platforms.ClassTransient},
+		"hang up":      {"a lost answer is asked for again", hangUp, platforms.Identity{}, platforms.ClassTransient},
+		"bad request":  {"a refusal of the request says nothing about the Page", problem(400, 100, 0, false), platforms.Identity{}, platforms.ClassUnknown},
+		"wrong server": {"nor does an answer that is not Facebook's", says(404, `not here`), platforms.Identity{}, platforms.ClassUnknown},
+		"empty":        {"nor one without a Page", says(200, `{}`), platforms.Identity{}, platforms.ClassUnknown},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, server := newFacebook(t, tc.answer)
+			got, err := p.Identify(t.Context(), platforms.Token{Access: "access"})
+			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
+				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
+			}
+			if r := server.Requests()[0]; r.Path != "/v25.0/me" || r.Query.Get("fields") != "id,name,username,picture{url}" || r.Token != "access" {
+				t.Errorf("asked %+v", r)
+			}
+		})
+	}
+}
+
+func TestRefresh(t *testing.T) {
+	server := recorder.Start(t, hangUp)
+	p := New(Config{APIURL: server.URL}, transport.New(transport.Options{}))
+	if _, err := p.Refresh(t.Context(), platforms.Token{Access: "a", Refresh: "r"}); class(err) != platforms.ClassReconnect || len(server.Requests()) != 0 {
+		t.Errorf("got %v after %d requests; nothing renews a Page's token", err, len(server.Requests()))
+	}
+}

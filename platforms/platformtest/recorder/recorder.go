@@ -1,0 +1,115 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package recorder is a server for tests of a single platform: it answers as a
+// test tells it and remembers what it was asked. What platforms have in common
+// is tested against the sandbox; see package platformtest.
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+// Request is what the server was asked.
+type Request struct {
+	// Method and Path are those of the request; Path has no query.
+	Method, Path string
+	// Query and Form are its parameters.
+	Query, Form url.Values
+	// Token is what the header Authorization bears.
+	Token string
+}
+
+// Server answers as it was told.
+type Server struct {
+	// URL is its address, without a slash at the end.
+	URL string
+
+	mu   sync.Mutex
+	seen []Request
+}
+
+// Start starts a server that ends with the test.
+func Start(t *testing.T, answer http.HandlerFunc) *Server {
+	t.Helper()
+	s := &Server{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Errorf("cannot read the request: %v", err)
+		}
+		form, err := url.ParseQuery(string(body))
+		if err != nil {
+			t.Errorf("the request has no form: %v", err)
+		}
+		s.mu.Lock()
+		s.seen = append(s.seen, Request{
+			Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Form: form,
+			Token: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "),
+		})
+		s.mu.Unlock()
+		answer(w, r)
+	}))
+	t.Cleanup(server.Close)
+	s.URL = server.URL
+	return s
+}
+
+// Requests returns what the server was asked so far.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.seen...)
+}
+
+// Says answers with a status, a body, and headers given as names and values.
+func Says(status int, body string, headers ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i+1 < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}
+}
+
+// HangUp closes the connection without an answer.
+func HangUp(w http.ResponseWriter, _ *http.Request) {
+	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+		_ = conn.Close()
+	}
+}
+
+// InTurn answers each request as the next of the answers says, and those that
+// follow as the last.
+func InTurn(answers ...http.HandlerFunc) http.HandlerFunc {
+	var mu sync.Mutex
+	return func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		next := answers[0]
+		if len(answers) > 1 {
+			answers = answers[1:]
+		}
+		mu.Unlock()
+		next(w, r)
+	}
+}
+
+// ClassOf returns the class of a platform's error; "" for no error, and for one
+// that is not a platform's.
+func ClassOf(err error) platforms.Class {
+	if failure, ok := errors.AsType[*platforms.Error](err); ok && failure != nil {
+		return failure.Class
+	}
+	return ""
+}

@@ -1,0 +1,95 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package threads
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+func TestLength(t *testing.T) {
+	tests := map[string]struct {
+		reason, text string
+		want         int
+	}{
+		"empty":          {"nothing counts nothing", "", 0},
+		"letters":        {"a letter counts one", "hello", 5},
+		"accents":        {"so does one with an accent, composed or not", "café cafe\u0301", 9},
+		"line":           {"a line break is one character, however it is written", "a\r\nb", 3},
+		"kanji":          {"other scripts count like letters", "日本語", 3},
+		"hangul":         {"a syllable is one, also when written in parts", "한\u1112\u1161\u11ab", 2},
+		"digit":          {"a digit is no emoji", "12#", 3},
+		"emoji":          {"an emoji counts its bytes", "🎉", 4},
+		"family":         {"a family counts the bytes of all its members", "👨‍👩‍👧‍👦", 25},
+		"skin":           {"so does a skin tone", "👍🏽", 8},
+		"flag":           {"a flag is two letters of four bytes", "🇮🇸", 8},
+		"half a flag":    {"one letter of a flag is shown as an emoji", "🇮", 4},
+		"keycap":         {"a keycap is an emoji, though it begins with a digit", "1️⃣", 7},
+		"bare keycap":    {"also without the selector", "1⃣", 4},
+		"heart":          {"the selector makes an emoji", "❤️", 6},
+		"sign":           {"what may be an emoji counts as one", "©", 2},
+		"subdivision":    {"a flag with tags counts them", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", 28},
+		"mixed":          {"each for itself", "a🎉b", 6},
+		"not UTF-8":      {"what is no character counts one for each byte", "\xff\xfe", 2},
+		"selector alone": {"a selector after a blank makes no difference to a blank's place", "a b", 3},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := length(tc.text); got != tc.want {
+				t.Errorf("%s: %q counts %d, want %d", tc.reason, tc.text, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCaptionProblem(t *testing.T) {
+	five := "https://a.example https://b.example http://c.example/x www.d.example https://e.example/?q=1"
+	tests := map[string]struct {
+		reason, text string
+		problem      bool
+	}{
+		"plain":               {"ordinary text is fine", "We launched.", false},
+		"empty":               {"whether a caption may be empty is not decided here", "", false},
+		"blanks":              {"Threads refuses a post without a visible character", " \n\t", true},
+		"five addresses":      {"five are allowed", five, false},
+		"six addresses":       {"six are not", five + " https://f.example", true},
+		"the same again":      {"what repeats counts once", five + " https://a.example.", false},
+		"in brackets":         {"what closes a sentence is no part of an address", five + " (https://b.example)", false},
+		"other case of paths": {"paths differ by case", five + " http://c.example/X", true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := captionProblem(tc.text); (got != "") != tc.problem {
+				t.Errorf("%s: got %q", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestLimits(t *testing.T) {
+	limits := New(Config{}, nil).Limits()
+	if !limits.Allows(v1alpha1.CategoryText) || limits.ListingAuthoritative {
+		t.Errorf("Threads takes text, and its list proves no absence: %+v", limits)
+	}
+	if got := limits.CaptionLength(strings.Repeat("🎉", 125)); got != limits.MaxCaption {
+		t.Errorf("125 emoji of four bytes are just short enough; counted %d of %d", got, limits.MaxCaption)
+	}
+}
+
+func FuzzLength(f *testing.F) {
+	for _, text := range []string{"hello", "👨‍👩‍👧 and 🇮🇸", "1️⃣\u20e3", "\r\n\u200d", "\xff©️"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, clusters := length(text), uniseg.GraphemeClusterCount(text)
+		if got < clusters || got > len(text) {
+			t.Errorf("%q counts %d, with %d clusters in %d bytes", text, got, clusters, len(text))
+		}
+		captionProblem(text)
+	})
+}

@@ -1,0 +1,292 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package threads
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
+)
+
+// noon is the time at which these tests happen.
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+const (
+	container = "17990000000000001"
+	media     = "17990000000000777"
+)
+
+var (
+	says   = recorder.Says
+	hangUp = recorder.HangUp
+	inTurn = recorder.InTurn
+	class  = recorder.ClassOf
+)
+
+func newThreads(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Server) {
+	t.Helper()
+	server := recorder.Start(t, answer)
+	return New(Config{APIURL: server.URL + "/", Clock: clocktesting.NewFakeClock(noon)}, transport.New(transport.Options{})), server
+}
+
+func jobFor(text string) platforms.Job {
+	return platforms.Job{
+		Account:    platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access"}},
+		Content:    platforms.Content{Category: v1alpha1.CategoryText, Text: text},
+		Checkpoint: container,
+		LookFrom:   noon,
+	}
+}
+
+// problem is an error as Threads words it.
+func problem(status, code, subcode int, transient bool) http.HandlerFunc {
+	return says(status, fmt.Sprintf(`{"error":{"message":"access","type":"THApiException","code":%d,"error_subcode":%d,"is_transient":%t}}`, code, subcode, transient))
+}
+
+// holds answers for the container.
+func holds(state string) http.HandlerFunc {
+	return says(200, `{"status":"`+state+`","id":"`+container+`"}`)
+}
+
+// paths lists what was asked for.
+func paths(server *recorder.Server) []string {
+	var out []string
+	for _, r := range server.Requests() {
+		out = append(out, r.Method+" "+r.Path)
+	}
+	return out
+}
+
+func TestPublish(t *testing.T) {
+	permalink := says(200, `{"id":"`+media+`","permalink":"https://www.threads.com/@acme/post/Cabc","timestamp":"2026-11-20T12:00:01+0000"}`)
+	p, server := newThreads(t, inTurn(says(200, `{"id":"`+media+`"}`), permalink))
+	got := p.Publish(t.Context(), jobFor("hello"))
+	want := platforms.Result{
+		Verdict: platforms.Posted, ExternalID: media, ExternalURL: "https://www.threads.com/@acme/post/Cabc", PostedAt: noon.Add(time.Second),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+	seen := server.Requests()
+	if diff := cmp.Diff([]string{"POST /v1.0/42/threads_publish", "GET /v1.0/" + media}, paths(server)); diff != "" {
+		t.Fatalf("requests (-want +got):\n%s", diff)
+	}
+	if len(seen[0].Form) != 1 || seen[0].Form.Get("creation_id") != container || seen[0].Token != "access" || len(seen[0].Query) != 0 {
+		t.Errorf("asked to publish by %+v", seen[0])
+	}
+}
+
+func TestPublishWithoutPermalink(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"hang up": hangUp, "outage": says(503, `oops`), "dead token": problem(400, 190, 0, false), "not JSON": says(200, `<html>`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := newThreads(t, inTurn(says(200, `{"id":`+media+`}`), answer))
+			got := p.Publish(t.Context(), jobFor("hello"))
+			if got.Verdict != platforms.Posted || got.ExternalID != media || got.Err != nil {
+				t.Errorf("a post that was confirmed is posted, whatever is known of its address; got %+v", got)
+			}
+		})
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	type want struct {
+		Verdict platforms.Verdict
+		Class   platforms.Class
+		Wait    time.Duration
+	}
+	tests := map[string]struct {
+		reason string
+		answer http.HandlerFunc
+		// state is what the container says if it is asked; "" if it must not
+		// be.
+		state string
+		want  want
+	}{
+		"confirmed, cut":           {"something was published; which, must be looked for", says(200, `{"id":"17`), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
+		"confirmed, no id":         {"the same without an id", says(200, `{}`), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
+		"confirmed, odd id":        {"what is no id is none", says(200, `{"id":"../me"}`), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
+		"hang up":                  {"the answer was lost", hangUp, "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
+		"outage":                   {"it may have been published before", says(500, `oops`), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
+		"code 1":                   {"an unknown error proves nothing", problem(400, 1, 0, false), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
+		"code 2":                   {"nor does temporary trouble", problem(400, 2, 0, true), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
+		"transient":                {"the word of Threads that it is transient is believed", problem(400, 100, 0, true), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
+		"redirect":                 {"a redirect is neither followed nor understood", says(307, ``, "Location", "/v1.0/42/threads_publish"), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
+		"bare 400":                 {"something in between may have answered", says(400, `<html>`), "", want{platforms.Unknown, platforms.ClassUnknown, 0}},
+		"duplicate":                {"an earlier call may have done it", problem(400, 506, 0, false), "", want{platforms.Unknown, platforms.ClassDuplicate, 0}},
+		"dead token":               {"a person must connect again: nothing renews a dead token", problem(400, 190, 463, false), "", want{platforms.Refused, platforms.ClassReconnect, 0}},
+		"permission":               {"a person must grant it", problem(403, 10, 0, false), "", want{platforms.Refused, platforms.ClassReconnect, 0}},
+		"limit":                    {"without a time, calling soon would prolong it", problem(403, 4, 0, true), "", want{platforms.Refused, platforms.ClassRateLimited, 5 * time.Minute}},
+		"limit, 429":               {"the status says the same", says(429, ``), "", want{platforms.Refused, platforms.ClassRateLimited, 5 * time.Minute}},
+		"quota":                    {"250 posts in 24 hours, and no more", problem(400, 9, 2207042, false), "", want{platforms.Refused, platforms.ClassQuota, time.Hour}},
+		"spam":                     {"the account is to be left alone for hours", problem(400, 4, 2207051, false), "", want{platforms.Refused, platforms.ClassQuota, time.Hour}},
+		"restricted":               {"a person must act on Threads", problem(400, 100, 4279013, false), "FINISHED", want{platforms.Refused, platforms.ClassPermanent, 0}},
+		"invalid":                  {"content that is refused is never sent again unchanged", problem(400, 100, 0, false), "FINISHED", want{platforms.Refused, platforms.ClassPermanent, 0}},
+		"invalid, published":       {"unless the container says that it is published already", problem(400, 100, 0, false), "PUBLISHED", want{platforms.Unknown, platforms.ClassPermanent, 0}},
+		"invalid, expired":         {"another container mends what is wrong with this one", problem(400, 100, 0, false), "EXPIRED", want{platforms.Refused, platforms.ClassTransient, 0}},
+		"not found yet":            {"code 24 passes", problem(400, 24, 4279009, false), "FINISHED", want{platforms.Refused, platforms.ClassTransient, 0}},
+		"not found, published":     {"code 24 is also the answer for what is published", problem(400, 24, 4279009, false), "PUBLISHED", want{platforms.Unknown, platforms.ClassTransient, 0}},
+		"not found, and no answer": {"without the container's word nothing is known", problem(400, 24, 4279009, false), "oops", want{platforms.Unknown, platforms.ClassTransient, 0}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, server := newThreads(t, inTurn(tc.answer, holds(tc.state)))
+			result := p.Publish(t.Context(), jobFor("hello"))
+			if result.Err == nil {
+				t.Fatalf("%s: got %+v without a reason", tc.reason, result)
+			}
+			got := want{Verdict: result.Verdict, Class: result.Err.Class}
+			if !result.Err.RetryAt.IsZero() {
+				got.Wait = result.Err.RetryAt.Sub(noon)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s\n%v", tc.reason, diff, result.Err)
+			}
+			asked := []string{"POST /v1.0/42/threads_publish"}
+			if tc.state != "" {
+				asked = append(asked, "GET /v1.0/"+container)
+			}
+			if diff := cmp.Diff(asked, paths(server)); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+			if strings.Contains(fmt.Sprint(result.Err, result.Err.Err), "access") && result.Err.Class != platforms.ClassReconnect {
+				t.Errorf("what Threads says in its own words is not passed on: %v, %v", result.Err, result.Err.Err)
+			}
+		})
+	}
+}
+
+func TestPublishNeedsAContainer(t *testing.T) {
+	p, server := newThreads(t, hangUp)
+	job := jobFor("hello")
+	job.Checkpoint = ""
+	if got := p.Publish(t.Context(), job); got.Verdict != platforms.NotSent || len(server.Requests()) != 0 {
+		t.Errorf("got %+v after %v, want that nothing was sent", got, paths(server))
+	}
+	p.graph.BaseURL = "http://herald.invalid"
+	if got := p.Publish(t.Context(), jobFor("hello")); got.Verdict != platforms.NotSent || got.Err.Class != platforms.ClassTransient {
+		t.Errorf("got %+v without a connection, want NotSent, to be tried again", got)
+	}
+}
+
+func TestPrepare(t *testing.T) {
+	create, status := "POST /v1.0/42/threads", "GET /v1.0/"+container
+	made := says(200, `{"id":"`+container+`"}`)
+	tests := map[string]struct {
+		reason  string
+		earlier string
+		answer  http.HandlerFunc
+		want    string
+		class   platforms.Class
+		asked   []string
+	}{
+		"made":               {"a container that is ready can be published", "", inTurn(made, holds("FINISHED")), container, "", []string{create, status}},
+		"used again":         {"one that is still good needs no other", container, holds("FINISHED"), container, "", []string{status}},
+		"published":          {"what is visible is not made again, nor published", container, holds("PUBLISHED"), container, platforms.ClassDuplicate, []string{status}},
+		"expired":            {"a new one takes its place", container, inTurn(holds("EXPIRED"), made, holds("FINISHED")), container, "", []string{status, create, status}},
+		"gone":               {"so it does if Threads has forgotten it", container, inTurn(problem(400, 100, 33, false), made, holds("FINISHED")), container, "", []string{status, create, status}},
+		"cannot be asked":    {"without an answer it may be published", container, says(503, ``), "", platforms.ClassTransient, []string{status}},
+		"odd state":          {"a state that nobody knows is no leave to go on", container, holds("LATER"), "", platforms.ClassUnknown, []string{status}},
+		"failed once":        {"another container may do", "", inTurn(made, holds("ERROR"), made, holds("FINISHED")), container, "", []string{create, status, create, status}},
+		"failed twice":       {"not for ever", "", inTurn(made, holds("ERROR"), made, holds("ERROR")), "", platforms.ClassPermanent, []string{create, status, create, status}},
+		"refused":            {"the content is at fault", "", problem(400, 100, 0, false), "", platforms.ClassPermanent, []string{create}},
+		"dead token":         {"a person must connect again", "", problem(400, 190, 0, false), "", platforms.ClassReconnect, []string{create}},
+		"limited":            {"a limit passes", "", problem(403, 4, 0, true), "", platforms.ClassRateLimited, []string{create}},
+		"outage":             {"an outage passes", "", says(502, ``), "", platforms.ClassTransient, []string{create}},
+		"answer lost":        {"what nobody sees may be made again", "", hangUp, "", platforms.ClassTransient, []string{create}},
+		"made without an id": {"what has no name cannot be published", "", says(200, `{}`), "", platforms.ClassUnknown, []string{create}},
+		"status lost":        {"nor what is not known to be ready", "", inTurn(made, says(502, ``)), "", platforms.ClassTransient, []string{create, status}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, server := newThreads(t, tc.answer)
+			job := jobFor("hello")
+			job.Checkpoint = tc.earlier
+			got, err := p.Prepare(t.Context(), job)
+			var failure error
+			if err != nil {
+				failure = err
+			}
+			if got != tc.want || class(failure) != tc.class {
+				t.Errorf("%s: got %q, %v", tc.reason, got, err)
+			}
+			if diff := cmp.Diff(tc.asked, paths(server)); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPrepareSendsTheText(t *testing.T) {
+	const text = "Fish & <chips> \"now\" 🐟\nline two"
+	p, server := newThreads(t, inTurn(says(200, `{"id":"`+container+`"}`), holds("FINISHED")))
+	job := jobFor(text)
+	job.Checkpoint = ""
+	if _, err := p.Prepare(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	r := server.Requests()[0]
+	want := map[string][]string{"media_type": {"TEXT"}, "text": {text}}
+	if diff := cmp.Diff(want, map[string][]string(r.Form)); diff != "" {
+		t.Errorf("form (-want +got):\n%s", diff)
+	}
+	if r.Token != "access" || len(r.Query) != 0 {
+		t.Errorf("the token stands in the header only; got %+v", r)
+	}
+}
+
+func TestPrepareWaits(t *testing.T) {
+	server := recorder.Start(t, inTurn(says(200, `{"id":"`+container+`"}`), holds("IN_PROGRESS"), holds("IN_PROGRESS"), holds("FINISHED")))
+	clock := clocktesting.NewFakeClock(noon)
+	p := New(Config{APIURL: server.URL, Clock: clock}, transport.New(transport.Options{}))
+	job := jobFor("hello")
+	job.Checkpoint = ""
+	done := make(chan string)
+	go func() {
+		id, err := p.Prepare(t.Context(), job)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- id
+	}()
+	for {
+		select {
+		case id := <-done:
+			if id != container || len(server.Requests()) != 4 {
+				t.Errorf("got %q after %v", id, paths(server))
+			}
+			if waited := clock.Since(noon); waited < firstPause {
+				t.Errorf("asked again after %v", waited)
+			}
+			return
+		default:
+			if clock.HasWaiters() {
+				clock.Step(firstPause)
+			}
+		}
+	}
+}
+
+func TestPrepareGivesUp(t *testing.T) {
+	server := recorder.Start(t, inTurn(says(200, `{"id":"`+container+`"}`), holds("IN_PROGRESS")))
+	p := New(Config{APIURL: server.URL}, transport.New(transport.Options{}))
+	ctx, cancel := newDeadline(t)
+	defer cancel()
+	job := jobFor("hello")
+	job.Checkpoint = ""
+	if _, err := p.Prepare(ctx, job); err == nil || err.Class != platforms.ClassTransient {
+		t.Errorf("got %v, want that it is tried again", err)
+	}
+}
