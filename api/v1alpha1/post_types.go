@@ -171,7 +171,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.id == oldSelf.id",message="an attempt keeps its id"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.?card.orValue(0) == oldSelf.?card.orValue(0)",message="an attempt keeps its card"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome) || (oldSelf.outcome == 'unknown' && has(self.outcome))",message="a closed attempt keeps its outcome, except that an unknown one may become known"
-// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.?checkpoint.orValue('') == oldSelf.?checkpoint.orValue('')",message="an attempt keeps its checkpoint"
+// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || (has(self.checkpoint) ? self.checkpoint : '') == (has(oldSelf.checkpoint) ? oldSelf.checkpoint : '')",message="an attempt keeps its checkpoint"
 type Attempt struct {
 	// number of this attempt; the first is 1.
 	// +required

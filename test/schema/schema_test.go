@@ -73,17 +73,19 @@ func refused(err error, message string) {
 	Expect(err.Error()).To(ContainSubstring(message))
 }
 
-var _ = DescribeTable("a Post at its creation",
-	func(ctx SpecContext, change func(*v1alpha1.Post), message string) {
-		p := validPost()
-		change(p)
-		err := k8s.Create(ctx, p)
-		if message == "" {
-			Expect(err).NotTo(HaveOccurred())
-			return
-		}
-		refused(err, message)
-	},
+// creates makes a post, which is refused with a message unless that is empty.
+func creates(ctx SpecContext, change func(*v1alpha1.Post), message string) {
+	p := validPost()
+	change(p)
+	err := k8s.Create(ctx, p)
+	if message == "" {
+		Expect(err).NotTo(HaveOccurred())
+		return
+	}
+	refused(err, message)
+}
+
+var _ = DescribeTable("a Post at its creation", creates,
 	Entry("immediate", edit(func(*v1alpha1.PostSpec) {}), ""),
 	Entry("scheduled", edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt = future }), ""),
 	Entry("a draft without a caption", edit(func(s *v1alpha1.PostSpec) { s.Draft = true; s.Targets[0].Caption = "" }), ""),
@@ -103,25 +105,28 @@ var _ = DescribeTable("a Post at its creation",
 	}), "spec.targets"),
 )
 
-var _ = DescribeTable("a Post when its spec is changed",
-	func(ctx SpecContext, before, after func(*v1alpha1.Post), message string) {
-		p := validPost()
-		p.Spec.ScheduledAt = future
-		before(p)
-		status := p.Status
-		Expect(k8s.Create(ctx, p)).To(Succeed())
-		if !v1alpha1.SemanticEqual(status, v1alpha1.PostStatus{}) {
-			p.Status = status
-			Expect(k8s.Status().Update(ctx, p)).To(Succeed())
-		}
-		after(p)
-		err := k8s.Update(ctx, p)
-		if message == "" {
-			Expect(err).NotTo(HaveOccurred())
-			return
-		}
-		refused(err, message)
-	},
+// changes makes a scheduled post and changes it, which is refused with a
+// message unless that is empty.
+func changes(ctx SpecContext, before, after func(*v1alpha1.Post), message string) {
+	p := validPost()
+	p.Spec.ScheduledAt = future
+	before(p)
+	status := p.Status
+	Expect(k8s.Create(ctx, p)).To(Succeed())
+	if !v1alpha1.SemanticEqual(status, v1alpha1.PostStatus{}) {
+		p.Status = status
+		Expect(k8s.Status().Update(ctx, p)).To(Succeed())
+	}
+	after(p)
+	err := k8s.Update(ctx, p)
+	if message == "" {
+		Expect(err).NotTo(HaveOccurred())
+		return
+	}
+	refused(err, message)
+}
+
+var _ = DescribeTable("a Post when its spec is changed", changes,
 	Entry("a new time", edit(func(*v1alpha1.PostSpec) {}), edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(future.Add(time.Hour)) }), ""),
 	Entry("cancelled", edit(func(*v1alpha1.PostSpec) {}), edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), ""),
 	Entry("a draft promoted", edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt, s.Draft = nil, true }), edit(func(s *v1alpha1.PostSpec) { s.Draft = false }), ""),
@@ -161,9 +166,12 @@ func outcome(o v1alpha1.AttemptOutcome) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Outcome = o }
 }
 
-var _ = DescribeTable("a Post when its status is written",
-	func(ctx SpecContext, before, after func(*v1alpha1.Post), message string) {
+// statusOf makes a post of a category and writes its status twice; the second
+// time is refused with a message unless that is empty.
+func statusOf(category func(*v1alpha1.PostSpec)) func(SpecContext, func(*v1alpha1.Post), func(*v1alpha1.Post), string) {
+	return func(ctx SpecContext, before, after func(*v1alpha1.Post), message string) {
 		p := validPost()
+		category(&p.Spec)
 		Expect(k8s.Create(ctx, p)).To(Succeed())
 		before(p)
 		Expect(k8s.Status().Update(ctx, p)).To(Succeed())
@@ -174,7 +182,10 @@ var _ = DescribeTable("a Post when its status is written",
 			return
 		}
 		refused(err, message)
-	},
+	}
+}
+
+var _ = DescribeTable("a Post when its status is written", statusOf(asText),
 	Entry("open, recorded as posted", claimed, closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), ""),
 	Entry("open, recorded as refused", claimed, closed(v1alpha1.OutcomeRefused, v1alpha1.PhaseFailed, ""), ""),
 	Entry("open, recorded as not sent", claimed, closed(v1alpha1.OutcomeNotSent, v1alpha1.PhaseProcessing, ""), ""),
