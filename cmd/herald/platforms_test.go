@@ -36,7 +36,7 @@ youtube: {apiURL: http://s/youtube, clientID: id, clientSecretFile: SECRET}
 		"everything":      {"every platform can be configured", full, true, all, ""},
 		"defaults":        {"a platform that is named is available, at its own address", "facebook: {}\nthreads: {}", true, []v1alpha1.Platform{"facebook", "threads"}, ""},
 		"nothing":         {"none is available unasked", "", true, nil, ""},
-		"misspelt field":  {"what is misspelt must not be ignored", "x: {apiUrl: http://s}", true, nil, "apiUrl"},
+		"misspelt field":  {"what is misspelt must not be ignored", "x: {apiAddress: http://s}", true, nil, "apiAddress"},
 		"unknown section": {"nor a platform that there is not", "myspace: {}", true, nil, "myspace"},
 		"no secret":       {"the file that is missing is named", "tiktok: {clientSecretFile: /nowhere/secret}", true, nil, "tiktok.clientSecretFile"},
 		"secret unwanted": {"a process that needs no secrets reads none", "tiktok: {clientSecretFile: /nowhere/secret}", false, []v1alpha1.Platform{"tiktok"}, ""},
