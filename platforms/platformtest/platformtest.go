@@ -11,11 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -24,30 +24,73 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// now is the time of the sandbox, which runs in this process.
-func now() time.Time { return clock.RealClock{}.Now() }
+// Renewal is how a platform renews access tokens.
+type Renewal string
+
+// The ways to renew a token.
+const (
+	// ByRefreshToken: a refresh token gives a new access token. The refresh
+	// token stays.
+	ByRefreshToken Renewal = "refresh token"
+	// ByRotation: the same, and a new refresh token comes in place of the old
+	// one, which does not work any more.
+	ByRotation Renewal = "rotation"
+	// ByItself: an access token that works gives another one.
+	ByItself Renewal = "itself"
+	// Never: nothing renews a token.
+	Never Renewal = "never"
+)
 
 // Suite is a platform under test.
 type Suite struct {
 	// Name is the platform's name in the sandbox.
 	Name string
 	// New makes the platform, to talk to a sandbox at this address.
-	New func(t *testing.T, sandboxURL string) platforms.Publisher
+	New func(t *testing.T, sandboxURL string) platforms.Platform
+	// Renewal is how the platform renews access tokens.
+	Renewal Renewal
+	// AccountID makes the id of the n-th account; nil makes numbers.
+	AccountID func(n int64) string
 
 	accounts atomic.Int64
 }
 
+// Run runs the contract. A platform that is no publisher keeps the part about
+// accounts.
+func (s *Suite) Run(t *testing.T) {
+	t.Run("Identify", s.testIdentify)
+	t.Run("Refresh", s.testRefresh)
+	publisher, ok := s.New(t, "http://herald.invalid").(platforms.Publisher)
+	if !ok {
+		return
+	}
+	t.Run("Limits", s.testLimits)
+	t.Run("Publish", s.testPublish)
+	t.Run("PublishFaults", s.testPublishFaults)
+	t.Run("Lookup", s.testLookup)
+	t.Run("LookupFaults", s.testLookupFaults)
+	t.Run("LookupLag", s.testLookupLag)
+	if _, ok := publisher.(platforms.Preparer); ok {
+		t.Run("Prepare", s.testPrepare)
+		t.Run("PrepareFaults", s.testPrepareFaults)
+	}
+}
+
+// now is the time of a sandbox that runs in this process.
+func now() time.Time { return clock.RealClock{}.Now() }
+
 // fixture is one test's sandbox, platform and account.
 type fixture struct {
 	name     string
-	platform platforms.Publisher
+	platform platforms.Platform
 	control  sandboxtest.Client
 	account  sandboxtest.Account
 }
 
-func (s *Suite) start(t *testing.T) *fixture {
+// start makes a fixture whose sandbox tells the time by a clock.
+func (s *Suite) start(t *testing.T, clk clock.WithTicker) *fixture {
 	t.Helper()
-	server, err := sandbox.New(sandbox.Options{})
+	server, err := sandbox.New(sandbox.Options{Clock: clk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,18 +101,34 @@ func (s *Suite) start(t *testing.T) *fixture {
 		}
 		site.Close()
 	})
+	id := fmt.Sprint(100 + s.accounts.Add(1))
+	if s.AccountID != nil {
+		id = s.AccountID(s.accounts.Add(1))
+	}
 	f := &fixture{name: s.Name, platform: s.New(t, site.URL), control: sandboxtest.Client{URL: site.URL}}
-	f.account, err = f.control.Account(t.Context(), s.Name, fmt.Sprint(100+s.accounts.Add(1)), nil)
-	if err != nil {
+	// What is prepared is ready at once, unless a test wants it otherwise.
+	if f.account, err = f.control.Account(t.Context(), s.Name, id, map[string]any{"processing_ms": 0}); err != nil {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// publisher starts a fixture in real time, for a platform that publishes.
+func (s *Suite) publisher(t *testing.T) (*fixture, platforms.Publisher) {
+	t.Helper()
+	f := s.start(t, clock.RealClock{})
+	p, ok := f.platform.(platforms.Publisher)
+	if !ok {
+		t.Fatalf("%s is no publisher", s.Name)
+	}
+	return f, p
 }
 
 func (f *fixture) token() platforms.Token {
 	return platforms.Token{Access: f.account.AccessToken, Refresh: f.account.RefreshToken, ExpiresAt: f.account.ExpiresAt}
 }
 
+// job is a post of text, not prepared yet.
 func (f *fixture) job(text string) platforms.Job {
 	return platforms.Job{
 		Account:  platforms.Account{ID: f.account.ID, Username: f.account.Username, Token: f.token()},
@@ -78,10 +137,36 @@ func (f *fixture) job(text string) platforms.Job {
 	}
 }
 
+// prepared is a post of text that can be published.
+func (f *fixture) prepared(t *testing.T, text string) platforms.Job {
+	t.Helper()
+	job := f.job(text)
+	preparer, ok := f.platform.(platforms.Preparer)
+	if !ok {
+		return job
+	}
+	checkpoint, err := preparer.Prepare(t.Context(), job)
+	if err != nil || checkpoint == "" {
+		t.Fatalf("cannot prepare the post: %q, %v", checkpoint, err)
+	}
+	job.Checkpoint = checkpoint
+	return job
+}
+
 func (f *fixture) fault(t *testing.T, fault sandboxtest.Fault) {
 	t.Helper()
 	fault.Platform, fault.Account = f.name, f.account.ID
+	if fault.Times == 0 {
+		fault.Times = 1
+	}
 	if err := f.control.Fault(t.Context(), fault); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *fixture) clearFaults(t *testing.T) {
+	t.Helper()
+	if err := f.control.ClearFaults(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -96,184 +181,42 @@ func (f *fixture) published(t *testing.T) []sandboxtest.Post {
 	return posts
 }
 
-// arrived counts the publishing calls.
-func (f *fixture) arrived(t *testing.T) int {
+// arrived counts the calls for an operation.
+func (f *fixture) arrived(t *testing.T, operation string) int {
 	t.Helper()
 	calls, err := f.control.Calls(t.Context(), f.name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return calls["publish"]
+	return calls[operation]
 }
 
-// Run runs the contract.
-func (s *Suite) Run(t *testing.T) {
-	t.Run("Publish", s.testPublish)
-	t.Run("Verdicts", s.testVerdicts)
-	t.Run("Lookup", s.testLookup)
-	t.Run("Accounts", s.testAccounts)
-	t.Run("Limits", s.testLimits)
-}
-
-// texts are captions that platforms are known to change.
-var texts = map[string]string{
-	"plain":       "We launched.",
-	"punctuation": `Fish & <chips> "now" isn't 100% cheap &amp; &lt;`,
-	"lines":       "first\n\n  second\tthird ",
-	"emoji":       "a family 👨‍👩‍👧 and a flag 🇮🇸",
-	"combining":   "cafe\u0301 u\u0308ber",
-	"address":     "read https://example.com/launch?a=1&b=2 (or example.org/)",
-	"mixed":       "日本語のテキスト https://example.com。続き",
-}
-
-func (s *Suite) testPublish(t *testing.T) {
-	for name, text := range texts {
-		t.Run(name, func(t *testing.T) {
-			f := s.start(t)
-			before := now()
-			got := f.platform.Publish(t.Context(), f.job(text))
-			if got.Verdict != platforms.Posted || got.ExternalID == "" || got.ExternalURL == "" || got.Err != nil {
-				t.Fatalf("got %+v, want Posted", got)
+// keepsSecrets fails if an error, or anything that it wraps, tells a token.
+func (f *fixture) keepsSecrets(t *testing.T, err error) {
+	t.Helper()
+	for ; err != nil; err = errors.Unwrap(err) {
+		said := fmt.Sprintf("%v %+v %#v", err, err, err)
+		for _, secret := range []string{f.account.AccessToken, f.account.RefreshToken} {
+			if secret != "" && strings.Contains(said, secret) {
+				t.Errorf("the error tells a token: %s", said)
 			}
-			posts := f.published(t)
-			if len(posts) != 1 || posts[0].ID != got.ExternalID || posts[0].URL != got.ExternalURL || f.arrived(t) != 1 {
-				t.Fatalf("after %d calls the sandbox holds %+v, but the result is %+v", f.arrived(t), posts, got)
-			}
-			if !got.PostedAt.IsZero() && (got.PostedAt.Before(before.Add(-time.Second)) || got.PostedAt.After(now().Add(time.Second))) {
-				t.Errorf("posted at %v, by its own word, but it is %v", got.PostedAt, now())
-			}
-			found, err := f.platform.Lookup(t.Context(), f.job(text))
-			want := platforms.Finding{Matches: 1, ExternalID: got.ExternalID, ExternalURL: got.ExternalURL, PostedAt: got.PostedAt}
-			if diff := cmp.Diff(want, found); diff != "" || err != nil {
-				t.Errorf("what was published must be found again: %v (-want +got):\n%s", err, diff)
-			}
-		})
+		}
 	}
 }
 
-func (s *Suite) testVerdicts(t *testing.T) {
-	tests := map[string]struct {
-		reason  string
-		fault   sandboxtest.Fault
-		verdict platforms.Verdict
-		class   platforms.Class
-		posts   int
-	}{
-		"closed before":  {"the call arrived and was lost", sandboxtest.Fault{Kind: "drop_before"}, platforms.Unknown, "", 0},
-		"closed after":   {"the answer was lost", sandboxtest.Fault{Kind: "drop_after"}, platforms.Unknown, "", 1},
-		"error after":    {"an error does not prove that nothing happened", sandboxtest.Fault{Kind: "error_after", Status: 500}, platforms.Unknown, "", 1},
-		"bad gateway":    {"nor does one of something in between", sandboxtest.Fault{Kind: "error_after", Status: 502}, platforms.Unknown, "", 1},
-		"timeout status": {"nor does a timeout of something in between", sandboxtest.Fault{Kind: "error_after", Status: 408}, platforms.Unknown, "", 1},
-		"unavailable":    {"an outage may come after the act", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.Unknown, "", 0},
-		"redirect":       {"following it would send the post twice", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.Unknown, "", 0},
-		"rate limited":   {"a limit refuses, and passes", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.Refused, platforms.ClassRateLimited, 0},
-		"token expired":  {"an ended token refuses, and is renewed", sandboxtest.Fault{Kind: "token_expired"}, platforms.Refused, platforms.ClassRefresh, 0},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			f := s.start(t)
-			tc.fault.Operation, tc.fault.Times = "publish", 1
-			f.fault(t, tc.fault)
-			got := f.platform.Publish(t.Context(), f.job("hello"))
-			if got.Verdict != tc.verdict || got.Err == nil || tc.class != "" && got.Err.Class != tc.class {
-				t.Errorf("%s: got %+v (%v)", tc.reason, got, got.Err)
-			}
-			if tc.class == platforms.ClassRateLimited && !got.Err.RetryAt.After(now()) {
-				t.Errorf("the platform said when to try again, but RetryAt is %v", got.Err.RetryAt)
-			}
-			if n := f.arrived(t); n != 1 {
-				t.Errorf("%d calls arrived for one publication", n)
-			}
-			found, err := f.platform.Lookup(t.Context(), f.job("hello"))
-			if err != nil || found.Matches != tc.posts || len(f.published(t)) != tc.posts {
-				t.Errorf("%s: found %+v, %v; the sandbox holds %d", tc.reason, found, err, len(f.published(t)))
-			}
-		})
-	}
-}
-
-func (s *Suite) testLookup(t *testing.T) {
-	f := s.start(t)
-	first := f.platform.Publish(t.Context(), f.job("hello"))
-	f.platform.Publish(t.Context(), f.job("something else"))
-	tests := map[string]struct {
-		reason string
-		change func(job *platforms.Job)
-		want   int
-	}{
-		"there":        {"the post is found among others", func(*platforms.Job) {}, 1},
-		"another text": {"other posts are no answer", func(j *platforms.Job) { j.Content.Text = "hello you" }, 0},
-		"taken": {"a post of another job is passed over", func(j *platforms.Job) {
-			j.Taken = func(id string) bool { return id == first.ExternalID }
-		}, 0},
-		"too old": {"what is older than the job is passed over", func(j *platforms.Job) { j.LookFrom = now().Add(time.Second) }, 0},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			job := f.job("hello")
-			tc.change(&job)
-			found, err := f.platform.Lookup(t.Context(), job)
-			if err != nil || found.Matches != tc.want {
-				t.Errorf("%s: found %+v, %v", tc.reason, found, err)
-			}
-		})
-	}
-	for _, fault := range []sandboxtest.Fault{{Kind: "status", Status: 500}, {Kind: "rate_limit"}, {Kind: "token_expired"}} {
-		t.Run(fault.Kind, func(t *testing.T) {
-			fault.Operation, fault.Times = "list", 1
-			f.fault(t, fault)
-			if found, err := f.platform.Lookup(t.Context(), f.job("hello")); classOf(err) == "" {
-				t.Errorf("without an answer absence must not be reported: %+v, %v", found, err)
-			}
-		})
-	}
-}
-
-func (s *Suite) testAccounts(t *testing.T) {
-	f := s.start(t)
-	identity, err := f.platform.Identify(t.Context(), f.token())
-	if err != nil || identity.AccountID != f.account.ID || identity.Username != f.account.Username || identity.DisplayName == "" {
-		t.Errorf("got %+v, %v; want account %s", identity, err, f.account.ID)
-	}
-	if _, err := f.platform.Identify(t.Context(), platforms.Token{Access: "nobody's"}); classOf(err) != platforms.ClassRefresh && classOf(err) != platforms.ClassReconnect {
-		t.Errorf("a token that is nobody's gives %v", err)
-	}
-	renewed, err := f.platform.Refresh(t.Context(), f.token())
-	if err != nil || renewed.Access == "" || renewed.Access == f.account.AccessToken {
-		t.Fatalf("the token was not renewed: %v", err)
-	}
-	if identity, err := f.platform.Identify(t.Context(), renewed); err != nil || identity.AccountID != f.account.ID {
-		t.Errorf("the renewed token gives %+v, %v", identity, err)
-	}
-	if !renewed.ExpiresAt.IsZero() && !renewed.ExpiresAt.After(now()) {
-		t.Errorf("the renewed token ended at %v", renewed.ExpiresAt)
-	}
-	f.fault(t, sandboxtest.Fault{Operation: "refresh_token", Kind: "token_revoked", Times: 1})
-	if _, err := f.platform.Refresh(t.Context(), renewed); classOf(err) != platforms.ClassReconnect {
-		t.Errorf("a grant that was taken back gives %v, want that a person is needed", err)
-	}
-	f.fault(t, sandboxtest.Fault{Operation: "refresh_token", Kind: "status", Status: 503, Times: 1})
-	if _, err := f.platform.Refresh(t.Context(), renewed); classOf(err) != platforms.ClassTransient {
-		t.Errorf("an outage gives %v, want that it passes", err)
-	}
-}
-
-func (s *Suite) testLimits(t *testing.T) {
-	limits := s.New(t, "http://herald.invalid").Limits()
-	if len(limits.Categories) == 0 || limits.CallTimeout <= 0 || limits.ListingLag <= 0 {
-		t.Errorf("the limits are not all declared: %+v", limits)
-	}
-	if limits.MaxCaption > 0 && (limits.CaptionLength == nil || limits.CaptionUnit == "") {
-		t.Error("a caption that has a greatest length must be counted, in a unit that people know")
-	}
-	if limits.CaptionProblem != nil && limits.CaptionProblem("We launched.") != "" {
-		t.Error("an ordinary caption must be fine")
-	}
-}
-
+// classOf is the class of an error; "" for none, and for one that is not a
+// platform's.
 func classOf(err error) platforms.Class {
-	if failure, ok := errors.AsType[*platforms.Error](err); ok {
+	if failure, ok := errors.AsType[*platforms.Error](err); ok && failure != nil {
 		return failure.Class
 	}
 	return ""
+}
+
+// asError makes an error of what may be none.
+func asError(err *platforms.Error) error {
+	if err == nil {
+		return nil
+	}
+	return err
 }

@@ -15,10 +15,11 @@ import (
 func TestContract(t *testing.T) {
 	suite := platformtest.Suite{
 		Name: "x",
-		New: func(t *testing.T, sandboxURL string) platforms.Publisher {
+		New: func(t *testing.T, url string) platforms.Platform {
 			t.Helper()
-			return x.New(x.Config{APIURL: sandboxURL + "/x", WebURL: sandboxURL + "/x", ClientID: "herald"}, transport.New(transport.Options{}))
+			return x.New(x.Config{APIURL: url + "/x", WebURL: url + "/x", ClientID: "herald"}, transport.New(transport.Options{}))
 		},
+		Renewal: platformtest.ByRotation,
 	}
 	suite.Run(t)
 }

@@ -1,0 +1,25 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facebook_test
+
+import (
+	"testing"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/facebook"
+	"github.com/herald-social/herald/platforms/platformtest"
+)
+
+func TestContract(t *testing.T) {
+	suite := platformtest.Suite{
+		Name: "facebook",
+		New: func(t *testing.T, url string) platforms.Platform {
+			t.Helper()
+			return facebook.New(facebook.Config{APIURL: url + "/facebook", WebURL: url + "/facebook"}, transport.New(transport.Options{}))
+		},
+		Renewal: platformtest.Never,
+	}
+	suite.Run(t)
+}

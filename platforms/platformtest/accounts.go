@@ -1,0 +1,144 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package platformtest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// ended is what an access token that has ended asks for: another one, if
+// something can still give one.
+func (s *Suite) ended() platforms.Class {
+	switch s.Renewal {
+	case ByRefreshToken, ByRotation:
+		return platforms.ClassRefresh
+	case ByItself, Never:
+		return platforms.ClassReconnect
+	default:
+		return ""
+	}
+}
+
+func (s *Suite) testIdentify(t *testing.T) {
+	t.Run("account", func(t *testing.T) {
+		f := s.start(t, clock.RealClock{})
+		identity, err := f.platform.Identify(t.Context(), f.token())
+		if err != nil || identity.AccountID != f.account.ID || identity.Username != f.account.Username || identity.DisplayName == "" || identity.IconURL == "" {
+			t.Errorf("got %+v, %v; want account %s", identity, err, f.account.ID)
+		}
+		_, err = f.platform.Identify(t.Context(), platforms.Token{Access: "nobody's"})
+		if classOf(err) != s.ended() {
+			t.Errorf("a token that is nobody's gives %v", err)
+		}
+	})
+	tests := map[string]struct {
+		reason string
+		fault  sandboxtest.Fault
+		class  []platforms.Class
+	}{
+		"outage":        {"an outage passes", sandboxtest.Fault{Kind: "status", Status: 500}, []platforms.Class{platforms.ClassTransient}},
+		"gateway":       {"so does trouble in between", sandboxtest.Fault{Kind: "status", Status: 502}, []platforms.Class{platforms.ClassTransient}},
+		"redirect":      {"what is not understood says nothing about the account", sandboxtest.Fault{Kind: "status", Status: 307}, []platforms.Class{platforms.ClassUnknown}},
+		"no content":    {"nor does a success without an account", sandboxtest.Fault{Kind: "status", Status: 204}, []platforms.Class{platforms.ClassUnknown}},
+		"rate limited":  {"a limit passes", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, []platforms.Class{platforms.ClassRateLimited}},
+		"token expired": {"an ended token needs another one", sandboxtest.Fault{Kind: "token_expired"}, []platforms.Class{s.ended()}},
+		"token revoked": {"so does one that was taken back", sandboxtest.Fault{Kind: "token_revoked"}, []platforms.Class{s.ended()}},
+		// A question may be put again when its connection closes.
+		"closed": {"a lost answer is asked for again", sandboxtest.Fault{Kind: "drop_after"}, []platforms.Class{platforms.ClassTransient, ""}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := s.start(t, clock.RealClock{})
+			tc.fault.Operation = "identity"
+			f.fault(t, tc.fault)
+			_, err := f.platform.Identify(t.Context(), f.token())
+			if !slices.Contains(tc.class, classOf(err)) {
+				t.Errorf("%s: got %v of class %q", tc.reason, err, classOf(err))
+			}
+			f.keepsSecrets(t, err)
+		})
+	}
+}
+
+func (s *Suite) testRefresh(t *testing.T) {
+	if s.Renewal == Never {
+		f := s.start(t, clock.RealClock{})
+		if _, err := f.platform.Refresh(t.Context(), f.token()); classOf(err) != platforms.ClassReconnect || f.arrived(t, "refresh_token") != 0 {
+			t.Errorf("got %v; nothing renews a token here", err)
+		}
+		return
+	}
+	t.Run("renews", s.testRenewal)
+	tests := map[string]struct {
+		reason string
+		fault  sandboxtest.Fault
+		class  platforms.Class
+	}{
+		"closed before": {"a lost call does not disconnect the account", sandboxtest.Fault{Kind: "drop_before"}, platforms.ClassTransient},
+		"closed after":  {"nor does a lost answer", sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
+		"outage":        {"an outage passes", sandboxtest.Fault{Kind: "status", Status: 500}, platforms.ClassTransient},
+		"unavailable":   {"the same in another form", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.ClassTransient},
+		"redirect":      {"following it would spend a refresh token twice", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.ClassUnknown},
+		"rate limited":  {"a limit passes", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.ClassRateLimited},
+		"revoked":       {"a grant that was taken back needs a person", sandboxtest.Fault{Kind: "token_revoked"}, platforms.ClassReconnect},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := s.start(t, clock.RealClock{})
+			tc.fault.Operation = "refresh_token"
+			f.fault(t, tc.fault)
+			renewed, err := f.platform.Refresh(t.Context(), f.token())
+			if classOf(err) != tc.class || renewed != (platforms.Token{}) {
+				t.Errorf("%s: got %v of class %q", tc.reason, err, classOf(err))
+			}
+			f.keepsSecrets(t, err)
+			if n := f.arrived(t, "refresh_token"); n != 1 {
+				t.Errorf("%d calls arrived for one renewal", n)
+			}
+		})
+	}
+}
+
+// testRenewal renews a token that is a day old, as some platforms want it.
+func (s *Suite) testRenewal(t *testing.T) {
+	clk := clocktesting.NewFakeClock(now())
+	f := s.start(t, clk)
+	clk.Step(25 * time.Hour)
+	renewed, err := f.platform.Refresh(t.Context(), f.token())
+	if err != nil || renewed.Access == "" || renewed.Access == f.account.AccessToken || renewed.Refresh == "" {
+		t.Fatalf("the token was not renewed: %v", err)
+	}
+	if !renewed.ExpiresAt.After(now()) {
+		t.Errorf("the renewed token ends at %v", renewed.ExpiresAt)
+	}
+	if identity, err := f.platform.Identify(t.Context(), renewed); err != nil || identity.AccountID != f.account.ID {
+		t.Errorf("the renewed token gives %+v, %v", identity, err)
+	}
+	switch s.Renewal {
+	case ByRotation:
+		if renewed.Refresh == f.account.RefreshToken {
+			t.Error("the refresh token was not replaced")
+		}
+		if _, err := f.platform.Refresh(t.Context(), f.token()); classOf(err) != platforms.ClassReconnect {
+			t.Errorf("a refresh token that was used gives %v", err)
+		}
+	case ByRefreshToken:
+		if renewed.Refresh != f.account.RefreshToken {
+			t.Error("the refresh token must stay as it is")
+		}
+	case ByItself:
+		if renewed.Refresh != renewed.Access {
+			t.Error("the access token is what renews it")
+		}
+	case Never:
+	}
+}

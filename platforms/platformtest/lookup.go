@@ -1,0 +1,110 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package platformtest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+func (s *Suite) testLookup(t *testing.T) {
+	f, p := s.publisher(t)
+	published := f.prepared(t, "hello")
+	first := p.Publish(t.Context(), published)
+	if other := p.Publish(t.Context(), f.prepared(t, "something else")); other.Verdict != platforms.Posted {
+		t.Fatalf("got %+v", other)
+	}
+	tests := map[string]struct {
+		reason string
+		change func(job *platforms.Job)
+		want   int
+	}{
+		"there":        {"the post is found among others", func(*platforms.Job) {}, 1},
+		"not prepared": {"it is found by its text alone as well", func(j *platforms.Job) { j.Checkpoint = "" }, 1},
+		"another text": {"other posts are no answer", func(j *platforms.Job) { j.Content.Text, j.Checkpoint = "hello you", "" }, 0},
+		"taken": {"a post of another job is passed over", func(j *platforms.Job) {
+			j.Taken, j.Checkpoint = func(id string) bool { return id == first.ExternalID }, ""
+		}, 0},
+		"another's kept": {"others that are taken do not matter", func(j *platforms.Job) { j.Taken = func(id string) bool { return id != first.ExternalID } }, 1},
+		"too old":        {"what is older than the job is passed over", func(j *platforms.Job) { j.LookFrom, j.Checkpoint = now().Add(2*time.Second), "" }, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			job := published
+			tc.change(&job)
+			found, err := p.Lookup(t.Context(), job)
+			if err != nil || found.Matches != tc.want {
+				t.Errorf("%s: found %+v, %v", tc.reason, found, err)
+			}
+		})
+	}
+	if n := len(f.published(t)); n != 2 || f.arrived(t, "publish") != 2 {
+		t.Errorf("looking must not publish: the sandbox holds %d posts", n)
+	}
+}
+
+// testLookupFaults disturbs the calls that look. Whatever happens, absence must
+// not be reported of what is there.
+func (s *Suite) testLookupFaults(t *testing.T) {
+	faults := map[string]sandboxtest.Fault{
+		"closed before": {Kind: "drop_before"},
+		"closed after":  {Kind: "drop_after"},
+		"outage":        {Kind: "status", Status: 500},
+		"gateway":       {Kind: "status", Status: 502},
+		"redirect":      {Kind: "status", Status: 307},
+		"no content":    {Kind: "status", Status: 204},
+		"refused":       {Kind: "status", Status: 400},
+		"rate limited":  {Kind: "rate_limit", RetryAfterS: 60},
+		"token expired": {Kind: "token_expired"},
+		"token revoked": {Kind: "token_revoked"},
+	}
+	f, p := s.publisher(t)
+	job := f.prepared(t, "hello")
+	if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+		t.Fatalf("got %+v", got)
+	}
+	operations := []string{"list"}
+	if _, ok := f.platform.(platforms.Preparer); ok {
+		operations = append(operations, "status")
+	}
+	for _, operation := range operations {
+		for name, fault := range faults {
+			t.Run(operation+" "+name, func(t *testing.T) {
+				fault.Operation = operation
+				f.fault(t, fault)
+				found, err := p.Lookup(t.Context(), job)
+				f.clearFaults(t)
+				if err == nil && found.Matches != 1 {
+					t.Errorf("what is there was reported absent: %+v", found)
+				}
+				if err != nil && classOf(err) == "" {
+					t.Errorf("an error must say what it asks for: %v", err)
+				}
+				f.keepsSecrets(t, err)
+			})
+		}
+	}
+	f.sees(t, p, job, 1)
+}
+
+// testLookupLag lets the platform's listing lag behind.
+func (s *Suite) testLookupLag(t *testing.T) {
+	f, p := s.publisher(t)
+	job := f.prepared(t, "hello")
+	if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+		t.Fatalf("got %+v", got)
+	}
+	f.fault(t, sandboxtest.Fault{Operation: "list", Kind: "stale_list", DelayMS: 60000})
+	found, err := p.Lookup(t.Context(), job)
+	switch {
+	case found.Matches != 0, found.Proof:
+		t.Errorf("a listing that lags shows nothing, and proves nothing: %+v, %v", found, err)
+	case err == nil && !p.Limits().ListingAuthoritative && job.Checkpoint != "":
+		t.Error("the platform knows that what was prepared is published; that is no absence")
+	}
+	f.sees(t, p, job, 1)
+}

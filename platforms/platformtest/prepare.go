@@ -1,0 +1,143 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package platformtest
+
+import (
+	"testing"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// preparer starts a fixture for a platform that prepares.
+func (s *Suite) preparer(t *testing.T) (*fixture, platforms.Publisher, platforms.Preparer) {
+	t.Helper()
+	f, p := s.publisher(t)
+	preparer, ok := f.platform.(platforms.Preparer)
+	if !ok {
+		t.Fatalf("%s prepares nothing", s.Name)
+	}
+	return f, p, preparer
+}
+
+func (s *Suite) testPrepare(t *testing.T) {
+	t.Run("is invisible", func(t *testing.T) {
+		f, p, _ := s.preparer(t)
+		f.sees(t, p, f.prepared(t, "hello"), 0)
+	})
+	t.Run("is waited for", func(t *testing.T) {
+		f, p, _ := s.preparer(t)
+		if _, err := f.control.Account(t.Context(), s.Name, f.account.ID, map[string]any{"processing_ms": 400}); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Publish(t.Context(), f.prepared(t, "hello")); got.Verdict != platforms.Posted {
+			t.Errorf("got %+v; what was prepared must be ready", got)
+		}
+	})
+	t.Run("may fail on the platform", func(t *testing.T) {
+		f, _, preparer := s.preparer(t)
+		if _, err := f.control.Account(t.Context(), s.Name, f.account.ID, map[string]any{"processing_error": "FAILED_PROCESSING"}); err != nil {
+			t.Fatal(err)
+		}
+		if checkpoint, err := preparer.Prepare(t.Context(), f.job("hello")); classOf(asError(err)) != platforms.ClassPermanent || f.arrived(t, "create") > 3 {
+			t.Errorf("got %q, %v after %d calls; it is not tried for ever", checkpoint, err, f.arrived(t, "create"))
+		}
+	})
+	t.Run("is used again", func(t *testing.T) {
+		f, p, preparer := s.preparer(t)
+		job := f.prepared(t, "hello")
+		again, err := preparer.Prepare(t.Context(), job)
+		if err != nil || again != job.Checkpoint || f.arrived(t, "create") != 1 {
+			t.Errorf("got %q, %v after %d calls; what was prepared is still good", again, err, f.arrived(t, "create"))
+		}
+		if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("knows what is published", func(t *testing.T) {
+		f, p, preparer := s.preparer(t)
+		job := f.prepared(t, "hello")
+		if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+			t.Fatalf("got %+v", got)
+		}
+		again, err := preparer.Prepare(t.Context(), job)
+		if again != job.Checkpoint || classOf(asError(err)) != platforms.ClassDuplicate {
+			t.Errorf("got %q, %v; what is published must not be prepared for publication", again, err)
+		}
+		if got := p.Publish(t.Context(), job); got.Verdict != platforms.Unknown && got.Verdict != platforms.Posted {
+			t.Errorf("got %+v; that it was refused now does not mean that it is not published", got)
+		}
+		f.sees(t, p, job, 1)
+	})
+	t.Run("makes what is missing anew", func(t *testing.T) {
+		f, p, preparer := s.preparer(t)
+		job := f.job("hello")
+		job.Checkpoint = "404404404"
+		made, err := preparer.Prepare(t.Context(), job)
+		if err != nil || made == "" || made == job.Checkpoint {
+			t.Fatalf("got %q, %v", made, err)
+		}
+		job.Checkpoint = made
+		if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("needs content that is allowed", func(t *testing.T) {
+		f, _, preparer := s.preparer(t)
+		if _, err := preparer.Prepare(t.Context(), f.job(" ")); classOf(asError(err)) != platforms.ClassPermanent {
+			t.Errorf("got %v, want that the content is refused for good", err)
+		}
+	})
+}
+
+// testPrepareFaults disturbs what precedes the visible call: nothing is ever
+// seen of it, and it can be repeated.
+func (s *Suite) testPrepareFaults(t *testing.T) {
+	ended := s.ended()
+	tests := map[string]struct {
+		reason string
+		fault  sandboxtest.Fault
+		class  platforms.Class
+	}{
+		"closed before": {"what was lost is made again", sandboxtest.Fault{Kind: "drop_before"}, platforms.ClassTransient},
+		"closed after":  {"so is that whose answer was lost", sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
+		"error after":   {"an error passes", sandboxtest.Fault{Kind: "error_after", Status: 500}, platforms.ClassTransient},
+		"outage":        {"so does an outage", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.ClassTransient},
+		"redirect":      {"what is not understood is not believed", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.ClassUnknown},
+		"no content":    {"nor is a success that says nothing", sandboxtest.Fault{Kind: "status", Status: 204}, platforms.ClassUnknown},
+		"refused":       {"content that is refused is not sent again unchanged", sandboxtest.Fault{Kind: "status", Status: 400}, platforms.ClassPermanent},
+		"rate limited":  {"a limit passes", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.ClassRateLimited},
+		"token expired": {"an ended token needs another one", sandboxtest.Fault{Kind: "token_expired"}, ended},
+		"token revoked": {"so does one that was taken back", sandboxtest.Fault{Kind: "token_revoked"}, ended},
+	}
+	for name, tc := range tests {
+		for _, operation := range []string{"create", "status"} {
+			t.Run(operation+" "+name, func(t *testing.T) {
+				f, p, preparer := s.preparer(t)
+				tc.fault.Operation = operation
+				f.fault(t, tc.fault)
+				checkpoint, err := preparer.Prepare(t.Context(), f.job("hello"))
+				f.keepsSecrets(t, asError(err))
+				// A question that was lost may have been put again, and what
+				// cannot be asked for may have been made anew.
+				answered := operation == "status" && err == nil && checkpoint != ""
+				if !answered && classOf(asError(err)) != tc.class {
+					t.Errorf("%s: got %q, %v; want class %s", tc.reason, checkpoint, err, tc.class)
+				}
+				if n := f.arrived(t, "create"); operation == "create" && n != 1 {
+					t.Errorf("%d calls arrived for one preparation", n)
+				}
+				if n := len(f.published(t)); n != 0 {
+					t.Fatalf("%d posts became visible", n)
+				}
+				f.clearFaults(t)
+				job := f.prepared(t, "hello")
+				if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+					t.Errorf("after the trouble it can be published: %+v", got)
+				}
+				f.sees(t, p, job, 1)
+			})
+		}
+	}
+}

@@ -1,0 +1,165 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package platformtest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+func (s *Suite) testLimits(t *testing.T) {
+	limits := s.New(t, "http://herald.invalid").Limits()
+	if len(limits.Categories) == 0 || limits.CallTimeout <= 0 || limits.ListingLag <= 0 {
+		t.Errorf("the limits are not all declared: %+v", limits)
+	}
+	if limits.MaxCaption > 0 && (limits.CaptionLength == nil || limits.CaptionUnit == "") {
+		t.Error("a caption that has a greatest length must be counted, in a unit that people know")
+	}
+	for name, text := range texts {
+		if limits.CaptionProblem != nil && limits.CaptionProblem(text) != "" || limits.CaptionLength(text) > limits.MaxCaption {
+			t.Errorf("the ordinary caption %q must be fine", name)
+		}
+	}
+}
+
+// texts are captions that platforms are known to change.
+var texts = map[string]string{
+	"plain":       "We launched.",
+	"punctuation": `Fish & <chips> "now" isn't 100% cheap &amp; &lt;`,
+	"lines":       "first\n\n  second\tthird ",
+	"emoji":       "a family 👨‍👩‍👧 and a flag 🇮🇸",
+	"combining":   "cafe\u0301 u\u0308ber",
+	"address":     "read https://example.com/launch?a=1&b=2 (or example.org/)",
+	"mixed":       "日本語のテキスト https://example.com。続き",
+}
+
+func (s *Suite) testPublish(t *testing.T) {
+	for name, text := range texts {
+		t.Run(name, func(t *testing.T) {
+			f, p := s.publisher(t)
+			before := now()
+			job := f.prepared(t, text)
+			got := p.Publish(t.Context(), job)
+			if got.Verdict != platforms.Posted || got.ExternalID == "" || got.ExternalURL == "" || got.Err != nil {
+				t.Fatalf("got %+v, want Posted", got)
+			}
+			posts := f.published(t)
+			if len(posts) != 1 || posts[0].ID != got.ExternalID || posts[0].URL != got.ExternalURL || f.arrived(t, "publish") != 1 {
+				t.Fatalf("after %d calls the sandbox holds %+v, but the result is %+v", f.arrived(t, "publish"), posts, got)
+			}
+			found, err := p.Lookup(t.Context(), job)
+			want := platforms.Finding{Matches: 1, ExternalID: got.ExternalID, ExternalURL: got.ExternalURL, PostedAt: found.PostedAt}
+			if diff := cmp.Diff(want, found); diff != "" || err != nil {
+				t.Errorf("what was published must be found again: %v (-want +got):\n%s", err, diff)
+			}
+			for which, at := range map[string]time.Time{"result": got.PostedAt, "finding": found.PostedAt} {
+				if !at.IsZero() && (at.Before(before.Add(-time.Second)) || at.After(now().Add(time.Second))) {
+					t.Errorf("posted at %v, by the word of the %s, but it is %v", at, which, now())
+				}
+			}
+		})
+	}
+}
+
+// testPublishFaults disturbs the call that publishes.
+func (s *Suite) testPublishFaults(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		fault   sandboxtest.Fault
+		verdict platforms.Verdict
+		// class is the class of the error; empty if any will do.
+		class platforms.Class
+		posts int
+	}{
+		"closed before":  {"the call arrived and was lost", sandboxtest.Fault{Kind: "drop_before"}, platforms.Unknown, "", 0},
+		"closed after":   {"the answer was lost", sandboxtest.Fault{Kind: "drop_after"}, platforms.Unknown, "", 1},
+		"error after":    {"an error does not prove that nothing happened", sandboxtest.Fault{Kind: "error_after", Status: 500}, platforms.Unknown, "", 1},
+		"bad gateway":    {"nor does one of something in between", sandboxtest.Fault{Kind: "error_after", Status: 502}, platforms.Unknown, "", 1},
+		"timeout status": {"nor does a timeout of something in between", sandboxtest.Fault{Kind: "error_after", Status: 408}, platforms.Unknown, "", 1},
+		"unavailable":    {"an outage may come after the act", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.Unknown, "", 0},
+		"redirect":       {"following it would send the post twice", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.Unknown, "", 0},
+		"no content":     {"a success without an id may be one", sandboxtest.Fault{Kind: "status", Status: 204}, platforms.Unknown, "", 0},
+		"refused":        {"what the platform finds invalid is not sent again unchanged", sandboxtest.Fault{Kind: "status", Status: 400}, platforms.Refused, platforms.ClassPermanent, 0},
+		"rate limited":   {"a limit refuses, and passes", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.Refused, platforms.ClassRateLimited, 0},
+		"token expired":  {"an ended token refuses", sandboxtest.Fault{Kind: "token_expired"}, platforms.Refused, s.ended(), 0},
+		"token revoked":  {"so does one that was taken back", sandboxtest.Fault{Kind: "token_revoked"}, platforms.Refused, s.ended(), 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, p := s.publisher(t)
+			job := f.prepared(t, "hello")
+			// A connection that was used before is one that the HTTP client
+			// might be tempted to send on twice.
+			if _, err := p.Identify(t.Context(), f.token()); err != nil {
+				t.Fatal(err)
+			}
+			tc.fault.Operation = "publish"
+			f.fault(t, tc.fault)
+			got := p.Publish(t.Context(), job)
+			if got.Verdict != tc.verdict || got.Err == nil || tc.class != "" && got.Err.Class != tc.class {
+				t.Fatalf("%s: got %+v (%v)", tc.reason, got, got.Err)
+			}
+			if tc.class == platforms.ClassRateLimited && !got.Err.RetryAt.After(now()) {
+				t.Errorf("the platform said when to try again, but RetryAt is %v", got.Err.RetryAt)
+			}
+			f.keepsSecrets(t, got.Err)
+			if n := f.arrived(t, "publish"); n != 1 {
+				t.Errorf("%d calls arrived for one publication", n)
+			}
+			f.sees(t, p, job, tc.posts)
+		})
+	}
+	t.Run("too slow", s.testSlowPublish)
+	t.Run("unreachable", func(t *testing.T) {
+		f, _ := s.publisher(t)
+		away, _ := s.New(t, "http://herald.invalid").(platforms.Publisher)
+		got := away.Publish(t.Context(), f.prepared(t, "hello"))
+		if got.Verdict != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
+			t.Errorf("got %+v, want that nothing was sent", got)
+		}
+		f.keepsSecrets(t, got.Err)
+	})
+}
+
+// sees looks for a job and compares with what the sandbox really holds: what is
+// there is found, and what is not is absent with proof.
+func (f *fixture) sees(t *testing.T, p platforms.Publisher, job platforms.Job, posts int) {
+	t.Helper()
+	if n := len(f.published(t)); n != posts {
+		t.Errorf("the sandbox holds %d posts, want %d", n, posts)
+	}
+	found, err := p.Lookup(t.Context(), job)
+	if err != nil || found.Matches != posts {
+		t.Errorf("found %+v, %v; the sandbox holds %d", found, err, posts)
+	}
+	if posts == 0 && !found.Proof && !p.Limits().ListingAuthoritative {
+		t.Error("that nothing was published must be provable: by the listing, or by what was prepared")
+	}
+}
+
+// testSlowPublish lets the platform take longer than the call may.
+func (s *Suite) testSlowPublish(t *testing.T) {
+	// The sandbox waits by a clock that stands still.
+	f := s.start(t, clocktesting.NewFakeClock(now()))
+	job := f.prepared(t, "hello")
+	f.fault(t, sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 60000})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	p, _ := f.platform.(platforms.Publisher)
+	got := p.Publish(ctx, job)
+	if got.Verdict != platforms.Unknown || got.Err == nil {
+		t.Errorf("got %+v; a call that was cut off may yet publish", got)
+	}
+	f.keepsSecrets(t, got.Err)
+	if n := f.arrived(t, "publish"); n != 1 {
+		t.Errorf("%d calls arrived for one publication", n)
+	}
+}

@@ -1,0 +1,25 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package threads_test
+
+import (
+	"testing"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest"
+	"github.com/herald-social/herald/platforms/threads"
+)
+
+func TestContract(t *testing.T) {
+	suite := platformtest.Suite{
+		Name: "threads",
+		New: func(t *testing.T, url string) platforms.Platform {
+			t.Helper()
+			return threads.New(threads.Config{APIURL: url + "/threads"}, transport.New(transport.Options{}))
+		},
+		Renewal: platformtest.ByItself,
+	}
+	suite.Run(t)
+}

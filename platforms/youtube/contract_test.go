@@ -1,0 +1,25 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube_test
+
+import (
+	"testing"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest"
+	"github.com/herald-social/herald/platforms/youtube"
+)
+
+func TestContract(t *testing.T) {
+	suite := platformtest.Suite{
+		Name: "youtube",
+		New: func(t *testing.T, url string) platforms.Platform {
+			t.Helper()
+			return youtube.New(youtube.Config{APIURL: url + "/youtube", ClientID: "herald", ClientSecret: "secret"}, transport.New(transport.Options{}))
+		},
+		Renewal: platformtest.ByRefreshToken,
+	}
+	suite.Run(t)
+}
