@@ -171,7 +171,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.id == oldSelf.id",message="an attempt keeps its id"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.?card.orValue(0) == oldSelf.?card.orValue(0)",message="an attempt keeps its card"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome) || (oldSelf.outcome == 'unknown' && has(self.outcome))",message="a closed attempt keeps its outcome, except that an unknown one may become known"
-// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || (has(self.checkpoint) ? self.checkpoint : '') == (has(oldSelf.checkpoint) ? oldSelf.checkpoint : '')",message="an attempt keeps its checkpoint"
+// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || (has(self.checkpoint) == has(oldSelf.checkpoint) && (!has(self.checkpoint) || self.checkpoint == oldSelf.checkpoint))",message="an attempt keeps its checkpoint"
 type Attempt struct {
 	// number of this attempt; the first is 1.
 	// +required
@@ -208,8 +208,16 @@ type Attempt struct {
 	// yet, before this call makes it visible. It was made for the content that
 	// contentHash identifies.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Checkpoint string `json:"checkpoint,omitempty"`
+
+	// accountID is the platform's id of the account that was claimed. What
+	// became of the call is asked of this account and no other.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	AccountID string `json:"accountID,omitempty"`
 
 	// lookFrom is the earliest time at which this attempt, or an earlier one
 	// whose outcome was in doubt, can have published. Defaults to startedAt.

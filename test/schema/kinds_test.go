@@ -1,0 +1,181 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema_test
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+func media(mime v1alpha1.MimeType, size int64) *v1alpha1.Media {
+	return &v1alpha1.Media{ObjectMeta: meta(), Spec: v1alpha1.MediaSpec{FileName: "a", MimeType: mime, SizeBytes: size}}
+}
+
+func named(name string) *v1alpha1.Media {
+	m := media(v1alpha1.MimePNG, 1)
+	m.Spec.FileName = name
+	return m
+}
+
+func keeping(ttl time.Duration) *v1alpha1.Team {
+	t := team("keeps", v1alpha1.Subscription{})
+	t.Spec.TTLAfterFinished = &metav1.Duration{Duration: ttl}
+	return t
+}
+
+var _ = DescribeTable("a Media", others,
+	Entry("a video", media(v1alpha1.MimeMP4, 1), nil, ""),
+	Entry("a QuickTime video", media(v1alpha1.MimeQuickTime, 1), nil, ""),
+	Entry("a JPEG picture", media(v1alpha1.MimeJPEG, 1), nil, ""),
+	Entry("a PNG picture", media(v1alpha1.MimePNG, 1), nil, ""),
+	Entry("a WebP picture", media(v1alpha1.MimeWebP, 1), nil, ""),
+	Entry("a GIF picture", media("image/gif", 1), nil, "spec.mimeType"),
+	Entry("nothing", media(v1alpha1.MimePNG, 0), nil, "spec.sizeBytes"),
+	Entry("the largest video", media(v1alpha1.MimeMP4, v1alpha1.MaxVideoBytes), nil, ""),
+	Entry("a larger video", media(v1alpha1.MimeMP4, v1alpha1.MaxVideoBytes+1), nil, "spec.sizeBytes"),
+	Entry("the largest picture", media(v1alpha1.MimePNG, v1alpha1.MaxImageBytes), nil, ""),
+	Entry("a larger picture", media(v1alpha1.MimePNG, v1alpha1.MaxImageBytes+1), nil, "the file is too large"),
+	Entry("without a name", named(""), nil, "spec.fileName"),
+	Entry("with any name", named("häuser am see.PNG"), nil, ""),
+	Entry("that gets another type", media(v1alpha1.MimePNG, 1), func(o client.Object) { o.(*v1alpha1.Media).Spec.MimeType = v1alpha1.MimeJPEG }, "cannot be changed"),
+	Entry("that gets another size", media(v1alpha1.MimePNG, 1), func(o client.Object) { o.(*v1alpha1.Media).Spec.SizeBytes = 2 }, "cannot be changed"),
+	Entry("that gets a label", media(v1alpha1.MimePNG, 1), func(o client.Object) { o.SetLabels(map[string]string{"a": "b"}) }, ""),
+)
+
+func stored(phase v1alpha1.MediaPhase, etag string) v1alpha1.MediaStatus {
+	return v1alpha1.MediaStatus{Phase: phase, ETag: etag, SizeBytes: 1, Width: 640, Height: 480}
+}
+
+var _ = DescribeTable("a Media when its status is written",
+	func(ctx SpecContext, before, after v1alpha1.MediaStatus, message string) {
+		m := media(v1alpha1.MimePNG, 1)
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		m.Status = before
+		Expect(k8s.Status().Update(ctx, m)).To(Succeed())
+		m.Status = after
+		outcomeIs(k8s.Status().Update(ctx, m), message)
+	},
+	Entry("pending from the start", v1alpha1.MediaStatus{}, stored(v1alpha1.MediaPending, ""), ""),
+	Entry("verified on the spot", v1alpha1.MediaStatus{}, stored(v1alpha1.MediaUploaded, "e"), ""),
+	Entry("pending, uploaded", stored(v1alpha1.MediaPending, ""), stored(v1alpha1.MediaUploaded, "e"), ""),
+	Entry("pending, rejected", stored(v1alpha1.MediaPending, ""), stored(v1alpha1.MediaRejected, ""), ""),
+	Entry("pending, expired", stored(v1alpha1.MediaPending, ""), stored(v1alpha1.MediaExpired, ""), ""),
+	Entry("uploaded, changed afterwards", stored(v1alpha1.MediaUploaded, "e"), stored(v1alpha1.MediaRejected, "e"), ""),
+	Entry("uploaded, expired", stored(v1alpha1.MediaUploaded, "e"), stored(v1alpha1.MediaExpired, "e"), ""),
+	Entry("rejected, expired", stored(v1alpha1.MediaRejected, ""), stored(v1alpha1.MediaExpired, ""), ""),
+	Entry("uploaded without an etag", stored(v1alpha1.MediaPending, ""), stored(v1alpha1.MediaUploaded, ""), "has an etag"),
+	Entry("uploaded, pending again", stored(v1alpha1.MediaUploaded, "e"), stored(v1alpha1.MediaPending, "e"), "only goes forward"),
+	Entry("rejected, uploaded after all", stored(v1alpha1.MediaRejected, ""), stored(v1alpha1.MediaUploaded, "e"), "only goes forward"),
+	Entry("expired, uploaded after all", stored(v1alpha1.MediaExpired, ""), stored(v1alpha1.MediaUploaded, "e"), "only goes forward"),
+	Entry("expired, rejected", stored(v1alpha1.MediaExpired, ""), stored(v1alpha1.MediaRejected, ""), "only goes forward"),
+	Entry("a phase that is taken back", stored(v1alpha1.MediaUploaded, "e"), v1alpha1.MediaStatus{ETag: "e"}, "only goes forward"),
+	Entry("other bytes", stored(v1alpha1.MediaUploaded, "e"), stored(v1alpha1.MediaUploaded, "f"), "etag never changes"),
+	Entry("the etag is removed", stored(v1alpha1.MediaUploaded, "e"), stored(v1alpha1.MediaExpired, ""), "etag never changes"),
+	Entry("an unknown phase", v1alpha1.MediaStatus{}, stored("lost", ""), "status.phase"),
+)
+
+var _ = DescribeTable("what a Team keeps", others,
+	Entry("for 90 days", keeping(2160*time.Hour), nil, ""),
+	Entry("for a minute and a half", keeping(90*time.Second), nil, ""),
+	Entry("for no time", keeping(0), nil, ""),
+	Entry("for half a second", keeping(500*time.Millisecond), nil, "ttlAfterFinished"),
+	Entry("for less than no time", keeping(-time.Hour), nil, "ttlAfterFinished"),
+	Entry("for longer than a duration can be", durable("9999999h"), nil, "ttlAfterFinished"),
+	Entry("for a number without a unit", durable("90"), nil, "ttlAfterFinished"),
+	Entry("for days, which Go does not know", durable("90d"), nil, "ttlAfterFinished"),
+	Entry("for nothing at all", durable(""), nil, "ttlAfterFinished"),
+)
+
+func durable(ttl string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Team",
+		"metadata": map[string]any{"name": fmt.Sprintf("o%d", serial.Add(1))},
+		"spec":     map[string]any{"namespace": "keeps", "ttlAfterFinished": ttl},
+	}}
+}
+
+var _ = Describe("the defaults of a Team", func() {
+	It("are 90 days and an active unlimited subscription", func(ctx SpecContext) {
+		t := team("plain", v1alpha1.Subscription{})
+		Expect(k8s.Create(ctx, t)).To(Succeed())
+		Expect(t.Spec.TTLAfterFinished).To(HaveValue(Equal(metav1.Duration{Duration: 90 * 24 * time.Hour})))
+		Expect(t.Spec.Subscription).To(Equal(v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited, State: v1alpha1.SubscriptionActive}))
+	})
+})
+
+var _ = DescribeTable("a Connection when its status is written",
+	func(ctx SpecContext, status v1alpha1.ConnectionStatus, message string) {
+		c := connection()
+		Expect(k8s.Create(ctx, c)).To(Succeed())
+		c.Status = status
+		outcomeIs(k8s.Status().Update(ctx, c), message)
+	},
+	Entry("what TikTok lets the account choose", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{
+		PrivacyLevelOptions: []string{"FOLLOWER_OF_CREATOR", "SELF_ONLY"}, CommentDisabled: true, MaxVideoPostDurationSeconds: 600,
+	}}, ""),
+	Entry("an account of which TikTok says nothing", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{}}, ""),
+	Entry("a privacy level twice", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"SELF_ONLY", "SELF_ONLY"}}}, "Duplicate value"),
+	Entry("a privacy level without a name", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{""}}}, "privacyLevelOptions[0]"),
+	Entry("a video of less than no time", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{MaxVideoPostDurationSeconds: -1}}, "maxVideoPostDurationSeconds"),
+	Entry("a limit on calls", v1alpha1.ConnectionStatus{RateLimitedUntil: future}, ""),
+)
+
+var _ = DescribeTable("a Team when its status is written",
+	func(ctx SpecContext, usage v1alpha1.TeamUsage, message string) {
+		t := team("used", v1alpha1.Subscription{})
+		Expect(k8s.Create(ctx, t)).To(Succeed())
+		t.Status.Usage = &usage
+		outcomeIs(k8s.Status().Update(ctx, t), message)
+	},
+	Entry("nothing is used", v1alpha1.TeamUsage{}, ""),
+	Entry("some is used", v1alpha1.TeamUsage{XPostsThisMonth: 30, ConnectedAccounts: 10}, ""),
+	Entry("less than nothing is used", v1alpha1.TeamUsage{XPostsThisMonth: -1}, "xPostsThisMonth"),
+)
+
+// outcomeIs expects a write to be refused with a message, or to succeed if
+// that is empty.
+func outcomeIs(err error, message string) {
+	GinkgoHelper()
+	if message == "" {
+		Expect(err).NotTo(HaveOccurred())
+		return
+	}
+	refused(err, message)
+}
+
+var _ = DescribeTable("the time of a condition",
+	func(ctx SpecContext, written any, admitted bool) {
+		p := validPost()
+		Expect(k8s.Create(ctx, p)).To(Succeed())
+		u := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Post",
+			"metadata": map[string]any{"name": p.Name, "namespace": p.Namespace, "resourceVersion": p.ResourceVersion},
+			"status": map[string]any{"conditions": []any{map[string]any{
+				"type": "Ready", "status": "True", "reason": "Fine", "message": "", "lastTransitionTime": written,
+			}}},
+		}}
+		err := k8s.Status().Update(ctx, u)
+		if !admitted {
+			Expect(apierrors.IsInvalid(err)).To(BeTrue(), "got: %v", err)
+			return
+		}
+		Expect(err).NotTo(HaveOccurred())
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+	},
+	Entry("as Go writes it", "2026-12-01T09:00:00Z", true),
+	Entry("in lower case, which the format admits and Go does not read", "2026-12-01t09:00:00z", false),
+	Entry("with a fraction that is none, likewise", "2026-12-01T09:00:00x5Z", false),
+	Entry("a list, likewise", []any{}, false),
+	Entry("Go's zero time, which it writes as null", "0001-01-01T00:00:00Z", false),
+	Entry("the end of time, which becomes a year of five digits in UTC", "9999-12-31T23:59:59-01:00", false),
+)

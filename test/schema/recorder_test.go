@@ -1,0 +1,186 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schema_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// timing has a window of a minute, and a listing that lags for one.
+var timing = attempt.Timing{
+	SendWindow: time.Minute, CallTimeout: time.Minute, ClockMargin: time.Second, Lag: time.Minute,
+	GiveUpAfter: time.Hour, Authoritative: true,
+}
+
+// step is something that the manager may do to the ledger of a target.
+type step struct {
+	name string
+	do   func(*v1alpha1.TargetStatus, time.Time) error
+}
+
+var classes = []platforms.Class{
+	platforms.ClassReconnect, platforms.ClassRefresh, platforms.ClassRateLimited, platforms.ClassQuota,
+	platforms.ClassTransient, platforms.ClassPermanent, platforms.ClassDuplicate, platforms.ClassUnknown,
+}
+
+// steps are all entries that the recorder knows.
+func steps() []step {
+	list := []step{
+		{"claim", func(t *v1alpha1.TargetStatus, now time.Time) error {
+			if t.TryUntil == nil {
+				t.TryUntil = v1alpha1.NewTimePtr(now.Add(24 * time.Hour))
+			}
+			number := 1
+			if t.Attempt != nil {
+				number += int(t.Attempt.Number)
+			}
+			return attempt.Open(t, attempt.Claim{
+				ID: fmt.Sprintf("a%d", number), ContentHash: "hash", Checkpoint: fmt.Sprintf("c%d", number), Window: timing.SendWindow,
+			}, now)
+		}},
+		{"posted", record(platforms.Result{Verdict: platforms.Posted, ExternalID: "7", ExternalURL: "https://example.com/7"})},
+		{"posted, without saying which", record(platforms.Result{Verdict: platforms.Posted})},
+		{"refused, without saying why", record(platforms.Result{Verdict: platforms.Refused})},
+		{"not sent", record(platforms.Result{Verdict: platforms.NotSent})},
+		{"unknown, without saying why", record(platforms.Result{Verdict: platforms.Unknown})},
+		{"failed", func(t *v1alpha1.TargetStatus, _ time.Time) error {
+			return attempt.Fail(t, v1alpha1.ReasonMissedSchedule, "too late")
+		}},
+		{"declared posted", func(t *v1alpha1.TargetStatus, now time.Time) error {
+			return attempt.Declare(t, attempt.Verdict{Index: t.Index, ExternalID: "7"}, now.Add(time.Hour), now)
+		}},
+		{"declared not sent", func(t *v1alpha1.TargetStatus, now time.Time) error {
+			return attempt.Declare(t, attempt.Verdict{Index: t.Index}, now.Add(time.Hour), now)
+		}},
+	}
+	for _, class := range classes {
+		err := platforms.Errorf(class, "the platform said %s", class)
+		list = append(list,
+			step{"refused as " + string(class), record(platforms.Result{Verdict: platforms.Refused, Err: err})},
+			step{"unknown as " + string(class), record(platforms.Result{Verdict: platforms.Unknown, Err: err})},
+			step{"not prepared, " + string(class), func(t *v1alpha1.TargetStatus, now time.Time) error {
+				return attempt.NotPrepared(t, err, now.Add(-time.Minute), now)
+			}})
+	}
+	for _, policy := range []v1alpha1.UnknownOutcomePolicy{v1alpha1.OnUnknownFail, v1alpha1.OnUnknownRetry} {
+		for _, finding := range []platforms.Finding{{Matches: 1, ExternalID: "7"}, {Matches: 2}, {}, {Proof: true}} {
+			for _, authoritative := range []bool{true, false} {
+				list = append(list, step{fmt.Sprintf("looked: %+v, %s, authoritative %t", finding, policy, authoritative), func(t *v1alpha1.TargetStatus, now time.Time) error {
+					timing := timing
+					timing.Authoritative = authoritative
+					return attempt.Look(t, finding, timing, policy, now)
+				}})
+			}
+		}
+		list = append(list, step{"could not look, " + string(policy), func(t *v1alpha1.TargetStatus, now time.Time) error {
+			return attempt.LookFailed(t, platforms.Errorf(platforms.ClassTransient, "busy"), timing, policy, now)
+		}})
+	}
+	return list
+}
+
+func record(r platforms.Result) func(*v1alpha1.TargetStatus, time.Time) error {
+	return func(t *v1alpha1.TargetStatus, now time.Time) error {
+		if t.Attempt == nil {
+			return attempt.ErrNotOurs
+		}
+		return attempt.Record(t, t.Attempt.ID, r, now)
+	}
+}
+
+// transition is one write of the recorder.
+type transition struct {
+	name     string
+	from, to *v1alpha1.TargetStatus
+}
+
+// transitions lets the recorder do everything that it can, one step after the
+// other, from a target that nobody has touched. Ledgers that differ in nothing
+// but their times, texts and high numbers count as one.
+func transitions(steps []step) []transition {
+	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	type state struct {
+		target *v1alpha1.TargetStatus
+		now    time.Time
+	}
+	var found []transition
+	seen, written := map[string]bool{}, map[string]bool{}
+	queue := []state{{&v1alpha1.TargetStatus{Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseProcessing}, start}}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		for _, step := range steps {
+			for _, later := range []time.Duration{time.Second, 10 * time.Minute, 2 * time.Hour} {
+				to, now := at.target.DeepCopy(), at.now.Add(later)
+				if step.do(to, now) != nil {
+					continue // Nothing is written then.
+				}
+				if edge := key(at.target) + " > " + key(to); !written[edge] {
+					written[edge] = true
+					found = append(found, transition{step.name, at.target, to})
+				}
+				if !seen[key(to)] && (to.Attempt == nil || to.Attempt.Number <= 2) {
+					seen[key(to)] = true
+					queue = append(queue, state{to, now})
+				}
+			}
+		}
+	}
+	return found
+}
+
+func key(t *v1alpha1.TargetStatus) string {
+	k := fmt.Sprint(t.Phase, t.Reason, t.ExternalID, t.ExternalURL != "", t.PostedAt != nil, t.NextTryAt != nil, t.TryUntil != nil)
+	if a := t.Attempt; a != nil {
+		k += fmt.Sprint(min(a.Number, 2), a.Outcome, a.Duplicate, a.Looks, a.EndedAt != nil, a.LookFrom != nil)
+	}
+	return k
+}
+
+var _ = Describe("the recorder", func() {
+	It("writes nothing that the schema refuses", func(ctx SpecContext) {
+		all := transitions(steps())
+		reached := map[v1alpha1.AttemptOutcome]bool{}
+		for batch := range slices.Chunk(all, 100) {
+			p := validPost()
+			p.Spec.Targets = slices.Repeat(p.Spec.Targets, len(batch))
+			Expect(k8s.Create(ctx, p)).To(Succeed())
+			var before, after []v1alpha1.TargetStatus
+			names := func() string {
+				text := ""
+				for i, one := range batch {
+					text += fmt.Sprintf("target %d: %s\n", i, one.name)
+				}
+				return text
+			}
+			for i, one := range batch {
+				from, to := *one.from.DeepCopy(), *one.to.DeepCopy()
+				from.Index, to.Index = int32(i), int32(i)
+				before, after = append(before, from), append(after, to)
+				if to.Attempt != nil {
+					reached[to.Attempt.Outcome] = true
+				}
+			}
+			p.Status.Targets = before
+			Expect(k8s.Status().Update(ctx, p)).To(Succeed(), names)
+			p.Status.Targets = after
+			Expect(k8s.Status().Update(ctx, p)).To(Succeed(), names)
+		}
+		AddReportEntry(fmt.Sprintf("%d transitions", len(all)))
+		for _, outcome := range []v1alpha1.AttemptOutcome{
+			"", v1alpha1.OutcomePosted, v1alpha1.OutcomeRefused, v1alpha1.OutcomeNotSent, v1alpha1.OutcomeAbsent, v1alpha1.OutcomeUnknown,
+		} {
+			Expect(reached).To(HaveKey(outcome), "the recorder never came to the outcome %q", outcome)
+		}
+	})
+})
