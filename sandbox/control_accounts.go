@@ -31,13 +31,15 @@ func (o *optional[T]) UnmarshalJSON(content []byte) error {
 
 // accountChange is what PUT takes; what is absent stays as it is, and null is the default.
 type accountChange struct {
-	Username        string          `json:"username"`
-	DisplayName     string          `json:"display_name"`
-	Quota           optional[int]   `json:"quota"`
-	Private         optional[bool]  `json:"private"`
-	CommentDisabled optional[bool]  `json:"comment_disabled"`
-	ListingLagMS    optional[int64] `json:"listing_lag_ms"`
-	TokenTTLS       optional[int64] `json:"token_ttl_s"`
+	Username        string           `json:"username"`
+	DisplayName     string           `json:"display_name"`
+	Quota           optional[int]    `json:"quota"`
+	Private         optional[bool]   `json:"private"`
+	CommentDisabled optional[bool]   `json:"comment_disabled"`
+	ListingLagMS    optional[int64]  `json:"listing_lag_ms"`
+	TokenTTLS       optional[int64]  `json:"token_ttl_s"`
+	ProcessingMS    optional[int64]  `json:"processing_ms"`
+	ProcessingError optional[string] `json:"processing_error"`
 }
 
 func (c accountChange) check() error {
@@ -49,6 +51,9 @@ func (c accountChange) check() error {
 	}
 	if ttl := c.TokenTTLS.value; ttl != nil && (*ttl < 1 || *ttl > 365*maxControlSeconds) {
 		return badInput("token_ttl_s is %d; it must be from 1 to a year, or null for the platform's own", *ttl)
+	}
+	if ms := c.ProcessingMS.value; ms != nil && (*ms < 0 || *ms > maxControlSeconds*1000) {
+		return badInput("processing_ms is %d; it must be from 0 to a day, or null for the platform's own", *ms)
 	}
 	return nil
 }
@@ -70,6 +75,16 @@ func (c accountChange) apply(a *state.Account) {
 	if c.TokenTTLS.set {
 		a.Settings.TokenTTL = time.Duration(valueOf(c.TokenTTLS)) * time.Second
 	}
+	if c.ProcessingMS.set {
+		a.Settings.Processing = nil
+		if ms := c.ProcessingMS.value; ms != nil {
+			processing := time.Duration(*ms) * time.Millisecond
+			a.Settings.Processing = &processing
+		}
+	}
+	if c.ProcessingError.set {
+		a.Settings.ProcessingError = valueOf(c.ProcessingError)
+	}
 }
 
 func valueOf[T any](o optional[T]) T {
@@ -90,10 +105,12 @@ type controlAccount struct {
 	Private         bool     `json:"private"`
 	CommentDisabled bool     `json:"comment_disabled"`
 	ListingLagMS    int64    `json:"listing_lag_ms"`
-	TokenTTLS       int64    `json:"token_ttl_s"`
+	TokenTTLS       *int64   `json:"token_ttl_s"`
+	ProcessingMS    *int64   `json:"processing_ms"`
+	ProcessingError string   `json:"processing_error"`
 	AccessToken     string   `json:"access_token"`
 	RefreshToken    string   `json:"refresh_token"`
-	ExpiresAt       string   `json:"expires_at"`
+	ExpiresAt       *string  `json:"expires_at"`
 	Scopes          []string `json:"scopes"`
 	URL             string   `json:"url"`
 }
@@ -135,12 +152,18 @@ func (s *Server) putAccount(r *http.Request) (int, any, error) {
 	if account, err = s.store.ChangeAccount(account.Key, change.apply); err != nil {
 		return 0, nil, err
 	}
-	if tokens := s.store.Tokens(account.Key); tokens.Access == "" && tokens.Refresh == "" {
-		if _, err := s.store.Grant(account.Key, s.fullGrant(p, account), true); err != nil {
+	if s.useless(s.store.Tokens(account.Key)) {
+		if _, err := s.store.Grant(account.Key, s.fullGrant(p, account), p.Terms(account).Refresh); err != nil {
 			return 0, nil, err
 		}
 	}
 	return http.StatusOK, s.showAccount(r, p, account), nil
+}
+
+// useless says whether nothing can be done with tokens any more: neither with the one nor with the other.
+func (s *Server) useless(t state.Tokens) bool {
+	over := func(end time.Time) bool { return !end.IsZero() && !s.clock.Now().Before(end) }
+	return (t.Access == "" || over(t.ExpiresAt)) && (t.Refresh == "" || over(t.RefreshExpiresAt))
 }
 
 // createAccount makes the account unless it exists.
@@ -153,7 +176,7 @@ func (s *Server) createAccount(p platform, id string, change accountChange) (sta
 	}
 	fresh.DisplayName = fresh.Username
 	change.apply(&fresh)
-	account, created, err := s.store.CreateAccount(fresh, s.fullGrant(p, fresh))
+	account, created, err := s.store.CreateAccount(fresh, s.fullGrant(p, fresh), p.Terms(fresh).Refresh)
 	if _, taken := errors.AsType[*state.UsernameTakenError](err); taken {
 		return state.Account{}, false, badInput("account %s: %v", id, err)
 	}
@@ -164,7 +187,7 @@ func (s *Server) createAccount(p platform, id string, change accountChange) (sta
 }
 
 func (s *Server) fullGrant(p platform, a state.Account) state.Tokens {
-	return state.Tokens{ExpiresAt: s.clock.Now().Add(p.TokenTTL(a)), Scopes: p.Scopes()}
+	return p.Terms(a).Tokens(s.clock.Now())
 }
 
 func (s *Server) showAccount(r *http.Request, p platform, a state.Account) controlAccount {
@@ -172,12 +195,21 @@ func (s *Server) showAccount(r *http.Request, p platform, a state.Account) contr
 	out := controlAccount{
 		Platform: a.Platform, ID: a.ID, Username: a.Username, DisplayName: a.DisplayName,
 		Quota: a.Settings.Quota, Private: a.Settings.Private, CommentDisabled: a.Settings.CommentDisabled,
-		ListingLagMS: a.Settings.ListingLag.Milliseconds(), TokenTTLS: int64(p.TokenTTL(a) / time.Second),
+		ListingLagMS: a.Settings.ListingLag.Milliseconds(), ProcessingError: a.Settings.ProcessingError,
 		AccessToken: tokens.Access, RefreshToken: tokens.Refresh, Scopes: tokens.Scopes,
 		URL: s.site(r) + "/accounts/" + a.Platform + "/" + a.ID,
 	}
-	if tokens.Access != "" {
-		out.ExpiresAt = tokens.ExpiresAt.UTC().Format(timeFormat)
+	if life := p.Terms(a).Access; life > 0 {
+		seconds := int64(life / time.Second)
+		out.TokenTTLS = &seconds
+	}
+	if processing := a.Settings.Processing; processing != nil {
+		ms := processing.Milliseconds()
+		out.ProcessingMS = &ms
+	}
+	if !tokens.ExpiresAt.IsZero() {
+		end := tokens.ExpiresAt.UTC().Format(timeFormat)
+		out.ExpiresAt = &end
 	}
 	return out
 }

@@ -49,7 +49,7 @@ func TestControlAccount(t *testing.T) {
 	created := b.control(http.MethodPut, "/accounts/x/77", `{"username":"seven","token_ttl_s":60,"quota":3}`, http.StatusCreated)
 	want := map[string]any{
 		"platform": "x", "id": "77", "username": "seven", "display_name": "seven", "quota": 3.0, "private": false,
-		"comment_disabled": false, "listing_lag_ms": 0.0, "token_ttl_s": 60.0,
+		"comment_disabled": false, "listing_lag_ms": 0.0, "token_ttl_s": 60.0, "processing_ms": nil, "processing_error": "",
 		"access_token": created.text("data", "access_token"), "refresh_token": created.text("data", "refresh_token"),
 		"expires_at": "2026-12-01T09:01:00.123Z", "url": b.http.URL + "/accounts/x/77",
 		"scopes": []any{"tweet.read", "tweet.write", "users.read", "media.write", "offline.access"},
@@ -67,8 +67,13 @@ func TestControlAccount(t *testing.T) {
 	if diff := cmp.Diff(any(want), b.control(http.MethodGet, "/accounts/x/77", "", http.StatusOK).at("data")); diff != "" {
 		t.Errorf("changed, the rest kept (-want +got):\n%s", diff)
 	}
-	b.control(http.MethodPut, "/accounts/x/77", `{"quota":null,"token_ttl_s":null}`, http.StatusOK)
-	want["quota"], want["token_ttl_s"] = nil, 7200.0
+	b.control(http.MethodPut, "/accounts/x/77", `{"processing_ms":20,"processing_error":"UNKNOWN"}`, http.StatusOK)
+	want["processing_ms"], want["processing_error"] = 20.0, "UNKNOWN"
+	if diff := cmp.Diff(any(want), b.control(http.MethodGet, "/accounts/x/77", "", http.StatusOK).at("data")); diff != "" {
+		t.Errorf("what makes processing slow or fail (-want +got):\n%s", diff)
+	}
+	b.control(http.MethodPut, "/accounts/x/77", `{"quota":null,"token_ttl_s":null,"processing_ms":null,"processing_error":null}`, http.StatusOK)
+	want["quota"], want["token_ttl_s"], want["processing_ms"], want["processing_error"] = nil, 7200.0, nil, ""
 	if diff := cmp.Diff(any(want), b.control(http.MethodGet, "/accounts/x/77", "", http.StatusOK).at("data")); diff != "" {
 		t.Errorf("null is the default, and running tokens are not prolonged (-want +got):\n%s", diff)
 	}
@@ -111,6 +116,14 @@ func TestBadControlInput(t *testing.T) {
 		{"negative quota", "PUT", "/accounts/x/5", `{"quota":-1}`, 400},
 		{"endless lag", "PUT", "/accounts/x/5", `{"listing_lag_ms":99999999999}`, 400},
 		{"token life of nothing", "PUT", "/accounts/x/5", `{"token_ttl_s":0}`, 400},
+		{"processing that ends before it begins", "PUT", "/accounts/x/5", `{"processing_ms":-1}`, 400},
+		{"letters in a Threads id", "PUT", "/accounts/threads/me", `{}`, 400},
+		{"letters in an Instagram id", "PUT", "/accounts/instagram/me", `{}`, 400},
+		{"letters in a Page's id", "PUT", "/accounts/facebook/me", `{}`, 400},
+		{"blanks in an open_id", "PUT", "/accounts/tiktok/a%20b", `{}`, 400},
+		{"blanks in a channel id", "PUT", "/accounts/youtube/a%20b", `{}`, 400},
+		{"username that Facebook would not allow", "PUT", "/accounts/facebook/5", `{"username":"a_b"}`, 400},
+		{"username that Threads would not allow", "PUT", "/accounts/threads/5", `{"username":"a-b"}`, 400},
 		{"account of an unknown platform", "PUT", "/accounts/y/5", `{}`, 400},
 		{"wrong method", "PUT", "/faults", `{}`, 405},
 		{"unknown path", "GET", "/nothing", ``, 404},

@@ -6,9 +6,17 @@
 // It imports nothing of Herald: the simulators are written from the platforms' documentation, so that a misreading by a
 // publisher shows. The same server stands behind the local run, the tests and the benchmarks.
 //
-//	/x/…                      X's API v2 (text posts), and its public addresses of posts
+//	/x/…                      X's API v2: accounts and posts of text
+//	/threads/…                the Threads API: accounts and posts of text
+//	/facebook/…               the Graph API of Facebook Pages: Pages, posts of text and links
+//	/instagram/…              the Instagram API with Instagram Login: accounts
+//	/tiktok/…                 TikTok's API: accounts, and what they may post
+//	/youtube/…                the YouTube Data API: channels; Google's token endpoint is /youtube/token
 //	/                         pages for people: the accounts, a feed for each
 //	/_control/…               what tests look at and turn, see below
+//
+// Below a platform's name follows the path that the platform itself has on its host, and beside it lie the public addresses
+// of posts and accounts.
 //
 // The control API speaks JSON. Lists and objects come as {"data": …}, errors as {"error": {"code", "message"}}.
 //
@@ -21,16 +29,26 @@
 //	POST   /_control/reset                         forget posts, settings, faults and counters; accounts and tokens stay
 //
 // An account is created by the first PUT. Beside the settings, PUT takes username (only then) and display_name. Every
-// answer has access_token, refresh_token and expires_at, so that a test can connect the account. A quota is a number of
-// posts in any 24 hours, null means none. A token_ttl_s holds for tokens given from then on, and shortens those that are
-// out.
+// answer has access_token, refresh_token (empty where the platform has none) and expires_at (null where tokens do not
+// end), so that a test can connect the account; tokens that have ended for good are replaced. A quota is a number of posts
+// in any 24 hours, null means none. A token_ttl_s holds for tokens given from then on, and shortens those that are out;
+// what a platform measures by a token's life, such as how old it must be to be renewed, shrinks with it. processing_ms is
+// how long the platform works on what is handed to it before it can be published (null: the platform's own time), and a
+// processing_error, as the platform names it, is what that work ends with.
 //
 // A request meets at most one fault that answers or closes the connection, one delay and one stale list, each time the
 // one that has waited longest. `*` matches every operation, with two exceptions: stale_list matches listings only, and
-// token_expired only requests that are made with an access token.
+// token_expired does not match refresh_token. What is which operation, by platform:
 //
-// Accounts, tokens and posts survive a kill when there is a state folder (package state). Faults, counters and
+//	identity       X /2/users/me; Threads, Instagram and Facebook /me; TikTok /v2/user/info/ and creator_info; YouTube channels
+//	refresh_token  the token endpoint; Threads and Instagram /refresh_access_token; Facebook has none
+//	create         Threads /{id}/threads
+//	publish        X /2/tweets; Threads /{id}/threads_publish; Facebook /{id}/feed
+//	status         Threads /{container}; Facebook /{post}
+//	list           X /2/users/{id}/tweets; Threads /{id}/threads and replies; Facebook /{id}/published_posts and feed
+//
+// Accounts, tokens, containers and posts survive a kill when there is a state folder (package state). Faults, counters and
 // authorization codes live in memory: a restart forgets them.
 //
-// A platform is one package below this one, and one line in newPlatforms and DemoAccounts.
+// A platform is one package below this one, and one line in newPlatforms and demos.
 package sandbox

@@ -99,3 +99,76 @@ func TestFeedPages(t *testing.T) {
 		t.Errorf("%d posts on all pages, want 120", seen)
 	}
 }
+
+func TestEveryPlatformHasItsOwnLook(t *testing.T) {
+	b := start(t, "")
+	index := b.call(http.MethodGet, "/", "", "", "").body
+	style := b.call(http.MethodGet, "/_assets/style.css", "", "", "").body
+	titles := map[string]string{
+		"x": "X", "threads": "Threads", "instagram": "Instagram", "facebook": "Facebook", "tiktok": "TikTok", "youtube": "YouTube",
+	}
+	for platform, title := range titles {
+		account := demo(t, platform)
+		if !strings.Contains(index, `class="group on-`+platform+`"`) || !strings.Contains(index, `href="/accounts/`+platform+"/"+account.ID+`"`) {
+			t.Errorf("%s is not on the first page", platform)
+		}
+		if !strings.Contains(style, ".on-"+platform+" {") {
+			t.Errorf("%s has no colour of its own", platform)
+		}
+		page := b.call(http.MethodGet, "/accounts/"+platform+"/"+account.ID, "", "", "")
+		if page.status != http.StatusOK || !strings.Contains(page.body, `class="profile on-`+platform+`"`) || !strings.Contains(page.body, "<strong>"+title+"</strong>") {
+			t.Errorf("the page of %s does not say where it is: %d %s", platform, page.status, page.body)
+		}
+		if picture := b.call(http.MethodGet, "/_assets/avatar/"+platform+"/"+account.ID+".svg", "", "", ""); picture.status != http.StatusOK {
+			t.Errorf("%s: the picture is %d", platform, picture.status)
+		}
+	}
+}
+
+func TestAddressesOfEveryPlatform(t *testing.T) {
+	b := start(t, "")
+	post := b.thread("hello", nil)
+	code := b.read("threads", "/threads/v1.0/"+post+"?fields=shortcode").text("shortcode")
+	fb := b.onPage("hello")
+	tests := []struct {
+		path, to string
+		status   int
+	}{
+		{"/threads/@herald_demo", "/accounts/threads/" + threadsID, 302},
+		{"/threads/HERALD_demo", "/accounts/threads/" + threadsID, 302},
+		{"/threads/@somebody/post/" + code, "/threads/@herald_demo/post/" + code, 302},
+		{"/threads/@herald_demo/post/" + post, "", 404}, // the id is no code
+		{"/threads/@herald_demo/post/Cabc", "", 404},
+		{"/instagram/herald_demo", "/accounts/instagram/17841400000000001", 302},
+		{"/instagram/p/Cabc/", "", 404},
+		{"/facebook/herald.demo", "/accounts/facebook/" + pageID, 302},
+		{"/facebook/" + pageID, "/accounts/facebook/" + pageID, 302},
+		{"/facebook/" + fb, "", 200},
+		{"/facebook/" + fb + "?ref=share", "/facebook/" + fb, 302},
+		{"/facebook/" + pageID + "_1", "", 404},
+		{"/tiktok/@herald_demo", "/accounts/tiktok/-000HeraldDemoAccount00000000001", 302},
+		{"/tiktok/@herald_demo/video/1", "", 404},
+		{"/youtube/@herald_demo", "/accounts/youtube/UCHeraldDemo000000000001", 302},
+		{"/youtube/channel/UCHeraldDemo000000000001", "/accounts/youtube/UCHeraldDemo000000000001", 302},
+		{"/youtube/watch?v=abc", "", 404},
+		{"/youtube/watch", "", 404},
+	}
+	for _, tt := range tests {
+		r := b.call(http.MethodGet, tt.path, "", "", "")
+		if r.status != tt.status || r.header.Get("Location") != tt.to {
+			t.Errorf("%s: %d to %q, want %d to %q", tt.path, r.status, r.header.Get("Location"), tt.status, tt.to)
+		}
+	}
+}
+
+// TestManyAccountsOfOnePlatform checks that they do not crowd the others out of the first page.
+func TestManyAccountsOfOnePlatform(t *testing.T) {
+	b := start(t, "")
+	for i := range 60 {
+		b.control(http.MethodPut, fmt.Sprintf("/accounts/facebook/%d", 1000+i), "", http.StatusCreated)
+	}
+	index := b.call(http.MethodGet, "/", "", "", "").body
+	if !strings.Contains(index, "11 more accounts are not listed") || !strings.Contains(index, `href="/accounts/youtube/`) {
+		t.Errorf("the first page is\n%s", index)
+	}
+}

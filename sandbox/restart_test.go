@@ -7,8 +7,11 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -46,9 +50,60 @@ func serveUntilKilled(dir string) error {
 	return http.Serve(listener, server)
 }
 
-// TestKilled posts as fast as it can, kills the process in the middle, and compares what was acknowledged with what the
-// next one knows.
+// poster posts one text to a sandbox and says whether that was acknowledged.
+type poster func(client *http.Client, base, text string) (acknowledged bool, err error)
+
+// send makes one request and returns the id of what was made; "" when it was refused.
+func send(client *http.Client, address, token, contentType, body string) (string, error) {
+	req, err := http.NewRequest(http.MethodPost, address, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", contentType)
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	content, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return "", err
+	}
+	r := reply{status: resp.StatusCode, body: string(content)}
+	return r.text("id") + r.text("data", "id"), nil // whichever the platform answers
+}
+
+func postOnX(client *http.Client, base, text string) (bool, error) {
+	id, err := send(client, base+"/x/2/tweets", demoAccess, "application/json", textBody(text))
+	return id != "", err
+}
+
+func postOnThreads(client *http.Client, base, text string) (bool, error) {
+	const token = "threads-access-demo"
+	container, err := send(client, base+threadsPath+"/threads", token, formType, url.Values{"media_type": {"TEXT"}, "text": {text}}.Encode())
+	if err != nil {
+		return false, err
+	}
+	id, err := send(client, base+threadsPath+"/threads_publish", token, formType, "creation_id="+container)
+	return id != "", err
+}
+
+func postOnFacebook(client *http.Client, base, text string) (bool, error) {
+	id, err := send(client, base+pagePath+"/feed", "facebook-access-demo", formType, url.Values{"message": {text}}.Encode())
+	return id != "", err
+}
+
 func TestKilled(t *testing.T) {
+	for name, post := range map[string]poster{"x": postOnX, "threads": postOnThreads, "facebook": postOnFacebook} {
+		t.Run(name, func(t *testing.T) { testKilled(t, post) })
+	}
+}
+
+// testKilled posts as fast as it can, kills the process in the middle, and compares what was acknowledged with what the
+// next one knows.
+func testKilled(t *testing.T, post poster) {
+	t.Helper()
 	dir := t.TempDir()
 	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), childDir+"="+dir)
@@ -63,7 +118,10 @@ func TestKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	acknowledged := postUntilKilled("http://"+strings.TrimSpace(address), child.Process)
+	base := "http://" + strings.TrimSpace(address)
+	running := &box{t: t, http: &httptest.Server{URL: base}, client: &http.Client{}}
+	running.control(http.MethodPut, "/accounts/threads/"+threadsID, `{"processing_ms":0}`, http.StatusOK)
+	acknowledged := postUntilKilled(base, child.Process, post)
 	_ = child.Wait() // it was killed
 	if len(acknowledged) < 100 {
 		t.Fatalf("only %d posts before the kill", len(acknowledged))
@@ -82,34 +140,33 @@ func TestKilled(t *testing.T) {
 			t.Errorf("%q was acknowledged and is lost", text)
 		}
 	}
+	if len(kept) > len(acknowledged)+killedWorkers {
+		t.Errorf("%d posts are there, %d were acknowledged", len(kept), len(acknowledged))
+	}
 }
 
+// killedWorkers is how many clients post at once when the process is killed.
+const killedWorkers = 4
+
 // postUntilKilled posts from several clients at once, kills the process after 100 answers, and returns all texts that
-// were answered with 201.
-func postUntilKilled(base string, process *os.Process) []string {
+// were acknowledged.
+func postUntilKilled(base string, process *os.Process, post poster) []string {
 	var (
 		mu  sync.Mutex
 		out []string
 		wg  sync.WaitGroup
 	)
 	client := &http.Client{}
-	for worker := range 4 {
+	for worker := range killedWorkers {
 		wg.Go(func() {
 			for i := 0; ; i++ {
 				text := fmt.Sprintf("worker %d post %d", worker, i)
-				req, err := http.NewRequest(http.MethodPost, base+"/x/2/tweets", strings.NewReader(textBody(text)))
+				acknowledged, err := post(client, base, text)
 				if err != nil {
 					return
 				}
-				req.Header.Set("Authorization", "Bearer "+demoAccess)
-				req.Header.Set("Content-Type", "application/json")
-				resp, err := client.Do(req)
-				if err != nil {
-					return
-				}
-				_ = resp.Body.Close()
 				mu.Lock()
-				if resp.StatusCode == http.StatusCreated {
+				if acknowledged {
 					out = append(out, text)
 				}
 				if len(out) == 100 {
@@ -168,6 +225,99 @@ func TestReopen(t *testing.T) {
 	}
 }
 
+// TestReopenContainers restarts in the middle of a publication on Threads, and after one on Facebook.
+func TestReopenContainers(t *testing.T) {
+	dir := t.TempDir()
+	b := start(t, dir)
+	done, waiting := b.container(url.Values{"text": {"done"}}), b.container(url.Values{"text": {"waiting"}, "topic_tag": {"t"}})
+	b.clock.Step(time.Second)
+	first := b.publishContainer(done).text("id")
+	b.onPage("page")
+	b.clock.Step(24 * time.Hour)
+	renewed := b.read("threads", "/threads/refresh_access_token?grant_type=th_refresh_token").text("access_token")
+	rotated := tiktokRefresh(b, "tiktok-refresh-demo").text("refresh_token")
+	b.clock.Step(-24 * time.Hour)
+	if err := b.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	c := &box{t: t, clock: b.clock}
+	c.open(dir)
+	if got := []string{c.containerStatus(done), c.containerStatus(waiting)}; got[0] != "PUBLISHED" || got[1] != "FINISHED" {
+		t.Errorf("the containers are %v", got)
+	}
+	if r := c.publishContainer(done); r.at("error", "code") != 24.0 {
+		t.Errorf("a container published before the restart: %d %s", r.status, r.body)
+	}
+	second := c.publishContainer(waiting).text("id")
+	if r := c.read("threads", "/threads/v1.0/"+second+"?fields=topic_tag,text"); r.text("topic_tag") != "t" || r.text("text") != "waiting" {
+		t.Errorf("a container made before the restart: %d %s", r.status, r.body)
+	}
+	if diff := cmp.Diff([]string{second, first}, c.read("threads", threadsPath+"/threads").ids()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if r := c.form("facebook", pagePath+"/feed", url.Values{"message": {"page"}}); r.at("error", "code") != 506.0 {
+		t.Errorf("a duplicate of a post before the restart: %d %s", r.status, r.body)
+	}
+	if r := c.call(http.MethodGet, "/threads/v1.0/me", renewed, "", ""); r.status != http.StatusOK {
+		t.Errorf("a token renewed before the restart: %d %s", r.status, r.body)
+	}
+	if r := c.call(http.MethodGet, "/threads/refresh_access_token?grant_type=th_refresh_token", renewed, "", ""); r.at("error", "code") != 100.0 {
+		t.Errorf("its age is known after the restart: %d %s", r.status, r.body)
+	}
+	if r := tiktokRefresh(c, rotated); r.status != http.StatusOK {
+		t.Errorf("a refresh token given before the restart: %d %s", r.status, r.body)
+	}
+	c.clock.Step(400 * 24 * time.Hour)
+	if r := c.read("facebook", "/facebook/v25.0/me"); r.status != http.StatusOK {
+		t.Errorf("a token without an end: %d %s", r.status, r.body)
+	}
+}
+
+// TestJournalOfAnEarlierVersion reads what a sandbox wrote that knew X only and no containers.
+func TestJournalOfAnEarlierVersion(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join("testdata", "journal-before-containers.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "journal.jsonl"), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := &box{t: t, clock: newClock()}
+	b.clock.Step(time.Minute)
+	b.open(dir)
+	if diff := cmp.Diff([]string{"first", "reply"}, b.texts()); diff != "" {
+		t.Errorf("posts (-want +got):\n%s", diff)
+	}
+	for _, token := range []string{demoAccess, "x-access-second"} {
+		if r := b.call(http.MethodGet, "/x/2/users/me", token, "", ""); r.text("data", "id") != demoID {
+			t.Errorf("token %s: %d %s", token, r.status, r.body)
+		}
+	}
+	if r := b.refresh("x-refresh-demo"); r.text("error") != "invalid_grant" {
+		t.Errorf("a refresh token that was used then: %d %s", r.status, r.body)
+	}
+	if r := b.refresh("x-refresh-second"); r.status != http.StatusOK {
+		t.Errorf("the one that came of it: %d %s", r.status, r.body)
+	}
+	seven := b.control(http.MethodGet, "/accounts/x/7", "", http.StatusOK)
+	if got := []any{seven.at("data", "quota"), seven.at("data", "token_ttl_s"), seven.at("data", "expires_at")}; !slices.Equal(got, []any{5.0, 60.0, "2026-12-01T09:01:01.123Z"}) {
+		t.Errorf("an account with settings: %s", seven.body)
+	}
+	for _, ask := range identities {
+		if r := b.as(ask.platform, ask.method, ask.path, ask.contentType, ask.body); r.status != http.StatusOK {
+			t.Errorf("%s: the accounts of platforms that are new: %d %s", ask.path, r.status, r.body)
+		}
+	}
+	b.thread("new", nil)
+	c := &box{t: t, clock: b.clock}
+	c.open(crashCopy(t, dir, ""))
+	if diff := cmp.Diff([]string{"first", "reply", "new"}, c.texts()); diff != "" {
+		t.Errorf("and it is written on (-want +got):\n%s", diff)
+	}
+}
+
 // crashCopy copies a state folder that is in use, as a kill would leave it, and adds a tail to the journal.
 func crashCopy(t *testing.T, dir, tail string) string {
 	t.Helper()
@@ -193,7 +343,7 @@ func TestTornJournal(t *testing.T) {
 			`{"op":"post","post":{"text":"` + strings.Repeat("long ", 1000), "",
 		},
 		{"torn just before its end", "nor was a line that lacks only its newline", `{"op":"reset"}`, ""},
-		{"damaged", "a whole line that cannot be read is damage, and nothing is guessed", "{\"op\":\"post\n", "journal line 4"},
+		{"damaged", "a whole line that cannot be read is damage, and nothing is guessed", "{\"op\":\"post\n", "journal line 9"},
 		{"from the future", "nor is what a later version wrote", "{\"op\":\"poll\"}\n", `operation "poll" is not known`},
 	}
 	for _, tt := range tests {

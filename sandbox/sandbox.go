@@ -10,14 +10,19 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"k8s.io/utils/clock"
 
+	"github.com/herald-social/herald/sandbox/facebook"
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/graph"
+	"github.com/herald-social/herald/sandbox/instagram"
 	"github.com/herald-social/herald/sandbox/pages"
 	"github.com/herald-social/herald/sandbox/state"
+	"github.com/herald-social/herald/sandbox/threads"
+	"github.com/herald-social/herald/sandbox/tiktok"
 	"github.com/herald-social/herald/sandbox/x"
+	"github.com/herald-social/herald/sandbox/youtube"
 )
 
 // Options are what a Server needs. The zero value works: real time, memory only, no log.
@@ -55,22 +60,28 @@ type platform interface {
 	CheckAccount(id, username string) error
 	// DefaultUsername makes a username from an account id.
 	DefaultUsername(id string) string
-	// Scopes are granted to an account that is made for a test.
-	Scopes() []string
-	// TokenTTL is the life of an account's access tokens.
-	TokenTTL(state.Account) time.Duration
+	// Terms are what an account's owner grants.
+	Terms(state.Account) state.Terms
 }
 
 // newPlatforms is the list of simulators, in the order in which people see them.
 func (s *Server) newPlatforms() []platform {
+	meta := graph.Options{Store: s.store, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}
 	return []platform{
 		x.New(x.Options{Store: s.store, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}),
+		threads.New(meta),
+		instagram.New(meta),
+		facebook.New(meta),
+		tiktok.New(tiktok.Options{Store: s.store, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}),
+		youtube.New(youtube.Options{Store: s.store, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}),
 	}
 }
 
 // demos is the demo account of each simulator.
 func demos() []func() (state.Account, state.Tokens) {
-	return []func() (state.Account, state.Tokens){x.Demo}
+	return []func() (state.Account, state.Tokens){
+		x.Demo, threads.Demo, instagram.Demo, facebook.Demo, tiktok.Demo, youtube.Demo,
+	}
 }
 
 // Account is a demo account with the tokens that it has when the sandbox starts for the first time. GET
@@ -79,8 +90,9 @@ type Account struct {
 	Platform, ID          string
 	Username, DisplayName string
 	AccessToken           string
-	RefreshToken          string
-	Scopes                []string
+	// RefreshToken is empty on platforms that have none.
+	RefreshToken string
+	Scopes       []string
 }
 
 // DemoAccounts returns one account per simulated platform.
@@ -136,9 +148,11 @@ func (s *Server) start() error {
 	}
 	s.registerControl()
 	for _, demo := range demos() {
-		account, tokens := demo()
-		tokens.ExpiresAt = s.clock.Now().Add(s.platforms[account.Platform].TokenTTL(account))
-		if _, _, err := s.store.CreateAccount(account, tokens); err != nil {
+		account, known := demo()
+		terms := s.platforms[account.Platform].Terms(account)
+		tokens := terms.Tokens(s.clock.Now())
+		tokens.Access, tokens.Refresh = known.Access, known.Refresh
+		if _, _, err := s.store.CreateAccount(account, tokens, terms.Refresh); err != nil {
 			return fmt.Errorf("create the demo account of %s: %w", account.Platform, err)
 		}
 	}

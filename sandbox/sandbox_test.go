@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -89,15 +90,25 @@ type reply struct {
 	body   string
 }
 
-// at returns the value under a path of names in the reply's JSON.
+// at returns the value under a path of names, or of numbers within lists, in the reply's JSON.
 func (r reply) at(names ...string) any {
 	var value any
 	if json.Unmarshal([]byte(r.body), &value) != nil {
 		return nil
 	}
 	for _, name := range names {
-		object, _ := value.(map[string]any)
-		value = object[name]
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
 	}
 	return value
 }
@@ -206,14 +217,20 @@ func (b *box) texts() []string {
 // calls returns how often an operation of X was called.
 func (b *box) calls(operation string) int {
 	b.t.Helper()
+	return b.callsOn("x", operation)
+}
+
+// callsOn returns how often an operation of a platform was called.
+func (b *box) callsOn(platform, operation string) int {
+	b.t.Helper()
 	for _, entry := range b.control(http.MethodGet, "/calls", "", http.StatusOK).list("data") {
 		object, _ := entry.(map[string]any)
-		if object["platform"] == "x" && object["operation"] == operation {
+		if object["platform"] == platform && object["operation"] == operation {
 			n, _ := object["count"].(float64)
 			return int(n)
 		}
 	}
-	b.t.Fatalf("no counter for %s", operation)
+	b.t.Fatalf("no counter for %s of %s", operation, platform)
 	return 0
 }
 

@@ -29,7 +29,7 @@ type Dialect interface {
 	// Fail answers an HTTP status that is not 2xx with the body that the platform would give.
 	Fail(w http.ResponseWriter, op Operation, status int)
 	// RateLimited answers that there were too many requests, and when to come back.
-	RateLimited(w http.ResponseWriter, op Operation, retryAfter time.Duration)
+	RateLimited(w http.ResponseWriter, r *Request, op Operation, retryAfter time.Duration)
 	// TokenRefused answers that the token of the request does not work: because its time is over, or because it was
 	// revoked.
 	TokenRefused(w http.ResponseWriter, op Operation, revoked bool)
@@ -105,7 +105,7 @@ func (route Route) misbehave(w http.ResponseWriter, req *Request, f *Fault) {
 	case AnswerStatus:
 		route.status(w, req, f.Status)
 	case RateLimit:
-		route.Dialect.RateLimited(w, route.Operation, f.RetryAfter)
+		route.Dialect.RateLimited(w, req, route.Operation, f.RetryAfter)
 	case TokenExpired, TokenRevoked:
 		route.Dialect.TokenRefused(w, route.Operation, f.Kind == TokenRevoked)
 	}

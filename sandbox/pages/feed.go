@@ -15,8 +15,8 @@ import (
 const (
 	// feedPosts is how many posts one page of a feed is made from.
 	feedPosts = 50
-	// indexAccounts is how many accounts the first page shows.
-	indexAccounts = 100
+	// groupAccounts is how many accounts of each platform the first page shows.
+	groupAccounts = 50
 )
 
 // profile is an account as pages show it.
@@ -40,16 +40,15 @@ type postView struct {
 	Full       string // for people, in full
 	Title      string
 	Text       []span
+	Attached   string // the address of a card below the text
 	MediaCount int
+	Draft      bool // not visible to others
 	Above      bool // a line leads up to the post it answers
 	Below      bool // a line leads down to its answer
 	Focus      bool // the one the page is about
 }
 
-type indexPage struct {
-	Groups []group
-	Hidden int
-}
+type indexPage struct{ Groups []*group }
 
 // Title is the page's title.
 func (indexPage) Title() string { return "Accounts" }
@@ -58,8 +57,12 @@ func (indexPage) Title() string { return "Accounts" }
 func (indexPage) Live() bool { return true }
 
 type group struct {
+	// On is the platform's name in paths and styles.
+	On       string
 	Title    string
 	Accounts []accountRow
+	// Hidden is how many more accounts there are.
+	Hidden int
 }
 
 type accountRow struct {
@@ -69,29 +72,34 @@ type accountRow struct {
 
 // index lists the accounts.
 func (s *Site) index(w http.ResponseWriter, _ *http.Request) {
-	byPlatform := map[string][]accountRow{}
-	page := indexPage{}
-	now, shown := s.clock.Now(), 0
+	groups, page := map[string]*group{}, indexPage{}
+	for _, name := range s.order {
+		groups[name] = &group{On: name, Title: s.platforms[name].Title()}
+		page.Groups = append(page.Groups, groups[name])
+	}
+	now := s.clock.Now()
 	for _, sum := range s.store.Summaries() {
-		if shown == indexAccounts {
-			page.Hidden++
+		of := groups[sum.Platform]
+		if of == nil {
+			continue // of a platform that an earlier version knew
+		}
+		if len(of.Accounts) == groupAccounts {
+			of.Hidden++
 			continue
 		}
-		shown++
 		row := accountRow{profile: profileOf(sum.Account), Posts: postCount(sum.Posts)}
 		if !sum.LastPost.IsZero() {
 			row.Last = ago(now, sum.LastPost)
 		}
-		byPlatform[sum.Platform] = append(byPlatform[sum.Platform], row)
-	}
-	for _, name := range s.order {
-		page.Groups = append(page.Groups, group{Title: s.platforms[name].Title(), Accounts: byPlatform[name]})
+		of.Accounts = append(of.Accounts, row)
 	}
 	render(w, http.StatusOK, "index.html", page)
 }
 
 type accountPage struct {
 	profile
+	// On is the platform's name in paths and styles.
+	On       string
 	Platform string
 	Posts    string
 	Joined   string
@@ -120,7 +128,7 @@ func (s *Site) account(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := accountPage{
-		profile: profileOf(account), Platform: platform.Title(), Posts: postCount(s.store.PostCount(key)),
+		profile: profileOf(account), On: platform.Name(), Platform: platform.Title(), Posts: postCount(s.store.PostCount(key)),
 		Joined: account.CreatedAt.Format("January 2006"),
 	}
 	seen := map[string]bool{}
@@ -169,14 +177,17 @@ func (s *Site) view(platform Platform, p state.Post) postView {
 	return postView{
 		profile: profileOf(account), ID: p.ID, Link: platform.PostPath(account.Username, p.ID),
 		At: at.Format(time.RFC3339Nano), Ago: ago(s.clock.Now(), at), Full: at.Format("15:04:05 · Jan 2, 2006 · UTC"),
-		Title: p.Title, Text: spans(platform, p.Text), MediaCount: len(p.Media),
+		Title: p.Title, Text: spans(platform, p.Text), Attached: p.Link, MediaCount: len(p.Media), Draft: p.Draft,
 	}
 }
 
 type postPage struct {
 	author profile
-	Thread []postView
-	Back   string
+	// On is the platform's name in paths and styles.
+	On       string
+	Platform string
+	Thread   []postView
+	Back     string
 }
 
 // Title is the page's title.
@@ -186,40 +197,39 @@ func (p postPage) Title() string { return p.author.Name + " (" + p.author.Handle
 func (postPage) Live() bool { return true }
 
 // post shows one post, with its chain around it, at the address that a publisher stores.
-func (s *Site) post(platform Platform) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		post, ok := s.store.Post(platform.Name(), r.PathValue("id"))
-		if !ok {
-			Message(w, http.StatusNotFound, "This post does not exist", "It was never made here, or it has been deleted.")
-			return
-		}
-		author, _ := s.store.Account(state.Key{Platform: post.Platform, ID: post.AccountID})
-		if author.Settings.Private || post.Draft {
-			Message(w, http.StatusForbidden, "This post is protected", "Only approved followers can see it.")
-			return
-		}
-		if path := platform.PostPath(author.Username, post.ID); path != r.URL.Path {
-			http.Redirect(w, r, path, http.StatusFound)
-			return
-		}
-		page := postPage{author: profileOf(author), Thread: s.thread(platform, post), Back: profileOf(author).Path}
-		for i := range page.Thread {
-			page.Thread[i].Focus = page.Thread[i].ID == post.ID
-		}
-		render(w, http.StatusOK, "post.html", page)
+func (s *Site) post(w http.ResponseWriter, r *http.Request, platform Platform, id string) {
+	post, ok := s.store.Post(platform.Name(), id)
+	if !ok {
+		Message(w, http.StatusNotFound, "This post does not exist", "It was never made here, or it has been deleted.")
+		return
 	}
+	author, _ := s.store.Account(state.Key{Platform: post.Platform, ID: post.AccountID})
+	if author.Settings.Private || post.Draft {
+		Message(w, http.StatusForbidden, "This post is protected", "Only approved followers, or its author, can see it.")
+		return
+	}
+	if path := platform.PostPath(author.Username, post.ID); path != r.URL.RequestURI() {
+		http.Redirect(w, r, path, http.StatusFound)
+		return
+	}
+	page := postPage{
+		author: profileOf(author), On: platform.Name(), Platform: platform.Title(), Thread: s.thread(platform, post),
+		Back: profileOf(author).Path,
+	}
+	for i := range page.Thread {
+		page.Thread[i].Focus = page.Thread[i].ID == post.ID
+	}
+	render(w, http.StatusOK, "post.html", page)
 }
 
 // profile leads from a platform's own address of an account to its feed.
-func (s *Site) profile(platform Platform) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		account, ok := s.store.AccountNamed(platform.Name(), r.PathValue("username"))
-		if !ok {
-			Message(w, http.StatusNotFound, "This account does not exist", "Try another name.")
-			return
-		}
-		http.Redirect(w, r, profileOf(account).Path, http.StatusFound)
+func (s *Site) profile(w http.ResponseWriter, r *http.Request, platform Platform, username string) {
+	account, ok := s.store.AccountNamed(platform.Name(), username)
+	if !ok {
+		Message(w, http.StatusNotFound, "This account does not exist", "Try another name.")
+		return
 	}
+	http.Redirect(w, r, profileOf(account).Path, http.StatusFound)
 }
 
 func postCount(n int) string {

@@ -31,6 +31,10 @@ type Platform interface {
 	Title() string
 	// PostPath is the path of a post's public page.
 	PostPath(username, id string) string
+	// PagePatterns are the mux's patterns, without a method, of the pages of posts and accounts.
+	PagePatterns() []string
+	// Find says which post, or else whose page, is at an address that one of the patterns matched.
+	Find(r *http.Request) (post, username string)
 	// Links returns the addresses in a text as pairs of byte offsets, in order.
 	Links(text string) [][2]int
 }
@@ -67,11 +71,23 @@ func (s *Site) Register(mux *http.ServeMux) error {
 		Message(w, http.StatusNotFound, "Nothing here", "There is no such page in the sandbox.")
 	})
 	for _, p := range s.platforms {
-		// The username is not looked at, as on the platforms: the id decides, and leads to the right address.
-		mux.HandleFunc("GET "+p.PostPath("{username}", "{id}"), s.post(p))
-		mux.HandleFunc("GET /"+p.Name()+"/{username}", s.profile(p))
+		for _, pattern := range p.PagePatterns() {
+			mux.HandleFunc("GET "+pattern, s.address(p))
+		}
 	}
 	return nil
+}
+
+// address answers a platform's own address of a post or an account. Beside a post's id the username is not looked at, as
+// on the platforms: the id decides, and leads to the right address.
+func (s *Site) address(p Platform) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if post, username := p.Find(r); post != "" {
+			s.post(w, r, p, post)
+		} else {
+			s.profile(w, r, p, username)
+		}
+	}
 }
 
 // policy lets a page load nothing that is not the sandbox's own, and lets nobody frame it.
@@ -118,6 +134,9 @@ func Message(w http.ResponseWriter, status int, title, text string) {
 
 // Consent is what a connect flow asks a person.
 type Consent struct {
+	// On is the platform's name in paths and styles.
+	On string
+	// Platform is its name for people.
 	Platform string
 	// Client is the id of the application that wants access.
 	Client string

@@ -33,6 +33,11 @@ type Settings struct {
 	ListingLag time.Duration `json:"listing_lag,omitempty"`
 	// TokenTTL is the life of access tokens; 0 means the platform's default.
 	TokenTTL time.Duration `json:"token_ttl,omitempty"`
+	// Processing is how long the platform works on what it was handed before that can be published; nil means the
+	// platform's default.
+	Processing *time.Duration `json:"processing,omitempty"`
+	// ProcessingError, when not empty, is what that work ends with instead.
+	ProcessingError string `json:"processing_error,omitempty"`
 }
 
 // Account is one account on a simulated platform.
@@ -141,8 +146,8 @@ func (e *UsernameTakenError) Error() string {
 }
 
 // CreateAccount adds an account with its first tokens unless there is one with its key; it returns the account as it is
-// then, and whether it is new. Empty token strings are made up.
-func (s *Store) CreateAccount(fresh Account, first Tokens) (Account, bool, error) {
+// then, and whether it is new. Empty token strings are made up; withRefresh false gives an access token only.
+func (s *Store) CreateAccount(fresh Account, first Tokens, withRefresh bool) (Account, bool, error) {
 	s.change.Lock() // the look-up and the creation are one step, and creations are rare
 	defer s.change.Unlock()
 	if existing, ok := s.Account(fresh.Key); ok {
@@ -152,7 +157,7 @@ func (s *Store) CreateAccount(fresh Account, first Tokens) (Account, bool, error
 		return Account{}, false, &UsernameTakenError{Username: fresh.Username, Holder: holder.ID}
 	}
 	fresh.CreatedAt = s.clock.Now().UTC().Truncate(time.Millisecond)
-	rec := record{Op: opAccount, Account: &fresh, Grant: s.newGrant(fresh.Key, &first, true)}
+	rec := record{Op: opAccount, Account: &fresh, Grant: s.newGrant(fresh.Key, &first, withRefresh)}
 	if err := s.commit(rec); err != nil {
 		return Account{}, false, err
 	}

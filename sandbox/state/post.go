@@ -9,15 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
 	"golang.org/x/text/unicode/norm"
 )
-
-// QuotaWindow is the time over which Settings.Quota counts posts.
-const QuotaWindow = 24 * time.Hour
 
 // ErrNoPost says that there is no such post, or that it belongs to somebody else.
 var ErrNoPost = errors.New("no such post")
@@ -43,6 +39,12 @@ type Post struct {
 	// Root is the id of the first post of the chain: the post's own when it answers nothing.
 	Root    string `json:"root"`
 	Privacy string `json:"privacy,omitempty"`
+	// Link is the address that the post shows beside its text, if any.
+	Link string `json:"link,omitempty"`
+	// Container is the id of what the post was published from, if anything.
+	Container string `json:"container,omitempty"`
+	// Free says that the post does not count against the account's quota.
+	Free bool `json:"free,omitempty"`
 	// Draft says that the post lies in the account's inbox and is not visible.
 	Draft bool `json:"draft,omitempty"`
 	// Detail is what only the platform's own simulator understands.
@@ -61,35 +63,30 @@ type Draft struct {
 	// Root is empty when the post answers nothing.
 	Root    string
 	Privacy string
+	Link    string
 	Detail  json.RawMessage
+	// Container is the id of what is published; empty when the post comes of itself.
+	Container string
+	// Free takes the post out of the account's quota.
+	Free bool
 	// Inbox makes the post one that the account's owner has yet to publish.
 	Inbox bool
 	// DuplicateWindow refuses a text that the account has posted less than this ago; 0 refuses nothing.
 	DuplicateWindow time.Duration
+	// Repeats, when there is one, refuses the post if it says so about the newest one that is visible.
+	Repeats func(newest Post) bool
 	// NewID makes the platform's id of the post created at that stamp.
 	NewID func(Stamp) string
 }
 
-// DuplicateError says that the account posted the same text a moment ago.
+// DuplicateError says that the account has posted the same already.
 type DuplicateError struct{ ID string }
 
 // Error names the earlier post.
-func (e *DuplicateError) Error() string { return "the same text was posted as " + e.ID }
+func (e *DuplicateError) Error() string { return "the same was posted as " + e.ID }
 
-// QuotaError says that the account has used up its posts.
-type QuotaError struct {
-	Quota int
-	// Resets is when the account may post again.
-	Resets time.Time
-}
-
-// Error tells the quota and when it frees up.
-func (e *QuotaError) Error() string {
-	return fmt.Sprintf("all %d posts of %s are used until %s", e.Quota, QuotaWindow, e.Resets.Format(time.RFC3339))
-}
-
-// Publish makes a post. It fails with ErrNoAccount, a *DuplicateError, a *QuotaError, or because the journal could not
-// be written; in each case nothing was made.
+// Publish makes a post. It fails with ErrNoAccount, ErrNoContainer, a *PublishedError, a *DuplicateError, a *QuotaError,
+// or because the journal could not be written; in each case nothing was made.
 func (s *Store) Publish(key Key, d Draft) (Post, error) {
 	s.change.RLock()
 	defer s.change.RUnlock()
@@ -100,15 +97,20 @@ func (s *Store) Publish(key Key, d Draft) (Post, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := s.clock.Now()
-	if earlier := a.latest[textKey(d.Text)]; earlier != nil && now.Sub(earlier.CreatedAt()) < d.DuplicateWindow {
-		return Post{}, &DuplicateError{ID: earlier.ID}
-	}
-	if err := a.checkQuota(now); err != nil {
+	if err := s.checkContainer(key, d.Container); err != nil {
 		return Post{}, err
 	}
+	if err := a.checkDuplicate(d, now); err != nil {
+		return Post{}, err
+	}
+	if !d.Free {
+		if err := a.checkQuota(now); err != nil {
+			return Post{}, err
+		}
+	}
 	post := &Post{
-		AccountID: key.ID, Stamp: s.stamps.next(now), Text: d.Text, Title: d.Title, Media: d.Media,
-		InReplyTo: d.InReplyTo, Privacy: d.Privacy, Draft: d.Inbox, Detail: d.Detail,
+		AccountID: key.ID, Stamp: s.stamps.next(now), Text: d.Text, Title: d.Title, Media: d.Media, InReplyTo: d.InReplyTo,
+		Privacy: d.Privacy, Link: d.Link, Container: d.Container, Free: d.Free, Draft: d.Inbox, Detail: d.Detail,
 	}
 	post.Key = Key{Platform: key.Platform, ID: d.NewID(post.Stamp)}
 	post.Root = cmp.Or(d.Root, post.ID)
@@ -117,6 +119,27 @@ func (s *Store) Publish(key Key, d Draft) (Post, error) {
 	}
 	s.insert(a, post)
 	return *post, nil
+}
+
+// checkDuplicate returns a *DuplicateError when the account has posted the same already, as the draft understands it.
+// Call it with the lock held.
+func (a *account) checkDuplicate(d Draft, now time.Time) error {
+	if earlier := a.latest[textKey(d.Text)]; earlier != nil && now.Sub(earlier.CreatedAt()) < d.DuplicateWindow {
+		return &DuplicateError{ID: earlier.ID}
+	}
+	if d.Repeats == nil {
+		return nil
+	}
+	for _, newest := range slices.Backward(a.posts) {
+		if newest.Deleted || newest.Draft {
+			continue
+		}
+		if d.Repeats(*newest) {
+			return &DuplicateError{ID: newest.ID}
+		}
+		return nil
+	}
+	return nil
 }
 
 // insert adds a post to the indexes. Call it with the account's lock held.
@@ -129,6 +152,9 @@ func (s *Store) insert(a *account, post *Post) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.posts[post.Key] = post
+	if from := s.containers[Key{Platform: post.Platform, ID: post.Container}]; from != nil {
+		from.PostID = post.ID
+	}
 	if post.Root != post.ID {
 		chain := Key{Platform: post.Platform, ID: post.Root}
 		s.replies[chain] = append(s.replies[chain], post)
@@ -149,40 +175,6 @@ func (s *Store) applyPost(post *Post) error {
 
 // textKey is what two texts share when a platform takes them for the same.
 func textKey(text string) string { return strings.TrimSpace(norm.NFC.String(text)) }
-
-// checkQuota returns a *QuotaError when the account may not post now. Call it with the lock held.
-func (a *account) checkQuota(now time.Time) error {
-	quota := a.info.Settings.Quota
-	if quota == nil {
-		return nil
-	}
-	first := a.firstSince(now.Add(-QuotaWindow))
-	used := len(a.posts) - first
-	if used < *quota {
-		return nil
-	}
-	resets := now.Add(QuotaWindow)
-	if *quota > 0 {
-		resets = a.posts[len(a.posts)-*quota].CreatedAt().Add(QuotaWindow)
-	}
-	return &QuotaError{Quota: *quota, Resets: resets}
-}
-
-// firstSince is the index of the first post made after since.
-func (a *account) firstSince(since time.Time) int {
-	return sort.Search(len(a.posts), func(i int) bool { return a.posts[i].CreatedAt().After(since) })
-}
-
-// QuotaUsed returns how many posts the account made in the last 24 hours, deleted ones included.
-func (s *Store) QuotaUsed(key Key) int {
-	a := s.lookup(key)
-	if a == nil {
-		return 0
-	}
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	return len(a.posts) - a.firstSince(s.clock.Now().Add(-QuotaWindow))
-}
 
 // Post returns one post that is not deleted.
 func (s *Store) Post(platform, id string) (Post, bool) {

@@ -13,22 +13,25 @@ const (
 	opJournal = "journal" // the first line: the format's version
 	opAccount = "account" // an account with all its settings, new (then with its first tokens) or changed
 	opPost    = "post"
-	opDelete  = "delete"
-	opGrant   = "grant"  // a pair of tokens, perhaps in place of an earlier refresh token
-	opRevoke  = "revoke" // one access token, or a refresh token with all its access tokens
-	opReset   = "reset"
+	// A container, before anything is published from it.
+	opContainer = "container"
+	opDelete    = "delete"
+	opGrant     = "grant"  // a pair of tokens, perhaps in place of an earlier refresh token
+	opRevoke    = "revoke" // one access token, or a refresh token with all its access tokens
+	opReset     = "reset"
 )
 
 // record is one line of the journal.
 type record struct {
-	Op      string       `json:"op"`
-	Version int          `json:"version,omitempty"`
-	Key     *Key         `json:"key,omitempty"`
-	Account *Account     `json:"account,omitempty"`
-	Post    *Post        `json:"post,omitempty"`
-	Grant   *grantRecord `json:"grant,omitempty"`
-	Token   string       `json:"token,omitempty"`
-	ID      string       `json:"id,omitempty"`
+	Op        string       `json:"op"`
+	Version   int          `json:"version,omitempty"`
+	Key       *Key         `json:"key,omitempty"`
+	Account   *Account     `json:"account,omitempty"`
+	Post      *Post        `json:"post,omitempty"`
+	Container *Container   `json:"container,omitempty"`
+	Grant     *grantRecord `json:"grant,omitempty"`
+	Token     string       `json:"token,omitempty"`
+	ID        string       `json:"id,omitempty"`
 	// Until, on an account, ends its access tokens no later than that.
 	Until *time.Time `json:"until,omitempty"`
 }
@@ -52,6 +55,9 @@ func (s *Store) apply(rec record) error {
 		return nil
 	case opPost:
 		return s.applyPost(rec.Post)
+	case opContainer:
+		s.applyContainer(*rec.Container)
+		return nil
 	case opDelete:
 		return s.applyDelete(rec.Key.Platform, rec.ID)
 	case opGrant:
@@ -84,6 +90,9 @@ func (s *Store) snapshot(now time.Time) []record {
 		records = append(records, record{Op: opAccount, Account: &view})
 	}
 	records = append(records, s.tokens.snapshot(now)...)
+	for _, c := range s.everyContainer() {
+		records = append(records, record{Op: opContainer, Container: c})
+	}
 	for _, post := range s.everyPost() {
 		records = append(records, record{Op: opPost, Post: post})
 	}

@@ -43,6 +43,8 @@ type Store struct {
 	usernames map[Key]*account // Key.ID is the username in lower case
 	posts     map[Key]*Post    // Key.ID is the post's
 	replies   map[Key][]*Post  // Key.ID is that of the chain's first post
+	// containers are those that were ever made, Key.ID is the container's own.
+	containers map[Key]*Container
 }
 
 // Open returns a store with what the journal in opts.Dir holds. A last line that a kill tore is dropped with a warning;
@@ -51,7 +53,7 @@ func Open(opts Options) (*Store, error) {
 	s := &Store{
 		clock: opts.Clock, journal: &journal{}, tokens: newTokenBook(),
 		accounts: map[Key]*account{}, usernames: map[Key]*account{}, posts: map[Key]*Post{},
-		replies: map[Key][]*Post{},
+		replies: map[Key][]*Post{}, containers: map[Key]*Container{},
 	}
 	if opts.Dir == "" {
 		return s, nil
@@ -105,7 +107,7 @@ func (s *Store) readBack(path string) (replayed, error) {
 // Close ends the store: later changes fail, reads go on working.
 func (s *Store) Close() error { return errors.Join(s.journal.close(), s.lock.release()) }
 
-// Reset removes all posts and puts every account's settings back to their defaults. Accounts and tokens stay, so that
+// Reset removes all posts and containers and puts every account's settings back to their defaults. Accounts and tokens stay, so that
 // what is connected stays connected.
 func (s *Store) Reset() error {
 	s.change.Lock()
@@ -124,6 +126,7 @@ func (s *Store) applyReset() {
 	defer s.mu.Unlock()
 	clear(s.posts)
 	clear(s.replies)
+	clear(s.containers)
 }
 
 // lookup finds an account, or nil.

@@ -36,7 +36,7 @@ func newClock() *clocktesting.FakeClock {
 func create(t *testing.T, s *Store) Tokens {
 	t.Helper()
 	first := Tokens{ExpiresAt: s.clock.Now().Add(time.Hour), Scopes: []string{"read"}}
-	if _, created, err := s.CreateAccount(Account{Key: someone, Username: "Someone"}, first); err != nil || !created {
+	if _, created, err := s.CreateAccount(Account{Key: someone, Username: "Someone"}, first, true); err != nil || !created {
 		t.Fatal(created, err)
 	}
 	return s.Tokens(someone)
@@ -74,7 +74,7 @@ func TestCompaction(t *testing.T) {
 	}
 	for size(t, path) <= compactAbove {
 		clock.Step(time.Minute)
-		next, ok, err := s.Rotate(tokens.Refresh, func(Account) time.Duration { return 2 * time.Minute })
+		next, ok, err := s.Rotate(tokens.Refresh, func(Account) Terms { return Terms{Access: 2 * time.Minute, Refresh: true} })
 		if !ok || err != nil {
 			t.Fatal(ok, err)
 		}
@@ -96,7 +96,7 @@ func TestCompaction(t *testing.T) {
 		if diff := cmp.Diff(chain, s.Chain("p", root.ID)); diff != "" {
 			t.Errorf("chain (-before +after):\n%s", diff)
 		}
-		if n := s.QuotaUsed(someone); n != 0 {
+		if n, _ := s.QuotaUsed(someone); n != 0 {
 			t.Errorf("%d posts of days ago count", n)
 		}
 		if bearer, ok := s.Bearer(tokens.Access); !ok || !bearer.ExpiresAt.Equal(tokens.ExpiresAt) || !bearer.Allows("read") {
@@ -136,7 +136,7 @@ func TestExpiredTokensAreForgotten(t *testing.T) {
 	first := tokens.Access
 	for range 100 {
 		clock.Step(time.Hour)
-		tokens, _, _ = s.Rotate(tokens.Refresh, func(Account) time.Duration { return 90 * time.Minute })
+		tokens, _, _ = s.Rotate(tokens.Refresh, func(Account) Terms { return Terms{Access: 90 * time.Minute, Refresh: true} })
 	}
 	if n := len(s.tokens.access); n > 3 {
 		t.Errorf("%d access tokens are kept, want those that can still work", n)
@@ -188,12 +188,12 @@ func TestPartlyWrittenLine(t *testing.T) {
 func TestUsernamesAreUnique(t *testing.T) {
 	s := open(t, "", newClock())
 	create(t, s)
-	_, _, err := s.CreateAccount(Account{Key: Key{Platform: "p", ID: "2"}, Username: "SOMEONE"}, Tokens{})
+	_, _, err := s.CreateAccount(Account{Key: Key{Platform: "p", ID: "2"}, Username: "SOMEONE"}, Tokens{}, true)
 	var taken *UsernameTakenError
 	if !errors.As(err, &taken) || taken.Holder != "1" {
 		t.Errorf("error %v, want that account 1 has the name", err)
 	}
-	if _, created, err := s.CreateAccount(Account{Key: Key{Platform: "q", ID: "2"}, Username: "someone"}, Tokens{}); err != nil || !created {
+	if _, created, err := s.CreateAccount(Account{Key: Key{Platform: "q", ID: "2"}, Username: "someone"}, Tokens{}, true); err != nil || !created {
 		t.Errorf("on another platform the name is free: %v, %v", created, err)
 	}
 }

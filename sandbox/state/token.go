@@ -14,19 +14,58 @@ import (
 // Tokens are what an account's owner has granted to a client.
 type Tokens struct {
 	// Access is empty when the access token has been revoked.
-	Access    string
+	Access string
+	// ExpiresAt is zero when the access token does not end by itself.
 	ExpiresAt time.Time
 	// Refresh is empty when the grant cannot be refreshed.
 	Refresh string
-	Scopes  []string
+	// RefreshExpiresAt is zero when the refresh token does not end by itself.
+	RefreshExpiresAt time.Time
+	Scopes           []string
+}
+
+// Terms say what an account's owner grants on a platform.
+type Terms struct {
+	Scopes []string
+	// Access is the life of access tokens; 0 means that they do not end by themselves.
+	Access time.Duration
+	// Refresh says that a refresh token comes with the access token.
+	Refresh bool
+	// RefreshLife is that of refresh tokens; 0 means that they do not end by themselves.
+	RefreshLife time.Duration
+	// Fixed says that a refresh token stays the same when it is used.
+	Fixed bool
+}
+
+// Tokens are the terms' tokens when they are given now, still without their strings.
+func (t Terms) Tokens(now time.Time) Tokens {
+	out := Tokens{Scopes: t.Scopes, ExpiresAt: endOf(now, t.Access)}
+	if t.Refresh {
+		out.RefreshExpiresAt = endOf(now, t.RefreshLife)
+	}
+	return out
+}
+
+// endOf is when a life that begins now ends; zero when it does not.
+func endOf(now time.Time, life time.Duration) time.Time {
+	if life == 0 {
+		return time.Time{}
+	}
+	return now.Add(life)
 }
 
 // Bearer is what an access token proves.
 type Bearer struct {
-	Account   Key
-	Scopes    []string
+	Account Key
+	Scopes  []string
+	// IssuedAt is zero for a token of a time when it was not written down.
+	IssuedAt time.Time
+	// ExpiresAt is zero when the token does not end by itself.
 	ExpiresAt time.Time
 }
+
+// Expired says whether the token's time is over.
+func (b Bearer) Expired(now time.Time) bool { return !b.ExpiresAt.IsZero() && !now.Before(b.ExpiresAt) }
 
 // Allows says whether the token was granted that scope.
 func (b Bearer) Allows(scope string) bool { return slices.Contains(b.Scopes, scope) }
@@ -38,23 +77,34 @@ type grantRecord struct {
 	ExpiresAt time.Time `json:"expires_at"`
 	Refresh   string    `json:"refresh,omitempty"`
 	Scopes    []string  `json:"scopes,omitempty"`
-	// Replaces is the refresh token that stops working.
-	Replaces string    `json:"replaces,omitempty"`
-	At       time.Time `json:"at"`
+	// RefreshExpiresAt is zero when the refresh token does not end by itself.
+	RefreshExpiresAt time.Time `json:"refresh_expires_at,omitzero"`
+	// Replaces is the refresh token that was used; unless it is Refresh itself, it stops working.
+	Replaces string `json:"replaces,omitempty"`
+	// Beside is an access token of the same grant, where no refresh token holds it together.
+	Beside string    `json:"beside,omitempty"`
+	At     time.Time `json:"at"`
 }
 
 type accessToken struct {
-	account Key
-	expires time.Time
-	scopes  []string
+	account         Key
+	issued, expires time.Time // expires is zero when it does not end by itself
+	scopes          []string
 }
 
-// grant is one refresh token with all access tokens that came of it and of those it replaced.
+// endsBefore says whether the token's time is over before at.
+func (t *accessToken) endsBefore(at time.Time) bool {
+	return !t.expires.IsZero() && t.expires.Before(at)
+}
+
+// grant is one refresh token with all access tokens that came of it and of those it replaced; or, without a refresh
+// token, the access tokens that came of each other.
 type grant struct {
-	account Key
-	refresh string
-	scopes  []string
-	access  []string
+	account        Key
+	refresh        string
+	refreshExpires time.Time // zero when it does not end by itself
+	scopes         []string
+	access         []string
 }
 
 // tokenBook knows all tokens.
@@ -89,14 +139,15 @@ func (s *Store) newGrant(key Key, t *Tokens, withRefresh bool) *grantRecord {
 		t.Refresh = cmp.Or(t.Refresh, newToken(key.Platform, "refresh"))
 	}
 	return &grantRecord{
-		Account: key, Access: t.Access, ExpiresAt: t.ExpiresAt, Refresh: t.Refresh, Scopes: t.Scopes, At: s.clock.Now(),
+		Account: key, Access: t.Access, ExpiresAt: t.ExpiresAt, Refresh: t.Refresh, RefreshExpiresAt: t.RefreshExpiresAt,
+		Scopes: t.Scopes, At: s.clock.Now(),
 	}
 }
 
-// Rotate exchanges a refresh token for a new pair; life is the new access token's for that account. The old refresh
-// token stops working at once, the old access tokens keep their time. It returns false when the refresh token is not
-// known, or was used before.
-func (s *Store) Rotate(refresh string, life func(Account) time.Duration) (Tokens, bool, error) {
+// Rotate exchanges a refresh token for a new access token and, unless the account's terms are Fixed, a new refresh
+// token. Then the old one stops working at once; the old access tokens keep their time. It returns false when the refresh
+// token is not known, was used before, or is over.
+func (s *Store) Rotate(refresh string, terms func(Account) Terms) (Tokens, bool, error) {
 	// One at a time: two requests with the same token must not both win.
 	s.change.Lock()
 	defer s.change.Unlock()
@@ -109,14 +160,40 @@ func (s *Store) Rotate(refresh string, life func(Account) time.Duration) (Tokens
 		return Tokens{}, false, nil
 	}
 	now := s.clock.Now()
-	fresh := Tokens{
-		Access: newToken(old.account.Platform, "access"), Refresh: newToken(old.account.Platform, "refresh"),
-		ExpiresAt: now.Add(life(a)), Scopes: old.scopes,
+	if !old.refreshExpires.IsZero() && !now.Before(old.refreshExpires) {
+		return Tokens{}, false, nil
 	}
-	err := s.commit(record{Op: opGrant, Grant: &grantRecord{
-		Account: old.account, Access: fresh.Access, ExpiresAt: fresh.ExpiresAt, Refresh: fresh.Refresh,
-		Scopes: fresh.Scopes, Replaces: refresh, At: now,
-	}})
+	granted := terms(a)
+	fresh := granted.Tokens(now)
+	fresh.Scopes = old.scopes
+	if granted.Fixed {
+		fresh.Refresh, fresh.RefreshExpiresAt = old.refresh, old.refreshExpires
+	}
+	rec := s.newGrant(old.account, &fresh, true)
+	rec.Replaces = refresh
+	err := s.commit(record{Op: opGrant, Grant: rec})
+	return fresh, err == nil, err
+}
+
+// Renew gives the holder of an access token, for which there is no refresh token, another one with the same scopes. The
+// old one keeps its time. It returns false when the token is not known; whether its time is over is for the caller to
+// look at.
+func (s *Store) Renew(access string, terms func(Account) Terms) (Tokens, bool, error) {
+	s.change.RLock()
+	defer s.change.RUnlock()
+	bearer, ok := s.Bearer(access)
+	if !ok {
+		return Tokens{}, false, nil
+	}
+	a, ok := s.Account(bearer.Account)
+	if !ok {
+		return Tokens{}, false, nil
+	}
+	fresh := terms(a).Tokens(s.clock.Now())
+	fresh.Scopes = bearer.Scopes
+	rec := s.newGrant(bearer.Account, &fresh, false)
+	rec.Beside = access
+	err := s.commit(record{Op: opGrant, Grant: rec})
 	return fresh, err == nil, err
 }
 
@@ -130,7 +207,7 @@ func (s *Store) Bearer(access string) (Bearer, bool) {
 	if t == nil {
 		return Bearer{}, false
 	}
-	return Bearer{Account: t.account, Scopes: t.scopes, ExpiresAt: t.expires}, true
+	return Bearer{Account: t.account, Scopes: t.scopes, IssuedAt: t.issued, ExpiresAt: t.expires}, true
 }
 
 // RefreshOwner returns whose refresh token it is.
@@ -147,7 +224,7 @@ func (s *Store) Tokens(key Key) Tokens {
 	s.tokens.mu.RLock()
 	defer s.tokens.mu.RUnlock()
 	for _, g := range slices.Backward(s.tokens.grants[key]) {
-		out := Tokens{Refresh: g.refresh, Scopes: g.scopes}
+		out := Tokens{Refresh: g.refresh, RefreshExpiresAt: g.refreshExpires, Scopes: g.scopes}
 		if len(g.access) > 0 {
 			out.Access = g.access[len(g.access)-1]
 			out.ExpiresAt = s.tokens.access[out.Access].expires

@@ -24,21 +24,26 @@ func (b *tokenBook) knows(token string) bool {
 	return b.refresh[token] != nil || b.access[token] != nil
 }
 
-// grant adds a pair of tokens, in place of an earlier refresh token if it names one.
+// grant adds a pair of tokens, in place of an earlier refresh token or beside an earlier access token if it names one.
 func (b *tokenBook) grant(rec grantRecord) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	g := b.refresh[rec.Replaces]
-	if g == nil || rec.Replaces == "" {
+	if rec.Beside != "" {
+		g = b.holders[rec.Beside]
+	}
+	if g == nil {
 		g = &grant{account: rec.Account}
 		b.grants[rec.Account] = append(b.grants[rec.Account], g)
 	}
 	delete(b.refresh, rec.Replaces)
 	b.forgetExpired(g, rec.At)
-	g.refresh, g.scopes = rec.Refresh, rec.Scopes
+	g.refresh, g.refreshExpires, g.scopes = rec.Refresh, rec.RefreshExpiresAt, rec.Scopes
 	if rec.Access != "" {
 		g.access = append(g.access, rec.Access)
-		b.access[rec.Access] = &accessToken{account: rec.Account, expires: rec.ExpiresAt, scopes: rec.Scopes}
+		b.access[rec.Access] = &accessToken{
+			account: rec.Account, issued: rec.At, expires: rec.ExpiresAt, scopes: rec.Scopes,
+		}
 		b.holders[rec.Access] = g
 	}
 	if rec.Refresh != "" {
@@ -49,7 +54,7 @@ func (b *tokenBook) grant(rec grantRecord) {
 // forgetExpired drops the grant's access tokens that ended before at, so that a long-lived grant stays small.
 func (b *tokenBook) forgetExpired(g *grant, at time.Time) {
 	g.access = slices.DeleteFunc(g.access, func(token string) bool {
-		if !b.access[token].expires.Before(at) {
+		if !b.access[token].endsBefore(at) {
 			return false
 		}
 		delete(b.access, token)
@@ -64,7 +69,7 @@ func (b *tokenBook) cut(account Key, until time.Time) {
 	defer b.mu.Unlock()
 	for _, g := range b.grants[account] {
 		for _, token := range g.access {
-			if t := b.access[token]; t.expires.After(until) {
+			if t := b.access[token]; t.expires.IsZero() || t.expires.After(until) {
 				t.expires = until
 			}
 		}
@@ -114,19 +119,29 @@ func (b *tokenBook) snapshot(now time.Time) []record {
 
 func (b *tokenBook) snapshotGrant(account Key, g *grant, now time.Time) []record {
 	if len(g.access) == 0 {
-		return []record{{Op: opGrant, Grant: &grantRecord{Account: account, Refresh: g.refresh, Scopes: g.scopes}}}
+		return []record{{Op: opGrant, Grant: &grantRecord{
+			Account: account, Refresh: g.refresh, RefreshExpiresAt: g.refreshExpires, Scopes: g.scopes,
+		}}}
 	}
 	var out []record
 	for i, token := range g.access {
 		t := b.access[token]
 		last := i == len(g.access)-1
-		if !last && t.expires.Before(now) {
+		if !last && t.endsBefore(now) {
 			continue
 		}
-		// Every step carries the same refresh token and replaces it: the grant is one throughout.
-		rec := grantRecord{Account: account, Access: token, ExpiresAt: t.expires, Refresh: g.refresh, Scopes: g.scopes}
-		if len(out) > 0 {
+		// Every step carries the same refresh token and replaces it, or stands beside the step before: the grant is one
+		// throughout.
+		rec := grantRecord{
+			Account: account, Access: token, ExpiresAt: t.expires, Refresh: g.refresh, RefreshExpiresAt: g.refreshExpires,
+			Scopes: g.scopes, At: t.issued,
+		}
+		switch {
+		case len(out) == 0:
+		case g.refresh != "":
 			rec.Replaces = g.refresh
+		default:
+			rec.Beside = out[len(out)-1].Grant.Access
 		}
 		out = append(out, record{Op: opGrant, Grant: &rec})
 	}

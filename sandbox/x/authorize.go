@@ -81,7 +81,7 @@ func (p *Platform) authorize(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	consent := pages.Consent{
-		Platform: p.Title(), Client: query.Get("client_id"), Scopes: strings.Fields(query.Get("scope")),
+		On: Name, Platform: p.Title(), Client: query.Get("client_id"), Scopes: strings.Fields(query.Get("scope")),
 		Deny: withQuery(redirect, url.Values{"error": {"access_denied"}, "state": {query.Get("state")}}),
 	}
 	for _, account := range p.Store.Summaries() {
@@ -112,7 +112,7 @@ func checkAuthorize(query url.Values) (*url.URL, string) {
 		return nil, "The scope is missing."
 	}
 	for scope := range strings.FieldsSeq(query.Get("scope")) {
-		if !slices.Contains((*Platform)(nil).Scopes(), scope) {
+		if !slices.Contains(allScopes(), scope) {
 			return nil, "The scope " + scope + " is not known; scopes are separated by spaces."
 		}
 	}
@@ -161,7 +161,7 @@ func (p *Platform) exchange(w http.ResponseWriter, clientID string, values url.V
 		return
 	}
 	tokens, err := p.Store.Grant(account.Key, state.Tokens{
-		ExpiresAt: p.Clock.Now().Add(p.TokenTTL(account)), Scopes: granted.scopes,
+		ExpiresAt: p.Clock.Now().Add(p.Terms(account).Access), Scopes: granted.scopes,
 	}, slices.Contains(granted.scopes, scopeOffline))
 	if err != nil {
 		p.Logger.Error("a token could not be kept", "platform", Name, "account", account.ID, "error", err)

@@ -145,7 +145,7 @@ func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 }
 
 // RateLimited answers 429 with the time at which to come back.
-func (d dialect) RateLimited(w http.ResponseWriter, op faults.Operation, retryAfter time.Duration) {
+func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults.Operation, retryAfter time.Duration) {
 	d.p.limitedUntil(w, op, d.p.Clock.Now().Add(retryAfter))
 }
 

@@ -56,8 +56,8 @@ func (p *Platform) quotaHeaders(w http.ResponseWriter, a state.Account) {
 	if a.Settings.Quota == nil {
 		return
 	}
-	remaining := max(0, *a.Settings.Quota-p.Store.QuotaUsed(a.Key))
-	setLimit(w.Header(), "X-User-Limit-24hour", *a.Settings.Quota, remaining, p.Clock.Now().Add(state.QuotaWindow))
+	used, _ := p.Store.QuotaUsed(a.Key)
+	setLimit(w.Header(), "X-User-Limit-24hour", *a.Settings.Quota, max(0, *a.Settings.Quota-used), p.Clock.Now().Add(state.QuotaWindow))
 }
 
 func setLimit(header http.Header, prefix string, limit, remaining int, reset time.Time) {

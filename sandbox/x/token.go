@@ -105,7 +105,7 @@ func (p *Platform) refresh(w http.ResponseWriter, refresh string) {
 		oauthFail(w, http.StatusBadRequest, "invalid_grant", "Value passed for the token was invalid.")
 		return
 	}
-	tokens, ok, err := p.Store.Rotate(refresh, p.TokenTTL)
+	tokens, ok, err := p.Store.Rotate(refresh, p.Terms)
 	switch {
 	case err != nil:
 		p.Logger.Error("a token could not be kept", "platform", Name, "account", owner.ID, "error", err)

@@ -4,12 +4,12 @@
 package x
 
 import (
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/herald-social/herald/sandbox/emoji"
 )
 
 const (
@@ -40,7 +40,7 @@ func weighPlain(text string) int {
 	for text != "" {
 		var cluster string
 		cluster, text, _, state = uniseg.FirstGraphemeClusterInString(text, state)
-		if isEmoji(cluster) {
+		if emoji.Is(cluster) {
 			total += emojiWeight
 			continue
 		}
@@ -68,37 +68,6 @@ func runeWeight(r rune) int {
 	default:
 		return 2
 	}
-}
-
-const (
-	textStyle = '\uFE0E' // asks for the preceding character as text, not as a picture
-	keycap    = '\u20E3'
-)
-
-// isEmoji says whether a grapheme cluster is one emoji: a flag, a keycap, or a picture with whatever is joined to it.
-func isEmoji(cluster string) bool {
-	first, size := utf8.DecodeRuneInString(cluster)
-	switch {
-	case strings.ContainsRune(cluster, textStyle):
-		return false
-	case isRegional(first):
-		return size < len(cluster)
-	case '0' <= first && first <= '9', first == '#', first == '*':
-		return strings.HasSuffix(cluster, string(keycap))
-	default:
-		return isPictographic(first)
-	}
-}
-
-func isRegional(r rune) bool { return 0x1F1E6 <= r && r <= 0x1F1FF }
-
-// isPictographic tells whether r has the property Extended_Pictographic. uniseg knows it but does not export it; its
-// effect shows: only a pictographic character joins another across U+200D (UAX #29, rule GB11).
-func isPictographic(r rune) bool {
-	if r != '©' && r != '®' && r < 0x203C || r >= 0x3400 && unicode.IsLetter(r) {
-		return false
-	}
-	return uniseg.GraphemeClusterCount(string(r)+"\u200D\U0001F600") == 1
 }
 
 // isInvalid says whether X refuses any text with that character.

@@ -4,6 +4,7 @@
 package x
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -65,17 +66,14 @@ func (*Platform) Name() string { return Name }
 // Title is the platform's name for people.
 func (*Platform) Title() string { return "X" }
 
-// Scopes are granted to an account that is made for a test: all of them.
-func (*Platform) Scopes() []string {
+// allScopes are granted to an account that is made for a test.
+func allScopes() []string {
 	return []string{scopeRead, scopeWrite, scopeUsers, scopeMedia, scopeOffline}
 }
 
-// TokenTTL is the life of an account's access tokens.
-func (*Platform) TokenTTL(a state.Account) time.Duration {
-	if a.Settings.TokenTTL > 0 {
-		return a.Settings.TokenTTL
-	}
-	return accessTokenTTL
+// Terms are what an account's owner grants. X's refresh tokens rotate.
+func (*Platform) Terms(a state.Account) state.Terms {
+	return state.Terms{Scopes: allScopes(), Access: cmp.Or(a.Settings.TokenTTL, accessTokenTTL), Refresh: true}
 }
 
 // Demo is the account that is there from the start. Its tokens are well known: whoever reaches the sandbox may use it.
@@ -83,9 +81,7 @@ func Demo() (state.Account, state.Tokens) {
 	account := state.Account{
 		Key: state.Key{Platform: Name, ID: "1500000000000000001"}, Username: "herald_demo", DisplayName: "Herald Demo",
 	}
-	return account, state.Tokens{
-		Access: "x-access-demo", Refresh: "x-refresh-demo", Scopes: (*Platform)(nil).Scopes(),
-	}
+	return account, state.Tokens{Access: "x-access-demo", Refresh: "x-refresh-demo", Scopes: (*Platform)(nil).Terms(account).Scopes}
 }
 
 var (
@@ -115,6 +111,16 @@ func (*Platform) DefaultUsername(id string) string {
 
 // PostPath is the path of a post's public page.
 func (*Platform) PostPath(username, id string) string { return "/x/" + username + "/status/" + id }
+
+// PagePatterns are where posts and accounts have their pages.
+func (*Platform) PagePatterns() []string {
+	return []string{"/x/{username}", "/x/{username}/status/{id}"}
+}
+
+// Find says which post, or else whose page, is at an address.
+func (*Platform) Find(r *http.Request) (post, username string) {
+	return r.PathValue("id"), r.PathValue("username")
+}
 
 // Register adds the API to mux.
 func (p *Platform) Register(mux *http.ServeMux) {

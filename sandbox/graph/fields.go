@@ -1,0 +1,149 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package graph
+
+import (
+	"slices"
+	"strings"
+)
+
+// Field is one of the fields that a call asks for: name, or name{…} with fields of what it leads to, or name.type(large)
+// with a modifier.
+type Field struct {
+	Name string
+	Sub  []Field
+}
+
+// Fields reads the parameter fields; nil when it was not given.
+func (p *Params) Fields() []Field {
+	text := p.Text("fields")
+	if text == "" {
+		return nil
+	}
+	fields, rest, ok := parseFields(text)
+	if (!ok || rest != "") && p.bad == nil {
+		p.bad = Refusal(2500, "Syntax error in fields at character %d: %q", len(text)-len(rest), text)
+	}
+	return fields
+}
+
+// parseFields reads fields up to the end or to a closing brace, and returns what follows.
+func parseFields(text string) (fields []Field, rest string, ok bool) {
+	for {
+		end := strings.IndexFunc(text, func(r rune) bool { return !isFieldRune(r) })
+		if end < 0 {
+			end = len(text)
+		}
+		if end == 0 {
+			return fields, text, false
+		}
+		field := Field{Name: text[:end]}
+		text = text[end:]
+		if text, ok = skipModifiers(text); !ok {
+			return fields, text, false
+		}
+		if strings.HasPrefix(text, "{") {
+			if field.Sub, text, ok = parseFields(text[1:]); !ok || !strings.HasPrefix(text, "}") {
+				return fields, text, false
+			}
+			text = text[1:]
+		}
+		fields = append(fields, field)
+		if !strings.HasPrefix(text, ",") {
+			return fields, text, true
+		}
+		text = text[1:]
+	}
+}
+
+// skipModifiers passes over .name(value), of which nothing here depends.
+func skipModifiers(text string) (rest string, ok bool) {
+	for strings.HasPrefix(text, ".") {
+		name, after, found := strings.Cut(text[1:], "(")
+		_, rest, closed := strings.Cut(after, ")")
+		if !found || !closed || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !isFieldRune(r) }) {
+			return text, false
+		}
+		text = rest
+	}
+	return text, true
+}
+
+func isFieldRune(r rune) bool {
+	return r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+}
+
+// Node is an object of the graph.
+type Node struct {
+	// Type is its name in errors.
+	Type string
+	// Values are the fields that it has something to say about: a plain value, a Node, an Edge or a Wrapped.
+	Values map[string]any
+	// Known are all fields that may be asked for.
+	Known []string
+	// Default are those that come when none is asked for.
+	Default []string
+}
+
+// Edge is a list of nodes, which comes as {"data": […]}.
+type Edge []Node
+
+// Wrapped is a node that comes as {"data": {…}}.
+type Wrapped Node
+
+// Select returns the fields of a node that are asked for; an id comes always.
+func (n Node) Select(fields []Field) (map[string]any, *Error) {
+	if fields == nil {
+		for _, name := range n.Default {
+			fields = append(fields, Field{Name: name})
+		}
+	}
+	out := map[string]any{}
+	if id, found := n.Values["id"]; found {
+		out["id"] = id
+	}
+	for _, field := range fields {
+		if !slices.Contains(n.Known, field.Name) {
+			return nil, Refusal(100, "(#100) Tried accessing nonexisting field (%s) on node type (%s)", field.Name, n.Type)
+		}
+		value, found := n.Values[field.Name]
+		if !found {
+			continue // known, and nothing to say
+		}
+		shown, bad := selectValue(value, field)
+		if bad != nil {
+			return nil, bad
+		}
+		out[field.Name] = shown
+	}
+	return out, nil
+}
+
+func selectValue(value any, field Field) (any, *Error) {
+	switch v := value.(type) {
+	case Node:
+		return v.Select(field.Sub)
+	case Wrapped:
+		shown, bad := Node(v).Select(field.Sub)
+		return map[string]any{"data": shown}, bad
+	case Edge:
+		return selectEdge(v, field.Sub)
+	}
+	if field.Sub != nil {
+		return nil, Refusal(2500, "Subfields are not supported by %s", field.Name)
+	}
+	return value, nil
+}
+
+func selectEdge(nodes Edge, fields []Field) (map[string]any, *Error) {
+	data := []map[string]any{}
+	for _, node := range nodes {
+		shown, bad := node.Select(fields)
+		if bad != nil {
+			return nil, bad
+		}
+		data = append(data, shown)
+	}
+	return map[string]any{"data": data}, nil
+}

@@ -1,0 +1,161 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package graph
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+func TestFields(t *testing.T) {
+	inner := Node{Type: "Inner", Values: map[string]any{"id": "7", "a": 1}, Known: []string{"id", "a", "b"}, Default: []string{"a"}}
+	node := Node{
+		Type: "Outer",
+		Values: map[string]any{
+			"id": "1", "name": "n", "one": inner, "many": Edge{inner, inner}, "picture": Wrapped(Node{
+				Type: "Picture", Values: map[string]any{"url": "u", "width": 5}, Known: []string{"url", "width"}, Default: []string{"url"},
+			}),
+		},
+		Known: []string{"id", "name", "one", "many", "picture", "silent"}, Default: []string{"name"},
+	}
+	tests := []struct {
+		name, fields, want string
+		code               int
+	}{
+		{"none asked for", "", `{"id":"1","name":"n"}`, 0},
+		{"the id comes always", "name", `{"id":"1","name":"n"}`, 0},
+		{"nothing to say", "silent", `{"id":"1"}`, 0},
+		{"a node's defaults", "one", `{"id":"1","one":{"a":1,"id":"7"}}`, 0},
+		{"a node's fields", "one{id},name", `{"id":"1","name":"n","one":{"id":"7"}}`, 0},
+		{"a list's", "many{a,b}", `{"id":"1","many":{"data":[{"a":1,"id":"7"},{"a":1,"id":"7"}]}}`, 0},
+		{"with modifiers", "picture.type(large).width(5){url},name", `{"id":"1","name":"n","picture":{"data":{"url":"u"}}}`, 0},
+		{"unknown", "names", "", 100},
+		{"unknown within", "one{c}", "", 100},
+		{"within what has no fields", "name{a}", "", 2500},
+		{"nothing between commas", "id,,name", "", 2500},
+		{"a comma at the end", "id,", "", 2500},
+		{"not closed", "one{a", "", 2500},
+		{"closed twice", "one{a}}", "", 2500},
+		{"empty braces", "one{}", "", 2500},
+		{"blanks", "id, name", "", 2500},
+		{"a modifier without a value", "picture.type{url}", "", 2500},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := &Params{values: map[string]string{"fields": tt.fields}}
+			fields := p.Fields()
+			got, bad := map[string]any(nil), p.End()
+			if bad == nil {
+				got, bad = node.Select(fields)
+			}
+			if tt.code != 0 {
+				if bad == nil || bad.Code != tt.code {
+					t.Errorf("error %v, want code %d", bad, tt.code)
+				}
+				return
+			}
+			content, err := json.Marshal(got)
+			if diff := cmp.Diff(tt.want, string(content)); bad != nil || err != nil || diff != "" {
+				t.Errorf("%v %v (-want +got):\n%s", bad, err, diff)
+			}
+		})
+	}
+}
+
+func TestIDs(t *testing.T) {
+	at := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC).UnixMilli()
+	seen := map[string]bool{}
+	previous := ""
+	for _, stamp := range []state.Stamp{{Milli: at}, {Milli: at, Serial: 1}, {Milli: at, Serial: 65535}, {Milli: at + 1}, {Milli: at + 86_400_000*3650}} {
+		id := NewID(stamp)
+		code := Shortcode(id)
+		if len(id) != 17 || id <= previous || seen[code] || IDOf(code) != id {
+			t.Errorf("%+v: id %s after %s, code %s of %s", stamp, id, previous, code, IDOf(code))
+		}
+		previous, seen[code] = id, true
+	}
+	for _, code := range []string{"", "C", "abc", "C!", "Caaaaaaaaaaaaaa"} {
+		if id := IDOf(code); id != "" {
+			t.Errorf("%q is taken for %s", code, id)
+		}
+	}
+	if code := Shortcode("me"); code != "" {
+		t.Errorf("me is shortened to %s", code)
+	}
+}
+
+func TestTimes(t *testing.T) {
+	want := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	for _, text := range []string{"1796115600", "2026-12-01T09:00:00Z", "2026-12-01T09:00:00+0000", "2026-12-01T10:00:00+01:00"} {
+		p := &Params{values: map[string]string{"since": text}}
+		if got := p.Time("since"); !got.Equal(want) || p.End() != nil {
+			t.Errorf("%s is %v, %v", text, got, p.End())
+		}
+	}
+}
+
+// TestScopes asks an operation that needs two scopes with tokens that have fewer.
+func TestScopes(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
+	store, err := state.Open(state.Options{Clock: clock, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := state.Key{Platform: "p", ID: "1"}
+	if _, _, err := store.CreateAccount(state.Account{Key: key, Username: "u"}, state.Tokens{Access: "none"}, false); err != nil {
+		t.Fatal(err)
+	}
+	for token, scopes := range map[string][]string{"one": {"a"}, "both": {"a", "b"}} {
+		if _, err := store.Grant(key, state.Tokens{Access: token, Scopes: scopes}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gate := faults.NewGate(faults.NewBoard(), clock)
+	defer gate.Close()
+	api := &API{
+		Options: Options{Store: store, Gate: gate, Clock: clock, Logger: slog.New(slog.DiscardHandler)}, Platform: "p", PermissionCode: 200,
+	}
+	handler := api.Route("op", func(c *Call) (any, *Error) {
+		account, bad := c.Owner("a", "b")
+		return account.ID, bad
+	})
+	tests := []struct {
+		token, scheme string
+		status, code  int
+	}{
+		{"none", "Bearer", 403, 200},
+		{"one", "Bearer", 403, 200},
+		{"both", "Bearer", 200, 0},
+		{"both", "OAuth", 200, 0},
+		{"both", "Basic", 400, 104},
+		{"other", "Bearer", 400, 190},
+	}
+	for _, tt := range tests {
+		req := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+		req.Header.Set("Authorization", tt.scheme+" "+tt.token)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		var body struct {
+			Error Error `json:"error"`
+		}
+		if tt.code != 0 {
+			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if w.Code != tt.status || body.Error.Code != tt.code {
+			t.Errorf("%s %s: %d %s, want %d with code %d", tt.scheme, tt.token, w.Code, w.Body, tt.status, tt.code)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package graph
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+const (
+	// idBase gives ids their 17 digits.
+	idBase = 10_000_000_000_000_000
+	// serialBits is how many low bits of an id are not time.
+	serialBits = 16
+)
+
+// epoch is the instant from which ids count.
+var epoch = time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// NewID makes the id of what was created at a stamp: a number of 17 digits, as Meta's are these days.
+func NewID(at state.Stamp) string {
+	return strconv.FormatInt(idBase+(at.Milli-epoch.UnixMilli())<<serialBits+at.Serial, 10)
+}
+
+// shortcodes are the digits of the codes in public addresses, the lowest first.
+const shortcodes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+// Shortcode is how an id stands in a public address; "" for what is no id.
+func Shortcode(id string) string {
+	n, err := strconv.ParseUint(id, 10, 64)
+	if err != nil {
+		return ""
+	}
+	var out []byte
+	for ; n > 0; n /= 64 {
+		out = append(out, shortcodes[n%64])
+	}
+	return "C" + string(out)
+}
+
+// IDOf is the inverse of Shortcode.
+func IDOf(shortcode string) string {
+	digits, found := strings.CutPrefix(shortcode, "C")
+	if !found || digits == "" || len(digits) > 10 {
+		return ""
+	}
+	var n uint64
+	for i := len(digits) - 1; i >= 0; i-- {
+		digit := strings.IndexByte(shortcodes, digits[i])
+		if digit < 0 {
+			return ""
+		}
+		n = n*64 + uint64(digit)
+	}
+	return strconv.FormatUint(n, 10)
+}

@@ -1,0 +1,134 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package graph
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+const (
+	// LongLife is the life of long-lived tokens: 60 days.
+	LongLife = 60 * 24 * time.Hour
+	// refreshAge is how old a long-lived token must be to be refreshed.
+	refreshAge = 24 * time.Hour
+)
+
+// bearerToken returns the token of the Authorization header, or "". Meta's hosts for uploads call the scheme OAuth, and
+// the others take that as well.
+func bearerToken(r *http.Request) string {
+	scheme, token, found := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !found || !strings.EqualFold(scheme, "Bearer") && !strings.EqualFold(scheme, "OAuth") {
+		return ""
+	}
+	return token
+}
+
+// account tells whose access token a request carries, also when it has expired.
+func (a *API) account(r *faults.Request) string {
+	token := bearerToken(r.Request)
+	if token == "" {
+		if params, bad := readParams(r); bad == nil {
+			token = params.values[tokenParam]
+		}
+	}
+	bearer, ok := a.Store.Bearer(token)
+	if !ok || bearer.Account.Platform != a.Platform {
+		return ""
+	}
+	return bearer.Account.ID
+}
+
+// token returns the call's access token and what it stands for.
+func (c *Call) token() (string, state.Bearer, *Error) {
+	token := bearerToken(c.Request.Request)
+	if token == "" {
+		token = c.Params.values[tokenParam]
+	}
+	if token == "" {
+		return "", state.Bearer{}, noToken()
+	}
+	bearer, ok := c.api.Store.Bearer(token)
+	now := c.api.Clock.Now()
+	switch {
+	case !ok || bearer.Account.Platform != c.api.Platform:
+		return "", state.Bearer{}, unknownToken()
+	case bearer.Expired(now):
+		return "", state.Bearer{}, expiredToken(bearer.ExpiresAt, now)
+	}
+	return token, bearer, nil
+}
+
+// Account returns the account of the call's access token, which must have been granted all these scopes.
+func (c *Call) Account(scopes ...string) (state.Account, *Error) {
+	_, bearer, bad := c.token()
+	if bad != nil {
+		return state.Account{}, bad
+	}
+	for _, scope := range scopes {
+		if !bearer.Allows(scope) {
+			return state.Account{}, c.api.missingScope(scope)
+		}
+	}
+	account, ok := c.api.Store.Account(bearer.Account)
+	if !ok {
+		return state.Account{}, unknownToken()
+	}
+	return account, nil
+}
+
+// Owner is Account for a path that begins with the id of the account itself, or with me.
+func (c *Call) Owner(scopes ...string) (state.Account, *Error) {
+	account, bad := c.Account(scopes...)
+	if bad != nil {
+		return state.Account{}, bad
+	}
+	if id := c.PathValue("id"); !slices.Contains([]string{account.ID, "me", ""}, id) {
+		return state.Account{}, NoObject(strings.ToLower(c.Method), id)
+	}
+	return account, nil
+}
+
+// Refresh is GET /refresh_access_token: a long-lived token that is a day old gives another one; there are no refresh
+// tokens. An account whose tokens were given another life by the control API has to wait the same part of that.
+func (a *API) Refresh(grantType, scope string, terms func(state.Account) state.Terms) Handler {
+	return func(c *Call) (any, *Error) {
+		account, bad := c.Account(scope)
+		if bad != nil {
+			return nil, bad
+		}
+		c.Params.Required("grant_type")
+		c.Params.OneOf("grant_type", grantType)
+		if bad := c.Params.End(); bad != nil {
+			return nil, bad
+		}
+		token, bearer, bad := c.token()
+		if bad != nil {
+			return nil, bad
+		}
+		age := refreshAge
+		if ttl := account.Settings.TokenTTL; ttl > 0 {
+			age = ttl / (LongLife / refreshAge)
+		}
+		if a.Clock.Now().Before(bearer.IssuedAt.Add(age)) {
+			return nil, BadParam("This access token is too new to be refreshed: it must be at least %s old.", age)
+		}
+		fresh, ok, err := a.Store.Renew(token, terms)
+		switch {
+		case err != nil:
+			return nil, c.Broken("renew a token", err)
+		case !ok:
+			return nil, unknownToken()
+		}
+		return map[string]any{
+			"access_token": fresh.Access, "token_type": "bearer",
+			"expires_in": int64(fresh.ExpiresAt.Sub(a.Clock.Now()).Round(time.Second) / time.Second),
+		}, nil
+	}
+}

@@ -1,0 +1,147 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func number(at Stamp) string { return fmt.Sprint(at.Milli, "-", at.Serial) }
+
+func contain(t *testing.T, s *Store, text string) Container {
+	t.Helper()
+	c, err := s.CreateContainer(someone, Container{Text: text, Link: "l", Detail: []byte(`{"a":1}`)}, time.Second, number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestContainersAreKept publishes from one of two containers and compares what is known before and after a restart, with
+// and without compaction.
+func TestContainersAreKept(t *testing.T) {
+	dir, clock := t.TempDir(), newClock()
+	s := open(t, dir, clock)
+	create(t, s)
+	used, waiting := contain(t, s, "used"), contain(t, s, "waiting")
+	post, err := s.Publish(someone, Draft{Text: "used", Container: used.ID, NewID: number})
+	if err != nil {
+		t.Fatal(err)
+	}
+	used.PostID = post.ID
+	check := func(s *Store, reason string) {
+		t.Helper()
+		for _, want := range []Container{used, waiting} {
+			got, ok := s.Container("p", want.ID)
+			if diff := cmp.Diff(want, got); !ok || diff != "" {
+				t.Errorf("%s: %v (-want +got):\n%s", reason, ok, diff)
+			}
+		}
+		var published *PublishedError
+		if _, err := s.Publish(someone, Draft{Text: "again", Container: used.ID, NewID: number}); !errors.As(err, &published) || published.Post != post.ID {
+			t.Errorf("%s: publishing once more: %v", reason, err)
+		}
+	}
+	check(s, "at once")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, clock)
+	check(s, "read back")
+	if _, err := writeSnapshot(dir, s.snapshot(clock.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, clock)
+	check(s, "from a snapshot")
+	if later := contain(t, s, "later"); later.Stamp.Compare(post.Stamp) <= 0 {
+		t.Errorf("stamp %v is not after %v", later.Stamp, post.Stamp)
+	}
+	if err := s.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.Container("p", waiting.ID); ok {
+		t.Error("a reset leaves containers")
+	}
+}
+
+func TestContainerRefusals(t *testing.T) {
+	s := open(t, "", newClock())
+	create(t, s)
+	other := Key{Platform: "p", ID: "2"}
+	if _, _, err := s.CreateAccount(Account{Key: other, Username: "other"}, Tokens{}, false); err != nil {
+		t.Fatal(err)
+	}
+	c := contain(t, s, "mine")
+	tests := []struct {
+		name  string
+		owner Key
+		draft Draft
+		want  error
+	}{
+		{"of another account", other, Draft{Container: c.ID}, ErrNoContainer},
+		{"unknown", someone, Draft{Container: "7"}, ErrNoContainer},
+		{"no account", Key{Platform: "p", ID: "3"}, Draft{Container: c.ID}, ErrNoAccount},
+	}
+	for _, tt := range tests {
+		tt.draft.NewID = number
+		if _, err := s.Publish(tt.owner, tt.draft); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+	}
+	if _, err := s.CreateContainer(Key{Platform: "p", ID: "3"}, Container{}, 0, number); !errors.Is(err, ErrNoAccount) {
+		t.Errorf("a container without an account: %v", err)
+	}
+	if got := s.Posts("", ""); len(got) != 0 {
+		t.Errorf("%d posts were made", len(got))
+	}
+}
+
+func TestProcessing(t *testing.T) {
+	clock := newClock()
+	s := open(t, "", clock)
+	create(t, s)
+	if c := contain(t, s, "by default"); !c.ReadyAt.Equal(clock.Now().Add(time.Second)) || c.Failure != "" {
+		t.Errorf("by default ready at %v, failure %q", c.ReadyAt, c.Failure)
+	}
+	zero := time.Duration(0)
+	if _, err := s.ChangeAccount(someone, func(a *Account) { a.Settings.Processing, a.Settings.ProcessingError = &zero, "BROKEN" }); err != nil {
+		t.Fatal(err)
+	}
+	if c := contain(t, s, "as set"); !c.ReadyAt.Equal(clock.Now()) || c.Failure != "BROKEN" {
+		t.Errorf("as set ready at %v, failure %q", c.ReadyAt, c.Failure)
+	}
+}
+
+func TestFreePostsDoNotCount(t *testing.T) {
+	clock := newClock()
+	s := open(t, "", clock)
+	create(t, s)
+	one := 1
+	if _, err := s.ChangeAccount(someone, func(a *Account) { a.Settings.Quota = &one }); err != nil {
+		t.Fatal(err)
+	}
+	start := clock.Now()
+	for _, d := range []Draft{{Text: "free", Free: true}, {Text: "counts"}, {Text: "free", Free: true}} {
+		d.NewID = number
+		if _, err := s.Publish(someone, d); err != nil {
+			t.Fatalf("%+v: %v", d, err)
+		}
+		clock.Step(time.Minute)
+	}
+	var full *QuotaError
+	if _, err := s.Publish(someone, Draft{Text: "too many", NewID: number}); !errors.As(err, &full) || !full.Resets.Equal(start.Add(time.Minute+QuotaWindow)) {
+		t.Errorf("%v, want the quota until a day after the post that counts", err)
+	}
+	if counted, free := s.QuotaUsed(someone); counted != 1 || free != 2 {
+		t.Errorf("%d counted and %d free, want 1 and 2", counted, free)
+	}
+}

@@ -1,0 +1,117 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/faults"
+)
+
+// envelope is around every answer but those of the token endpoint. Also a failure has data, if only empty.
+type envelope struct {
+	Data  any      `json:"data"`
+	Error envError `json:"error"`
+}
+
+type envError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	LogID   string `json:"log_id"`
+}
+
+// logID makes up what TikTok's support asks for.
+func (p *Platform) logID() string {
+	return p.Clock.Now().UTC().Format("20060102150405") + rand.Text()[:20]
+}
+
+// succeed answers data.
+func (p *Platform) succeed(w http.ResponseWriter, data any) {
+	writeJSON(w, http.StatusOK, envelope{Data: data, Error: envError{Code: "ok", LogID: p.logID()}})
+}
+
+// fail answers an error. Its status may be 200.
+func (p *Platform) fail(w http.ResponseWriter, status int, code, message string) {
+	writeJSON(w, status, envelope{Data: struct{}{}, Error: envError{Code: code, Message: message, LogID: p.logID()}})
+}
+
+// oauthFail answers an error of the token endpoint, which has no envelope.
+func (p *Platform) oauthFail(w http.ResponseWriter, status int, code, description string) {
+	w.Header().Set("Cache-Control", "no-store")
+	writeJSON(w, status, map[string]string{"error": code, "error_description": description, "log_id": p.logID()})
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	var content bytes.Buffer
+	encoder := json.NewEncoder(&content)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil {
+		http.Error(w, "the answer could not be encoded", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(content.Bytes()) // the client may be gone
+}
+
+// dialect lets faults speak as TikTok does.
+type dialect struct{ p *Platform }
+
+// Fail answers that status.
+func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
+	if op == faults.RefreshToken {
+		code := "server_error"
+		switch {
+		case status == http.StatusUnauthorized:
+			code = "invalid_client"
+		case status == http.StatusServiceUnavailable:
+			code = "temporarily_unavailable"
+		case status < http.StatusInternalServerError:
+			code = "invalid_request"
+		}
+		d.p.oauthFail(w, status, code, http.StatusText(status))
+		return
+	}
+	code := "internal_error"
+	switch {
+	case status == http.StatusUnauthorized:
+		code = "access_token_invalid"
+	case status == http.StatusForbidden:
+		code = "spam_risk_user_banned_from_posting"
+	case status == http.StatusTooManyRequests:
+		code = "rate_limit_exceeded"
+	case status < http.StatusInternalServerError:
+		code = "invalid_params"
+	}
+	d.p.fail(w, status, code, http.StatusText(status))
+}
+
+// RateLimited answers 429. TikTok does not say when to come back: its window is a minute that slides.
+func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults.Operation, _ time.Duration) {
+	const message = "The API rate limit was exceeded. Please try again later."
+	if op == faults.RefreshToken {
+		d.p.oauthFail(w, http.StatusTooManyRequests, "rate_limit_exceeded", message)
+		return
+	}
+	d.p.fail(w, http.StatusTooManyRequests, "rate_limit_exceeded", message)
+}
+
+// TokenRefused answers that the access token is not valid; at the token endpoint, where the token is a refresh token, that
+// the grant is not. TikTok does not tell an expired token from a revoked one.
+func (d dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool) {
+	if op == faults.RefreshToken {
+		d.p.oauthFail(w, http.StatusBadRequest, "invalid_grant", invalidGrant)
+		return
+	}
+	d.p.fail(w, http.StatusUnauthorized, "access_token_invalid", invalidToken)
+}
+
+const (
+	invalidGrant = "Refresh token is invalid or expired."
+	invalidToken = "The access token is invalid or not found in the request."
+)

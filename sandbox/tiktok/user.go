@@ -1,0 +1,131 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// maxVideoSeconds is the longest video that a creator may post here: the 10 minutes that TikTok gives at most.
+const maxVideoSeconds = 600
+
+// userFields are the fields of a user that may be asked for, by the scope that each needs.
+func userFields() map[string][]string {
+	return map[string][]string{
+		scopeBasic:   {"open_id", "union_id", "avatar_url", "avatar_url_100", "avatar_large_url", "display_name"},
+		scopeProfile: {"bio_description", "profile_deep_link", "is_verified", "username"},
+		scopeStats:   {"follower_count", "following_count", "likes_count", "video_count"},
+	}
+}
+
+// userInfo is GET /v2/user/info/.
+func (p *Platform) userInfo(w http.ResponseWriter, r *faults.Request) {
+	account, bearer, ok := p.authorized(w, r, scopeBasic)
+	if !ok {
+		return
+	}
+	query := r.URL.Query()
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if name != "fields" || len(query[name]) > 1 {
+			p.fail(w, http.StatusBadRequest, "invalid_params", "The parameter "+name+" is not expected, or not more than once.")
+			return
+		}
+	}
+	if query.Get("fields") == "" {
+		p.fail(w, http.StatusBadRequest, "invalid_params", "Fields is required")
+		return
+	}
+	values := p.user(account, r)
+	user := map[string]any{}
+	for field := range strings.SplitSeq(query.Get("fields"), ",") {
+		scope := scopeOf(field)
+		switch {
+		case scope == "":
+			p.fail(w, http.StatusBadRequest, "invalid_params", "Invalid fields: "+field)
+			return
+		case !bearer.Allows(scope):
+			p.fail(w, http.StatusBadRequest, "scope_permission_missed", "The field "+field+" needs the scope "+scope+".")
+			return
+		}
+		user[field] = values[field]
+	}
+	p.succeed(w, map[string]any{"user": user})
+}
+
+func scopeOf(field string) string {
+	for scope, fields := range userFields() {
+		if slices.Contains(fields, field) {
+			return scope
+		}
+	}
+	return ""
+}
+
+func (p *Platform) user(account state.Account, r *faults.Request) map[string]any {
+	picture := p.avatar(account, r)
+	return map[string]any{
+		"open_id": account.ID, "union_id": "union-" + account.ID, "avatar_url": picture, "avatar_url_100": picture,
+		"avatar_large_url": picture, "display_name": account.DisplayName, "username": account.Username, "is_verified": false,
+		"bio_description": "", "profile_deep_link": p.SiteURL(r.Request) + "/tiktok/@" + account.Username,
+		"follower_count": 0, "following_count": 0, "likes_count": 0, "video_count": p.Store.PostCount(account.Key),
+	}
+}
+
+func (p *Platform) avatar(account state.Account, r *faults.Request) string {
+	return p.SiteURL(r.Request) + "/_assets/avatar/" + Name + "/" + account.ID + ".svg"
+}
+
+// creatorInfo is what a creator may post.
+type creatorInfo struct {
+	AvatarURL       string   `json:"creator_avatar_url"`
+	Username        string   `json:"creator_username"`
+	Nickname        string   `json:"creator_nickname"`
+	PrivacyLevels   []string `json:"privacy_level_options"`
+	CommentDisabled bool     `json:"comment_disabled"`
+	DuetDisabled    bool     `json:"duet_disabled"`
+	StitchDisabled  bool     `json:"stitch_disabled"`
+	MaxVideoSeconds int      `json:"max_video_post_duration_sec"`
+}
+
+// creatorInfo is POST /v2/post/publish/creator_info/query/.
+func (p *Platform) creatorInfo(w http.ResponseWriter, r *faults.Request) {
+	account, _, ok := p.authorized(w, r, scopePublish)
+	if !ok {
+		return
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		p.fail(w, http.StatusBadRequest, "invalid_params", "The Content-Type must be application/json; charset=UTF-8.")
+		return
+	}
+	var body map[string]any
+	if content := bytes.TrimSpace(r.Content); len(content) > 0 && (json.Unmarshal(content, &body) != nil || len(body) > 0) {
+		p.fail(w, http.StatusBadRequest, "invalid_params", "The body must be empty.")
+		return
+	}
+	if used, _ := p.Store.QuotaUsed(account.Key); account.Settings.Quota != nil && used >= *account.Settings.Quota {
+		// That there is no room for a post is told within a 200.
+		p.fail(w, http.StatusOK, "spam_risk_too_many_posts", "The daily post cap from the API is reached for the current user.")
+		return
+	}
+	private := account.Settings.Private
+	out := creatorInfo{
+		AvatarURL: p.avatar(account, r), Username: account.Username, Nickname: account.DisplayName,
+		PrivacyLevels:   []string{"PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"},
+		CommentDisabled: account.Settings.CommentDisabled, DuetDisabled: private, StitchDisabled: private,
+		MaxVideoSeconds: maxVideoSeconds,
+	}
+	if private {
+		out.PrivacyLevels[0] = "FOLLOWER_OF_CREATOR"
+	}
+	p.succeed(w, out)
+}

@@ -1,0 +1,137 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/faults"
+)
+
+// problem is Google's error.
+type problem struct {
+	Code    int      `json:"code"`
+	Message string   `json:"message"`
+	Errors  []reason `json:"errors"`
+	Status  string   `json:"status,omitempty"`
+}
+
+// reason is what a client decides by.
+type reason struct {
+	Message      string `json:"message"`
+	Domain       string `json:"domain"`
+	Reason       string `json:"reason"`
+	Location     string `json:"location,omitempty"`
+	LocationType string `json:"locationType,omitempty"`
+}
+
+// refuse makes an error with one reason. status is the word for it that Google's APIs share.
+func refuse(code int, status, domain, why, message string) problem {
+	return problem{
+		Code: code, Message: message, Status: status, Errors: []reason{{Message: message, Domain: domain, Reason: why}},
+	}
+}
+
+// badCredentials is the answer to a token that does not work, for whatever reason.
+func badCredentials() problem {
+	out := refuse(http.StatusUnauthorized, "UNAUTHENTICATED", "global", "authError", "Request had invalid authentication "+
+		"credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.")
+	out.Errors[0].Message = "Invalid Credentials"
+	out.Errors[0].Location, out.Errors[0].LocationType = "Authorization", "header"
+	return out
+}
+
+// badParameter is the answer to a parameter that is missing, unknown or wrong.
+func badParameter(why, name, message string) problem {
+	out := refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "youtube.parameter", why, message)
+	out.Errors[0].Location, out.Errors[0].LocationType = name, "parameter"
+	return out
+}
+
+// problemFor is the body that goes with a status of which nothing else is known.
+func problemFor(status int) problem {
+	switch status {
+	case http.StatusBadRequest:
+		return refuse(status, "INVALID_ARGUMENT", "global", "badRequest", "Request contains an invalid argument.")
+	case http.StatusUnauthorized:
+		return badCredentials()
+	case http.StatusForbidden:
+		return refuse(status, "PERMISSION_DENIED", "global", "forbidden", "The caller does not have permission")
+	case http.StatusNotFound:
+		return refuse(status, "NOT_FOUND", "global", "notFound", "Requested entity was not found.")
+	case http.StatusTooManyRequests:
+		return refuse(status, "RESOURCE_EXHAUSTED", "usageLimits", "rateLimitExceeded", "Resource has been exhausted.")
+	case http.StatusServiceUnavailable:
+		return refuse(status, "UNAVAILABLE", "global", "backendError", "The service is currently unavailable.")
+	default:
+		return refuse(status, "INTERNAL", "global", "backendError", "Internal error encountered.")
+	}
+}
+
+func fail(w http.ResponseWriter, with problem) {
+	writeJSON(w, with.Code, map[string]problem{"error": with})
+}
+
+// oauthFail answers an error of RFC 6749, section 5.2.
+func oauthFail(w http.ResponseWriter, status int, code, description string) {
+	writeJSON(w, status, map[string]string{"error": code, "error_description": description})
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	var content bytes.Buffer
+	encoder := json.NewEncoder(&content)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(body); err != nil {
+		http.Error(w, "the answer could not be encoded", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	w.Header().Set("Cache-Control", "no-cache, no-store, max-age=0, must-revalidate")
+	w.WriteHeader(status)
+	_, _ = w.Write(content.Bytes()) // the client may be gone
+}
+
+// dialect lets faults speak as Google does.
+type dialect struct{ p *Platform }
+
+// Fail answers that status.
+func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
+	if op != faults.RefreshToken {
+		fail(w, problemFor(status))
+		return
+	}
+	code := "internal_failure"
+	switch {
+	case status == http.StatusUnauthorized:
+		code = "invalid_client"
+	case status < http.StatusInternalServerError:
+		code = "invalid_request"
+	}
+	oauthFail(w, status, code, http.StatusText(status))
+}
+
+// RateLimited answers 403 rateLimitExceeded. Google does not say when to come back.
+func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults.Operation, _ time.Duration) {
+	if op == faults.RefreshToken {
+		oauthFail(w, http.StatusTooManyRequests, "rate_limit_exceeded", "Rate Limit Exceeded")
+		return
+	}
+	fail(w, refuse(http.StatusForbidden, "RESOURCE_EXHAUSTED", "usageLimits", "rateLimitExceeded", "Rate Limit Exceeded"))
+}
+
+// TokenRefused answers 401; at the token endpoint, where the token is a refresh token, that the grant is not valid. Google
+// does not tell an expired token from a revoked one.
+func (d dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool) {
+	if op == faults.RefreshToken {
+		oauthFail(w, http.StatusBadRequest, "invalid_grant", invalidGrant)
+		return
+	}
+	fail(w, badCredentials())
+}
+
+const invalidGrant = "Token has been expired or revoked."

@@ -1,0 +1,138 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"cmp"
+	"errors"
+	"hash/fnv"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/links"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// Name is the platform's name in the control API and the first segment of its paths.
+const Name = "youtube"
+
+// accessLife is the life of Google's access tokens.
+const accessLife = time.Hour
+
+// The scopes that matter to a publisher.
+const (
+	scopeUpload = "https://www.googleapis.com/auth/youtube.upload"
+	scopeRead   = "https://www.googleapis.com/auth/youtube.readonly"
+	scopeAll    = "https://www.googleapis.com/auth/youtube"
+)
+
+// Options are what the simulator needs.
+type Options struct {
+	Store  *state.Store
+	Gate   *faults.Gate
+	Clock  clock.PassiveClock
+	Logger *slog.Logger
+	// SiteURL returns the sandbox's own address as the client of that request reaches it, without a slash at the end.
+	SiteURL func(*http.Request) string
+}
+
+// Platform is the simulated YouTube. Its accounts are channels.
+type Platform struct{ Options }
+
+// New returns the simulator.
+func New(opts Options) *Platform { return &Platform{opts} }
+
+// Name is "youtube".
+func (*Platform) Name() string { return Name }
+
+// Title is the platform's name for people.
+func (*Platform) Title() string { return "YouTube" }
+
+// Terms are what an account's owner grants. A refresh token stays the same when it is used.
+func (*Platform) Terms(a state.Account) state.Terms {
+	return state.Terms{
+		Scopes: []string{scopeUpload, scopeRead}, Access: cmp.Or(a.Settings.TokenTTL, accessLife), Refresh: true, Fixed: true,
+	}
+}
+
+// Demo is the channel that is there from the start. Its tokens are well known: whoever reaches the sandbox may use it.
+func Demo() (state.Account, state.Tokens) {
+	account := state.Account{
+		Key: state.Key{Platform: Name, ID: "UCHeraldDemo000000000001"}, Username: "herald_demo", DisplayName: "Herald Demo",
+	}
+	return account, state.Tokens{Access: "youtube-access-demo", Refresh: "youtube-refresh-demo", Scopes: (*Platform)(nil).Terms(account).Scopes}
+}
+
+var (
+	idPattern       = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	usernamePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,30}$`)
+)
+
+// CheckAccount says what is wrong with an account that a test wants to make. A real channel id is UC and 22 letters; a test
+// may give a shorter one.
+func (*Platform) CheckAccount(id, username string) error {
+	if !idPattern.MatchString(id) {
+		return errors.New("a channel id on YouTube has 1 to 64 letters, digits, minus signs and underscores")
+	}
+	if !usernamePattern.MatchString(username) {
+		return errors.New("a handle on YouTube has 1 to 30 letters, digits, underscores, minus signs and full stops, without @")
+	}
+	return nil
+}
+
+// DefaultUsername makes a handle from an account id.
+func (*Platform) DefaultUsername(id string) string {
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(id)) // a hash takes everything
+	return "channel-" + strconv.FormatUint(sum.Sum64(), 36)
+}
+
+// PostPath is the path of a video's public page.
+func (*Platform) PostPath(_, id string) string { return "/youtube/watch?v=" + id }
+
+// PagePatterns are where videos and channels have their pages.
+func (*Platform) PagePatterns() []string {
+	return []string{"/youtube/{name}", "/youtube/channel/{channel}"}
+}
+
+// Find says which video, or else whose page, is at an address.
+func (p *Platform) Find(r *http.Request) (post, username string) {
+	if id := r.PathValue("channel"); id != "" {
+		account, _ := p.Store.Account(state.Key{Platform: Name, ID: id})
+		return "", account.Username
+	}
+	if r.PathValue("name") == "watch" {
+		return cmp.Or(r.URL.Query().Get("v"), "unknown"), ""
+	}
+	return "", strings.TrimPrefix(r.PathValue("name"), "@")
+}
+
+// Links returns the addresses in a text as pairs of byte offsets, in order.
+func (*Platform) Links(text string) [][2]int { return links.Find(text) }
+
+// Register adds the API to mux.
+func (p *Platform) Register(mux *http.ServeMux) {
+	for pattern, route := range map[string]struct {
+		op      faults.Operation
+		account func(*faults.Request) string
+		act     func(http.ResponseWriter, *faults.Request)
+	}{
+		"GET /youtube/youtube/v3/channels": {faults.Identity, p.bearerAccount, p.channels},
+		"POST /youtube/token":              {faults.RefreshToken, p.formAccount, p.token},
+	} {
+		mux.Handle(pattern, p.Gate.Handler(faults.Route{
+			Platform: Name, Operation: route.op, Dialect: dialect{p}, Account: route.account, Act: route.act,
+		}))
+	}
+	mux.HandleFunc("/youtube/", func(w http.ResponseWriter, _ *http.Request) {
+		fail(w, problemFor(http.StatusNotFound))
+	})
+}
