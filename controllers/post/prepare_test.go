@@ -1,0 +1,220 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/threads"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// fastPreparer is Threads with times that a test can wait for.
+type fastPreparer struct {
+	platforms.Publisher
+	platforms.Preparer
+}
+
+func (f fastPreparer) Limits() platforms.Limits { return fast{f.Publisher}.Limits() }
+
+// withThreads lets a manager publish to Threads as well.
+func withThreads(o *post.Options) {
+	p := threads.New(threads.Config{APIURL: platform.URL + "/threads", ListingLag: 500 * time.Millisecond}, transport.New(transport.Options{}))
+	o.Platforms[v1alpha1.PlatformThreads] = fastPreparer{p, p}
+}
+
+// onThreads makes an account of Threads and a ready connection to it; what is
+// prepared for it takes so long to be ready.
+func (t team) onThreads(ctx context.Context, processing time.Duration) sandboxtest.Account {
+	account, err := platform.Account(ctx, "threads", fmt.Sprintf("24%08d", serial.Add(1)), map[string]any{"processing_ms": processing.Milliseconds()})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(k8s.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "threads", Namespace: t.namespace},
+		StringData: map[string]string{v1alpha1.CredentialsAccessToken: account.AccessToken},
+	})).To(Succeed())
+	Expect(k8s.Create(ctx, &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{Name: "threads", Namespace: t.namespace},
+		Spec: v1alpha1.ConnectionSpec{
+			Platform: v1alpha1.PlatformThreads, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: "threads"},
+		},
+	})).To(Succeed())
+	t.setReady(ctx, "threads", metav1.ConditionTrue, v1alpha1.ReasonConnected, account.Username)
+	return account
+}
+
+func toThreads(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "threads" }
+
+func toBoth(p *v1alpha1.Post) {
+	second := p.Spec.Targets[0]
+	second.ConnectionRef.Name = "threads"
+	p.Spec.Targets = append(p.Spec.Targets, second)
+}
+
+// shown are the texts that an account of Threads has published.
+func shown(ctx context.Context, account sandboxtest.Account) []string {
+	posts, err := platform.Posts(ctx, "threads", account.ID)
+	Expect(err).NotTo(HaveOccurred())
+	texts := []string{}
+	for _, p := range posts {
+		texts = append(texts, p.Text)
+	}
+	return texts
+}
+
+// made counts the containers that were asked for so far.
+func made(ctx context.Context) int {
+	calls, err := platform.Calls(ctx, "threads")
+	Expect(err).NotTo(HaveOccurred())
+	return calls["create"]
+}
+
+func disturb(ctx context.Context, account sandboxtest.Account, f sandboxtest.Fault) {
+	f.Platform, f.Account, f.Times = "threads", account.ID, 1
+	Expect(platform.Fault(ctx, f)).To(Succeed())
+}
+
+var _ = Describe("A platform that publishes in two steps", Ordered, func() {
+	var m *manager
+	var writes atomic.Int32
+	BeforeAll(func() { m = startManager(countWrites(&writes), withThreads) })
+	AfterAll(func() { m.stop() })
+
+	It("costs no more writes than one that publishes in one", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		account := t.onThreads(ctx, 300*time.Millisecond)
+		writes.Store(0)
+		p := t.post(ctx, "two steps", toThreads)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(writes.Load()).To(BeEquivalentTo(2), "one claim, which stores what was prepared, and one record")
+		Expect(shown(ctx, account)).To(Equal([]string{"two steps"}))
+		target := read(ctx, p).Status.Targets[0]
+		Expect(target.Attempt.Checkpoint).NotTo(BeEmpty())
+		Expect(target.Attempt.Checkpoint).NotTo(Equal(target.ExternalID))
+		Expect(target.ExternalURL).To(ContainSubstring("/@" + account.Username + "/post/"))
+	})
+
+	It("is claimed together with the other targets", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		account := t.onThreads(ctx, 300*time.Millisecond)
+		writes.Store(0)
+		p := t.post(ctx, "both", toBoth)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(shown(ctx, account)).To(Equal([]string{"both"}))
+		Expect(t.published(ctx)).To(Equal([]string{"both"}))
+		Expect(writes.Load()).To(BeNumerically("<=", 3), "one claim; results are written together if they come together")
+	})
+
+	It("does not hold the other targets up for long", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		account := t.onThreads(ctx, 5*time.Second)
+		p := t.post(ctx, "slow and fast", toBoth)
+		Eventually(func() []string { return t.published(ctx) }).WithTimeout(5 * time.Second).Should(Equal([]string{"slow and fast"}))
+		Expect(shown(ctx, account)).To(BeEmpty())
+		before := made(ctx)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(shown(ctx, account)).To(Equal([]string{"slow and fast"}))
+		Expect(made(ctx)).To(Equal(before), "what was begun is waited for")
+	})
+
+	It("prepares each post once, however long it waits for its turn", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		account := t.onThreads(ctx, 0)
+		before := made(ctx)
+		var posts []*v1alpha1.Post
+		for i := range 12 {
+			posts = append(posts, t.post(ctx, fmt.Sprintf("in line %d", i), toThreads, at(time.Second)))
+		}
+		for _, p := range posts {
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		}
+		Expect(shown(ctx, account)).To(HaveLen(12))
+		Expect(made(ctx) - before).To(Equal(12))
+	})
+
+	DescribeTable("ends every fault in one publication, or in a failure that says why",
+		func(ctx SpecContext, f sandboxtest.Fault, want v1alpha1.PostPhase, wantAttempts, wantMade int) {
+			t := newTeam(ctx)
+			account := t.onThreads(ctx, 0)
+			disturb(ctx, account, f)
+			before := made(ctx)
+			p := t.post(ctx, "disturbed", toThreads)
+			Eventually(phase(ctx, p)).Should(Equal(want))
+			target := read(ctx, p).Status.Targets[0]
+			attempts := 0
+			if target.Attempt != nil {
+				attempts = int(target.Attempt.Number)
+			}
+			Expect(attempts).To(Equal(wantAttempts))
+			Expect(made(ctx)-before).To(Equal(wantMade), "containers that were made")
+			if want == v1alpha1.PhasePosted {
+				Expect(shown(ctx, account)).To(Equal([]string{"disturbed"}))
+				Expect(target.ExternalID).NotTo(BeEmpty())
+				return
+			}
+			Expect(shown(ctx, account)).To(BeEmpty())
+			Expect(target.Message).To(ContainSubstring("Threads"))
+		},
+		Entry("published, answer lost: the container says so", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}, v1alpha1.PhasePosted, 1, 1),
+		Entry("published, answered 500: the same", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}, v1alpha1.PhasePosted, 1, 1),
+		Entry("not published, answer lost: the container proves it, and is published by a second call", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}, v1alpha1.PhasePosted, 2, 1),
+		Entry("answered 503 without acting: the same", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 503}, v1alpha1.PhasePosted, 2, 1),
+		Entry("slower than the call's limit, acting after all", sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 2300}, v1alpha1.PhasePosted, 1, 1),
+		Entry("refused for good", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 400}, v1alpha1.PhaseFailed, 1, 1),
+		Entry("container not made: tried again without an attempt", sandboxtest.Fault{Operation: "create", Kind: "status", Status: 503}, v1alpha1.PhasePosted, 1, 2),
+		Entry("container made, answer lost: another one is made", sandboxtest.Fault{Operation: "create", Kind: "drop_after"}, v1alpha1.PhasePosted, 1, 2),
+		Entry("container refused for good: nothing is claimed", sandboxtest.Fault{Operation: "create", Kind: "status", Status: 400}, v1alpha1.PhaseFailed, 0, 1),
+		Entry("state of the container unknown: tried again", sandboxtest.Fault{Operation: "status", Kind: "status", Status: 500}, v1alpha1.PhasePosted, 1, 2),
+	)
+
+	It("asks for a check of the connection if the token is refused beforehand", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		account := t.onThreads(ctx, 0)
+		disturb(ctx, account, sandboxtest.Fault{Operation: "create", Kind: "token_expired"})
+		p := t.post(ctx, "renewed before", toThreads)
+		Eventually(func() string {
+			var conn v1alpha1.Connection
+			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "threads"}, &conn)).To(Succeed())
+			return conn.Annotations[v1alpha1.ProbeAnnotation]
+		}).ShouldNot(BeEmpty())
+		t.setReady(ctx, "threads", metav1.ConditionTrue, v1alpha1.ReasonConnected, account.Username)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(shown(ctx, account)).To(Equal([]string{"renewed before"}))
+	})
+
+	It("finds out, before it sends again, that an earlier call was not lost after all", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		account := t.onThreads(ctx, 0)
+		first := t.post(ctx, "said not to be there", toThreads)
+		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
+		sent := read(ctx, first).Status.Targets[0].Attempt
+
+		// A second manager's ledger, as a lost write leaves it: the same
+		// container was claimed, and a person said that nothing was published.
+		p := t.post(ctx, "said not to be there", toThreads, at(time.Hour))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
+		now := read(ctx, p)
+		target := &now.Status.Targets[0]
+		target.Phase, target.Reason = v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing
+		target.TryUntil = v1alpha1.NewTimePtr(time.Now().Add(time.Hour))
+		target.Attempt = sent.DeepCopy()
+		target.Attempt.ID, target.Attempt.Outcome, target.Attempt.Looks = "lost", v1alpha1.OutcomeNotSent, 1
+		Expect(k8s.Status().Update(ctx, now)).To(Succeed())
+
+		Eventually(func() int32 { return read(ctx, p).Status.Targets[0].Attempt.Number }).Should(BeEquivalentTo(2))
+		Consistently(func() []string { return shown(ctx, account) }, 2*time.Second).Should(HaveLen(1), "nothing is sent for what is visible already")
+	})
+})
