@@ -48,6 +48,7 @@ type APIKeyStatus struct {
 
 	// observedGeneration is the generation that the conditions speak of.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// tokenSHA256 is the lower-case hex SHA-256 of the token that is in

@@ -56,6 +56,7 @@ type ConnectionStatus struct {
 
 	// observedGeneration is the generation that the conditions speak of.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// accountName is the account's display name.

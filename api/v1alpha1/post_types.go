@@ -352,6 +352,7 @@ type PostStatus struct {
 
 	// observedGeneration is the generation that this status speaks of.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// phase sums up the post.

@@ -93,6 +93,7 @@ type TeamStatus struct {
 
 	// observedGeneration is the generation that the conditions speak of.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// usage is what the team has used of what its plan limits.

@@ -153,6 +153,9 @@ func New(o Options) (*Reconciler, error) {
 // not finished, changes of connections that posts wait for, and gates that
 // come free.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	if err := r.Metrics.watch(newUnfinished(r.Options)); err != nil {
+		return err
+	}
 	wake := source.Func(func(_ context.Context, queue clientworkqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.queue.Store(&workqueue{queue})
 		return nil

@@ -73,9 +73,7 @@ func (d *deletions) follow(ctx context.Context, posts metadata.Getter) error {
 			return fmt.Errorf("cannot list finished posts: %w", err)
 		}
 		for i := range page.Items {
-			if err := d.see(ctx, &page.Items[i]); err != nil {
-				return err
-			}
+			d.see(ctx, &page.Items[i])
 		}
 		version = page.ResourceVersion
 		if opts.Continue = page.Continue; opts.Continue == "" {
@@ -92,22 +90,23 @@ func (d *deletions) follow(ctx context.Context, posts metadata.Getter) error {
 			return fmt.Errorf("the watch broke off: %v", ev.Object)
 		}
 		if m, ok := ev.Object.(*metav1.PartialObjectMetadata); ok && ev.Type != watch.Deleted {
-			if err := d.see(ctx, m); err != nil {
-				return err
-			}
+			d.see(ctx, m)
 		}
 	}
 	return errors.New("the watch ended")
 }
 
-// see releases a finished post that is being deleted. After an error the watch
-// begins anew, and with it the list of what is to be released.
-func (d *deletions) see(ctx context.Context, m *metav1.PartialObjectMetadata) error {
+// see releases a finished post that is being deleted. One that cannot be
+// released stays for the next time that the watch begins, some minutes later.
+func (d *deletions) see(ctx context.Context, m *metav1.PartialObjectMetadata) {
 	if m.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(m, v1alpha1.DeliveryFinalizer) {
-		return nil
+		return
 	}
 	key := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { return d.release(ctx, key) })
+	err := retry.OnError(retry.DefaultBackoff, func(error) bool { return ctx.Err() == nil }, func() error { return d.release(ctx, key) })
+	if err != nil && ctx.Err() == nil {
+		ctrl.Log.WithName("deletions").Error(err, "cannot release a deleted post yet", "namespace", m.Namespace, "name", m.Name)
+	}
 }
 
 func (d *deletions) release(ctx context.Context, key types.NamespacedName) error {

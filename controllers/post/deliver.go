@@ -71,6 +71,10 @@ func (s *scope) readyTargets() (ready []int, waited bool) {
 		if t.TryUntil == nil {
 			t.TryUntil = v1alpha1.NewTimePtr(posting.TryUntil(s.post, now, s.StartingDeadline))
 		}
+		if now.After(t.TryUntil.Time) {
+			waited = s.giveUp(t) || waited
+			continue
+		}
 		if t.NextTryAt != nil && t.NextTryAt.After(now) {
 			if t.Reason == v1alpha1.ReasonConnectionNotReady {
 				s.waitForConnections()
@@ -80,7 +84,7 @@ func (s *scope) readyTargets() (ready []int, waited bool) {
 			}
 		}
 		if message := s.connectionProblem(i); message != "" {
-			waited = s.waitForConnection(i, t, message, now) || waited
+			waited = s.waitForConnection(i, t, message) || waited
 			continue
 		}
 		if until := heldUntil(s.connection(i), now); !until.IsZero() {
@@ -95,6 +99,19 @@ func (s *scope) readyTargets() (ready []int, waited bool) {
 	return ready, waited
 }
 
+// giveUp fails a target whose time to be tried has run out, with the reason
+// for which it waited.
+func (s *scope) giveUp(t *v1alpha1.TargetStatus) (changed bool) {
+	reason, message := t.Reason, t.Message
+	switch reason {
+	case v1alpha1.ReasonRateLimited, v1alpha1.ReasonPlatformBusy, v1alpha1.ReasonConnectionNotReady:
+	default:
+		reason = v1alpha1.ReasonMissedSchedule
+		message = "not published: other posts of the account were in front of it until its starting deadline had passed; schedule a new post"
+	}
+	return attempt.Fail(t, reason, message) == nil
+}
+
 // recovered reports whether the connection that refused target i has been
 // checked since and found good.
 func (s *scope) recovered(i int) bool {
@@ -104,13 +121,9 @@ func (s *scope) recovered(i int) bool {
 		conn.Status.LastHandledProbe == t.Attempt.ID && s.connectionProblem(i) == ""
 }
 
-// waitForConnection notes that target i waits for its connection, or that it
-// has waited for too long.
-func (s *scope) waitForConnection(i int, t *v1alpha1.TargetStatus, message string, now time.Time) (changed bool) {
+// waitForConnection notes that target i waits for its connection.
+func (s *scope) waitForConnection(i int, t *v1alpha1.TargetStatus, message string) (changed bool) {
 	s.waitForConnections()
-	if t.TryUntil != nil && now.After(t.TryUntil.Time) {
-		return attempt.Fail(t, v1alpha1.ReasonConnectionNotReady, message) == nil
-	}
 	changed = t.Reason != v1alpha1.ReasonConnectionNotReady || t.Message != message
 	t.Phase = posting.TargetPhaseOf(s.post, i)
 	t.Reason, t.Message = v1alpha1.ReasonConnectionNotReady, message

@@ -46,8 +46,10 @@ var _ = Describe("Delivery", Ordered, func() {
 	It("publishes an immediate post once, in two writes", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		writes.Store(0)
+		calls := publishCalls(ctx)
 		p := t.post(ctx, "hello")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(publishCalls(ctx) - calls).To(Equal(1))
 		Expect(t.published(ctx)).To(Equal([]string{"hello"}))
 		Expect(writes.Load()).To(BeEquivalentTo(2), "one claim, one record")
 		now := read(ctx, p)

@@ -30,11 +30,13 @@ var _ = Describe("Platform faults", Ordered, func() {
 		func(ctx SpecContext, f sandboxtest.Fault, want v1alpha1.PostPhase, wantAttempts int32, message string) {
 			t := newTeam(ctx)
 			t.fault(ctx, f)
+			before := publishCalls(ctx)
 			text := fmt.Sprintf("fault %d", serial.Add(1))
 			p := t.post(ctx, text)
 			Eventually(phase(ctx, p)).Should(Equal(want))
 			target := read(ctx, p).Status.Targets[0]
 			Expect(target.Attempt.Number).To(Equal(wantAttempts))
+			Expect(publishCalls(ctx)-before).To(BeEquivalentTo(wantAttempts), "one call for each recorded attempt")
 			if want == v1alpha1.PhasePosted {
 				Expect(t.published(ctx)).To(Equal([]string{text}))
 				Expect(target.ExternalID).NotTo(BeEmpty())

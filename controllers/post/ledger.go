@@ -6,6 +6,7 @@ package post
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -42,7 +43,7 @@ type ledger struct {
 	results map[string]*shipment
 	// unsent holds attempts whose claim failed in a way that may have landed
 	// all the same: this process knows that nothing was sent.
-	unsent map[string]struct{}
+	unsent map[string]time.Time
 }
 
 func newLedger(o Options, taken *taken) *ledger {
@@ -51,7 +52,7 @@ func newLedger(o Options, taken *taken) *ledger {
 		log:     ctrl.Log.WithName("ledger"),
 		written: map[types.NamespacedName]string{},
 		results: map[string]*shipment{},
-		unsent:  map[string]struct{}{},
+		unsent:  map[string]time.Time{},
 	}
 }
 
@@ -101,14 +102,26 @@ func (l *ledger) claim(ctx context.Context, post *v1alpha1.Post, shipments []*sh
 		l.wrote(post)
 		return nil
 	}
-	if !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) && !apierrors.IsNotFound(err) {
+	if mayHaveLanded(err) {
+		now := l.clock.Now()
 		l.mu.Lock()
+		maps.DeleteFunc(l.unsent, func(_ string, at time.Time) bool { return now.Sub(at) > unsentFor })
 		for _, sh := range shipments {
-			l.unsent[sh.attempt] = struct{}{}
+			l.unsent[sh.attempt] = now
 		}
 		l.mu.Unlock()
 	}
 	return fmt.Errorf("cannot claim the delivery: %w", err)
+}
+
+// unsentFor is how long it is remembered that nothing was sent for a claim
+// that may have landed. An attempt that is found open later is looked for.
+const unsentFor = time.Hour
+
+// mayHaveLanded reports whether a write that failed may have taken effect.
+func mayHaveLanded(err error) bool {
+	return !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) && !apierrors.IsNotFound(err) &&
+		!apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsTooManyRequests(err)
 }
 
 // keep remembers a result that could not be written.

@@ -4,12 +4,17 @@
 package post
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
 
@@ -18,11 +23,84 @@ type Metrics struct {
 	lateness  prometheus.Histogram
 	publishes *prometheus.CounterVec
 	settles   *prometheus.CounterVec
+
+	registerer prometheus.Registerer
+}
+
+// unfinished shows, at each scrape, the posts that are not finished and the
+// calls whose outcome is not known, as the cache has them.
+type unfinished struct {
+	posts    client.Reader
+	clock    clock.PassiveClock
+	inPhase  *prometheus.Desc
+	attempts *prometheus.Desc
+	limits   platforms.Registry
+	window   time.Duration
+	margin   time.Duration
+}
+
+func newUnfinished(o Options) *unfinished {
+	return &unfinished{
+		posts: o.Client, clock: o.Clock, limits: o.Platforms, window: o.SendWindow, margin: o.ClockMargin,
+		inPhase: prometheus.NewDesc("herald_unfinished_posts",
+			"Posts that are not finished, by phase.", []string{"phase"}, nil),
+		attempts: prometheus.NewDesc("herald_open_attempts",
+			"Calls whose outcome is not recorded: within their window, or past it and being looked for.", []string{"platform", "window"}, nil),
+	}
+}
+
+func (u *unfinished) Describe(ch chan<- *prometheus.Desc) {
+	ch <- u.inPhase
+	ch <- u.attempts
+}
+
+func (u *unfinished) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), collectWithin)
+	defer cancel()
+	var posts v1alpha1.PostList
+	if err := u.posts.List(ctx, &posts, client.UnsafeDisableDeepCopy); err != nil {
+		ch <- prometheus.NewInvalidMetric(u.inPhase, err)
+		return
+	}
+	phases := map[v1alpha1.PostPhase]int{}
+	attempts := map[[2]string]int{}
+	for i := range posts.Items {
+		post := &posts.Items[i]
+		phases[posting.PhaseOf(post)]++
+		for n := range post.Status.Targets {
+			if t := &post.Status.Targets[n]; attempt.IsOpen(t.Attempt) {
+				attempts[[2]string{string(t.Platform), u.windowOf(t)}]++
+			}
+		}
+	}
+	for phase, n := range phases {
+		ch <- prometheus.MustNewConstMetric(u.inPhase, prometheus.GaugeValue, float64(n), string(phase))
+	}
+	for labels, n := range attempts {
+		ch <- prometheus.MustNewConstMetric(u.attempts, prometheus.GaugeValue, float64(n), labels[0], labels[1])
+	}
+}
+
+// collectWithin bounds the reading of the cache, which does not wait once it
+// is filled.
+const collectWithin = 5 * time.Second
+
+// windowOf tells whether the call of an open attempt may still be under way.
+func (u *unfinished) windowOf(t *v1alpha1.TargetStatus) string {
+	timing := attempt.Timing{SendWindow: u.window, ClockMargin: u.margin}
+	if p, ok := u.limits[t.Platform]; ok {
+		timing.CallTimeout = p.Limits().CallTimeout
+	}
+	if attempt.Quiet(t.Attempt, timing, u.clock.Now()) {
+		return "past"
+	}
+	return "within"
 }
 
 // NewMetrics makes the metrics and registers them, unless registerer is nil.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
+		registerer: registerer,
 		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "herald_schedule_lateness_seconds",
 			Help:    "Time from a post's scheduled time to the first call to a platform.",
@@ -41,6 +119,17 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		registerer.MustRegister(m.lateness, m.publishes, m.settles)
 	}
 	return m
+}
+
+// watch adds what is counted at each scrape.
+func (m *Metrics) watch(u *unfinished) error {
+	if m.registerer == nil {
+		return nil
+	}
+	if err := m.registerer.Register(u); err != nil {
+		return fmt.Errorf("cannot register the metrics of unfinished posts: %w", err)
+	}
+	return nil
 }
 
 func (m *Metrics) late(post *v1alpha1.Post, now time.Time) {

@@ -94,7 +94,7 @@ func (s *scope) load(ctx context.Context, ready []int) (shipments []*shipment, w
 		token, err := s.Tokens.Token(ctx, conn)
 		if err != nil {
 			t := posting.Target(s.post, i)
-			waited = s.waitForConnection(i, t, fmt.Sprintf("the credentials of connection %q cannot be used: %v", conn.Name, err), s.Clock.Now()) || waited
+			waited = s.waitForConnection(i, t, fmt.Sprintf("the credentials of connection %q cannot be used: %v", conn.Name, err)) || waited
 			t.NextTryAt = v1alpha1.NewTimePtr(s.Clock.Now().Add(credentialsPause))
 			continue
 		}
@@ -151,7 +151,8 @@ func (s *scope) claim(ctx context.Context, shipments []*shipment) error {
 		sh.attempt = s.NewID()
 		t := posting.Target(s.post, sh.index)
 		claim := attempt.Claim{
-			ID: sh.attempt, ContentHash: contentHash(s.post, sh.index, sh.conn), Checkpoint: sh.checkpoint, Window: s.SendWindow,
+			ID: sh.attempt, ContentHash: contentHash(s.post, sh.index, sh.conn), AccountID: sh.conn.Spec.AccountID,
+			Checkpoint: sh.checkpoint, Window: s.SendWindow,
 		}
 		if err := attempt.Open(t, claim, now); err != nil {
 			return fmt.Errorf("cannot claim target %d: %w", sh.index, err)
@@ -240,6 +241,10 @@ func (s *scope) send(ctx context.Context, post *v1alpha1.Post, sh *shipment) pla
 	j := job(post, sh.index, sh.conn, sh.token)
 	j.Checkpoint = a.Checkpoint
 	result := sh.publisher.Publish(ctx, j)
+	if result.Verdict == platforms.Posted && result.ExternalID != "" {
+		// Before the gate opens for a post with the same words, which may look.
+		s.taken.reserve(sh.conn.Spec.Platform, result.ExternalID, owner{post.UID, int32(sh.index)})
+	}
 	s.Points(PointAfterAnswer)
 	s.Metrics.published(sh.conn.Spec.Platform, result.Verdict)
 	return result

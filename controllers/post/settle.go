@@ -70,9 +70,13 @@ func (s *scope) settle(ctx context.Context) error {
 func (s *scope) ask(ctx context.Context, l *look) (platforms.Finding, *platforms.Error) {
 	i := int(l.target.Index)
 	conn := s.connection(i)
-	if conn == nil {
+	switch {
+	case conn == nil:
 		return platforms.Finding{}, platforms.Errorf(platforms.ClassReconnect,
 			"connection %q does not exist any more", s.post.Spec.Targets[i].ConnectionRef.Name)
+	case conn.Spec.Platform != l.target.Platform || !attempt.SameAccount(l.target.Attempt, conn.Spec.AccountID):
+		return platforms.Finding{}, platforms.Errorf(platforms.ClassReconnect,
+			"connection %q is another account now; the call was made to account %s on %s", conn.Name, l.target.Attempt.AccountID, l.target.Platform)
 	}
 	token, err := s.Tokens.Token(ctx, conn)
 	if err != nil {
@@ -80,12 +84,12 @@ func (s *scope) ask(ctx context.Context, l *look) (platforms.Finding, *platforms
 	}
 	j := job(s.post, i, conn, token)
 	j.Checkpoint = l.target.Attempt.Checkpoint
-	j.LookFrom = attempt.LookFrom(l.target.Attempt, l.timing)
+	j.LookFrom = attempt.LookFrom(l.target.Attempt)
 	if err := s.taken.load(ctx, s.key.Namespace, j.LookFrom); err != nil {
 		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, "the other posts of the team cannot be read: %v", err)
 	}
 	j.Taken = func(externalID string) bool {
-		return s.taken.byOther(conn.Spec.Platform, externalID, s.post.UID)
+		return s.taken.byOther(conn.Spec.Platform, externalID, owner{s.post.UID, l.target.Index})
 	}
 	p, _ := s.publisher(conn.Spec.Platform)
 	ctx, cancel := context.WithTimeout(ctx, l.timing.CallTimeout)
@@ -113,6 +117,10 @@ func (s *scope) enterLooks(ctx context.Context, looks []*look) error {
 		if l.err != nil {
 			err = attempt.LookFailed(l.target, l.err, l.timing, s.post.Spec.OnUnknownOutcome, now)
 		} else {
+			if f := &l.finding; f.Matches == 1 && !s.taken.reserve(l.target.Platform, f.ExternalID, owner{s.post.UID, l.target.Index}) {
+				// Another target took it between the look and now.
+				*f = platforms.Finding{}
+			}
 			err = attempt.Look(l.target, l.finding, l.timing, s.post.Spec.OnUnknownOutcome, now)
 		}
 		if err != nil {

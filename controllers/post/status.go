@@ -49,7 +49,7 @@ func finished(post *v1alpha1.Post) bool {
 	case v1alpha1.PhaseFailed:
 		// A refused spec may still be mended, and an unknown outcome may be
 		// settled by a person.
-		if posting.Refusal(post) != "" {
+		if !posting.AllSettled(post) {
 			return false
 		}
 		for i := range post.Status.Targets {
@@ -77,7 +77,7 @@ func summary(post *v1alpha1.Post) kstatus.Summary {
 	case v1alpha1.PhaseFailed:
 		s := kstatus.Summary{Progress: kstatus.Stuck}
 		s.Reason, s.Message = failure(post)
-		if s.Reason == v1alpha1.ReasonConnectionNotFound {
+		if s.Reason == v1alpha1.ReasonConnectionNotFound && !post.Status.Finished {
 			s.Progress = kstatus.Underway
 		}
 		return s
@@ -114,7 +114,7 @@ func firstWait(post *v1alpha1.Post) (reason, message string) {
 }
 
 func failure(post *v1alpha1.Post) (reason, message string) {
-	if refusal := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted); refusal != nil && posting.Refusal(post) != "" {
+	if refusal := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted); refusal != nil && posting.Refusal(post) != "" && !posting.AllSettled(post) {
 		return refusal.Reason, refusal.Message
 	}
 	var failed []string

@@ -247,6 +247,15 @@ func (t team) published(ctx context.Context) []string {
 	return texts
 }
 
+// publishCalls counts the calls that could publish, of all accounts. The
+// sandbox refuses the same words twice, so that posts alone would not show a
+// call that was made twice.
+func publishCalls(ctx context.Context) int {
+	calls, err := platform.Calls(ctx, "x")
+	Expect(err).NotTo(HaveOccurred())
+	return calls["publish"]
+}
+
 func (t team) fault(ctx context.Context, f sandboxtest.Fault) {
 	f.Platform, f.Account = "x", t.account.ID
 	if f.Times == 0 {

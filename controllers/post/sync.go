@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,14 +63,14 @@ func (s *scope) sync(ctx context.Context) (time.Duration, error) {
 		return 0, nil
 	case s.post.Spec.Cancelled:
 		return 0, s.describeAnd(ctx, v1alpha1.ReasonCancelled, "cancelled before delivery began")
-	case posting.Restored(s.post) && len(s.post.Status.Targets) == 0 && !s.post.Spec.Draft:
+	case s.mayHaveBeenSent(now):
 		return 0, s.failAll(ctx, v1alpha1.ReasonOutcomeUnknown, restoredMessage)
 	}
 	if err := s.loadConnections(ctx); err != nil {
 		return 0, err
 	}
 	if errs := s.validate(); len(errs) > 0 {
-		return 0, s.refuse(ctx, errs)
+		return s.refuse(ctx, errs)
 	}
 	switch {
 	case s.post.Spec.Draft:
@@ -96,7 +98,14 @@ func (s *scope) anyTried() bool {
 	return false
 }
 
-const restoredMessage = "not sent: this object is a copy restored from a backup, and whether the original was published is unknown. " +
+// mayHaveBeenSent reports whether the object is a copy from a backup of a post
+// whose time had come before.
+func (s *scope) mayHaveBeenSent(now time.Time) bool {
+	return posting.Restored(s.post) && len(s.post.Status.Targets) == 0 && !s.post.Spec.Draft && posting.Wait(s.post, now) <= 0
+}
+
+const restoredMessage = "not sent: this object is younger than the post, so it seems to be a copy restored from a backup (or the clocks of the apiserver and " +
+	"of Kubernetes differ by more than a minute), and whether the original was published is unknown. " +
 	"Look at the account, then say so with the annotation " + v1alpha1.SettleAnnotation + ": \"<index>=posted:<id>\" or \"<index>=not-sent\""
 
 func (s *scope) loadConnections(ctx context.Context) error {
@@ -141,21 +150,49 @@ func (s *scope) validate() field.ErrorList {
 }
 
 // refuse writes why the post is not accepted. It stays mendable, and a
-// connection that comes into being later wakes it.
-func (s *scope) refuse(ctx context.Context, errs field.ErrorList) error {
+// connection that comes into being later wakes it, within the starting
+// deadline: nobody wants an old post to go out because of a new connection.
+func (s *scope) refuse(ctx context.Context, errs field.ErrorList) (time.Duration, error) {
 	reason := v1alpha1.ReasonConnectionNotFound
 	for _, err := range errs {
 		if err.Type != field.ErrorTypeNotFound {
 			reason = v1alpha1.ReasonInvalid
 		}
 	}
+	message := errs.ToAggregate().Error()
+	var left time.Duration
+	if reason == v1alpha1.ReasonConnectionNotFound {
+		message += "; create the connection and the post goes on by itself, or correct its name"
+		if left = s.patience(); left <= 0 {
+			return 0, s.failAll(ctx, reason, "not published: a connection that it names did not come into being in time")
+		}
+	}
 	s.waitForConnections()
-	setAccepted(s.post, s.Clock.Now(), reason, errs.ToAggregate().Error())
+	setAccepted(s.post, s.Clock.Now(), reason, message)
 	changed, err := s.write(ctx)
 	if changed && err == nil {
-		s.warn(reason, errs.ToAggregate().Error())
+		s.warn(reason, message)
 	}
-	return err
+	return left, err
+}
+
+// patience is how long the post may still wait for a connection to come into
+// being: the starting deadline, counted from when it was due or, if that was
+// later, found wanting. A draft has time.
+func (s *scope) patience() time.Duration {
+	now := s.Clock.Now()
+	if s.post.Spec.Draft {
+		return s.StartingDeadline
+	}
+	from := posting.Due(s.post)
+	since := now
+	if c := meta.FindStatusCondition(s.post.Status.Conditions, v1alpha1.ConditionAccepted); c != nil && c.Status == metav1.ConditionFalse {
+		since = c.LastTransitionTime.Time
+	}
+	if since.After(from) {
+		from = since
+	}
+	return from.Add(s.StartingDeadline).Sub(now)
 }
 
 // accept writes that the post passed every rule and waits for its time, or
@@ -170,13 +207,21 @@ func (s *scope) accept(ctx context.Context, reason string) error {
 	return err
 }
 
+// longestWait bounds one wait for a scheduled time: a timer does not run while
+// the machine is suspended, and does not see its clock being set.
+const longestWait = 5 * time.Minute
+
 func (s *scope) schedule(ctx context.Context) (time.Duration, error) {
 	if err := s.accept(ctx, v1alpha1.ReasonScheduled); err != nil {
 		return 0, err
 	}
-	s.rank = new(s.priority())
 	// Never zero, which would mean "not again".
-	return max(posting.Wait(s.post, s.Clock.Now()), time.Millisecond), nil
+	wait := max(posting.Wait(s.post, s.Clock.Now()), time.Millisecond)
+	if wait > longestWait {
+		return longestWait, nil
+	}
+	s.rank = new(s.priority())
+	return wait, nil
 }
 
 // noteTargets gives every target its ledger entry.
@@ -187,8 +232,12 @@ func (s *scope) noteTargets() {
 			s.post.Status.Targets = append(s.post.Status.Targets, v1alpha1.TargetStatus{Index: int32(i)})
 			t = &s.post.Status.Targets[len(s.post.Status.Targets)-1]
 		}
-		if conn := s.connection(i); conn != nil {
+		if conn := s.connection(i); conn != nil && t.Attempt == nil {
 			t.Platform = conn.Spec.Platform
+		}
+		if t.Attempt == nil && s.post.Status.ObservedGeneration != s.post.Generation {
+			// What was noted speaks of the spec before an edit.
+			t.Reason, t.Message, t.TryUntil, t.NextTryAt = "", "", nil, nil
 		}
 		if t.Attempt == nil && t.Phase != v1alpha1.PhaseFailed {
 			t.Phase = posting.TargetPhaseOf(s.post, i)

@@ -26,7 +26,7 @@ type taken struct {
 	born  time.Time
 
 	mu     sync.Mutex
-	owners map[externalKey]owner
+	owners map[externalKey]claimed
 	loaded map[string]time.Time
 	pruned time.Time
 }
@@ -36,9 +36,16 @@ type externalKey struct {
 	id       string
 }
 
+// owner is one target of one post.
 type owner struct {
-	post types.UID
-	at   time.Time
+	post   types.UID
+	target int32
+}
+
+// claimed is who owns a platform id, and since when.
+type claimed struct {
+	owner
+	at time.Time
 }
 
 // Bounds of what is remembered and read.
@@ -51,7 +58,7 @@ const (
 func newTaken(live client.Reader, clk clock.Clock) *taken {
 	return &taken{
 		live: live, clock: clk, born: clk.Now(), pruned: clk.Now(),
-		owners: map[externalKey]owner{}, loaded: map[string]time.Time{},
+		owners: map[externalKey]claimed{}, loaded: map[string]time.Time{},
 	}
 }
 
@@ -82,16 +89,30 @@ func (t *taken) add(post *v1alpha1.Post) {
 		if target.PostedAt != nil {
 			at = target.PostedAt.Time
 		}
-		t.owners[externalKey{target.Platform, target.ExternalID}] = owner{post: post.UID, at: at}
+		t.owners[externalKey{target.Platform, target.ExternalID}] = claimed{owner{post.UID, target.Index}, at}
 	}
 }
 
-// byOther reports whether the platform id belongs to another post.
-func (t *taken) byOther(platform v1alpha1.Platform, externalID string, self types.UID) bool {
+// byOther reports whether the platform id belongs to another target.
+func (t *taken) byOther(platform v1alpha1.Platform, externalID string, self owner) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	o, ok := t.owners[externalKey{platform, externalID}]
-	return ok && o.post != self
+	return ok && o.owner != self
+}
+
+// reserve makes a platform id a target's own before that is written anywhere,
+// so that of two that find it at once only one takes it. It reports false if
+// it belongs to another.
+func (t *taken) reserve(platform v1alpha1.Platform, externalID string, self owner) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := externalKey{platform, externalID}
+	if o, ok := t.owners[key]; ok {
+		return o.owner == self
+	}
+	t.owners[key] = claimed{self, t.clock.Now()}
+	return true
 }
 
 // load makes sure that publications recorded since a time, also by earlier

@@ -62,6 +62,8 @@ type Claim struct {
 	ID string
 	// ContentHash identifies what is claimed; see ContentHash.
 	ContentHash string
+	// AccountID is the platform's id of the account that is called.
+	AccountID string
 	// Checkpoint names what was prepared for it on the platform; may be empty.
 	Checkpoint string
 	// Window is how long after the claim the call may be begun.
@@ -87,6 +89,7 @@ func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 		StartedAt:   v1alpha1.NewTime(now),
 		SendBefore:  v1alpha1.NewTime(now.Add(c.Window)),
 		ContentHash: c.ContentHash,
+		AccountID:   c.AccountID,
 		Checkpoint:  c.Checkpoint,
 	}
 	if prev != nil {
@@ -112,14 +115,25 @@ func inDoubtSince(a *v1alpha1.Attempt) *v1alpha1.Time {
 	return nil
 }
 
+// lookMargin is how far the platform's clock may be behind the manager's. It is
+// generous: what is too old is told apart by its text and by whose it is, but
+// a look that begins too late would take a published post for absent.
+const lookMargin = time.Minute
+
 // LookFrom is the earliest time at which the post of an attempt can have been
 // published, by the platform's clock.
-func LookFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
+func LookFrom(a *v1alpha1.Attempt) time.Time {
 	from := a.StartedAt.Time
 	if a.LookFrom != nil {
 		from = a.LookFrom.Time
 	}
-	return from.Add(-timing.ClockMargin)
+	return from.Add(-lookMargin)
+}
+
+// SameAccount reports whether an account is the one that the attempt called.
+// One that is not must not be asked: its answer would prove nothing.
+func SameAccount(a *v1alpha1.Attempt, accountID string) bool {
+	return a.AccountID == "" || a.AccountID == accountID
 }
 
 // Checkpoint returns what was prepared for an earlier attempt and can serve the
@@ -144,6 +158,21 @@ func quietAt(a *v1alpha1.Attempt, timing Timing) time.Time {
 		return a.EndedAt.Time
 	}
 	return a.SendBefore.Add(timing.CallTimeout + timing.ClockMargin)
+}
+
+// Quiet reports whether the call of an open attempt is certainly over.
+func Quiet(a *v1alpha1.Attempt, timing Timing, now time.Time) bool {
+	return !now.Before(quietAt(a, timing))
+}
+
+// proofFrom is from when on a listing that does not show the post may prove
+// that there is none. A call that was seen to end on this side may still be
+// worked on at the other for as long as a call may take.
+func proofFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
+	if a.EndedAt != nil {
+		return a.EndedAt.Add(timing.CallTimeout + timing.Lag)
+	}
+	return quietAt(a, timing).Add(timing.Lag)
 }
 
 // ContentHash identifies what a claim is about.

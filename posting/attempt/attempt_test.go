@@ -145,6 +145,7 @@ func TestRecordIsConditional(t *testing.T) {
 		{"another attempt", "the result belongs to a record that was replaced", "a0", func(*v1alpha1.TargetStatus) {}, ErrNotOurs},
 		{"closed otherwise", "somebody settled it meanwhile", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = v1alpha1.OutcomeAbsent }, ErrNotOurs},
 		{"no attempt", "the object was made anew", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt = nil }, ErrNotOurs},
+		{"closed as absent", "what was proved is not overturned", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = v1alpha1.OutcomeAbsent }, ErrNotOurs},
 		{"same again", "the write landed, its answer was lost", "a1", func(t *v1alpha1.TargetStatus) { _ = Record(t, "a1", posted, t0) }, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -228,6 +229,54 @@ func TestCheckpoint(t *testing.T) {
 				t.Errorf("got %q, want %q (%s)", got, tt.want, tt.reason)
 			}
 		})
+	}
+}
+
+func TestRecordEndsDoubt(t *testing.T) {
+	target := claimed(t)
+	unknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
+	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Posted, ExternalID: "7"}, at(time.Second)); err != nil ||
+		target.Phase != v1alpha1.PhasePosted || target.ExternalID != "7" {
+		t.Errorf("an answer that comes after all must end the doubt: %v %+v", err, target)
+	}
+	target = claimed(t)
+	unknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
+	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Refused}, at(time.Second)); !errors.Is(err, ErrNotOurs) {
+		t.Errorf("only a publication is worth it: %v", err)
+	}
+}
+
+func TestSameAccount(t *testing.T) {
+	target := &v1alpha1.TargetStatus{}
+	if err := Open(target, Claim{ID: "a1", AccountID: "42", Window: time.Second}, t0); err != nil {
+		t.Fatal(err)
+	}
+	if !SameAccount(target.Attempt, "42") || SameAccount(target.Attempt, "43") {
+		t.Error("only the account that was called can tell what became of the call")
+	}
+	if from := LookFrom(target.Attempt); !from.Before(t0.Add(-30 * time.Second)) {
+		t.Errorf("a look from %s on misses a post if the platform's clock is half a minute behind", t0.Sub(from))
+	}
+}
+
+func TestProofWaitsForTheOtherSide(t *testing.T) {
+	target := claimed(t)
+	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Unknown}, at(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	ended := target.Attempt.EndedAt.Time
+	for _, tt := range []struct {
+		name   string
+		reason string
+		after  time.Duration
+		looks  int32
+	}{
+		{"just past the lag", "the platform may still be working on the call", timing.Lag + time.Second, 0},
+		{"past the call's limit and the lag", "now the listing counts", timing.CallTimeout + timing.Lag, 1},
+	} {
+		if err := Look(target, platforms.Finding{}, timing, v1alpha1.OnUnknownFail, ended.Add(tt.after)); err != nil || target.Attempt.Looks != tt.looks {
+			t.Errorf("%s: %d looks count, want %d (%s) %v", tt.name, target.Attempt.Looks, tt.looks, tt.reason, err)
+		}
 	}
 }
 

@@ -24,10 +24,13 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, now time.Ti
 	if a == nil || a.ID != id {
 		return ErrNotOurs
 	}
-	if !IsOpen(a) {
-		if r.Verdict == platforms.Posted && a.Outcome == v1alpha1.OutcomePosted {
-			return nil
-		}
+	switch {
+	case IsOpen(a):
+	case r.Verdict == platforms.Posted && a.Outcome == v1alpha1.OutcomePosted:
+		return nil
+	case r.Verdict == platforms.Posted && a.Outcome == v1alpha1.OutcomeUnknown:
+		// What nobody could tell is told now.
+	default:
 		return ErrNotOurs
 	}
 	switch r.Verdict {

@@ -31,7 +31,7 @@ func Look(t *v1alpha1.TargetStatus, f platforms.Finding, timing Timing, policy v
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
 	}
-	authoritativeFrom := quietAt(t.Attempt, timing).Add(timing.Lag)
+	authoritativeFrom := proofFrom(t.Attempt, timing)
 	switch {
 	case f.Matches == 1:
 		posted(t, f.ExternalID, f.ExternalURL, f.PostedAt, now)

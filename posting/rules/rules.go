@@ -100,7 +100,7 @@ func validateCaption(caption string, platform v1alpha1.Platform, limits platform
 	if limits.MaxCaption > 0 {
 		if n := limits.CaptionLength(caption); n > limits.MaxCaption {
 			errs = append(errs, field.Invalid(path, field.OmitValueType{},
-				fmt.Sprintf("%d %s is too long for %s, which takes at most %d; shorten it", n, limits.CaptionUnit, platform, limits.MaxCaption)))
+				fmt.Sprintf("%d %s are too many for %s, which takes at most %d; shorten it", n, limits.CaptionUnit, platform, limits.MaxCaption)))
 		}
 	}
 	if limits.CaptionProblem != nil {

@@ -1,0 +1,133 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+var _ = Describe("Doubt", Ordered, func() {
+	var m *manager
+	BeforeAll(func() {
+		m = startManager(interceptor.Funcs{}, func(o *post.Options) { o.StartingDeadline = 8 * time.Second })
+	})
+	AfterAll(func() { m.stop() })
+
+	It("is settled on the account that was called, and on no other", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
+		t.fault(ctx, sandboxtest.Fault{Operation: "list", Kind: "status", Status: 503, Times: 50})
+		p := t.post(ctx, "moved away")
+		Eventually(func() []string { return t.published(ctx) }).Should(HaveLen(1))
+
+		key := client.ObjectKey{Namespace: t.namespace, Name: "x"}
+		Expect(k8s.Delete(ctx, &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}})).To(Succeed())
+		Expect(k8s.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}})).To(Succeed())
+		Eventually(func() bool { return apierrors.IsNotFound(k8s.Get(ctx, key, &v1alpha1.Connection{})) }).Should(BeTrue())
+		other := team{namespace: t.namespace, account: t.connect(ctx, "x")}
+
+		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
+		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring(t.account.ID), "it says where to look")
+		Expect(other.published(ctx)).To(BeEmpty())
+		settle(ctx, p, "0=posted:42")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(other.published(ctx)).To(BeEmpty())
+	})
+
+	It("never gives one publication to two targets", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "same words twice", func(p *v1alpha1.Post) { p.Spec.Targets = append(p.Spec.Targets, p.Spec.Targets[0]) })
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		now := read(ctx, p)
+		ids := map[string]int{}
+		for _, target := range now.Status.Targets {
+			if target.ExternalID != "" {
+				ids[target.ExternalID]++
+			}
+		}
+		Expect(ids).To(HaveLen(1))
+		Expect(ids).To(HaveEach(1))
+		Expect(t.published(ctx)).To(HaveLen(1))
+	})
+
+	It("never gives one publication to two posts that are looked for at once", func(ctx SpecContext) {
+		for range 3 {
+			t := newTeam(ctx)
+			t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
+			words := fmt.Sprintf("resent %d", serial.Add(1))
+			a, b := t.post(ctx, words), t.post(ctx, words)
+			settled := Or(Equal(v1alpha1.PhasePosted), Equal(v1alpha1.PhaseFailed))
+			Eventually(phase(ctx, a)).Should(settled)
+			Eventually(phase(ctx, b)).Should(settled)
+			idA, idB := read(ctx, a).Status.Targets[0].ExternalID, read(ctx, b).Status.Targets[0].ExternalID
+			Expect(idA + idB).NotTo(BeEmpty())
+			Expect(idA).NotTo(Equal(idB))
+			Expect(t.published(ctx)).To(HaveLen(1))
+		}
+	})
+
+	It("does not send what was to be tried again until a time that has passed", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 4})
+		p := t.post(ctx, "too late")
+		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonRateLimited))
+		Eventually(func() error {
+			now := read(ctx, p)
+			now.Status.Targets[0].TryUntil = v1alpha1.NewTimePtr(time.Now().Add(-time.Hour))
+			return k8s.Status().Update(ctx, now)
+		}).Should(Succeed())
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		Expect(read(ctx, p).Status.Targets[0].Reason).To(Equal(v1alpha1.ReasonRateLimited), "the platform's reason is kept")
+		Expect(t.published(ctx)).To(BeEmpty())
+	})
+
+	It("starts anew when a post that waited is scheduled for another time", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		t.setReady(ctx, "x", metav1.ConditionFalse, v1alpha1.ReasonRevoked, t.account.Username)
+		p := t.post(ctx, "postponed", at(time.Second))
+		Eventually(func() *v1alpha1.Time {
+			targets := read(ctx, p).Status.Targets
+			if len(targets) == 0 || targets[0].Reason != v1alpha1.ReasonConnectionNotReady {
+				return nil
+			}
+			return targets[0].TryUntil
+		}).ShouldNot(BeNil())
+		now := read(ctx, p)
+		now.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(12 * time.Second))
+		Expect(k8s.Update(ctx, now)).To(Succeed())
+		Eventually(func() *v1alpha1.Time { return read(ctx, p).Status.Targets[0].TryUntil }).Should(BeNil())
+		t.setReady(ctx, "x", metav1.ConditionTrue, v1alpha1.ReasonConnected, t.account.Username)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+	})
+
+	It("fails a post whose connection never comes into being", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "nobody", func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "never" })
+		Eventually(func() bool { return read(ctx, p).Status.Finished }).Should(BeTrue())
+		Expect(readyReason(ctx, p)).To(Equal(v1alpha1.ReasonConnectionNotFound))
+		t.connect(ctx, "never")
+		Consistently(phase(ctx, p), time.Second).Should(Equal(v1alpha1.PhaseFailed))
+	})
+
+	It("accepts a restored post whose time is still to come", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "restored in time", at(2*time.Second), func(p *v1alpha1.Post) {
+			p.Annotations = map[string]string{v1alpha1.BornAnnotation: time.Now().Add(-24 * time.Hour).Format(time.RFC3339)}
+		})
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+	})
+})
