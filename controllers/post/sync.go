@@ -240,7 +240,11 @@ func (s *scope) noteTargets() {
 			t.Reason, t.Message, t.TryUntil, t.NextTryAt = "", "", nil, nil
 		}
 		if t.Attempt == nil && t.Phase != v1alpha1.PhaseFailed {
-			t.Phase = posting.TargetPhaseOf(s.post, i)
+			if t.Phase = posting.TargetPhaseOf(s.post, i); t.Phase == v1alpha1.PhaseFailed {
+				// The post is refused as it stands, which settles nothing: in
+				// the ledger, failed is a fact.
+				t.Phase = v1alpha1.PhaseProcessing
+			}
 		}
 	}
 }
