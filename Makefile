@@ -219,6 +219,13 @@ test-crash: ## Kill the manager at its worst moments and count what was publishe
 test-race: ## Unit tests and suites under the race detector (needs a C compiler)
 	$(MAKE) test-unit test-integration RACE=1
 
+# The program replaces the shell, so that a signal sent to make reaches it; it ends everything that it has started.
+.PHONY: bench
+bench: ## Measure Herald against its floor, the Kubernetes API (BENCH=B1,B3 runs a part; docs/performance.md)
+	@$(MAKE) controlplane
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -o $(BIN)/perf ./test/perf
+	exec $(BIN)/perf
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (20s)
 	@found=$$(git ls-files --cached --others --exclude-standard -- '*_test.go' | xargs grep -sHoE '^func Fuzz[A-Za-z0-9_]*' || true)

@@ -1,0 +1,150 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/perf/internal/bare"
+	"github.com/herald-social/herald/test/perf/internal/stack"
+)
+
+// goalB1 is the share of the bare pair's rate that Herald is to reach.
+const goalB1 = 0.85
+
+const (
+	// notScheduled selects posts that the manager has not accepted yet.
+	notScheduled = "status.phase!=scheduled,metadata.namespace!=canary"
+	// farAhead is when B1's posts are scheduled: never, as far as the benchmark is concerned.
+	farAhead = 48 * time.Hour
+)
+
+// b1 compares creating posts through Herald's REST API, until the manager has accepted each, with two bare programs:
+// one creates the same objects, the other watches them and writes the same status.
+type b1 struct {
+	*session
+	load   bare.Config
+	post   *v1alpha1.Post
+	status v1alpha1.PostStatus
+}
+
+func runB1(ctx context.Context, s *session, r *report) error {
+	b := &b1{session: s}
+	if err := b.prepare(ctx); err != nil {
+		return err
+	}
+	c, err := s.compare(ctx, "B1", b.floor, b.herald)
+	if err != nil {
+		return err
+	}
+	c.Goal, c.Met, c.Posts, c.InFlight = goalB1, c.Ratio >= goalB1, s.b1Posts, restInFlight
+	r.compared("B1", "posts created and accepted a second", c, nil)
+	return nil
+}
+
+// prepare makes the request, and takes from Herald what the bare pair is to write.
+func (b *b1) prepare(ctx context.Context) error {
+	team := b.connected[0]
+	body, err := json.Marshal(map[string]any{
+		"category":     v1alpha1.CategoryText,
+		"scheduled_at": time.Now().Add(farAhead).UTC().Format(time.RFC3339),
+		"targets": []map[string]string{{
+			"connection_id": team.Connections[0].Name,
+			"caption":       "We launched today, and we would love to hear what you think of it: https://example.com/launch",
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	b.load = bare.Config{URL: b.stack.PostsURL(), Key: team.Token, Body: body}
+	if err := b.stack.StartHerald(ctx); err != nil {
+		return err
+	}
+	post, err := b.acceptedPost(ctx, b.load)
+	if err != nil {
+		return err
+	}
+	b.post, b.status = fresh(post), post.Status
+	b.load.InFlight, b.load.Warm, b.load.Count = restInFlight, b.warmPosts(), b.b1Posts
+	if err := b.stack.StopHerald(); err != nil {
+		return err
+	}
+	return b.clear(ctx)
+}
+
+// warmPosts come before the clock runs: connections are made, and schemas looked up, once.
+func (b *b1) warmPosts() int { return max(b.b1Posts/10, 4*restInFlight) }
+
+func (b *b1) floor(ctx context.Context, _ int) (float64, map[string]float64, error) {
+	answer, err := b.bare(ctx, bare.Answer, stack.Manager, bare.Config{
+		InFlight: restInFlight, Count: b.b1Posts + b.warmPosts(), Statuses: []v1alpha1.PostStatus{b.status},
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	defer answer.Kill() //nolint:errcheck // it has ended, unless there is another error already
+	if err := answer.Go(); err != nil {
+		return 0, nil, err
+	}
+	create, err := b.bare(ctx, bare.Create, stack.APIServer, bare.Config{
+		InFlight: restInFlight, Warm: b.warmPosts(), Count: b.b1Posts, Post: b.post,
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	defer create.Kill() //nolint:errcheck // it has ended, unless there is another error already
+	var created, answered bare.Result
+	var before map[string]time.Duration
+	group, inner := errgroup.WithContext(ctx)
+	group.Go(func() (err error) { answered, err = answer.Wait(inner); return err })
+	group.Go(func() error {
+		if _, err := b.awaitNone(inner, notScheduled); err != nil {
+			return err
+		}
+		before = b.processorTime()
+		var err error
+		created, err = create.Finish(inner)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return 0, nil, err
+	}
+	end := created.End
+	if answered.End.After(end) {
+		end = answered.End
+	}
+	cpu := b.perPost(before, b.b1Posts, map[string]time.Duration{"bare create": created.CPU, "bare answer": answered.CPU})
+	return float64(b.b1Posts) / end.Sub(created.Start).Seconds(), cpu, nil
+}
+
+func (b *b1) herald(ctx context.Context, _ int) (float64, map[string]float64, error) {
+	if err := b.stack.StartHerald(ctx); err != nil {
+		return 0, nil, err
+	}
+	load, err := b.bare(ctx, bare.Load, "", b.load)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer load.Kill() //nolint:errcheck // it has ended, unless there is another error already
+	if _, err := b.awaitNone(ctx, notScheduled); err != nil {
+		return 0, nil, err
+	}
+	before := b.processorTime()
+	profiled := b.profile(ctx, "B1")
+	created, err := load.Finish(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	end, err := b.awaitNone(ctx, notScheduled)
+	if err != nil {
+		return 0, nil, err
+	}
+	cpu := b.perPost(before, b.b1Posts, map[string]time.Duration{"load": created.CPU})
+	return float64(b.b1Posts) / end.Sub(created.Start).Seconds(), cpu, profiled()
+}

@@ -1,0 +1,240 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/perf/internal/bare"
+	"github.com/herald-social/herald/test/perf/internal/measure"
+	"github.com/herald-social/herald/test/perf/internal/stack"
+)
+
+// The goals of B2: the share of the bare loop's rate, and writes to the Kubernetes API for a post from its due time on.
+const (
+	goalB2       = 0.8
+	goalB2Writes = 2.0
+)
+
+const (
+	notFinished = "status.finished!=true,metadata.namespace!=canary"
+	notPosted   = "status.phase!=posted,metadata.namespace!=canary"
+	// firstLead is how long before their due time the first round's posts are begun to be created, for each post; later
+	// rounds know how long it takes.
+	firstLead = 12 * time.Millisecond
+	// leadMargin is left between the last acceptance and the due time.
+	leadMargin = 3 * time.Second
+	// leadTries is how often a round is begun anew, each time with twice the lead.
+	leadTries = 3
+	// eventsLag is how long events may be on their way: they are written apart from what they tell of.
+	eventsLag = 2 * time.Second
+)
+
+// b2 compares delivering posts that are all due at one instant with a bare loop that makes the same writes and calls.
+type b2 struct {
+	*session
+	sample *delivered
+	lead   time.Duration
+	writes []measure.Writes
+	lost   []measure.Writes
+	count  []float64
+}
+
+func runB2(ctx context.Context, s *session, r *report) error {
+	b := &b2{session: s, lead: 10*time.Second + time.Duration(s.b2Posts)*firstLead}
+	if err := b.stack.StartHerald(ctx); err != nil {
+		return err
+	}
+	var err error
+	if b.sample, err = b.deliveredPost(ctx); err != nil {
+		return err
+	}
+	if err := b.stack.StopHerald(); err != nil {
+		return err
+	}
+	if err := b.clear(ctx); err != nil {
+		return err
+	}
+	c, err := s.compare(ctx, "B2", b.floor, b.herald)
+	if err != nil {
+		return err
+	}
+	c.Goal, c.Met, c.Posts, c.InFlight = goalB2, c.Ratio >= goalB2, s.b2Posts, s.inFlight
+	writes := measure.Rounded(measure.Median(b.count), 3)
+	last := len(b.writes) - 1
+	r.compared("B2", "posts to two accounts settled a second", c, map[string]any{
+		"writes_per_post":      writes,
+		"writes_goal":          goalB2Writes,
+		"writes_met":           writes <= goalB2Writes,
+		"writes_by_kind":       b.writes[last].Per(s.b2Posts),
+		"conflicts_by_kind":    b.lost[last].Per(s.b2Posts),
+		"connections":          s.connections,
+		"teams":                s.settings.teams,
+		"writes_per_post_each": b.count,
+	})
+	r.limit("", "Kubernetes writes per post from then on", fmt.Sprintf("%.2f", writes), fmt.Sprintf("≤ %.0f", goalB2Writes), writes <= goalB2Writes)
+	return nil
+}
+
+// deals are the posts of a round: each goes to two accounts of one team, drawn at random but the same in every round.
+func (b *b2) deals(at time.Time, round string) []*v1alpha1.Post {
+	draw := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // every round is to draw the same
+	posts := make([]*v1alpha1.Post, b.b2Posts)
+	for i := range posts {
+		team := b.connected[i%len(b.connected)]
+		first := draw.IntN(len(team.Connections))
+		second := (first + 1 + draw.IntN(len(team.Connections)-1)) % len(team.Connections)
+		posts[i] = duePost(team, first, second, at, fmt.Sprintf("%s-%d", round, i))
+	}
+	return posts
+}
+
+func (b *b2) floor(ctx context.Context, round int) (float64, map[string]float64, error) {
+	posts := b.deals(time.Now().Add(farAhead), fmt.Sprintf("floor-%d", round))
+	err := inParallel(ctx, posts, func(ctx context.Context, post *v1alpha1.Post) error {
+		if err := b.stack.Kubernetes.Create(ctx, post); err != nil {
+			return err
+		}
+		post.Status = b.sample.accepted
+		return b.stack.Kubernetes.Status().Update(ctx, post)
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	config := bare.Config{
+		InFlight: b.inFlight, Count: b.b2Posts, PlatformURL: b.stack.PlatformURL(), Tokens: map[string]string{},
+		Statuses: []v1alpha1.PostStatus{b.sample.claimed, b.sample.posted},
+	}
+	for _, team := range b.connected {
+		for _, c := range team.Connections {
+			config.Tokens[team.Namespace+"/"+c.Name] = c.AccessToken
+		}
+	}
+	deliver, err := b.bare(ctx, bare.Deliver, stack.Manager, config)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer deliver.Kill() //nolint:errcheck // it has ended, unless there is another error already
+	before := b.processorTime()
+	result, err := deliver.Finish(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	cpu := b.perPost(before, b.b2Posts, map[string]time.Duration{"bare deliver": result.CPU})
+	return float64(b.b2Posts) / result.End.Sub(result.Start).Seconds(), cpu, b.verify(ctx)
+}
+
+func (b *b2) herald(ctx context.Context, round int) (float64, map[string]float64, error) {
+	if err := b.stack.StartHerald(ctx); err != nil {
+		return 0, nil, err
+	}
+	due, err := b.schedule(ctx, round)
+	if err != nil {
+		return 0, nil, err
+	}
+	before, lostBefore, err := b.session.writes(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := waitUntil(ctx, due); err != nil {
+		return 0, nil, err
+	}
+	used := b.processorTime()
+	profiled := b.profile(ctx, "B2")
+	end, err := b.awaitNone(ctx, notFinished)
+	if err != nil {
+		return 0, nil, err
+	}
+	cpu := b.perPost(used, b.b2Posts, nil)
+	if err := waitUntil(ctx, time.Now().Add(eventsLag)); err != nil {
+		return 0, nil, err
+	}
+	after, lostAfter, err := b.session.writes(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	done := after.Since(before)
+	b.writes = append(b.writes, done)
+	b.lost = append(b.lost, lostAfter.Since(lostBefore))
+	b.count = append(b.count, (done.Of("posts", "create")+done.Of("events"))/float64(b.b2Posts))
+	if err := profiled(); err != nil {
+		return 0, nil, err
+	}
+	return float64(b.b2Posts) / end.Sub(due).Seconds(), cpu, b.verify(ctx)
+}
+
+// schedule creates a round's posts and returns when they are due. All are accepted by then.
+func (b *b2) schedule(ctx context.Context, round int) (time.Time, error) {
+	for try := range leadTries {
+		begun := time.Now()
+		due := begun.Add(b.lead).Truncate(time.Second)
+		posts := b.deals(due, fmt.Sprintf("herald-%d-%d", round, try))
+		err := inParallel(ctx, posts, func(ctx context.Context, post *v1alpha1.Post) error { return b.stack.Kubernetes.Create(ctx, post) })
+		if err != nil {
+			return due, err
+		}
+		accepted, err := b.accepted(ctx, due)
+		if err != nil {
+			return due, err
+		}
+		if accepted {
+			b.lead = time.Since(begun) + time.Since(begun)/2 + leadMargin
+			return due, nil
+		}
+		b.lead *= 2
+		b.sayf("  the posts were not all accepted by their time; trying again with a lead of %s", b.lead.Round(time.Second))
+		if err := b.restart(ctx); err != nil {
+			return due, err
+		}
+	}
+	return time.Time{}, fmt.Errorf("this machine does not accept %d posts within %s; try a smaller BENCH_B2_POSTS", b.b2Posts, b.lead/2)
+}
+
+// accepted waits until all posts are accepted; false if that would be too late.
+func (b *b2) accepted(ctx context.Context, due time.Time) (bool, error) {
+	ctx, cancel := context.WithDeadline(ctx, due.Add(-leadMargin/2))
+	defer cancel()
+	_, err := b.awaitNone(ctx, notScheduled)
+	if err != nil && ctx.Err() == context.DeadlineExceeded { //nolint:errorlint // the context's own error is never wrapped
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (b *b2) restart(ctx context.Context) error {
+	if err := b.stack.StopHerald(); err != nil {
+		return err
+	}
+	if err := b.clear(ctx); err != nil {
+		return err
+	}
+	return b.stack.StartHerald(ctx)
+}
+
+// verify makes sure that what was measured was done: every post is posted, and each was published once to each account.
+func (b *b2) verify(ctx context.Context) error {
+	left, err := b.first(ctx, notPosted)
+	if err != nil {
+		return err
+	}
+	if left != "" {
+		return fmt.Errorf("post %s was not posted; `kubectl describe` would tell why", left)
+	}
+	published, err := b.stack.Sandbox.Posts(ctx, string(v1alpha1.PlatformX), "")
+	if err != nil {
+		return err
+	}
+	texts := map[string]int{}
+	for i := range published {
+		texts[published[i].AccountID+" "+published[i].Text]++
+	}
+	if len(published) != 2*b.b2Posts || len(texts) != 2*b.b2Posts {
+		return fmt.Errorf("%d posts to two accounts each were published %d times, %d of them different", b.b2Posts, len(published), len(texts))
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bare
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+const postsResource = "posts"
+
+// create is the first half of the bare pair.
+type create struct {
+	config Config
+	client rest.Interface
+}
+
+func newCreate(config Config) (*create, error) {
+	client, err := postsClient(config.Kubeconfig)
+	return &create{config: config, client: client}, err
+}
+
+func (c *create) warm(ctx context.Context) error {
+	return each(ctx, c.config.InFlight, c.config.Warm, c.createOne)
+}
+
+func (c *create) run(ctx context.Context) error {
+	return each(ctx, c.config.InFlight, c.config.Count, c.createOne)
+}
+
+// createOne gives the post a name as long as those that Herald's apiserver gives.
+func (c *create) createOne(ctx context.Context, _ int) error {
+	post := *c.config.Post
+	post.Name = "p" + strings.ToLower(rand.Text()[:25])
+	var created v1alpha1.Post
+	return c.client.Post().Namespace(post.Namespace).Resource(postsResource).Body(&post).Do(ctx).Into(&created)
+}
+
+// answer is the second half of the bare pair: a controller with nothing to decide.
+type answer struct {
+	config Config
+	client rest.Interface
+	posts  chan *v1alpha1.Post
+	source *cache.ListWatch
+	// version is how far the watch has come.
+	version string
+}
+
+func newAnswer(config Config) (*answer, error) {
+	if len(config.Statuses) != 1 {
+		return nil, errors.New("answer writes one status")
+	}
+	client, err := postsClient(config.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	source := cache.NewListWatchFromClient(client, postsResource, metav1.NamespaceAll, fields.Everything())
+	return &answer{config: config, client: client, source: source, posts: make(chan *v1alpha1.Post, config.Count)}, nil
+}
+
+// warm notes where to begin to watch. What comes before the clock runs is answered as well.
+func (a *answer) warm(ctx context.Context) error {
+	list, err := a.source.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return err
+	}
+	posts, ok := list.(*v1alpha1.PostList)
+	if !ok {
+		return fmt.Errorf("a list of posts is a %T", list)
+	}
+	a.version = posts.ResourceVersion
+	return nil
+}
+
+func (a *answer) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		for seen := 0; seen < a.config.Count; {
+			// The API server ends a watch now and then; it goes on where it was.
+			n, err := a.follow(ctx, a.config.Count-seen)
+			if err != nil {
+				return err
+			}
+			seen += n
+		}
+		return nil
+	})
+	group.Go(func() error { return each(ctx, a.config.InFlight, a.config.Count, a.answerOne) })
+	return group.Wait()
+}
+
+// follow hands on the posts that are created, at most so many, until the watch ends.
+func (a *answer) follow(ctx context.Context, most int) (seen int, err error) {
+	w, err := a.source.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: a.version})
+	if err != nil {
+		return 0, err
+	}
+	defer w.Stop()
+	for seen < most {
+		select {
+		case event, ok := <-w.ResultChan():
+			switch {
+			case !ok:
+				return seen, nil
+			case event.Type == watch.Error:
+				return seen, apierrors.FromObject(event.Object)
+			}
+			post, ok := event.Object.(*v1alpha1.Post)
+			if !ok {
+				return seen, fmt.Errorf("a watch of posts tells of a %T", event.Object)
+			}
+			a.version = post.ResourceVersion
+			if event.Type == watch.Added {
+				seen++
+				a.posts <- post
+			}
+		case <-ctx.Done():
+			return seen, ctx.Err()
+		}
+	}
+	return seen, nil
+}
+
+func (a *answer) answerOne(ctx context.Context, _ int) error {
+	select {
+	case post := <-a.posts:
+		post.Status = a.config.Statuses[0]
+		return writeStatus(ctx, a.client, post)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// writeStatus replaces a post's status and brings the post up to what was written.
+func writeStatus(ctx context.Context, client rest.Interface, post *v1alpha1.Post) error {
+	var written v1alpha1.Post
+	err := client.Put().Namespace(post.Namespace).Resource(postsResource).Name(post.Name).SubResource("status").Body(post).Do(ctx).Into(&written)
+	if err != nil {
+		return err
+	}
+	*post = written
+	return nil
+}

@@ -1,0 +1,152 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stack
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+const (
+	// firstAccount is a number as X's accounts have them.
+	firstAccount = 1_800_000_000
+	// atOnce is how many objects are made side by side.
+	atOnce = 16
+	// tokenLife lets tokens outlive the benchmark: the floor has nobody to renew them.
+	tokenLife = 24 * time.Hour
+)
+
+// Team is a team with connected accounts and an API key.
+type Team struct {
+	Namespace   string
+	Token       string
+	Connections []Connection
+}
+
+// Connection is a connected account with its token.
+type Connection struct {
+	Name        string
+	AccountID   string
+	AccessToken string
+}
+
+// Connect makes teams with sandbox accounts connected to them, and returns when the manager has checked all of them.
+// Herald must be started.
+func (s *Stack) Connect(ctx context.Context, teams, connections int) ([]Team, error) {
+	made := make([]Team, teams)
+	group, inner := errgroup.WithContext(ctx)
+	for i := range made {
+		made[i] = Team{Namespace: fmt.Sprintf("bench-%d", i+1), Connections: make([]Connection, connections)}
+		group.Go(func() error { return s.makeTeam(inner, &made[i]) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	group, inner = errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i := range made {
+		for j := range made[i].Connections {
+			group.Go(func() error {
+				return s.connect(inner, made[i].Namespace, firstAccount+i*connections+j, &made[i].Connections[j])
+			})
+		}
+	}
+	return made, group.Wait()
+}
+
+func (s *Stack) makeTeam(ctx context.Context, t *Team) error {
+	team := &v1alpha1.Team{
+		ObjectMeta: metav1.ObjectMeta{Name: t.Namespace},
+		Spec: v1alpha1.TeamSpec{
+			Namespace:    t.Namespace,
+			Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited, State: v1alpha1.SubscriptionActive},
+		},
+	}
+	if err := s.Kubernetes.Create(ctx, team); err != nil {
+		return err
+	}
+	if err := s.waitReady(ctx, team, &team.Status.Conditions); err != nil {
+		return err
+	}
+	t.Token = "hrld_" + rand.Text()
+	sum := sha256.Sum256([]byte(t.Token))
+	key := &v1alpha1.APIKey{
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: "bench"},
+		Spec:       v1alpha1.APIKeySpec{TokenSHA256: hex.EncodeToString(sum[:])},
+	}
+	if err := s.Kubernetes.Create(ctx, key); err != nil {
+		return err
+	}
+	return s.waitReady(ctx, key, &key.Status.Conditions)
+}
+
+func (s *Stack) connect(ctx context.Context, namespace string, number int, c *Connection) error {
+	account, err := s.Sandbox.Account(ctx, string(v1alpha1.PlatformX), fmt.Sprint(number), map[string]any{"token_ttl_s": int(tokenLife.Seconds())})
+	if err != nil {
+		return err
+	}
+	*c = Connection{Name: "x-" + account.ID, AccountID: account.ID, AccessToken: account.AccessToken}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: c.Name},
+		StringData: map[string]string{
+			v1alpha1.CredentialsAccessToken:  account.AccessToken,
+			v1alpha1.CredentialsRefreshToken: account.RefreshToken,
+			v1alpha1.CredentialsExpiresAt:    account.ExpiresAt.UTC().Format(time.RFC3339),
+		},
+	}
+	if err := s.Kubernetes.Create(ctx, secret); err != nil {
+		return err
+	}
+	connection := &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: c.Name},
+		Spec: v1alpha1.ConnectionSpec{
+			Platform: v1alpha1.PlatformX, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: c.Name},
+		},
+	}
+	if err := s.Kubernetes.Create(ctx, connection); err != nil {
+		return err
+	}
+	return s.waitReady(ctx, connection, &connection.Status.Conditions)
+}
+
+// waitReady waits until the object's Ready condition is True. conditions points into the object.
+func (s *Stack) waitReady(ctx context.Context, object client.Object, conditions *[]metav1.Condition) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		err := s.Kubernetes.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if err == nil && meta.IsStatusConditionTrue(*conditions, v1alpha1.ConditionReady) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %T %s/%s to be ready: %w", object, object.GetNamespace(), object.GetName(),
+				errors.Join(err, context.Cause(ctx), conditionError(*conditions)))
+		case <-ticker.C:
+		}
+	}
+}
+
+func conditionError(conditions []metav1.Condition) error {
+	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	if ready == nil {
+		return errors.New("the manager has not looked at it")
+	}
+	return fmt.Errorf("%s: %s", ready.Reason, ready.Message)
+}

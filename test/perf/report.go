@@ -1,0 +1,138 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/herald-social/herald/hack/local/workspace"
+	"github.com/herald-social/herald/test/perf/internal/measure"
+)
+
+// machine is what figures depend on most.
+type machine struct {
+	Cores     int     `json:"cores"`
+	MemoryGiB float64 `json:"memory_gib,omitempty"`
+	OS        string  `json:"os"`
+	Arch      string  `json:"arch"`
+	Go        string  `json:"go"`
+}
+
+// report collects the figures: as rows for people, and under their benchmark's id for programs.
+type report struct {
+	machine machine
+	values  map[string]any
+	rows    []row
+	cpu     []comparedCPU
+}
+
+// row is a line of the table.
+type row struct {
+	id, what, floor, herald, ratio, goal string
+	met                                  bool
+}
+
+type comparedCPU struct {
+	id            string
+	floor, herald map[string]float64
+}
+
+func newReport(set settings, version string) *report {
+	m := machine{Cores: runtime.NumCPU(), MemoryGiB: memoryGiB(), OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version()}
+	return &report{machine: m, values: map[string]any{
+		"machine": m, "version": version, "scale": set.scale, "rounds": set.rounds,
+	}}
+}
+
+// add stores what a benchmark measured, for programs.
+func (r *report) add(id string, values any) { r.values[id] = values }
+
+// compared adds the row of a benchmark that has a floor, and stores it with more values beside.
+func (r *report) compared(id, what string, c comparison, more map[string]any) {
+	values := map[string]any{}
+	for _, part := range []any{c, more} {
+		data, err := json.Marshal(part)
+		if err == nil {
+			err = json.Unmarshal(data, &values)
+		}
+		if err != nil {
+			panic(err) // plain numbers and names
+		}
+	}
+	r.add(id, values)
+	r.rows = append(r.rows, row{
+		id: id, what: what, floor: fmt.Sprintf("%.0f", c.FloorPerS), herald: fmt.Sprintf("%.0f", c.HeraldPerS),
+		ratio: fmt.Sprintf("%.2f", c.Ratio), goal: fmt.Sprintf("≥ %.2f", c.Goal), met: c.Met,
+	})
+	r.cpu = append(r.cpu, comparedCPU{id, c.FloorCPU, c.HeraldCPU})
+}
+
+// limit adds the row of a figure that is not compared with a floor but with a limit.
+func (r *report) limit(id, what, herald, goal string, met bool) {
+	r.rows = append(r.rows, row{id: id, what: what, herald: herald, goal: goal, met: met})
+}
+
+// print writes the table for people.
+func (r *report) print(out io.Writer) {
+	fmt.Fprintf(out, "\n%d cores, %.0f GiB of memory, %s/%s, %s; Herald %s; medians of %v rounds, sizes × %v\n\n",
+		r.machine.Cores, r.machine.MemoryGiB, r.machine.OS, r.machine.Arch, r.machine.Go, r.values["version"], r.values["rounds"], r.values["scale"])
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "\tmeasure\tfloor\tHerald\tratio\tgoal\t")
+	for _, row := range r.rows {
+		word := "met"
+		if !row.met {
+			word = "MISSED"
+		}
+		fmt.Fprintln(table, strings.Join([]string{row.id, row.what, row.floor, row.herald, row.ratio, row.goal, word}, "\t"))
+	}
+	_ = table.Flush() // to a terminal nobody can complain
+	if len(r.cpu) > 0 && r.machine.OS == "linux" {
+		fmt.Fprintln(out, "\nprocessor time for a post, ms")
+		for _, c := range r.cpu {
+			fmt.Fprintf(out, "  %s floor    %s\n", c.id, inWords(c.floor))
+			fmt.Fprintf(out, "  %s Herald   %s\n", c.id, inWords(c.herald))
+		}
+	}
+	fmt.Fprintln(out)
+}
+
+func inWords(cpu map[string]float64) string {
+	var parts []string
+	var sum float64
+	for _, name := range slices.Sorted(maps.Keys(cpu)) {
+		sum += cpu[name]
+		parts = append(parts, fmt.Sprintf("%s %.2f", name, cpu[name]))
+	}
+	return fmt.Sprintf("%.2f = %s", sum, strings.Join(parts, " + "))
+}
+
+// write stores the figures for programs.
+func (r *report) write(path string) error {
+	data, err := json.MarshalIndent(r.values, "", "  ")
+	if err != nil {
+		return err
+	}
+	return workspace.WriteFile(path, append(data, '\n'), 0o644)
+}
+
+// memoryGiB is the machine's memory where the system tells it as Linux does, else zero.
+func memoryGiB() float64 {
+	data, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	var kib float64
+	if _, err := fmt.Sscanf(string(data), "MemTotal: %f kB", &kib); err != nil {
+		return 0
+	}
+	return measure.Rounded(kib/(1<<20), 1)
+}

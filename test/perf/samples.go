@@ -1,0 +1,143 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/perf/internal/bare"
+	"github.com/herald-social/herald/test/perf/internal/stack"
+)
+
+// What the floor writes are samples of what Herald wrote a moment before, so that both write objects of the same size
+// and shape, whatever Herald's look like by then.
+
+// sampleTries is how often a delivery is watched until it went as it usually goes: claimed and recorded as a whole.
+const sampleTries = 5
+
+// acceptedPost has the load program create one post and returns it as the manager left it.
+func (s *session) acceptedPost(ctx context.Context, load bare.Config) (*v1alpha1.Post, error) {
+	load.InFlight, load.Warm, load.Count = 1, 1, 0
+	child, err := s.bare(ctx, bare.Load, "", load)
+	if err != nil {
+		return nil, err
+	}
+	if err := child.Kill(); err != nil {
+		return nil, err
+	}
+	if _, err := s.awaitNone(ctx, notScheduled); err != nil {
+		return nil, err
+	}
+	var list v1alpha1.PostList
+	if err := s.stack.Kubernetes.List(ctx, &list, client.InNamespace(s.connected[0].Namespace)); err != nil {
+		return nil, err
+	}
+	if len(list.Items) != 1 {
+		return nil, fmt.Errorf("one post was created, and there are %d", len(list.Items))
+	}
+	return &list.Items[0], nil
+}
+
+// fresh is a post as it was when it was created.
+func fresh(post *v1alpha1.Post) *v1alpha1.Post {
+	return &v1alpha1.Post{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: post.Namespace, Labels: post.Labels, Annotations: post.Annotations, Finalizers: post.Finalizers,
+		},
+		Spec: post.Spec,
+	}
+}
+
+// delivered are the statuses through which a delivery goes.
+type delivered struct{ accepted, claimed, posted v1alpha1.PostStatus }
+
+// deliveredPost lets Herald deliver a post to two accounts and returns what it wrote, one after the other.
+func (s *session) deliveredPost(ctx context.Context) (*delivered, error) {
+	for i := range sampleTries {
+		post := duePost(s.connected[0], 0, 1, time.Now().Add(2*time.Second), fmt.Sprintf("sample %d", i))
+		statuses, err := s.follow(ctx, post)
+		if err != nil {
+			return nil, err
+		}
+		if len(statuses) == 3 && statuses[0].Phase == v1alpha1.PhaseScheduled && statuses[2].Phase == v1alpha1.PhasePosted {
+			return &delivered{statuses[0], statuses[1], statuses[2]}, nil
+		}
+	}
+	return nil, fmt.Errorf("in %d tries, no delivery was claimed and recorded by one write each", sampleTries)
+}
+
+// follow creates a post and returns each status that is written until it is finished.
+func (s *session) follow(ctx context.Context, post *v1alpha1.Post) ([]v1alpha1.PostStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	watcher, err := s.watchClient()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.stack.Kubernetes.Create(ctx, post); err != nil {
+		return nil, err
+	}
+	w, err := watcher.Watch(ctx, &v1alpha1.PostList{}, client.InNamespace(post.Namespace), client.MatchingFields{"metadata.name": post.Name},
+		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: post.ResourceVersion}})
+	if err != nil {
+		return nil, err
+	}
+	defer w.Stop()
+	var statuses []v1alpha1.PostStatus
+	for event := range w.ResultChan() {
+		seen, ok := event.Object.(*v1alpha1.Post)
+		if !ok || seen.Status.Phase == "" {
+			continue
+		}
+		statuses = append(statuses, seen.Status)
+		if seen.Status.Finished {
+			return statuses, nil
+		}
+	}
+	return nil, errors.Join(errors.New("the sample was not delivered"), context.Cause(ctx))
+}
+
+func (s *session) watchClient() (client.WithWatch, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", s.stack.Kubeconfig(stack.Admin))
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	return client.NewWithWatch(rest.CopyConfig(config), client.Options{Scheme: scheme})
+}
+
+// duePost is a post to two accounts of a team, made as Herald's apiserver makes it.
+func duePost(team stack.Team, first, second int, at time.Time, name string) *v1alpha1.Post {
+	post := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: team.Namespace, GenerateName: "p",
+			Labels:      map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI},
+			Annotations: map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(time.Now()).String()},
+			Finalizers:  []string{v1alpha1.DeliveryFinalizer},
+		},
+		Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, ScheduledAt: v1alpha1.NewTimePtr(at)},
+	}
+	for _, connection := range []int{first, second} {
+		post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{
+			ConnectionRef: v1alpha1.LocalReference{Name: team.Connections[connection].Name},
+			Caption:       "A benchmark's post to two accounts, as long as such posts are: " + name,
+		})
+	}
+	return post
+}

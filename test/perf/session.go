@@ -1,0 +1,277 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/process"
+	"github.com/herald-social/herald/hack/local/workspace"
+	"github.com/herald-social/herald/test/perf/internal/bare"
+	"github.com/herald-social/herald/test/perf/internal/measure"
+	"github.com/herald-social/herald/test/perf/internal/stack"
+)
+
+const (
+	// setupAtOnce is how many requests prepare or tidy up at once.
+	setupAtOnce = 32
+	// pollEvery paces the question whether all posts are done. It bounds how exactly the end of a round is known. A
+	// question that takes long is asked less often: pollShare times as long is waited, so that the API server's time
+	// goes to what is measured.
+	pollEvery = 50 * time.Millisecond
+	pollShare = 20
+	// roundLimit ends a round in which something hangs.
+	roundLimit = 15 * time.Minute
+	// profileFor is how long a CPU profile takes.
+	profileFor = 8 * time.Second
+)
+
+// session is one run: what was started, and what all benchmarks use of it.
+type session struct {
+	settings
+
+	spawner   *process.Spawner
+	stack     *stack.Stack
+	posts     metadata.Getter
+	connected []stack.Team
+	out       io.Writer
+}
+
+func (s *session) sayf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
+
+// open starts everything and connects the accounts. Herald is stopped again: each round starts its own.
+func (s *session) open(ctx context.Context, checkout workspace.Workspace, assets, dir string) error {
+	s.sayf("starting a control plane, the sandbox and Herald; connecting %d accounts of %d teams", s.connections, s.settings.teams)
+	// A copy stays what it is while somebody builds.
+	herald := filepath.Join(dir, "herald")
+	binary, err := os.ReadFile(checkout.Bin("herald"))
+	if err != nil {
+		return fmt.Errorf("%w\nrun `make bench`, which builds it", err)
+	}
+	if err := workspace.WriteFile(herald, binary, 0o700); err != nil {
+		return err
+	}
+	s.stack, err = stack.Start(ctx, stack.Options{
+		Root: checkout.Root, Dir: dir,
+		Etcd: filepath.Join(assets, "etcd"), KubeAPIServer: filepath.Join(assets, "kube-apiserver"), Herald: herald,
+		PostWorkers: s.inFlight, Pprof: s.pprof != "", Spawner: s.spawner,
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.connect(ctx); err != nil {
+		return errors.Join(err, s.stack.Stop())
+	}
+	return nil
+}
+
+func (s *session) connect(ctx context.Context) error {
+	posts, err := metadata.NewForConfig(s.stack.Config)
+	if err != nil {
+		return err
+	}
+	s.posts = posts.Resource(v1alpha1.GroupVersion.WithResource("posts"))
+	if err := s.stack.StartHerald(ctx); err != nil {
+		return err
+	}
+	if s.connected, err = s.stack.Connect(ctx, s.settings.teams, s.connections/s.settings.teams); err != nil {
+		return err
+	}
+	return s.stack.StopHerald()
+}
+
+// bare starts a bare program with the rights of one of Herald's processes.
+func (s *session) bare(ctx context.Context, program, identity string, config bare.Config) (*bare.Child, error) {
+	if identity != "" {
+		config.Kubeconfig = s.stack.Kubeconfig(identity)
+	}
+	return bare.Start(ctx, s.spawner, program, config)
+}
+
+// awaitNone waits until no post matches a field selector, and returns when that was.
+func (s *session) awaitNone(ctx context.Context, selector string) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, roundLimit)
+	defer cancel()
+	for {
+		begun := time.Now()
+		left, err := s.first(ctx, selector)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if left == "" {
+			return time.Now(), nil
+		}
+		if err := waitUntil(ctx, time.Now().Add(max(pollEvery, pollShare*time.Since(begun)))); err != nil {
+			return time.Time{}, fmt.Errorf("waiting until no post has %s: %w", selector, err)
+		}
+	}
+}
+
+// first returns the name of a post that matches a field selector, or "".
+func (s *session) first(ctx context.Context, selector string) (string, error) {
+	list, err := s.posts.List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: 1})
+	if err != nil || len(list.Items) == 0 {
+		return "", err
+	}
+	return list.Items[0].Namespace + "/" + list.Items[0].Name, nil
+}
+
+// waitUntil returns at an instant.
+func waitUntil(ctx context.Context, at time.Time) error {
+	select {
+	case <-time.After(time.Until(at)):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// clear removes all posts, without Herald, and what the platforms keep of them.
+func (s *session) clear(ctx context.Context) error {
+	release := []byte(`{"metadata":{"finalizers":null}}`)
+	for _, team := range s.connected {
+		posts, err := s.namesIn(ctx, team.Namespace)
+		if err != nil {
+			return err
+		}
+		err = inParallel(ctx, posts, func(ctx context.Context, name string) error {
+			_, err := s.posts.Namespace(team.Namespace).Patch(ctx, name, types.MergePatchType, release, metav1.PatchOptions{})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.posts.Namespace(team.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			return err
+		}
+	}
+	if _, err := s.awaitNone(ctx, "metadata.namespace!=canary"); err != nil {
+		return err
+	}
+	return s.stack.ResetSandbox(ctx)
+}
+
+func (s *session) namesIn(ctx context.Context, namespace string) ([]string, error) {
+	list, err := s.posts.Namespace(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].Name
+	}
+	return names, nil
+}
+
+// inParallel calls work for every item, setupAtOnce at a time.
+func inParallel[T any](ctx context.Context, items []T, work func(context.Context, T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(setupAtOnce)
+	for _, item := range items {
+		group.Go(func() error { return work(ctx, item) })
+	}
+	return group.Wait()
+}
+
+// processorTime is what each process has used so far, by name.
+func (s *session) processorTime() map[string]time.Duration {
+	used := map[string]time.Duration{}
+	for _, p := range s.stack.Processes() {
+		used[p.Name] = p.CPU()
+	}
+	return used
+}
+
+// perPost is what each process has used since before, in milliseconds a post. Others are added as they are.
+func (s *session) perPost(before map[string]time.Duration, posts int, others map[string]time.Duration) map[string]float64 {
+	out := map[string]float64{}
+	add := func(name string, used time.Duration) {
+		out[name] = measure.Rounded(used.Seconds()*1000/float64(posts), 3)
+	}
+	for name, used := range s.processorTime() {
+		add(name, used-before[name])
+	}
+	for name, used := range others {
+		add(name, used)
+	}
+	return out
+}
+
+// writes counts what the API server has written so far.
+func (s *session) writes(ctx context.Context) (done, conflicts measure.Writes, err error) {
+	client, err := rest.HTTPClientFor(s.stack.Config)
+	if err != nil {
+		return nil, nil, err
+	}
+	samples, err := scrape(ctx, client, s.stack.Config.Host+"/metrics", measure.RequestTotal)
+	if err != nil {
+		return nil, nil, err
+	}
+	done, conflicts = measure.CountWrites(samples)
+	return done, conflicts, nil
+}
+
+func scrape(ctx context.Context, client *http.Client, url string, names ...string) ([]measure.Sample, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return measure.ReadSamples(response.Body, names...)
+}
+
+// profile takes CPU profiles of Herald's processes if they are wanted, and returns what waits for them.
+func (s *session) profile(ctx context.Context, id string) (wait func() error) {
+	if s.pprof == "" {
+		return func() error { return nil }
+	}
+	var group errgroup.Group
+	for name, url := range s.stack.ProfileURLs() {
+		group.Go(func() error {
+			return download(ctx, fmt.Sprintf("%s/profile?seconds=%d", url, int(profileFor.Seconds())), filepath.Join(s.pprof, id+"-"+name+".pprof"))
+		})
+	}
+	return group.Wait
+}
+
+func download(ctx context.Context, url, path string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s: %s", url, response.Status, data)
+	}
+	return workspace.WriteFile(path, data, 0o600)
+}
