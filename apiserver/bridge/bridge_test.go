@@ -37,14 +37,14 @@ func TestCreateWhenAnswersAreLost(t *testing.T) {
 		faults  []fault
 		creates int
 		stored  int
-		want    string // the code of the error, "internal" for one that has none
+		want    string // what code says of the error
 		message string
 	}{
 		"Landed":     {"the answer to a create that took effect was lost", []fault{{true, lost}}, 2, 1, "", ""},
 		"NotLanded":  {"a create was lost on its way", []fault{{false, lost}}, 2, 1, "", ""},
 		"TimedOut":   {"the Kubernetes API gave up waiting but had stored it", []fault{{true, apierrors.NewTimeoutError("late", 1)}}, 2, 1, "", ""},
 		"LostTwice":  {"and again", []fault{{false, lost}, {true, lost}}, 3, 1, "", ""},
-		"StaysLost":  {"the Kubernetes API is down", []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}}, 3, 0, "internal", ""},
+		"StaysLost":  {"the Kubernetes API is down", []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}}, 3, 0, "uncertain", ""},
 		"Refused":    {"a clear refusal is not repeated", []fault{{false, apierrors.NewForbidden(resource, "p", lost)}}, 1, 0, "internal", ""},
 		"Invalid":    {"what the CRD refuses is the client's to mend, in the client's words", []fault{{false, invalid}}, 1, 0, "VALIDATION_ERROR", "targets[0].connection_id: "},
 		"TooLarge":   {"so is a post that does not fit", []fault{{false, apierrors.NewRequestEntityTooLargeError("limit")}}, 1, 0, "VALIDATION_ERROR", "too large"},
@@ -70,12 +70,16 @@ func TestCreateWhenAnswersAreLost(t *testing.T) {
 	}
 }
 
-// code is the code of an error: "" for none, "internal" for one without.
+// code is the code of an error: "" for none, "uncertain" if it may have taken
+// effect, "internal" for another one without a code.
 func code(err error) string {
 	var known *bridge.Error
+	var uncertain *bridge.UncertainError
 	switch {
 	case err == nil:
 		return ""
+	case errors.As(err, &uncertain):
+		return "uncertain"
 	case errors.As(err, &known):
 		return string(known.Code)
 	default:

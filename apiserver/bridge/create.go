@@ -61,6 +61,9 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 		if refused := refusedByKubernetes(err); refused != nil {
 			return PostDetail{}, refused
 		}
+		if answerLost(err) {
+			return PostDetail{}, &UncertainError{Err: err}
+		}
 		return PostDetail{}, fmt.Errorf("create a post: %w", err)
 	}
 	s.wrote(ctx, created)

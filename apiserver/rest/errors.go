@@ -107,11 +107,12 @@ func (d *door) known(w http.ResponseWriter, r *http.Request) bool {
 // operations.
 func (d *door) handleError(ctx context.Context, w http.ResponseWriter, r *http.Request, err error) {
 	var (
-		known    *bridge.Error
-		tooLarge *http.MaxBytesError
-		security *ogenerrors.SecurityError
-		params   *ogenerrors.DecodeParamsError
-		body     *ogenerrors.DecodeRequestError
+		known     *bridge.Error
+		uncertain *bridge.UncertainError
+		tooLarge  *http.MaxBytesError
+		security  *ogenerrors.SecurityError
+		params    *ogenerrors.DecodeParamsError
+		body      *ogenerrors.DecodeRequestError
 	)
 	switch {
 	case errors.As(err, &known):
@@ -130,6 +131,11 @@ func (d *door) handleError(ctx context.Context, w http.ResponseWriter, r *http.R
 	case errors.As(err, &body):
 		raw, _ := io.ReadAll(r.Body) // the decoder put back what it had read, in memory
 		WriteError(w, http.StatusBadRequest, bridge.CodeValidation, d.schemas.wordBody(raw))
+	case errors.As(err, &uncertain):
+		info := request.From(ctx)
+		info.Err = err
+		WriteError(w, http.StatusInternalServerError, bridge.CodeInternal, fmt.Sprintf(
+			"it is not known whether the post was created; look for it in the list of posts before you send it again (request id %s)", info.ID))
 	default:
 		WriteInternal(ctx, w, err)
 	}
