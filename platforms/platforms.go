@@ -71,8 +71,7 @@ type Accounts interface {
 type Token struct {
 	// Access is sent with every call. Never logged.
 	Access string
-	// Refresh renews Access; empty where nothing does. Some platforms renew an
-	// access token by itself: there it is the access token once more.
+	// Refresh renews Access; empty where the platform has none.
 	Refresh string
 	// ExpiresAt is when Access ends; zero where it does not.
 	ExpiresAt time.Time
@@ -187,6 +186,9 @@ type Limits struct {
 	ListingAuthoritative bool
 	// RefreshLead is how long before its expiry a token is renewed.
 	RefreshLead time.Duration
+	// RenewsItself says that an access token that has not ended is what renews
+	// it: the platform has no refresh tokens.
+	RenewsItself bool
 }
 
 // Allows reports whether the category can be published on the platform.

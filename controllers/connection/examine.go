@@ -63,7 +63,8 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 	}
 	loaded := e.read.Version
 	o := e.ask(ctx)
-	o.loaded, o.read = loaded, &e.read
+	read := renewable(e.read, platform.Limits())
+	o.loaded, o.read = loaded, &read
 	return o
 }
 
@@ -72,7 +73,8 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 // renews at most once: the first answer may have been lost.
 func (e *examination) ask(ctx context.Context) outcome {
 	var early *outcome
-	if renewalDue(e.platform.Limits().RefreshLead, e.read, e.conn.UID, e.Clock.Now()) {
+	limits := e.platform.Limits()
+	if renewalDue(limits.RefreshLead, renewable(e.read, limits), e.conn.UID, e.Clock.Now()) {
 		if failed, ok := e.renew(ctx); !ok {
 			early = &failed
 		}

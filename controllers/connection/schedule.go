@@ -13,6 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/platforms"
 )
 
 // How often connections are looked at.
@@ -65,6 +66,15 @@ func lead(declared time.Duration, read credentials.Credentials, uid types.UID) t
 		d = min(d, life/4)
 	}
 	return d
+}
+
+// renewable gives credentials of a platform without refresh tokens the access
+// token in their place, for the question when it is to be renewed.
+func renewable(read credentials.Credentials, limits platforms.Limits) credentials.Credentials {
+	if limits.RenewsItself && read.Token.Refresh == "" {
+		read.Token.Refresh = read.Token.Access
+	}
+	return read
 }
 
 // renewalDue tells whether a token is to be renewed before it is used.

@@ -98,6 +98,7 @@ func (p *Platform) Limits() platforms.Limits {
 		CaptionUnit:   "characters",
 		CaptionLength: utf8.RuneCountInString,
 		RefreshLead:   refreshLead,
+		RenewsItself:  true,
 	}
 }
 
@@ -136,11 +137,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 // least, for one that lives 60 days more. Instagram has no refresh token: an
 // access token renews itself.
 func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
-	current := token.Access
-	if token.Refresh != "" {
-		current = token.Refresh
-	}
-	query := url.Values{"grant_type": {"ig_refresh_token"}, "access_token": {current}}
+	query := url.Values{"grant_type": {"ig_refresh_token"}, "access_token": {token.Access}}
 	// A refusal that is not about the token says nothing about it; it may well
 	// be too young.
 	resp, err := p.ask(ctx, graph.Call{
@@ -154,7 +151,7 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 	if access == "" {
 		return platforms.Token{}, platforms.Errorf(platforms.ClassUnknown, msgNoToken)
 	}
-	renewed := platforms.Token{Access: access, Refresh: access, Scopes: token.Scopes}
+	renewed := platforms.Token{Access: access, Refresh: token.Refresh, Scopes: token.Scopes}
 	if life := doc.Seconds("expires_in"); life > 0 {
 		renewed.ExpiresAt = p.config.Clock.Now().Add(life).UTC()
 	}

@@ -47,12 +47,14 @@ func TestIdentify(t *testing.T) {
 		"account": {
 			"the professional account's id counts, not the app's own for it",
 			says(200, `{"id":"999","user_id":"42","username":"acme","name":"Acme","profile_picture_url":"https://cdn.example/a","account_type":"BUSINESS"}`),
-			platforms.Identity{AccountID: "42", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"}, "",
+			platforms.Identity{AccountID: "42", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"},
+			"",
 		},
 		"in a list": {
 			"some of Instagram's pages show it so; an id may come as a number",
 			says(200, `{"data":[{"user_id":17841400000000001,"username":"acme"}]}`),
-			platforms.Identity{AccountID: "17841400000000001", DisplayName: "acme", Username: "acme"}, "",
+			platforms.Identity{AccountID: "17841400000000001", DisplayName: "acme", Username: "acme"},
+			"",
 		},
 		"dead token":     {"nothing renews a dead token", problem(400, 190, 463), platforms.Identity{}, platforms.ClassReconnect},
 		"permission":     {"a person must grant it", problem(403, 10, 0), platforms.Identity{}, platforms.ClassReconnect},
@@ -81,7 +83,7 @@ func TestIdentify(t *testing.T) {
 }
 
 func TestRefresh(t *testing.T) {
-	old := platforms.Token{Access: "a1", Refresh: "a1", Scopes: "instagram_business_basic", ExpiresAt: noon}
+	old := platforms.Token{Access: "a1", Scopes: "instagram_business_basic", ExpiresAt: noon}
 	tests := map[string]struct {
 		reason string
 		token  platforms.Token
@@ -90,18 +92,19 @@ func TestRefresh(t *testing.T) {
 		class  platforms.Class
 	}{
 		"renewed": {
-			"the new token takes both places, and lives as long as Instagram says",
+			"the new token takes the place of the old one, and lives as long as Instagram says",
 			old, says(200, `{"access_token":"a2","token_type":"bearer","expires_in":5184000}`),
-			platforms.Token{Access: "a2", Refresh: "a2", Scopes: "instagram_business_basic", ExpiresAt: noon.Add(60 * 24 * time.Hour)}, "",
+			platforms.Token{Access: "a2", Scopes: "instagram_business_basic", ExpiresAt: noon.Add(60 * 24 * time.Hour)},
+			"",
 		},
-		"no refresh token": {"an access token renews itself", platforms.Token{Access: "a1"}, says(200, `{"access_token":"a2"}`), platforms.Token{Access: "a2", Refresh: "a2"}, ""},
-		"dead":             {"a dead token needs a person", old, problem(400, 190, 463), platforms.Token{}, platforms.ClassReconnect},
-		"too young":        {"a token that may not be renewed yet is good", old, problem(400, 100, 0), platforms.Token{}, platforms.ClassTransient},
-		"limited":          {"a limit passes", old, says(429, ``), platforms.Token{}, platforms.ClassRateLimited},
-		"outage":           {"an outage passes", old, says(502, ``), platforms.Token{}, platforms.ClassTransient},
-		"hang up":          {"a lost answer does not disconnect the account", old, hangUp, platforms.Token{}, platforms.ClassTransient},
-		"not ours":         {"a 400 of something in between proves nothing", old, says(400, `Bad Request`), platforms.Token{}, platforms.ClassUnknown},
-		"cut":              {"an answer without a token is not stored", old, says(200, `{"access_tok`), platforms.Token{}, platforms.ClassUnknown},
+		"left-over refresh token": {"an access token renews itself, whatever else is stored", platforms.Token{Access: "a1", Refresh: "r1"}, says(200, `{"access_token":"a2"}`), platforms.Token{Access: "a2", Refresh: "r1"}, ""},
+		"dead":                    {"a dead token needs a person", old, problem(400, 190, 463), platforms.Token{}, platforms.ClassReconnect},
+		"too young":               {"a token that may not be renewed yet is good", old, problem(400, 100, 0), platforms.Token{}, platforms.ClassTransient},
+		"limited":                 {"a limit passes", old, says(429, ``), platforms.Token{}, platforms.ClassRateLimited},
+		"outage":                  {"an outage passes", old, says(502, ``), platforms.Token{}, platforms.ClassTransient},
+		"hang up":                 {"a lost answer does not disconnect the account", old, hangUp, platforms.Token{}, platforms.ClassTransient},
+		"not ours":                {"a 400 of something in between proves nothing", old, says(400, `Bad Request`), platforms.Token{}, platforms.ClassUnknown},
+		"cut":                     {"an answer without a token is not stored", old, says(200, `{"access_tok`), platforms.Token{}, platforms.ClassUnknown},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -50,11 +50,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 // least, for one that lives 60 days more. Threads has no refresh token: an
 // access token renews itself.
 func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
-	current := token.Access
-	if token.Refresh != "" {
-		current = token.Refresh
-	}
-	query := url.Values{"grant_type": {"th_refresh_token"}, "access_token": {current}}
+	query := url.Values{"grant_type": {"th_refresh_token"}, "access_token": {token.Access}}
 	resp, err := p.graph.Do(ctx, graph.Call{Action: "refresh_token", Path: "/refresh_access_token?" + query.Encode(), Timeout: readTimeout})
 	if err != nil {
 		return platforms.Token{}, unanswered(err)
@@ -76,7 +72,7 @@ func (p *Platform) renewed(resp *transport.Response, old platforms.Token) (platf
 	if access == "" {
 		return platforms.Token{}, platforms.Errorf(platforms.ClassUnknown, msgNoToken)
 	}
-	token := platforms.Token{Access: access, Refresh: access, Scopes: old.Scopes}
+	token := platforms.Token{Access: access, Refresh: old.Refresh, Scopes: old.Scopes}
 	if life := doc.Seconds("expires_in"); life > 0 {
 		token.ExpiresAt = p.config.Clock.Now().Add(life).UTC()
 	}

@@ -24,12 +24,14 @@ func TestIdentify(t *testing.T) {
 		"account": {
 			"the account is named by its id, its name and its handle",
 			says(200, `{"id":"42","username":"acme","name":"Acme","threads_profile_picture_url":"https://cdn.example/a"}`),
-			platforms.Identity{AccountID: "42", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"}, "",
+			platforms.Identity{AccountID: "42", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"},
+			"",
 		},
 		"number, no name": {
 			"an id may come as a number; who has no name is known by the handle",
 			says(200, `{"id":24000000000000001,"username":"acme"}`),
-			platforms.Identity{AccountID: "24000000000000001", DisplayName: "acme", Username: "acme"}, "",
+			platforms.Identity{AccountID: "24000000000000001", DisplayName: "acme", Username: "acme"},
+			"",
 		},
 		"dead token":   {"nothing renews a dead token", problem(400, 190, 463, false), platforms.Identity{}, platforms.ClassReconnect},
 		"permission":   {"a person must grant it", problem(403, 200, 0, false), platforms.Identity{}, platforms.ClassReconnect},
@@ -55,7 +57,7 @@ func TestIdentify(t *testing.T) {
 }
 
 func TestRefresh(t *testing.T) {
-	old := platforms.Token{Access: "a1", Refresh: "a1", Scopes: "threads_basic", ExpiresAt: noon}
+	old := platforms.Token{Access: "a1", Scopes: "threads_basic", ExpiresAt: noon}
 	tests := map[string]struct {
 		reason string
 		token  platforms.Token
@@ -64,14 +66,17 @@ func TestRefresh(t *testing.T) {
 		class  platforms.Class
 	}{
 		"renewed": {
-			"the new token takes both places, and lives as long as Threads says",
+			"the new token takes the place of the old one, and lives as long as Threads says",
 			old, says(200, `{"access_token":"a2","token_type":"bearer","expires_in":5184000}`),
-			platforms.Token{Access: "a2", Refresh: "a2", Scopes: "threads_basic", ExpiresAt: noon.Add(60 * 24 * time.Hour)}, "",
+			platforms.Token{Access: "a2", Scopes: "threads_basic", ExpiresAt: noon.Add(60 * 24 * time.Hour)},
+			"",
 		},
-		"no refresh token": {
-			"an access token renews itself",
-			platforms.Token{Access: "a1"}, says(200, `{"access_token":"a2","expires_in":"60"}`),
-			platforms.Token{Access: "a2", Refresh: "a2", ExpiresAt: noon.Add(time.Minute)}, "",
+		"left-over refresh token": {
+			"an access token renews itself, whatever else is stored",
+			platforms.Token{Access: "a1", Refresh: "r1"},
+			says(200, `{"access_token":"a2","expires_in":"60"}`),
+			platforms.Token{Access: "a2", Refresh: "r1", ExpiresAt: noon.Add(time.Minute)},
+			"",
 		},
 		"dead":      {"a dead token needs a person", old, problem(400, 190, 463, false), platforms.Token{}, platforms.ClassReconnect},
 		"too young": {"a token that may not be renewed yet is good", old, problem(400, 100, 0, false), platforms.Token{}, platforms.ClassTransient},

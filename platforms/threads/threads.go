@@ -102,6 +102,7 @@ func (p *Platform) Limits() platforms.Limits {
 		ListingLag:           p.config.ListingLag,
 		ListingAuthoritative: false,
 		RefreshLead:          refreshLead,
+		RenewsItself:         true,
 	}
 }
 

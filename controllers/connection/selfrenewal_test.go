@@ -1,0 +1,59 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection_test
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/connection"
+	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/threads"
+)
+
+var _ = Describe("A token that renews itself", func() {
+	It("is renewed ahead of its end without a refresh token, and kept while it is too young", func(ctx SpecContext) {
+		// Threads renews a token that has lived a sixtieth of its life.
+		id := fmt.Sprint(1000 + serial.Add(1))
+		made, err := site.Account(ctx, "threads", id, map[string]any{"token_ttl_s": 60})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(made.RefreshToken).To(BeEmpty())
+		meta := metav1.ObjectMeta{Namespace: byHand, Name: "threads-" + id}
+		a := (&account{
+			Account: made,
+			conn: &v1alpha1.Connection{ObjectMeta: meta, Spec: v1alpha1.ConnectionSpec{
+				Platform: v1alpha1.PlatformThreads, AccountID: id, CredentialsSecretRef: v1alpha1.LocalReference{Name: meta.Name},
+			}},
+			// It ends so soon that its renewal is due.
+			secret: &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{
+				v1alpha1.CredentialsAccessToken: made.AccessToken,
+				v1alpha1.CredentialsExpiresAt:   time.Now().Add(30 * time.Second).UTC().Format(time.RFC3339),
+			}},
+		}).create(ctx)
+		r, err := connection.New(k8s, k8s, connection.Options{
+			Platforms: platforms.Registry{v1alpha1.PlatformThreads: threads.New(threads.Config{APIURL: site.URL + "/threads"}, transport.New(transport.Options{}))},
+			Store:     credentials.NewStore(k8s, k8s, clock.RealClock{}, "one"),
+		})
+		Expect(err).NotTo(HaveOccurred())
+
+		Eventually(func() string {
+			probe := a.probe(ctx)
+			_, err := r.Reconcile(ctx, a.request())
+			Expect(err).NotTo(HaveOccurred())
+			Expect(a.state(ctx)()).To(Equal("True Connected "+probe), "a renewal that is refused for now is no trouble")
+			return string(a.stored(ctx).Data[v1alpha1.CredentialsAccessToken])
+		}).ShouldNot(Equal(made.AccessToken))
+		Expect(a.stored(ctx).Data).NotTo(HaveKey(v1alpha1.CredentialsRefreshToken))
+		Expect(a.read(ctx).Status.TokenExpiresAt.Time).To(BeTemporally(">", time.Now().Add(50*time.Second)))
+	})
+})
