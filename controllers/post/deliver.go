@@ -126,7 +126,7 @@ func (s *scope) waitForConnection(i int, t *v1alpha1.TargetStatus, message strin
 	s.waitForConnections()
 	changed = t.Reason != v1alpha1.ReasonConnectionNotReady || t.Message != message
 	t.Phase = posting.TargetPhaseOf(s.post, i)
-	t.Reason, t.Message = v1alpha1.ReasonConnectionNotReady, message
+	t.Reason, t.Message = v1alpha1.ReasonConnectionNotReady, truncate(message, maxMessage)
 	t.NextTryAt = nil
 	return changed
 }

@@ -246,6 +246,17 @@ func TestRecordEndsDoubt(t *testing.T) {
 	}
 }
 
+func TestMessagesFitTheSchema(t *testing.T) {
+	long := platforms.Errorf(platforms.ClassPermanent, "%s", strings.Repeat("é", 5000))
+	target := claimed(t)
+	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Refused, Err: long}, t0); err != nil {
+		t.Fatal(err)
+	}
+	if n := len([]rune(target.Message)); n > 2048 || n < 2000 {
+		t.Errorf("a message of %d characters; the schema takes 2048, and would refuse the whole record", n)
+	}
+}
+
 func TestSameAccount(t *testing.T) {
 	target := &v1alpha1.TargetStatus{}
 	if err := Open(target, Claim{ID: "a1", AccountID: "42", Window: time.Second}, t0); err != nil {

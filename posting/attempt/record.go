@@ -5,6 +5,7 @@ package attempt
 
 import (
 	"time"
+	"unicode/utf8"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
@@ -127,7 +128,7 @@ func tryAgain(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wai
 		return
 	}
 	t.Phase = v1alpha1.PhaseProcessing
-	t.Reason, t.Message = reason, message
+	t.Reason, t.Message = reason, clip(message)
 	t.NextTryAt = v1alpha1.NewTimePtr(at)
 }
 
@@ -139,6 +140,18 @@ func pause(attempts int32) time.Duration {
 		d *= 2
 	}
 	return min(d, maxRetry)
+}
+
+// maxMessage is the schema's bound on a target's message, in characters.
+const maxMessage = 2048
+
+// clip shortens a message to what the schema takes: a status that it refused
+// could not record the outcome.
+func clip(message string) string {
+	if utf8.RuneCountInString(message) <= maxMessage {
+		return message
+	}
+	return string([]rune(message)[:maxMessage-1]) + "…"
 }
 
 // Fail settles a target that is not posted and has no open attempt.
@@ -155,7 +168,7 @@ func Fail(t *v1alpha1.TargetStatus, reason, message string) error {
 
 func fail(t *v1alpha1.TargetStatus, reason, message string) {
 	t.Phase = v1alpha1.PhaseFailed
-	t.Reason, t.Message = reason, message
+	t.Reason, t.Message = reason, clip(message)
 	t.NextTryAt, t.TryUntil = nil, nil
 }
 
@@ -166,7 +179,7 @@ func inDoubt(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {
 	t.Message = "the answer was lost; asking the platform whether it published"
 	if err != nil {
 		t.Attempt.Duplicate = err.Class == platforms.ClassDuplicate
-		t.Message = err.Message + "; asking the platform whether it published"
+		t.Message = clip(err.Message + "; asking the platform whether it published")
 	}
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(firstRetry))
 }

@@ -84,7 +84,7 @@ func LookFailed(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, p
 	if err.RetryAt.After(t.NextTryAt.Time) {
 		t.NextTryAt = v1alpha1.NewTimePtr(err.RetryAt)
 	}
-	t.Message = "the answer was lost, and the platform cannot be asked yet: " + err.Message
+	t.Message = clip("the answer was lost, and the platform cannot be asked yet: " + err.Message)
 	return nil
 }
 
