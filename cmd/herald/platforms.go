@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -19,8 +20,6 @@ import (
 	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/platforms/x"
 	"github.com/herald-social/herald/platforms/youtube"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // platformsConfig is the file that --platforms-config names: YAML with one

@@ -105,7 +105,8 @@ func TestIdentify(t *testing.T) {
 		"Page": {
 			"the Page is named by its id, its name and its handle",
 			says(200, `{"id":"42","name":"Acme","username":"acme","picture":{"data":{"url":"https://cdn.example/a"}}}`),
-			platforms.Identity{AccountID: "42", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"}, "",
+			platforms.Identity{AccountID: "42", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"},
+			"",
 		},
 		"no handle":    {"not every Page has a handle", says(200, `{"id":"42","name":"Acme"}`), platforms.Identity{AccountID: "42", DisplayName: "Acme"}, ""},
 		"dead token":   {"a person must connect again", problem(400, 190, 460, false), platforms.Identity{}, platforms.ClassReconnect},

@@ -55,9 +55,9 @@ func TestLookup(t *testing.T) {
 		want    platforms.Finding
 		class   platforms.Class
 	}{
-		"published":               {reason: "the container says that it is, and the list which", answer: inTurn(holds("PUBLISHED"), list(post(t, "2", "other", later), post(t, "1", "hello", noon, `"media_type":"TEXT_POST"`, `"is_reply":false`))), want: fits("1", noon)},
-		"published, not listed":   {reason: "what is published is never absent", answer: inTurn(holds("PUBLISHED"), list()), class: platforms.ClassTransient},
-		"published, other listed": {reason: "nor if others are listed", answer: inTurn(holds("PUBLISHED"), list(post(t, "1", "hello!", noon))), class: platforms.ClassTransient},
+		"published":               {reason: "the container says that it is, and the list which", answer: inTurn(answers{holds("PUBLISHED"), list(post(t, "2", "other", later), post(t, "1", "hello", noon, `"media_type":"TEXT_POST"`, `"is_reply":false`))}), want: fits("1", noon)},
+		"published, not listed":   {reason: "what is published is never absent", answer: inTurn(answers{holds("PUBLISHED"), list()}), class: platforms.ClassTransient},
+		"published, other listed": {reason: "nor if others are listed", answer: inTurn(answers{holds("PUBLISHED"), list(post(t, "1", "hello!", noon))}), class: platforms.ClassTransient},
 		"finished":                {reason: "what is ready is not published", answer: holds("FINISHED"), want: proof},
 		"error":                   {reason: "what failed never will be", answer: holds("ERROR"), want: proof},
 		"expired":                 {reason: "nor what Threads has dropped unpublished", answer: holds("EXPIRED"), want: proof},
@@ -65,8 +65,8 @@ func TestLookup(t *testing.T) {
 		"odd state":               {reason: "nor does a state that nobody knows", answer: holds("LATER"), class: platforms.ClassUnknown},
 		"container lost":          {reason: "without the container's word there is none", answer: hangUp, class: platforms.ClassTransient},
 		"dead token":              {reason: "a person must connect again", answer: problem(400, 190, 0, false), class: platforms.ClassReconnect},
-		"container gone, listed":  {reason: "the list may still show the post", answer: inTurn(problem(400, 100, 33, false), list(post(t, "1", "hello", noon))), want: fits("1", noon)},
-		"container gone":          {reason: "a list that does not show it proves nothing", answer: inTurn(problem(400, 100, 33, false), list()), want: platforms.Finding{}},
+		"container gone, listed":  {reason: "the list may still show the post", answer: inTurn(answers{problem(400, 100, 33, false), list(post(t, "1", "hello", noon))}), want: fits("1", noon)},
+		"container gone":          {reason: "a list that does not show it proves nothing", answer: inTurn(answers{problem(400, 100, 33, false), list()}), want: platforms.Finding{}},
 		"no container":            {reason: "nor without a container", answer: list(), without: true, want: platforms.Finding{}},
 		"reply":                   {reason: "what a job publishes answers nobody", answer: list(post(t, "1", "hello", noon, `"is_reply":true`)), without: true},
 		"picture":                 {reason: "a post of another kind is another post", answer: list(post(t, "1", "hello", noon, `"media_type":"IMAGE"`)), without: true},

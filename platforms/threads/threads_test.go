@@ -59,6 +59,8 @@ func holds(state string) http.HandlerFunc {
 	return says(200, `{"status":"`+state+`","id":"`+container+`"}`)
 }
 
+type answers = []http.HandlerFunc
+
 // paths lists what was asked for.
 func paths(server *recorder.Server) []string {
 	var out []string
@@ -70,7 +72,7 @@ func paths(server *recorder.Server) []string {
 
 func TestPublish(t *testing.T) {
 	permalink := says(200, `{"id":"`+media+`","permalink":"https://www.threads.com/@acme/post/Cabc","timestamp":"2026-11-20T12:00:01+0000"}`)
-	p, server := newThreads(t, inTurn(says(200, `{"id":"`+media+`"}`), permalink))
+	p, server := newThreads(t, inTurn(answers{says(200, `{"id":"`+media+`"}`), permalink}))
 	got := p.Publish(t.Context(), jobFor("hello"))
 	want := platforms.Result{
 		Verdict: platforms.Posted, ExternalID: media, ExternalURL: "https://www.threads.com/@acme/post/Cabc", PostedAt: noon.Add(time.Second),
@@ -92,7 +94,7 @@ func TestPublishWithoutPermalink(t *testing.T) {
 		"hang up": hangUp, "outage": says(503, `oops`), "dead token": problem(400, 190, 0, false), "not JSON": says(200, `<html>`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, _ := newThreads(t, inTurn(says(200, `{"id":`+media+`}`), answer))
+			p, _ := newThreads(t, inTurn(answers{says(200, `{"id":`+media+`}`), answer}))
 			got := p.Publish(t.Context(), jobFor("hello"))
 			if got.Verdict != platforms.Posted || got.ExternalID != media || got.Err != nil {
 				t.Errorf("a post that was confirmed is posted, whatever is known of its address; got %+v", got)
@@ -142,7 +144,7 @@ func TestVerdicts(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, server := newThreads(t, inTurn(tc.answer, holds(tc.state)))
+			p, server := newThreads(t, inTurn(answers{tc.answer, holds(tc.state)}))
 			result := p.Publish(t.Context(), jobFor("hello"))
 			if result.Err == nil {
 				t.Fatalf("%s: got %+v without a reason", tc.reason, result)
@@ -192,22 +194,22 @@ func TestPrepare(t *testing.T) {
 		class   platforms.Class
 		asked   []string
 	}{
-		"made":               {"a container that is ready can be published", "", inTurn(made, holds("FINISHED")), container, "", []string{create, status}},
+		"made":               {"a container that is ready can be published", "", inTurn(answers{made, holds("FINISHED")}), container, "", []string{create, status}},
 		"used again":         {"one that is still good needs no other", container, holds("FINISHED"), container, "", []string{status}},
 		"published":          {"what is visible is not made again, nor published", container, holds("PUBLISHED"), container, platforms.ClassDuplicate, []string{status}},
-		"expired":            {"a new one takes its place", container, inTurn(holds("EXPIRED"), made, holds("FINISHED")), container, "", []string{status, create, status}},
-		"gone":               {"so it does if Threads has forgotten it", container, inTurn(problem(400, 100, 33, false), made, holds("FINISHED")), container, "", []string{status, create, status}},
+		"expired":            {"a new one takes its place", container, inTurn(answers{holds("EXPIRED"), made, holds("FINISHED")}), container, "", []string{status, create, status}},
+		"gone":               {"so it does if Threads has forgotten it", container, inTurn(answers{problem(400, 100, 33, false), made, holds("FINISHED")}), container, "", []string{status, create, status}},
 		"cannot be asked":    {"without an answer it may be published", container, says(503, ``), "", platforms.ClassTransient, []string{status}},
 		"odd state":          {"a state that nobody knows is no leave to go on", container, holds("LATER"), "", platforms.ClassUnknown, []string{status}},
-		"failed once":        {"another container may do", "", inTurn(made, holds("ERROR"), made, holds("FINISHED")), container, "", []string{create, status, create, status}},
-		"failed twice":       {"not for ever", "", inTurn(made, holds("ERROR"), made, holds("ERROR")), "", platforms.ClassPermanent, []string{create, status, create, status}},
+		"failed once":        {"another container may do", "", inTurn(answers{made, holds("ERROR"), made, holds("FINISHED")}), container, "", []string{create, status, create, status}},
+		"failed twice":       {"not for ever", "", inTurn(answers{made, holds("ERROR"), made, holds("ERROR")}), "", platforms.ClassPermanent, []string{create, status, create, status}},
 		"refused":            {"the content is at fault", "", problem(400, 100, 0, false), "", platforms.ClassPermanent, []string{create}},
 		"dead token":         {"a person must connect again", "", problem(400, 190, 0, false), "", platforms.ClassReconnect, []string{create}},
 		"limited":            {"a limit passes", "", problem(403, 4, 0, true), "", platforms.ClassRateLimited, []string{create}},
 		"outage":             {"an outage passes", "", says(502, ``), "", platforms.ClassTransient, []string{create}},
 		"answer lost":        {"what nobody sees may be made again", "", hangUp, "", platforms.ClassTransient, []string{create}},
 		"made without an id": {"what has no name cannot be published", "", says(200, `{}`), "", platforms.ClassUnknown, []string{create}},
-		"status lost":        {"nor what is not known to be ready", "", inTurn(made, says(502, ``)), "", platforms.ClassTransient, []string{create, status}},
+		"status lost":        {"nor what is not known to be ready", "", inTurn(answers{made, says(502, ``)}), "", platforms.ClassTransient, []string{create, status}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +233,7 @@ func TestPrepare(t *testing.T) {
 
 func TestPrepareSendsTheText(t *testing.T) {
 	const text = "Fish & <chips> \"now\" 🐟\nline two"
-	p, server := newThreads(t, inTurn(says(200, `{"id":"`+container+`"}`), holds("FINISHED")))
+	p, server := newThreads(t, inTurn(answers{says(200, `{"id":"`+container+`"}`), holds("FINISHED")}))
 	job := jobFor(text)
 	job.Checkpoint = ""
 	if _, err := p.Prepare(t.Context(), job); err != nil {
@@ -248,7 +250,7 @@ func TestPrepareSendsTheText(t *testing.T) {
 }
 
 func TestPrepareWaits(t *testing.T) {
-	server := recorder.Start(t, inTurn(says(200, `{"id":"`+container+`"}`), holds("IN_PROGRESS"), holds("IN_PROGRESS"), holds("FINISHED")))
+	server := recorder.Start(t, inTurn(answers{says(200, `{"id":"`+container+`"}`), holds("IN_PROGRESS"), holds("IN_PROGRESS"), holds("FINISHED")}))
 	clock := clocktesting.NewFakeClock(noon)
 	p := New(Config{APIURL: server.URL, Clock: clock}, transport.New(transport.Options{}))
 	job := jobFor("hello")
@@ -280,7 +282,7 @@ func TestPrepareWaits(t *testing.T) {
 }
 
 func TestPrepareGivesUp(t *testing.T) {
-	server := recorder.Start(t, inTurn(says(200, `{"id":"`+container+`"}`), holds("IN_PROGRESS")))
+	server := recorder.Start(t, inTurn(answers{says(200, `{"id":"`+container+`"}`), holds("IN_PROGRESS")}))
 	p := New(Config{APIURL: server.URL}, transport.New(transport.Options{}))
 	ctx, cancel := newDeadline(t)
 	defer cancel()

@@ -48,7 +48,8 @@ func TestIdentify(t *testing.T) {
 		"account": {
 			"the account is named by its open id, its name and its handle",
 			says(200, `{"data":{"user":{"open_id":"o-1","display_name":"Acme","username":"acme","avatar_url":"https://cdn.example/a"}},"error":{"code":"ok","message":""}}`),
-			platforms.Identity{AccountID: "o-1", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"}, "",
+			platforms.Identity{AccountID: "o-1", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"},
+			"",
 		},
 		"ended token":    {"an ended token is renewed", fails(401, "access_token_invalid"), platforms.Identity{}, platforms.ClassRefresh},
 		"scope":          {"a person must grant the scope", fails(401, "scope_not_authorized"), platforms.Identity{}, platforms.ClassReconnect},
@@ -103,11 +104,13 @@ func TestRefresh(t *testing.T) {
 		"rotated": {
 			"both tokens are replaced; scopes come with commas", old,
 			says(200, `{"access_token":"a2","expires_in":7200,"refresh_token":"r2","refresh_expires_in":15552000,"open_id":"o-1","scope":"user.info.basic,video.publish","token_type":"Bearer"}`),
-			platforms.Token{Access: "a2", Refresh: "r2", Scopes: "user.info.basic video.publish", ExpiresAt: noon.Add(2 * time.Hour)}, "",
+			platforms.Token{Access: "a2", Refresh: "r2", Scopes: "user.info.basic video.publish", ExpiresAt: noon.Add(2 * time.Hour)},
+			"",
 		},
 		"not rotated": {
 			"what is left out stays in force", old, says(200, `{"access_token":"a2","expires_in":60}`),
-			platforms.Token{Access: "a2", Refresh: "r1", Scopes: "video.publish", ExpiresAt: noon.Add(time.Minute)}, "",
+			platforms.Token{Access: "a2", Refresh: "r1", Scopes: "video.publish", ExpiresAt: noon.Add(time.Minute)},
+			"",
 		},
 		"no refresh token": {"TikTok is not asked without one", platforms.Token{Access: "a1"}, nil, platforms.Token{}, platforms.ClassReconnect},
 		"used or revoked":  {"a dead refresh token needs a person", old, oauth(400, "invalid_grant"), platforms.Token{}, platforms.ClassReconnect},

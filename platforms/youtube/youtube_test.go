@@ -105,7 +105,8 @@ func TestRefresh(t *testing.T) {
 	}{
 		"renewed": {
 			"Google leaves the refresh token as it is", old, says(200, `{"access_token":"a2","expires_in":3599,"scope":"s t","token_type":"Bearer"}`),
-			platforms.Token{Access: "a2", Refresh: "r1", Scopes: "s t", ExpiresAt: noon.Add(3599 * time.Second)}, "",
+			platforms.Token{Access: "a2", Refresh: "r1", Scopes: "s t", ExpiresAt: noon.Add(3599 * time.Second)},
+			"",
 		},
 		"rotated":          {"a new one would be kept", old, says(200, `{"access_token":"a2","refresh_token":"r2"}`), platforms.Token{Access: "a2", Refresh: "r2", Scopes: "s"}, ""},
 		"no refresh token": {"Google is not asked without one", platforms.Token{Access: "a1"}, nil, platforms.Token{}, platforms.ClassReconnect},

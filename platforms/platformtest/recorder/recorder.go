@@ -92,7 +92,7 @@ func HangUp(w http.ResponseWriter, _ *http.Request) {
 
 // InTurn answers each request as the next of the answers says, and those that
 // follow as the last.
-func InTurn(answers ...http.HandlerFunc) http.HandlerFunc {
+func InTurn(answers []http.HandlerFunc) http.HandlerFunc {
 	var mu sync.Mutex
 	return func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
