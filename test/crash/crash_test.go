@@ -50,7 +50,7 @@ func settledByLooking() int {
 func (t *totals) judge(ctx context.Context, tm team, p *v1alpha1.Post) {
 	now := read(ctx, p)
 	target := now.Status.Targets[0]
-	n := tm.times(ctx, p.Spec.Targets[0].Caption)
+	n := tm.times(ctx, p)
 	t.posts++
 	t.attempts += int(target.Attempt.Number)
 	if n > 1 {
@@ -83,29 +83,33 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	})
 
 	// publish makes a post and waits until it has met its fate.
-	publish := func(ctx SpecContext, text string, met <-chan struct{}) {
-		posts = append(posts, tm.post(ctx, text))
-		Eventually(met).Should(BeClosed(), text)
+	publish := func(ctx SpecContext, to v1alpha1.Platform, text string, met <-chan struct{}) {
+		posts = append(posts, tm.post(ctx, to, text))
+		Eventually(met).Should(BeClosed(), "%s on %s", text, to)
 	}
 
 	It("kills the manager at each point", func(ctx SpecContext) {
-		for _, point := range protocol {
-			publish(ctx, "killed "+point, points.once(point, func() { m.kill() }))
-			sum.kills++
-			m = startManager()
+		for _, to := range publishers {
+			for _, point := range protocol {
+				publish(ctx, to, "killed "+point, points.once(point, func() { m.kill() }))
+				sum.kills++
+				m = startManager()
+			}
 		}
 	})
 
 	It("kills the manager in the middle of a call", func(ctx SpecContext) {
-		Expect(platform.Fault(ctx, sandboxtest.Fault{
-			Platform: "x", Account: tm.account.ID, Operation: "publish", Kind: "delay", DelayMS: 1500, Times: 1,
-		})).To(Succeed())
-		before := publishCalls(ctx)
-		posts = append(posts, tm.post(ctx, "killed during the call"))
-		Eventually(func() int { return publishCalls(ctx) }).Should(BeNumerically(">", before))
-		m.kill()
-		sum.kills++
-		m = startManager()
+		for _, to := range publishers {
+			Expect(platform.Fault(ctx, sandboxtest.Fault{
+				Platform: string(to), Account: tm.accounts[to].ID, Operation: "publish", Kind: "delay", DelayMS: 1500, Times: 1,
+			})).To(Succeed())
+			before := publishCalls(ctx)
+			posts = append(posts, tm.post(ctx, to, "killed during the call"))
+			Eventually(func() int { return publishCalls(ctx) }).Should(BeNumerically(">", before))
+			m.kill()
+			sum.kills++
+			m = startManager()
+		}
 	})
 
 	It("cuts the manager off, either way, at each point", func(ctx SpecContext) {
@@ -120,8 +124,12 @@ var _ = Describe("The crash matrix", Ordered, func() {
 				*proxy
 			}{{"the API server", toKubernetes}, {"the platform", toPlatform}} {
 				for _, way := range []cut{requestsLost, answersLost} {
-					for _, point := range protocol {
-						publish(ctx, fmt.Sprintf("cut off from %s, way %d, %s, for %s", link.name, way, point, hold),
+					for i, point := range protocol {
+						to := publishers[i%len(publishers)]
+						if long {
+							to = publishers[rand.IntN(len(publishers))]
+						}
+						publish(ctx, to, fmt.Sprintf("cut off from %s, way %d, %s, for %s", link.name, way, point, hold),
 							points.once(point, func() { link.set(way) }))
 						wait(hold)
 						link.set(open)
@@ -141,7 +149,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		twins := []*process{startManager("--leader-elect=false"), startManager("--leader-elect=false")}
 		m.kill()
 		for i := range n {
-			posts = append(posts, tm.post(ctx, fmt.Sprintf("twins %d", i)))
+			posts = append(posts, tm.post(ctx, publishers[i%len(publishers)], fmt.Sprintf("twins %d", i)))
 			if i%20 == 10 {
 				k := rand.IntN(2)
 				twins[k].kill()
@@ -161,8 +169,8 @@ var _ = Describe("The crash matrix", Ordered, func() {
 			kills, perKill = 60, 10
 		}
 		for range kills {
-			for range perKill {
-				posts = append(posts, tm.post(ctx, fmt.Sprintf("random %d", serial.Add(1))))
+			for i := range perKill {
+				posts = append(posts, tm.post(ctx, publishers[i%len(publishers)], fmt.Sprintf("random %d", serial.Add(1))))
 			}
 			wait(time.Duration(50+rand.IntN(1500)) * time.Millisecond)
 			m.kill()
@@ -192,9 +200,13 @@ var _ = Describe("The crash matrix", Ordered, func() {
 })
 
 func publishCalls(ctx context.Context) int {
-	calls, err := platform.Calls(ctx, "x")
-	Expect(err).NotTo(HaveOccurred())
-	return calls["publish"]
+	n := 0
+	for _, name := range publishers {
+		calls, err := platform.Calls(ctx, string(name))
+		Expect(err).NotTo(HaveOccurred())
+		n += calls["publish"]
+	}
+	return n
 }
 
 // wait lets time pass: the real one, since real processes live in it.

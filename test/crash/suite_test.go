@@ -102,7 +102,10 @@ func startSandbox() {
 	toPlatform, err = newProxy(address)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(toPlatform.close)
-	config := fmt.Sprintf("x: {apiURL: http://%s/x, webURL: %s/x, clientID: crash, listingLag: 2s}\n", toPlatform.address(), platform.URL)
+	config := ""
+	for _, name := range publishers {
+		config += fmt.Sprintf("%[1]s: {apiURL: http://%[2]s/%[1]s, webURL: %[3]s/%[1]s, clientID: crash, listingLag: 2s}\n", name, toPlatform.address(), platform.URL)
+	}
 	Expect(os.WriteFile(filepath.Join(folder, "platforms.yaml"), []byte(config), 0o600)).To(Succeed())
 }
 
@@ -193,65 +196,80 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// team is a team with one connected account, made as a platform team makes it.
+// publishers are the platforms that a text post can go to.
+var publishers = []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook}
+
+// team is a team with an account connected on each platform, made as a
+// platform team makes it.
 type team struct {
 	namespace string
-	account   sandboxtest.Account
+	accounts  map[v1alpha1.Platform]sandboxtest.Account
 }
 
 // newTeam needs a manager that runs.
 func newTeam(ctx context.Context) team {
-	t := team{namespace: fmt.Sprintf("crash-%d", serial.Add(1))}
+	t := team{namespace: fmt.Sprintf("crash-%d", serial.Add(1)), accounts: map[v1alpha1.Platform]sandboxtest.Account{}}
 	Expect(k8s.Create(ctx, &v1alpha1.Team{
 		ObjectMeta: metav1.ObjectMeta{Name: t.namespace}, Spec: v1alpha1.TeamSpec{Namespace: t.namespace},
 	})).To(Succeed())
-	var err error
-	t.account, err = platform.Account(ctx, "x", fmt.Sprintf("18%08d", serial.Add(1)), nil)
+	for _, name := range publishers {
+		t.accounts[name] = t.connect(ctx, name)
+	}
+	return t
+}
+
+func (t team) connect(ctx context.Context, name v1alpha1.Platform) sandboxtest.Account {
+	account, err := platform.Account(ctx, string(name), fmt.Sprintf("18%08d", serial.Add(1)), nil)
 	Expect(err).NotTo(HaveOccurred())
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: t.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: string(name), Namespace: t.namespace},
 		StringData: map[string]string{
-			v1alpha1.CredentialsAccessToken:  t.account.AccessToken,
-			v1alpha1.CredentialsRefreshToken: t.account.RefreshToken,
-			v1alpha1.CredentialsExpiresAt:    t.account.ExpiresAt.Format(time.RFC3339),
+			v1alpha1.CredentialsAccessToken:  account.AccessToken,
+			v1alpha1.CredentialsRefreshToken: account.RefreshToken,
 		},
+	}
+	if !account.ExpiresAt.IsZero() {
+		secret.StringData[v1alpha1.CredentialsExpiresAt] = account.ExpiresAt.Format(time.RFC3339)
 	}
 	Eventually(func() error { return k8s.Create(ctx, secret.DeepCopy()) }).Should(Succeed(), "the manager makes the namespace")
 	conn := &v1alpha1.Connection{
-		ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: t.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: string(name), Namespace: t.namespace},
 		Spec: v1alpha1.ConnectionSpec{
-			Platform: v1alpha1.PlatformX, AccountID: t.account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: "x"},
+			Platform: name, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: string(name)},
 		},
 	}
 	Expect(k8s.Create(ctx, conn)).To(Succeed())
 	Eventually(func() bool {
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(conn), conn)).To(Succeed())
 		return meta.IsStatusConditionTrue(conn.Status.Conditions, v1alpha1.ConditionReady)
-	}).Should(BeTrue(), "the manager probes the connection")
-	return t
+	}).Should(BeTrue(), "the manager probes the connection to %s", name)
+	return account
 }
 
-func (t team) post(ctx context.Context, text string) *v1alpha1.Post {
+// post makes a post for one platform.
+func (t team) post(ctx context.Context, to v1alpha1.Platform, text string) *v1alpha1.Post {
 	p := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("p%d", serial.Add(1)), Namespace: t.namespace, Finalizers: []string{v1alpha1.DeliveryFinalizer},
 		},
 		Spec: v1alpha1.PostSpec{
 			Category: v1alpha1.CategoryText,
-			Targets:  []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: text}},
+			Targets:  []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: string(to)}, Caption: text}},
 		},
 	}
 	Expect(k8s.Create(ctx, p)).To(Succeed())
 	return p
 }
 
-// times counts how often a text was published by an account.
-func (t team) times(ctx context.Context, text string) int {
-	posts, err := platform.Posts(ctx, "x", t.account.ID)
+// times counts how often a post's text was published by its account.
+func (t team) times(ctx context.Context, p *v1alpha1.Post) int {
+	target := p.Spec.Targets[0]
+	on := v1alpha1.Platform(target.ConnectionRef.Name)
+	posts, err := platform.Posts(ctx, string(on), t.accounts[on].ID)
 	Expect(err).NotTo(HaveOccurred())
 	n := 0
 	for _, p := range posts {
-		if p.Text == text {
+		if p.Text == target.Caption {
 			n++
 		}
 	}

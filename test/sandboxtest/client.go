@@ -25,11 +25,27 @@ type Client struct {
 
 // Account is an account with the tokens that it has now.
 type Account struct {
-	ID           string    `json:"id"`
-	Username     string    `json:"username"`
-	AccessToken  string    `json:"access_token"`
-	RefreshToken string    `json:"refresh_token"`
-	ExpiresAt    time.Time `json:"expires_at"`
+	ID           string `json:"id"`
+	Username     string `json:"username"`
+	AccessToken  string `json:"access_token"`
+	RefreshToken string `json:"refresh_token"`
+	// ExpiresAt is when the access token ends; zero if it does not.
+	ExpiresAt time.Time `json:"-"`
+}
+
+// UnmarshalJSON reads an account; the end of a token that does not end is "".
+func (a *Account) UnmarshalJSON(data []byte) error {
+	type plain Account
+	wire := struct {
+		*plain
+		ExpiresAt string `json:"expires_at"`
+	}{plain: (*plain)(a)}
+	if err := json.Unmarshal(data, &wire); err != nil || wire.ExpiresAt == "" {
+		return err
+	}
+	var err error
+	a.ExpiresAt, err = time.Parse(time.RFC3339, wire.ExpiresAt)
+	return err
 }
 
 // Post is something that was published.
