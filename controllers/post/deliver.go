@@ -87,16 +87,25 @@ func (s *scope) readyTargets() (ready []int, waited bool) {
 			waited = s.waitForConnection(i, t, message) || waited
 			continue
 		}
-		if until := heldUntil(s.connection(i), now); !until.IsZero() {
-			s.waitForConnections()
-			if s.heldUntil.IsZero() || until.Before(s.heldUntil) {
-				s.heldUntil = until
-			}
-			continue
+		if !s.held(i, now) {
+			ready = append(ready, i)
 		}
-		ready = append(ready, i)
 	}
 	return ready, waited
+}
+
+// held reports whether the platform of target i wants no calls yet, and notes
+// when it does.
+func (s *scope) held(i int, now time.Time) bool {
+	until := heldUntil(s.connection(i), now)
+	if until.IsZero() {
+		return false
+	}
+	s.waitForConnections()
+	if s.heldUntil.IsZero() || until.Before(s.heldUntil) {
+		s.heldUntil = until
+	}
+	return true
 }
 
 // giveUp fails a target whose time to be tried has run out, with the reason

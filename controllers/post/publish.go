@@ -243,7 +243,7 @@ func (s *scope) send(ctx context.Context, post *v1alpha1.Post, sh *shipment) pla
 	result := sh.publisher.Publish(ctx, j)
 	if result.Verdict == platforms.Posted && result.ExternalID != "" {
 		// Before the gate opens for a post with the same words, which may look.
-		s.taken.reserve(sh.conn.Spec.Platform, result.ExternalID, owner{post.UID, int32(sh.index)})
+		s.taken.reserve(sh.conn.Spec.Platform, result.ExternalID, owner{post.UID, posting.Target(post, sh.index).Index})
 	}
 	s.Points(PointAfterAnswer)
 	s.Metrics.published(sh.conn.Spec.Platform, result.Verdict)

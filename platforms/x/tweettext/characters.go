@@ -58,15 +58,15 @@ var asciiClasses = func() (classes [utf8.RuneSelf]class) {
 }()
 
 // has tells whether an ASCII character plays the role; no other character does.
-func (c class) has(b byte) bool {
-	return b < utf8.RuneSelf && asciiClasses[b]&c != 0
+func (c class) has(r rune) bool {
+	return r >= 0 && r < utf8.RuneSelf && asciiClasses[r]&c != 0
 }
 
 // domainRune tells whether r may begin or end a label of a domain: anything but punctuation, spaces, the characters
 // that no post may hold, and directional marks.
 func domainRune(r rune) bool {
 	if r < utf8.RuneSelf {
-		return domainCharacter.has(byte(r))
+		return domainCharacter.has(r)
 	}
 	switch {
 	case r == 0x85, r == 0xA0, r == 0x1680, r == 0x180E, r >= 0x2000 && r <= 0x200A, r == 0x2028, r == 0x2029,
@@ -87,7 +87,7 @@ func labelRune(r rune) bool {
 func precedingRune(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
-		return !alphanumeric.has(byte(r)) && r != '@' && r != '$' && r != '#'
+		return !alphanumeric.has(r) && r != '@' && r != '$' && r != '#'
 	case r == 0xFF20, r == 0xFF03: // full-width at sign and number sign
 		return false
 	}
@@ -97,7 +97,7 @@ func precedingRune(r rune) bool {
 // asciiLabelRune tells whether r may stand in a label of a domain that has no protocol: ASCII or accented Latin.
 func asciiLabelRune(r rune) bool {
 	if r < utf8.RuneSelf {
-		return asciiLabel.has(byte(r))
+		return asciiLabel.has(r)
 	}
 	return accented(r)
 }
@@ -105,7 +105,7 @@ func asciiLabelRune(r rune) bool {
 // pathRune tells whether r may stand in a path.
 func pathRune(r rune) bool {
 	if r < utf8.RuneSelf {
-		return pathCharacter.has(byte(r))
+		return pathCharacter.has(r)
 	}
 	return r == 0x2013 || cyrillic(r) || accented(r)
 }
@@ -113,7 +113,7 @@ func pathRune(r rune) bool {
 // pathEndRune tells whether r may be the last character of a path, so that "a.com/b." does not take the full stop.
 func pathEndRune(r rune) bool {
 	if r < utf8.RuneSelf {
-		return pathEnd.has(byte(r))
+		return pathEnd.has(r)
 	}
 	return cyrillic(r) || accented(r)
 }

@@ -171,6 +171,30 @@ func (s *scanner) bareStart(label, earliest, dot int) (start int, split bool) {
 	return -1, false
 }
 
+// asciiLabelStart returns where the label begins that ends at an offset, not before from.
+func asciiLabelStart(domain string, from, end int) int {
+	for end > from {
+		r, width := utf8.DecodeLastRuneInString(domain[from:end])
+		if !asciiLabelRune(r) {
+			break
+		}
+		end -= width
+	}
+	return end
+}
+
+// asciiLabelEnd returns where the label ends that begins at an offset.
+func asciiLabelEnd(domain string, start int) int {
+	for start < len(domain) {
+		r, width := utf8.DecodeRuneInString(domain[start:])
+		if !asciiLabelRune(r) {
+			break
+		}
+		start += width
+	}
+	return start
+}
+
 // asciiDomain returns the first domain in ASCII or accented Latin from the offset on, within a domain in any script. Its
 // top-level domain may be in any script. The end is -1 if there is none.
 func asciiDomain(domain string, from int) (start, end int) {
@@ -180,28 +204,13 @@ func asciiDomain(domain string, from int) (start, end int) {
 			return 0, -1
 		}
 		dot := at + next
-		start = dot
-		for start > from {
-			r, width := utf8.DecodeLastRuneInString(domain[from:start])
-			if !asciiLabelRune(r) {
-				break
-			}
-			start -= width
-		}
-		if start == dot {
+		if start = asciiLabelStart(domain, from, dot); start == dot {
 			at = dot + 1
 			continue
 		}
 		end = tldEnd(domain, dot+1)
 		for {
-			label := dot + 1
-			for label < len(domain) {
-				r, width := utf8.DecodeRuneInString(domain[label:])
-				if !asciiLabelRune(r) {
-					break
-				}
-				label += width
-			}
+			label := asciiLabelEnd(domain, dot+1)
 			if label == dot+1 || label == len(domain) || domain[label] != '.' {
 				break
 			}

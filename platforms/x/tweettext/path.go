@@ -97,8 +97,8 @@ func queryEndAt(text string, at int) int {
 		return at
 	}
 	end := at
-	for next := at + 1; next < len(text) && queryCharacter.has(text[next]); next++ {
-		if queryEnd.has(text[next]) {
+	for next := at + 1; next < len(text) && queryCharacter.has(rune(text[next])); next++ {
+		if queryEnd.has(rune(text[next])) {
 			end = next + 1
 		}
 	}

@@ -42,7 +42,7 @@ func tldEnd(text string, at int) int {
 	if end < 0 && hasFoldedPrefix(text[at:], punycodePrefix) {
 		rest := at + len(punycodePrefix)
 		next = rest
-		for next < len(text) && (alphanumeric.has(text[next]) || text[next] == '-') {
+		for next < len(text) && (alphanumeric.has(rune(text[next])) || text[next] == '-') {
 			next++
 		}
 		if next > rest {
@@ -58,7 +58,7 @@ func tldBoundary(text string, at int) bool {
 		return true
 	}
 	c := text[at]
-	return !alphanumeric.has(c) && c != '@' && c != '+' && c != '-'
+	return !alphanumeric.has(rune(c)) && c != '@' && c != '+' && c != '-'
 }
 
 // lookUpTLD tells whether the folded name is a top-level domain, and whether a longer one may begin with it.

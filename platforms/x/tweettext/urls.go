@@ -181,7 +181,7 @@ func tcoEnd(url string) (end, slug int) {
 			continue
 		}
 		end = len(prefix)
-		for end < len(url) && alphanumeric.has(url[end]) {
+		for end < len(url) && alphanumeric.has(rune(url[end])) {
 			end++
 		}
 		if slug = end - len(prefix); slug == 0 {
