@@ -165,6 +165,9 @@ func TestFacebookDuplicates(t *testing.T) {
 	if r := post(url.Values{"message": {"same"}, "published": {"false"}}); r.status != http.StatusOK {
 		t.Errorf("what is not published repeats nothing: %d %s", r.status, r.body)
 	}
+	if r := post(url.Values{"message": {"another"}, "published": {"false"}}); r.status != http.StatusOK {
+		t.Errorf("another one that is not published: %d %s", r.status, r.body)
+	}
 	refused("and what is not published does not stand between", post(url.Values{"message": {"same"}}))
 	other := b.control(http.MethodPut, "/accounts/facebook/2", "", http.StatusCreated).text("data", "access_token")
 	if r := b.call(http.MethodPost, "/facebook/v25.0/2/feed", other, formType, "message=same"); r.status != http.StatusOK {
