@@ -66,9 +66,11 @@ func isFlagLetter(r rune) bool { return r >= '\U0001F1E6' && r <= '\U0001F1FF' }
 
 // isPictograph tells whether r has the property Extended_Pictographic. The
 // segmentation knows it without telling, but by its rule GB11 only a
-// pictograph is joined to another one.
+// pictograph is joined to another one. Most scripts lie outside of where the
+// pictographs are, and need not be tried.
 func isPictograph(r rune) bool {
-	return r >= 0xA9 && uniseg.GraphemeClusterCount(string(r)+"\u200D\U0001F600") == 1
+	signs := r == '©' || r == '®' || r >= '\u203C' && r <= '\u3299' || r >= '\U0001F000'
+	return signs && uniseg.GraphemeClusterCount(string(r)+"\u200D\U0001F600") == 1
 }
 
 // addresses are what Threads certainly takes for links. What looks like one

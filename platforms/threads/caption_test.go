@@ -6,6 +6,8 @@ package threads
 import (
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 
@@ -92,4 +94,12 @@ func FuzzLength(f *testing.F) {
 		}
 		captionProblem(text)
 	})
+}
+
+func TestPictographsLieWhereTheyAreLookedFor(t *testing.T) {
+	for r := rune(0x80); r <= unicode.MaxRune; r++ {
+		if !isPictograph(r) && utf8.ValidRune(r) && uniseg.GraphemeClusterCount(string(r)+"\u200D\U0001F600") == 1 {
+			t.Fatalf("%U is a pictograph, but is not tried", r)
+		}
+	}
 }
