@@ -156,6 +156,17 @@ func outcome(o v1alpha1.AttemptOutcome) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Outcome = o }
 }
 
+func checkpoint(name string) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Checkpoint = name }
+}
+
+func prepared(name string) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) {
+		claimed(p)
+		checkpoint(name)(p)
+	}
+}
+
 // statusOf makes a post of a category and writes its status twice; the second
 // time is refused with a message unless that is empty.
 func statusOf(category func(*v1alpha1.PostSpec)) func(SpecContext, func(*v1alpha1.Post), func(*v1alpha1.Post), string) {
@@ -187,6 +198,12 @@ var _ = DescribeTable("a Post when its status is written", statusOf(asText),
 	Entry("refused, made open again", closed(v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, ""), outcome(""), "keeps its outcome"),
 	Entry("posted, made refused", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), outcome(v1alpha1.OutcomeRefused), "keeps its outcome"),
 	Entry("another id for the same number", claimed, func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.ID = "other" }, "keeps its id"),
+	Entry("another checkpoint for the same attempt", prepared("c1"), checkpoint("c2"), "keeps its checkpoint"),
+	Entry("a checkpoint that comes after the claim", claimed, checkpoint("c1"), "keeps its checkpoint"),
+	Entry("the next attempt, with another checkpoint", func(p *v1alpha1.Post) {
+		prepared("c1")(p)
+		outcome(v1alpha1.OutcomeAbsent)(p)
+	}, func(p *v1alpha1.Post) { next(p); checkpoint("c2")(p) }, ""),
 	Entry("the number goes back", func(p *v1alpha1.Post) { claimed(p); p.Status.Targets[0].Attempt.Number = 2 },
 		func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Number = 1 }, "never decreases"),
 	Entry("the external id is replaced", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), func(p *v1alpha1.Post) { p.Status.Targets[0].ExternalID = "8" }, "externalID never changes"),
