@@ -20,6 +20,7 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/threads"
+	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -85,6 +86,21 @@ func made(ctx context.Context) int {
 func disturb(ctx context.Context, account sandboxtest.Account, f sandboxtest.Fault) {
 	f.Platform, f.Account, f.Times = "threads", account.ID, 1
 	Expect(platform.Fault(ctx, f)).To(Succeed())
+}
+
+// publishByHand publishes a text without Herald, and returns the container that
+// it was published from.
+func publishByHand(ctx context.Context, account sandboxtest.Account, text string) string {
+	p := threads.New(threads.Config{APIURL: platform.URL + "/threads"}, transport.New(transport.Options{}))
+	job := platforms.Job{
+		Account: platforms.Account{ID: account.ID, Token: platforms.Token{Access: account.AccessToken}},
+		Content: platforms.Content{Category: v1alpha1.CategoryText, Text: text},
+	}
+	var failed *platforms.Error
+	job.Checkpoint, failed = p.Prepare(ctx, job)
+	Expect(failed).To(BeNil())
+	Expect(p.Publish(ctx, job).Verdict).To(Equal(platforms.Posted))
+	return job.Checkpoint
 }
 
 var _ = Describe("A platform that publishes in two steps", Ordered, func() {
@@ -198,23 +214,28 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 	It("finds out, before it sends again, that an earlier call was not lost after all", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 0)
-		first := t.post(ctx, "said not to be there", toThreads)
-		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
-		sent := read(ctx, first).Status.Targets[0].Attempt
+		var conn v1alpha1.Connection
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "threads"}, &conn)).To(Succeed())
+		const text = "said not to be there"
+		start := v1alpha1.NewTime(time.Now())
+		checkpoint := publishByHand(ctx, account, text)
 
-		// A second manager's ledger, as a lost write leaves it: the same
-		// container was claimed, and a person said that nothing was published.
-		p := t.post(ctx, "said not to be there", toThreads, at(time.Hour))
+		// The ledger as a lost answer leaves it, after a person said that
+		// nothing was published.
+		p := t.post(ctx, text, toThreads, at(time.Hour))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
 		now := read(ctx, p)
 		target := &now.Status.Targets[0]
 		target.Phase, target.Reason = v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing
 		target.TryUntil = v1alpha1.NewTimePtr(time.Now().Add(time.Hour))
-		target.Attempt = sent.DeepCopy()
-		target.Attempt.ID, target.Attempt.Outcome, target.Attempt.Looks = "lost", v1alpha1.OutcomeNotSent, 1
+		target.Attempt = &v1alpha1.Attempt{
+			Number: 1, ID: "lost", StartedAt: start, SendBefore: start, EndedAt: &start, Outcome: v1alpha1.OutcomeNotSent, AccountID: account.ID,
+			ContentHash: attempt.ContentHash(string(conn.UID), account.ID, text), Checkpoint: checkpoint,
+		}
 		Expect(k8s.Status().Update(ctx, now)).To(Succeed())
 
-		Eventually(func() int32 { return read(ctx, p).Status.Targets[0].Attempt.Number }).Should(BeEquivalentTo(2))
-		Consistently(func() []string { return shown(ctx, account) }, 2*time.Second).Should(HaveLen(1), "nothing is sent for what is visible already")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(2), "an attempt was opened, to look")
+		Expect(shown(ctx, account)).To(HaveLen(1), "and nothing was sent for what was visible already")
 	})
 })
