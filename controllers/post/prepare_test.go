@@ -98,7 +98,7 @@ func publishByHand(ctx context.Context, account sandboxtest.Account, text string
 	}
 	var failed *platforms.Error
 	job.Checkpoint, failed = p.Prepare(ctx, job)
-	Expect(failed).To(BeNil())
+	Expect(failed).NotTo(HaveOccurred())
 	Expect(p.Publish(ctx, job).Verdict).To(Equal(platforms.Posted))
 	return job.Checkpoint
 }
