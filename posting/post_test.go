@@ -135,22 +135,29 @@ func TestDisplayAt(t *testing.T) {
 	}
 }
 
-func TestMissedAndRestored(t *testing.T) {
-	scheduled := post(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0) })
+func TestTryUntil(t *testing.T) {
+	kept := post(func(p *v1alpha1.Post) { p.Status.ObservedGeneration = 1 }, entry(v1alpha1.PhaseDraft, false))
 	for _, tt := range []struct {
-		name string
-		post *v1alpha1.Post
-		now  time.Duration
-		want bool
+		name   string
+		reason string
+		post   *v1alpha1.Post
+		now    time.Duration
+		want   time.Duration
+		fixed  bool
 	}{
-		{"within the deadline", scheduled, time.Hour, false},
-		{"past the deadline", scheduled, time.Hour + time.Millisecond, true},
-		{"an immediate post is never missed", post(nil), 1000 * time.Hour, false},
+		{"scheduled", "from its time on", post(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(time.Minute)) }), 30 * time.Minute, 61 * time.Minute, true},
+		{"immediate", "from its creation on, however often it is asked", post(nil), 30 * time.Minute, time.Hour, true},
+		{"nobody was there", "a post that nobody looked at for long is not lost", post(nil), 3 * time.Hour, 4 * time.Hour, false},
+		{"promoted draft", "its creation lies long back, or does not count", kept, 10 * time.Minute, 70 * time.Minute, false},
 	} {
-		if got := Missed(tt.post, t0.Add(tt.now), time.Hour); got != tt.want {
-			t.Errorf("%s: Missed = %v", tt.name, got)
+		until, fixed := TryUntil(tt.post, t0.Add(tt.now), time.Hour)
+		if until.Sub(t0) != tt.want || fixed != tt.fixed {
+			t.Errorf("%s: %s after creation, fixed %v; want %s, %v (%s)", tt.name, until.Sub(t0), fixed, tt.want, tt.fixed, tt.reason)
 		}
 	}
+}
+
+func TestRestored(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		born string

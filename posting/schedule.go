@@ -30,20 +30,20 @@ func Wait(post *v1alpha1.Post, now time.Time) time.Duration {
 	return post.Spec.ScheduledAt.Sub(now)
 }
 
-// Missed reports whether a scheduled time lies further back than the starting
-// deadline, so that publishing now would surprise.
-func Missed(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration) bool {
-	return post.Spec.ScheduledAt != nil && now.After(post.Spec.ScheduledAt.Add(startingDeadline))
-}
-
-// TryUntil is how long something that is refused only for the moment is tried
-// again, for a target that is first worked on at now: the starting deadline,
-// counted from the scheduled time or, for an immediate post, from now.
-func TryUntil(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration) time.Time {
+// TryUntil is how long a target is tried: the starting deadline, counted from
+// the scheduled time or, for an immediate post, from its creation. A post that
+// is first worked on much later, because it was a draft or nobody was there,
+// has the deadline from then; fixed is false in that case: another call gives
+// another time.
+func TryUntil(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration) (until time.Time, fixed bool) {
 	if post.Spec.ScheduledAt != nil {
-		return post.Spec.ScheduledAt.Add(startingDeadline)
+		return post.Spec.ScheduledAt.Add(startingDeadline), true
 	}
-	return now.Add(startingDeadline)
+	until = post.CreationTimestamp.Add(startingDeadline)
+	if wasKept := len(post.Status.Targets) > 0 && post.Status.ObservedGeneration != 0 && post.Generation > 1; wasKept || now.After(until) {
+		return now.Add(startingDeadline), false
+	}
+	return until, true
 }
 
 // Restored reports whether the object is a copy, made anew from a backup, of a

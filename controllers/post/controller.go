@@ -189,6 +189,7 @@ func (r *Reconciler) enqueue(key types.NamespacedName) {
 
 // Reconcile makes one pass over one post.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	r.taken.began()
 	defer r.gates.Pass(req.String())
 	defer r.shares.Pass(req.String())
 

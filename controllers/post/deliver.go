@@ -36,7 +36,7 @@ func (s *scope) deliver(ctx context.Context) (time.Duration, error) {
 	}
 	ready, waited := s.readyTargets()
 	if len(ready) > 0 && ctx.Err() == nil {
-		if err := s.publish(ctx, ready); err != nil {
+		if err := s.publish(ctx, ready, waited); err != nil {
 			return 0, err
 		}
 	} else if waited || posting.AllSettled(s.post) {
@@ -57,7 +57,7 @@ func (s *scope) afterSettlingForDeletion(ctx context.Context) (time.Duration, er
 }
 
 // readyTargets lists the targets that may be sent now. waited tells that the
-// ledger notes a new reason for a target to wait.
+// ledger notes something new of a target that waits.
 func (s *scope) readyTargets() (ready []int, waited bool) {
 	now := s.Clock.Now()
 	for i := range s.post.Spec.Targets {
@@ -69,10 +69,13 @@ func (s *scope) readyTargets() (ready []int, waited bool) {
 			continue
 		}
 		if t.TryUntil == nil {
-			t.TryUntil = v1alpha1.NewTimePtr(posting.TryUntil(s.post, now, s.StartingDeadline))
+			until, fixed := posting.TryUntil(s.post, now, s.StartingDeadline)
+			t.TryUntil = v1alpha1.NewTimePtr(until)
+			// What the next pass would not find again must be stored.
+			waited = waited || !fixed
 		}
 		if now.After(t.TryUntil.Time) {
-			waited = s.giveUp(t) || waited
+			waited = s.giveUp(i, t) || waited
 			continue
 		}
 		if t.NextTryAt != nil && t.NextTryAt.After(now) {
@@ -87,36 +90,29 @@ func (s *scope) readyTargets() (ready []int, waited bool) {
 			waited = s.waitForConnection(i, t, message) || waited
 			continue
 		}
-		if !s.held(i, now) {
+		if heldUntil(s.connection(i), now).IsZero() {
 			ready = append(ready, i)
+		} else {
+			s.waitForConnections()
 		}
 	}
 	return ready, waited
 }
 
-// held reports whether the platform of target i wants no calls yet, and notes
-// when it does.
-func (s *scope) held(i int, now time.Time) bool {
-	until := heldUntil(s.connection(i), now)
-	if until.IsZero() {
-		return false
-	}
-	s.waitForConnections()
-	if s.heldUntil.IsZero() || until.Before(s.heldUntil) {
-		s.heldUntil = until
-	}
-	return true
-}
-
 // giveUp fails a target whose time to be tried has run out, with the reason
 // for which it waited.
-func (s *scope) giveUp(t *v1alpha1.TargetStatus) (changed bool) {
+func (s *scope) giveUp(i int, t *v1alpha1.TargetStatus) (changed bool) {
 	reason, message := t.Reason, t.Message
-	switch reason {
-	case v1alpha1.ReasonRateLimited, v1alpha1.ReasonPlatformBusy, v1alpha1.ReasonConnectionNotReady:
+	until := heldUntil(s.connection(i), s.Clock.Now())
+	switch {
+	case reason == v1alpha1.ReasonRateLimited, reason == v1alpha1.ReasonPlatformBusy, reason == v1alpha1.ReasonConnectionNotReady:
+	case !until.IsZero():
+		reason = v1alpha1.ReasonRateLimited
+		message = fmt.Sprintf("not published: the platform takes no calls for this account before %s; post again later", v1alpha1.NewTime(until))
 	default:
 		reason = v1alpha1.ReasonMissedSchedule
-		message = "not published: other posts of the account were in front of it until its starting deadline had passed; schedule a new post"
+		message = "not published: its time passed more than " + s.StartingDeadline.String() +
+			" ago (Herald was not running, or other posts of the account were in front of it); schedule a new post"
 	}
 	return attempt.Fail(t, reason, message) == nil
 }
@@ -166,34 +162,47 @@ func (s *scope) connectionProblem(i int) string {
 	}
 }
 
-// nextWake is when the earliest target that is not settled wants attention.
+// nextWake is when the earliest target that is not settled wants attention;
+// zero if none does before something happens that wakes the post.
 func (s *scope) nextWake() time.Duration {
+	now := s.Clock.Now()
 	var next time.Time
 	for i := range s.post.Spec.Targets {
 		t := posting.Target(s.post, i)
 		if t == nil || posting.Settled(s.post, i) {
 			continue
 		}
-		at := t.NextTryAt
-		if at == nil && t.Reason == v1alpha1.ReasonConnectionNotReady {
-			at = t.TryUntil
+		if at := s.wakeOf(i, t, now); !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
 		}
-		if attempt.IsOpen(t.Attempt) {
-			if timing, ok := s.timing(t); ok {
-				at = v1alpha1.NewTimePtr(attempt.NextLook(t, timing).Add(time.Millisecond))
-			}
-		}
-		if at != nil && (next.IsZero() || at.Before(next)) {
-			next = at.Time
-		}
-	}
-	if !s.heldUntil.IsZero() && (next.IsZero() || s.heldUntil.Before(next)) {
-		next = s.heldUntil
 	}
 	if next.IsZero() {
 		return 0
 	}
-	return max(next.Sub(s.Clock.Now()), time.Millisecond)
+	return max(next.Sub(now), time.Millisecond)
+}
+
+// wakeOf is when a target wants attention. One that waits for a gate, a share
+// or a preparation is woken by them, and by the end of its time at the latest.
+func (s *scope) wakeOf(i int, t *v1alpha1.TargetStatus, now time.Time) time.Time {
+	if attempt.IsOpen(t.Attempt) {
+		if timing, ok := s.timing(t); ok {
+			return attempt.NextLook(t, timing).Add(time.Millisecond)
+		}
+	}
+	var at time.Time
+	if t.TryUntil != nil {
+		at = t.TryUntil.Add(time.Millisecond)
+	}
+	if t.NextTryAt != nil && t.NextTryAt.After(now) && (at.IsZero() || t.NextTryAt.Time.Before(at)) {
+		at = t.NextTryAt.Time
+	}
+	if until := heldUntil(s.connection(i), now); !until.IsZero() {
+		if until = until.Add(s.spread(heldSpread)); at.IsZero() || until.Before(at) {
+			at = until
+		}
+	}
+	return at
 }
 
 // timing is what the protocol works with on the platform of a target.

@@ -5,6 +5,8 @@ package post
 
 import (
 	"context"
+	"hash/fnv"
+	"math"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,6 +44,18 @@ func (s *scope) hold(ctx context.Context, sh *shipment) {
 		// platform.
 		s.log.Error(err, "cannot note that the connection is rate limited", "connection", conn.Name)
 	}
+}
+
+// heldSpread is over how long the posts of a connection come back after its
+// platform wanted no calls: one call is made at a time anyhow.
+const heldSpread = 2 * time.Second
+
+// spread is a part of a duration that is the same for a post each time, and
+// different for others: what would come in step comes one after another.
+func (s *scope) spread(over time.Duration) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(s.post.UID))
+	return time.Duration(float64(over) * float64(h.Sum32()) / math.MaxUint32)
 }
 
 // turnsPerStep is how many posts of one team, due within the same second, are

@@ -5,6 +5,7 @@ package post
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -69,16 +70,27 @@ func newPreparations(c clock.PassiveClock) *preparations {
 // made, or "".
 type work func(earlier string) (checkpoint string, err *platforms.Error)
 
-// start returns the preparation of a target, which is begun unless it is under
-// way or fresh.
+// known returns the preparation of a target if it is under way or fresh.
+func (p *preparations) known(key types.NamespacedName, i int, uid types.UID, hash string) *preparation {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.byPost[key][i]
+	if known == nil || known.uid != uid || known.hash != hash {
+		return nil
+	}
+	if known.finished() && p.clock.Since(known.madeAt) >= preparedFresh {
+		return nil
+	}
+	return known
+}
+
+// start begins the preparation of a target that has none under way or fresh. A
+// pass over the post is the only one to do so.
 func (p *preparations) start(key types.NamespacedName, i int, uid types.UID, hash string, do work) *preparation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	earlier := ""
 	if known := p.byPost[key][i]; known != nil && known.uid == uid && known.hash == hash {
-		if !known.finished() || p.clock.Since(known.madeAt) < preparedFresh {
-			return known
-		}
 		earlier = known.checkpoint
 	}
 	begun := &preparation{uid: uid, hash: hash, done: make(chan struct{})}
@@ -117,24 +129,30 @@ func (p *preparations) forget(key types.NamespacedName) {
 func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*shipment, changed bool) {
 	running := map[*shipment]*preparation{}
 	for _, sh := range shipments {
-		if preparer, ok := sh.publisher.(platforms.Preparer); ok {
-			running[sh] = s.startPreparing(ctx, preparer, sh)
+		preparer, ok := sh.publisher.(platforms.Preparer)
+		if !ok {
+			ready = append(ready, sh)
+			continue
+		}
+		// One that finds no lane free is woken when one is.
+		if p := s.startPreparing(ctx, preparer, sh); p != nil {
+			running[sh] = p
 		}
 	}
 	if len(running) == 0 {
-		return shipments, false
+		return ready, false
 	}
 	s.awaitPreparations(ctx, running)
 	for _, sh := range shipments {
 		p := running[sh]
 		switch {
 		case p == nil:
-			ready = append(ready, sh)
 		case !p.finished():
 			go s.wakeWhenDone(p)
 		case p.err == nil:
 			sh.checkpoint = p.checkpoint
 			ready = append(ready, sh)
+			s.Points(PointAfterPrepare)
 		case p.err.Class == platforms.ClassDuplicate && p.checkpoint != "":
 			// The claim is made for the look that follows; see send.
 			sh.checkpoint, sh.doubt = p.checkpoint, p.err
@@ -147,13 +165,25 @@ func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*sh
 	return ready, changed
 }
 
+// lanes is how many posts are prepared for one account at once. The calls go
+// out one after another, so that more would only run ahead of them.
+const lanes = 4
+
 // startPreparing begins the preparation of a shipment, or finds the one that
-// was begun before.
+// was begun before; nil if the account has as many under way as it may.
 func (s *scope) startPreparing(ctx context.Context, preparer platforms.Preparer, sh *shipment) *preparation {
 	hash := contentHash(s.post, sh.index, sh.conn)
+	if known := s.preparations.known(s.key, sh.index, s.post.UID, hash); known != nil {
+		return known
+	}
+	lane := fmt.Sprintf("%s/prepare/%d", sh.conn.UID, int(s.spread(lanes))%lanes)
+	if !s.gates.TryAcquire(lane, s.waiter()) {
+		return nil
+	}
 	j := job(s.post, sh.index, sh.conn, sh.token)
 	j.Checkpoint = attempt.Checkpoint(posting.Target(s.post, sh.index).Attempt, hash)
 	return s.preparations.start(s.key, sh.index, s.post.UID, hash, func(earlier string) (string, *platforms.Error) {
+		defer s.gates.Release(lane)
 		// It outlives the pass, and nothing is lost if it ends with the process.
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), prepareWithin)
 		defer cancel()

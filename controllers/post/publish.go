@@ -21,10 +21,12 @@ import (
 
 // Points of the protocol at which a test may kill the process.
 const (
-	PointBeforeClaim = "before-claim"
-	PointAfterClaim  = "after-claim"
-	PointAfterAnswer = "after-answer"
-	PointAfterRecord = "after-record"
+	PointAfterPrepare = "after-prepare"
+	PointBeforeClaim  = "before-claim"
+	PointAfterClaim   = "after-claim"
+	PointAfterAnswer  = "after-answer"
+	PointAfterRecord  = "after-record"
+	PointAfterLook    = "after-look"
 )
 
 // together is how close two results must come to be written as one.
@@ -47,17 +49,20 @@ type shipment struct {
 // publish claims the targets whose gate it gets, sends them side by side, each
 // exactly once, and records what came of them. It is the only function of the
 // program that can make anything public.
-func (s *scope) publish(ctx context.Context, ready []int) error {
-	shipments, waited := s.load(ctx, ready)
-	shipments, changed := s.prepare(ctx, shipments)
+func (s *scope) publish(ctx context.Context, ready []int, waited bool) error {
+	shipments, changed := s.load(ctx, ready)
 	waited = waited || changed
-	if len(shipments) > 0 && !s.shares.TryTake(s.key.Namespace, s.waiter()) {
-		// The team has its share of the workers busy with calls.
-		return nil
-	} else if len(shipments) > 0 {
-		defer s.shares.Give(s.key.Namespace)
+	if len(shipments) > 0 {
+		if s.shares.TryTake(s.key.Namespace, s.waiter()) {
+			defer s.shares.Give(s.key.Namespace)
+			shipments, changed = s.prepare(ctx, shipments)
+			waited = waited || changed
+			shipments = s.acquire(shipments)
+		} else {
+			// The team has its share of the workers busy.
+			shipments = nil
+		}
 	}
-	shipments = s.acquire(shipments)
 	if len(shipments) == 0 {
 		if !waited {
 			return nil

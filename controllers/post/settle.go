@@ -60,6 +60,7 @@ func (s *scope) settle(ctx context.Context) error {
 		}
 	}
 	asked.Wait()
+	s.Points(PointAfterLook)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopped while looking: %w", err)
 	}

@@ -37,9 +37,6 @@ type scope struct {
 	conns map[string]*v1alpha1.Connection
 	// rank is the priority with which the post comes back; nil keeps it.
 	rank *int
-	// heldUntil is when the first of its connections takes calls again that
-	// does not now; zero if all do.
-	heldUntil time.Time
 	// waits is set when a change of a connection is to wake the post.
 	waits bool
 }
@@ -77,26 +74,12 @@ func (s *scope) sync(ctx context.Context) (time.Duration, error) {
 		return 0, s.accept(ctx, v1alpha1.ReasonDraft)
 	case posting.Wait(s.post, now) > 0:
 		return s.schedule(ctx)
-	case posting.Missed(s.post, now, s.StartingDeadline) && !s.anyTried():
-		return 0, s.failAll(ctx, v1alpha1.ReasonMissedSchedule, fmt.Sprintf(
-			"not published: its time passed more than %s before Herald could look at it; schedule a new post", s.StartingDeadline))
 	}
 	setAccepted(s.post, now, v1alpha1.ReasonAccepted, acceptedMessage)
 	return s.deliver(ctx)
 }
 
 const acceptedMessage = "the post passed every rule"
-
-// anyTried reports whether work on the delivery began before, so that the post
-// is late for a known reason and not forgotten.
-func (s *scope) anyTried() bool {
-	for i := range s.post.Status.Targets {
-		if s.post.Status.Targets[i].TryUntil != nil {
-			return true
-		}
-	}
-	return false
-}
 
 // mayHaveBeenSent reports whether the object is a copy from a backup of a post
 // whose time had come before.
@@ -218,7 +201,7 @@ func (s *scope) schedule(ctx context.Context) (time.Duration, error) {
 	// Never zero, which would mean "not again".
 	wait := max(posting.Wait(s.post, s.Clock.Now()), time.Millisecond)
 	if wait > longestWait {
-		return longestWait, nil
+		return longestWait - s.spread(longestWait/2), nil
 	}
 	s.rank = new(s.priority())
 	return wait, nil
@@ -235,9 +218,10 @@ func (s *scope) noteTargets() {
 		if conn := s.connection(i); conn != nil && t.Attempt == nil {
 			t.Platform = conn.Spec.Platform
 		}
-		if t.Attempt == nil && s.post.Status.ObservedGeneration != s.post.Generation {
+		if t.Attempt == nil && s.post.Status.ObservedGeneration != s.post.Generation && t.Reason != v1alpha1.ReasonOutcomeUnknown {
 			// What was noted speaks of the spec before an edit.
 			t.Reason, t.Message, t.TryUntil, t.NextTryAt = "", "", nil, nil
+			t.Phase = v1alpha1.PhaseProcessing
 		}
 		if t.Attempt == nil && t.Phase != v1alpha1.PhaseFailed {
 			if t.Phase = posting.TargetPhaseOf(s.post, i); t.Phase == v1alpha1.PhaseFailed {
@@ -283,9 +267,9 @@ func (s *scope) describeAnd(ctx context.Context, reason, message string) error {
 
 func (s *scope) noteCancelled() {
 	for i := range s.post.Status.Targets {
-		s.post.Status.Targets[i].Phase = v1alpha1.PhaseCancelled
-		s.post.Status.Targets[i].Reason = v1alpha1.ReasonCancelled
-		s.post.Status.Targets[i].Message = ""
+		if t := &s.post.Status.Targets[i]; t.Phase != v1alpha1.PhaseFailed {
+			t.Phase, t.Reason, t.Message = v1alpha1.PhaseCancelled, v1alpha1.ReasonCancelled, ""
+		}
 	}
 }
 

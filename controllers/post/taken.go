@@ -23,9 +23,9 @@ import (
 type taken struct {
 	live  client.Reader
 	clock clock.Clock
-	born  time.Time
 
 	mu     sync.Mutex
+	born   time.Time
 	owners map[externalKey]claimed
 	loaded map[string]time.Time
 	pruned time.Time
@@ -53,13 +53,28 @@ const (
 	takenFor   = 24 * time.Hour
 	takenPrune = 10 * time.Minute
 	takenPage  = 500
+
+	// successionTime covers the call (30 s) and the patience of its record
+	// (60 s) of a process that was replaced.
+	successionTime = 2 * time.Minute
 )
 
 func newTaken(live client.Reader, clk clock.Clock) *taken {
 	return &taken{
-		live: live, clock: clk, born: clk.Now(), pruned: clk.Now(),
+		live: live, clock: clk, pruned: clk.Now(),
 		owners: map[externalKey]claimed{}, loaded: map[string]time.Time{},
 	}
+}
+
+// began is when this process began to work on posts: not when it was started,
+// for it may have stood by while another one published.
+func (t *taken) began() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.born.IsZero() {
+		t.born = t.clock.Now()
+	}
+	return t.born
 }
 
 // note remembers the platform ids that a post owns.
@@ -118,14 +133,16 @@ func (t *taken) reserve(platform v1alpha1.Platform, externalID string, self owne
 // load makes sure that publications recorded since a time, also by earlier
 // processes, are known.
 func (t *taken) load(ctx context.Context, namespace string, since time.Time) error {
-	oldest := t.born
+	oldest := t.began()
 	if horizon := t.clock.Now().Add(-takenFor); horizon.After(oldest) {
 		oldest = horizon
 	}
 	t.mu.Lock()
 	from, ok := t.loaded[namespace]
 	t.mu.Unlock()
-	if since.After(oldest) || (ok && !since.Before(from)) {
+	// For a while the process before this one may still write results.
+	settled := t.clock.Since(t.began()) > successionTime
+	if since.After(oldest) || (ok && settled && !since.Before(from)) {
 		return nil
 	}
 	token := ""

@@ -26,7 +26,9 @@ type Shares struct {
 
 // share is what one team holds and waits for.
 type share struct {
-	held    int
+	held int
+	// called counts the waiters that were woken and have not tried yet.
+	called  int
 	waiting queue
 	byID    map[string]*entry
 }
@@ -42,7 +44,7 @@ func NewShares(places int) *Shares {
 func (s *Shares) TryTake(team string, w Waiter) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.woken, w.ID)
+	s.answered(w.ID)
 	sh := s.teams[team]
 	if sh == nil {
 		sh = &share{byID: map[string]*entry{}}
@@ -71,9 +73,9 @@ func (s *Shares) Give(team string) {
 		sh.held--
 		s.drop(team)
 	}
-	wake := s.wakeNext()
+	wakes := s.wakeAll()
 	s.mu.Unlock()
-	if wake != nil {
+	for _, wake := range wakes {
 		wake()
 	}
 }
@@ -82,14 +84,40 @@ func (s *Shares) Give(team string) {
 // goes to the next one.
 func (s *Shares) Pass(id string) {
 	s.mu.Lock()
-	var wake func()
-	if _, ok := s.woken[id]; ok {
-		delete(s.woken, id)
-		wake = s.wakeNext()
+	var wakes []func()
+	if s.answered(id) {
+		wakes = s.wakeAll()
 	}
 	s.mu.Unlock()
-	if wake != nil {
+	for _, wake := range wakes {
 		wake()
+	}
+}
+
+// answered notes that a waiter that was woken has had its turn; false if it was
+// not woken.
+func (s *Shares) answered(id string) bool {
+	team, ok := s.woken[id]
+	if !ok {
+		return false
+	}
+	delete(s.woken, id)
+	if sh := s.teams[team]; sh != nil {
+		sh.called--
+		s.drop(team)
+	}
+	return true
+}
+
+// wakeAll wakes as many waiters as there are places for: when other teams have
+// gone, a share may have grown by more than one.
+func (s *Shares) wakeAll() (wakes []func()) {
+	for {
+		wake := s.wakeNext()
+		if wake == nil {
+			return wakes
+		}
+		wakes = append(wakes, wake)
 	}
 }
 
@@ -104,8 +132,9 @@ func (s *Shares) wakeNext() func() {
 	limit := s.limit()
 	least, name := limit, ""
 	for team, sh := range s.teams {
-		if sh.waiting.Len() > 0 && (sh.held < least || (sh.held == least && sh.held < limit && team < name)) {
-			least, name = sh.held, team
+		taken := sh.held + sh.called
+		if sh.waiting.Len() > 0 && (taken < least || (taken == least && taken < limit && team < name)) {
+			least, name = taken, team
 		}
 	}
 	sh := s.teams[name]
@@ -116,13 +145,13 @@ func (s *Shares) wakeNext() func() {
 	heap.Remove(&sh.waiting, 0)
 	delete(sh.byID, e.ID)
 	s.woken[e.ID] = name
-	s.drop(name)
+	sh.called++
 	return e.Wake
 }
 
-// drop forgets a team that holds and waits for nothing.
+// drop forgets a team that holds, waits and was called for nothing.
 func (s *Shares) drop(team string) {
-	if sh := s.teams[team]; sh != nil && sh.held == 0 && sh.waiting.Len() == 0 {
+	if sh := s.teams[team]; sh != nil && sh.held == 0 && sh.called == 0 && sh.waiting.Len() == 0 {
 		delete(s.teams, team)
 	}
 }

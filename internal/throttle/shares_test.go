@@ -72,3 +72,51 @@ func TestSharesWake(t *testing.T) {
 		t.Errorf("teams that hold and wait for nothing are kept: %v %v", s.teams, s.woken)
 	}
 }
+
+// TestSharesGrowBack lets a team that had to give way take its half again.
+func TestSharesGrowBack(t *testing.T) {
+	const places = 64
+	s := NewShares(places)
+	var ready []string
+	hold := func(id string) bool {
+		return s.TryTake("greedy", Waiter{ID: id, Wake: func() { ready = append(ready, id) }})
+	}
+	held := 0
+	for i := range 1000 {
+		if hold(fmt.Sprintf("g%d", i)) {
+			held++
+		}
+	}
+	guests := 10
+	for i := range guests {
+		if !s.TryTake(fmt.Sprintf("guest%d", i), Waiter{ID: fmt.Sprintf("guest%d", i)}) {
+			t.Fatalf("guest %d found no place", i)
+		}
+	}
+	// The greedy team's calls end; woken posts of its own may go in.
+	step := func() {
+		s.Give("greedy")
+		held--
+		for len(ready) > 0 {
+			id := ready[0]
+			ready = ready[1:]
+			if hold(id) {
+				held++
+			}
+			s.Pass(id)
+		}
+	}
+	for range 60 {
+		step()
+	}
+	if want := places / (guests + 2); held > want {
+		t.Fatalf("with %d guests the team holds %d, want no more than %d", guests, held, want)
+	}
+	for i := range guests {
+		s.Give(fmt.Sprintf("guest%d", i))
+	}
+	step()
+	if held != places/2 {
+		t.Errorf("alone again, the team holds %d places, want %d", held, places/2)
+	}
+}

@@ -98,6 +98,23 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		}
 	})
 
+	It("kills the manager between what it prepared and the claim", func(ctx SpecContext) {
+		publish(ctx, v1alpha1.PlatformThreads, "killed after the container", points.once(post.PointAfterPrepare, func() { m.kill() }))
+		sum.kills++
+		m = startManager()
+	})
+
+	It("kills the manager between a look and its record", func(ctx SpecContext) {
+		for _, to := range publishers {
+			Expect(platform.Fault(ctx, sandboxtest.Fault{
+				Platform: string(to), Account: tm.accounts[to].ID, Operation: "publish", Kind: "drop_after", Times: 1,
+			})).To(Succeed())
+			publish(ctx, to, "killed after a look", points.once(post.PointAfterLook, func() { m.kill() }))
+			sum.kills++
+			m = startManager()
+		}
+	})
+
 	It("kills the manager in the middle of a call", func(ctx SpecContext) {
 		for _, to := range publishers {
 			Expect(platform.Fault(ctx, sandboxtest.Fault{
@@ -194,6 +211,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		Expect(sum.twice).To(BeZero(), "published twice")
 		Expect(sum.lost).To(BeZero(), "lost")
 		Expect(sum.givenUp).To(BeZero(), "given up")
+		Expect(settledByLooking()).NotTo(BeZero(), "no doubt was settled by looking: the kills came at no interesting moment")
 	})
 
 	AfterAll(func() { m.kill() })

@@ -97,7 +97,6 @@ func startSandbox() {
 		}
 		return err
 	}).Should(Succeed())
-	// Listings lag a little, as real ones do.
 	var err error
 	toPlatform, err = newProxy(address)
 	Expect(err).NotTo(HaveOccurred())
@@ -219,7 +218,8 @@ func newTeam(ctx context.Context) team {
 }
 
 func (t team) connect(ctx context.Context, name v1alpha1.Platform) sandboxtest.Account {
-	account, err := platform.Account(ctx, string(name), fmt.Sprintf("18%08d", serial.Add(1)), nil)
+	// Listings lag, as real ones do; the publishers are told of 2 s.
+	account, err := platform.Account(ctx, string(name), fmt.Sprintf("18%08d", serial.Add(1)), map[string]any{"listing_lag_ms": 1500})
 	Expect(err).NotTo(HaveOccurred())
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: string(name), Namespace: t.namespace},
