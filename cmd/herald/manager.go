@@ -32,7 +32,8 @@ import (
 
 // Shutdown: a call under way is waited for and its result recorded. The pod's
 // termination grace must be longer than gracefulShutdown, which in turn is
-// longer than a call (20 s) and the recording of its result (60 s).
+// longer than a call (30 s at most, see each platform's Limits) and the
+// recording of its result (60 s).
 const (
 	gracefulShutdown = 100 * time.Second
 
