@@ -61,11 +61,8 @@ func (s *scope) afterSettlingForDeletion(ctx context.Context) (time.Duration, er
 func (s *scope) readyTargets() (ready []int, waited bool) {
 	now := s.Clock.Now()
 	for i := range s.post.Spec.Targets {
-		if posting.Settled(s.post, i) {
-			continue
-		}
 		t := posting.Target(s.post, i)
-		if attempt.IsOpen(t.Attempt) {
+		if posting.Settled(s.post, i) || attempt.IsOpen(t.Attempt) {
 			continue
 		}
 		if t.TryUntil == nil {
@@ -74,29 +71,36 @@ func (s *scope) readyTargets() (ready []int, waited bool) {
 			// What the next pass would not find again must be stored.
 			waited = waited || !fixed
 		}
-		if now.After(t.TryUntil.Time) {
-			waited = s.giveUp(i, t) || waited
-			continue
-		}
-		if t.NextTryAt != nil && t.NextTryAt.After(now) {
-			if t.Reason == v1alpha1.ReasonConnectionNotReady {
-				s.waitForConnections()
-			}
-			if !s.recovered(i) {
-				continue
-			}
-		}
-		if message := s.connectionProblem(i); message != "" {
-			waited = s.waitForConnection(i, t, message) || waited
-			continue
-		}
-		if heldUntil(s.connection(i), now).IsZero() {
+		goes, changed := s.mayGo(i, t, now)
+		if waited = waited || changed; goes {
 			ready = append(ready, i)
-		} else {
-			s.waitForConnections()
 		}
 	}
 	return ready, waited
+}
+
+// mayGo reports whether a target that is neither settled nor in doubt may be
+// sent now. changed tells that the ledger notes why not.
+func (s *scope) mayGo(i int, t *v1alpha1.TargetStatus, now time.Time) (goes, changed bool) {
+	if now.After(t.TryUntil.Time) {
+		return false, s.giveUp(i, t)
+	}
+	if t.NextTryAt != nil && t.NextTryAt.After(now) {
+		if t.Reason == v1alpha1.ReasonConnectionNotReady {
+			s.waitForConnections()
+		}
+		if !s.recovered(i) {
+			return false, false
+		}
+	}
+	if message := s.connectionProblem(i); message != "" {
+		return false, s.waitForConnection(i, t, message)
+	}
+	if !heldUntil(s.connection(i), now).IsZero() {
+		s.waitForConnections()
+		return false, false
+	}
+	return true, false
 }
 
 // giveUp fails a target whose time to be tried has run out, with the reason
@@ -194,7 +198,7 @@ func (s *scope) wakeOf(i int, t *v1alpha1.TargetStatus, now time.Time) time.Time
 	if t.TryUntil != nil {
 		at = t.TryUntil.Add(time.Millisecond)
 	}
-	if t.NextTryAt != nil && t.NextTryAt.After(now) && (at.IsZero() || t.NextTryAt.Time.Before(at)) {
+	if t.NextTryAt != nil && t.NextTryAt.After(now) && (at.IsZero() || t.NextTryAt.Before(at)) {
 		at = t.NextTryAt.Time
 	}
 	if until := heldUntil(s.connection(i), now); !until.IsZero() {
