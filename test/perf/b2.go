@@ -28,7 +28,7 @@ const (
 	// rounds know how long it takes.
 	firstLead = 12 * time.Millisecond
 	// leadMargin is left between the last acceptance and the due time.
-	leadMargin = 3 * time.Second
+	leadMargin = 5 * time.Second
 	// leadTries is how often a round is begun anew, each time with twice the lead.
 	leadTries = 3
 	// eventsLag is how long events may be on their way: they are written apart from what they tell of.
@@ -151,6 +151,9 @@ func (b *b2) herald(ctx context.Context, round int) (float64, map[string]float64
 		return 0, nil, err
 	}
 	cpu := b.perPost(used, b.b2Posts, nil)
+	if err := b.told(ctx, due, end); err != nil {
+		return 0, nil, err
+	}
 	if err := waitUntil(ctx, time.Now().Add(eventsLag)); err != nil {
 		return 0, nil, err
 	}
@@ -183,7 +186,7 @@ func (b *b2) schedule(ctx context.Context, round int) (time.Time, error) {
 			return due, err
 		}
 		if accepted {
-			b.lead = time.Since(begun) + time.Since(begun)/2 + leadMargin
+			b.lead = 2*time.Since(begun) + leadMargin
 			return due, nil
 		}
 		b.lead *= 2
@@ -214,6 +217,18 @@ func (b *b2) restart(ctx context.Context) error {
 		return err
 	}
 	return b.stack.StartHerald(ctx)
+}
+
+// told says, for orientation, when the platform heard of the posts.
+func (b *b2) told(ctx context.Context, due, end time.Time) error {
+	published, err := b.stack.Sandbox.Posts(ctx, string(v1alpha1.PlatformX), "")
+	if err != nil || len(published) == 0 {
+		return err
+	}
+	first, last := published[0].CreatedAt, published[len(published)-1].CreatedAt
+	b.sayf("  after their due time the first was published at %.2f s, the last at %.2f s, and all were settled at %.2f s",
+		first.Sub(due).Seconds(), last.Sub(due).Seconds(), end.Sub(due).Seconds())
+	return nil
 }
 
 // verify makes sure that what was measured was done: every post is posted, and each was published once to each account.

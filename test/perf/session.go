@@ -30,11 +30,8 @@ import (
 const (
 	// setupAtOnce is how many requests prepare or tidy up at once.
 	setupAtOnce = 32
-	// pollEvery paces the question whether all posts are done. It bounds how exactly the end of a round is known. A
-	// question that takes long is asked less often: pollShare times as long is waited, so that the API server's time
-	// goes to what is measured.
-	pollEvery = 50 * time.Millisecond
-	pollShare = 20
+	// pollEvery paces the question whether all posts are done. It bounds how exactly the end of a round is known.
+	pollEvery = 100 * time.Millisecond
 	// roundLimit ends a round in which something hangs.
 	roundLimit = 15 * time.Minute
 	// profileFor is how long a CPU profile takes.
@@ -108,7 +105,6 @@ func (s *session) awaitNone(ctx context.Context, selector string) (time.Time, er
 	ctx, cancel := context.WithTimeout(ctx, roundLimit)
 	defer cancel()
 	for {
-		begun := time.Now()
 		left, err := s.first(ctx, selector)
 		if err != nil {
 			return time.Time{}, err
@@ -116,7 +112,7 @@ func (s *session) awaitNone(ctx context.Context, selector string) (time.Time, er
 		if left == "" {
 			return time.Now(), nil
 		}
-		if err := waitUntil(ctx, time.Now().Add(max(pollEvery, pollShare*time.Since(begun)))); err != nil {
+		if err := waitUntil(ctx, time.Now().Add(pollEvery)); err != nil {
 			return time.Time{}, fmt.Errorf("waiting until no post has %s: %w", selector, err)
 		}
 	}
