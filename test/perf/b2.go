@@ -74,7 +74,7 @@ func runB2(ctx context.Context, s *session, r *report) error {
 		"writes_by_kind":       b.writes[last].Per(s.b2Posts),
 		"conflicts_by_kind":    b.lost[last].Per(s.b2Posts),
 		"connections":          s.connections,
-		"teams":                s.settings.teams,
+		"teams":                s.teams,
 		"writes_per_post_each": b.count,
 	})
 	r.limit("", "Kubernetes writes per post from then on", fmt.Sprintf("%.2f", writes), fmt.Sprintf("≤ %.0f", goalB2Writes), writes <= goalB2Writes)
@@ -83,7 +83,7 @@ func runB2(ctx context.Context, s *session, r *report) error {
 
 // deals are the posts of a round: each goes to two accounts of one team, drawn at random but the same in every round.
 func (b *b2) deals(at time.Time, round string) []*v1alpha1.Post {
-	draw := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // every round is to draw the same
+	draw := rand.New(rand.NewPCG(1, 2))
 	posts := make([]*v1alpha1.Post, b.b2Posts)
 	for i := range posts {
 		team := b.connected[i%len(b.connected)]
@@ -203,7 +203,7 @@ func (b *b2) accepted(ctx context.Context, due time.Time) (bool, error) {
 	ctx, cancel := context.WithDeadline(ctx, due.Add(-leadMargin/2))
 	defer cancel()
 	_, err := b.awaitNone(ctx, notScheduled)
-	if err != nil && ctx.Err() == context.DeadlineExceeded { //nolint:errorlint // the context's own error is never wrapped
+	if err != nil && ctx.Err() == context.DeadlineExceeded {
 		return false, nil
 	}
 	return err == nil, err

@@ -79,7 +79,7 @@ func (s *session) scheduleAtRandom(ctx context.Context, posts int) (map[string]t
 	orders := make([]order, posts)
 	for i := range orders {
 		window := min(time.Minute, time.Duration(s.b3Minutes*float64(time.Minute))-time.Duration(i/perMinute)*time.Minute)
-		at := begin.Add(time.Duration(i/perMinute) * time.Minute).Add(rand.N(max(window, time.Second)).Truncate(time.Millisecond)) //nolint:gosec // any time will do
+		at := begin.Add(time.Duration(i/perMinute) * time.Minute).Add(rand.N(max(window, time.Second)).Truncate(time.Millisecond))
 		text := fmt.Sprintf("A post that is to be in time, number %d", i)
 		due[text] = at
 		team := s.connected[i%len(s.connected)]

@@ -86,13 +86,13 @@ func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "\n%d cores, %.0f GiB of memory, %s/%s, %s; Herald %s; medians of %v rounds, sizes × %v\n\n",
 		r.machine.Cores, r.machine.MemoryGiB, r.machine.OS, r.machine.Arch, r.machine.Go, r.values["version"], r.values["rounds"], r.values["scale"])
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "\tmeasure\tfloor\tHerald\tratio\tgoal\t")
+	_, _ = fmt.Fprintln(table, "\tmeasure\tfloor\tHerald\tratio\tgoal\t")
 	for _, row := range r.rows {
 		word := "met"
 		if !row.met {
 			word = "MISSED"
 		}
-		fmt.Fprintln(table, strings.Join([]string{row.id, row.what, row.floor, row.herald, row.ratio, row.goal, word}, "\t"))
+		_, _ = fmt.Fprintln(table, strings.Join([]string{row.id, row.what, row.floor, row.herald, row.ratio, row.goal, word}, "\t"))
 	}
 	_ = table.Flush() // to a terminal nobody can complain
 	if len(r.cpu) > 0 && r.machine.OS == "linux" {

@@ -53,7 +53,7 @@ func (s *session) sayf(format string, args ...any) { fmt.Fprintf(s.out, format+"
 
 // open starts everything and connects the accounts. Herald is stopped again: each round starts its own.
 func (s *session) open(ctx context.Context, checkout workspace.Workspace, assets, dir string) error {
-	s.sayf("starting a control plane, the sandbox and Herald; connecting %d accounts of %d teams", s.connections, s.settings.teams)
+	s.sayf("starting a control plane, the sandbox and Herald; connecting %d accounts of %d teams", s.connections, s.teams)
 	// A copy stays what it is while somebody builds.
 	herald := filepath.Join(dir, "herald")
 	binary, err := os.ReadFile(checkout.Bin("herald"))
@@ -86,7 +86,7 @@ func (s *session) connect(ctx context.Context) error {
 	if err := s.stack.StartHerald(ctx); err != nil {
 		return err
 	}
-	if s.connected, err = s.stack.Connect(ctx, s.settings.teams, s.connections/s.settings.teams); err != nil {
+	if s.connected, err = s.stack.Connect(ctx, s.teams, s.connections/s.teams); err != nil {
 		return err
 	}
 	return s.stack.StopHerald()

@@ -146,7 +146,11 @@ func (d *deliver) publish(ctx context.Context, post *v1alpha1.Post, i int) (stri
 	if response.StatusCode != http.StatusCreated {
 		return "", fmt.Errorf("the platform answers %s: %s", response.Status, answer)
 	}
-	var created struct{ Data struct{ ID string } }
+	var created struct {
+		Data struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
 	if err := json.Unmarshal(answer, &created); err != nil {
 		return "", err
 	}

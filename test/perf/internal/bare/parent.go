@@ -98,7 +98,7 @@ func (c *Child) Wait(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, errors.Join(err, c.Kill())
 	}
-	for range c.said { //nolint:revive // until it has ended
+	for range c.said {
 	}
 	return *m.Result, c.ended
 }
@@ -122,7 +122,7 @@ func (c *Child) Kill() error {
 	default:
 	}
 	err = process.SignalGroup(c.command.Process.Pid, syscall.SIGKILL)
-	for range c.said { //nolint:revive // until it has ended
+	for range c.said {
 	}
 	return err
 }
