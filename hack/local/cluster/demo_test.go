@@ -206,7 +206,7 @@ func TestDemoTellsWhyItIsNotReady(t *testing.T) {
 
 // deadline is a context that runs out of time when it is told to.
 type deadline struct {
-	context.Context //nolint:containedctx // it is a context
+	context.Context
 	done            chan struct{}
 }
 
