@@ -207,7 +207,7 @@ func TestDemoTellsWhyItIsNotReady(t *testing.T) {
 // deadline is a context that runs out of time when it is told to.
 type deadline struct {
 	context.Context
-	done            chan struct{}
+	done chan struct{}
 }
 
 func newDeadline(parent context.Context) (d deadline, expire func()) {
