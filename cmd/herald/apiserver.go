@@ -28,6 +28,7 @@ type apiserverFlags struct {
 	platformsConfig string
 	listen          string
 	metricsAddress  string
+	pprofAddress    string
 	siteURL         string
 	shutdownDelay   time.Duration
 	shutdownTimeout time.Duration
@@ -41,6 +42,7 @@ func parseAPIServerFlags(args []string) (*apiserverFlags, error) {
 	flags.StringVar(&f.platformsConfig, "platforms-config", "", "YAML file that says how to reach the platforms")
 	flags.StringVar(&f.listen, "listen", ":8080", "address to serve the API on")
 	flags.StringVar(&f.metricsAddress, "metrics-bind-address", ":8081", "address of /metrics, /healthz and /readyz; 0 for none")
+	addPprofFlag(flags, &f.pprofAddress)
 	flags.StringVar(&f.siteURL, "site-url", "", "address under which clients reach this server, such as https://herald.example.com; empty takes --listen")
 	flags.DurationVar(&f.shutdownDelay, "shutdown-delay", 3*time.Second, "how long to go on serving, not ready any more, before stopping")
 	flags.DurationVar(&f.shutdownTimeout, "shutdown-timeout", 20*time.Second, "how long requests under way may take once stopping")
@@ -81,6 +83,9 @@ func runAPIServer(ctx context.Context, args []string) error {
 	}
 	listener, metricsListener, err := listenAPIServer(ctx, f)
 	if err != nil {
+		return err
+	}
+	if err := servePprof(ctx, f.pprofAddress, log); err != nil {
 		return err
 	}
 	server, err := apiserver.New(apiserver.Config{

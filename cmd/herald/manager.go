@@ -56,6 +56,7 @@ type managerFlags struct {
 	leaderIdentity  string
 
 	metricsAddress string
+	pprofAddress   string
 	probeAddress   string
 
 	namespace        string
@@ -76,6 +77,7 @@ func parseManagerFlags(args []string) (*managerFlags, error) {
 	flags.StringVar(&f.leaderNamespace, "leader-election-namespace", "herald-system", "namespace of the lease")
 	flags.StringVar(&f.leaderIdentity, "leader-identity", "", "name to hold the lease under; a stable one lets a restarted process go on at once (default: host name and pid)")
 	flags.StringVar(&f.metricsAddress, "metrics-bind-address", ":8081", "address of /metrics; 0 for none")
+	addPprofFlag(flags, &f.pprofAddress)
 	flags.StringVar(&f.probeAddress, "health-probe-bind-address", ":8082", "address of /healthz and /readyz")
 	flags.StringVar(&f.namespace, "namespace", "herald-system", "namespace of the manager's own service account")
 	flags.IntVar(&f.postWorkers, "post-workers", 256, "how many posts are worked on at once")
@@ -170,6 +172,7 @@ func newManager(config *rest.Config, f *managerFlags, identity string) (ctrl.Man
 	options := ctrl.Options{
 		Scheme:                  newScheme(),
 		Metrics:                 metricsserver.Options{BindAddress: f.metricsAddress},
+		PprofBindAddress:        f.pprofAddress,
 		HealthProbeBindAddress:  f.probeAddress,
 		GracefulShutdownTimeout: &graceful,
 		LeaseDuration:           &lease,
