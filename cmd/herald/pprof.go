@@ -11,7 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/pprof" //nolint:gosec // it adds itself to the default mux, which this program serves nowhere
+	"net/http/pprof" // it adds itself to the default mux, which this program serves nowhere
 	"time"
 )
 
