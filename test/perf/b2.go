@@ -43,6 +43,8 @@ type b2 struct {
 	writes []measure.Writes
 	lost   []measure.Writes
 	count  []float64
+	// published is how many calls that publish there were before the round.
+	published int
 }
 
 func runB2(ctx context.Context, s *session, r *report) error {
@@ -144,8 +146,16 @@ func (b *b2) herald(ctx context.Context, round int) (float64, map[string]float64
 	if err := waitUntil(ctx, due); err != nil {
 		return 0, nil, err
 	}
+	calls, err := b.stack.Sandbox.Calls(ctx, string(v1alpha1.PlatformX))
+	if err != nil {
+		return 0, nil, err
+	}
+	b.published = calls["publish"]
 	used := b.processorTime()
 	profiled := b.profile(ctx, "B2")
+	if err := b.awaitPublished(ctx, 2*b.b2Posts); err != nil {
+		return 0, nil, err
+	}
 	end, err := b.awaitNone(ctx, notFinished)
 	if err != nil {
 		return 0, nil, err
@@ -217,6 +227,25 @@ func (b *b2) restart(ctx context.Context) error {
 		return err
 	}
 	return b.stack.StartHerald(ctx)
+}
+
+// awaitPublished waits until the platform has heard of so many posts. The API server, whose time is measured, is asked
+// whether all is done only then.
+func (b *b2) awaitPublished(ctx context.Context, posts int) error {
+	ctx, cancel := context.WithTimeout(ctx, roundLimit)
+	defer cancel()
+	for {
+		calls, err := b.stack.Sandbox.Calls(ctx, string(v1alpha1.PlatformX))
+		if err != nil {
+			return err
+		}
+		if calls["publish"]-b.published >= posts {
+			return nil
+		}
+		if err := waitUntil(ctx, time.Now().Add(pollEvery)); err != nil {
+			return fmt.Errorf("%d of %d calls came to the platform: %w", calls["publish"]-b.published, posts, err)
+		}
+	}
 }
 
 // told says, for orientation, when the platform heard of the posts.

@@ -31,7 +31,7 @@ const (
 	// setupAtOnce is how many requests prepare or tidy up at once.
 	setupAtOnce = 32
 	// pollEvery paces the question whether all posts are done. It bounds how exactly the end of a round is known.
-	pollEvery = 100 * time.Millisecond
+	pollEvery = 50 * time.Millisecond
 	// roundLimit ends a round in which something hangs.
 	roundLimit = 15 * time.Minute
 	// profileFor is how long a CPU profile takes.
