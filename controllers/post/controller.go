@@ -110,13 +110,14 @@ func orDefault(d *time.Duration, value time.Duration) {
 type Reconciler struct {
 	Options
 
-	gates   *throttle.Gates
-	shares  *throttle.Shares
-	turns   *throttle.Turns
-	waiting *waiting
-	ledger  *ledger
-	taken   *taken
-	story   *story
+	// admission says whose turn it is to publish, lanes whose to prepare.
+	admission *throttle.Admission
+	lanes     *throttle.Gates
+	turns     *throttle.Turns
+	waiting   *waiting
+	ledger    *ledger
+	taken     *taken
+	story     *story
 	// preparations holds what was made ahead of visible calls.
 	preparations *preparations
 
@@ -136,12 +137,13 @@ func New(o Options) (*Reconciler, error) {
 	o.setDefaults()
 	r := &Reconciler{
 		Options: o,
-		gates:   throttle.New(),
-		shares:  throttle.NewShares(o.Workers),
-		turns:   throttle.NewTurns(o.Clock.Now),
-		waiting: newWaiting(),
-		taken:   newTaken(o.Live, o.Clock),
-		story:   newStory(o.Events, o.Clock),
+
+		admission: throttle.NewAdmission(o.Workers),
+		lanes:     throttle.New(),
+		turns:     throttle.NewTurns(o.Clock.Now),
+		waiting:   newWaiting(),
+		taken:     newTaken(o.Live, o.Clock),
+		story:     newStory(o.Events, o.Clock),
 
 		preparations: newPreparations(o.Clock),
 	}
@@ -150,8 +152,8 @@ func New(o Options) (*Reconciler, error) {
 }
 
 // SetupWithManager registers the reconciler and what wakes it: posts that are
-// not finished, changes of connections that posts wait for, and gates that
-// come free.
+// not finished, changes of connections that posts wait for, and turns that
+// have come.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.Metrics.watch(newUnfinished(r.Options)); err != nil {
 		return err
@@ -190,8 +192,8 @@ func (r *Reconciler) enqueue(key types.NamespacedName) {
 // Reconcile makes one pass over one post.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	r.taken.began()
-	defer r.gates.Pass(req.String())
-	defer r.shares.Pass(req.String())
+	defer r.lanes.Pass(req.String())
+	defer r.admission.Pass(req.String())
 
 	var post v1alpha1.Post
 	if err := r.Client.Get(ctx, req.NamespacedName, &post); err != nil {

@@ -170,7 +170,7 @@ func (s *scope) connectionProblem(i int) string {
 // zero if none does before something happens that wakes the post.
 func (s *scope) nextWake() time.Duration {
 	now := s.Clock.Now()
-	var next time.Time
+	next := s.patientUntil
 	for i := range s.post.Spec.Targets {
 		t := posting.Target(s.post, i)
 		if t == nil || posting.Settled(s.post, i) {
@@ -186,8 +186,8 @@ func (s *scope) nextWake() time.Duration {
 	return max(next.Sub(now), time.Millisecond)
 }
 
-// wakeOf is when a target wants attention. One that waits for a gate, a share
-// or a preparation is woken by them, and by the end of its time at the latest.
+// wakeOf is when a target wants attention. One that waits for its turn or
+// for a preparation is woken by them, and by the end of its time at the latest.
 func (s *scope) wakeOf(i int, t *v1alpha1.TargetStatus, now time.Time) time.Time {
 	if attempt.IsOpen(t.Attempt) {
 		if timing, ok := s.timing(t); ok {

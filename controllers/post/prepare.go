@@ -21,9 +21,9 @@ import (
 const (
 	// prepareWithin bounds one preparation.
 	prepareWithin = time.Minute
-	// preparePatience is how long the other targets of a post, and the worker,
-	// wait for a preparation, so that all are claimed by one write. One that
-	// takes longer goes on alone and wakes the post when it is done.
+	// preparePatience is how long the other targets of a post wait for a
+	// preparation, so that all are claimed by one write. One that takes longer
+	// goes on alone.
 	preparePatience = 3 * time.Second
 	// preparedFresh is how long a preparation is taken for good without asking
 	// again. Platforms keep what was prepared for a day.
@@ -33,8 +33,9 @@ const (
 // preparation is what is made for one target before its visible call. Nobody
 // holds a gate meanwhile: it may take long, and it disturbs no one.
 type preparation struct {
-	uid  types.UID
-	hash string
+	uid     types.UID
+	hash    string
+	begunAt time.Time
 	// done is closed when the other fields are set.
 	done       chan struct{}
 	checkpoint string
@@ -84,24 +85,25 @@ func (p *preparations) known(key types.NamespacedName, i int, uid types.UID, has
 	return known
 }
 
-// start begins the preparation of a target that has none under way or fresh. A
-// pass over the post is the only one to do so.
-func (p *preparations) start(key types.NamespacedName, i int, uid types.UID, hash string, do work) *preparation {
+// start begins the preparation of a target that has none under way or fresh, and
+// calls wake when it has ended. A pass over the post is the only one to do so.
+func (p *preparations) start(key types.NamespacedName, i int, uid types.UID, hash string, do work, wake func()) *preparation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	earlier := ""
 	if known := p.byPost[key][i]; known != nil && known.uid == uid && known.hash == hash {
 		earlier = known.checkpoint
 	}
-	begun := &preparation{uid: uid, hash: hash, done: make(chan struct{})}
+	begun := &preparation{uid: uid, hash: hash, begunAt: p.clock.Now(), done: make(chan struct{})}
 	if p.byPost[key] == nil {
 		p.byPost[key] = map[int]*preparation{}
 	}
 	p.byPost[key][i] = begun
 	go func() {
-		defer close(begun.done)
 		begun.checkpoint, begun.err = do(earlier)
 		begun.madeAt = p.clock.Now()
+		close(begun.done)
+		wake()
 	}()
 	return begun
 }
@@ -124,8 +126,9 @@ func (p *preparations) forget(key types.NamespacedName) {
 }
 
 // prepare has everything made that precedes the visible calls, side by side,
-// and returns the shipments that can go out. The others go on being prepared,
-// or wait for what the platform said; changed tells that the ledger notes it.
+// and returns the shipments that can go out: none while something that was begun
+// a moment ago may end soon. It does not wait; the end of a preparation wakes
+// the post. changed tells that the ledger notes what the platform said.
 func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*shipment, changed bool) {
 	running := map[*shipment]*preparation{}
 	for _, sh := range shipments {
@@ -139,16 +142,13 @@ func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*sh
 			running[sh] = p
 		}
 	}
-	if len(running) == 0 {
-		return ready, false
+	if s.endSoon(running) {
+		return nil, false
 	}
-	s.awaitPreparations(ctx, running)
 	for _, sh := range shipments {
 		p := running[sh]
 		switch {
-		case p == nil:
-		case !p.finished():
-			go s.wakeWhenDone(p)
+		case p == nil, !p.finished():
 		case p.err == nil:
 			sh.checkpoint = p.checkpoint
 			ready = append(ready, sh)
@@ -165,9 +165,9 @@ func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*sh
 	return ready, changed
 }
 
-// lanes is how many posts are prepared for one account at once. The calls go
+// lanesPerAccount is how many posts are prepared for one account at once. The calls go
 // out one after another, so that more would only run ahead of them.
-const lanes = 4
+const lanesPerAccount = 4
 
 // startPreparing begins the preparation of a shipment, or finds the one that
 // was begun before; nil if the account has as many under way as it may.
@@ -176,14 +176,14 @@ func (s *scope) startPreparing(ctx context.Context, preparer platforms.Preparer,
 	if known := s.preparations.known(s.key, sh.index, s.post.UID, hash); known != nil {
 		return known
 	}
-	lane := fmt.Sprintf("%s/prepare/%d", sh.conn.UID, int(s.spread(lanes))%lanes)
-	if !s.gates.TryAcquire(lane, s.waiter()) {
+	lane := fmt.Sprintf("%s/prepare/%d", sh.conn.UID, int(s.spread(lanesPerAccount))%lanesPerAccount)
+	if !s.lanes.TryAcquire(lane, s.waiter()) {
 		return nil
 	}
 	j := job(s.post, sh.index, sh.conn, sh.token)
 	j.Checkpoint = attempt.Checkpoint(posting.Target(s.post, sh.index).Attempt, hash)
 	return s.preparations.start(s.key, sh.index, s.post.UID, hash, func(earlier string) (string, *platforms.Error) {
-		defer s.gates.Release(lane)
+		defer s.lanes.Release(lane)
 		// It outlives the pass, and nothing is lost if it ends with the process.
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), prepareWithin)
 		defer cancel()
@@ -191,28 +191,22 @@ func (s *scope) startPreparing(ctx context.Context, preparer platforms.Preparer,
 			j.Checkpoint = earlier
 		}
 		return preparer.Prepare(within, j)
-	})
+	}, func() { s.enqueue(s.key) })
 }
 
-// awaitPreparations waits, with patience but not for ever, until all are done.
-func (s *scope) awaitPreparations(ctx context.Context, running map[*shipment]*preparation) {
-	timer := s.Clock.NewTimer(preparePatience)
-	defer timer.Stop()
+// endSoon reports whether a preparation is under way for which the post is
+// patient, and has the post come back when it is no longer.
+func (s *scope) endSoon(running map[*shipment]*preparation) (patient bool) {
+	now := s.Clock.Now()
 	for _, p := range running {
-		select {
-		case <-p.done:
-		case <-timer.C():
-			return
-		case <-ctx.Done():
-			return
+		if end := p.begunAt.Add(preparePatience); !p.finished() && end.After(now) {
+			patient = true
+			if s.patientUntil.IsZero() || end.Before(s.patientUntil) {
+				s.patientUntil = end
+			}
 		}
 	}
-}
-
-// wakeWhenDone asks for another pass when a preparation has ended.
-func (s *scope) wakeWhenDone(p *preparation) {
-	<-p.done
-	s.enqueue(s.key)
+	return patient
 }
 
 // notPrepared notes that a target cannot be sent yet, or at all, and lets those

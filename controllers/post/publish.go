@@ -46,38 +46,21 @@ type shipment struct {
 	result     platforms.Result
 }
 
-// publish claims the targets whose gate it gets, sends them side by side, each
+// publish claims the targets whose turn it is, sends them side by side, each
 // exactly once, and records what came of them. It is the only function of the
 // program that can make anything public.
 func (s *scope) publish(ctx context.Context, ready []int, waited bool) error {
-	shipments, changed := s.load(ctx, ready)
-	waited = waited || changed
-	if len(shipments) > 0 {
-		if s.shares.TryTake(s.key.Namespace, s.waiter()) {
-			defer s.shares.Give(s.key.Namespace)
-			shipments, changed = s.prepare(ctx, shipments)
-			waited = waited || changed
-			shipments = s.acquire(shipments)
-		} else {
-			// The team has its share of the workers busy.
-			shipments = nil
-		}
-	}
+	shipments, unusable := s.load(ctx, ready)
+	shipments, unprepared := s.prepare(ctx, shipments)
+	shipments = s.enter(shipments)
 	if len(shipments) == 0 {
-		if !waited {
+		if !waited && !unusable && !unprepared {
 			return nil
 		}
 		_, err := s.write(ctx)
 		return err
 	}
-	launched := false
-	defer func() {
-		if !launched {
-			for _, sh := range shipments {
-				s.gates.Release(string(sh.conn.UID))
-			}
-		}
-	}()
+	defer s.admission.Done(s.key.String())
 	if err := s.prepareObject(ctx); err != nil {
 		return err
 	}
@@ -86,7 +69,6 @@ func (s *scope) publish(ctx context.Context, ready []int, waited bool) error {
 		return err
 	}
 	s.Points(PointAfterClaim)
-	launched = true
 	return s.sendAndRecord(ctx, shipments)
 }
 
@@ -108,16 +90,29 @@ func (s *scope) load(ctx context.Context, ready []int) (shipments []*shipment, w
 	return shipments, waited
 }
 
-// acquire takes the gates of the connections. A target that does not get its
-// gate is claimed later.
-func (s *scope) acquire(shipments []*shipment) (acquired []*shipment) {
+// enter asks for the post's turn: the gates of all its connections at once, so
+// that one claim holds all targets. It returns those that may go; a target whose
+// connection is slow, or stands in the post twice, is claimed later.
+func (s *scope) enter(shipments []*shipment) (entered []*shipment) {
+	if len(shipments) == 0 {
+		return nil
+	}
+	first := map[string]*shipment{}
+	var gates []string
 	for _, sh := range shipments {
-		if s.gates.TryAcquire(string(sh.conn.UID), s.waiter()) {
-			acquired = append(acquired, sh)
+		if gate := sh.gate(); first[gate] == nil {
+			first[gate] = sh
+			gates = append(gates, gate)
 		}
 	}
-	return acquired
+	for _, gate := range s.admission.Enter(s.waiter(), gates) {
+		entered = append(entered, first[gate])
+	}
+	return entered
 }
+
+// gate names what keeps the calls to one account apart.
+func (sh *shipment) gate() string { return string(sh.conn.UID) }
 
 // credentialsPause is how soon credentials that could not be read are tried
 // again, if their connection does not change before.
@@ -125,7 +120,7 @@ const credentialsPause = 5 * time.Second
 
 func (s *scope) waiter() throttle.Waiter {
 	key := s.key
-	return throttle.Waiter{ID: key.String(), Due: posting.Due(s.post), Wake: func() { s.enqueue(key) }}
+	return throttle.Waiter{ID: key.String(), Team: key.Namespace, Due: posting.Due(s.post), Wake: func() { s.enqueue(key) }}
 }
 
 // prepareObject makes sure that the post cannot vanish while a call is under
@@ -187,13 +182,15 @@ func (s *scope) sendAndRecord(ctx context.Context, shipments []*shipment) error 
 	for _, sh := range shipments {
 		calls.Go(func() {
 			sh.result = s.send(detached, &claimed, sh)
-			s.gates.Release(string(sh.conn.UID))
+			s.admission.Release(s.key.String(), sh.gate())
 			results <- sh
 		})
 	}
 	defer calls.Wait()
+	slow := s.Clock.NewTimer(slowAfter)
+	defer slow.Stop()
 	for left := len(shipments); left > 0; {
-		batch := s.nextBatch(results, left)
+		batch := s.nextBatch(results, left, slow.C(), shipments)
 		left -= len(batch)
 		if err := s.record(detached, batch); err != nil {
 			// What is still under way is kept and written by the next pass.
@@ -208,9 +205,24 @@ func (s *scope) sendAndRecord(ctx context.Context, shipments []*shipment) error 
 	return nil
 }
 
-// nextBatch waits for a result and for those that come right behind it.
-func (s *scope) nextBatch(results <-chan *shipment, left int) []*shipment {
-	batch := []*shipment{<-results}
+// slowAfter is how long posts to several accounts wait for one account's call;
+// then they go to the others first.
+const slowAfter = 2 * time.Second
+
+// nextBatch waits for a result and for those that come right behind it. When
+// slow ticks, those calls that have not ended are no longer waited for by others.
+func (s *scope) nextBatch(results <-chan *shipment, left int, slow <-chan time.Time, shipments []*shipment) []*shipment {
+	var batch []*shipment
+	for len(batch) == 0 {
+		select {
+		case sh := <-results:
+			batch = append(batch, sh)
+		case <-slow:
+			for _, sh := range shipments {
+				s.admission.Slow(s.key.String(), sh.gate())
+			}
+		}
+	}
 	if left == 1 {
 		return batch
 	}

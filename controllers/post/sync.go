@@ -39,6 +39,9 @@ type scope struct {
 	rank *int
 	// waits is set when a change of a connection is to wake the post.
 	waits bool
+	// patientUntil is how long the targets wait for a preparation; zero if
+	// they do not.
+	patientUntil time.Time
 }
 
 // sync decides from recorded facts what this pass does, does it, and returns

@@ -1,12 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package throttle keeps calls to one account in order: at most one call that
-// could publish is under way per connection. That gives ordering, a simple
-// pace, and look-ups that are not confused by a neighbour.
+// Package throttle decides whose turn it is to prepare or to publish.
 //
-// It guarantees this within one process only. Two managers that overlap are
-// kept apart by the write-ahead record of each delivery, not by a gate.
+// What it guarantees, it guarantees within one process only. Two managers that
+// overlap are kept apart by the write-ahead record of each delivery.
 package throttle
 
 import (
@@ -15,13 +13,15 @@ import (
 	"time"
 )
 
-// Waiter asks for a gate on behalf of one post.
+// Waiter asks for its turn on behalf of one post.
 type Waiter struct {
 	// ID identifies the waiter; one that waits twice is counted once.
 	ID string
+	// Team is whose share of the places of an Admission it takes.
+	Team string
 	// Due decides who comes first when several wait: the earliest.
 	Due time.Time
-	// Wake is called, without any lock held, when the gate may be tried again.
+	// Wake is called, without any lock held, when its turn has come.
 	Wake func()
 }
 
