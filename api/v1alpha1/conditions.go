@@ -77,3 +77,17 @@ const (
 	ReasonKeyRevoked    = "Revoked"
 	ReasonSecretRefused = "SecretRefused"
 )
+
+// Reasons of a Media's Ready condition. A file that was examined and refused
+// has the reason that the examination gave.
+const (
+	ReasonUploaded         = "Uploaded"
+	ReasonAwaitingUpload   = "AwaitingUpload"
+	ReasonUploadExpired    = "UploadExpired"
+	ReasonFetching         = "Fetching"
+	ReasonFetchFailed      = "FetchFailed"
+	ReasonSourceRefused    = "SourceRefused"
+	ReasonFileChanged      = "FileChanged"
+	ReasonFileMissing      = "FileMissing"
+	ReasonStoreUnavailable = "StoreUnavailable"
+)

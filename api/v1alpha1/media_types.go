@@ -3,7 +3,11 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // MimeType is the kind of a media file.
 // +kubebuilder:validation:Enum=video/mp4;video/quicktime;image/jpeg;image/png;image/webp
@@ -18,6 +22,10 @@ const (
 	MimeWebP      MimeType = "image/webp"
 )
 
+// UploadURLLifetime is how long an address to upload to is valid (the HTTP
+// contract: 15 minutes).
+const UploadURLLifetime = 15 * time.Minute
+
 // The largest files that Herald takes, in bytes (the HTTP contract: 1 GB for a
 // video and 20 MB for an image, counted in powers of two). The schema of
 // MediaSpec holds the same numbers.
@@ -26,11 +34,13 @@ const (
 	MaxImageBytes = 20 << 20
 )
 
-// MediaSpec describes a file before it is uploaded. It cannot be changed: the
-// address that the file is uploaded to is signed for exactly this description.
+// MediaSpec describes a file before it is uploaded. What it says of the file
+// cannot be changed: the address that the file is uploaded to is signed for
+// exactly this description.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a media file's description cannot be changed; create another Media instead"
-// +kubebuilder:validation:XValidation:rule="self.sizeBytes <= (self.mimeType.startsWith('video/') ? 1073741824 : 20971520)",message="the file is too large: a video has at most 1 GB (1073741824 bytes), an image 20 MB (20971520 bytes)",fieldPath=".sizeBytes"
+// +kubebuilder:validation:XValidation:rule="self.fileName == oldSelf.fileName && self.mimeType == oldSelf.mimeType && has(self.sizeBytes) == has(oldSelf.sizeBytes) && (!has(self.sizeBytes) || self.sizeBytes == oldSelf.sizeBytes) && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source)",message="a media file's description cannot be changed; create another Media instead"
+// +kubebuilder:validation:XValidation:rule="!has(self.sizeBytes) || self.sizeBytes <= (self.mimeType.startsWith('video/') ? 1073741824 : 20971520)",message="the file is too large: a video has at most 1 GB (1073741824 bytes), an image 20 MB (20971520 bytes)",fieldPath=".sizeBytes"
+// +kubebuilder:validation:XValidation:rule="has(self.sizeBytes) || has(self.source)",message="sizeBytes is required for a file that is uploaded; only with a source may it be left out",fieldPath=".sizeBytes"
 type MediaSpec struct {
 	// fileName is how the file is called, for people.
 	// +required
@@ -43,12 +53,51 @@ type MediaSpec struct {
 	MimeType MimeType `json:"mimeType"`
 
 	// sizeBytes is how large the file is, in bytes: at most 1 GB for a video
-	// and 20 MB for an image.
-	// +required
+	// and 20 MB for an image. With a source it may be left out; if it stands
+	// there, the file must have exactly this size.
+	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1073741824
-	SizeBytes int64 `json:"sizeBytes"`
+	SizeBytes int64 `json:"sizeBytes,omitempty"`
+
+	// source is where the manager fetches the file from, once. Without it the
+	// file is uploaded, to the address in status.uploadURL.
+	// +optional
+	Source *MediaSource `json:"source,omitempty"`
+
+	// whenUnused says what becomes of the Media when no post has referred to
+	// it for a day (or as long as the manager is told): "delete" removes it
+	// and its file, "keep" leaves both until somebody deletes the Media. If it
+	// is left out, a Media with a source is kept, because whoever declared it
+	// would only declare it again, and one that was uploaded is deleted.
+	// +optional
+	WhenUnused WhenUnused `json:"whenUnused,omitempty"`
 }
+
+// MediaSource is a file on a public web server.
+type MediaSource struct {
+	// url of the file. It must start with https:// and lead to a public
+	// address: the manager does not fetch from inside its own network. It is
+	// shown to everybody who may read the Media, so it should hold no secret.
+	// +required
+	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^https://[^/?#@\s]+([/?#]\S*)?$`
+	// +kubebuilder:validation:XValidation:rule="isURL(self)",message="not a valid URL"
+	URL string `json:"url"`
+}
+
+// WhenUnused says what becomes of a Media that no post refers to.
+// +kubebuilder:validation:Enum=delete;keep
+type WhenUnused string
+
+// What can become of an unused Media.
+const (
+	// DeleteWhenUnused removes the Media and its file.
+	DeleteWhenUnused WhenUnused = "delete"
+	// KeepWhenUnused leaves both.
+	KeepWhenUnused WhenUnused = "keep"
+)
 
 // MediaPhase tells how far a media file has come.
 // +kubebuilder:validation:Enum=pending;uploaded;rejected;expired
@@ -72,8 +121,10 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.phase) || oldSelf.phase == 'pending' || (has(self.phase) && (self.phase == oldSelf.phase || self.phase == 'expired' || (oldSelf.phase == 'uploaded' && self.phase == 'rejected')))",message="a media file's phase only goes forward"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.etag) || (has(self.etag) && self.etag == oldSelf.etag)",message="etag never changes once set"
 // +kubebuilder:validation:XValidation:rule="!has(self.phase) || self.phase != 'uploaded' || has(self.etag)",message="an uploaded file has an etag"
+// +kubebuilder:validation:XValidation:rule="has(self.uploadURL) == has(self.uploadURLExpiresAt)",message="uploadURL and uploadURLExpiresAt come together"
 type MediaStatus struct {
-	// conditions of the media file: Ready.
+	// conditions of the media file: Ready, and Reconciling while the file is
+	// awaited or fetched, or Stalled when it was refused or never came.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -118,6 +169,24 @@ type MediaStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	DurationMillis int64 `json:"durationMillis,omitempty"`
+
+	// uploadURL is where to send the file by HTTP PUT, with the header
+	// Content-Type set to spec.mimeType. It stands here while the file is
+	// awaited, unless the HTTP API handed out an address of its own or there
+	// is a source, and is replaced before it ends.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	UploadURL string `json:"uploadURL,omitempty"`
+
+	// uploadURLExpiresAt is when uploadURL ceases to work.
+	// +optional
+	UploadURLExpiresAt *Time `json:"uploadURLExpiresAt,omitempty"`
+
+	// unusedSince is since when no post refers to the media file, as far as
+	// was looked; absent while one does.
+	// +optional
+	UnusedSince *Time `json:"unusedSince,omitempty"`
 }
 
 // Media is an image or a video that posts can refer to.
@@ -128,11 +197,14 @@ type MediaStatus struct {
 // +kubebuilder:selectablefield:JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.mimeType`
-// +kubebuilder:printcolumn:name="Bytes",type=integer,JSONPath=`.spec.sizeBytes`
+// +kubebuilder:printcolumn:name="Bytes",type=integer,JSONPath=`.status.sizeBytes`
 // +kubebuilder:printcolumn:name="File",type=string,JSONPath=`.spec.fileName`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Width",type=integer,priority=1,JSONPath=`.status.width`
 // +kubebuilder:printcolumn:name="Height",type=integer,priority=1,JSONPath=`.status.height`
 // +kubebuilder:printcolumn:name="Millis",type=integer,priority=1,JSONPath=`.status.durationMillis`
+// +kubebuilder:printcolumn:name="Source",type=string,priority=1,JSONPath=`.spec.source.url`
+// +kubebuilder:printcolumn:name="Unused Since",type=string,priority=1,JSONPath=`.status.unusedSince`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

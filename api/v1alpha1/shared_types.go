@@ -34,6 +34,15 @@ const (
 	// under way for it.
 	DeliveryFinalizer = "social.herald.dev/delivery"
 
+	// MediaFileFinalizer keeps a Media until its file has been removed from
+	// the store.
+	MediaFileFinalizer = "social.herald.dev/media-file"
+
+	// UploadUntilAnnotation carries, in RFC 3339, until when an address that
+	// the apiserver handed out for a Media after its creation is valid, so
+	// that the file is awaited as long.
+	UploadUntilAnnotation = "social.herald.dev/upload-until"
+
 	// BornAnnotation carries the time at which the apiserver created a Post.
 	// A creationTimestamp that is clearly newer shows a copy restored from a
 	// backup, whose delivery history is lost.
@@ -50,8 +59,8 @@ const (
 	// TeamLabel stands on the namespace of a team and names the Team.
 	TeamLabel = "social.herald.dev/team"
 
-	// OriginLabel tells which door a Post came through.
+	// OriginLabel tells which door a Post or a Media came through.
 	OriginLabel = "social.herald.dev/origin"
-	// OriginAPI is the OriginLabel of posts made through the REST API.
+	// OriginAPI is the OriginLabel of what was made through the REST API.
 	OriginAPI = "api"
 )

@@ -27,6 +27,22 @@ func named(name string) *v1alpha1.Media {
 	return m
 }
 
+func fetched(url string, size int64) *v1alpha1.Media {
+	m := media(v1alpha1.MimePNG, size)
+	m.Spec.Source = &v1alpha1.MediaSource{URL: url}
+	return m
+}
+
+func unused(policy v1alpha1.WhenUnused) *v1alpha1.Media {
+	m := media(v1alpha1.MimePNG, 1)
+	m.Spec.WhenUnused = policy
+	return m
+}
+
+func changeMedia(change func(*v1alpha1.MediaSpec)) func(client.Object) {
+	return func(o client.Object) { change(&o.(*v1alpha1.Media).Spec) }
+}
+
 func keeping(ttl time.Duration) *v1alpha1.Team {
 	t := team("keeps", v1alpha1.Subscription{})
 	t.Spec.TTLAfterFinished = &metav1.Duration{Duration: ttl}
@@ -49,11 +65,33 @@ var _ = DescribeTable("a Media", others,
 	Entry("with any name", named("häuser am see.PNG"), nil, ""),
 	Entry("that gets another type", media(v1alpha1.MimePNG, 1), func(o client.Object) { o.(*v1alpha1.Media).Spec.MimeType = v1alpha1.MimeJPEG }, "cannot be changed"),
 	Entry("that gets another size", media(v1alpha1.MimePNG, 1), func(o client.Object) { o.(*v1alpha1.Media).Spec.SizeBytes = 2 }, "cannot be changed"),
+	Entry("that is fetched", fetched("https://cdn.example.com/a.png", 1), nil, ""),
+	Entry("that is fetched from a port, with a query", fetched("https://cdn.example.com:8443/a.png?v=1#top", 1), nil, ""),
+	Entry("that is fetched, of any size", fetched("https://cdn.example.com/a.png", 0), nil, ""),
+	Entry("that is fetched from an IPv6 address", fetched("https://[2606:4700::1111]/a.png", 0), nil, ""),
+	Entry("that is fetched without encryption", fetched("http://cdn.example.com/a.png", 0), nil, "spec.source.url"),
+	Entry("that is fetched from a local file", fetched("file:///etc/passwd", 0), nil, "spec.source.url"),
+	Entry("that is fetched with a password", fetched("https://me:secret@cdn.example.com/a.png", 0), nil, "spec.source.url"),
+	Entry("that is fetched from nowhere", fetched("https://", 0), nil, "spec.source.url"),
+	Entry("that is fetched from something with a blank", fetched("https://cdn.example.com/a b.png", 0), nil, "spec.source.url"),
+	Entry("that is fetched from no URL", fetched("https://[::1/a.png", 0), nil, "not a valid URL"),
+	Entry("that gets a source", media(v1alpha1.MimePNG, 1), changeMedia(func(s *v1alpha1.MediaSpec) { s.Source = &v1alpha1.MediaSource{URL: "https://a.example/"} }), "cannot be changed"),
+	Entry("that gets another source", fetched("https://a.example/", 0), changeMedia(func(s *v1alpha1.MediaSpec) { s.Source.URL = "https://b.example/" }), "cannot be changed"),
+	Entry("that loses its source", fetched("https://a.example/", 1), changeMedia(func(s *v1alpha1.MediaSpec) { s.Source = nil }), "cannot be changed"),
+	Entry("that gets a size", fetched("https://a.example/", 0), changeMedia(func(s *v1alpha1.MediaSpec) { s.SizeBytes = 2 }), "cannot be changed"),
+	Entry("that is to be kept", unused(v1alpha1.KeepWhenUnused), nil, ""),
+	Entry("that is to be deleted", unused(v1alpha1.DeleteWhenUnused), nil, ""),
+	Entry("that is to be forgotten", unused("forget"), nil, "spec.whenUnused"),
+	Entry("that is to be kept after all", unused(v1alpha1.DeleteWhenUnused), changeMedia(func(s *v1alpha1.MediaSpec) { s.WhenUnused = v1alpha1.KeepWhenUnused }), ""),
 	Entry("that gets a label", media(v1alpha1.MimePNG, 1), func(o client.Object) { o.SetLabels(map[string]string{"a": "b"}) }, ""),
 )
 
 func stored(phase v1alpha1.MediaPhase, etag string) v1alpha1.MediaStatus {
 	return v1alpha1.MediaStatus{Phase: phase, ETag: etag, SizeBytes: 1, Width: 640, Height: 480}
+}
+
+func awaited(expires *v1alpha1.Time) v1alpha1.MediaStatus {
+	return v1alpha1.MediaStatus{Phase: v1alpha1.MediaPending, UploadURL: "https://store.example/a?signature=b", UploadURLExpiresAt: expires}
 }
 
 var _ = DescribeTable("a Media when its status is written",
@@ -82,6 +120,14 @@ var _ = DescribeTable("a Media when its status is written",
 	Entry("other bytes", stored(v1alpha1.MediaUploaded, "e"), stored(v1alpha1.MediaUploaded, "f"), "etag never changes"),
 	Entry("the etag is removed", stored(v1alpha1.MediaUploaded, "e"), stored(v1alpha1.MediaExpired, ""), "etag never changes"),
 	Entry("an unknown phase", v1alpha1.MediaStatus{}, stored("lost", ""), "status.phase"),
+	Entry("an address to upload to", v1alpha1.MediaStatus{}, awaited(future), ""),
+	Entry("an address that never ends", v1alpha1.MediaStatus{}, awaited(nil), "come together"),
+	Entry("an address that is taken back", awaited(future), stored(v1alpha1.MediaUploaded, "e"), ""),
+	Entry("no longer used", stored(v1alpha1.MediaUploaded, "e"), func() v1alpha1.MediaStatus {
+		s := stored(v1alpha1.MediaUploaded, "e")
+		s.UnusedSince = future
+		return s
+	}(), ""),
 )
 
 var _ = DescribeTable("what a Team keeps", others,

@@ -141,6 +141,8 @@ func (c *changer) string(s *schema.Structural) any {
 		return c.duration()
 	case validation != nil && strings.Contains(validation.Pattern, "{64}"):
 		return strings.Repeat(pick(c.entropy, "0", "a", "A", "g"), 63+c.below(3))
+	case validation != nil && strings.HasPrefix(validation.Pattern, "^https"):
+		return pick(c.entropy, "https://", "http://", "https://a.example") + pick(c.entropy, "b.example", "/c d", "[::1", "@", "/%zz", "?d#e")
 	default:
 		return c.text()
 	}

@@ -99,10 +99,14 @@ func sampleConnection() *v1alpha1.Connection {
 
 func sampleMedia() *v1alpha1.Media {
 	media := &v1alpha1.Media{
-		Spec: v1alpha1.MediaSpec{FileName: "a.mp4", MimeType: v1alpha1.MimeMP4, SizeBytes: 7},
+		Spec: v1alpha1.MediaSpec{
+			FileName: "a.mp4", MimeType: v1alpha1.MimeMP4, SizeBytes: 7,
+			Source: &v1alpha1.MediaSource{URL: "https://example.com/a.mp4"}, WhenUnused: v1alpha1.KeepWhenUnused,
+		},
 		Status: v1alpha1.MediaStatus{
 			Conditions: conditions, ObservedGeneration: 1, Phase: v1alpha1.MediaUploaded, SizeBytes: 7, ETag: "e",
 			Width: 1920, Height: 1080, DurationMillis: 1500,
+			UploadURL: "https://store.example.com/a", UploadURLExpiresAt: &at, UnusedSince: &at,
 		},
 	}
 	media.TypeMeta, media.ObjectMeta = meta("Media")
