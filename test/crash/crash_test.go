@@ -46,23 +46,36 @@ func settledByLooking() int {
 	return n
 }
 
-// judge compares what the API server says of a post with what the sandbox has.
-func (t *totals) judge(ctx context.Context, tm team, p *v1alpha1.Post) {
-	now := read(ctx, p)
-	target := now.Status.Targets[0]
-	n := tm.times(ctx, p)
-	t.posts++
-	t.attempts += int(target.Attempt.Number)
-	if n > 1 {
-		t.twice++
-		GinkgoWriter.Printf("published %d times: %s %q %+v %+v\n", n, p.Name, p.Spec.Targets[0].Caption, target, target.Attempt)
+// judge compares what the API server says of each post with what the sandbox has.
+func (t *totals) judge(ctx context.Context, tm team, posts []*v1alpha1.Post) {
+	type words struct{ on, text string }
+	wanted, ids := map[words]int{}, map[string]string{}
+	for _, p := range posts {
+		for _, target := range p.Spec.Targets {
+			wanted[words{target.ConnectionRef.Name, target.Caption}]++
+		}
 	}
-	switch {
-	case now.Status.Phase == v1alpha1.PhaseFailed && target.Reason == v1alpha1.ReasonOutcomeUnknown:
-		t.givenUp++
-	case now.Status.Phase != v1alpha1.PhasePosted || n == 0 || target.ExternalID == "":
-		t.lost++
-		GinkgoWriter.Printf("lost: %s %q phase %s, %d times on the platform, target %+v\n", p.Name, p.Spec.Targets[0].Caption, now.Status.Phase, n, target)
+	for _, p := range posts {
+		t.posts++
+		for i, target := range read(ctx, p).Status.Targets {
+			spec := p.Spec.Targets[i]
+			want := wanted[words{spec.ConnectionRef.Name, spec.Caption}]
+			n := tm.times(ctx, spec)
+			t.attempts += int(target.Attempt.Number)
+			if n > want {
+				t.twice++
+				GinkgoWriter.Printf("published %d times, not %d: %s %q %+v %+v\n", n, want, p.Name, spec.Caption, target, target.Attempt)
+			}
+			id := spec.ConnectionRef.Name + "/" + target.ExternalID
+			switch other, claimed := ids[id]; {
+			case target.Phase == v1alpha1.PhaseFailed && target.Reason == v1alpha1.ReasonOutcomeUnknown:
+				t.givenUp++
+			case target.Phase != v1alpha1.PhasePosted, n < want, target.ExternalID == "", claimed:
+				t.lost++
+				GinkgoWriter.Printf("lost: %s %q, %d times on the platform, target %+v; %s has the same id\n", p.Name, spec.Caption, n, target, other)
+			}
+			ids[id] = p.Name
+		}
 	}
 }
 
@@ -84,7 +97,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 
 	// publish makes a post and waits until it has met its fate.
 	publish := func(ctx SpecContext, to v1alpha1.Platform, text string, met <-chan struct{}) {
-		posts = append(posts, tm.post(ctx, to, text))
+		posts = append(posts, tm.post(ctx, text, to))
 		Eventually(met).Should(BeClosed(), "%s on %s", text, to)
 	}
 
@@ -95,6 +108,27 @@ var _ = Describe("The crash matrix", Ordered, func() {
 				sum.kills++
 				m = startManager()
 			}
+		}
+	})
+
+	It("kills the manager at each point of a post to all platforms", func(ctx SpecContext) {
+		for _, point := range protocol {
+			met := points.once(point, func() { m.kill() })
+			posts = append(posts, tm.post(ctx, "everywhere, killed "+point, publishers...))
+			Eventually(met).Should(BeClosed(), point)
+			sum.kills++
+			m = startManager()
+		}
+	})
+
+	It("kills the manager between two posts of the same words", func(ctx SpecContext) {
+		// X and Facebook refuse the same words twice; Threads shows both.
+		for _, point := range protocol {
+			text := "the same words, killed " + point
+			posts = append(posts, tm.post(ctx, text, v1alpha1.PlatformThreads))
+			publish(ctx, v1alpha1.PlatformThreads, text, points.once(point, func() { m.kill() }))
+			sum.kills++
+			m = startManager()
 		}
 	})
 
@@ -121,7 +155,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 				Platform: string(to), Account: tm.accounts[to].ID, Operation: "publish", Kind: "delay", DelayMS: 1500, Times: 1,
 			})).To(Succeed())
 			before := publishCalls(ctx)
-			posts = append(posts, tm.post(ctx, to, "killed during the call"))
+			posts = append(posts, tm.post(ctx, "killed during the call", to))
 			Eventually(func() int { return publishCalls(ctx) }).Should(BeNumerically(">", before))
 			m.kill()
 			sum.kills++
@@ -142,20 +176,40 @@ var _ = Describe("The crash matrix", Ordered, func() {
 			}{{"the API server", toKubernetes}, {"the platform", toPlatform}} {
 				for _, way := range []cut{requestsLost, answersLost} {
 					for i, point := range protocol {
-						to := publishers[i%len(publishers)]
-						if long {
-							to = publishers[rand.IntN(len(publishers))]
+						onto := publishers
+						if !long {
+							onto = publishers[i%len(publishers):][:1]
 						}
-						publish(ctx, to, fmt.Sprintf("cut off from %s, way %d, %s, for %s", link.name, way, point, hold),
-							points.once(point, func() { link.set(way) }))
-						wait(hold)
-						link.set(open)
-						sum.cuts++
-						m = revive(m)
+						for _, to := range onto {
+							publish(ctx, to, fmt.Sprintf("cut off from %s, way %d, %s, for %s", link.name, way, point, hold),
+								points.once(point, func() { link.set(way) }))
+							wait(hold)
+							link.set(open)
+							sum.cuts++
+							m = revive(m)
+						}
 					}
 				}
 			}
 		}
+	})
+
+	It("holds one of two managers at each point until its time to send is over", func(ctx SpecContext) {
+		held, onto := protocol, publishers
+		if !long {
+			held, onto = []string{post.PointAfterClaim}, publishers[:1]
+		}
+		m.kill()
+		twins := []*process{startManager("--leader-elect=false"), startManager("--leader-elect=false")}
+		for _, point := range held {
+			for _, to := range onto {
+				publish(ctx, to, "held "+point, points.once(point, func() { wait(sendWindow + 3*time.Second) }))
+				sum.cuts++
+			}
+		}
+		twins[0].kill()
+		twins[1].kill()
+		m = startManager()
 	})
 
 	It("lets two managers work at once, and kills one or the other", func(ctx SpecContext) {
@@ -166,7 +220,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		twins := []*process{startManager("--leader-elect=false"), startManager("--leader-elect=false")}
 		m.kill()
 		for i := range n {
-			posts = append(posts, tm.post(ctx, publishers[i%len(publishers)], fmt.Sprintf("twins %d", i)))
+			posts = append(posts, tm.post(ctx, fmt.Sprintf("twins %d", i), onto(i)...))
 			if i%20 == 10 {
 				k := rand.IntN(2)
 				twins[k].kill()
@@ -187,7 +241,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		}
 		for range kills {
 			for i := range perKill {
-				posts = append(posts, tm.post(ctx, publishers[i%len(publishers)], fmt.Sprintf("random %d", serial.Add(1))))
+				posts = append(posts, tm.post(ctx, fmt.Sprintf("random %d", serial.Add(1)), onto(i)...))
 			}
 			wait(time.Duration(50+rand.IntN(1500)) * time.Millisecond)
 			m.kill()
@@ -201,9 +255,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 			Eventually(func() v1alpha1.PostPhase { return read(ctx, p).Status.Phase }).
 				Should(Or(Equal(v1alpha1.PhasePosted), Equal(v1alpha1.PhaseFailed)), "%s %q", p.Name, p.Spec.Targets[0].Caption)
 		}
-		for _, p := range posts {
-			sum.judge(ctx, tm, p)
-		}
+		sum.judge(ctx, tm, posts)
 		fmt.Println("crash matrix:", sum.String())
 		// The sandbox refuses the same words twice, as X does, so that a second
 		// call would not show as a second post: the calls are counted too.
@@ -216,6 +268,17 @@ var _ = Describe("The crash matrix", Ordered, func() {
 
 	AfterAll(func() { m.kill() })
 })
+
+// sendWindow is how long after its claim a manager may begin a call, by default.
+const sendWindow = 5 * time.Second
+
+// onto spreads posts over the platforms: each to one, every fourth to all.
+func onto(i int) []v1alpha1.Platform {
+	if i%4 == 3 {
+		return publishers
+	}
+	return publishers[i%4:][:1]
+}
 
 func publishCalls(ctx context.Context) int {
 	n := 0

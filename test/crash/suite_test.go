@@ -246,24 +246,25 @@ func (t team) connect(ctx context.Context, name v1alpha1.Platform) sandboxtest.A
 	return account
 }
 
-// post makes a post for one platform.
-func (t team) post(ctx context.Context, to v1alpha1.Platform, text string) *v1alpha1.Post {
+// post makes a post for some platforms.
+func (t team) post(ctx context.Context, text string, to ...v1alpha1.Platform) *v1alpha1.Post {
 	p := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("p%d", serial.Add(1)), Namespace: t.namespace, Finalizers: []string{v1alpha1.DeliveryFinalizer},
 		},
-		Spec: v1alpha1.PostSpec{
-			Category: v1alpha1.CategoryText,
-			Targets:  []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: string(to)}, Caption: text}},
-		},
+		Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText},
+	}
+	for _, platform := range to {
+		p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{
+			ConnectionRef: v1alpha1.LocalReference{Name: string(platform)}, Caption: text,
+		})
 	}
 	Expect(k8s.Create(ctx, p)).To(Succeed())
 	return p
 }
 
-// times counts how often a post's text was published by its account.
-func (t team) times(ctx context.Context, p *v1alpha1.Post) int {
-	target := p.Spec.Targets[0]
+// times counts how often the words of a target were published by its account.
+func (t team) times(ctx context.Context, target v1alpha1.PostTarget) int {
 	on := v1alpha1.Platform(target.ConnectionRef.Name)
 	posts, err := platform.Posts(ctx, string(on), t.accounts[on].ID)
 	Expect(err).NotTo(HaveOccurred())
