@@ -1,0 +1,88 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+)
+
+// errNotPublic is what Public answers. It does not name the address: whoever
+// chose the URL is not to learn how names resolve inside the cluster.
+var errNotPublic = errors.New("it leads to an address that is not public")
+
+// closed lists the IPv4 blocks that are not the public internet: the IANA
+// special-purpose registry (RFC 6890 and its updates), multicast (RFC 5771),
+// what is reserved (RFC 1112), and the addresses at which clouds serve
+// metadata and credentials. Most of those are link-local or in shared space
+// and closed anyway; Azure's is not.
+var closed = prefixes(
+	"0.0.0.0/8",        // this network
+	"10.0.0.0/8",       // private
+	"100.64.0.0/10",    // shared by carriers; Alibaba's metadata
+	"127.0.0.0/8",      // loopback
+	"168.63.129.16/32", // Azure's host
+	"169.254.0.0/16",   // link-local; metadata of most clouds
+	"172.16.0.0/12",    // private
+	"192.0.0.0/24",     // protocol assignments; Oracle's metadata
+	"192.0.2.0/24",     // documentation
+	"192.31.196.0/24",  // AS112
+	"192.52.193.0/24",  // automatic multicast tunnels
+	"192.88.99.0/24",   // 6to4 relays
+	"192.168.0.0/16",   // private
+	"192.175.48.0/24",  // AS112
+	"198.18.0.0/15",    // benchmarks
+	"198.51.100.0/24",  // documentation
+	"203.0.113.0/24",   // documentation
+	"224.0.0.0/4",      // multicast
+	"240.0.0.0/4",      // reserved, broadcast
+)
+
+// IPv6 is closed but for global unicast, from which the blocks are taken out
+// that are special, or that carry an IPv4 address to be reached by a tunnel.
+var (
+	global6 = netip.MustParsePrefix("2000::/3")
+	closed6 = prefixes(
+		"2001::/23",         // protocol assignments, Teredo, ORCHID
+		"2001:db8::/32",     // documentation
+		"2002::/16",         // 6to4
+		"2620:4f:8000::/48", // AS112
+		"3fff::/20",         // documentation
+	)
+	// translated (RFC 6052) is how hosts without IPv4 reach it: the last 32
+	// bits are the address that counts.
+	translated = netip.MustParsePrefix("64:ff9b::/96")
+)
+
+func prefixes(list ...string) []netip.Prefix {
+	parsed := make([]netip.Prefix, 0, len(list))
+	for _, s := range list {
+		parsed = append(parsed, netip.MustParsePrefix(s))
+	}
+	return parsed
+}
+
+// Public returns nil if an address belongs to the public internet, and
+// otherwise an error: private networks, loopback, link-local, shared address
+// space, multicast, documentation, and the metadata services of clouds.
+func Public(addr netip.Addr) error {
+	if addr.Zone() != "" {
+		return errNotPublic
+	}
+	addr = addr.Unmap()
+	if translated.Contains(addr) {
+		b := addr.As16()
+		addr = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	in := func(p netip.Prefix) bool { return p.Contains(addr) }
+	switch {
+	case addr.Is4() && !slices.ContainsFunc(closed, in):
+		return nil
+	case addr.Is6() && global6.Contains(addr) && !slices.ContainsFunc(closed6, in):
+		return nil
+	default:
+		return errNotPublic
+	}
+}

@@ -1,0 +1,262 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fetch downloads a file from an address that somebody else chose. It
+// speaks HTTPS only, connects to public addresses only (looked at after the
+// name was resolved, for each connection, so that neither a redirect nor a
+// name that resolves differently the second time leads inside), and bounds
+// redirects, size and time. Nothing is held in memory: the file is read as it
+// comes.
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+)
+
+const (
+	// DefaultTimeout bounds a download from its first byte to its last: 1 GB
+	// takes 15 minutes at 10 Mbit/s.
+	DefaultTimeout = 15 * time.Minute
+
+	// maxRedirects is how many redirects are followed. Real ones take one or
+	// two: to another host, to a signed address.
+	maxRedirects = 5
+
+	// Bounds of the steps that precede the file.
+	dialTimeout   = 10 * time.Second
+	headerTimeout = 30 * time.Second
+	maxHeader     = 64 << 10
+)
+
+// Options say how files are fetched. The zero value is right outside tests.
+type Options struct {
+	// Timeout bounds one download as a whole; defaults to DefaultTimeout.
+	Timeout time.Duration
+	// Allow tells which addresses may be connected to; defaults to Public.
+	Allow func(netip.Addr) error
+	// Roots are the certificate authorities to trust; defaults to the
+	// system's.
+	Roots *x509.CertPool
+}
+
+// Client fetches files. It may be used by many goroutines at once.
+type Client struct {
+	client  *http.Client
+	timeout time.Duration
+}
+
+// New makes a client.
+func New(o Options) *Client {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Allow == nil {
+		o.Allow = Public
+	}
+	dialer := &net.Dialer{Timeout: dialTimeout, Control: control(o.Allow)}
+	return &Client{timeout: o.Timeout, client: &http.Client{
+		CheckRedirect: checkRedirect,
+		Transport: &http.Transport{
+			// A proxy would connect on our behalf, past the control.
+			Proxy:                  nil,
+			DialContext:            dialer.DialContext,
+			TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout:    dialTimeout,
+			ResponseHeaderTimeout:  headerTimeout,
+			MaxResponseHeaderBytes: maxHeader,
+			DisableKeepAlives:      true,
+			// What is announced is then what arrives, and no few bytes
+			// unfold to many.
+			DisableCompression: true,
+		},
+	}}
+}
+
+// control looks at the address that is about to be connected to.
+func control(allow func(netip.Addr) error) func(network, address string, c syscall.RawConn) error {
+	return func(_, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return fmt.Errorf("cannot read the address %q: %w", address, err)
+		}
+		if err := allow(to.Addr()); err != nil {
+			return final("%s", err)
+		}
+		return nil
+	}
+}
+
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return final("it redirects more than %d times", maxRedirects)
+	}
+	if err := check(req.URL); err != nil {
+		return err
+	}
+	// Whoever is redirected to does not need to know where from.
+	req.Header.Del("Referer")
+	return nil
+}
+
+// check tells whether a URL may be asked for at all.
+func check(u *url.URL) error {
+	switch {
+	case u.Scheme != "https":
+		return final("it is not an https address")
+	case u.Hostname() == "":
+		return final("it names no server")
+	case u.User != nil:
+		return final("it holds a user name or password")
+	default:
+		return nil
+	}
+}
+
+// Want is what a file is expected to be.
+type Want struct {
+	// MIMEType is what the server is asked for. What it calls the file is not
+	// looked at: many call it wrongly, and the bytes tell.
+	MIMEType string
+	// Size is the exact size in bytes; zero if the server tells.
+	Size int64
+	// MaxSize is the largest size that is taken, in bytes.
+	MaxSize int64
+}
+
+// Get asks for a file and hands it to take, with its exact size in bytes. The
+// body that take reads fails as soon as it turns out to be longer or shorter.
+// A *Problem is the file's or its server's fault; any other error is take's.
+func (c *Client) Get(ctx context.Context, address string, want Want, take func(ctx context.Context, size int64, body io.Reader) error) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	u, err := url.Parse(address)
+	if err != nil {
+		return final("it is not a URL")
+	}
+	if err := check(u); err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	if err != nil {
+		return final("it is not a URL")
+	}
+	req.Header.Set("User-Agent", "Herald")
+	req.Header.Set("Accept", want.MIMEType)
+	req.Header.Set("Accept-Encoding", "identity")
+	response, err := c.client.Do(req)
+	if err != nil {
+		return explain(err)
+	}
+	defer func() { _ = response.Body.Close() }() // Whatever it says, the file was read or was not.
+	size, err := sizeOf(response, want)
+	if err != nil {
+		return err
+	}
+	body := &exactly{from: response.Body, left: size}
+	err = take(ctx, size, body)
+	switch {
+	case body.problem != nil:
+		return body.problem
+	case err != nil:
+		return err
+	default:
+		return body.ended()
+	}
+}
+
+// sizeOf returns how large the file of a response is.
+func sizeOf(response *http.Response, want Want) (int64, error) {
+	if err := checkStatus(response.StatusCode); err != nil {
+		return 0, err
+	}
+	if coding := response.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return 0, final("the server sends the file encoded, although it was asked not to")
+	}
+	size := response.ContentLength
+	if size < 0 {
+		size = want.Size
+	}
+	switch {
+	case size <= 0 && response.ContentLength < 0:
+		return 0, final("the server does not tell how large the file is; state it in spec.sizeBytes")
+	case size == 0:
+		return 0, final("the file is empty")
+	case want.Size > 0 && size != want.Size:
+		return 0, final("the file has %d bytes, but spec.sizeBytes says %d", size, want.Size)
+	case size > want.MaxSize:
+		return 0, final("the file has %d bytes, more than the %d that are taken", size, want.MaxSize)
+	default:
+		return size, nil
+	}
+}
+
+// checkStatus tells what a status means for the file. What may pass (also a
+// file that is published a little later than its Media) is worth another try.
+func checkStatus(status int) error {
+	switch {
+	case status == http.StatusOK:
+		return nil
+	case status >= http.StatusInternalServerError,
+		status == http.StatusForbidden, status == http.StatusNotFound, status == http.StatusRequestTimeout, status == http.StatusConflict,
+		status == http.StatusLocked, status == http.StatusTooEarly, status == http.StatusTooManyRequests:
+		return passing(nil, "the server answers with status %d", status)
+	default:
+		return final("the server answers with status %d", status)
+	}
+}
+
+// exactly reads a body that must have a certain size.
+type exactly struct {
+	from    io.Reader
+	left    int64
+	problem error
+}
+
+func (e *exactly) Read(p []byte) (int, error) {
+	if e.problem != nil {
+		return 0, e.problem
+	}
+	if e.left == 0 {
+		if err := e.ended(); err != nil {
+			return 0, err
+		}
+		return 0, io.EOF
+	}
+	if int64(len(p)) > e.left {
+		p = p[:e.left]
+	}
+	n, err := e.from.Read(p)
+	e.left -= int64(n)
+	switch {
+	case err == nil || (errors.Is(err, io.EOF) && e.left == 0):
+		return n, nil
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		e.problem = passing(err, "the file ended before its announced size")
+	default:
+		e.problem = explain(err)
+	}
+	return n, e.problem
+}
+
+// ended makes sure that nothing follows the announced size.
+func (e *exactly) ended() error {
+	if e.left > 0 {
+		return nil // Whoever read it did not want the rest.
+	}
+	var more [1]byte
+	if n, _ := io.ReadFull(e.from, more[:]); n > 0 {
+		e.problem = final("the file is longer than spec.sizeBytes says")
+	}
+	return e.problem
+}

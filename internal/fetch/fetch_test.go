@@ -1,0 +1,287 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// anywhere lets tests reach their own server.
+func anywhere(netip.Addr) error { return nil }
+
+func serve(t *testing.T, h http.Handler) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = nil
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
+
+func trusting(s *httptest.Server, o Options) *Client {
+	o.Roots = x509.NewCertPool()
+	o.Roots.AddCert(s.Certificate())
+	return New(o)
+}
+
+// routes is a server's answers by path.
+func routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/file", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "0123456789") })
+	mux.HandleFunc("/chunked", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "01234")
+		_ = http.NewResponseController(w).Flush()
+		_, _ = io.WriteString(w, "56789")
+	})
+	mux.HandleFunc("/cut", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		_, _ = io.WriteString(w, "01234")
+	})
+	mux.HandleFunc("/empty", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/encoded", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = io.WriteString(w, "0123456789")
+	})
+	mux.HandleFunc("/status/{code}", func(w http.ResponseWriter, r *http.Request) {
+		var code int
+		_, _ = fmt.Sscan(r.PathValue("code"), &code)
+		w.WriteHeader(code)
+	})
+	mux.HandleFunc("/hops/{n}", func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		_, _ = fmt.Sscan(r.PathValue("n"), &n)
+		to := "/file"
+		if n > 1 {
+			to = fmt.Sprintf("/hops/%d", n-1)
+		}
+		http.Redirect(w, r, to, http.StatusFound)
+	})
+	mux.HandleFunc("/to", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, r.URL.Query().Get("u"), http.StatusTemporaryRedirect)
+	})
+	return mux
+}
+
+func TestGet(t *testing.T) {
+	s := serve(t, routes())
+	ten := Want{MIMEType: "image/png", MaxSize: 10}
+	exact := func(n int64) Want { return Want{MIMEType: "image/png", Size: n, MaxSize: 100} }
+	tests := map[string]struct {
+		reason string
+		url    string
+		want   Want
+		// problem is the message, or "" when the file is read.
+		problem string
+		final   bool
+	}{
+		"file":                 {"the server tells the size", s.URL + "/file", ten, "", false},
+		"file of known size":   {"both agree", s.URL + "/file", exact(10), "", false},
+		"other size":           {"a wrong declaration is not mended by trying again", s.URL + "/file", exact(9), "the file has 10 bytes, but spec.sizeBytes says 9", true},
+		"too large":            {"nothing of it is read", s.URL + "/file", Want{MaxSize: 9}, "the file has 10 bytes, more than the 9 that are taken", true},
+		"without a size":       {"the store must know the size", s.URL + "/chunked", ten, "the server does not tell how large the file is; state it in spec.sizeBytes", true},
+		"size declared only":   {"the declaration serves", s.URL + "/chunked", exact(10), "", false},
+		"longer than declared": {"it would be cut", s.URL + "/chunked", exact(9), "the file is longer than spec.sizeBytes says", true},
+		"shorter":              {"the declaration is not reached", s.URL + "/chunked", exact(11), "the file ended before its announced size", false},
+		"cut":                  {"a broken connection passes", s.URL + "/cut", ten, "the file ended before its announced size", false},
+		"empty":                {"nothing is no file", s.URL + "/empty", ten, "the file is empty", true},
+		"encoded":              {"few bytes could unfold to many", s.URL + "/encoded", ten, "the server sends the file encoded, although it was asked not to", true},
+		"missing":              {"it may be published a little later", s.URL + "/status/404", ten, "the server answers with status 404", false},
+		"down":                 {"it may come back", s.URL + "/status/503", ten, "the server answers with status 503", false},
+		"hurried":              {"it may be asked later", s.URL + "/status/429", ten, "the server answers with status 429", false},
+		"gone":                 {"it says for good", s.URL + "/status/410", ten, "the server answers with status 410", true},
+		"needs a login":        {"there is none to give", s.URL + "/status/401", ten, "the server answers with status 401", true},
+		"part":                 {"nobody asked for a part", s.URL + "/status/206", ten, "the server answers with status 206", true},
+		"five redirects":       {"as many as are followed", s.URL + "/hops/5", ten, "", false},
+		"six redirects":        {"one more", s.URL + "/hops/6", ten, "it redirects more than 5 times", true},
+		"redirect to http":     {"it leaves encryption", s.URL + "/to?u=http://example.com/", ten, "it is not an https address", true},
+		"redirect to a file":   {"it leaves the web", s.URL + "/to?u=file:///etc/passwd", ten, "it is not an https address", true},
+		"redirect with a name": {"credentials are not ours to send", s.URL + "/to?u=https://a:b@example.com/", ten, "it holds a user name or password", true},
+		"http":                 {"only https", "http://example.com/a", ten, "it is not an https address", true},
+		"password":             {"it would be shown to all", "https://a:b@example.com/a", ten, "it holds a user name or password", true},
+		"no server":            {"nothing to ask", "https:///a", ten, "it names no server", true},
+		"no URL":               {"cannot be read", "https://[::1/a", ten, "it is not a URL", true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []byte
+			err := trusting(s, Options{Allow: anywhere}).Get(t.Context(), tc.url, tc.want, func(_ context.Context, size int64, body io.Reader) error {
+				var err error
+				if got, err = io.ReadAll(body); err == nil && int64(len(got)) != size {
+					t.Errorf("%s: %d bytes instead of %d", tc.reason, len(got), size)
+				}
+				return err
+			})
+			if tc.problem == "" {
+				if err != nil || string(got) != "0123456789" {
+					t.Fatalf("%s: read %q, %v", tc.reason, got, err)
+				}
+				return
+			}
+			wantProblem(t, err, tc.problem, tc.final)
+		})
+	}
+}
+
+func wantProblem(t *testing.T, err error, message string, final bool) {
+	t.Helper()
+	var problem *Problem
+	if !errors.As(err, &problem) {
+		t.Fatalf("got %v instead of a problem", err)
+	}
+	if diff := cmp.Diff(Problem{Message: message, Final: final}, *problem, cmp.FilterPath(
+		func(p cmp.Path) bool { return p.String() == "cause" }, cmp.Ignore())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestGetAsksForTheType(t *testing.T) {
+	var header http.Header
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header = r.Header
+		_, _ = io.WriteString(w, "x")
+	}))
+	err := trusting(s, Options{Allow: anywhere}).Get(t.Context(), s.URL, Want{MIMEType: "image/webp", MaxSize: 1}, drain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := http.Header{"Accept": {"image/webp"}, "Accept-Encoding": {"identity"}, "User-Agent": {"Herald"}, "Connection": {"close"}}
+	if diff := cmp.Diff(want, header); diff != "" {
+		t.Errorf("nothing else is told to a stranger (-want +got):\n%s", diff)
+	}
+}
+
+func drain(_ context.Context, _ int64, body io.Reader) error {
+	_, err := io.Copy(io.Discard, body)
+	return err
+}
+
+// What matters is that nothing arrives: a request that is sent and then
+// ignored may already have done harm.
+func TestNothingReachesClosedAddresses(t *testing.T) {
+	var arrived atomic.Int64
+	s := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))
+	port := s.URL[strings.LastIndex(s.URL, ":"):]
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433", "0x7f000001", "127.1"} {
+		t.Run(host, func(t *testing.T) {
+			err := trusting(s, Options{}).Get(t.Context(), "https://"+host+port+"/", Want{MaxSize: 1}, drain)
+			var problem *Problem
+			if !errors.As(err, &problem) {
+				t.Fatalf("got %v instead of a problem", err)
+			}
+			if strings.Contains(problem.Message, "127.0.0.1") {
+				t.Errorf("the message tells what a name resolves to: %s", problem.Message)
+			}
+		})
+	}
+	if n := arrived.Load(); n != 0 {
+		t.Errorf("%d requests arrived", n)
+	}
+}
+
+// The first server may be reached, the one that it redirects to may not.
+func TestRedirectsAreLookedAtAgain(t *testing.T) {
+	var arrived atomic.Int64
+	inside := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))
+	outside := serve(t, http.RedirectHandler(inside.URL, http.StatusFound))
+	var asked atomic.Int64
+	first := func(netip.Addr) error {
+		if asked.Add(1) > 1 {
+			return errNotPublic
+		}
+		return nil
+	}
+	err := trusting(outside, Options{Allow: first}).Get(t.Context(), outside.URL, Want{MaxSize: 1}, drain)
+	wantProblem(t, err, "it leads to an address that is not public", true)
+	if n := arrived.Load(); n != 0 {
+		t.Errorf("%d requests arrived", n)
+	}
+}
+
+func TestAStrangersCertificate(t *testing.T) {
+	s := serve(t, routes())
+	err := New(Options{Allow: anywhere, Roots: x509.NewCertPool()}).Get(t.Context(), s.URL+"/file", Want{MaxSize: 10}, drain)
+	wantProblem(t, err, "the certificate of the server is not trusted", false)
+}
+
+func TestASlowServer(t *testing.T) {
+	release := make(chan struct{})
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		_, _ = io.WriteString(w, "0")
+		_ = http.NewResponseController(w).Flush()
+		<-release
+	}))
+	defer close(release)
+	err := trusting(s, Options{Allow: anywhere, Timeout: 200 * time.Millisecond}).Get(t.Context(), s.URL, Want{MaxSize: 10}, drain)
+	wantProblem(t, err, "the server took too long", false)
+}
+
+// Stopping the manager is no fault of the source.
+func TestCancelled(t *testing.T) {
+	s := serve(t, routes())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := trusting(s, Options{Allow: anywhere}).Get(ctx, s.URL+"/file", Want{MaxSize: 10}, drain)
+	var problem *Problem
+	if !errors.Is(err, context.Canceled) || errors.As(err, &problem) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What goes wrong where the file is put is not the source's fault.
+func TestTheTakersError(t *testing.T) {
+	s := serve(t, routes())
+	boom := errors.New("boom")
+	err := trusting(s, Options{Allow: anywhere}).Get(t.Context(), s.URL+"/file", Want{MaxSize: 10},
+		func(context.Context, int64, io.Reader) error { return boom })
+	var problem *Problem
+	if !errors.Is(err, boom) || errors.As(err, &problem) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A gigabyte is not held in memory, nor is it sent to somebody who takes less.
+func TestALargeFileIsStreamed(t *testing.T) {
+	const size = 256 << 20
+	chunk := bytes.Repeat([]byte{'x'}, 1<<20)
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", fmt.Sprint(size))
+		for range size / len(chunk) {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}))
+	var read int64
+	allocated := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			err := trusting(s, Options{Allow: anywhere}).Get(b.Context(), s.URL, Want{MaxSize: size}, func(_ context.Context, _ int64, body io.Reader) error {
+				var err error
+				read, err = io.Copy(struct{ io.Writer }{io.Discard}, body)
+				return err
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}).AllocedBytesPerOp()
+	if read != size || allocated > 16<<20 {
+		t.Errorf("read %d bytes and allocated %d", read, allocated)
+	}
+}
