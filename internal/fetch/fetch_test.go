@@ -269,6 +269,7 @@ func TestALargeFileIsStreamed(t *testing.T) {
 	}))
 	var read int64
 	allocated := testing.Benchmark(func(b *testing.B) {
+		b.Helper()
 		b.ReportAllocs()
 		for range b.N {
 			err := trusting(s, Options{Allow: anywhere}).Get(b.Context(), s.URL, Want{MaxSize: size}, func(_ context.Context, _ int64, body io.Reader) error {

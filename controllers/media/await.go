@@ -1,0 +1,88 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/mediastore"
+)
+
+// await looks whether a file has been uploaded; if not, it offers an address to
+// upload to, or ends the wait.
+func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
+	before := m.Status.DeepCopy()
+	switch err := r.verify(ctx, m); {
+	case err == nil:
+		return 0, r.conclude(ctx, m, before)
+	case !errors.Is(err, mediastore.ErrNotFound):
+		return 0, fmt.Errorf("cannot verify the media file: %w", err)
+	}
+	w := await(m, r.Timing, r.Clock.Now())
+	if w.expired {
+		m.Status.Phase = v1alpha1.MediaExpired
+		r.describe(m, kstatus.Summary{
+			Reason:   v1alpha1.ReasonUploadExpired,
+			Message:  "The file was not uploaded in time. Create another Media, or ask the API for another upload address.",
+			Progress: kstatus.Stuck,
+		})
+		return 0, r.conclude(ctx, m, before)
+	}
+	if w.offer {
+		address, expires, err := r.Store.PresignPut(ctx, mediastore.Key(m), string(m.Spec.MimeType))
+		if err != nil {
+			return 0, fmt.Errorf("cannot sign an address to upload to: %w", err)
+		}
+		m.Status.UploadURL, m.Status.UploadURLExpiresAt = address, v1alpha1.NewTimePtr(expires)
+	}
+	m.Status.Phase = v1alpha1.MediaPending
+	message := "Waiting for the file to be uploaded to the address that the API gave."
+	if !fromAPI(m) {
+		message = "Waiting for the file: send it by HTTP PUT to status.uploadURL, with the header Content-Type: " + string(m.Spec.MimeType) + "."
+	}
+	r.describe(m, kstatus.Summary{Reason: v1alpha1.ReasonAwaitingUpload, Message: message, Progress: kstatus.Underway})
+	return w.again, r.write(ctx, m, before)
+}
+
+// verify examines the file and puts what it finds into the status.
+func (r *Reconciler) verify(ctx context.Context, m *v1alpha1.Media) error {
+	status, err := r.Verify(ctx, m.DeepCopy())
+	if err != nil {
+		return err
+	}
+	m.Status = status
+	return nil
+}
+
+// compare looks whether the file of a verified Media is still the one that was
+// verified. One that is missing is not given up: perhaps the store is not the
+// right one, or comes back.
+func (r *Reconciler) compare(ctx context.Context, m *v1alpha1.Media) error {
+	object, err := r.Store.Stat(ctx, mediastore.Key(m))
+	switch {
+	case errors.Is(err, mediastore.ErrNotFound):
+		r.describe(m, kstatus.Summary{
+			Reason:   v1alpha1.ReasonFileMissing,
+			Message:  "The store does not have the file any more. Upload it as another Media, or check that the manager uses the right store.",
+			Progress: kstatus.Stuck,
+		})
+	case err != nil:
+		return fmt.Errorf("cannot look at the media file: %w", err)
+	case object.ETag != m.Status.ETag:
+		m.Status.Phase = v1alpha1.MediaRejected
+		r.describe(m, kstatus.Summary{
+			Reason:   v1alpha1.ReasonFileChanged,
+			Message:  "The file was overwritten after it had been verified. Upload it as another Media.",
+			Progress: kstatus.Stuck,
+		})
+	case kstatus.Reason(m.Status.Conditions) == v1alpha1.ReasonFileMissing:
+		r.describe(m, kstatus.Summary{Ready: true, Reason: v1alpha1.ReasonUploaded, Message: "The file is in the store again.", Progress: kstatus.Settled})
+	}
+	return nil
+}

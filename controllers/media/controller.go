@@ -1,0 +1,325 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package media looks after media files: it notices uploads and verifies them,
+// fetches files that have a source, ends what never arrives, removes what no
+// post uses, and sees to it that no file outlives its Media.
+//
+// A Media holds a finalizer, so that its file goes first. What slips through
+// all the same (a file that arrives after its Media has gone) is found by the
+// sweep.
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/fetch"
+	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/mediastore"
+)
+
+// +kubebuilder:rbac:groups=social.herald.dev,resources=media,verbs=get;list;watch;update;patch;delete
+// +kubebuilder:rbac:groups=social.herald.dev,resources=media/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=posts,verbs=get;list;watch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+const (
+	// workers is how many media files are worked on at once: most of the time
+	// they wait for the store.
+	workers = 16
+	// conflictPause is how long to wait after somebody else changed the
+	// object; their change comes by the watch in the meantime.
+	conflictPause = time.Second
+	// writeWithin bounds the writing of what was done, even while the process
+	// is told to end.
+	writeWithin = 10 * time.Second
+)
+
+// Store is what is asked of the store of files; mediastore has it.
+type Store interface {
+	PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error)
+	Stat(ctx context.Context, key string) (mediastore.Object, error)
+	Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (mediastore.Object, error)
+	Delete(ctx context.Context, key string) error
+	List(ctx context.Context, prefix string) iter.Seq2[mediastore.Object, error]
+}
+
+// Source downloads files; a fetch.Client does.
+type Source interface {
+	Get(ctx context.Context, address string, want fetch.Want, take func(ctx context.Context, size int64, body io.Reader) error) error
+}
+
+// Options is what the reconciler needs. Store, Verify and Source are required.
+type Options struct {
+	// Store keeps the files.
+	Store Store
+	// Verify examines the file of a Media and returns the status that follows:
+	// uploaded or rejected. It returns mediastore.ErrNotFound if there is no
+	// file.
+	Verify func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error)
+	// Source downloads the files that have one.
+	Source Source
+	// Timing says how long files are waited for and kept.
+	Timing Timing
+	// Clock is the time; defaults to the real one.
+	Clock clock.WithTicker
+	// Events tells the story of a media file; nil tells nothing.
+	Events events.EventRecorder
+	// Metrics counts what is done; nil counts nothing.
+	Metrics *Metrics
+}
+
+// Reconciler works on media files.
+type Reconciler struct {
+	Options
+
+	client client.Client
+	live   client.Reader
+	slots  *slots
+}
+
+// New makes a reconciler. The client may read from a cache, in which posts
+// must be indexed by SetupWithManager; live asks the API server.
+func New(c client.Client, live client.Reader, o Options) (*Reconciler, error) {
+	if o.Store == nil || o.Verify == nil || o.Source == nil {
+		return nil, errors.New("the media reconciler needs Store, Verify and Source")
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(nil)
+	}
+	o.Timing = o.Timing.withDefaults()
+	return &Reconciler{Options: o, client: c, live: live, slots: newSlots()}, nil
+}
+
+// SetupWithManager adds the reconciler and its sweep to a manager. A media file
+// is looked at when it changes, when a post comes or goes that refers to it,
+// and by the clock.
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	if o.Events == nil {
+		o.Events = mgr.GetEventRecorder("herald-media")
+	}
+	r, err := New(mgr.GetClient(), mgr.GetAPIReader(), o)
+	if err != nil {
+		return err
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Post{}, mediaIndex, references); err != nil {
+		return fmt.Errorf("cannot index posts by their media: %w", err)
+	}
+	err = ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.Media{}).
+		Watches(&v1alpha1.Post{}, mediaOf(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("cannot set up the media controller: %w", err)
+	}
+	if err := mgr.Add(&sweeper{Reconciler: r}); err != nil {
+		return fmt.Errorf("cannot set up the sweep of media files: %w", err)
+	}
+	return nil
+}
+
+// Reconcile brings one media file a step on.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var m v1alpha1.Media
+	if err := r.client.Get(ctx, req.NamespacedName, &m); apierrors.IsNotFound(err) {
+		return reconcile.Result{}, nil
+	} else if err != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot read the media file: %w", err)
+	}
+	again, err := r.sync(ctx, &m)
+	switch {
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	case apierrors.IsNotFound(err): // It went in the meantime.
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, err
+	default:
+		return reconcile.Result{RequeueAfter: again}, nil
+	}
+}
+
+// sync decides by what is recorded, and does one thing. It returns when to look
+// again; zero for not before something changes.
+func (r *Reconciler) sync(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
+	if !m.DeletionTimestamp.IsZero() {
+		return 0, r.finalize(ctx, m)
+	}
+	if err := r.hold(ctx, m); err != nil {
+		return 0, err
+	}
+	switch m.Status.Phase {
+	case v1alpha1.MediaUploaded:
+		return r.keep(ctx, m)
+	case v1alpha1.MediaRejected, v1alpha1.MediaExpired:
+		return 0, r.end(ctx, m)
+	case v1alpha1.MediaPending, "":
+	}
+	if m.Spec.Source != nil {
+		return r.fetch(ctx, m)
+	}
+	return r.await(ctx, m)
+}
+
+// hold puts the finalizer on, before there can be a file.
+func (r *Reconciler) hold(ctx context.Context, m *v1alpha1.Media) error {
+	before := m.DeepCopy()
+	if !controllerutil.AddFinalizer(m, v1alpha1.MediaFileFinalizer) {
+		return nil
+	}
+	if err := r.client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("cannot put the finalizer on the media file: %w", err)
+	}
+	return nil
+}
+
+// finalize removes the file of a Media that is being deleted, and lets it go.
+func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) error {
+	if !controllerutil.ContainsFinalizer(m, v1alpha1.MediaFileFinalizer) {
+		return nil
+	}
+	if err := r.drop(ctx, m); err != nil {
+		return err
+	}
+	before := m.DeepCopy()
+	controllerutil.RemoveFinalizer(m, v1alpha1.MediaFileFinalizer)
+	if err := r.client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("cannot take the finalizer off the media file: %w", err)
+	}
+	return nil
+}
+
+// drop removes the file from the store; one that is not there is no error.
+func (r *Reconciler) drop(ctx context.Context, m *v1alpha1.Media) error {
+	if err := r.Store.Delete(ctx, mediastore.Key(m)); err != nil && !errors.Is(err, mediastore.ErrNotFound) {
+		return fmt.Errorf("cannot remove the media file from the store: %w", err)
+	}
+	return nil
+}
+
+// keep looks after a verified file: it notices when posts begin to use it, and
+// looks once more whether it was overwritten.
+func (r *Reconciler) keep(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
+	before := m.Status.DeepCopy()
+	due, in := lookAgain(m, r.Clock.Now())
+	if due {
+		if err := r.compare(ctx, m); err != nil {
+			return 0, err
+		}
+		if m.Status.Phase != v1alpha1.MediaUploaded {
+			return 0, r.conclude(ctx, m, before)
+		}
+	}
+	return in, r.tidy(ctx, m, before)
+}
+
+// end looks after a Media without a file.
+func (r *Reconciler) end(ctx context.Context, m *v1alpha1.Media) error {
+	if err := r.drop(ctx, m); err != nil {
+		return err
+	}
+	return r.tidy(ctx, m, m.Status.DeepCopy())
+}
+
+// tidy takes out of the status what no longer holds: an address to upload to,
+// and that no post uses the Media if one does. That no post does it leaves to
+// the sweep, since a finished one may.
+func (r *Reconciler) tidy(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
+	m.Status.UploadURL, m.Status.UploadURLExpiresAt = "", nil
+	if m.Status.UnusedSince != nil {
+		used, err := r.inUse(ctx, m)
+		if err != nil {
+			return err
+		}
+		if used {
+			m.Status.UnusedSince = nil
+		}
+	}
+	return r.write(ctx, m, before)
+}
+
+// conclude writes that a file has come to a new phase, and removes it if it is
+// of no use.
+func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
+	m.Status.UploadURL, m.Status.UploadURLExpiresAt = "", nil
+	used, err := r.inUse(ctx, m)
+	if err != nil {
+		return err
+	}
+	if !used && before.Phase != v1alpha1.MediaUploaded {
+		m.Status.UnusedSince = v1alpha1.NewTimePtr(r.Clock.Now())
+	}
+	if err := r.write(ctx, m, before); err != nil {
+		return err
+	}
+	r.Metrics.concluded(m.Status.Phase)
+	if m.Status.Phase == v1alpha1.MediaUploaded {
+		return nil
+	}
+	return r.drop(ctx, m)
+}
+
+// describe puts how a Media stands into its conditions.
+func (r *Reconciler) describe(m *v1alpha1.Media, s kstatus.Summary) {
+	kstatus.Apply(&m.Status.Conditions, s, m.Generation, r.Clock.Now())
+	m.Status.ObservedGeneration = m.Generation
+}
+
+// write stores the status if it says anything new, and tells of a new reason.
+// It holds the lock that was read: the apiserver verifies uploads too, and
+// whoever comes second looks again.
+func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
+	if kstatus.Unchanged(before, &m.Status) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
+	defer cancel()
+	if err := r.client.Status().Update(ctx, m); apierrors.IsNotFound(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("cannot write the status of the media file: %w", err)
+	}
+	r.tell(m, kstatus.Reason(before.Conditions))
+	return nil
+}
+
+// tell lets the owner know when the reason changed.
+func (r *Reconciler) tell(m *v1alpha1.Media, before string) {
+	if r.Events == nil {
+		return
+	}
+	for _, c := range m.Status.Conditions {
+		if c.Type != v1alpha1.ConditionReady || c.Reason == before {
+			continue
+		}
+		kind := corev1.EventTypeWarning
+		switch c.Reason {
+		case v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching:
+			kind = corev1.EventTypeNormal
+		}
+		r.Events.Eventf(m, nil, kind, c.Reason, "Reconcile", "%s", c.Message)
+	}
+}

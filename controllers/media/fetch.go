@@ -1,0 +1,161 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/fetch"
+	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/mediastore"
+)
+
+// At most so many files are fetched at once, and for one namespace: a slow
+// server holds up its own team first. Both leave workers for uploads.
+const (
+	maxFetches             = 8
+	maxFetchesPerNamespace = 2
+)
+
+// slots counts the fetches under way.
+type slots struct {
+	mu    sync.Mutex
+	total int
+	taken map[string]int
+}
+
+func newSlots() *slots { return &slots{taken: map[string]int{}} }
+
+// take tells whether another fetch may begin for a namespace; if so, give ends
+// it.
+func (s *slots) take(namespace string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.total >= maxFetches || s.taken[namespace] >= maxFetchesPerNamespace {
+		return false
+	}
+	s.total++
+	s.taken[namespace]++
+	return true
+}
+
+func (s *slots) give(namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total--
+	s.taken[namespace]--
+	if s.taken[namespace] == 0 {
+		delete(s.taken, namespace)
+	}
+}
+
+// fetch gets the file of a Media from its source and verifies it like an
+// upload. A file that is in the store already, because the process ended
+// before it could say so, is not fetched again.
+func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
+	before := m.Status.DeepCopy()
+	switch err := r.verify(ctx, m); {
+	case err == nil:
+		return 0, r.conclude(ctx, m, before)
+	case !errors.Is(err, mediastore.ErrNotFound):
+		return 0, fmt.Errorf("cannot verify the media file: %w", err)
+	}
+	if !r.slots.take(m.Namespace) {
+		return vary(fetchSoonest, m.UID), r.write(ctx, r.awaitFetch(m), before)
+	}
+	defer r.slots.give(m.Namespace)
+	if m.Status.Phase == "" {
+		if err := r.write(ctx, r.awaitFetch(m), before); err != nil {
+			return 0, err
+		}
+		before = m.Status.DeepCopy()
+	} else if current, err := r.current(ctx, m); err != nil || !current {
+		return conflictPause, err
+	}
+	var problem *fetch.Problem
+	switch err := r.download(ctx, m); {
+	case errors.As(err, &problem):
+		ctrllog.FromContext(ctx).Info("cannot fetch the source", "reason", problem.Message, "cause", problem.Unwrap(), "final", problem.Final)
+		return r.failed(ctx, m, before, problem)
+	case err != nil:
+		return 0, fmt.Errorf("cannot put the fetched file into the store: %w", err)
+	}
+	if err := r.verify(ctx, m); err != nil {
+		return 0, fmt.Errorf("cannot verify the fetched file: %w", err)
+	}
+	return 0, r.conclude(ctx, m, before)
+}
+
+// awaitFetch puts into the status that the file is being fetched, unless it
+// tells already how that goes.
+func (r *Reconciler) awaitFetch(m *v1alpha1.Media) *v1alpha1.Media {
+	m.Status.Phase = v1alpha1.MediaPending
+	if kstatus.Reason(m.Status.Conditions) == "" {
+		r.describe(m, kstatus.Summary{Reason: v1alpha1.ReasonFetching, Message: "Fetching the file from its source.", Progress: kstatus.Underway})
+	}
+	return m
+}
+
+// current tells whether a Media is as it was read: what a cache has not heard
+// of yet must not make a gigabyte travel twice.
+func (r *Reconciler) current(ctx context.Context, m *v1alpha1.Media) (bool, error) {
+	var now v1alpha1.Media
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(m), &now); err != nil {
+		return false, fmt.Errorf("cannot read the media file again: %w", err)
+	}
+	return now.UID == m.UID && now.DeletionTimestamp.IsZero() && now.Status.Phase == m.Status.Phase, nil
+}
+
+// download streams the file from its source into the store.
+func (r *Reconciler) download(ctx context.Context, m *v1alpha1.Media) error {
+	want := fetch.Want{MIMEType: string(m.Spec.MimeType), Size: m.Spec.SizeBytes, MaxSize: v1alpha1.MaxImageBytes}
+	if strings.HasPrefix(want.MIMEType, "video/") {
+		want.MaxSize = v1alpha1.MaxVideoBytes
+	}
+	return r.Source.Get(ctx, m.Spec.Source.URL, want, func(ctx context.Context, size int64, body io.Reader) error {
+		_, err := r.Store.Put(ctx, mediastore.Key(m), want.MIMEType, size, body)
+		if err == nil {
+			r.Metrics.fetched(size)
+		}
+		return err
+	})
+}
+
+// failed writes that a source could not be fetched, and whether it is tried
+// again.
+func (r *Reconciler) failed(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, p *fetch.Problem) (time.Duration, error) {
+	tried := r.Clock.Now().Sub(m.CreationTimestamp.Time)
+	sentence := "The source " + m.Spec.Source.URL + " cannot be fetched: " + p.Message + "."
+	switch {
+	case p.Final:
+		r.Metrics.refused()
+		m.Status.Phase = v1alpha1.MediaRejected
+		r.describe(m, kstatus.Summary{
+			Reason: v1alpha1.ReasonSourceRefused, Message: sentence + " Create another Media with another source.", Progress: kstatus.Stuck,
+		})
+		return 0, r.conclude(ctx, m, before)
+	case tried >= r.Timing.FetchWithin:
+		r.Metrics.failed()
+		m.Status.Phase = v1alpha1.MediaRejected
+		r.describe(m, kstatus.Summary{
+			Reason: v1alpha1.ReasonFetchFailed, Message: sentence + " It is not tried any longer; create another Media when the source answers.", Progress: kstatus.Stuck,
+		})
+		return 0, r.conclude(ctx, m, before)
+	default:
+		r.Metrics.failed()
+		m.Status.Phase = v1alpha1.MediaPending
+		r.describe(m, kstatus.Summary{Reason: v1alpha1.ReasonFetchFailed, Message: sentence + " It is tried again.", Progress: kstatus.Underway})
+		return fetchPause(tried, m.UID), r.write(ctx, m, before)
+	}
+}

@@ -1,0 +1,86 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// Why a Media or a file was removed.
+const (
+	removedUnused   = "unused"
+	removedExpired  = "expired"
+	removedRejected = "rejected"
+	removedOrphan   = "orphan"
+)
+
+// Metrics counts what becomes of media files.
+type Metrics struct {
+	uploads *prometheus.CounterVec
+	fetches *prometheus.CounterVec
+	bytes   prometheus.Counter
+	removed *prometheus.CounterVec
+	swept   prometheus.Gauge
+}
+
+// NewMetrics makes the metrics and registers them; a nil registerer leaves
+// them unpublished. It panics if they are registered already.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		uploads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_media_files_total",
+			Help: "Media files that the manager saw come to an end of their wait, by outcome: uploaded, rejected or expired.",
+		}, []string{"outcome"}),
+		fetches: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_media_fetches_total",
+			Help: "Attempts to fetch a media file from its source, by outcome: fetched, failed (perhaps tried again) or refused.",
+		}, []string{"outcome"}),
+		bytes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "herald_media_fetched_bytes_total",
+			Help: "Bytes of media files fetched from their sources.",
+		}),
+		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_media_removed_total",
+			Help: "Media removed because no post used them (by what they were: unused, expired, rejected), and files without a Media (orphan).",
+		}, []string{"reason"}),
+		swept: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "herald_media_last_sweep_timestamp_seconds",
+			Help: "When the store and the use of media files were last looked through without an error, in seconds since 1970.",
+		}),
+	}
+	// What never happened counts zero, so that a first time shows as a rise.
+	for _, phase := range []v1alpha1.MediaPhase{v1alpha1.MediaUploaded, v1alpha1.MediaRejected, v1alpha1.MediaExpired} {
+		m.uploads.WithLabelValues(string(phase))
+	}
+	for _, outcome := range []string{"fetched", "failed", "refused"} {
+		m.fetches.WithLabelValues(outcome)
+	}
+	for _, reason := range []string{removedUnused, removedExpired, removedRejected, removedOrphan} {
+		m.removed.WithLabelValues(reason)
+	}
+	if r != nil {
+		r.MustRegister(m.uploads, m.fetches, m.bytes, m.removed, m.swept)
+	}
+	return m
+}
+
+func (m *Metrics) concluded(phase v1alpha1.MediaPhase) {
+	m.uploads.WithLabelValues(string(phase)).Inc()
+}
+
+func (m *Metrics) fetched(size int64) {
+	m.fetches.WithLabelValues("fetched").Inc()
+	m.bytes.Add(float64(size))
+}
+
+func (m *Metrics) failed()  { m.fetches.WithLabelValues("failed").Inc() }
+func (m *Metrics) refused() { m.fetches.WithLabelValues("refused").Inc() }
+
+func (m *Metrics) gone(reason string) { m.removed.WithLabelValues(reason).Inc() }
+
+func (m *Metrics) sweptAt(now time.Time) { m.swept.Set(float64(now.UnixMilli()) / 1000) }

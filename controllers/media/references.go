@@ -1,0 +1,95 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// mediaIndex finds posts by the names of the media files that they refer to.
+const mediaIndex = "spec.mediaRefs"
+
+// references returns the names of the media files that a post refers to.
+func references(obj client.Object) []string {
+	post, ok := obj.(*v1alpha1.Post)
+	if !ok {
+		return nil
+	}
+	seen := map[string]bool{}
+	var names []string
+	add := func(refs ...v1alpha1.LocalReference) {
+		for _, ref := range refs {
+			if !seen[ref.Name] {
+				seen[ref.Name] = true
+				names = append(names, ref.Name)
+			}
+		}
+	}
+	if post.Spec.Image != nil {
+		add(post.Spec.Image.MediaRefs...)
+	}
+	if post.Spec.Video != nil {
+		add(post.Spec.Video.MediaRef)
+	}
+	if post.Spec.Tree != nil {
+		for _, card := range post.Spec.Tree.Cards {
+			add(card.MediaRefs...)
+		}
+	}
+	return names
+}
+
+// mediaOf asks for the media files of a post to be looked at.
+func mediaOf() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request {
+		var requests []reconcile.Request
+		for _, name := range references(obj) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}})
+		}
+		return requests
+	})
+}
+
+// inUse tells whether an unfinished post refers to a media file. Finished ones
+// are not watched; the sweep looks at them before anything is deleted.
+func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error) {
+	var posts v1alpha1.PostList
+	if err := r.client.List(ctx, &posts, client.InNamespace(m.Namespace), client.MatchingFields{mediaIndex: m.Name}, client.Limit(1)); err != nil {
+		return false, fmt.Errorf("cannot look for posts that refer to the media file: %w", err)
+	}
+	return len(posts.Items) > 0, nil
+}
+
+// postsPage is how many posts are read at a time.
+const postsPage = 500
+
+// referenced asks the API server which of some names the posts of a namespace
+// refer to, finished ones too.
+func (r *Reconciler) referenced(ctx context.Context, namespace string, names map[string]bool) (map[string]bool, error) {
+	found := map[string]bool{}
+	next := ""
+	for {
+		var posts v1alpha1.PostList
+		if err := r.live.List(ctx, &posts, client.InNamespace(namespace), client.Limit(postsPage), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("cannot list the posts of namespace %q: %w", namespace, err)
+		}
+		for i := range posts.Items {
+			for _, name := range references(&posts.Items[i]) {
+				if names[name] {
+					found[name] = true
+				}
+			}
+		}
+		if next = posts.Continue; next == "" {
+			return found, nil
+		}
+	}
+}

@@ -1,0 +1,216 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// defaultTTL is how long finished things are kept in a namespace without a
+// Team, the default of a Team's ttlAfterFinished.
+const defaultTTL = 90 * 24 * time.Hour
+
+// firstSweep is how long after its start a manager sweeps for the first time,
+// unless it sweeps more often: not at once, when it has other things to do.
+const firstSweep = 5 * time.Minute
+
+// sweeper looks through all media files and through the store from time to
+// time: what no post uses goes, and what belongs to nobody.
+type sweeper struct {
+	*Reconciler
+
+	// reviewed is when all media files of a namespace were last looked for in
+	// all its posts.
+	reviewed map[string]time.Time
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: one manager
+// sweeps.
+func (*sweeper) NeedLeaderElection() bool { return true }
+
+// Start implements manager.Runnable.
+func (s *sweeper) Start(ctx context.Context) error {
+	log := ctrllog.FromContext(ctx).WithName("media-sweep")
+	timer := s.Clock.NewTimer(min(s.Timing.SweepEvery, firstSweep))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C():
+		}
+		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+			log.Error(err, "cannot look through all media files; the next sweep tries again")
+		}
+		timer.Reset(s.Timing.SweepEvery)
+	}
+}
+
+// sweep goes on after an error, with the next namespace or step.
+func (s *sweeper) sweep(ctx context.Context) error {
+	var media v1alpha1.MediaList
+	var teams v1alpha1.TeamList
+	if err := errors.Join(s.client.List(ctx, &media), s.client.List(ctx, &teams)); err != nil {
+		return fmt.Errorf("cannot list media and teams: %w", err)
+	}
+	ttls := map[string]time.Duration{}
+	for i := range teams.Items {
+		ttls[teams.Items[i].Spec.Namespace] = ttlOf(&teams.Items[i])
+	}
+	byNamespace := map[string][]*v1alpha1.Media{}
+	for i := range media.Items {
+		m := &media.Items[i]
+		byNamespace[m.Namespace] = append(byNamespace[m.Namespace], m)
+	}
+	var problems []error
+	for namespace, list := range byNamespace {
+		ttl, ok := ttls[namespace]
+		if !ok {
+			ttl = defaultTTL
+		}
+		problems = append(problems, s.sweepUses(ctx, namespace, list, ttl))
+	}
+	for namespace := range ttls {
+		if byNamespace[namespace] == nil {
+			byNamespace[namespace] = []*v1alpha1.Media{}
+		}
+	}
+	for namespace := range s.reviewed {
+		if byNamespace[namespace] == nil {
+			delete(s.reviewed, namespace)
+		}
+	}
+	problems = append(problems, s.sweepFiles(ctx, byNamespace))
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	s.Metrics.sweptAt(s.Clock.Now())
+	return nil
+}
+
+func ttlOf(team *v1alpha1.Team) time.Duration {
+	if ttl := team.Spec.TTLAfterFinished; ttl != nil {
+		return ttl.Duration
+	}
+	return defaultTTL
+}
+
+// sweepUses finds out which media files of a namespace are used, if one of them
+// may go or none was asked for long, and deletes those that may go and are not.
+func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alpha1.Media, ttl time.Duration) error {
+	now := s.Clock.Now()
+	goes, names := map[string]bool{}, map[string]bool{}
+	for _, m := range list {
+		if !m.DeletionTimestamp.IsZero() || !deletesWhenUnused(m) || m.Status.Phase == "" || m.Status.Phase == v1alpha1.MediaPending {
+			continue
+		}
+		names[m.Name] = true
+		if at, ok := goesAt(m, s.Timing, ttl); ok && !now.Before(at) {
+			goes[m.Name] = true
+		}
+	}
+	if len(names) == 0 || (len(goes) == 0 && !s.reviewDue(namespace, now)) {
+		return nil
+	}
+	used, err := s.referenced(ctx, namespace, names)
+	if err != nil {
+		return err
+	}
+	s.reviewed[namespace] = now
+	var problems []error
+	for _, m := range list {
+		if names[m.Name] {
+			problems = append(problems, s.settle(ctx, m, used[m.Name], goes[m.Name]))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// reviewDue tells whether the media files of a namespace have not been looked
+// for in its posts for long. After a start, namespaces take turns.
+func (s *sweeper) reviewDue(namespace string, now time.Time) bool {
+	if s.reviewed == nil {
+		s.reviewed = map[string]time.Time{}
+	}
+	last, ok := s.reviewed[namespace]
+	if !ok {
+		last = now.Add(-time.Duration(spread(types.UID(namespace)) * float64(s.Timing.UnusedAfter)))
+		s.reviewed[namespace] = last
+	}
+	return now.Sub(last) >= s.Timing.UnusedAfter
+}
+
+// settle notes whether a Media is used, or deletes it. Somebody who wrote to it
+// in between keeps it until the next sweep.
+func (s *sweeper) settle(ctx context.Context, m *v1alpha1.Media, used, goes bool) error {
+	m = m.DeepCopy()
+	if !used { // A post may have come in while the others were read.
+		var err error
+		if used, err = s.inUse(ctx, m); err != nil {
+			return err
+		}
+	}
+	before := m.Status.DeepCopy()
+	switch {
+	case used:
+		m.Status.UnusedSince = nil
+	case m.Status.UnusedSince == nil:
+		m.Status.UnusedSince = v1alpha1.NewTimePtr(s.Clock.Now())
+	case goes:
+		return s.remove(ctx, m)
+	}
+	return ignoreRace(s.write(ctx, m, before))
+}
+
+// remove deletes a Media; its finalizer removes the file.
+func (s *sweeper) remove(ctx context.Context, m *v1alpha1.Media) error {
+	reason := removedUnused
+	switch m.Status.Phase {
+	case v1alpha1.MediaExpired:
+		reason = removedExpired
+	case v1alpha1.MediaRejected:
+		reason = removedRejected
+	case v1alpha1.MediaPending, v1alpha1.MediaUploaded:
+	}
+	err := s.client.Delete(ctx, m, client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion})
+	if err == nil {
+		s.Metrics.gone(reason)
+		ctrllog.FromContext(ctx).Info("deleted a media file that no post uses", "namespace", m.Namespace, "name", m.Name, "phase", m.Status.Phase)
+		return nil
+	}
+	if ignoreRace(err) == nil {
+		return nil
+	}
+	return fmt.Errorf("cannot delete the unused media file %s/%s: %w", m.Namespace, m.Name, err)
+}
+
+// liveUIDs returns the UIDs of all Media of a namespace as the API server has
+// them.
+func (s *sweeper) liveUIDs(ctx context.Context, namespace string) (map[string]bool, error) {
+	uids := map[string]bool{}
+	next := ""
+	for {
+		list := metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("MediaList"))
+		if err := s.live.List(ctx, &list, client.InNamespace(namespace), client.Limit(postsPage), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("cannot list the media files of namespace %q: %w", namespace, err)
+		}
+		for i := range list.Items {
+			uids[string(list.Items[i].UID)] = true
+		}
+		if next = list.Continue; next == "" {
+			return uids, nil
+		}
+	}
+}
