@@ -26,6 +26,27 @@ type Connection struct {
 	ConnectedAt time.Time
 }
 
+// CreateMediaUpload is a file to upload.
+type CreateMediaUpload struct {
+	// MIMEType is the only Content-Type that the upload may have, one of those
+	// that v1alpha1.MediaSpec takes.
+	MIMEType string
+	// Name is the file's name, for people.
+	Name string
+	// SizeBytes is the file's size in bytes.
+	SizeBytes int64
+}
+
+// MediaUpload is where a file is to be uploaded to.
+type MediaUpload struct {
+	// ID names the media in posts.
+	ID string
+	// UploadURL takes one PUT of the file while it is valid. It carries
+	// authority and must not be logged.
+	UploadURL string
+	Name      string
+}
+
 // CreatePost is a post to create.
 type CreatePost struct {
 	Category v1alpha1.Category
@@ -33,6 +54,21 @@ type CreatePost struct {
 	ScheduledAt *time.Time
 	Draft       bool
 	Targets     []CreateTarget
+	// MediaIDs are the files of a post of category image, or the one of a
+	// video. Other categories have none here.
+	MediaIDs []string
+	// ThumbnailTime is the position in a video, in seconds, of the picture that
+	// stands for it; nil leaves the choice to the platform.
+	ThumbnailTime *float64
+	// Cards are those of a tree; other categories have none.
+	Cards []Card
+}
+
+// Card is one card of a tree.
+type Card struct {
+	// Caption is empty for a card without text.
+	Caption  string
+	MediaIDs []string
 }
 
 // CreateTarget is one account to publish to.
@@ -40,17 +76,22 @@ type CreateTarget struct {
 	ConnectionID string
 	// Caption is empty where it was left out.
 	Caption string
-	TikTok  TikTokOptions
+	// YouTubeTitle is empty where it was left out.
+	YouTubeTitle string
+	TikTok       TikTokOptions
 }
 
-// TikTokOptions are those options whose combination is refused whatever the
-// platform of the target. Nil means left out.
+// TikTokOptions are what only TikTok asks for. Nil means left out, which is not
+// always the same as false: some combinations are refused whatever the value
+// and whatever the platform of the target.
 type TikTokOptions struct {
-	AutoAddMusic *bool
-	Draft        *bool
-	PrivacyLevel *string
-	AllowDuet    *bool
-	AllowStitch  *bool
+	AutoAddMusic  *bool
+	Draft         *bool
+	PrivacyLevel  *string
+	AllowComment  *bool
+	AllowDuet     *bool
+	AllowStitch   *bool
+	IsAIGenerated *bool
 }
 
 // PostDetail is a post with what became of it.
@@ -58,6 +99,11 @@ type PostDetail struct {
 	ID       string
 	Status   v1alpha1.PostPhase
 	Category v1alpha1.Category
+	// MediaIDs are the files of an image or video post that came through the
+	// API; other posts have none here.
+	MediaIDs []string
+	// Cards are those of a tree.
+	Cards []Card
 	// ScheduledAt is nil for an immediate post.
 	ScheduledAt *time.Time
 	CanCancel   bool
@@ -74,6 +120,8 @@ type PlatformDetail struct {
 	AccountName  string
 	Status       v1alpha1.PostPhase
 	Caption      string
+	// YouTubeTitle is empty for other platforms, and where there is none.
+	YouTubeTitle string
 	// ExternalURL and ErrorMessage are empty where there is none.
 	ExternalURL  string
 	ErrorMessage string
