@@ -59,15 +59,14 @@ func (r *report) add(id string, values any) { r.values[id] = values }
 // compared adds the row of a benchmark that has a floor, and stores it with more values beside.
 func (r *report) compared(id, what string, c comparison, more map[string]any) {
 	values := map[string]any{}
-	for _, part := range []any{c, more} {
-		data, err := json.Marshal(part)
-		if err == nil {
-			err = json.Unmarshal(data, &values)
-		}
-		if err != nil {
-			panic(err) // plain numbers and names
-		}
+	data, err := json.Marshal(c)
+	if err == nil {
+		err = json.Unmarshal(data, &values)
 	}
+	if err != nil {
+		panic(err) // plain numbers and names
+	}
+	maps.Copy(values, more)
 	r.add(id, values)
 	r.rows = append(r.rows, row{
 		id: id, what: what, floor: fmt.Sprintf("%.0f", c.FloorPerS), herald: fmt.Sprintf("%.0f", c.HeraldPerS),
