@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -128,7 +129,13 @@ func TestStore(t *testing.T) {
 
 	t.Run("a large file", func(t *testing.T) {
 		const size = 40 << 20
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		object, err := store.Put(t.Context(), "team/large", "video/mp4", size, io.LimitReader(zeros{}, size))
+		runtime.ReadMemStats(&after)
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > size/8 {
+			t.Errorf("%d bytes were allocated: the file is not streamed", allocated)
+		}
 		if err != nil || object.Size != size {
 			t.Fatalf("stored %+v, %v", object, err)
 		}

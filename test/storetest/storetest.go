@@ -47,7 +47,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	}
 	// Another package may be running the file that it has just built.
 	fresh := fmt.Sprintf("%s.%d", target, os.Getpid())
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", fresh, ".") //nolint:noctx // our own program; the build ends by itself
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", fresh, ".")
 	build.Dir = folder
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("cannot build the store: %w\n%s", err, output)
@@ -79,7 +79,6 @@ func Start(t TB) mediastore.Config {
 	if err != nil {
 		t.Fatalf("cannot find a port for the store: %v", err)
 	}
-	//nolint:noctx // our own program; the cleanup ends it
 	store := exec.Command(program, "--listen="+address, "--data-dir="+filepath.Join(folder, "data"), "--credentials="+keys, "--bucket="+bucket)
 	store.Stderr = os.Stderr
 	if err := store.Start(); err != nil {

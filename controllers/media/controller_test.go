@@ -1,0 +1,266 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/fetch"
+	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/mediastore"
+)
+
+// refusing is a source that has a problem.
+type refusing fetch.Problem
+
+func (p *refusing) Get(context.Context, string, fetch.Want, func(context.Context, int64, io.Reader) error) error {
+	return (*fetch.Problem)(p)
+}
+
+var _ = Describe("a Media applied to a cluster with a manager", func() {
+	It("offers an address, notices the upload, and goes with its file", func(ctx SpecContext) {
+		m := newMedia(managed, func(*v1alpha1.Media) {})
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
+			is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload)(g, m)
+			g.Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionReconciling)).To(BeTrue())
+			g.Expect(m.Status.UploadURL).NotTo(BeEmpty())
+		}).Should(Succeed())
+		req, err := http.NewRequestWithContext(ctx, http.MethodPut, m.Status.UploadURL, strings.NewReader("0123456789"))
+		Expect(err).NotTo(HaveOccurred())
+		req.Header.Set("Content-Type", "image/png")
+		response, err := new(http.Client).Do(req)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(response.Body.Close()).To(Succeed())
+		Expect(response.StatusCode).To(Equal(http.StatusOK))
+		Eventually(func(g Gomega) {
+			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
+			is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded)(g, m)
+			g.Expect(m.Status.UploadURL).To(BeEmpty())
+			g.Expect(m.Status.UploadURLExpiresAt).To(BeNil())
+			g.Expect(m.Status.UnusedSince).NotTo(BeNil())
+		}).Should(Succeed())
+		Expect(k8s.Delete(ctx, m)).To(Succeed())
+		Eventually(func() bool { return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)) }).Should(BeTrue())
+		Expect(hasFile(ctx, mediastore.Key(m))).To(MatchError(mediastore.ErrNotFound))
+	})
+
+	It("is fetched from its source", func(ctx SpecContext) {
+		m := newMedia(managed, fromSource(web.URL+"/a.png"))
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
+			is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded)(g, m)
+		}).Should(Succeed())
+		content, err := io.ReadAll(io.NewSectionReader(store.ReaderAt(ctx, mediastore.Key(m), m.Status.ETag, 10), 0, 10))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(content)).To(Equal("0123456789"))
+		Expect(m.Status.SizeBytes).To(BeEquivalentTo(10))
+	})
+})
+
+var _ = Describe("a file that is awaited", func() {
+	It("expires when the address of the API and the grace have ended", func(ctx SpecContext) {
+		d := newDesk(loose())
+		m := newMedia(byHand, fromTheAPI)
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
+		Expect(m.Status.UploadURL).To(BeEmpty(), "its client has an address already")
+		d.clock.Step(v1alpha1.UploadURLLifetime + d.Timing.UploadGrace + time.Minute)
+		d.step(ctx, m, is(v1alpha1.MediaExpired, v1alpha1.ReasonUploadExpired))
+		Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue())
+
+		By("removing what arrives too late")
+		put(ctx, m, "0123456789")
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(hasFile(ctx, mediastore.Key(m))).To(MatchError(mediastore.ErrNotFound))
+	})
+
+	It("gets a fresh address before the last one ends", func(ctx SpecContext) {
+		d := newDesk(loose())
+		m := newMedia(byHand, func(*v1alpha1.Media) {})
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
+		soon := v1alpha1.NewTimePtr(d.clock.Now().Add(renewAhead - time.Second))
+		m.Status.UploadURLExpiresAt = soon
+		Expect(k8s.Status().Update(ctx, m)).To(Succeed())
+		d.step(ctx, m, func(g Gomega, m *v1alpha1.Media) {
+			g.Expect(m.Status.UploadURLExpiresAt.After(soon.Time)).To(BeTrue())
+		})
+	})
+
+	It("is rejected and removed when it is not what was described, and the reason stays", func(ctx SpecContext) {
+		d := newDesk(loose())
+		m := newMedia(byHand, fromTheAPI)
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		put(ctx, m, "short")
+		d.step(ctx, m, is(v1alpha1.MediaRejected, "SizeMismatch"))
+		Expect(hasFile(ctx, mediastore.Key(m))).To(MatchError(mediastore.ErrNotFound))
+		d.step(ctx, m, is(v1alpha1.MediaRejected, "SizeMismatch"))
+	})
+})
+
+var _ = Describe("a source", func() {
+	It("that is refused is not tried again", func(ctx SpecContext) {
+		d := newDesk(&refusing{Message: "it leads to an address that is not public", Final: true})
+		m := newMedia(byHand, fromSource("https://inside.example/a.png"))
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonSourceRefused))
+		Expect(meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionStalled).Message).
+			To(ContainSubstring("https://inside.example/a.png cannot be fetched: it leads to an address that is not public."))
+	})
+
+	It("that does not answer is tried again, for a while", func(ctx SpecContext) {
+		d := newDesk(&refusing{Message: "the server took too long"})
+		m := newMedia(byHand, fromSource("https://slow.example/a.png"))
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonFetchFailed))
+		Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionReconciling)).To(BeTrue())
+		d.clock.Step(d.Timing.FetchWithin + time.Minute)
+		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonFetchFailed))
+	})
+
+	It("whose file is in the store already is not asked again", func(ctx SpecContext) {
+		d := newDesk(&refusing{Message: "nobody should ask", Final: true})
+		m := newMedia(byHand, fromSource("https://asked.example/a.png"))
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		put(ctx, m, "0123456789")
+		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
+	})
+})
+
+var _ = Describe("a verified file", func() {
+	It("that was overwritten is rejected", func(ctx SpecContext) {
+		d := newDesk(loose())
+		m := d.uploaded(ctx, fromTheAPI)
+		put(ctx, m, "9876543210")
+		d.clock.Step(lookAgainAfter + 2*time.Second)
+		etag := m.Status.ETag
+		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonFileChanged))
+		Expect(m.Status.ETag).To(Equal(etag))
+		Expect(hasFile(ctx, mediastore.Key(m))).To(MatchError(mediastore.ErrNotFound))
+	})
+
+	It("that was overwritten later is found by the sweep", func(ctx SpecContext) {
+		d := newDesk(loose())
+		m := d.uploaded(ctx, fromTheAPI)
+		put(ctx, m, "9876543210")
+		Expect(d.sweep(ctx)).To(Succeed())
+		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonFileChanged))
+	})
+
+	It("that is missing is not given up, and found again", func(ctx SpecContext) {
+		d := newDesk(loose())
+		m := d.uploaded(ctx, fromTheAPI)
+		Expect(store.Delete(ctx, mediastore.Key(m))).To(Succeed())
+		Expect(d.sweep(ctx)).To(Succeed())
+		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonFileMissing))
+		Expect(kstatus.IsReady(m.Status.Conditions)).To(BeFalse())
+		put(ctx, m, "0123456789")
+		Expect(d.sweep(ctx)).To(Succeed())
+		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
+		Expect(kstatus.IsReady(m.Status.Conditions)).To(BeTrue())
+	})
+})
+
+func postWith(m *v1alpha1.Media) *v1alpha1.Post {
+	return &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: "of-" + m.Name},
+		Spec: v1alpha1.PostSpec{
+			Category: v1alpha1.CategoryImage, Draft: true,
+			Image:   &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: m.Name}}},
+			Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}}},
+		},
+	}
+}
+
+var _ = Describe("what is not used", func() {
+	It("goes after a day, with its file; what is used, or to be kept, stays", func(ctx SpecContext) {
+		d := newDesk(loose())
+		idle := d.uploaded(ctx, fromTheAPI)
+		kept := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
+		used := d.uploaded(ctx, fromTheAPI)
+		Expect(used.Status.UnusedSince).NotTo(BeNil())
+		post := postWith(used)
+		Expect(k8s.Create(ctx, post)).To(Succeed())
+		d.step(ctx, used, func(g Gomega, m *v1alpha1.Media) { g.Expect(m.Status.UnusedSince).To(BeNil()) })
+
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(idle), idle)).To(Succeed())
+		Expect(idle.DeletionTimestamp).To(BeNil(), "its day is not over")
+
+		d.clock.Step(d.Timing.UnusedAfter + time.Second)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Eventually(func(g Gomega) {
+			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(idle)})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(idle), idle))).To(BeTrue())
+		}).Should(Succeed())
+		Expect(hasFile(ctx, mediastore.Key(idle))).To(MatchError(mediastore.ErrNotFound))
+		for _, m := range []*v1alpha1.Media{kept, used} {
+			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
+			Expect(m.DeletionTimestamp).To(BeNil())
+			Expect(hasFile(ctx, mediastore.Key(m))).To(Succeed())
+		}
+
+		By("counting the day of what was used from when that is noticed to be over")
+		Expect(k8s.Delete(ctx, post)).To(Succeed())
+		Eventually(func() (bool, error) { return d.inUse(ctx, used) }).Should(BeFalse())
+		d.clock.Step(d.Timing.UnusedAfter + time.Second)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(used), used)).To(Succeed())
+		Expect(used.DeletionTimestamp).To(BeNil())
+		Expect(used.Status.UnusedSince).NotTo(BeNil())
+	})
+
+	It("is asked for in posts that the manager does not watch", func(ctx SpecContext) {
+		d := newDesk(loose())
+		m := d.uploaded(ctx, fromTheAPI)
+		Expect(k8s.Create(ctx, postWith(m))).To(Succeed())
+		Eventually(func() (bool, error) { return d.inUse(ctx, m) }).Should(BeTrue())
+		found, err := d.referenced(ctx, byHand, map[string]bool{m.Name: true, "other": true})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(found).To(Equal(map[string]bool{m.Name: true}))
+	})
+})
+
+var _ = Describe("files without a Media", func() {
+	It("are removed when they are old, in namespaces that are ours, if they look like ours", func(ctx SpecContext) {
+		d := newDesk(loose())
+		d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
+		const uid = "/0a1b2c3d-0000-4000-8000-00000000abcd"
+		keys := map[string]error{
+			byHand + uid: mediastore.ErrNotFound, "elsewhere" + uid: nil, byHand + "/notes.txt": nil, "backup/" + byHand + uid: nil,
+		}
+		for key := range keys {
+			_, err := store.Put(ctx, key, "image/png", 1, strings.NewReader("x"))
+			Expect(err).NotTo(HaveOccurred())
+		}
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(hasFile(ctx, byHand+uid)).To(Succeed(), "its Media may be about to be created")
+		d.clock.Step(d.Timing.OrphanAfter + time.Minute)
+		Expect(d.sweep(ctx)).To(Succeed())
+		for key, want := range keys {
+			if want == nil {
+				Expect(hasFile(ctx, key)).To(Succeed(), key)
+			} else {
+				Expect(hasFile(ctx, key)).To(MatchError(want), key)
+			}
+		}
+	})
+})

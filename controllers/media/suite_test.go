@@ -1,0 +1,232 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/fetch"
+	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+func TestMediaController(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Media controller")
+}
+
+// One manager works in the namespace "managed"; in "by-hand" the specs decide
+// what happens when, and what time it is.
+const (
+	managed = "managed"
+	byHand  = "by-hand"
+)
+
+var (
+	k8s    client.Client
+	hand   ctrl.Manager
+	store  *mediastore.Store
+	web    *httptest.Server
+	serial atomic.Int64
+)
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	ctrl.SetLogger(GinkgoLogr)
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	env, err := envtest.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(env.Stop)
+	k8s = env.Client
+	for _, namespace := range []string{managed, byHand} {
+		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	}
+	store, err = mediastore.New(storetest.Start(GinkgoT()))
+	Expect(err).NotTo(HaveOccurred())
+	web = httptest.NewTLSServer(http.FileServer(http.Dir(files(map[string]string{"a.png": "0123456789"}))))
+	DeferCleanup(web.Close)
+
+	limited := asManager(ctx, env)
+	mgr := start(limited, env, managed)
+	Expect(SetupWithManager(ctx, mgr, options(loose()))).To(Succeed())
+	hand = start(limited, env, byHand)
+	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Post{}, mediaIndex, references)).To(Succeed())
+	for _, m := range []ctrl.Manager{mgr, hand} {
+		running, cancel := context.WithCancel(context.Background())
+		stopped := make(chan error, 1)
+		go func() { stopped <- m.Start(running) }()
+		DeferCleanup(func() {
+			cancel()
+			Eventually(stopped).Should(Receive(Succeed()))
+		})
+	}
+	Expect(hand.GetCache().WaitForCacheSync(ctx)).To(BeTrue())
+})
+
+// asManager has the rights that the manager is installed with, and no others.
+func asManager(ctx context.Context, env *envtest.Environment) *rest.Config {
+	GinkgoHelper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "manager", "role.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	var role rbacv1.ClusterRole
+	Expect(yaml.Unmarshal(data, &role)).To(Succeed())
+	Expect(env.Client.Create(ctx, &role)).To(Succeed())
+	Expect(env.Client.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "manager"}},
+	})).To(Succeed())
+	limited := rest.CopyConfig(env.Config)
+	limited.Impersonate = rest.ImpersonationConfig{UserName: "manager"}
+	return limited
+}
+
+func start(config *rest.Config, env *envtest.Environment, namespace string) ctrl.Manager {
+	GinkgoHelper()
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return mgr
+}
+
+// loose fetches from the test's own server.
+func loose() *fetch.Client {
+	roots := x509.NewCertPool()
+	roots.AddCert(web.Certificate())
+	return fetch.New(fetch.Options{Roots: roots, Allow: func(netip.Addr) error { return nil }})
+}
+
+func files(contents map[string]string) string {
+	GinkgoHelper()
+	folder := GinkgoT().TempDir()
+	for name, content := range contents {
+		Expect(os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600)).To(Succeed())
+	}
+	return folder
+}
+
+// options verify by the size alone: what is in a file is not the concern here.
+func options(source Source) Options {
+	return Options{Store: store, Source: source, Verify: func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+		object, err := store.Stat(ctx, mediastore.Key(m))
+		if err != nil {
+			return v1alpha1.MediaStatus{}, err
+		}
+		s := m.Status
+		s.SizeBytes, s.Phase, s.ETag = object.Size, v1alpha1.MediaUploaded, object.ETag
+		summary := kstatus.Summary{Ready: true, Reason: v1alpha1.ReasonUploaded, Progress: kstatus.Settled}
+		if m.Spec.SizeBytes != 0 && m.Spec.SizeBytes != object.Size {
+			s.Phase, s.ETag = v1alpha1.MediaRejected, ""
+			summary = kstatus.Summary{Reason: "SizeMismatch", Progress: kstatus.Stuck}
+		}
+		kstatus.Apply(&s.Conditions, summary, m.Generation, time.Now())
+		return s, nil
+	}}
+}
+
+// desk is where a spec works by hand.
+type desk struct {
+	*sweeper
+	clock *clocktesting.FakeClock
+}
+
+func newDesk(source Source) *desk {
+	GinkgoHelper()
+	o := options(source)
+	now := clocktesting.NewFakeClock(time.Now())
+	o.Clock = now
+	r, err := New(hand.GetClient(), hand.GetAPIReader(), o)
+	Expect(err).NotTo(HaveOccurred())
+	return &desk{&sweeper{Reconciler: r}, now}
+}
+
+func newMedia(namespace string, change func(*v1alpha1.Media)) *v1alpha1.Media {
+	m := &v1alpha1.Media{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("m-%d", serial.Add(1))},
+		Spec:       v1alpha1.MediaSpec{FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10},
+	}
+	change(m)
+	return m
+}
+
+func fromTheAPI(m *v1alpha1.Media) {
+	m.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
+}
+
+func fromSource(url string) func(*v1alpha1.Media) {
+	return func(m *v1alpha1.Media) { m.Spec.Source, m.Spec.SizeBytes = &v1alpha1.MediaSource{URL: url}, 0 }
+}
+
+// step reconciles until the Media is as it should be; the cache may lag.
+func (d *desk) step(ctx context.Context, m *v1alpha1.Media, want func(Gomega, *v1alpha1.Media)) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
+		want(g, m)
+		// What comes next is decided on what is written now.
+		var cached v1alpha1.Media
+		g.Expect(d.client.Get(ctx, client.ObjectKeyFromObject(m), &cached)).To(Succeed())
+		g.Expect(cached.ResourceVersion).To(Equal(m.ResourceVersion))
+	}).Should(Succeed())
+}
+
+func is(phase v1alpha1.MediaPhase, reason string) func(Gomega, *v1alpha1.Media) {
+	return func(g Gomega, m *v1alpha1.Media) {
+		g.Expect(m.Status.Phase).To(Equal(phase))
+		g.Expect(kstatus.Reason(m.Status.Conditions)).To(Equal(reason))
+		g.Expect(m.Finalizers).To(ContainElement(v1alpha1.MediaFileFinalizer))
+	}
+}
+
+func put(ctx context.Context, m *v1alpha1.Media, content string) {
+	GinkgoHelper()
+	_, err := store.Put(ctx, mediastore.Key(m), string(m.Spec.MimeType), int64(len(content)), strings.NewReader(content))
+	Expect(err).NotTo(HaveOccurred())
+}
+
+func hasFile(ctx context.Context, key string) error {
+	_, err := store.Stat(ctx, key)
+	return err
+}
+
+// uploaded makes a Media with a verified file.
+func (d *desk) uploaded(ctx context.Context, change func(*v1alpha1.Media)) *v1alpha1.Media {
+	GinkgoHelper()
+	m := newMedia(byHand, change)
+	Expect(k8s.Create(ctx, m)).To(Succeed())
+	put(ctx, m, "0123456789")
+	d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
+	return m
+}

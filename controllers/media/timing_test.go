@@ -1,0 +1,208 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package media
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kstatus"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func made(change ...func(*v1alpha1.Media)) *v1alpha1.Media {
+	m := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Name: "m", UID: "u", CreationTimestamp: metav1.NewTime(noon)}}
+	for _, c := range change {
+		c(m)
+	}
+	return m
+}
+
+func offered(until time.Duration) func(*v1alpha1.Media) {
+	return func(m *v1alpha1.Media) {
+		m.Status.UploadURL, m.Status.UploadURLExpiresAt = "https://a", v1alpha1.NewTimePtr(noon.Add(until))
+	}
+}
+
+func handedOut(until string) func(*v1alpha1.Media) {
+	return func(m *v1alpha1.Media) { m.Annotations = map[string]string{v1alpha1.UploadUntilAnnotation: until} }
+}
+
+func TestAwait(t *testing.T) {
+	tests := map[string]struct {
+		reason         string
+		media          *v1alpha1.Media
+		at             time.Duration
+		expired, offer bool
+	}{
+		"new from the API":            {"its client has an address", made(fromTheAPI), 0, false, false},
+		"API, in its grace":           {"an upload that began in time goes on", made(fromTheAPI), 74 * time.Minute, false, false},
+		"API, after its grace":        {"15 minutes and an hour", made(fromTheAPI), 75 * time.Minute, true, false},
+		"API, a second address":       {"it is awaited as long as the last address", made(fromTheAPI, handedOut("2026-11-20T20:15:00Z")), 9 * time.Hour, false, false},
+		"API, a second address ended": {"and its grace", made(fromTheAPI, handedOut("2026-11-20T20:15:00Z")), 9*time.Hour + 15*time.Minute, true, false},
+		"API, an earlier address":     {"never shorter than the first", made(fromTheAPI, handedOut("2026-11-20T12:00:00Z")), 74 * time.Minute, false, false},
+		"API, nonsense":               {"what cannot be read does not count", made(fromTheAPI, handedOut("for ever")), 75 * time.Minute, true, false},
+		"new from kubectl":            {"it needs an address", made(), 0, false, true},
+		"a fresh address":             {"it is good for a while", made(offered(15 * time.Minute)), 0, false, false},
+		"five minutes left":           {"enough to begin", made(offered(15 * time.Minute)), 10 * time.Minute, false, false},
+		"less left":                   {"somebody may just be reading it", made(offered(15 * time.Minute)), 10*time.Minute + time.Second, false, true},
+		"ended":                       {"the manager was away", made(offered(15 * time.Minute)), time.Hour, false, true},
+		"after a day":                 {"no fresh address any more", made(offered(15 * time.Minute)), 24 * time.Hour, false, false},
+		"after a day and an hour":     {"nor any wait", made(offered(15 * time.Minute)), 25 * time.Hour, true, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := await(tc.media, Timing{}.withDefaults(), noon.Add(tc.at))
+			if got.expired != tc.expired || got.offer != tc.offer {
+				t.Errorf("%s: got %+v", tc.reason, got)
+			}
+			if !got.expired && got.again <= 0 {
+				t.Errorf("%s: it is never looked at again", tc.reason)
+			}
+		})
+	}
+}
+
+// A wait ends when it is due, not a pause later.
+func TestAwaitEndsInTime(t *testing.T) {
+	got := await(made(fromTheAPI), Timing{}.withDefaults(), noon.Add(75*time.Minute-time.Second))
+	if got.again != time.Second {
+		t.Errorf("looks again after %s", got.again)
+	}
+}
+
+func TestPauses(t *testing.T) {
+	tests := map[string]struct {
+		reason    string
+		pause     func(time.Duration) time.Duration
+		after     time.Duration
+		low, high time.Duration
+	}{
+		"poll at once":      {"the shortest", func(d time.Duration) time.Duration { return pollPause(d, "u") }, 0, 1800 * time.Millisecond, 2200 * time.Millisecond},
+		"poll after 4 min":  {"an eighth", func(d time.Duration) time.Duration { return pollPause(d, "u") }, 4 * time.Minute, 27 * time.Second, 33 * time.Second},
+		"poll after a day":  {"the longest", func(d time.Duration) time.Duration { return pollPause(d, "u") }, 24 * time.Hour, 270 * time.Second, 330 * time.Second},
+		"poll before":       {"clocks differ", func(d time.Duration) time.Duration { return pollPause(d, "u") }, -time.Minute, 1800 * time.Millisecond, 2200 * time.Millisecond},
+		"fetch at once":     {"the shortest", func(d time.Duration) time.Duration { return fetchPause(d, "u") }, 0, 4500 * time.Millisecond, 5500 * time.Millisecond},
+		"fetch after 4 min": {"a quarter", func(d time.Duration) time.Duration { return fetchPause(d, "u") }, 4 * time.Minute, 54 * time.Second, 66 * time.Second},
+		"fetch after a day": {"the longest", func(d time.Duration) time.Duration { return fetchPause(d, "u") }, 24 * time.Hour, 9 * time.Minute, 11 * time.Minute},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.pause(tc.after); got < tc.low || got > tc.high {
+				t.Errorf("%s, give or take a tenth: got %s", tc.reason, got)
+			}
+		})
+	}
+	if pollPause(time.Minute, "a") == pollPause(time.Minute, "b") {
+		t.Error("two files are asked for at the same time")
+	}
+}
+
+func TestLookAgain(t *testing.T) {
+	ready := func(m *v1alpha1.Media) {
+		kstatus.Apply(&m.Status.Conditions, kstatus.Summary{Ready: true, Reason: "Uploaded"}, 1, noon)
+	}
+	tests := map[string]struct {
+		reason string
+		media  *v1alpha1.Media
+		at     time.Duration
+		due    bool
+		in     time.Duration
+	}{
+		"just verified":    {"an address may still be valid", made(ready), 0, false, 16 * time.Minute},
+		"address ended":    {"now nobody can overwrite it", made(ready), 16 * time.Minute, true, 0},
+		"a little later":   {"the manager was busy", made(ready), 30 * time.Minute, true, 0},
+		"long ago":         {"the sweep has seen it", made(ready), 2 * time.Hour, false, 0},
+		"fetched":          {"there never was an address", made(ready, fromSource("https://a.example")), 16 * time.Minute, false, 0},
+		"without a status": {"it is not known since when", made(), 16 * time.Minute, false, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if due, in := lookAgain(tc.media, noon.Add(tc.at)); due != tc.due || in != tc.in {
+				t.Errorf("%s: got %v, %s", tc.reason, due, in)
+			}
+		})
+	}
+}
+
+func TestGoesAt(t *testing.T) {
+	const ttl = 90 * 24 * time.Hour
+	in := func(phase v1alpha1.MediaPhase) func(*v1alpha1.Media) {
+		return func(m *v1alpha1.Media) { m.Status.Phase, m.Status.UnusedSince = phase, v1alpha1.NewTimePtr(noon) }
+	}
+	when := func(w v1alpha1.WhenUnused) func(*v1alpha1.Media) {
+		return func(m *v1alpha1.Media) { m.Spec.WhenUnused = w }
+	}
+	used := func(m *v1alpha1.Media) { m.Status.UnusedSince = nil }
+	source := fromSource("https://a.example")
+	tests := map[string]struct {
+		reason string
+		media  *v1alpha1.Media
+		ttl    time.Duration
+		want   time.Duration // Zero: it stays.
+	}{
+		"uploaded":                {"a day", made(in(v1alpha1.MediaUploaded)), ttl, 24 * time.Hour},
+		"expired":                 {"a day", made(in(v1alpha1.MediaExpired)), ttl, 24 * time.Hour},
+		"rejected":                {"its owner can read why for as long as other ends", made(in(v1alpha1.MediaRejected)), ttl, ttl},
+		"rejected, ends not kept": {"never shorter than a day", made(in(v1alpha1.MediaRejected)), 0, 24 * time.Hour},
+		"pending":                 {"it is awaited", made(in(v1alpha1.MediaPending)), ttl, 0},
+		"used":                    {"a post refers to it", made(in(v1alpha1.MediaUploaded), used), ttl, 0},
+		"to be kept":              {"its owner says so", made(in(v1alpha1.MediaUploaded), when(v1alpha1.KeepWhenUnused)), ttl, 0},
+		"from a source":           {"whoever declared it would only declare it again", made(in(v1alpha1.MediaUploaded), source), ttl, 0},
+		"from a source, to go":    {"its owner says so", made(in(v1alpha1.MediaUploaded), source, when(v1alpha1.DeleteWhenUnused)), ttl, 24 * time.Hour},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			at, ok := goesAt(tc.media, Timing{}.withDefaults(), tc.ttl)
+			if ok != (tc.want != 0) || ok && !at.Equal(noon.Add(tc.want)) {
+				t.Errorf("%s: got %s, %v", tc.reason, at, ok)
+			}
+		})
+	}
+}
+
+func TestReferences(t *testing.T) {
+	ref := func(name string) v1alpha1.LocalReference { return v1alpha1.LocalReference{Name: name} }
+	tests := map[string]struct {
+		reason string
+		spec   v1alpha1.PostSpec
+		want   []string
+	}{
+		"text":  {"nothing", v1alpha1.PostSpec{}, nil},
+		"video": {"one", v1alpha1.PostSpec{Video: &v1alpha1.VideoContent{MediaRef: ref("a")}}, []string{"a"}},
+		"image": {"each once", v1alpha1.PostSpec{Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{ref("a"), ref("b"), ref("a")}}}, []string{"a", "b"}},
+		"tree": {"of all cards", v1alpha1.PostSpec{Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{
+			{Caption: "x"}, {MediaRefs: []v1alpha1.LocalReference{ref("a")}}, {MediaRefs: []v1alpha1.LocalReference{ref("b"), ref("a")}},
+		}}}, []string{"a", "b"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, references(&v1alpha1.Post{Spec: tc.spec})); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestSlots(t *testing.T) {
+	s := newSlots()
+	steps := []struct {
+		namespace string
+		want      bool
+	}{{"a", true}, {"a", true}, {"a", false}, {"b", true}, {"b", true}, {"c", true}, {"c", true}, {"d", true}, {"d", true}, {"e", false}}
+	for i, step := range steps {
+		if got := s.take(step.namespace); got != step.want {
+			t.Errorf("step %d: taking one for %s is %v", i, step.namespace, got)
+		}
+	}
+	s.give("a")
+	if !s.take("e") {
+		t.Error("what was given back can be taken")
+	}
+}
