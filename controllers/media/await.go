@@ -22,7 +22,7 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	case err == nil:
 		return 0, r.conclude(ctx, m, before)
 	case !errors.Is(err, mediastore.ErrNotFound):
-		return 0, fmt.Errorf("cannot verify the media file: %w", err)
+		return 0, r.unavailable(ctx, m, before, err)
 	}
 	w := await(m, r.Timing, r.Clock.Now())
 	if w.expired {
@@ -48,6 +48,16 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	}
 	r.describe(m, kstatus.Summary{Reason: v1alpha1.ReasonAwaitingUpload, Message: message, Progress: kstatus.Underway})
 	return w.again, r.write(ctx, m, before)
+}
+
+// unavailable shows the owner that the store does not answer, and lets the work
+// queue try again. What the store said is for the log.
+func (r *Reconciler) unavailable(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, err error) error {
+	m.Status.Phase = v1alpha1.MediaPending
+	r.describe(m, kstatus.Summary{
+		Reason: v1alpha1.ReasonStoreUnavailable, Message: "The store of media files does not answer; the manager tries again.", Progress: kstatus.Underway,
+	})
+	return errors.Join(fmt.Errorf("cannot verify the media file: %w", err), r.write(ctx, m, before))
 }
 
 // verify examines the file and puts what it finds into the status.

@@ -5,6 +5,7 @@ package media
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -102,6 +103,25 @@ var _ = Describe("a file that is awaited", func() {
 		d.step(ctx, m, func(g Gomega, m *v1alpha1.Media) {
 			g.Expect(m.Status.UploadURLExpiresAt.After(soon.Time)).To(BeTrue())
 		})
+	})
+
+	It("shows that the store does not answer, and goes on when it does", func(ctx SpecContext) {
+		d := newDesk(loose())
+		verify := d.Verify
+		d.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+			return v1alpha1.MediaStatus{}, errors.New("dial tcp 10.0.0.7: connection refused")
+		}
+		m := newMedia(byHand, fromTheAPI)
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		Eventually(func(g Gomega) {
+			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+			g.Expect(err).To(Or(Succeed(), MatchError(ContainSubstring("connection refused"))))
+			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
+			is(v1alpha1.MediaPending, v1alpha1.ReasonStoreUnavailable)(g, m)
+		}).Should(Succeed())
+		Expect(meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady).Message).NotTo(ContainSubstring("10.0.0.7"))
+		d.Verify = verify
+		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
 	})
 
 	It("is rejected and removed when it is not what was described, and the reason stays", func(ctx SpecContext) {

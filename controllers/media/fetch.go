@@ -69,13 +69,13 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	case err == nil:
 		return 0, r.conclude(ctx, m, before)
 	case !errors.Is(err, mediastore.ErrNotFound):
-		return 0, fmt.Errorf("cannot verify the media file: %w", err)
+		return 0, r.unavailable(ctx, m, before, err)
 	}
 	if !r.slots.take(m.Namespace) {
 		return vary(fetchSoonest, m.UID), r.write(ctx, r.awaitFetch(m), before)
 	}
 	defer r.slots.give(m.Namespace)
-	if m.Status.Phase == "" {
+	if m.Status.Phase == "" || kstatus.Reason(m.Status.Conditions) == v1alpha1.ReasonStoreUnavailable {
 		if err := r.write(ctx, r.awaitFetch(m), before); err != nil {
 			return 0, err
 		}
@@ -101,7 +101,7 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 // tells already how that goes.
 func (r *Reconciler) awaitFetch(m *v1alpha1.Media) *v1alpha1.Media {
 	m.Status.Phase = v1alpha1.MediaPending
-	if kstatus.Reason(m.Status.Conditions) == "" {
+	if reason := kstatus.Reason(m.Status.Conditions); reason == "" || reason == v1alpha1.ReasonStoreUnavailable {
 		r.describe(m, kstatus.Summary{Reason: v1alpha1.ReasonFetching, Message: "Fetching the file from its source.", Progress: kstatus.Underway})
 	}
 	return m
