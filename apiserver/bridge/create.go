@@ -5,17 +5,12 @@ package bridge
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/readiness"
@@ -39,10 +34,10 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 		return PostDetail{}, err
 	}
 	now := s.Clock.Now()
-	post := newPost(caller.Namespace, in, now)
+	post := newPost(caller.Namespace, &in, now)
 	connections := s.lookup(caller.Namespace)
 	find := connections.in(ctx)
-	errs := checkRequest(in)
+	errs := checkRequest(&in)
 	errs = append(errs, rules.Validate(post, rules.Env{Connection: find, Limits: s.Limits})...)
 	errs = append(errs, rules.ValidateTime(post, now)...)
 	if connections.err != nil {
@@ -56,6 +51,12 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 			return PostDetail{}, err
 		}
 	}
+	// A check may just have told what a TikTok account can choose.
+	if errs := rules.TikTokPrivacy(post, rules.Env{Connection: connections.latest, Limits: s.Limits}); len(errs) > 0 {
+		refused := invalid(errs)
+		refused.Code = CodeTikTokPrivacy
+		return PostDetail{}, refused
+	}
 	created, err := s.store(ctx, post)
 	if err != nil {
 		if refused := refusedByKubernetes(err); refused != nil {
@@ -68,66 +69,6 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	}
 	s.wrote(ctx, created)
 	return s.detail(created, connections.latest), nil
-}
-
-// newPost is the resource for a request.
-func newPost(namespace string, in CreatePost, now time.Time) *v1alpha1.Post {
-	post := &v1alpha1.Post{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:   namespace,
-			Name:        "p" + strings.ToLower(rand.Text()[:idLength]),
-			Labels:      map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI},
-			Annotations: map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(now).String()},
-			Finalizers:  []string{v1alpha1.DeliveryFinalizer},
-		},
-		Spec: v1alpha1.PostSpec{
-			Category: in.Category,
-			Draft:    in.Draft,
-			Targets:  make([]v1alpha1.PostTarget, len(in.Targets)),
-		},
-	}
-	if in.ScheduledAt != nil {
-		post.Spec.ScheduledAt = v1alpha1.NewTimePtr(*in.ScheduledAt)
-	}
-	for i, target := range in.Targets {
-		post.Spec.Targets[i] = v1alpha1.PostTarget{
-			ConnectionRef: v1alpha1.LocalReference{Name: target.ConnectionID},
-			Caption:       target.Caption,
-		}
-	}
-	return post
-}
-
-// checkRequest refuses what cannot be told from the resource any more: the
-// combinations of options that the contract names, whatever the platform of the
-// target, and a time that the resource cannot hold.
-func checkRequest(in CreatePost) field.ErrorList {
-	var errs field.ErrorList
-	if in.ScheduledAt != nil && in.ScheduledAt.UTC().Year() > lastYear {
-		errs = append(errs, field.Forbidden(field.NewPath("scheduled_at"), fmt.Sprintf("must not lie after the year %d", lastYear)))
-	}
-	for i := range in.Targets {
-		path := field.NewPath("targets").Index(i)
-		errs = append(errs, checkOptions(&in.Targets[i].TikTok, path)...)
-	}
-	return errs
-}
-
-func checkOptions(options *TikTokOptions, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if options.AutoAddMusic != nil {
-		errs = append(errs, field.Forbidden(path.Child("tiktok_auto_add_music"), "only a post of category image may have it; leave it out"))
-	}
-	if options.AllowDuet != nil {
-		errs = append(errs, field.Forbidden(path.Child("tiktok_allow_duet"), "only a post of category video may have it; leave it out"))
-	}
-	if options.AllowStitch != nil {
-		errs = append(errs, field.Forbidden(path.Child("tiktok_allow_stitch"), "only a post of category video may have it; leave it out"))
-	}
-	if options.Draft != nil && *options.Draft && options.PrivacyLevel != nil {
-		errs = append(errs, field.Forbidden(path.Child("tiktok_privacy_level"), "cannot stand beside tiktok_draft; leave one of the two out"))
-	}
-	return errs
 }
 
 // requireReady refuses a post to connections that cannot be posted to. All are

@@ -20,6 +20,7 @@ type Code string
 // The codes of the contract.
 const (
 	CodeValidation           Code = "VALIDATION_ERROR"
+	CodeTikTokPrivacy        Code = "TIKTOK_PRIVACY_LEVEL_UNAVAILABLE"
 	CodeUnauthorized         Code = "UNAUTHORIZED"
 	CodeSubscriptionRequired Code = "SUBSCRIPTION_REQUIRED"
 	CodeNotFound             Code = "NOT_FOUND"
@@ -115,12 +116,21 @@ func JoinProblems(problems []string) string {
 	return strings.Join(problems, "; ")
 }
 
-// WirePath turns the path of a field of the resource, spec.targets[0].caption,
-// into that of the API, targets[0].caption.
+// wireNames are the names that REST has for what is called otherwise in the
+// resource, longest first where one begins another.
+var wireNames = strings.NewReplacer(
+	"connectionRef.name", "connection_id", "connectionRef", "connection_id",
+	"video.thumbnailOffsetMillis", "thumbnail_time",
+	"video.mediaRef.name", "media_id", "video.mediaRef", "media_id", "image.mediaRefs", "media_ids",
+	"tree.cards", "tree_cards", "mediaRefs", "media_ids",
+	"youtube.title", "youtube_title", "youtube", "youtube_title",
+	"tiktok.isAIGenerated", "is_ai_generated", "tiktok.", "tiktok_",
+)
+
+// WirePath spells the path of a field of the resource as REST clients know it.
 func WirePath(path string) string {
-	path = strings.TrimPrefix(path, "spec.")
-	path = strings.ReplaceAll(path, "connectionRef.name", "connection_id")
-	path = strings.ReplaceAll(path, "connectionRef", "connection_id")
+	path = wireNames.Replace(strings.TrimPrefix(path, "spec."))
+	path = strings.ReplaceAll(path, "].name", "]")
 	var b strings.Builder
 	for _, r := range path {
 		if unicode.IsUpper(r) {

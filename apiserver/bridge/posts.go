@@ -152,6 +152,7 @@ func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connec
 	if at := post.Spec.ScheduledAt; at != nil {
 		out.ScheduledAt = &at.Time
 	}
+	out.MediaIDs, out.Cards = contentOf(post)
 	for i := range post.Spec.Targets {
 		if platform := platformOf(post, i, find); platform != "" {
 			out.Platforms = append(out.Platforms, targetDetail(post, i, platform, find))
@@ -165,6 +166,9 @@ func targetDetail(post *v1alpha1.Post, i int, platform v1alpha1.Platform, find f
 		Platform: platform,
 		Status:   posting.TargetPhaseOf(post, i),
 		Caption:  post.Spec.Targets[i].Caption,
+	}
+	if options := post.Spec.Targets[i].YouTube; options != nil && platform == v1alpha1.PlatformYouTube {
+		out.YouTubeTitle = options.Title
 	}
 	if connection := find(post.Spec.Targets[i].ConnectionRef.Name); connection != nil {
 		out.ConnectionID = connection.Name

@@ -4,7 +4,10 @@
 package rest
 
 import (
+	"fmt"
 	"time"
+
+	"github.com/go-faster/jx"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
@@ -12,28 +15,52 @@ import (
 	"github.com/herald-social/herald/internal/postindex"
 )
 
-// createPost reads a request. Its category is text: the decoder lets no other
-// pass.
-func createPost(req *oas.CreatePostRequest) bridge.CreatePost {
-	text := &req.CreateTextPost
+// createPost takes over a request. What a tree's target must not have is
+// refused here: nothing after it could tell.
+func createPost(req *oas.CreatePostRequest) (bridge.CreatePost, error) {
+	switch req.Type {
+	case oas.CreateVideoPostCreatePostRequest:
+		video := &req.CreateVideoPost
+		out := common(v1alpha1.CategoryVideo, video.ScheduledAt, video.Draft, video.Targets)
+		out.MediaIDs = []string{video.MediaID}
+		out.ThumbnailTime = pointer(video.ThumbnailTime.Get())
+		return out, nil
+	case oas.CreateImagePostCreatePostRequest:
+		image := &req.CreateImagePost
+		out := common(v1alpha1.CategoryImage, image.ScheduledAt, image.Draft, image.Targets)
+		out.MediaIDs = image.MediaIds
+		return out, nil
+	case oas.CreateTreePostCreatePostRequest:
+		return createTree(&req.CreateTreePost)
+	case oas.CreateTextPostCreatePostRequest:
+		text := &req.CreateTextPost
+		return common(v1alpha1.CategoryText, text.ScheduledAt, text.Draft, text.Targets), nil
+	default:
+		return bridge.CreatePost{}, fmt.Errorf("the decoder let a post of category %q through", req.Type)
+	}
+}
+
+// common takes over what the shapes with captions have in common.
+func common(category v1alpha1.Category, at oas.OptNilDateTime, draft oas.OptBool, targets []oas.PostTarget) bridge.CreatePost {
 	out := bridge.CreatePost{
-		Category: v1alpha1.CategoryText,
-		Draft:    text.Draft.Or(false),
-		Targets:  make([]bridge.CreateTarget, len(text.Targets)),
+		Category:    category,
+		ScheduledAt: pointer(at.Get()),
+		Draft:       draft.Or(false),
+		Targets:     make([]bridge.CreateTarget, len(targets)),
 	}
-	if at, ok := text.ScheduledAt.Get(); ok {
-		out.ScheduledAt = &at
-	}
-	for i := range text.Targets {
-		target := &text.Targets[i]
+	for i := range targets {
+		target := &targets[i]
 		out.Targets[i] = bridge.CreateTarget{
 			ConnectionID: target.ConnectionID,
 			Caption:      target.Caption.Or(""),
+			YouTubeTitle: target.YoutubeTitle.Or(""),
 			TikTok: bridge.TikTokOptions{
-				AutoAddMusic: pointer(target.TiktokAutoAddMusic.Get()),
-				Draft:        pointer(target.TiktokDraft.Get()),
-				AllowDuet:    pointer(target.TiktokAllowDuet.Get()),
-				AllowStitch:  pointer(target.TiktokAllowStitch.Get()),
+				AutoAddMusic:  pointer(target.TiktokAutoAddMusic.Get()),
+				Draft:         pointer(target.TiktokDraft.Get()),
+				AllowComment:  pointer(target.TiktokAllowComment.Get()),
+				AllowDuet:     pointer(target.TiktokAllowDuet.Get()),
+				AllowStitch:   pointer(target.TiktokAllowStitch.Get()),
+				IsAIGenerated: pointer(target.IsAiGenerated.Get()),
 			},
 		}
 		if level, ok := target.TiktokPrivacyLevel.Get(); ok {
@@ -41,6 +68,43 @@ func createPost(req *oas.CreatePostRequest) bridge.CreatePost {
 		}
 	}
 	return out
+}
+
+func createTree(tree *oas.CreateTreePost) (bridge.CreatePost, error) {
+	out := bridge.CreatePost{
+		Category:    v1alpha1.CategoryTree,
+		ScheduledAt: pointer(tree.ScheduledAt.Get()),
+		Draft:       tree.Draft.Or(false),
+		Targets:     make([]bridge.CreateTarget, len(tree.Targets)),
+		Cards:       make([]bridge.Card, len(tree.TreeCards)),
+	}
+	var problems []string
+	for i := range tree.Targets {
+		target := &tree.Targets[i]
+		out.Targets[i] = bridge.CreateTarget{ConnectionID: target.ConnectionID}
+		for _, field := range []struct {
+			name  string
+			value jx.Raw
+		}{
+			{"caption", target.Caption},
+			{"youtube_title", target.YoutubeTitle},
+			{"is_ai_generated", target.IsAiGenerated},
+			{"tiktok_draft", target.TiktokDraft},
+			{"tiktok_auto_add_music", target.TiktokAutoAddMusic},
+		} {
+			if len(field.value) > 0 {
+				problems = append(problems, fmt.Sprintf("targets[%d].%s: the target of a tree cannot have it; leave it out", i, field.name))
+			}
+		}
+	}
+	if len(problems) > 0 {
+		return bridge.CreatePost{}, &bridge.Error{Code: bridge.CodeValidation, Message: bridge.JoinProblems(problems)}
+	}
+	for i := range tree.TreeCards {
+		card := &tree.TreeCards[i]
+		out.Cards[i] = bridge.Card{Caption: card.Caption.Or(""), MediaIDs: card.MediaIds}
+	}
+	return out, nil
 }
 
 // pointer turns an optional value into one that is nil when it was left out.
@@ -81,12 +145,15 @@ func wireDetail(p *bridge.PostDetail) oas.PostDetail {
 		ID:          p.ID,
 		Status:      oas.PostDetailStatus(p.Status),
 		Category:    oas.PostCategory(p.Category),
-		MediaIds:    []string{},
-		TreeCards:   []oas.TreeCard{},
+		MediaIds:    orEmpty(p.MediaIDs),
+		TreeCards:   make([]oas.TreeCard, len(p.Cards)),
 		ScheduledAt: timeOrNull(p.ScheduledAt),
 		CanCancel:   p.CanCancel,
 		Platforms:   make([]oas.PlatformPostDetail, len(p.Platforms)),
 		DisplayAt:   oas.Timestamp(p.DisplayAt.UTC()),
+	}
+	for i := range p.Cards {
+		out.TreeCards[i] = oas.TreeCard{Caption: orNull(p.Cards[i].Caption), MediaIds: orEmpty(p.Cards[i].MediaIDs)}
 	}
 	for i := range p.Platforms {
 		target := &p.Platforms[i]
@@ -96,7 +163,7 @@ func wireDetail(p *bridge.PostDetail) oas.PostDetail {
 			AccountName:  target.AccountName,
 			Status:       oas.PostDetailStatus(target.Status),
 			Caption:      target.Caption,
-			YoutubeTitle: orNull(""),
+			YoutubeTitle: orNull(target.YouTubeTitle),
 			ExternalURL:  orNull(target.ExternalURL),
 			ErrorMessage: orNull(target.ErrorMessage),
 		}
@@ -112,4 +179,12 @@ func timeOrNull(t *time.Time) oas.NilDateTime {
 		return oas.NilDateTime{Null: true}
 	}
 	return oas.NewNilDateTime(t.UTC())
+}
+
+// orEmpty keeps a list from being null on the wire.
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
 }

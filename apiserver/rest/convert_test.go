@@ -4,6 +4,7 @@
 package rest
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -48,6 +49,26 @@ func TestCreatePost(t *testing.T) {
 				}},
 			}},
 		},
+		"Video": {
+			"a video has one file, and may say which picture stands for it",
+			`{"category":"video","media_id":"m","thumbnail_time":1.5,"targets":[{"connection_id":"a","caption":"b","youtube_title":"t","is_ai_generated":true,"tiktok_allow_comment":false}]}`,
+			bridge.CreatePost{Category: v1alpha1.CategoryVideo, MediaIDs: []string{"m"}, ThumbnailTime: new(1.5), Targets: []bridge.CreateTarget{
+				{ConnectionID: "a", Caption: "b", YouTubeTitle: "t", TikTok: bridge.TikTokOptions{IsAIGenerated: new(true), AllowComment: new(false)}},
+			}},
+		},
+		"Image": {
+			"the files keep their order, and the same one may stand twice",
+			`{"category":"image","media_ids":["m","l","m"],"targets":[{"connection_id":"a","caption":"b"}]}`,
+			bridge.CreatePost{Category: v1alpha1.CategoryImage, MediaIDs: []string{"m", "l", "m"}, Targets: []bridge.CreateTarget{{ConnectionID: "a", Caption: "b"}}},
+		},
+		"Tree": {
+			"no caption, null and an empty one mean the same; a field that the contract does not name is ignored",
+			`{"category":"tree","tree_cards":[{"caption":"a","media_ids":["m"]},{"caption":null},{"caption":""},{}],"targets":[{"connection_id":"a","tiktok_privacy_level":7}]}`,
+			bridge.CreatePost{
+				Category: v1alpha1.CategoryTree, Targets: []bridge.CreateTarget{{ConnectionID: "a"}},
+				Cards: []bridge.Card{{Caption: "a", MediaIDs: []string{"m"}}, {}, {}, {}},
+			},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -56,10 +77,35 @@ func TestCreatePost(t *testing.T) {
 			if err := req.Decode(jx.DecodeStr(tc.body)); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, createPost(&req)); diff != "" {
+			got, err := createPost(&req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestTreeTarget shows that the five fields which the contract names are
+// refused on the target of a tree, whatever their value.
+func TestTreeTarget(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"caption", "youtube_title", "is_ai_generated", "tiktok_draft", "tiktok_auto_add_music"} {
+		for _, value := range []string{"null", "false", `""`, `"x"`, "{}"} {
+			body := `{"category":"tree","tree_cards":[{"caption":"a"},{"caption":"b"}],"targets":[{"connection_id":"a"},{"connection_id":"b","` + name + `":` + value + `}]}`
+			var req oas.CreatePostRequest
+			if err := req.Decode(jx.DecodeStr(body)); err != nil {
+				t.Fatalf("%s: %v", body, err)
+			}
+			_, err := createPost(&req)
+			known, ok := errors.AsType[*bridge.Error](err)
+			want := "targets[1]." + name + ": the target of a tree cannot have it; leave it out"
+			if !ok || known.Code != bridge.CodeValidation || known.Message != want {
+				t.Errorf("%s: got %v, want %s", body, err, want)
+			}
+		}
 	}
 }
 
@@ -83,6 +129,25 @@ func TestWireDetail(t *testing.T) {
 			`{"id":"p1","status":"failed","category":"text","media_ids":[],"tree_cards":[],"scheduled_at":"2026-12-01T09:00:00.005Z","can_cancel":true,` +
 				`"platforms":[{"platform":"x","connection_id":"a","account_name":"Acme <&> ` + "\u2028" + `","status":"failed","caption":"\"Hi\"\n",` +
 				`"youtube_title":null,"external_url":"https://x.example/1?a=1&b=2","error_message":"no"}],"display_at":"2026-12-01T09:00:00.005Z"}`,
+		},
+		"Tree": {
+			"a card without text has a null caption, one without media an empty list",
+			bridge.PostDetail{
+				ID: "p1", Status: v1alpha1.PhaseDraft, Category: v1alpha1.CategoryTree, DisplayAt: at,
+				Cards: []bridge.Card{{Caption: "a"}, {MediaIDs: []string{"m"}}},
+			},
+			`{"id":"p1","status":"draft","category":"tree","media_ids":[],"tree_cards":[{"caption":"a","media_ids":[]},{"caption":null,"media_ids":["m"]}],` +
+				`"scheduled_at":null,"can_cancel":false,"platforms":[],"display_at":"2026-12-01T09:00:00.005Z"}`,
+		},
+		"Media": {
+			"the files and the YouTube title are told",
+			bridge.PostDetail{
+				ID: "p1", Status: v1alpha1.PhaseDraft, Category: v1alpha1.CategoryVideo, DisplayAt: at, MediaIDs: []string{"m"},
+				Platforms: []bridge.PlatformDetail{{Platform: v1alpha1.PlatformYouTube, Status: v1alpha1.PhaseDraft, YouTubeTitle: "t"}},
+			},
+			`{"id":"p1","status":"draft","category":"video","media_ids":["m"],"tree_cards":[],"scheduled_at":null,"can_cancel":false,` +
+				`"platforms":[{"platform":"youtube","connection_id":"","account_name":"","status":"draft","caption":"",` +
+				`"youtube_title":"t","external_url":null,"error_message":null}],"display_at":"2026-12-01T09:00:00.005Z"}`,
 		},
 		"Least": {
 			"what there is not is null, an empty list or an empty string, as the contract says for each",

@@ -26,7 +26,7 @@ const noKey = `missing or invalid Authorization header; send "Authorization: Bea
 // status is the HTTP status of a code.
 func status(code bridge.Code) int {
 	switch code {
-	case bridge.CodeValidation:
+	case bridge.CodeValidation, bridge.CodeTikTokPrivacy:
 		return http.StatusBadRequest
 	case bridge.CodeUnauthorized:
 		return http.StatusUnauthorized

@@ -40,8 +40,12 @@ func (d *door) ListPosts(ctx context.Context, params oas.ListPostsParams) (oas.L
 }
 
 // CreatePost serves createPost.
-func (d *door) CreatePost(ctx context.Context, req oas.CreatePostRequest) (oas.CreatePostRes, error) {
-	post, err := d.service.CreatePost(ctx, caller(ctx), createPost(&req))
+func (d *door) CreatePost(ctx context.Context, req oas.CreatePostRequest, _ oas.CreatePostParams) (oas.CreatePostRes, error) {
+	in, err := createPost(&req)
+	if err != nil {
+		return nil, err
+	}
+	post, err := d.service.CreatePost(ctx, caller(ctx), in)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -36,6 +36,8 @@ type schema struct {
 	Enum          []string           `json:"enum"`
 	MinLength     int                `json:"minLength"`
 	MaxLength     int                `json:"maxLength"`
+	Minimum       *float64           `json:"minimum"`
+	Maximum       *float64           `json:"maximum"`
 	MinItems      int                `json:"minItems"`
 	MaxItems      int                `json:"maxItems"`
 	Required      []string           `json:"required"`
@@ -94,6 +96,7 @@ func (s *schemas) wordBody(raw []byte) string {
 // parse reads a body that is to be one JSON value.
 func parse(raw []byte) (value any, problem string) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
 	if err := decoder.Decode(&value); err != nil {
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			return nil, fmt.Sprintf("the body is not valid JSON: %s at byte %d", syntax, syntax.Offset)
@@ -121,9 +124,6 @@ func (s *schemas) variant(object map[string]any) (chosen *schema, problem string
 	if ref, ok := mapping[category]; ok {
 		return s.resolve(&schema{Ref: ref}), ""
 	}
-	if slices.Contains(oas.PostCategory("").AllValues(), oas.PostCategory(category)) {
-		return nil, fmt.Sprintf("%s: posts of category %s cannot be created yet; this version takes %s", discriminator, category, known)
-	}
 	return nil, fmt.Sprintf("%s: must be one of %s", discriminator, known)
 }
 
@@ -137,7 +137,7 @@ func (s *schemas) resolve(of *schema) *schema {
 // check lists what is wrong with a value, each problem with its path.
 func (s *schemas) check(of *schema, path string, value any) []string {
 	of = s.resolve(of)
-	if value == nil && of.Nullable {
+	if of.Type == "" || (value == nil && of.Nullable) {
 		return nil
 	}
 	switch v := value.(type) {
@@ -157,9 +157,9 @@ func (s *schemas) check(of *schema, path string, value any) []string {
 		if of.Type == "boolean" {
 			return nil
 		}
-	case float64:
-		if of.Type == "number" || (of.Type == "integer" && v == math.Trunc(v)) {
-			return nil
+	case json.Number:
+		if of.Type == "number" || of.Type == "integer" {
+			return checkNumber(of, path, v)
 		}
 	}
 	word := "must be " + article(of.Type)
@@ -202,6 +202,29 @@ func (s *schemas) checkArray(of *schema, path string, array []any) []string {
 	return problems
 }
 
+// checkNumber takes of an integer only what the decoder takes: digits, without
+// a fraction or an exponent.
+func checkNumber(of *schema, path string, value json.Number) []string {
+	number, err := value.Float64()
+	if of.Type == "integer" {
+		_, err = value.Int64()
+	}
+	switch {
+	case err != nil && of.Type == "integer":
+		return []string{path + ": must be a whole number, written in digits, below 2^63"}
+	case err != nil:
+		return []string{path + ": is a larger number than can be read"}
+	case of.Minimum != nil && number < *of.Minimum:
+		return []string{fmt.Sprintf("%s: must be at least %s", path, plain(*of.Minimum))}
+	case of.Maximum != nil && number > *of.Maximum:
+		return []string{fmt.Sprintf("%s: must be at most %s", path, plain(*of.Maximum))}
+	default:
+		return nil
+	}
+}
+
+func plain(number float64) string { return strconv.FormatFloat(number, 'f', -1, 64) }
+
 func checkString(of *schema, path, value string) []string {
 	length := utf8.RuneCountInString(value)
 	switch {
@@ -233,6 +256,8 @@ func wordParam(name string) string {
 		return oneOf(name, oas.Platform("").AllValues())
 	case "status":
 		return oneOf(name, oas.PostListStatus("").AllValues())
+	case "Idempotency-Key":
+		return name + ": must have 1 to 255 characters"
 	default:
 		return name + ": must be a whole number"
 	}

@@ -4,7 +4,6 @@
 package rest
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -60,13 +59,25 @@ func TestWordBody(t *testing.T) {
 		"trailing bytes":      {with(`"draft":true`) + "x", "the body goes on after its JSON object; send one object only"},
 		"bad UTF-8":           {with("\"x\":\"\xff\""), "the body is not valid UTF-8"},
 		"bad UTF-8 in a name": {with("\"\xff\":1"), "the body is not valid UTF-8"},
-		"no category":         {`{"targets":[]}`, "category: is missing; it is one of text"},
-		"category null":       {`{"category":null}`, "category: must be a string, one of text"},
-		"category a number":   {`{"category":1}`, "category: must be a string, one of text"},
-		"unknown category":    {`{"category":"poem"}`, "category: must be one of text"},
-		"other capitals":      {`{"Category":"text","targets":[]}`, "category: is missing; it is one of text"},
-		"category to come":    {`{"category":"tree","tree_cards":[]}`, "category: posts of category tree cannot be created yet; this version takes text"},
-		"two categories":      {`{"category":"text","targets":[{"connection_id":"a"}],"category":"video"}`, "category: posts of category video cannot be created yet; this version takes text"},
+		"no category":         {`{"targets":[]}`, "category: is missing; it is one of image, text, tree, video"},
+		"category null":       {`{"category":null}`, "category: must be a string, one of image, text, tree, video"},
+		"category a number":   {`{"category":1}`, "category: must be a string, one of image, text, tree, video"},
+		"unknown category":    {`{"category":"poem"}`, "category: must be one of image, text, tree, video"},
+		"other capitals":      {`{"Category":"text","targets":[]}`, "category: is missing; it is one of image, text, tree, video"},
+		"no cards":            {`{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":[]}`, "tree_cards: must have at least 1 item"},
+		"cards no list":       {`{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":{}}`, "tree_cards: must be an array"},
+		"a card a string":     {`{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":["a"]}`, "tree_cards[0]: must be an object"},
+		"card media a string": {`{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":[{"media_ids":"m"}]}`, "tree_cards[0].media_ids: must be an array"},
+		"card media numbers":  {`{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":[{"media_ids":[1]}]}`, "tree_cards[0].media_ids[0]: must be a string"},
+		"card text a number":  {`{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":[{"caption":1}]}`, "tree_cards[0].caption: must be a string or null"},
+		"no video":            {`{"category":"video","targets":[{"connection_id":"a"}]}`, "media_id: is missing"},
+		"no images":           {`{"category":"image","targets":[{"connection_id":"a"}],"media_ids":[]}`, "media_ids: must have at least 1 item"},
+		"too many images":     {`{"category":"image","targets":[{"connection_id":"a"}],"media_ids":["m"` + strings.Repeat(`,"m"`, 35) + `]}`, "media_ids: must have at most 35 items"},
+		"thumbnail a string":  {`{"category":"video","media_id":"m","targets":[{"connection_id":"a"}],"thumbnail_time":"1"}`, "thumbnail_time: must be a number"},
+		"thumbnail negative":  {`{"category":"video","media_id":"m","targets":[{"connection_id":"a"}],"thumbnail_time":-1}`, "thumbnail_time: must be at least 0"},
+		"thumbnail too late":  {`{"category":"video","media_id":"m","targets":[{"connection_id":"a"}],"thumbnail_time":1e9}`, "thumbnail_time: must be at most 2147483"},
+		"thumbnail huge":      {`{"category":"video","media_id":"m","targets":[{"connection_id":"a"}],"thumbnail_time":1e999}`, "thumbnail_time: is a larger number than can be read"},
+		"two categories":      {`{"category":"text","targets":[{"connection_id":"a"}],"category":"video"}`, "media_id: is missing"},
 		"two, the good one last": {
 			`{"category":"video","targets":[{"connection_id":"a"}],"category":"text"}`,
 			"the body does not fit the description at /openapi.json; a field may stand in it twice",
@@ -119,6 +130,9 @@ func FuzzWordBody(f *testing.F) {
 		"", "{}", with(`"draft":true`), with(`"scheduled_at":null`), with(`"scheduled_at":"2026-12-01T09:00:00.5+01:00","x":[{}]`),
 		target(`"connection_id":"a","caption":"\ud83d\ude00","tiktok_privacy_level":"SELF_ONLY","tiktok_allow_duet":false`),
 		target(`"connection_id":"a","caption":"b","caption":""`), `{"category":"text","targets":[{"connection_id":1e3}]}`,
+		`{"category":"video","media_id":"m","thumbnail_time":-1.5e3,"targets":[{"connection_id":"a","youtube_title":"t"}]}`,
+		`{"category":"image","media_ids":["m",""],"targets":[{"connection_id":"a"}]}`,
+		`{"category":"tree","tree_cards":[{"caption":null,"media_ids":["m"]}],"targets":[{"connection_id":"a","caption":{}}]}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -130,9 +144,10 @@ func FuzzWordBody(f *testing.F) {
 			}
 			return
 		}
-		var object map[string]any
-		if err := json.Unmarshal(body, &object); err != nil {
-			t.Fatalf("the decoder takes %q: %v", body, err)
+		value, problem := parse(body)
+		object, ok := value.(map[string]any)
+		if !ok {
+			t.Fatalf("the decoder takes %q: %s", body, problem)
 		}
 		variant, problem := s.variant(object)
 		if problem != "" {

@@ -3,7 +3,31 @@
 package oas
 
 // setDefaults set default value of fields.
+func (s *CreateImagePost) setDefaults() {
+	{
+		val := bool(false)
+		s.Draft.SetTo(val)
+	}
+}
+
+// setDefaults set default value of fields.
 func (s *CreateTextPost) setDefaults() {
+	{
+		val := bool(false)
+		s.Draft.SetTo(val)
+	}
+}
+
+// setDefaults set default value of fields.
+func (s *CreateTreePost) setDefaults() {
+	{
+		val := bool(false)
+		s.Draft.SetTo(val)
+	}
+}
+
+// setDefaults set default value of fields.
+func (s *CreateVideoPost) setDefaults() {
 	{
 		val := bool(false)
 		s.Draft.SetTo(val)

@@ -161,7 +161,14 @@ func (s *Server) handleCancelPostRequest(args [1]string, argsEscaped bool, w htt
 // Posts at once, at a future time (`scheduled_at`), or keeps a draft (`draft: true`). Unless it is a
 // draft, every target's account is checked first, and nothing is created if one cannot be posted to.
 //
-// This version takes posts of category `text`.
+// What each category may be sent to:
+//
+//	category | platforms
+//	---------+--------------------------------------------------
+//	`text`   | `x`, `threads`, `facebook`
+//	`image`  | `x`, `instagram`, `threads`, `tiktok`, `facebook`
+//	`video`  | `x`, `instagram`, `threads`, `tiktok`, `youtube`
+//	`tree`   | `x`, `threads`
 //
 // POST /posts
 func (s *Server) handleCreatePostRequest(args [0]string, argsEscaped bool, w http.ResponseWriter, r *http.Request) {
@@ -220,6 +227,16 @@ func (s *Server) handleCreatePostRequest(args [0]string, argsEscaped bool, w htt
 			return
 		}
 	}
+	params, err := decodeCreatePostParams(args, argsEscaped, r)
+	if err != nil {
+		err = &ogenerrors.DecodeParamsError{
+			OperationContext: opErrContext,
+			Err:              err,
+		}
+		defer recordError("DecodeParams", err)
+		s.cfg.ErrorHandler(ctx, w, r, err)
+		return
+	}
 
 	var rawBody []byte
 	request, rawBody, close, err := s.decodeCreatePostRequest(r)
@@ -247,13 +264,18 @@ func (s *Server) handleCreatePostRequest(args [0]string, argsEscaped bool, w htt
 			OperationID:      "createPost",
 			Body:             request,
 			RawBody:          rawBody,
-			Params:           middleware.Parameters{},
-			Raw:              r,
+			Params: middleware.Parameters{
+				{
+					Name: "Idempotency-Key",
+					In:   "header",
+				}: params.IdempotencyKey,
+			},
+			Raw: r,
 		}
 
 		type (
 			Request  = CreatePostRequest
-			Params   = struct{}
+			Params   = CreatePostParams
 			Response = CreatePostRes
 		)
 		response, err = middleware.HookMiddleware[
@@ -263,14 +285,14 @@ func (s *Server) handleCreatePostRequest(args [0]string, argsEscaped bool, w htt
 		](
 			m,
 			mreq,
-			nil,
+			unpackCreatePostParams,
 			func(ctx context.Context, request Request, params Params) (response Response, err error) {
-				response, err = s.h.CreatePost(ctx, request)
+				response, err = s.h.CreatePost(ctx, request, params)
 				return response, err
 			},
 		)
 	} else {
-		response, err = s.h.CreatePost(ctx, request)
+		response, err = s.h.CreatePost(ctx, request, params)
 	}
 	if err != nil {
 		defer recordError("Internal", err)

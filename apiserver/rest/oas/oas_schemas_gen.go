@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+	"github.com/go-faster/jx"
 )
 
 type BearerAuth struct {
@@ -205,6 +206,104 @@ func (s *ConnectionList) SetData(val []Connection) {
 
 func (*ConnectionList) listConnectionsRes() {}
 
+// Ref: #/components/schemas/CreateImagePost
+type CreateImagePost struct {
+	Category CreateImagePostCategory `json:"category"`
+	// The uploaded images, in order; drafts need them too. The strictest target decides how many there may
+	// be: `x` 4, `instagram` 10, `facebook` 10, `threads` 20, `tiktok` 35.
+	MediaIds []string `json:"media_ids"`
+	// The accounts to post to, each with its own caption.
+	Targets []PostTarget `json:"targets"`
+	// When to post; must lie in the future. Omitted or null, the post goes out at once.
+	ScheduledAt OptNilDateTime `json:"scheduled_at"`
+	// Keeps the post without delivering it. Cannot stand beside `scheduled_at`.
+	Draft OptBool `json:"draft"`
+}
+
+// GetCategory returns the value of Category.
+func (s *CreateImagePost) GetCategory() CreateImagePostCategory {
+	return s.Category
+}
+
+// GetMediaIds returns the value of MediaIds.
+func (s *CreateImagePost) GetMediaIds() []string {
+	return s.MediaIds
+}
+
+// GetTargets returns the value of Targets.
+func (s *CreateImagePost) GetTargets() []PostTarget {
+	return s.Targets
+}
+
+// GetScheduledAt returns the value of ScheduledAt.
+func (s *CreateImagePost) GetScheduledAt() OptNilDateTime {
+	return s.ScheduledAt
+}
+
+// GetDraft returns the value of Draft.
+func (s *CreateImagePost) GetDraft() OptBool {
+	return s.Draft
+}
+
+// SetCategory sets the value of Category.
+func (s *CreateImagePost) SetCategory(val CreateImagePostCategory) {
+	s.Category = val
+}
+
+// SetMediaIds sets the value of MediaIds.
+func (s *CreateImagePost) SetMediaIds(val []string) {
+	s.MediaIds = val
+}
+
+// SetTargets sets the value of Targets.
+func (s *CreateImagePost) SetTargets(val []PostTarget) {
+	s.Targets = val
+}
+
+// SetScheduledAt sets the value of ScheduledAt.
+func (s *CreateImagePost) SetScheduledAt(val OptNilDateTime) {
+	s.ScheduledAt = val
+}
+
+// SetDraft sets the value of Draft.
+func (s *CreateImagePost) SetDraft(val OptBool) {
+	s.Draft = val
+}
+
+type CreateImagePostCategory string
+
+const (
+	CreateImagePostCategoryImage CreateImagePostCategory = "image"
+)
+
+// AllValues returns all CreateImagePostCategory values.
+func (CreateImagePostCategory) AllValues() []CreateImagePostCategory {
+	return []CreateImagePostCategory{
+		CreateImagePostCategoryImage,
+	}
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (s CreateImagePostCategory) MarshalText() ([]byte, error) {
+	switch s {
+	case CreateImagePostCategoryImage:
+		return []byte(s), nil
+	default:
+		return nil, errors.Errorf("invalid value: %q", s)
+	}
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *CreateImagePostCategory) UnmarshalText(data []byte) error {
+	switch CreateImagePostCategory(data) {
+	case CreateImagePostCategoryImage:
+		*s = CreateImagePostCategoryImage
+		return nil
+	default:
+		return errors.Errorf("invalid value: %q", data)
+	}
+}
+
 type CreatePostBadRequest Error
 
 func (*CreatePostBadRequest) createPostRes() {}
@@ -226,8 +325,11 @@ func (*CreatePostInternalServerError) createPostRes() {}
 // CreatePostRequest represents sum type.
 type CreatePostRequest struct {
 	// Type selects the active sum variant, switch on this field.
-	Type           CreatePostRequestType
-	CreateTextPost CreateTextPost
+	Type            CreatePostRequestType
+	CreateVideoPost CreateVideoPost
+	CreateImagePost CreateImagePost
+	CreateTextPost  CreateTextPost
+	CreateTreePost  CreateTreePost
 }
 
 // CreatePostRequestType is oneOf type of CreatePostRequest.
@@ -235,11 +337,69 @@ type CreatePostRequestType string
 
 // Possible values for CreatePostRequestType.
 const (
-	CreateTextPostCreatePostRequest CreatePostRequestType = "text"
+	CreateVideoPostCreatePostRequest CreatePostRequestType = "video"
+	CreateImagePostCreatePostRequest CreatePostRequestType = "image"
+	CreateTextPostCreatePostRequest  CreatePostRequestType = "text"
+	CreateTreePostCreatePostRequest  CreatePostRequestType = "tree"
 )
+
+// IsCreateVideoPost reports whether CreatePostRequest is CreateVideoPost.
+func (s CreatePostRequest) IsCreateVideoPost() bool {
+	return s.Type == CreateVideoPostCreatePostRequest
+}
+
+// IsCreateImagePost reports whether CreatePostRequest is CreateImagePost.
+func (s CreatePostRequest) IsCreateImagePost() bool {
+	return s.Type == CreateImagePostCreatePostRequest
+}
 
 // IsCreateTextPost reports whether CreatePostRequest is CreateTextPost.
 func (s CreatePostRequest) IsCreateTextPost() bool { return s.Type == CreateTextPostCreatePostRequest }
+
+// IsCreateTreePost reports whether CreatePostRequest is CreateTreePost.
+func (s CreatePostRequest) IsCreateTreePost() bool { return s.Type == CreateTreePostCreatePostRequest }
+
+// SetCreateVideoPost sets CreatePostRequest to CreateVideoPost.
+func (s *CreatePostRequest) SetCreateVideoPost(v CreateVideoPost) {
+	s.Type = CreateVideoPostCreatePostRequest
+	s.CreateVideoPost = v
+}
+
+// GetCreateVideoPost returns CreateVideoPost and true boolean if CreatePostRequest is CreateVideoPost.
+func (s CreatePostRequest) GetCreateVideoPost() (v CreateVideoPost, ok bool) {
+	if !s.IsCreateVideoPost() {
+		return v, false
+	}
+	return s.CreateVideoPost, true
+}
+
+// NewCreateVideoPostCreatePostRequest returns new CreatePostRequest from CreateVideoPost.
+func NewCreateVideoPostCreatePostRequest(v CreateVideoPost) CreatePostRequest {
+	var s CreatePostRequest
+	s.SetCreateVideoPost(v)
+	return s
+}
+
+// SetCreateImagePost sets CreatePostRequest to CreateImagePost.
+func (s *CreatePostRequest) SetCreateImagePost(v CreateImagePost) {
+	s.Type = CreateImagePostCreatePostRequest
+	s.CreateImagePost = v
+}
+
+// GetCreateImagePost returns CreateImagePost and true boolean if CreatePostRequest is CreateImagePost.
+func (s CreatePostRequest) GetCreateImagePost() (v CreateImagePost, ok bool) {
+	if !s.IsCreateImagePost() {
+		return v, false
+	}
+	return s.CreateImagePost, true
+}
+
+// NewCreateImagePostCreatePostRequest returns new CreatePostRequest from CreateImagePost.
+func NewCreateImagePostCreatePostRequest(v CreateImagePost) CreatePostRequest {
+	var s CreatePostRequest
+	s.SetCreateImagePost(v)
+	return s
+}
 
 // SetCreateTextPost sets CreatePostRequest to CreateTextPost.
 func (s *CreatePostRequest) SetCreateTextPost(v CreateTextPost) {
@@ -259,6 +419,27 @@ func (s CreatePostRequest) GetCreateTextPost() (v CreateTextPost, ok bool) {
 func NewCreateTextPostCreatePostRequest(v CreateTextPost) CreatePostRequest {
 	var s CreatePostRequest
 	s.SetCreateTextPost(v)
+	return s
+}
+
+// SetCreateTreePost sets CreatePostRequest to CreateTreePost.
+func (s *CreatePostRequest) SetCreateTreePost(v CreateTreePost) {
+	s.Type = CreateTreePostCreatePostRequest
+	s.CreateTreePost = v
+}
+
+// GetCreateTreePost returns CreateTreePost and true boolean if CreatePostRequest is CreateTreePost.
+func (s CreatePostRequest) GetCreateTreePost() (v CreateTreePost, ok bool) {
+	if !s.IsCreateTreePost() {
+		return v, false
+	}
+	return s.CreateTreePost, true
+}
+
+// NewCreateTreePostCreatePostRequest returns new CreatePostRequest from CreateTreePost.
+func NewCreateTreePostCreatePostRequest(v CreateTreePost) CreatePostRequest {
+	var s CreatePostRequest
+	s.SetCreateTreePost(v)
 	return s
 }
 
@@ -353,6 +534,241 @@ func (s *CreateTextPostCategory) UnmarshalText(data []byte) error {
 	switch CreateTextPostCategory(data) {
 	case CreateTextPostCategoryText:
 		*s = CreateTextPostCategoryText
+		return nil
+	default:
+		return errors.Errorf("invalid value: %q", data)
+	}
+}
+
+// Ref: #/components/schemas/CreateTreeCard
+type CreateTreeCard struct {
+	// The text of the card. Omitted, null and the empty string all mean that it has none.
+	Caption OptNilString `json:"caption"`
+	// The uploaded files that the card shows, in order.
+	MediaIds []string `json:"media_ids"`
+}
+
+// GetCaption returns the value of Caption.
+func (s *CreateTreeCard) GetCaption() OptNilString {
+	return s.Caption
+}
+
+// GetMediaIds returns the value of MediaIds.
+func (s *CreateTreeCard) GetMediaIds() []string {
+	return s.MediaIds
+}
+
+// SetCaption sets the value of Caption.
+func (s *CreateTreeCard) SetCaption(val OptNilString) {
+	s.Caption = val
+}
+
+// SetMediaIds sets the value of MediaIds.
+func (s *CreateTreeCard) SetMediaIds(val []string) {
+	s.MediaIds = val
+}
+
+// Ref: #/components/schemas/CreateTreePost
+type CreateTreePost struct {
+	Category CreateTreePostCategory `json:"category"`
+	// The first post and the replies that hang from it, the same for every target. A tree that is not a
+	// draft has at least two.
+	TreeCards []CreateTreeCard `json:"tree_cards"`
+	// The accounts to post to, on `x` and `threads`, each once.
+	Targets []TreePostTarget `json:"targets"`
+	// When to post; must lie in the future. Omitted or null, the post goes out at once.
+	ScheduledAt OptNilDateTime `json:"scheduled_at"`
+	// Keeps the post without delivering it. Cannot stand beside `scheduled_at`.
+	Draft OptBool `json:"draft"`
+}
+
+// GetCategory returns the value of Category.
+func (s *CreateTreePost) GetCategory() CreateTreePostCategory {
+	return s.Category
+}
+
+// GetTreeCards returns the value of TreeCards.
+func (s *CreateTreePost) GetTreeCards() []CreateTreeCard {
+	return s.TreeCards
+}
+
+// GetTargets returns the value of Targets.
+func (s *CreateTreePost) GetTargets() []TreePostTarget {
+	return s.Targets
+}
+
+// GetScheduledAt returns the value of ScheduledAt.
+func (s *CreateTreePost) GetScheduledAt() OptNilDateTime {
+	return s.ScheduledAt
+}
+
+// GetDraft returns the value of Draft.
+func (s *CreateTreePost) GetDraft() OptBool {
+	return s.Draft
+}
+
+// SetCategory sets the value of Category.
+func (s *CreateTreePost) SetCategory(val CreateTreePostCategory) {
+	s.Category = val
+}
+
+// SetTreeCards sets the value of TreeCards.
+func (s *CreateTreePost) SetTreeCards(val []CreateTreeCard) {
+	s.TreeCards = val
+}
+
+// SetTargets sets the value of Targets.
+func (s *CreateTreePost) SetTargets(val []TreePostTarget) {
+	s.Targets = val
+}
+
+// SetScheduledAt sets the value of ScheduledAt.
+func (s *CreateTreePost) SetScheduledAt(val OptNilDateTime) {
+	s.ScheduledAt = val
+}
+
+// SetDraft sets the value of Draft.
+func (s *CreateTreePost) SetDraft(val OptBool) {
+	s.Draft = val
+}
+
+type CreateTreePostCategory string
+
+const (
+	CreateTreePostCategoryTree CreateTreePostCategory = "tree"
+)
+
+// AllValues returns all CreateTreePostCategory values.
+func (CreateTreePostCategory) AllValues() []CreateTreePostCategory {
+	return []CreateTreePostCategory{
+		CreateTreePostCategoryTree,
+	}
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (s CreateTreePostCategory) MarshalText() ([]byte, error) {
+	switch s {
+	case CreateTreePostCategoryTree:
+		return []byte(s), nil
+	default:
+		return nil, errors.Errorf("invalid value: %q", s)
+	}
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *CreateTreePostCategory) UnmarshalText(data []byte) error {
+	switch CreateTreePostCategory(data) {
+	case CreateTreePostCategoryTree:
+		*s = CreateTreePostCategoryTree
+		return nil
+	default:
+		return errors.Errorf("invalid value: %q", data)
+	}
+}
+
+// Ref: #/components/schemas/CreateVideoPost
+type CreateVideoPost struct {
+	Category CreateVideoPostCategory `json:"category"`
+	// The uploaded video; drafts need it too.
+	MediaID string `json:"media_id"`
+	// The position in the video, in seconds, of the picture that stands for it.
+	ThumbnailTime OptFloat64 `json:"thumbnail_time"`
+	// The accounts to post to, each with its own caption.
+	Targets []PostTarget `json:"targets"`
+	// When to post; must lie in the future. Omitted or null, the post goes out at once.
+	ScheduledAt OptNilDateTime `json:"scheduled_at"`
+	// Keeps the post without delivering it. Cannot stand beside `scheduled_at`.
+	Draft OptBool `json:"draft"`
+}
+
+// GetCategory returns the value of Category.
+func (s *CreateVideoPost) GetCategory() CreateVideoPostCategory {
+	return s.Category
+}
+
+// GetMediaID returns the value of MediaID.
+func (s *CreateVideoPost) GetMediaID() string {
+	return s.MediaID
+}
+
+// GetThumbnailTime returns the value of ThumbnailTime.
+func (s *CreateVideoPost) GetThumbnailTime() OptFloat64 {
+	return s.ThumbnailTime
+}
+
+// GetTargets returns the value of Targets.
+func (s *CreateVideoPost) GetTargets() []PostTarget {
+	return s.Targets
+}
+
+// GetScheduledAt returns the value of ScheduledAt.
+func (s *CreateVideoPost) GetScheduledAt() OptNilDateTime {
+	return s.ScheduledAt
+}
+
+// GetDraft returns the value of Draft.
+func (s *CreateVideoPost) GetDraft() OptBool {
+	return s.Draft
+}
+
+// SetCategory sets the value of Category.
+func (s *CreateVideoPost) SetCategory(val CreateVideoPostCategory) {
+	s.Category = val
+}
+
+// SetMediaID sets the value of MediaID.
+func (s *CreateVideoPost) SetMediaID(val string) {
+	s.MediaID = val
+}
+
+// SetThumbnailTime sets the value of ThumbnailTime.
+func (s *CreateVideoPost) SetThumbnailTime(val OptFloat64) {
+	s.ThumbnailTime = val
+}
+
+// SetTargets sets the value of Targets.
+func (s *CreateVideoPost) SetTargets(val []PostTarget) {
+	s.Targets = val
+}
+
+// SetScheduledAt sets the value of ScheduledAt.
+func (s *CreateVideoPost) SetScheduledAt(val OptNilDateTime) {
+	s.ScheduledAt = val
+}
+
+// SetDraft sets the value of Draft.
+func (s *CreateVideoPost) SetDraft(val OptBool) {
+	s.Draft = val
+}
+
+type CreateVideoPostCategory string
+
+const (
+	CreateVideoPostCategoryVideo CreateVideoPostCategory = "video"
+)
+
+// AllValues returns all CreateVideoPostCategory values.
+func (CreateVideoPostCategory) AllValues() []CreateVideoPostCategory {
+	return []CreateVideoPostCategory{
+		CreateVideoPostCategoryVideo,
+	}
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (s CreateVideoPostCategory) MarshalText() ([]byte, error) {
+	switch s {
+	case CreateVideoPostCategoryVideo:
+		return []byte(s), nil
+	default:
+		return nil, errors.Errorf("invalid value: %q", s)
+	}
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *CreateVideoPostCategory) UnmarshalText(data []byte) error {
+	switch CreateVideoPostCategory(data) {
+	case CreateVideoPostCategoryVideo:
+		*s = CreateVideoPostCategoryVideo
 		return nil
 	default:
 		return errors.Errorf("invalid value: %q", data)
@@ -574,6 +990,52 @@ func (o OptBool) Or(d bool) bool {
 	return d
 }
 
+// NewOptFloat64 returns new OptFloat64 with value set to v.
+func NewOptFloat64(v float64) OptFloat64 {
+	return OptFloat64{
+		Value: v,
+		Set:   true,
+	}
+}
+
+// OptFloat64 is optional float64.
+type OptFloat64 struct {
+	Value float64
+	Set   bool
+}
+
+// IsSet returns true if OptFloat64 was set.
+func (o OptFloat64) IsSet() bool { return o.Set }
+
+// Reset unsets value.
+func (o *OptFloat64) Reset() {
+	var v float64
+	o.Value = v
+	o.Set = false
+}
+
+// SetTo sets value to v.
+func (o *OptFloat64) SetTo(v float64) {
+	o.Set = true
+	o.Value = v
+}
+
+// Get returns value and boolean that denotes whether value was set.
+func (o OptFloat64) Get() (v float64, ok bool) {
+	if !o.Set {
+		return v, false
+	}
+	return o.Value, true
+}
+
+// Or returns value if set, or given parameter if does not.
+func (o OptFloat64) Or(d float64) float64 {
+	if v, ok := o.Get(); ok {
+		return v
+	}
+	return d
+}
+
 // NewOptInt returns new OptInt with value set to v.
 func NewOptInt(v int) OptInt {
 	return OptInt{
@@ -682,6 +1144,74 @@ func (o OptNilDateTime) Get() (v time.Time, ok bool) {
 
 // Or returns value if set, or given parameter if does not.
 func (o OptNilDateTime) Or(d time.Time) time.Time {
+	if v, ok := o.Get(); ok {
+		return v
+	}
+	return d
+}
+
+// NewOptNilString returns new OptNilString with value set to v.
+func NewOptNilString(v string) OptNilString {
+	return OptNilString{
+		Value: v,
+		Set:   true,
+	}
+}
+
+// OptNilString is optional nullable string.
+type OptNilString struct {
+	Value string
+	Set   bool
+	Null  bool
+}
+
+// IsSet returns true if OptNilString was set.
+func (o OptNilString) IsSet() bool { return o.Set }
+
+// Reset unsets value.
+func (o *OptNilString) Reset() {
+	var v string
+	o.Value = v
+	o.Set = false
+	o.Null = false
+}
+
+// SetTo sets value to v.
+func (o *OptNilString) SetTo(v string) {
+	o.Set = true
+	o.Null = false
+	o.Value = v
+}
+
+// IsNull returns true if value is Null.
+func (o OptNilString) IsNull() bool { return o.Null }
+
+// SetToNull sets value to null.
+func (o *OptNilString) SetToNull() {
+	o.Set = true
+	o.Null = true
+	var v string
+	o.Value = v
+}
+
+// IsEmpty returns true if the field was omitted from the payload (not Set and not Null).
+func (o OptNilString) IsEmpty() bool {
+	return !o.Set && !o.Null
+}
+
+// Get returns value and boolean that denotes whether value was set.
+func (o OptNilString) Get() (v string, ok bool) {
+	if o.Null {
+		return v, false
+	}
+	if !o.Set {
+		return v, false
+	}
+	return o.Value, true
+}
+
+// Or returns value if set, or given parameter if does not.
+func (o OptNilString) Or(d string) string {
 	if v, ok := o.Get(); ok {
 		return v
 	}
@@ -1541,7 +2071,7 @@ type PostTarget struct {
 	// The text for this target. Only a draft may leave it out. Each platform counts and limits it in its
 	// own way.
 	Caption OptString `json:"caption"`
-	// The title on YouTube.
+	// The title on YouTube. A YouTube target needs one, unless the post is a draft.
 	YoutubeTitle OptString `json:"youtube_title"`
 	// Marks the post as AI-generated; TikTok only.
 	IsAiGenerated OptBool `json:"is_ai_generated"`
@@ -1701,6 +2231,71 @@ func (s *PostTargetTiktokPrivacyLevel) UnmarshalText(data []byte) error {
 	}
 }
 
+// RateLimitedHeaders wraps Error with response headers.
+type RateLimitedHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	RetryAfter         OptInt
+	Response           Error
+}
+
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *RateLimitedHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
+
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *RateLimitedHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
+
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *RateLimitedHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
+
+// GetRetryAfter returns the value of RetryAfter.
+func (s *RateLimitedHeaders) GetRetryAfter() OptInt {
+	return s.RetryAfter
+}
+
+// GetResponse returns the value of Response.
+func (s *RateLimitedHeaders) GetResponse() Error {
+	return s.Response
+}
+
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *RateLimitedHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
+
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *RateLimitedHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
+
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *RateLimitedHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
+
+// SetRetryAfter sets the value of RetryAfter.
+func (s *RateLimitedHeaders) SetRetryAfter(val OptInt) {
+	s.RetryAfter = val
+}
+
+// SetResponse sets the value of Response.
+func (s *RateLimitedHeaders) SetResponse(val Error) {
+	s.Response = val
+}
+
+func (*RateLimitedHeaders) cancelPostRes()      {}
+func (*RateLimitedHeaders) createPostRes()      {}
+func (*RateLimitedHeaders) getPostRes()         {}
+func (*RateLimitedHeaders) listConnectionsRes() {}
+func (*RateLimitedHeaders) listPostsRes()       {}
+
 type Timestamp time.Time
 
 // Ref: #/components/schemas/TreeCard
@@ -1728,4 +2323,82 @@ func (s *TreeCard) SetCaption(val NilString) {
 // SetMediaIds sets the value of MediaIds.
 func (s *TreeCard) SetMediaIds(val []string) {
 	s.MediaIds = val
+}
+
+// An account to post a tree to. The text stands in the cards: `caption`, `youtube_title`,
+// `is_ai_generated`, `tiktok_draft` and `tiktok_auto_add_music` are refused here.
+// Ref: #/components/schemas/TreePostTarget
+type TreePostTarget struct {
+	// The connection to post to.
+	ConnectionID string `json:"connection_id"`
+	// Refused.
+	Caption jx.Raw `json:"caption"`
+	// Refused.
+	YoutubeTitle jx.Raw `json:"youtube_title"`
+	// Refused.
+	IsAiGenerated jx.Raw `json:"is_ai_generated"`
+	// Refused.
+	TiktokDraft jx.Raw `json:"tiktok_draft"`
+	// Refused.
+	TiktokAutoAddMusic jx.Raw `json:"tiktok_auto_add_music"`
+}
+
+// GetConnectionID returns the value of ConnectionID.
+func (s *TreePostTarget) GetConnectionID() string {
+	return s.ConnectionID
+}
+
+// GetCaption returns the value of Caption.
+func (s *TreePostTarget) GetCaption() jx.Raw {
+	return s.Caption
+}
+
+// GetYoutubeTitle returns the value of YoutubeTitle.
+func (s *TreePostTarget) GetYoutubeTitle() jx.Raw {
+	return s.YoutubeTitle
+}
+
+// GetIsAiGenerated returns the value of IsAiGenerated.
+func (s *TreePostTarget) GetIsAiGenerated() jx.Raw {
+	return s.IsAiGenerated
+}
+
+// GetTiktokDraft returns the value of TiktokDraft.
+func (s *TreePostTarget) GetTiktokDraft() jx.Raw {
+	return s.TiktokDraft
+}
+
+// GetTiktokAutoAddMusic returns the value of TiktokAutoAddMusic.
+func (s *TreePostTarget) GetTiktokAutoAddMusic() jx.Raw {
+	return s.TiktokAutoAddMusic
+}
+
+// SetConnectionID sets the value of ConnectionID.
+func (s *TreePostTarget) SetConnectionID(val string) {
+	s.ConnectionID = val
+}
+
+// SetCaption sets the value of Caption.
+func (s *TreePostTarget) SetCaption(val jx.Raw) {
+	s.Caption = val
+}
+
+// SetYoutubeTitle sets the value of YoutubeTitle.
+func (s *TreePostTarget) SetYoutubeTitle(val jx.Raw) {
+	s.YoutubeTitle = val
+}
+
+// SetIsAiGenerated sets the value of IsAiGenerated.
+func (s *TreePostTarget) SetIsAiGenerated(val jx.Raw) {
+	s.IsAiGenerated = val
+}
+
+// SetTiktokDraft sets the value of TiktokDraft.
+func (s *TreePostTarget) SetTiktokDraft(val jx.Raw) {
+	s.TiktokDraft = val
+}
+
+// SetTiktokAutoAddMusic sets the value of TiktokAutoAddMusic.
+func (s *TreePostTarget) SetTiktokAutoAddMusic(val jx.Raw) {
+	s.TiktokAutoAddMusic = val
 }

@@ -19,10 +19,17 @@ type Handler interface {
 	// Posts at once, at a future time (`scheduled_at`), or keeps a draft (`draft: true`). Unless it is a
 	// draft, every target's account is checked first, and nothing is created if one cannot be posted to.
 	//
-	// This version takes posts of category `text`.
+	// What each category may be sent to:
+	//
+	// 	category | platforms
+	// 	---------+--------------------------------------------------
+	// 	`text`   | `x`, `threads`, `facebook`
+	// 	`image`  | `x`, `instagram`, `threads`, `tiktok`, `facebook`
+	// 	`video`  | `x`, `instagram`, `threads`, `tiktok`, `youtube`
+	// 	`tree`   | `x`, `threads`
 	//
 	// POST /posts
-	CreatePost(ctx context.Context, req CreatePostRequest) (CreatePostRes, error)
+	CreatePost(ctx context.Context, req CreatePostRequest, params CreatePostParams) (CreatePostRes, error)
 	// GetPost implements getPost operation.
 	//
 	// Reads a post with the result on each platform.
