@@ -165,8 +165,11 @@ type Finding struct {
 
 // Limits is what a platform declares about itself.
 type Limits struct {
-	// Categories lists what can be published there.
+	// Categories lists what can be posted there.
 	Categories []v1alpha1.Category
+	// Delivers lists those categories that the Publisher can deliver today. A
+	// target of another one fails when its time has come, and nothing is sent.
+	Delivers []v1alpha1.Category
 	// MaxCaption is the greatest caption length, counted by CaptionLength;
 	// zero means no limit. CaptionUnit names the unit, for messages.
 	MaxCaption    int
@@ -175,6 +178,21 @@ type Limits struct {
 	// CaptionProblem returns what else is wrong with a caption, in words that
 	// continue "the caption …", or "".
 	CaptionProblem func(text string) string
+
+	// MaxTitle is the greatest length of a title, counted by TitleLength; zero
+	// on a platform that has none. TitleProblem is to titles what
+	// CaptionProblem is to captions.
+	MaxTitle     int
+	TitleLength  func(title string) int
+	TitleProblem func(title string) string
+
+	// MaxImages is how many images an image post shows at most.
+	MaxImages int
+	// MaxVideoBytes bounds the file of a video post; zero means that the bound
+	// of every upload suffices.
+	MaxVideoBytes int64
+	// Card bounds the media of one card of a tree.
+	Card CardLimits
 
 	// CallTimeout bounds one publishing call.
 	CallTimeout time.Duration
@@ -191,7 +209,24 @@ type Limits struct {
 	RenewsItself bool
 }
 
-// Allows reports whether the category can be published on the platform.
+// CardLimits bounds the media of one card of a tree.
+type CardLimits struct {
+	// MaxItems is how many media a card shows at most, and MaxVideos how many
+	// of them may be videos.
+	MaxItems, MaxVideos int
+	// Mixed says that images and videos may stand on one card.
+	Mixed bool
+	// MaxImageBytes and MaxVideoBytes bound each file; zero means that the
+	// bound of every upload suffices.
+	MaxImageBytes, MaxVideoBytes int64
+}
+
+// CanDeliver reports whether the publisher delivers the category today.
+func (l Limits) CanDeliver(c v1alpha1.Category) bool {
+	return slices.Contains(l.Delivers, c)
+}
+
+// Allows reports whether the category can be posted on the platform.
 func (l Limits) Allows(c v1alpha1.Category) bool {
 	return slices.Contains(l.Categories, c)
 }

@@ -8,6 +8,7 @@
 package posting
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -161,12 +162,26 @@ func created(post *v1alpha1.Post) time.Time {
 	return post.CreationTimestamp.Time
 }
 
-// Title is how a post is called in a list: the first 30 code points of its
-// first caption that is not empty.
-func Title(post *v1alpha1.Post) string {
-	for i := range post.Spec.Targets {
-		if caption := post.Spec.Targets[i].Caption; caption != "" {
+// Title is how a post is called in a list: the title of its first YouTube
+// target that has one, or else the first 30 code points of its first caption, or
+// card, that is not empty. platformOf tells the platform of a target.
+func Title(post *v1alpha1.Post, platformOf func(target int) v1alpha1.Platform) string {
+	spec := &post.Spec
+	for i := range spec.Targets {
+		if options := spec.Targets[i].YouTube; options != nil && options.Title != "" && platformOf(i) == v1alpha1.PlatformYouTube {
+			return options.Title
+		}
+	}
+	for i := range spec.Targets {
+		if caption := spec.Targets[i].Caption; caption != "" {
 			return firstCodePoints(caption, titleLength)
+		}
+	}
+	if spec.Tree != nil {
+		for i := range spec.Tree.Cards {
+			if caption := spec.Tree.Cards[i].Caption; caption != "" {
+				return firstCodePoints(caption, titleLength)
+			}
 		}
 	}
 	return ""
@@ -180,4 +195,26 @@ func firstCodePoints(s string, n int) string {
 		n--
 	}
 	return s
+}
+
+// MediaNames lists the media files that a post shows, each once, in order.
+func MediaNames(spec *v1alpha1.PostSpec) (names []string) {
+	add := func(refs ...v1alpha1.LocalReference) {
+		for _, ref := range refs {
+			if !slices.Contains(names, ref.Name) {
+				names = append(names, ref.Name)
+			}
+		}
+	}
+	switch {
+	case spec.Image != nil:
+		add(spec.Image.MediaRefs...)
+	case spec.Video != nil:
+		add(spec.Video.MediaRef)
+	case spec.Tree != nil:
+		for i := range spec.Tree.Cards {
+			add(spec.Tree.Cards[i].MediaRefs...)
+		}
+	}
+	return names
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -103,10 +104,57 @@ func TestTitle(t *testing.T) {
 			for _, c := range tt.captions {
 				p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{Caption: c})
 			}
-			if got := Title(p); got != tt.want {
+			if got := Title(p, nobody); got != tt.want {
 				t.Errorf("Title = %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+func nobody(int) v1alpha1.Platform { return "" }
+
+func TestTitleOfContent(t *testing.T) {
+	onYouTube := func(i int) v1alpha1.Platform {
+		return []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformYouTube}[i]
+	}
+	titled := func(title string) *v1alpha1.YouTubeOptions { return &v1alpha1.YouTubeOptions{Title: title} }
+	for _, tt := range []struct {
+		name string
+		spec v1alpha1.PostSpec
+		want string
+	}{
+		{"the title of the YouTube target, whole", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{
+			{Caption: "first"}, {Caption: "second", YouTube: titled("a title of more than thirty characters, kept")},
+		}}, "a title of more than thirty characters, kept"},
+		{"no title for another platform", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{{Caption: "first", YouTube: titled("title")}, {}}}, "first"},
+		{"a YouTube draft without a title", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{{}, {Caption: "second", YouTube: titled("")}}}, "second"},
+		{"the first card with text", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{{}}, Tree: &v1alpha1.TreeContent{
+			Cards: []v1alpha1.TreeCard{{}, {Caption: "card"}},
+		}}, "card"},
+	} {
+		if got := Title(&v1alpha1.Post{Spec: tt.spec}, onYouTube); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestMediaNames(t *testing.T) {
+	ref := func(name string) v1alpha1.LocalReference { return v1alpha1.LocalReference{Name: name} }
+	for _, tt := range []struct {
+		name string
+		spec v1alpha1.PostSpec
+		want []string
+	}{
+		{"text", v1alpha1.PostSpec{}, nil},
+		{"images, each once", v1alpha1.PostSpec{Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{ref("b"), ref("a"), ref("b")}}}, []string{"b", "a"}},
+		{"a video", v1alpha1.PostSpec{Video: &v1alpha1.VideoContent{MediaRef: ref("v")}}, []string{"v"}},
+		{"cards", v1alpha1.PostSpec{Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{
+			{}, {MediaRefs: []v1alpha1.LocalReference{ref("a")}}, {MediaRefs: []v1alpha1.LocalReference{ref("b"), ref("a")}},
+		}}}, []string{"a", "b"}},
+	} {
+		if diff := cmp.Diff(tt.want, MediaNames(&tt.spec)); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ const (
 	ReasonAccepted           = "Accepted"
 	ReasonInvalid            = "Invalid"
 	ReasonConnectionNotFound = "ConnectionNotFound"
+	ReasonMediaNotFound      = "MediaNotFound"
 )
 
 // Reasons of a Post's Ready condition and of its targets.
@@ -40,6 +41,7 @@ const (
 	ReasonCancelled          = "Cancelled"
 	ReasonMissedSchedule     = "MissedSchedule"
 	ReasonRefused            = "Refused"
+	ReasonUnsupported        = "Unsupported"
 	ReasonOutcomeUnknown     = "OutcomeUnknown"
 	ReasonSettling           = "Settling"
 	ReasonRestored           = "Restored"

@@ -122,13 +122,13 @@ func (s *Service) wrote(ctx context.Context, post *v1alpha1.Post) {
 func (s *Service) Summarise(post *v1alpha1.Post) postindex.Summary {
 	summary := postindex.Summary{
 		ID:        post.Name,
-		Title:     posting.Title(post),
 		Status:    posting.PhaseOf(post),
 		Category:  post.Spec.Category,
 		Platforms: make([]postindex.PlatformStatus, 0, len(post.Spec.Targets)),
 		DisplayAt: posting.DisplayAt(post),
 	}
 	find := s.inMemory(post.Namespace)
+	summary.Title = posting.Title(post, func(i int) v1alpha1.Platform { return platformOf(post, i, find) })
 	for i := range post.Spec.Targets {
 		if platform := platformOf(post, i, find); platform != "" {
 			summary.Platforms = append(summary.Platforms, postindex.PlatformStatus{

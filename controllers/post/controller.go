@@ -166,6 +166,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("post").
 		For(&v1alpha1.Post{}).
 		Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.postsWaitingFor)).
+		Watches(&v1alpha1.Media{}, handler.EnqueueRequestsFromMapFunc(r.postsWaitingForMedia)).
 		WatchesRawSource(wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
 		Complete(r); err != nil {
@@ -175,8 +176,17 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 func (r *Reconciler) postsWaitingFor(_ context.Context, conn client.Object) []reconcile.Request {
+	return r.take(client.ObjectKeyFromObject(conn))
+}
+
+func (r *Reconciler) postsWaitingForMedia(_ context.Context, media client.Object) []reconcile.Request {
+	return r.take(mediaKey(media.GetNamespace(), media.GetName()))
+}
+
+// take lists the posts that wait for something, and forgets that they do.
+func (r *Reconciler) take(awaited types.NamespacedName) []reconcile.Request {
 	var requests []reconcile.Request
-	for _, key := range r.waiting.take(client.ObjectKeyFromObject(conn)) {
+	for _, key := range r.waiting.take(awaited) {
 		requests = append(requests, reconcile.Request{NamespacedName: key})
 	}
 	return requests

@@ -85,6 +85,9 @@ func (s *scope) mayGo(i int, t *v1alpha1.TargetStatus, now time.Time) (goes, cha
 	if now.After(t.TryUntil.Time) {
 		return false, s.giveUp(i, t)
 	}
+	if message := s.undeliverable(i); message != "" {
+		return false, attempt.Fail(t, v1alpha1.ReasonUnsupported, message) == nil
+	}
 	if t.NextTryAt != nil && t.NextTryAt.After(now) {
 		if t.Reason == v1alpha1.ReasonConnectionNotReady {
 			s.waitForConnections()
@@ -101,6 +104,20 @@ func (s *scope) mayGo(i int, t *v1alpha1.TargetStatus, now time.Time) (goes, cha
 		return false, false
 	}
 	return true, false
+}
+
+// undeliverable says why target i cannot be published by this version of
+// Herald, or "". What is not delivered whole is not delivered at all.
+func (s *scope) undeliverable(i int) string {
+	conn := s.connection(i)
+	if conn == nil {
+		return ""
+	}
+	p, ok := s.Platforms[conn.Spec.Platform]
+	if !ok || p.Limits().CanDeliver(s.post.Spec.Category) {
+		return ""
+	}
+	return fmt.Sprintf("not published: this version of Herald does not deliver posts of category %s to %s yet", s.post.Spec.Category, conn.Spec.Platform)
 }
 
 // giveUp fails a target whose time to be tried has run out, with the reason

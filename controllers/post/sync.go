@@ -6,6 +6,7 @@ package post
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -35,6 +36,9 @@ type scope struct {
 	// conns holds the connections read in this pass, by name; nil for one
 	// that does not exist.
 	conns map[string]*v1alpha1.Connection
+	// media holds the files that the post shows, by name; nil for one that does
+	// not exist.
+	media map[string]*v1alpha1.Media
 	// rank is the priority with which the post comes back; nil keeps it.
 	rank *int
 	// waits is set when a change of a connection is to wake the post.
@@ -67,6 +71,9 @@ func (s *scope) sync(ctx context.Context) (time.Duration, error) {
 		return 0, s.failAll(ctx, v1alpha1.ReasonOutcomeUnknown, restoredMessage)
 	}
 	if err := s.loadConnections(ctx); err != nil {
+		return 0, err
+	}
+	if err := s.loadMedia(ctx); err != nil {
 		return 0, err
 	}
 	if errs := s.validate(); len(errs) > 0 {
@@ -121,6 +128,32 @@ func (s *scope) loadConnections(ctx context.Context) error {
 	return nil
 }
 
+// loadMedia reads the files that the post shows.
+func (s *scope) loadMedia(ctx context.Context) error {
+	for _, name := range posting.MediaNames(&s.post.Spec) {
+		// Registered before it is read: a change between the two must wake.
+		s.waiting.add(mediaKey(s.key.Namespace, name), s.key)
+		var media v1alpha1.Media
+		err := s.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &media)
+		switch {
+		case client.IgnoreNotFound(err) != nil:
+			return fmt.Errorf("cannot read media %q: %w", name, err)
+		case err == nil:
+			if s.media == nil {
+				s.media = map[string]*v1alpha1.Media{}
+			}
+			s.media[name] = &media
+		}
+	}
+	return nil
+}
+
+// mediaKey tells a file that posts wait for from a connection of the same name:
+// no name holds a slash.
+func mediaKey(namespace, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: "media/" + name}
+}
+
 func (s *scope) connection(i int) *v1alpha1.Connection {
 	return s.conns[s.post.Spec.Targets[i].ConnectionRef.Name]
 }
@@ -131,6 +164,7 @@ func (s *scope) waitForConnections() { s.waits = true }
 func (s *scope) validate() field.ErrorList {
 	return rules.Validate(s.post, rules.Env{
 		Connection: func(name string) *v1alpha1.Connection { return s.conns[name] },
+		Media:      func(name string) *v1alpha1.Media { return s.media[name] },
 		Limits:     rules.LimitsOf(s.Platforms),
 	})
 }
@@ -139,18 +173,21 @@ func (s *scope) validate() field.ErrorList {
 // connection that comes into being later wakes it, within the starting
 // deadline: nobody wants an old post to go out because of a new connection.
 func (s *scope) refuse(ctx context.Context, errs field.ErrorList) (time.Duration, error) {
-	reason := v1alpha1.ReasonConnectionNotFound
+	reason, what := v1alpha1.ReasonMediaNotFound, "media file"
 	for _, err := range errs {
-		if err.Type != field.ErrorTypeNotFound {
+		switch {
+		case err.Type != field.ErrorTypeNotFound:
 			reason = v1alpha1.ReasonInvalid
+		case reason == v1alpha1.ReasonMediaNotFound && strings.Contains(err.Field, "connectionRef"):
+			reason, what = v1alpha1.ReasonConnectionNotFound, "connection"
 		}
 	}
 	message := errs.ToAggregate().Error()
 	var left time.Duration
-	if reason == v1alpha1.ReasonConnectionNotFound {
-		message += "; create the connection and the post goes on by itself, or correct its name"
+	if reason != v1alpha1.ReasonInvalid {
+		message += "; create the " + what + " and the post goes on by itself, or correct its name"
 		if left = s.patience(); left <= 0 {
-			return 0, s.failAll(ctx, reason, "not published: a connection that it names did not come into being in time")
+			return 0, s.failAll(ctx, reason, "not published: a "+what+" that it names did not come into being in time")
 		}
 	}
 	s.waitForConnections()

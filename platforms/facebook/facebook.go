@@ -44,6 +44,9 @@ const (
 	// two.
 	callTimeout = 30 * time.Second
 
+	// maxImages is how many photos a post shows (the HTTP contract).
+	maxImages = 10
+
 	// readTimeout bounds the calls that only ask.
 	readTimeout = 10 * time.Second
 )
@@ -93,7 +96,9 @@ func New(c Config, client *transport.Client) *Platform {
 // that there is nothing to renew ahead of time.
 func (p *Platform) Limits() platforms.Limits {
 	return platforms.Limits{
-		Categories:           []v1alpha1.Category{v1alpha1.CategoryText},
+		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
+		Delivers:             []v1alpha1.Category{v1alpha1.CategoryText},
+		MaxImages:            maxImages,
 		MaxCaption:           maxMessage,
 		CaptionUnit:          "characters",
 		CaptionLength:        utf8.RuneCountInString,

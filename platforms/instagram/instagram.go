@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/transport"
@@ -33,6 +34,16 @@ const (
 	// maxCaption is the greatest length of a caption in characters (Content
 	// Publishing, "Limitations").
 	maxCaption = 2200
+
+	// maxHashtags and maxMentions are how many of them a caption holds (Content
+	// Publishing, "Limitations").
+	maxHashtags = 30
+	maxMentions = 20
+	// maxImages is how many images a carousel shows (Content Publishing,
+	// "Carousel posts").
+	maxImages = 10
+	// maxVideoBytes bounds the file of a reel ("Reel specifications").
+	maxVideoBytes = 300 << 20
 
 	// readTimeout bounds the calls that only ask.
 	readTimeout = 10 * time.Second
@@ -94,11 +105,15 @@ func New(c Config, client *transport.Client) *Platform {
 // Limits declares Instagram's rules. It takes no posts of text alone.
 func (p *Platform) Limits() platforms.Limits {
 	return platforms.Limits{
-		MaxCaption:    maxCaption,
-		CaptionUnit:   "characters",
-		CaptionLength: utf8.RuneCountInString,
-		RefreshLead:   refreshLead,
-		RenewsItself:  true,
+		Categories:     []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
+		MaxCaption:     maxCaption,
+		CaptionUnit:    "characters",
+		CaptionLength:  utf8.RuneCountInString,
+		CaptionProblem: captionProblem,
+		MaxImages:      maxImages,
+		MaxVideoBytes:  maxVideoBytes,
+		RefreshLead:    refreshLead,
+		RenewsItself:   true,
 	}
 }
 

@@ -126,7 +126,7 @@ func TestRefresh(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Limits()
-	if len(limits.Categories) != 0 || limits.RefreshLead != 30*24*time.Hour {
+	if len(limits.Categories) == 0 || len(limits.Delivers) != 0 || limits.RefreshLead != 30*24*time.Hour {
 		t.Errorf("got %+v", limits)
 	}
 	if got := limits.CaptionLength("日本"); got != 2 || limits.MaxCaption != 2200 {

@@ -37,6 +37,14 @@ const (
 	// together with reading the address of the post.
 	callTimeout = 30 * time.Second
 
+	// maxItems is how many images and videos a post shows (Threads API,
+	// "Carousel posts").
+	maxItems = 20
+	// maxImageBytes and maxVideoBytes bound the files of a post (Threads API,
+	// "Media specifications").
+	maxImageBytes = 8 << 20
+	maxVideoBytes = 1 << 30
+
 	// readTimeout bounds the calls that only ask, or make what nobody sees.
 	readTimeout = 10 * time.Second
 
@@ -93,7 +101,13 @@ func New(c Config, client *transport.Client) *Platform {
 // its containers do.
 func (p *Platform) Limits() platforms.Limits {
 	return platforms.Limits{
-		Categories:           []v1alpha1.Category{v1alpha1.CategoryText},
+		Categories:    []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
+		Delivers:      []v1alpha1.Category{v1alpha1.CategoryText},
+		MaxImages:     maxItems,
+		MaxVideoBytes: maxVideoBytes,
+		Card: platforms.CardLimits{
+			MaxItems: maxItems, MaxVideos: maxItems, Mixed: true, MaxImageBytes: maxImageBytes, MaxVideoBytes: maxVideoBytes,
+		},
 		MaxCaption:           maxLength,
 		CaptionUnit:          "characters (an emoji counts its UTF-8 bytes)",
 		CaptionLength:        length,

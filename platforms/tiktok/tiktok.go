@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 )
@@ -22,6 +23,10 @@ const (
 	// maxCaption is the greatest length of a video's title in UTF-16 code
 	// units (Content Posting API, "Direct Post").
 	maxCaption = 2200
+
+	// maxImages is how many photos a post shows (Content Posting API, "Photo
+	// post").
+	maxImages = 35
 
 	// readTimeout bounds the calls that only ask.
 	readTimeout = 10 * time.Second
@@ -65,6 +70,8 @@ func New(c Config, client *transport.Client) *Platform {
 // Limits declares TikTok's rules. It takes no posts of text alone.
 func (p *Platform) Limits() platforms.Limits {
 	return platforms.Limits{
+		Categories:    []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
+		MaxImages:     maxImages,
 		MaxCaption:    maxCaption,
 		CaptionUnit:   "UTF-16 code units",
 		CaptionLength: func(text string) int { return len(utf16.Encode([]rune(text))) },

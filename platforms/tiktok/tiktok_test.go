@@ -157,7 +157,7 @@ func TestRateLimit(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Limits()
-	if len(limits.Categories) != 0 || limits.RefreshLead != 15*time.Minute {
+	if len(limits.Categories) == 0 || len(limits.Delivers) != 0 || limits.RefreshLead != 15*time.Minute {
 		t.Errorf("got %+v", limits)
 	}
 	if got := limits.CaptionLength("a🎉"); got != 3 {

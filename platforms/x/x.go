@@ -35,6 +35,13 @@ const (
 	// second.
 	callTimeout = 20 * time.Second
 
+	// maxImages is how many images a post shows; a card of a tree as well.
+	maxImages = 4
+	// maxImageBytes and maxVideoBytes bound the files of a post (X's guide to
+	// media, "Best practices": 5 MB, and 512 MB for an ordinary account).
+	maxImageBytes = 5 << 20
+	maxVideoBytes = 512 << 20
+
 	// readTimeout bounds the calls that only ask.
 	readTimeout = 10 * time.Second
 
@@ -89,7 +96,11 @@ func New(c Config, client *transport.Client) *Platform {
 // subscription of an account may end before a scheduled post is due.
 func (p *Platform) Limits() platforms.Limits {
 	return platforms.Limits{
-		Categories:           []v1alpha1.Category{v1alpha1.CategoryText},
+		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
+		Delivers:             []v1alpha1.Category{v1alpha1.CategoryText},
+		MaxImages:            maxImages,
+		MaxVideoBytes:        maxVideoBytes,
+		Card:                 platforms.CardLimits{MaxItems: maxImages, MaxVideos: 1, MaxImageBytes: maxImageBytes, MaxVideoBytes: maxVideoBytes},
 		MaxCaption:           tweettext.MaxWeightedLength,
 		CaptionUnit:          "weighted characters",
 		CaptionLength:        tweettext.Length,

@@ -7,9 +7,11 @@ package youtube
 import (
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"k8s.io/utils/clock"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 )
@@ -23,6 +25,11 @@ const (
 	// maxDescription is the greatest length of a video's description in bytes
 	// (Data API, resource "videos").
 	maxDescription = 5000
+
+	// maxTitle is the greatest length of a video's title (Data API, resource
+	// "videos"), counted in UTF-16 code units: YouTube speaks of characters, and
+	// what is short enough so is short enough either way.
+	maxTitle = 100
 
 	// readTimeout bounds the calls that only ask.
 	readTimeout = 10 * time.Second
@@ -70,6 +77,10 @@ func New(c Config, client *transport.Client) *Platform {
 // their description.
 func (p *Platform) Limits() platforms.Limits {
 	return platforms.Limits{
+		Categories:     []v1alpha1.Category{v1alpha1.CategoryVideo},
+		MaxTitle:       maxTitle,
+		TitleLength:    func(title string) int { return len(utf16.Encode([]rune(title))) },
+		TitleProblem:   captionProblem,
 		MaxCaption:     maxDescription,
 		CaptionUnit:    "bytes",
 		CaptionLength:  func(text string) int { return len(text) },
@@ -81,7 +92,7 @@ func (p *Platform) Limits() platforms.Limits {
 // captionProblem names what YouTube refuses besides length.
 func captionProblem(text string) string {
 	if strings.ContainsAny(text, "<>") {
-		return "contains < or >, which YouTube refuses in a description; remove them"
+		return "contains < or >, which YouTube refuses in titles and descriptions; remove them"
 	}
 	return ""
 }

@@ -167,7 +167,7 @@ func TestAddresses(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Limits()
-	if len(limits.Categories) != 0 || limits.RefreshLead != 5*time.Minute {
+	if len(limits.Categories) == 0 || len(limits.Delivers) != 0 || limits.RefreshLead != 5*time.Minute {
 		t.Errorf("got %+v", limits)
 	}
 	if got := limits.CaptionLength("é"); got != 2 {

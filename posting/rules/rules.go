@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rules says what a valid post is, given the post and the connections
-// it names. The HTTP service, the reconciler and every other door use these
+// and media it names. The HTTP service, the reconciler and every other door use these
 // rules, so that nothing invalid is delivered whichever way it came.
 package rules
 
 import (
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -20,6 +19,9 @@ import (
 type Env struct {
 	// Connection returns a connection of the post's namespace, or nil.
 	Connection func(name string) *v1alpha1.Connection
+	// Media returns a media file of the post's namespace, or nil. Without it
+	// no media file is there.
+	Media func(name string) *v1alpha1.Media
 	// Limits returns what a platform declares; false if this installation
 	// cannot publish there.
 	Limits func(v1alpha1.Platform) (platforms.Limits, bool)
@@ -37,8 +39,11 @@ func LimitsOf(registry platforms.Registry) func(v1alpha1.Platform) (platforms.Li
 }
 
 // Validate returns everything that is wrong with a post, with paths in the
-// naming of the resource. A connection that does not exist is an error of type
-// field.ErrorTypeNotFound: it may come into being later.
+// naming of the resource. What does not exist yet, a connection or a media file
+// or its upload, is an error of type field.ErrorTypeNotFound: it may come later.
+//
+// What one resource can tell by itself (the blocks that belong to a category,
+// the combinations of options) is held by the schema and only partly repeated.
 func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 	var errs field.ErrorList
 	spec := field.NewPath("spec")
@@ -49,10 +54,34 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 	if len(post.Spec.Targets) == 0 {
 		errs = append(errs, field.Required(spec.Child("targets"), "name at least one connection to post to"))
 	}
+	v := validation{post: post, env: env}
 	for i := range post.Spec.Targets {
-		errs = append(errs, validateTarget(post, i, env, spec.Child("targets").Index(i))...)
+		errs = append(errs, v.target(i, spec.Child("targets").Index(i))...)
+	}
+	switch post.Spec.Category {
+	case v1alpha1.CategoryImage:
+		errs = append(errs, v.images(spec.Child("image", "mediaRefs"))...)
+	case v1alpha1.CategoryVideo:
+		errs = append(errs, v.video(spec.Child("video"))...)
+	case v1alpha1.CategoryTree:
+		errs = append(errs, v.tree(spec.Child("tree", "cards"))...)
+	case v1alpha1.CategoryText:
 	}
 	return errs
+}
+
+// validation is the work on one post.
+type validation struct {
+	post *v1alpha1.Post
+	env  Env
+	// takers are the platforms that the post goes to, each once, in the order
+	// of the targets: those that take its category.
+	takers []taker
+}
+
+type taker struct {
+	name   v1alpha1.Platform
+	limits platforms.Limits
 }
 
 // ValidateTime returns what is wrong with the scheduled time of a post that is
@@ -65,48 +94,4 @@ func ValidateTime(post *v1alpha1.Post, now time.Time) field.ErrorList {
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("spec", "scheduledAt"), at.String(),
 		"must be in the future; leave it out to post at once")}
-}
-
-func validateTarget(post *v1alpha1.Post, i int, env Env, path *field.Path) field.ErrorList {
-	target := &post.Spec.Targets[i]
-	var errs field.ErrorList
-	if target.Caption == "" && !post.Spec.Draft {
-		errs = append(errs, field.Required(path.Child("caption"), "a post that is not a draft needs a caption"))
-	}
-	ref := path.Child("connectionRef", "name")
-	conn := env.Connection(target.ConnectionRef.Name)
-	if conn == nil {
-		notFound := field.NotFound(ref, target.ConnectionRef.Name)
-		notFound.Detail = "no such connection"
-		return append(errs, notFound)
-	}
-	limits, ok := env.Limits(conn.Spec.Platform)
-	if !ok {
-		return append(errs, field.Invalid(ref, target.ConnectionRef.Name,
-			fmt.Sprintf("this installation cannot publish to %s", conn.Spec.Platform)))
-	}
-	if !limits.Allows(post.Spec.Category) {
-		errs = append(errs, field.Invalid(ref, target.ConnectionRef.Name,
-			fmt.Sprintf("%s does not take posts of category %s; choose another connection", conn.Spec.Platform, post.Spec.Category)))
-	}
-	return append(errs, validateCaption(target.Caption, conn.Spec.Platform, limits, path.Child("caption"))...)
-}
-
-func validateCaption(caption string, platform v1alpha1.Platform, limits platforms.Limits, path *field.Path) field.ErrorList {
-	if caption == "" {
-		return nil
-	}
-	var errs field.ErrorList
-	if limits.MaxCaption > 0 {
-		if n := limits.CaptionLength(caption); n > limits.MaxCaption {
-			errs = append(errs, field.Invalid(path, field.OmitValueType{},
-				fmt.Sprintf("%d %s are too many for %s, which takes at most %d; shorten it", n, limits.CaptionUnit, platform, limits.MaxCaption)))
-		}
-	}
-	if limits.CaptionProblem != nil {
-		if problem := limits.CaptionProblem(caption); problem != "" {
-			errs = append(errs, field.Invalid(path, field.OmitValueType{}, problem))
-		}
-	}
-	return errs
 }

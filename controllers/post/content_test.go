@@ -1,0 +1,90 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+func ofTree(p *v1alpha1.Post) {
+	p.Spec.Category = v1alpha1.CategoryTree
+	p.Spec.Targets[0].Caption = ""
+	p.Spec.Tree = &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "first"}, {Caption: "second"}}}
+}
+
+func showing(media string) func(p *v1alpha1.Post) {
+	return func(p *v1alpha1.Post) {
+		p.Spec.Category = v1alpha1.CategoryImage
+		p.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: media}}}
+	}
+}
+
+var _ = Describe("A post that is more than text", Ordered, func() {
+	var m *manager
+	BeforeAll(func() { m = startManager(interceptor.Funcs{}) })
+	AfterAll(func() { m.stop() })
+
+	It("is never sent as something else", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "", ofTree)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		target := read(ctx, p).Status.Targets[0]
+		Expect(target.Reason).To(Equal(v1alpha1.ReasonUnsupported))
+		Expect(target.Message).To(ContainSubstring("category tree to x"))
+		Expect(target.Attempt).To(BeNil())
+		Expect(t.published(ctx)).To(BeEmpty())
+	})
+
+	It("waits for a media file that is named before it exists, and is judged when it has come", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "look", showing("picture"))
+		accepted := func() string {
+			c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAccepted)
+			if c == nil {
+				return ""
+			}
+			return string(c.Status) + " " + c.Reason
+		}
+		Eventually(accepted).Should(Equal("False " + v1alpha1.ReasonMediaNotFound))
+
+		media := &v1alpha1.Media{
+			ObjectMeta: metav1.ObjectMeta{Name: "picture", Namespace: t.namespace},
+			Spec:       v1alpha1.MediaSpec{FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10},
+		}
+		Expect(k8s.Create(ctx, media)).To(Succeed())
+		Consistently(accepted, 300*time.Millisecond).Should(Equal("False "+v1alpha1.ReasonMediaNotFound), "it is not uploaded yet")
+		media.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 10, ETag: "e"}
+		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
+		Eventually(accepted).Should(Equal("True " + v1alpha1.ReasonAccepted))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed), "it cannot be delivered yet")
+	})
+
+	It("is refused for a file that was rejected", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		media := &v1alpha1.Media{
+			ObjectMeta: metav1.ObjectMeta{Name: "bad", Namespace: t.namespace},
+			Spec:       v1alpha1.MediaSpec{FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10},
+		}
+		Expect(k8s.Create(ctx, media)).To(Succeed())
+		media.Status.Phase = v1alpha1.MediaRejected
+		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
+		p := t.post(ctx, "look", showing("bad"))
+		Eventually(func() string {
+			c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAccepted)
+			if c == nil {
+				return ""
+			}
+			return c.Reason
+		}).Should(Equal(v1alpha1.ReasonInvalid))
+		Expect(t.published(ctx)).To(BeEmpty())
+	})
+})

@@ -1,0 +1,232 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// contentEnv knows a connection to each of four platforms, called as they are,
+// whose limits are small, and media files called after what they are: "image",
+// "big-image", "video", "big-video", "pending", "rejected", "expired" and
+// "leaving", one that is being deleted.
+func contentEnv() Env {
+	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
+	limits := map[v1alpha1.Platform]platforms.Limits{
+		v1alpha1.PlatformX: {
+			Categories: all, MaxCaption: 10, CaptionUnit: "characters", CaptionLength: utf8.RuneCountInString, MaxImages: 2, MaxVideoBytes: 500,
+			Card: platforms.CardLimits{MaxItems: 2, MaxVideos: 1, MaxImageBytes: 50, MaxVideoBytes: 500},
+		},
+		v1alpha1.PlatformThreads: {
+			Categories: all, MaxCaption: 20, CaptionUnit: "characters", CaptionLength: utf8.RuneCountInString, MaxImages: 4,
+			Card: platforms.CardLimits{MaxItems: 4, MaxVideos: 4, Mixed: true, MaxImageBytes: 80},
+		},
+		v1alpha1.PlatformInstagram: {Categories: all[1:3], MaxImages: 3},
+		v1alpha1.PlatformYouTube: {
+			Categories: all[2:3], MaxTitle: 5, TitleLength: utf8.RuneCountInString,
+			TitleProblem: func(title string) string {
+				if strings.Contains(title, "<") {
+					return "contains <"
+				}
+				return ""
+			},
+		},
+	}
+	media := map[string]*v1alpha1.Media{}
+	file := func(name string, kind v1alpha1.MimeType, size int64, phase v1alpha1.MediaPhase) *v1alpha1.Media {
+		m := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.MediaSpec{MimeType: kind, SizeBytes: 1}}
+		m.Status.Phase, m.Status.SizeBytes = phase, size
+		media[name] = m
+		return m
+	}
+	file("image", v1alpha1.MimePNG, 40, v1alpha1.MediaUploaded)
+	file("big-image", v1alpha1.MimePNG, 60, v1alpha1.MediaUploaded)
+	file("video", v1alpha1.MimeMP4, 400, v1alpha1.MediaUploaded).Status.DurationMillis = 2000
+	file("big-video", v1alpha1.MimeMP4, 600, v1alpha1.MediaUploaded)
+	file("pending", v1alpha1.MimePNG, 0, v1alpha1.MediaPending)
+	file("rejected", v1alpha1.MimePNG, 0, v1alpha1.MediaRejected)
+	file("expired", v1alpha1.MimePNG, 0, v1alpha1.MediaExpired)
+	file("leaving", v1alpha1.MimePNG, 40, v1alpha1.MediaUploaded).DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	return Env{
+		Connection: func(name string) *v1alpha1.Connection {
+			platform := v1alpha1.Platform(strings.TrimSuffix(name, "-2"))
+			if _, ok := limits[platform]; !ok {
+				return nil
+			}
+			return &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: platform}}
+		},
+		Media:  func(name string) *v1alpha1.Media { return media[name] },
+		Limits: func(p v1alpha1.Platform) (platforms.Limits, bool) { l, ok := limits[p]; return l, ok },
+	}
+}
+
+func refs(names ...string) []v1alpha1.LocalReference {
+	var out []v1alpha1.LocalReference
+	for _, name := range names {
+		out = append(out, v1alpha1.LocalReference{Name: name})
+	}
+	return out
+}
+
+// to makes targets with a caption.
+func to(names ...string) []v1alpha1.PostTarget {
+	var out []v1alpha1.PostTarget
+	for _, ref := range refs(names...) {
+		out = append(out, v1alpha1.PostTarget{ConnectionRef: ref, Caption: "fine"})
+	}
+	return out
+}
+
+// bare makes targets without a caption, as a tree has them.
+func bare(names ...string) []v1alpha1.PostTarget {
+	out := to(names...)
+	for i := range out {
+		out[i].Caption = ""
+	}
+	return out
+}
+
+func images(targets []v1alpha1.PostTarget, names ...string) v1alpha1.PostSpec {
+	return v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: refs(names...)}, Targets: targets}
+}
+
+func video(targets []v1alpha1.PostTarget, name string, at ...int32) v1alpha1.PostSpec {
+	content := &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: name}}
+	for _, millis := range at {
+		content.ThumbnailOffsetMillis = &millis
+	}
+	return v1alpha1.PostSpec{Category: v1alpha1.CategoryVideo, Video: content, Targets: targets}
+}
+
+func card(caption string, media ...string) v1alpha1.TreeCard {
+	return v1alpha1.TreeCard{Caption: caption, MediaRefs: refs(media...)}
+}
+
+func tree(targets []v1alpha1.PostTarget, cards ...v1alpha1.TreeCard) v1alpha1.PostSpec {
+	return v1alpha1.PostSpec{Category: v1alpha1.CategoryTree, Tree: &v1alpha1.TreeContent{Cards: cards}, Targets: targets}
+}
+
+func draft(spec v1alpha1.PostSpec) v1alpha1.PostSpec {
+	spec.Draft = true
+	return spec
+}
+
+func titled(title string) []v1alpha1.PostTarget {
+	out := to("youtube")
+	out[0].YouTube = &v1alpha1.YouTubeOptions{Title: title}
+	return out
+}
+
+func TestContent(t *testing.T) {
+	const imageRefs = "spec.image.mediaRefs"
+	for _, tt := range []struct {
+		name, reason string
+		spec         v1alpha1.PostSpec
+		want         []string
+	}{
+		{"one image", "nothing is wrong", images(to("x"), "image"), nil},
+		{"the same image twice", "it may stand twice", images(to("x"), "image", "image"), nil},
+		{"no image", "media_ids is required", images(to("x")), []string{"Required " + imageRefs}},
+		{"no image, draft", "in drafts too", draft(images(to("x"))), []string{"Required " + imageRefs}},
+		{"strictest target", "the cap is that of the strictest chosen target", images(to("instagram", "threads", "x"), "image", "image", "image"), []string{"Invalid " + imageRefs}},
+		{"strictest target, draft", "counts are not postponed outside trees", draft(images(to("x"), "image", "image", "image")), []string{"Invalid " + imageRefs}},
+		{"enough for all", "three images are too many for x only", images(to("instagram", "threads"), "image", "image", "image"), nil},
+		{"unknown media", "it may come later", images(to("x"), "gone"), []string{"NotFound " + imageRefs + "[0].name"}},
+		{"unknown media, draft", "drafts name media that exist", draft(images(to("x"), "gone")), []string{"NotFound " + imageRefs + "[0].name"}},
+		{"not uploaded", "it may come later", images(to("x"), "image", "pending"), []string{"NotFound " + imageRefs + "[1].name"}},
+		{"being deleted", "it will be gone", images(to("x"), "leaving"), []string{"NotFound " + imageRefs + "[0].name"}},
+		{"rejected", "it will never be good", images(to("x"), "rejected"), []string{"Invalid " + imageRefs + "[0].name"}},
+		{"expired", "it will never come", images(to("x"), "expired"), []string{"Invalid " + imageRefs + "[0].name"}},
+		{"a video among images", "an image post shows images", images(to("x"), "video"), []string{"Invalid " + imageRefs + "[0].name"}},
+		{"images to a video platform", "the platform has no such posts", images(to("youtube"), "image"), []string{"Invalid spec.targets[0].connectionRef.name", "Required spec.targets[0].youtube.title"}},
+
+		{"a video", "nothing is wrong", video(to("x"), "video"), nil},
+		{"no video", "media_id is required, in drafts too", draft(video(to("x"), "")), []string{"Required spec.video.mediaRef.name"}},
+		{"an image as a video", "a video post shows a video", video(to("x"), "image"), []string{"Invalid spec.video.mediaRef.name"}},
+		{"too large for one", "X takes no such file", video(to("instagram", "x"), "big-video"), []string{"Invalid spec.video.mediaRef.name"}},
+		{"large, but not for these", "the others have no bound of their own", video(to("instagram", "threads"), "big-video"), nil},
+		{"thumbnail at the end", "the last moment is one", video(to("x"), "video", 2000), nil},
+		{"thumbnail behind the end", "there is no such moment", video(to("x"), "video", 2001), []string{"Invalid spec.video.thumbnailOffsetMillis"}},
+		{"thumbnail, length unknown", "the platform will tell", video(to("threads"), "big-video", 90000), nil},
+		{"youtube", "nothing is wrong", video(titled("Title"), "video"), nil},
+		{"youtube without a title", "youtube_title is required", video(to("youtube"), "video"), []string{"Required spec.targets[0].youtube.title"}},
+		{"youtube draft without a title", "a draft may omit it", draft(video(to("youtube"), "video")), nil},
+		{"title too long", "YouTube would refuse it", draft(video(titled("Titles"), "video")), []string{"Invalid spec.targets[0].youtube.title"}},
+		{"title with a bracket", "YouTube would refuse it", video(titled("a<b"), "video"), []string{"Invalid spec.targets[0].youtube.title"}},
+		{"title for another platform", "it has no effect there", func() v1alpha1.PostSpec {
+			targets := titled("far too long a title")
+			targets[0].ConnectionRef.Name = "x"
+			return video(targets, "video")
+		}(), nil},
+
+		{"a tree", "cards need text or media", tree(bare("x", "threads"), card("one"), card("", "image")), nil},
+		{"one card", "a tree that is published has two", tree(bare("x"), card("one")), []string{"Invalid spec.tree.cards"}},
+		{"one card, draft", "a draft may have one", draft(tree(bare("x"), card("one"))), nil},
+		{"no card, draft", "and not none", draft(tree(bare("x"))), []string{"Required spec.tree.cards"}},
+		{"an empty card", "there is nothing to publish", tree(bare("x"), card("one"), card("")), []string{"Required spec.tree.cards[1]"}},
+		{"an empty card, draft", "it may be filled later", draft(tree(bare("x"), card("one"), card(""))), nil},
+		{"a card too long for one", "each chosen target's limit counts", tree(bare("x", "threads"), card("01234567890"), card("two")), []string{"Invalid spec.tree.cards[0].caption"}},
+		{"a card too long for both", "each is said", tree(bare("x", "threads"), card("012345678901234567890"), card("two")), []string{"Invalid spec.tree.cards[0].caption", "Invalid spec.tree.cards[0].caption"}},
+		{"a card too long, draft", "lengths are postponed", draft(tree(bare("x"), card("01234567890"))), nil},
+		{"the same platform twice", "its limits are told once", tree(bare("x", "x-2"), card("01234567890"), card("two")), []string{"Invalid spec.tree.cards[0].caption"}},
+		{"unknown media on a card", "checked always", draft(tree(bare("x"), card("one", "image", "gone"))), []string{"NotFound spec.tree.cards[0].mediaRefs[1].name"}},
+		{"too many media", "X takes two here", tree(bare("x", "threads"), card("one", "image", "image", "image"), card("two")), []string{"Invalid spec.tree.cards[0].mediaRefs"}},
+		{"too many media, draft", "counts of cards are postponed", draft(tree(bare("x"), card("one", "image", "image", "image"))), nil},
+		{"an image too large", "X takes fifty bytes here", tree(bare("x", "threads"), card("one", "big-image"), card("two")), []string{"Invalid spec.tree.cards[0].mediaRefs[0].name"}},
+		{"an image too large, draft", "sizes are postponed", draft(tree(bare("x"), card("one", "big-image"))), nil},
+		{"a video too large", "X takes five hundred bytes here", tree(bare("x"), card("one", "big-video"), card("two")), []string{"Invalid spec.tree.cards[0].mediaRefs[0].name"}},
+		{"mixed on threads", "images and videos may be mixed", tree(bare("threads"), card("one", "image", "video"), card("two")), nil},
+		{"mixed on x", "images and video cannot be mixed", tree(bare("x"), card("one", "image", "video"), card("two")), []string{"Forbidden spec.tree.cards[0].mediaRefs"}},
+		{"two videos on x", "one video at most", tree(bare("x"), card("one", "video", "video"), card("two")), []string{"Invalid spec.tree.cards[0].mediaRefs"}},
+		{"a connection twice", "outside trees only", tree(bare("x", "x"), card("one"), card("two")), []string{"Duplicate spec.targets[1].connectionRef.name"}},
+		{"a connection twice, draft", "checked always", draft(tree(bare("x", "x"), card("one"))), []string{"Duplicate spec.targets[1].connectionRef.name"}},
+		{"a platform without trees, draft", "for trees this holds for drafts too", draft(tree(bare("instagram"), card("one"))), []string{"Invalid spec.targets[0].connectionRef.name"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, err := range Validate(&v1alpha1.Post{Spec: tt.spec}, contentEnv()) {
+				got = append(got, strings.TrimPrefix(string(err.Type), "FieldValue")+" "+err.Field)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s:\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+// FuzzValidate looks for a post that the rules cannot read.
+func FuzzValidate(f *testing.F) {
+	f.Add("tree", "x", "caption", "image", 3, false, int32(7))
+	f.Add("video", "youtube", "", "video", 1, true, int32(-1))
+	f.Add("image", "gone", "<", "", 40, false, int32(0))
+	f.Fuzz(func(t *testing.T, category, connection, text, media string, n int, isDraft bool, at int32) {
+		names := make([]string, min(max(n, 0), 50))
+		for i := range names {
+			names[i] = media
+		}
+		spec := v1alpha1.PostSpec{
+			Category: v1alpha1.Category(category), Draft: isDraft, Targets: to(connection, connection, "x"),
+			Image: &v1alpha1.ImageContent{MediaRefs: refs(names...)},
+			Video: &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: media}, ThumbnailOffsetMillis: &at},
+			Tree:  &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{card(text, names...), card("", media)}},
+		}
+		spec.Targets[0].Caption = text
+		post := &v1alpha1.Post{Spec: spec}
+		first := fmt.Sprint(Validate(post, contentEnv()))
+		if again := fmt.Sprint(Validate(post, contentEnv())); again != first {
+			t.Errorf("the same post was judged twice, and differently:\n%s\n%s", first, again)
+		}
+		Validate(post, Env{Connection: contentEnv().Connection, Limits: contentEnv().Limits})
+	})
+}

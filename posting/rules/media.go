@@ -1,0 +1,111 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// images checks the media of an image post. Their number is checked for drafts
+// too, like every limit that the contract does not postpone.
+func (v *validation) images(path *field.Path) field.ErrorList {
+	if v.post.Spec.Image == nil || len(v.post.Spec.Image.MediaRefs) == 0 {
+		return field.ErrorList{field.Required(path, "an image post shows at least one image, also as a draft")}
+	}
+	refs := v.post.Spec.Image.MediaRefs
+	var errs field.ErrorList
+	for i, ref := range refs {
+		name := path.Index(i).Child("name")
+		media, err := v.usable(ref.Name, name)
+		if err == nil && isVideo(media) {
+			err = field.Invalid(name, ref.Name, fmt.Sprintf("is a %s; an image post shows images only", media.Spec.MimeType))
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	strictest := -1
+	for i, t := range v.takers {
+		if strictest < 0 || t.limits.MaxImages < v.takers[strictest].limits.MaxImages {
+			strictest = i
+		}
+	}
+	if strictest >= 0 {
+		if t := v.takers[strictest]; len(refs) > t.limits.MaxImages {
+			errs = append(errs, field.Invalid(path, len(refs),
+				fmt.Sprintf("%s takes at most %d images; leave some out, or post to the other connections apart", t.name, t.limits.MaxImages)))
+		}
+	}
+	return errs
+}
+
+// video checks the media of a video post.
+func (v *validation) video(path *field.Path) field.ErrorList {
+	ref := path.Child("mediaRef", "name")
+	if v.post.Spec.Video == nil || v.post.Spec.Video.MediaRef.Name == "" {
+		return field.ErrorList{field.Required(ref, "a video post shows a video, also as a draft")}
+	}
+	name := v.post.Spec.Video.MediaRef.Name
+	media, err := v.usable(name, ref)
+	if err != nil {
+		return field.ErrorList{err}
+	}
+	if !isVideo(media) {
+		return field.ErrorList{field.Invalid(ref, name, fmt.Sprintf("is a %s; a video post shows a video", media.Spec.MimeType))}
+	}
+	var errs field.ErrorList
+	for _, t := range v.takers {
+		if size := sizeOf(media); t.limits.MaxVideoBytes > 0 && size > t.limits.MaxVideoBytes {
+			errs = append(errs, tooLarge(ref, name, size, t.name, t.limits.MaxVideoBytes))
+		}
+	}
+	if at, length := v.post.Spec.Video.ThumbnailOffsetMillis, media.Status.DurationMillis; at != nil && length > 0 && int64(*at) > length {
+		errs = append(errs, field.Invalid(path.Child("thumbnailOffsetMillis"), *at,
+			fmt.Sprintf("lies behind the end of the video, which takes %s; choose a moment within", time.Duration(length)*time.Millisecond)))
+	}
+	return errs
+}
+
+// usable returns a media file that was verified, or why it cannot be posted.
+func (v *validation) usable(name string, path *field.Path) (*v1alpha1.Media, *field.Error) {
+	var media *v1alpha1.Media
+	if v.env.Media != nil {
+		media = v.env.Media(name)
+	}
+	if media == nil || !media.DeletionTimestamp.IsZero() {
+		return nil, notFound(path, name, "no such media file")
+	}
+	switch media.Status.Phase {
+	case v1alpha1.MediaUploaded:
+		return media, nil
+	case v1alpha1.MediaRejected:
+		return nil, field.Invalid(path, name, "the file was rejected when it was verified; upload another one")
+	case v1alpha1.MediaExpired:
+		return nil, field.Invalid(path, name, "the file is gone, or never came; upload it again as another one")
+	case v1alpha1.MediaPending:
+	}
+	return nil, notFound(path, name, "nothing has been uploaded yet for media file")
+}
+
+func isVideo(media *v1alpha1.Media) bool {
+	return strings.HasPrefix(string(media.Spec.MimeType), "video/")
+}
+
+// sizeOf is how many bytes a file has.
+func sizeOf(media *v1alpha1.Media) int64 {
+	if media.Status.SizeBytes > 0 {
+		return media.Status.SizeBytes
+	}
+	return media.Spec.SizeBytes
+}
+
+func tooLarge(path *field.Path, name string, size int64, platform v1alpha1.Platform, limit int64) *field.Error {
+	return field.Invalid(path, name, fmt.Sprintf("has %d bytes; %s takes at most %d here; upload a smaller file", size, platform, limit))
+}

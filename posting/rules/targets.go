@@ -1,0 +1,103 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// target checks one target: its connection, and its words for the platform.
+func (v *validation) target(i int, path *field.Path) field.ErrorList {
+	target, category := &v.post.Spec.Targets[i], v.post.Spec.Category
+	var errs field.ErrorList
+	if target.Caption == "" && !v.post.Spec.Draft && category != v1alpha1.CategoryTree {
+		errs = append(errs, field.Required(path.Child("caption"), "a post that is not a draft needs a caption"))
+	}
+	ref := path.Child("connectionRef", "name")
+	if category == v1alpha1.CategoryTree && v.namedBefore(i) {
+		errs = append(errs, field.Duplicate(ref, target.ConnectionRef.Name))
+	}
+	conn := v.env.Connection(target.ConnectionRef.Name)
+	if conn == nil {
+		return append(errs, notFound(ref, target.ConnectionRef.Name, "no such connection"))
+	}
+	limits, ok := v.env.Limits(conn.Spec.Platform)
+	if !ok {
+		return append(errs, field.Invalid(ref, target.ConnectionRef.Name,
+			fmt.Sprintf("this installation cannot publish to %s", conn.Spec.Platform)))
+	}
+	if !limits.Allows(category) {
+		errs = append(errs, field.Invalid(ref, target.ConnectionRef.Name,
+			fmt.Sprintf("%s does not take posts of category %s; choose another connection", conn.Spec.Platform, category)))
+	} else if !slices.ContainsFunc(v.takers, func(t taker) bool { return t.name == conn.Spec.Platform }) {
+		v.takers = append(v.takers, taker{conn.Spec.Platform, limits})
+	}
+	errs = append(errs, validateTitle(target.YouTube, v.post.Spec.Draft, conn.Spec.Platform, limits, path.Child("youtube", "title"))...)
+	return append(errs, validateCaption(target.Caption, conn.Spec.Platform, limits, path.Child("caption"))...)
+}
+
+// namedBefore reports whether an earlier target names the same connection.
+func (v *validation) namedBefore(i int) bool {
+	name := v.post.Spec.Targets[i].ConnectionRef.Name
+	return slices.ContainsFunc(v.post.Spec.Targets[:i], func(t v1alpha1.PostTarget) bool { return t.ConnectionRef.Name == name })
+}
+
+// notFound is the error for what may come into being later.
+func notFound(path *field.Path, name, detail string) *field.Error {
+	err := field.NotFound(path, name)
+	err.Detail = detail
+	return err
+}
+
+func validateTitle(options *v1alpha1.YouTubeOptions, draft bool, platform v1alpha1.Platform, limits platforms.Limits, path *field.Path) field.ErrorList {
+	if limits.MaxTitle == 0 {
+		return nil
+	}
+	title := ""
+	if options != nil {
+		title = options.Title
+	}
+	if title == "" {
+		if draft {
+			return nil
+		}
+		return field.ErrorList{field.Required(path, fmt.Sprintf("a post to %s needs a title unless it is a draft", platform))}
+	}
+	var errs field.ErrorList
+	if n := limits.TitleLength(title); n > limits.MaxTitle {
+		errs = append(errs, field.Invalid(path, field.OmitValueType{},
+			fmt.Sprintf("%d characters are too many for a title on %s, which takes at most %d; shorten it", n, platform, limits.MaxTitle)))
+	}
+	if limits.TitleProblem != nil {
+		if problem := limits.TitleProblem(title); problem != "" {
+			errs = append(errs, field.Invalid(path, field.OmitValueType{}, problem))
+		}
+	}
+	return errs
+}
+
+func validateCaption(caption string, platform v1alpha1.Platform, limits platforms.Limits, path *field.Path) field.ErrorList {
+	if caption == "" {
+		return nil
+	}
+	var errs field.ErrorList
+	if limits.MaxCaption > 0 {
+		if n := limits.CaptionLength(caption); n > limits.MaxCaption {
+			errs = append(errs, field.Invalid(path, field.OmitValueType{},
+				fmt.Sprintf("%d %s are too many for %s, which takes at most %d; shorten it", n, limits.CaptionUnit, platform, limits.MaxCaption)))
+		}
+	}
+	if limits.CaptionProblem != nil {
+		if problem := limits.CaptionProblem(caption); problem != "" {
+			errs = append(errs, field.Invalid(path, field.OmitValueType{}, problem))
+		}
+	}
+	return errs
+}

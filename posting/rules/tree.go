@@ -1,0 +1,92 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// fewestCards is what a tree that is published has at least (the contract).
+const fewestCards = 2
+
+// tree checks the cards of a tree. Whether their media exist is checked for
+// drafts too; how many there are, what they hold and how long and large it is
+// may be mended until the tree is published.
+func (v *validation) tree(path *field.Path) field.ErrorList {
+	if v.post.Spec.Tree == nil || len(v.post.Spec.Tree.Cards) == 0 {
+		return field.ErrorList{field.Required(path, "a tree has at least one card, and two when it is published")}
+	}
+	cards, draft := v.post.Spec.Tree.Cards, v.post.Spec.Draft
+	var errs field.ErrorList
+	if !draft && len(cards) < fewestCards {
+		errs = append(errs, field.Invalid(path, len(cards), "a tree needs at least two cards unless it is a draft; add a card, or use category text"))
+	}
+	for i := range cards {
+		card, at := &cards[i], path.Index(i)
+		media, missing := v.cardMedia(card, at.Child("mediaRefs"))
+		errs = append(errs, missing...)
+		if draft {
+			continue
+		}
+		if card.Caption == "" && len(card.MediaRefs) == 0 {
+			errs = append(errs, field.Required(at, "a card needs a caption or media unless the tree is a draft"))
+		}
+		for _, t := range v.takers {
+			errs = append(errs, validateCaption(card.Caption, t.name, t.limits, at.Child("caption"))...)
+			errs = append(errs, validateCardMedia(card, media, t, at.Child("mediaRefs"))...)
+		}
+	}
+	return errs
+}
+
+// cardMedia finds the media of a card; nil stands for one that cannot be used.
+func (v *validation) cardMedia(card *v1alpha1.TreeCard, path *field.Path) (media []*v1alpha1.Media, errs field.ErrorList) {
+	media = make([]*v1alpha1.Media, len(card.MediaRefs))
+	for i, ref := range card.MediaRefs {
+		found, err := v.usable(ref.Name, path.Index(i).Child("name"))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		media[i] = found
+	}
+	return media, errs
+}
+
+// validateCardMedia holds the media of a card against what one platform takes.
+func validateCardMedia(card *v1alpha1.TreeCard, media []*v1alpha1.Media, t taker, path *field.Path) field.ErrorList {
+	limits := t.limits.Card
+	var errs field.ErrorList
+	if len(card.MediaRefs) > limits.MaxItems {
+		errs = append(errs, field.Invalid(path, len(card.MediaRefs),
+			fmt.Sprintf("%s takes at most %d media on a card; spread them over more cards", t.name, limits.MaxItems)))
+	}
+	var images, videos int
+	for i, m := range media {
+		if m == nil {
+			continue
+		}
+		limit := limits.MaxImageBytes
+		if isVideo(m) {
+			videos++
+			limit = limits.MaxVideoBytes
+		} else {
+			images++
+		}
+		if size := sizeOf(m); limit > 0 && size > limit {
+			errs = append(errs, tooLarge(path.Index(i).Child("name"), m.Name, size, t.name, limit))
+		}
+	}
+	if images > 0 && videos > 0 && !limits.Mixed {
+		errs = append(errs, field.Forbidden(path, fmt.Sprintf("%s takes images or a video on a card, not both; spread them over two cards", t.name)))
+	} else if videos > limits.MaxVideos {
+		errs = append(errs, field.Invalid(path, videos,
+			fmt.Sprintf("%s takes at most %d videos on a card; spread them over more cards", t.name, limits.MaxVideos)))
+	}
+	return errs
+}
