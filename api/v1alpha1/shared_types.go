@@ -47,6 +47,9 @@ const (
 	// A creationTimestamp that is clearly newer shows a copy restored from a
 	// backup, whose delivery history is lost.
 	BornAnnotation = "social.herald.dev/born-at"
+	// RequestAnnotation identifies the request that created a Post under an
+	// Idempotency-Key, so that another request under the same key is told apart.
+	RequestAnnotation = "social.herald.dev/request"
 
 	// SettleAnnotation carries a person's verdict on a target whose outcome
 	// is unknown: "<index>=posted:<id>" or "<index>=not-sent".

@@ -17,7 +17,7 @@ import (
 )
 
 // newPost is the resource for a request.
-func newPost(namespace string, in *CreatePost, now time.Time) *v1alpha1.Post {
+func newPost(namespace string, in *CreatePost, now time.Time) (*v1alpha1.Post, error) {
 	post := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   namespace,
@@ -39,7 +39,16 @@ func newPost(namespace string, in *CreatePost, now time.Time) *v1alpha1.Post {
 		post.Spec.Targets[i] = newTarget(&in.Targets[i])
 	}
 	setContent(&post.Spec, in)
-	return post
+	if in.IdempotencyKey == "" {
+		return post, nil
+	}
+	asked, err := fingerprint(&post.Spec)
+	if err != nil {
+		return nil, err
+	}
+	post.Name = keyedName("p", namespace, in.IdempotencyKey)
+	post.Annotations[v1alpha1.RequestAnnotation] = asked
+	return post, nil
 }
 
 // setContent fills in the block that belongs to the category.

@@ -80,7 +80,7 @@ func TestNewPost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, newPost("team", &tc.in, time.Unix(0, 0)).Spec); diff != "" {
+			if diff := cmp.Diff(tc.want, newTestPost(t, &tc.in).Spec); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -89,6 +89,15 @@ func TestNewPost(t *testing.T) {
 
 // TestContentOf shows what is read back: what a client sent, but not the media
 // of a post that came through another door.
+func newTestPost(t *testing.T, in *CreatePost) *v1alpha1.Post {
+	t.Helper()
+	post, err := newPost("team", in, time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return post
+}
+
 func TestContentOf(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -106,7 +115,7 @@ func TestContentOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			post := newPost("team", &tc.in, time.Unix(0, 0))
+			post := newTestPost(t, &tc.in)
 			post.Labels[v1alpha1.OriginLabel] = tc.origin
 			media, cards := contentOf(post)
 			if diff := cmp.Diff([]any{tc.media, tc.cards}, []any{media, cards}); diff != "" {

@@ -34,7 +34,13 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 		return PostDetail{}, err
 	}
 	now := s.Clock.Now()
-	post := newPost(caller.Namespace, &in, now)
+	post, err := newPost(caller.Namespace, &in, now)
+	if err != nil {
+		return PostDetail{}, err
+	}
+	if detail, found, err := s.earlier(ctx, post); found || err != nil {
+		return detail, err
+	}
 	connections := s.lookup(caller.Namespace)
 	find := connections.in(ctx)
 	errs := checkRequest(&in)
@@ -66,6 +72,9 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 			return PostDetail{}, &UncertainError{Err: err}
 		}
 		return PostDetail{}, fmt.Errorf("create a post: %w", err)
+	}
+	if err := sameRequest(created, post); err != nil {
+		return PostDetail{}, err
 	}
 	s.wrote(ctx, created)
 	return s.detail(created, connections.latest), nil

@@ -62,6 +62,8 @@ type CreatePost struct {
 	ThumbnailTime *float64
 	// Cards are those of a tree; other categories have none.
 	Cards []Card
+	// IdempotencyKey makes the request safe to send again; empty for none.
+	IdempotencyKey string
 }
 
 // Card is one card of a tree.

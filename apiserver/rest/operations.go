@@ -40,11 +40,12 @@ func (d *door) ListPosts(ctx context.Context, params oas.ListPostsParams) (oas.L
 }
 
 // CreatePost serves createPost.
-func (d *door) CreatePost(ctx context.Context, req oas.CreatePostRequest, _ oas.CreatePostParams) (oas.CreatePostRes, error) {
+func (d *door) CreatePost(ctx context.Context, req oas.CreatePostRequest, params oas.CreatePostParams) (oas.CreatePostRes, error) {
 	in, err := createPost(&req)
 	if err != nil {
 		return nil, err
 	}
+	in.IdempotencyKey = params.IdempotencyKey.Or("")
 	post, err := d.service.CreatePost(ctx, caller(ctx), in)
 	if err != nil {
 		return nil, err

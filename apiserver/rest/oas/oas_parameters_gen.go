@@ -82,10 +82,9 @@ func decodeCancelPostParams(args [1]string, argsEscaped bool, r *http.Request) (
 
 // CreatePostParams is parameters of createPost operation.
 type CreatePostParams struct {
-	// A word of the client's choice that makes the request safe to send again. It holds per team, while
-	// what was created exists and at least 24 hours. The same key with the same body answers 201 with what
-	// was created, as it reads now (an upload with a fresh address); with another body, 409 `CONFLICT`.
-	// Refused requests are not remembered.
+	// A word of the client's choice that makes the request safe to send again. It holds per team, for as
+	// long as the post exists. The same key with the same body answers 201 with the post as it reads now;
+	// with another body, 409 `CONFLICT`. Refused requests are not remembered.
 	IdempotencyKey OptString `json:",omitempty,omitzero"`
 }
 

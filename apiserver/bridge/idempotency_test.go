@@ -1,0 +1,82 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge_test
+
+import (
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+)
+
+func TestIdempotencyKey(t *testing.T) {
+	keyed := func(key, caption string) bridge.CreatePost {
+		in := hello("a-x")
+		in.IdempotencyKey, in.Targets[0].Caption = key, caption
+		return in
+	}
+	other := bridge.Caller{Namespace: "team-b", Key: "k"}
+	for _, tt := range []struct {
+		name     string
+		second   bridge.CreatePost
+		by       bridge.Caller
+		between  func(*posts)
+		wantCode string
+		same     bool
+		creates  int
+		faults   []fault
+		reason   string
+	}{
+		{"sent again", keyed("k", "hi"), caller, nil, "", true, 1, nil, "the post that was created is answered"},
+		{"sent again when its time has passed", keyed("k", "hi"), caller, func(p *posts) {
+			for _, post := range p.stored {
+				post.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(-time.Hour))
+			}
+		}, "", true, 1, nil, "what was right then is not checked anew"},
+		{"another body", keyed("k", "ho"), caller, nil, "CONFLICT", false, 1, nil, "a key is for one request"},
+		{"another key", keyed("l", "hi"), caller, nil, "", false, 2, nil, "the client wants two posts"},
+		{"no key", keyed("", "hi"), caller, nil, "", false, 2, nil, "without a key each request is a post"},
+		{"another team", keyed("k", "hi"), other, nil, "", false, 2, nil, "keys belong to a team"},
+		{"deleted meanwhile", keyed("k", "hi"), caller, func(p *posts) { clear(p.stored) }, "", true, 2, nil, "it holds while the post exists"},
+		{"the first answer was lost", keyed("k", "hi"), caller, nil, "", true, 2, []fault{{lands: true, err: apierrors.NewTimeoutError("late", 1)}}, "the name makes the tries one"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := &posts{stored: map[string]*v1alpha1.Post{}, faults: tt.faults}
+			s := service(p, inMemory("a-x"))
+			first, err := s.CreatePost(t.Context(), caller, keyed("k", "hi"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.between != nil {
+				tt.between(p)
+			}
+			second, err := s.CreatePost(t.Context(), tt.by, tt.second)
+			if got := code(err); got != tt.wantCode {
+				t.Fatalf("%s: got %q %v, want %q", tt.reason, got, err, tt.wantCode)
+			}
+			if tt.wantCode == "" && (first.ID == second.ID) != tt.same {
+				t.Errorf("%s: posts %s and %s", tt.reason, first.ID, second.ID)
+			}
+			if p.creates != tt.creates {
+				t.Errorf("%s: %d creates, want %d", tt.reason, p.creates, tt.creates)
+			}
+		})
+	}
+}
+
+func TestRefusalsAreNotRemembered(t *testing.T) {
+	s := service(&posts{stored: map[string]*v1alpha1.Post{}}, inMemory("a-x"))
+	in := hello("nobody")
+	in.IdempotencyKey = "k"
+	if _, err := s.CreatePost(t.Context(), caller, in); code(err) != "VALIDATION_ERROR" {
+		t.Fatalf("got %v", err)
+	}
+	in.Targets[0].ConnectionID = "a-x"
+	if _, err := s.CreatePost(t.Context(), caller, in); err != nil {
+		t.Errorf("the mended request is refused: %v", err)
+	}
+}
