@@ -40,9 +40,9 @@ type observer struct {
 // ServeHTTP serves the request with next.
 func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := o.clock.Now()
-	info := &request.Info{ID: requestID(r)}
-	ctx := request.With(r.Context(), info)
 	out := &recorder{ResponseWriter: w}
+	info := &request.Info{ID: requestID(r), Header: out.Header()}
+	ctx := request.With(r.Context(), info)
 	out.Header().Set(requestIDHeader, info.ID)
 	out.Header().Set("X-Content-Type-Options", "nosniff")
 	o.metrics.inFlight.Inc()

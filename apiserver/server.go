@@ -21,6 +21,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/kube"
+	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/internal/apikeys"
@@ -48,6 +49,9 @@ type Config struct {
 	// be zero.
 	ShutdownDelay   time.Duration
 	ShutdownTimeout time.Duration
+	// RequestsPerMinute is how many requests each API key may make; zero for
+	// no limit.
+	RequestsPerMinute int
 	// Registry takes the metrics.
 	Registry *prometheus.Registry
 	Clock    clock.Clock
@@ -114,14 +118,14 @@ func New(config Config) (*Server, error) {
 		Log:         config.Log,
 	})
 	s.posts = kube.NewPostFeed(client, index, service.Summarise)
-	if err := s.setHandlers(service, m); err != nil {
+	if err := s.setHandlers(service, ratelimit.New(config.RequestsPerMinute, config.Clock), m); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) setHandlers(service *bridge.Service, m *metrics) error {
-	api, err := rest.NewHandler(service)
+func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter, m *metrics) error {
+	api, err := rest.NewHandler(service, limiter)
 	if err != nil {
 		return err
 	}

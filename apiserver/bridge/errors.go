@@ -27,6 +27,7 @@ const (
 	CodeConflict             Code = "CONFLICT"
 	CodeReconnectRequired    Code = "POSTING_READINESS_RECONNECT_REQUIRED"
 	CodeReadinessUnavailable Code = "POSTING_READINESS_UNAVAILABLE"
+	CodeRateLimited          Code = "RATE_LIMITED"
 	CodeInternal             Code = "INTERNAL_ERROR"
 )
 

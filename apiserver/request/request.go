@@ -5,7 +5,10 @@
 // out to the log and the metrics.
 package request
 
-import "context"
+import (
+	"context"
+	"net/http"
+)
 
 // Info is what is known of one request. It belongs to the goroutine that
 // serves the request.
@@ -17,6 +20,8 @@ type Info struct {
 	// Namespace and Key say who called, "" before that is known.
 	Namespace string
 	Key       string
+	// Header is that of the answer.
+	Header http.Header
 	// Err is the cause of an internal error, for the log only.
 	Err error
 }
@@ -34,5 +39,5 @@ func From(ctx context.Context) *Info {
 	if info, ok := ctx.Value(infoKey{}).(*Info); ok {
 		return info
 	}
-	return &Info{}
+	return &Info{Header: http.Header{}}
 }

@@ -36,6 +36,8 @@ func status(code bridge.Code) int {
 		return http.StatusNotFound
 	case bridge.CodeConflict, bridge.CodeReconnectRequired, bridge.CodeReadinessUnavailable:
 		return http.StatusConflict
+	case bridge.CodeRateLimited:
+		return http.StatusTooManyRequests
 	case bridge.CodeInternal:
 		return http.StatusInternalServerError
 	default:
@@ -96,7 +98,7 @@ func (d *door) known(w http.ResponseWriter, r *http.Request) bool {
 		WriteError(w, http.StatusUnauthorized, bridge.CodeUnauthorized, noKey)
 		return false
 	}
-	if _, err := d.service.Authenticate(strings.TrimSpace(token)); err != nil {
+	if _, err := d.admit(r.Context(), token); err != nil {
 		d.handleError(r.Context(), w, r, err)
 		return false
 	}

@@ -8,6 +8,8 @@ package rest
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/openapi"
+	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest/oas"
 )
@@ -34,8 +37,9 @@ const (
 	answerWithin = 20 * time.Second
 )
 
-// NewHandler returns the handler for everything below Prefix.
-func NewHandler(service *bridge.Service) (http.Handler, error) {
+// NewHandler returns the handler for everything below Prefix. A nil limiter
+// limits nobody.
+func NewHandler(service *bridge.Service, limiter *ratelimit.Limiter) (http.Handler, error) {
 	document, err := openapi.JSON()
 	if err != nil {
 		return nil, err
@@ -44,7 +48,7 @@ func NewHandler(service *bridge.Service) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &door{service: service, schemas: schemas}
+	d := &door{service: service, limiter: limiter, schemas: schemas}
 	server, err := oas.NewServer(d, d,
 		oas.WithPathPrefix(Prefix),
 		oas.WithErrorHandler(d.handleError),
@@ -67,6 +71,7 @@ func NewHandler(service *bridge.Service) (http.Handler, error) {
 // door implements what the generated server calls.
 type door struct {
 	service *bridge.Service
+	limiter *ratelimit.Limiter
 	schemas *schemas
 }
 
@@ -89,17 +94,33 @@ func caller(ctx context.Context) bridge.Caller {
 func (d *door) HandleBearerAuth(ctx context.Context, operation oas.OperationName, key oas.BearerAuth) (context.Context, error) {
 	info := request.From(ctx)
 	info.Operation = operationID(operation)
-	c, err := d.service.Authenticate(strings.TrimSpace(key.Token))
+	c, err := d.admit(ctx, key.Token)
 	if err != nil {
 		return nil, err
 	}
-	info.Namespace, info.Key = c.Namespace, c.Key
 	if operation == oas.CreatePostOperation {
 		if err := d.service.RequireSubscription(c); err != nil {
 			return nil, err
 		}
 	}
 	return context.WithValue(ctx, callerKey{}, c), nil
+}
+
+// admit finds out who calls, and whether they may call again already.
+func (d *door) admit(ctx context.Context, token string) (bridge.Caller, error) {
+	c, err := d.service.Authenticate(strings.TrimSpace(token))
+	if err != nil {
+		return bridge.Caller{}, err
+	}
+	info := request.From(ctx)
+	info.Namespace, info.Key = c.Namespace, c.Key
+	if allowed, wait := d.limiter.Take(c.Namespace+"/"+c.Key, info.Header); !allowed {
+		return bridge.Caller{}, &bridge.Error{
+			Code:    bridge.CodeRateLimited,
+			Message: fmt.Sprintf("too many requests with this API key; try again in %.0f seconds", max(math.Ceil(wait.Seconds()), 1)),
+		}
+	}
+	return c, nil
 }
 
 // operationID is the operationId of an operation, whose generated name begins

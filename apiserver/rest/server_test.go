@@ -39,7 +39,7 @@ func TestSilentKubernetesAPI(t *testing.T) {
 	handler, err := NewHandler(bridge.New(bridge.Config{
 		Keys: anyKey{}, Used: func(*v1alpha1.APIKey) {}, Posts: stuckPosts{}, Index: postindex.New(),
 		Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
-	}))
+	}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

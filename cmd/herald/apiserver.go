@@ -33,6 +33,8 @@ type apiserverFlags struct {
 	shutdownDelay   time.Duration
 	shutdownTimeout time.Duration
 	log             *logFlags
+
+	requestsPerMinute int
 }
 
 func parseAPIServerFlags(args []string) (*apiserverFlags, error) {
@@ -46,6 +48,7 @@ func parseAPIServerFlags(args []string) (*apiserverFlags, error) {
 	flags.StringVar(&f.siteURL, "site-url", "", "address under which clients reach this server, such as https://herald.example.com; empty takes --listen")
 	flags.DurationVar(&f.shutdownDelay, "shutdown-delay", 3*time.Second, "how long to go on serving, not ready any more, before stopping")
 	flags.DurationVar(&f.shutdownTimeout, "shutdown-timeout", 20*time.Second, "how long requests under way may take once stopping")
+	flags.IntVar(&f.requestsPerMinute, "requests-per-minute", 600, "how many requests each API key may make; 0 for no limit")
 	f.log = addLogFlags(flags)
 	if err := parse(flags, args); err != nil {
 		return nil, err
@@ -99,6 +102,8 @@ func runAPIServer(ctx context.Context, args []string) error {
 		Registry:        registry,
 		Clock:           clock.RealClock{},
 		Log:             log,
+
+		RequestsPerMinute: f.requestsPerMinute,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot set up the apiserver: %w", err)

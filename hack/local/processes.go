@@ -113,6 +113,7 @@ func (s settings) apiserverSpec() supervisor.Spec {
 		"--kubeconfig", s.kubeconfig(certAPIServer),
 		"--listen", workspace.Address(s.site),
 		"--site-url", s.siteURL(),
+		"--requests-per-minute", "0",
 		"--platforms-config", s.platformsFile(),
 		"--metrics-bind-address", s.address(portAPIServerMetrics),
 		// No load balancer has to notice first that it goes away.

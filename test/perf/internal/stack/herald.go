@@ -68,6 +68,7 @@ func (s *Stack) apiserverArgs() []string {
 	args := []string{
 		"apiserver", "--kubeconfig", s.Kubeconfig(APIServer), "--platforms-config", s.platformsFile(),
 		"--listen", s.address(portSite), "--metrics-bind-address", s.address(portAPIServerMetrics), "--shutdown-delay", "0s",
+		"--requests-per-minute", "0",
 	}
 	if s.options.Pprof {
 		args = append(args, "--pprof-bind-address", s.address(portAPIServerPprof))

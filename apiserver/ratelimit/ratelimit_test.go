@@ -1,0 +1,54 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ratelimit
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func TestTake(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	l := New(3, clock)
+	for _, tt := range []struct {
+		caller                          string
+		after                           time.Duration
+		allowed                         bool
+		remaining, reset, retry, reason string
+	}{
+		{"a", 0, true, "2", "20", "", "three a minute, at once if need be"},
+		{"a", 0, true, "1", "40", "", "each takes one"},
+		{"b", 0, true, "2", "20", "", "callers do not share"},
+		{"a", 0, true, "0", "60", "", "the last one"},
+		{"a", 0, false, "0", "60", "20", "one comes back every twenty seconds"},
+		{"a", 5 * time.Second, false, "0", "55", "15", "a refused request costs nothing"},
+		{"a", 15 * time.Second, true, "0", "60", "", "whoever waits as told is let in"},
+		{"a", 10 * time.Minute, true, "2", "20", "", "no more than the limit is saved up"},
+	} {
+		clock.SetTime(clock.Now().Add(tt.after))
+		header := http.Header{}
+		allowed, _ := l.Take(tt.caller, header)
+		got := []string{header.Get("RateLimit-Limit"), header.Get("RateLimit-Remaining"), header.Get("RateLimit-Reset"), header.Get("Retry-After")}
+		want := []string{"3", tt.remaining, tt.reset, tt.retry}
+		for i := range got {
+			if got[i] != want[i] || allowed != tt.allowed {
+				t.Errorf("%s: %v %q, want %v %q", tt.reason, allowed, got, tt.allowed, want)
+				break
+			}
+		}
+	}
+	if len(l.callers) != 1 {
+		t.Errorf("%d callers are remembered; those who have been away are not needed", len(l.callers))
+	}
+}
+
+func TestNoLimit(t *testing.T) {
+	header := http.Header{}
+	if allowed, _ := New(0, clocktesting.NewFakePassiveClock(time.Unix(0, 0))).Take("a", header); !allowed || len(header) != 0 {
+		t.Errorf("without a limit everybody is let in, and nothing is said: %v %v", allowed, header)
+	}
+}
