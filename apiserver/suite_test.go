@@ -170,12 +170,13 @@ func statusOf(url string) int {
 // limits are made up: the real ones belong to the platforms.
 func limits(platform v1alpha1.Platform) (platforms.Limits, bool) {
 	text := []v1alpha1.Category{v1alpha1.CategoryText}
+	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryTree, v1alpha1.CategoryImage, v1alpha1.CategoryVideo}
 	count := func(s string) int { return len([]rune(s)) }
 	switch platform {
 	case v1alpha1.PlatformX:
-		return platforms.Limits{Categories: text, MaxCaption: 280, CaptionUnit: "characters", CaptionLength: count}, true
+		return platforms.Limits{Categories: all, MaxCaption: 280, CaptionUnit: "characters", CaptionLength: count}, true
 	case v1alpha1.PlatformThreads:
-		return platforms.Limits{Categories: text, MaxCaption: 500, CaptionUnit: "characters", CaptionLength: count}, true
+		return platforms.Limits{Categories: all, MaxCaption: 500, CaptionUnit: "characters", CaptionLength: count}, true
 	case v1alpha1.PlatformFacebook:
 		return platforms.Limits{Categories: text}, true
 	case v1alpha1.PlatformInstagram:
