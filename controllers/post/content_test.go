@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -66,6 +67,25 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
 		Eventually(accepted).Should(Equal("True " + v1alpha1.ReasonAccepted))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed), "it cannot be delivered yet")
+	})
+
+	It("is refused for a privacy level that its TikTok account cannot choose", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		var conn v1alpha1.Connection
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+		conn.ObjectMeta = metav1.ObjectMeta{Name: "tiktok", Namespace: t.namespace}
+		conn.Spec.Platform = v1alpha1.PlatformTikTok
+		Expect(k8s.Create(ctx, &conn)).To(Succeed())
+		conn.Status = v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{string(v1alpha1.TikTokSelfOnly)}}}
+		Expect(k8s.Status().Update(ctx, &conn)).To(Succeed())
+		p := t.post(ctx, "look", showing("gone"), func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "tiktok" })
+		Eventually(func() string {
+			c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAccepted)
+			if c == nil {
+				return ""
+			}
+			return c.Reason + ": " + c.Message
+		}).Should(And(HavePrefix(v1alpha1.ReasonInvalid), ContainSubstring("it can choose SELF_ONLY")))
 	})
 
 	It("is refused for a file that was rejected", func(ctx SpecContext) {

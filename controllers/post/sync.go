@@ -162,11 +162,12 @@ func (s *scope) connection(i int) *v1alpha1.Connection {
 func (s *scope) waitForConnections() { s.waits = true }
 
 func (s *scope) validate() field.ErrorList {
-	return rules.Validate(s.post, rules.Env{
+	env := rules.Env{
 		Connection: func(name string) *v1alpha1.Connection { return s.conns[name] },
 		Media:      func(name string) *v1alpha1.Media { return s.media[name] },
 		Limits:     rules.LimitsOf(s.Platforms),
-	})
+	}
+	return append(rules.Validate(s.post, env), rules.TikTokPrivacy(s.post, env)...)
 }
 
 // refuse writes why the post is not accepted. It stays mendable, and a
