@@ -92,4 +92,7 @@ const (
 	ReasonFileChanged      = "FileChanged"
 	ReasonFileMissing      = "FileMissing"
 	ReasonStoreUnavailable = "StoreUnavailable"
+	ReasonWrongType        = "WrongType"
+	ReasonWrongSize        = "WrongSize"
+	ReasonDamaged          = "Damaged"
 )
