@@ -41,10 +41,14 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if detail, found, err := s.earlier(ctx, post); found || err != nil {
 		return detail, err
 	}
+	media, err := s.mediaOf(ctx, post)
+	if err != nil {
+		return PostDetail{}, err
+	}
 	connections := s.lookup(caller.Namespace)
 	find := connections.in(ctx)
 	errs := checkRequest(&in)
-	errs = append(errs, rules.Validate(post, rules.Env{Connection: find, Limits: s.Limits})...)
+	errs = append(errs, rules.Validate(post, rules.Env{Connection: find, Media: media, Limits: s.Limits})...)
 	errs = append(errs, rules.ValidateTime(post, now)...)
 	if connections.err != nil {
 		return PostDetail{}, fmt.Errorf("read a connection: %w", connections.err)

@@ -64,8 +64,10 @@ type managerFlags struct {
 	kubeQPS          float64
 	kubeBurst        int
 	startingDeadline time.Duration
+	keepUnusedMedia  time.Duration
 
-	log *logFlags
+	media *mediaFlags
+	log   *logFlags
 }
 
 func parseManagerFlags(args []string) (*managerFlags, error) {
@@ -84,6 +86,8 @@ func parseManagerFlags(args []string) (*managerFlags, error) {
 	flags.Float64Var(&f.kubeQPS, "kube-api-qps", -1, "requests a second to the Kubernetes API; -1 leaves pacing to its priority and fairness")
 	flags.IntVar(&f.kubeBurst, "kube-api-burst", 0, "burst above --kube-api-qps")
 	flags.DurationVar(&f.startingDeadline, "starting-deadline", time.Hour, "how late a scheduled post may still go out, and how long temporary refusals are tried again")
+	flags.DurationVar(&f.keepUnusedMedia, "keep-unused-media", 24*time.Hour, "how long media files are kept that no post refers to")
+	f.media = addMediaFlags(flags)
 	f.log = addLogFlags(flags)
 	if err := parse(flags, args); err != nil {
 		return nil, err
@@ -100,6 +104,8 @@ func (f *managerFlags) check(flags *flag.FlagSet) error {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case f.postWorkers < 1:
 		return fmt.Errorf("--post-workers=%d: want 1 or more", f.postWorkers)
+	case f.keepUnusedMedia <= 0:
+		return fmt.Errorf("--keep-unused-media=%s: want more than zero", f.keepUnusedMedia)
 	case f.startingDeadline <= 0:
 		return fmt.Errorf("--starting-deadline=%s: want more than zero", f.startingDeadline)
 	default:
@@ -133,7 +139,7 @@ func runManager(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := setupControllers(mgr, f, identity); err != nil {
+	if err := setupControllers(ctx, mgr, f, identity); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version, "postWorkers", f.postWorkers, "kubeAPIQPS", f.kubeQPS, "startingDeadline", f.startingDeadline.String())

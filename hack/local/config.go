@@ -46,6 +46,9 @@ const (
 	certAPIServer     = "apiserver"
 )
 
+// mediaBucket is the store's only one.
+const mediaBucket = "herald-media"
+
 // systemNamespace is where Herald's own objects live: its service accounts and the lease of the manager.
 const systemNamespace = "herald-system"
 

@@ -40,6 +40,7 @@ const (
 	portEtcd             = "etcd"
 	portEtcdPeer         = "etcd-peer"
 	portKube             = "kube-apiserver"
+	portStore            = "store"
 	portSandbox          = "sandbox"
 	portSite             = "site"
 	portManagerMetrics   = "manager-metrics"
@@ -50,12 +51,13 @@ const (
 )
 
 var portNames = []string{
-	portEtcd, portEtcdPeer, portKube, portSandbox, portSite,
+	portEtcd, portEtcdPeer, portKube, portStore, portSandbox, portSite,
 	portManagerMetrics, portManagerHealth, portManagerPprof, portAPIServerMetrics, portAPIServerPprof,
 }
 
 const (
 	systemNamespace = "herald-system"
+	mediaBucket     = "herald-media"
 	certServer      = "server"
 	certEtcdClient  = "etcd-client"
 )
@@ -66,8 +68,8 @@ type Options struct {
 	Root string
 	// Dir takes the state and the logs.
 	Dir string
-	// Etcd, KubeAPIServer and Herald are the paths of the programs.
-	Etcd, KubeAPIServer, Herald string
+	// Etcd, KubeAPIServer, Store and Herald are the paths of the programs.
+	Etcd, KubeAPIServer, Store, Herald string
 	// PostWorkers is how many posts the manager works on at once.
 	PostWorkers int
 	// Pprof lets manager and apiserver serve profiles.
@@ -112,12 +114,20 @@ func (s *Stack) startServers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	store, err := s.serve(portStore, s.options.Store, "--listen="+s.address(portStore), "--data-dir="+filepath.Join(s.options.Dir, "store"),
+		"--credentials="+s.storeKeyFile(), "--bucket="+mediaBucket)
+	if err != nil {
+		return err
+	}
 	sandbox, err := s.serve(portSandbox, s.options.Herald, "sandbox", "--listen", s.address(portSandbox), "--log-level", "warn")
 	if err != nil {
 		return err
 	}
 	if err := kube.waitFor(ctx, s.kubeReady); err != nil {
 		return errors.Join(err, errors.New(etcd.LogTail()))
+	}
+	if err := store.waitFor(ctx, answers("http://"+s.address(portStore)+"/health")); err != nil {
+		return err
 	}
 	if err := sandbox.waitFor(ctx, answers(s.Sandbox.URL+"/_control/calls")); err != nil {
 		return err
@@ -170,12 +180,17 @@ func (s *Stack) configure() error {
 	}
 	s.Sandbox = sandboxtest.Client{URL: "http://" + s.address(portSandbox)}
 	config := fmt.Sprintf("x: {apiURL: %[1]s, webURL: %[1]s, clientID: bench, listingLag: 5s}\n", s.PlatformURL())
+	if err := workspace.WriteFile(s.storeKeyFile(), []byte(`{"accessKey":"bench","secretKey":"bench-secret"}`), 0o600); err != nil {
+		return err
+	}
 	return workspace.WriteFile(s.platformsFile(), []byte(config), 0o600)
 }
 
 func (s *Stack) address(port string) string { return workspace.Address(s.ports[port]) }
 func (s *Stack) pki() string                { return filepath.Join(s.options.Dir, "pki") }
 func (s *Stack) platformsFile() string      { return filepath.Join(s.options.Dir, "platforms.yaml") }
+
+func (s *Stack) storeKeyFile() string { return filepath.Join(s.options.Dir, "store-key.json") }
 
 // Kubeconfig is the path of the kubeconfig of an identity.
 func (s *Stack) Kubeconfig(identity string) string {
