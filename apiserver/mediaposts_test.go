@@ -197,7 +197,9 @@ var _ = Describe("posts with media", Ordered, func() {
 	)
 
 	Context("on TikTok", func() {
-		tiktok := func(options string) string { return `"targets":[{"connection_id":"tiktok","caption":"a",` + options + `}]` }
+		tiktok := func(options string) string {
+			return `"targets":[{"connection_id":"tiktok","caption":"a",` + options + `}]`
+		}
 
 		DescribeTable("accepts",
 			func(ctx context.Context, body string) {
