@@ -25,9 +25,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/transport"
 )
 
 // Shutdown: a call under way is waited for and its result recorded. The pod's
@@ -66,8 +68,9 @@ type managerFlags struct {
 	startingDeadline time.Duration
 	keepUnusedMedia  time.Duration
 
-	media *mediaFlags
-	log   *logFlags
+	webhook webhookFlags
+	media   *mediaFlags
+	log     *logFlags
 }
 
 func parseManagerFlags(args []string) (*managerFlags, error) {
@@ -87,6 +90,7 @@ func parseManagerFlags(args []string) (*managerFlags, error) {
 	flags.IntVar(&f.kubeBurst, "kube-api-burst", 0, "burst above --kube-api-qps")
 	flags.DurationVar(&f.startingDeadline, "starting-deadline", time.Hour, "how late a scheduled post may still go out, and how long temporary refusals are tried again")
 	flags.DurationVar(&f.keepUnusedMedia, "keep-unused-media", 24*time.Hour, "how long media files are kept that no post refers to")
+	f.webhook.add(flags)
 	f.media = addMediaFlags(flags)
 	f.log = addLogFlags(flags)
 	if err := parse(flags, args); err != nil {
@@ -135,11 +139,19 @@ func runManager(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	out := transport.New(transport.Options{Registerer: metrics.Registry})
+	registry, err := loadPlatforms(f.platformsConfig, out, true)
+	if err != nil {
+		return err
+	}
 	mgr, err := newManager(config, f, identity)
 	if err != nil {
 		return err
 	}
-	if err := setupControllers(ctx, mgr, f, identity); err != nil {
+	if err := f.webhook.setup(mgr, f.namespace, f.startingDeadline, registry); err != nil {
+		return err
+	}
+	if err := setupControllers(ctx, mgr, f, registry, identity); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version, "postWorkers", f.postWorkers, "kubeAPIQPS", f.kubeQPS, "startingDeadline", f.startingDeadline.String())
@@ -193,6 +205,10 @@ func newManager(config *rest.Config, f *managerFlags, identity string) (ctrl.Man
 		}},
 		// Secrets are read where they are needed and never cached.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	}
+	var err error
+	if options.WebhookServer, err = f.webhook.server(); err != nil {
+		return nil, err
 	}
 	if f.leaderElect {
 		lock, err := leaderLock(config, f.leaderNamespace, identity)

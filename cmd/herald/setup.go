@@ -20,18 +20,13 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/fetch"
 	"github.com/herald-social/herald/internal/mediaprobe"
-	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
 )
 
 // setupControllers wires every reconciler into the manager: one line each, in
 // the order in which a new installation needs them.
-func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, identity string) error {
+func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, registry platforms.Registry, identity string) error {
 	now := clock.RealClock{}
-	out := transport.New(transport.Options{Registerer: metrics.Registry})
-	registry, err := loadPlatforms(f.platformsConfig, out, true)
-	if err != nil {
-		return err
-	}
 	files, err := f.media.store()
 	if err != nil {
 		return err

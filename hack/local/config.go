@@ -29,11 +29,12 @@ const (
 	portSandbox          = "sandbox"
 	portManagerMetrics   = "manager-metrics"
 	portManagerHealth    = "manager-health"
+	portManagerWebhook   = "manager-webhook"
 	portAPIServerMetrics = "apiserver-metrics"
 )
 
 var portNames = []string{
-	portEtcd, portEtcdPeer, portKubeAPIServer, portStore, portSandbox, portManagerMetrics, portManagerHealth, portAPIServerMetrics,
+	portEtcd, portEtcdPeer, portKubeAPIServer, portStore, portSandbox, portManagerMetrics, portManagerHealth, portManagerWebhook, portAPIServerMetrics,
 }
 
 // Names of certificates and, for clients, of kubeconfigs.

@@ -114,6 +114,8 @@ func (s settings) managerSpec() supervisor.Spec {
 		"--leader-identity", "local-manager",
 		"--metrics-bind-address", s.address(portManagerMetrics),
 		"--health-probe-bind-address", s.address(portManagerHealth),
+		"--webhook-bind-address", s.address(portManagerWebhook),
+		"--webhook-hosts", "127.0.0.1",
 	}, s.mediaFlags()...)}
 }
 

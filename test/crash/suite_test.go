@@ -151,7 +151,7 @@ func startManager(flags ...string) *process {
 		"manager", "--kubeconfig", filepath.Join(folder, "kubeconfig"), "--platforms-config", filepath.Join(folder, "platforms.yaml"),
 		"--media-endpoint", "http://" + files.Endpoint, "--media-bucket", files.Bucket, "--media-path-style",
 		"--media-credentials", filepath.Join(folder, "store-key.json"),
-		"--leader-identity", "crash", "--metrics-bind-address", "0", "--health-probe-bind-address", "0",
+		"--leader-identity", "crash", "--metrics-bind-address", "0", "--health-probe-bind-address", "0", "--webhook-bind-address", "0",
 	}, flags...)
 	return start("manager", []string{"HERALD_CRASH_HOOK=" + points.url()}, args...)
 }

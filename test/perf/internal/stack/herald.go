@@ -63,6 +63,7 @@ func (s *Stack) managerArgs() []string {
 		"manager", "--kubeconfig", s.Kubeconfig(Manager), "--platforms-config", s.platformsFile(),
 		"--leader-election-namespace", systemNamespace, "--leader-identity", "bench",
 		"--metrics-bind-address", s.address(portManagerMetrics), "--health-probe-bind-address", s.address(portManagerHealth),
+		"--webhook-bind-address", s.address(portManagerWebhook), "--webhook-hosts", "127.0.0.1",
 		"--post-workers", strconv.Itoa(s.options.PostWorkers),
 	}
 	args = append(args, s.mediaArgs()...)

@@ -45,6 +45,7 @@ const (
 	portSite             = "site"
 	portManagerMetrics   = "manager-metrics"
 	portManagerHealth    = "manager-health"
+	portManagerWebhook   = "manager-webhook"
 	portManagerPprof     = "manager-pprof"
 	portAPIServerMetrics = "apiserver-metrics"
 	portAPIServerPprof   = "apiserver-pprof"
@@ -52,7 +53,7 @@ const (
 
 var portNames = []string{
 	portEtcd, portEtcdPeer, portKube, portStore, portSandbox, portSite,
-	portManagerMetrics, portManagerHealth, portManagerPprof, portAPIServerMetrics, portAPIServerPprof,
+	portManagerMetrics, portManagerHealth, portManagerWebhook, portManagerPprof, portAPIServerMetrics, portAPIServerPprof,
 }
 
 const (
@@ -134,7 +135,11 @@ func (s *Stack) startServers(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	return cluster.ApplyFolders(ctx, s.Kubernetes, filepath.Join(s.options.Root, "config", "crd", "bases"), filepath.Join(s.options.Root, "config", "rbac"))
+	config := filepath.Join(s.options.Root, "config")
+	if err := cluster.ApplyFolders(ctx, s.Kubernetes, filepath.Join(config, "crd", "bases"), filepath.Join(config, "rbac")); err != nil {
+		return err
+	}
+	return cluster.ApplyWebhook(ctx, s.Kubernetes, filepath.Join(config, "webhook", "webhook.yaml"), "https://"+s.address(portManagerWebhook))
 }
 
 func (s *Stack) serve(name, path string, args ...string) (*Process, error) {
