@@ -143,6 +143,7 @@ var _ = Describe("posts with media", Ordered, func() {
 		Entry("Instagram's 2,200 characters", images(1, `"targets":[{"connection_id":"instagram","caption":"`+strings.Repeat("é", 2200)+`"}]`)),
 		Entry("a tree card with 4 images on X", cards(showing(times("png-5mb", 4)...), toX)),
 		Entry("a tree card with a video on X", cards(showing("mp4-512mb"), toX)),
+		Entry("a caption on Facebook as long as can be stored", `{"category":"text","targets":[{"connection_id":"facebook","caption":"`+strings.Repeat("a", 65536)+`"}]}`),
 		Entry("a tree card with media only", cards(`{"media_ids":["png"]}`, toX)),
 		Entry("a tree card with 20 media on Threads, mixed", cards(showing(append(times("png-8mb", 10), times("mp4-1gb", 10)...)...), toThreads)),
 		Entry("a draft of a tree whose media are too many", cards(showing(times("png", 21)...), toX, draft)),
