@@ -47,11 +47,12 @@ const (
 	portManagerPprof     = "manager-pprof"
 	portAPIServerMetrics = "apiserver-metrics"
 	portAPIServerPprof   = "apiserver-pprof"
+	portPlain            = "plain"
 )
 
 var portNames = []string{
 	portEtcd, portEtcdPeer, portKube, portSandbox, portSite,
-	portManagerMetrics, portManagerHealth, portManagerPprof, portAPIServerMetrics, portAPIServerPprof,
+	portManagerMetrics, portManagerHealth, portManagerPprof, portAPIServerMetrics, portAPIServerPprof, portPlain,
 }
 
 const (
@@ -192,6 +193,14 @@ func (s *Stack) PostsURL() string { return "http://" + s.address(portSite) + "/a
 func (s *Stack) ManagerMetricsURL() string {
 	return "http://" + s.address(portManagerMetrics) + "/metrics"
 }
+
+// APIServerMetricsURL is the address of the apiserver's metrics.
+func (s *Stack) APIServerMetricsURL() string {
+	return "http://" + s.address(portAPIServerMetrics) + "/metrics"
+}
+
+// PlainAddress is kept free for the bare HTTP server.
+func (s *Stack) PlainAddress() string { return s.address(portPlain) }
 
 // ProfileURLs are the addresses below which the manager and the apiserver serve profiles, by name.
 func (s *Stack) ProfileURLs() map[string]string {
