@@ -4,10 +4,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -31,6 +33,8 @@ const (
 	pageSize = 20
 	// manyTeams is how many teams share the posts in the second half.
 	manyTeams = 1000
+	// pageBytes is about what the first page takes.
+	pageBytes = 5000
 	// warmAsks come before latencies are measured.
 	warmAsks = 2000
 )
@@ -39,9 +43,11 @@ const (
 type listing struct {
 	Teams int `json:"teams"`
 	Posts int `json:"posts"`
-	// P99 is the worst of all pages.
-	P99   float64                 `json:"p99_ms"`
-	Pages map[string]bare.Latency `json:"pages_ms"`
+	// P99 is the worst of all pages. FloorP99 is what a bare HTTP server takes to send as much, asked before and after the
+	// apiserver: the worse of both. What others do on the machine at that moment is in it.
+	P99      float64                 `json:"p99_ms"`
+	FloorP99 float64                 `json:"floor_p99_ms"`
+	Pages    map[string]bare.Latency `json:"pages_ms"`
 	// Rates are answers a second.
 	Rates map[string]float64 `json:"rates_per_s"`
 	// BytesPerPost is resident memory, with the posts less without, after the same requests; HeapPerPost, of the heap in
@@ -94,8 +100,10 @@ func runB4(ctx context.Context, s *session, r *report) error {
 		"in_flight": restInFlight, "one_team": one, "many_teams": shared,
 	})
 	for _, l := range []listing{one, shared} {
-		r.limit("B4", fmt.Sprintf("lists of %d posts of %d team(s), 99th percentile of the slowest page", l.Posts, l.Teams),
-			fmt.Sprintf("%.1f ms", l.P99), fmt.Sprintf("≤ %.0f ms", goalB4), l.P99 <= goalB4)
+		r.rows = append(r.rows, row{
+			id: "B4", what: fmt.Sprintf("lists of %d posts of %d team(s), 99th percentile of the slowest page", l.Posts, l.Teams),
+			floor: fmt.Sprintf("%.1f ms", l.FloorP99), herald: fmt.Sprintf("%.1f ms", l.P99), goal: fmt.Sprintf("≤ %.0f ms", goalB4), met: l.P99 <= goalB4,
+		})
 		r.limit("", "apiserver's resident memory for each", fmt.Sprintf("%.0f B", l.BytesPerPost), fmt.Sprintf("≤ %.0f B", goalB4Bytes),
 			l.BytesPerPost <= goalB4Bytes)
 	}
@@ -116,8 +124,14 @@ func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err er
 	if err != nil {
 		return l, err
 	}
+	if err := b.bareFloor(ctx, &l); err != nil {
+		return l, err
+	}
 	with, err := b.serve(ctx, teams, posts, &l)
 	if err != nil {
+		return l, err
+	}
+	if err := b.bareFloor(ctx, &l); err != nil {
 		return l, err
 	}
 	perPost := func(with, without float64) float64 { return measure.Rounded((with-without)/float64(l.Posts), 0) }
@@ -126,6 +140,16 @@ func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err er
 	l.PeakPerPost = perPost(with.peak, without.peak)
 	b.sayf("  B4: bytes of a post: %.0f resident, %.0f of the heap, %.0f at the most", l.BytesPerPost, l.HeapPerPost, l.PeakPerPost)
 	return l, planted.Remove(ctx)
+}
+
+// bareFloor has the bare server answer as many requests with a page's bytes.
+func (b *b4) bareFloor(ctx context.Context, l *listing) error {
+	request := bare.Request{Method: http.MethodGet, URL: b.stack.PostsURL(), Status: http.StatusOK}
+	answer := bare.Reply{Status: http.StatusOK, Type: "application/json", Body: bytes.Repeat([]byte("x"), pageBytes)}
+	floor, err := b.plainly(ctx, request, answer, b.b4Asks)
+	l.FloorP99 = max(l.FloorP99, floor.latency.P99)
+	b.sayf("  B4: a bare server: p50 %.2f ms, p99 %.2f ms, %.0f/s", floor.latency.P50, floor.latency.P99, floor.rate)
+	return err
 }
 
 // serve starts the apiserver alone, asks for every kind of page, and returns what it took of memory. What is measured
@@ -221,9 +245,7 @@ func pagesOf(posts int) []page {
 		{" by both", url.Values{"status": {string(v1alpha1.PhasePosted)}, "platform": {string(v1alpha1.PlatformThreads)}}, shareOf(v1alpha1.PhasePosted) / 2},
 	} {
 		last := url.Values{"page": {strconv.Itoa(max(int(float64(posts)*filter.share)/pageSize, 1))}}
-		for name, values := range filter.query {
-			last[name] = values
-		}
+		maps.Copy(last, filter.query)
 		pages = append(pages, page{"first" + filter.name, filter.query}, page{"last" + filter.name, last})
 	}
 	return pages

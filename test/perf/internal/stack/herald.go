@@ -49,7 +49,8 @@ func (s *Stack) StartAPIServer(ctx context.Context) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return apiserver, apiserver.waitFor(ctx, answers("http://"+s.address(portAPIServerMetrics)+"/readyz"))
+	err = apiserver.waitFor(ctx, answers("http://"+s.address(portAPIServerMetrics)+"/readyz"))
+	return apiserver, err
 }
 
 func (s *Stack) startAPIServer() (*Process, error) {

@@ -25,6 +25,8 @@ const (
 	inTransaction = 100
 	// etcdDial bounds how long a connection to etcd may take.
 	etcdDial = 10 * time.Second
+	// etcdTries is how often a transaction is tried. Each try waits until etcd gives up, which takes seconds.
+	etcdTries = 10
 )
 
 // Plant stores posts in etcd as the API server stores them, which then tells of them as of any other. It is many times as
@@ -78,7 +80,7 @@ func (p *Planted) each(ctx context.Context, operations func(from, to int) ([]cli
 		group.Go(func() error {
 			ops, err := operations(from, min(from+inTransaction, len(p.keys)))
 			if err == nil {
-				_, err = client.Txn(ctx).Then(ops...).Commit()
+				err = commit(ctx, client, ops)
 			}
 			if err != nil {
 				return fmt.Errorf("write posts to etcd: %w", err)
@@ -87,6 +89,16 @@ func (p *Planted) each(ctx context.Context, operations func(from, to int) ([]cli
 		})
 	}
 	return group.Wait()
+}
+
+// commit tries again when etcd is too busy: what is written twice is the same.
+func commit(ctx context.Context, client *clientv3.Client, ops []clientv3.Op) error {
+	for try := 1; ; try++ {
+		_, err := client.Txn(ctx).Then(ops...).Commit()
+		if err == nil || try == etcdTries || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 func (s *Stack) etcdClient() (*clientv3.Client, error) {
