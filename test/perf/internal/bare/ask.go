@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -106,9 +107,11 @@ func (a *ask) warm(ctx context.Context) error {
 	return nil
 }
 
-// run does not collect its garbage meanwhile, of which there is little: its own pauses are not the server's.
+// run takes no more than one processor, which it shares with the server, and does not collect its garbage meanwhile, of
+// which there is little: what it waits for itself would count as the server's time.
 func (a *ask) run(ctx context.Context) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	return each(ctx, a.config.InFlight, a.config.Count, a.askOne)
 }
 
