@@ -283,6 +283,19 @@ var _ = Describe("the site", func() {
 		Expect(theContract().document.Validate(ctx)).To(Succeed())
 	})
 
+	It("describes itself to people, without a key, a script or another site", func(ctx context.Context) {
+		r := do(ctx, instance, "GET", "/docs", "", nil)
+		Expect(r.status).To(Equal(200))
+		Expect(r.header.Get("Content-Type")).To(Equal("text/html; charset=utf-8"))
+		Expect(r.header.Get("Content-Security-Policy")).To(MatchRegexp(`^default-src 'none'; img-src data:; style-src 'sha256-[^']+';`))
+		Expect(r.header.Get("Referrer-Policy")).To(Equal("no-referrer"))
+		for _, id := range []string{"listConnections", "createMediaUploadUrl", "listPosts", "createPost", "getPost", "cancelPost"} {
+			Expect(r.body).To(ContainSubstring(`id="` + id + `"`))
+		}
+		Expect(r.body).To(ContainSubstring("https://herald.example.com/api/v1/posts"), "the examples name the site")
+		do(ctx, instance, "POST", "/docs", "", nil).mustFail(405, "VALIDATION_ERROR", "/docs")
+	})
+
 	It("echoes a request id that is fit for a log, and makes one otherwise", func(ctx context.Context) {
 		id := func(sent string) string {
 			return do(ctx, instance, "GET", "/health", "", map[string]string{"X-Request-Id": sent}).header.Get("X-Request-Id")
