@@ -40,6 +40,7 @@ var _ = Describe("API keys", func() {
 				{"GET", "/posts?page=x", ""},
 				{"POST", "/posts", `[`},
 				{"POST", "/posts", text("a", strings.Repeat("a", 2<<20))},
+				{"POST", "/media/upload-url", `[`},
 				{"GET", "/posts/p1", ""},
 				{"DELETE", "/posts/p1", ""},
 				{"PUT", "/posts", ""},
