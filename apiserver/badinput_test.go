@@ -213,7 +213,9 @@ var _ = Describe("bad input", Ordered, func() {
 		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)
 		Expect(err).NotTo(HaveOccurred())
-		reply{response.StatusCode, response.Header, string(body)}.mustFail(413, "VALIDATION_ERROR", "1048576 bytes")
+		r := reply{response.StatusCode, response.Header, string(body)}
+		r.conforms(ctx, request)
+		r.mustFail(413, "VALIDATION_ERROR", "1048576 bytes")
 	})
 
 	DescribeTable("in the query of a list is refused and named",
