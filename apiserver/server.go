@@ -26,6 +26,7 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/internal/apikeys"
 	"github.com/herald-social/herald/internal/postindex"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -90,6 +91,10 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	configMaps, err := kube.NewConfigMaps(config.Kubernetes, config.UserAgent)
+	if err != nil {
+		return nil, err
+	}
 	if s.keys, err = kube.NewAPIKeys(client, apikeys.Indexers()); err != nil {
 		return nil, err
 	}
@@ -111,6 +116,7 @@ func New(config Config) (*Server, error) {
 		Teams:       s.teams,
 		Connections: s.connections,
 		Posts:       kube.NewPosts(client),
+		Quota:       quota.NewStore(configMaps, config.Clock),
 		Readiness:   countedReadiness{readiness.NewChecker(s.connections, config.Clock, config.Log), m.checks},
 		Index:       index,
 		Limits:      config.Limits,

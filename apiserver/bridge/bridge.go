@@ -59,6 +59,7 @@ type Config struct {
 	Teams       Teams
 	Connections Connections
 	Posts       Posts
+	Quota       Quota
 	Readiness   Readiness
 	Index       *postindex.Index
 	// Limits returns what a platform declares; false if this installation

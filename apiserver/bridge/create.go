@@ -43,6 +43,13 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	}
 	connections := s.lookup(caller.Namespace)
 	find := connections.in(ctx)
+	needs, err := s.needs(post, find)
+	if err != nil {
+		return PostDetail{}, err
+	}
+	if err := needs.checkPlan(ctx); err != nil {
+		return PostDetail{}, err
+	}
 	errs := checkRequest(&in)
 	errs = append(errs, rules.Validate(post, rules.Env{Connection: find, Limits: s.Limits})...)
 	errs = append(errs, rules.ValidateTime(post, now)...)
@@ -51,6 +58,9 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	}
 	if len(errs) > 0 {
 		return PostDetail{}, invalid(errs)
+	}
+	if err := needs.checkPlatform(ctx); err != nil {
+		return PostDetail{}, err
 	}
 	if !in.Draft {
 		if err := s.requireReady(ctx, connections.known); err != nil {
@@ -63,21 +73,37 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 		refused.Code = CodeTikTokPrivacy
 		return PostDetail{}, refused
 	}
-	created, err := s.store(ctx, post)
+	created, err := s.counted(ctx, needs, post)
 	if err != nil {
-		if refused := refusedByKubernetes(err); refused != nil {
-			return PostDetail{}, refused
-		}
-		if answerLost(err) {
-			return PostDetail{}, &UncertainError{Err: err}
-		}
-		return PostDetail{}, fmt.Errorf("create a post: %w", err)
-	}
-	if err := sameRequest(created, post); err != nil {
 		return PostDetail{}, err
 	}
 	s.wrote(ctx, created)
 	return s.detail(created, connections.latest), nil
+}
+
+// counted creates a post that counts: what it takes is reserved before, and
+// given back if the post certainly did not come into being.
+func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post) (*v1alpha1.Post, error) {
+	if err := needs.take(ctx); err != nil {
+		needs.giveBack(ctx, s)
+		return nil, err
+	}
+	created, err := s.store(ctx, post)
+	if err != nil && answerLost(err) {
+		return nil, &UncertainError{Err: err}
+	}
+	if err == nil {
+		err = sameRequest(created, post)
+	} else if refused := refusedByKubernetes(err); refused != nil {
+		err = refused
+	} else {
+		err = fmt.Errorf("create a post: %w", err)
+	}
+	if err != nil {
+		needs.giveBack(ctx, s)
+		return nil, err
+	}
+	return created, nil
 }
 
 // requireReady refuses a post to connections that cannot be posted to. All are

@@ -133,7 +133,7 @@ func runManager(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := setupControllers(mgr, f, identity); err != nil {
+	if err := setupControllers(ctx, mgr, f, identity); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version, "postWorkers", f.postWorkers, "kubeAPIQPS", f.kubeQPS, "startingDeadline", f.startingDeadline.String())
