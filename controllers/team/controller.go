@@ -196,7 +196,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, r.report(ctx, &team, summary, nil)
 	}
 	usage, again := r.count(ctx, &team)
-	return reconcile.Result{RequeueAfter: again}, r.report(ctx, &team, summary, usage)
+	if err := r.report(ctx, &team, summary, usage); err != nil {
+		r.swept.Delete(team.Name)
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: again}, nil
 }
 
 // sync makes the namespace and the role binding, if the team may have them.
