@@ -61,7 +61,9 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 			return page.Used()
 		}
 	}
-	target := func(ctx context.Context, p *v1alpha1.Post, i int) v1alpha1.TargetStatus { return read(ctx, p).Status.Targets[i] }
+	target := func(ctx context.Context, p *v1alpha1.Post, i int) v1alpha1.TargetStatus {
+		return read(ctx, p).Status.Targets[i]
+	}
 
 	It("is published while something is left, and then fails with PlanLimit, unsent", func(ctx SpecContext) {
 		t := newTeam(ctx)

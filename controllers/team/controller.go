@@ -15,6 +15,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -178,6 +179,9 @@ func (r *Reconciler) teamsOf(ctx context.Context, namespace string) []reconcile.
 	return requests
 }
 
+// conflictPause lets the cache catch up after a lost write.
+const conflictPause = 50 * time.Millisecond
+
 // Reconcile brings one team's namespace about.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var team v1alpha1.Team
@@ -192,15 +196,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if !summary.Ready || !r.counts() {
-		return reconcile.Result{}, r.report(ctx, &team, summary, nil)
+	var usage *v1alpha1.TeamUsage
+	var again time.Duration
+	if summary.Ready && r.counts() {
+		usage, again = r.count(ctx, &team)
 	}
-	usage, again := r.count(ctx, &team)
-	if err := r.report(ctx, &team, summary, usage); err != nil {
-		r.swept.Delete(team.Name)
+	switch err := r.report(ctx, &team, summary, usage); {
+	case apierrors.IsConflict(err):
+		// The cache has not seen the last write yet.
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	case err != nil:
 		return reconcile.Result{}, err
+	default:
+		return reconcile.Result{RequeueAfter: again}, nil
 	}
-	return reconcile.Result{RequeueAfter: again}, nil
 }
 
 // sync makes the namespace and the role binding, if the team may have them.

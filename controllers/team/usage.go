@@ -22,8 +22,10 @@ import (
 )
 
 const (
-	// sweepEvery is how often the count of a team is put in order, and shown.
+	// sweepEvery is how often the count of a team is put in order, showEvery how
+	// often that of a team with limits is shown in its status.
 	sweepEvery = 10 * time.Minute
+	showEvery  = time.Minute
 	// reservedFor is how long something stays reserved for a post that does not
 	// come into being: longer than any request may take.
 	reservedFor = 10 * time.Minute
@@ -48,8 +50,8 @@ func (r *Reconciler) teamOf(ctx context.Context, obj client.Object) []reconcile.
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(team)}}
 }
 
-// count puts the team's count in order, if it is time to, and tells what it is,
-// and when to come again. What cannot be told now stays as it was.
+// count puts the team's count in order, if it is time to, and tells what it is
+// now, and when to come again. What cannot be told now stays as it was.
 func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) (*v1alpha1.TeamUsage, time.Duration) {
 	log := ctrl.LoggerFrom(ctx)
 	usage := &v1alpha1.TeamUsage{}
@@ -72,24 +74,29 @@ func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) (*v1alpha1.
 		usage.XPostsThisMonth = nil
 	}
 	now := r.Clock.Now()
-	if last, ok := r.swept.Load(team.Name); ok && (usage.XPostsThisMonth != nil || !limited) {
-		if at, ok := last.(time.Time); ok && now.Sub(at) < sweepEvery {
-			return usage, sweepEvery - now.Sub(at)
+	if r.sweepDue(team.Name, now) {
+		if err := r.sweep(ctx, team.Spec.Namespace, now); err != nil {
+			log.Error(err, "cannot put the count of what the team uses in order; trying again later")
 		}
+		r.swept.Store(team.Name, now)
 	}
-	if err := r.sweep(ctx, team.Spec.Namespace, now); err != nil {
-		log.Error(err, "cannot put the count of what the team uses in order; trying again later")
+	if !limited {
+		return usage, sweepEvery
 	}
-	if limited {
-		page, err := r.Quota.Page(ctx, quota.XPosts(team.Spec.Namespace, now))
-		if err != nil {
-			log.Error(err, "cannot tell how many posts to X the team has used; trying again later")
-		} else {
-			usage.XPostsThisMonth = new(int32(min(page.Used(), math.MaxInt32))) //nolint:gosec // it fits
-		}
+	page, err := r.Quota.Page(ctx, quota.XPosts(team.Spec.Namespace, now))
+	if err != nil {
+		log.Error(err, "cannot tell how many posts to X the team has used; trying again later")
+	} else {
+		usage.XPostsThisMonth = new(int32(min(page.Used(), math.MaxInt32))) //nolint:gosec // it fits
 	}
-	r.swept.Store(team.Name, now)
-	return usage, sweepEvery
+	return usage, showEvery
+}
+
+// sweepDue tells whether it is time to put a team's count in order.
+func (r *Reconciler) sweepDue(team string, now time.Time) bool {
+	last, ok := r.swept.Load(team)
+	at, isTime := last.(time.Time)
+	return !ok || !isTime || now.Sub(at) >= sweepEvery
 }
 
 // sweep gives back what was counted in vain, and clears away what is over.
