@@ -267,3 +267,31 @@ var _ = Describe("TikTok's five pending drafts a day", func() {
 		do(ctx, own, "POST", base+"/posts", twice, header).mustFail(400, "VALIDATION_ERROR", "targets[5].tiktok_draft")
 	})
 })
+
+var _ = Describe("What ends at a time", func() {
+	It("is good until then and not a moment longer: a trial, and a key", func(ctx context.Context) {
+		trialEnds := time.Date(2199, 1, 31, 12, 0, 0, 0, time.UTC)
+		keyExpires := trialEnds.Add(time.Hour)
+		t := newTeam(ctx, func(t *v1alpha1.Team) {
+			t.Spec.Subscription.State = v1alpha1.SubscriptionTrialing
+			t.Spec.Subscription.TrialEndsAt = v1alpha1.NewTimePtr(trialEnds)
+		})
+		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
+		_, token := t.newKey(ctx, "ends", func(k *v1alpha1.APIKey) { k.Spec.ExpiresAt = v1alpha1.NewTimePtr(keyExpires) })
+		clock := clocktesting.NewFakeClock(trialEnds.Add(-time.Millisecond))
+		own := start(restricted, func(c *apiserver.Config) { c.Clock = clock })
+		DeferCleanup(own.stop)
+		try := func(method, body string) reply {
+			GinkgoHelper()
+			return do(ctx, own, method, base+"/posts", body, map[string]string{"Authorization": "Bearer " + token})
+		}
+		Expect(try("POST", text("acme-x", "a", draft)).status).To(Equal(http.StatusCreated))
+		clock.Step(time.Millisecond)
+		try("POST", text("acme-x", "a", draft)).mustFail(403, "SUBSCRIPTION_REQUIRED", "the team's trial has ended")
+		clock.SetTime(keyExpires.Add(-time.Millisecond))
+		Expect(try("GET", "").status).To(Equal(http.StatusOK), "reading needs no subscription")
+		clock.Step(time.Millisecond)
+		try("GET", "").mustFail(401, "UNAUTHORIZED", "expired")
+		try("POST", text("acme-x", "a", draft)).mustFail(401, "UNAUTHORIZED", "expired")
+	})
+})

@@ -58,10 +58,10 @@ func XPosts(namespace string, at time.Time) Book {
 // TikTokDrafts is the book of what was sent to the inbox of an account. It goes
 // with its connection.
 func TikTokDrafts(c *v1alpha1.Connection) Book {
-	return Book{
-		Namespace: c.Namespace, Name: "herald-tiktok-drafts-" + string(c.UID), Kind: KindTikTokDrafts,
-		owner: metav1.NewControllerRef(c, v1alpha1.GroupVersion.WithKind("Connection")),
-	}
+	// Without blockOwnerDeletion, for which some clusters ask for more rights.
+	owner := metav1.NewControllerRef(c, v1alpha1.GroupVersion.WithKind("Connection"))
+	owner.BlockOwnerDeletion = nil
+	return Book{Namespace: c.Namespace, Name: "herald-tiktok-drafts-" + string(c.UID), Kind: KindTikTokDrafts, owner: owner}
 }
 
 // Month is when the month of a book of posts to X begins; false for other books.
