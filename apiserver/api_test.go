@@ -279,7 +279,7 @@ var _ = Describe("the site", func() {
 				operations = append(operations, operation.ID)
 			}
 		}
-		Expect(operations).To(ConsistOf("listConnections", "listPosts", "createPost", "getPost", "cancelPost"))
+		Expect(operations).To(ConsistOf("listConnections", "createMediaUploadUrl", "listPosts", "createPost", "getPost", "cancelPost"))
 		Expect(theContract().document.Validate(ctx)).To(Succeed())
 	})
 

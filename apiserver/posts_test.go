@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver"
+	"github.com/herald-social/herald/platforms"
 )
 
 var _ = Describe("creating a post", func() {
@@ -129,8 +131,8 @@ var _ = Describe("creating a post", func() {
 		Entry("an empty caption", text("acme-x", ""), "targets[0].caption: must not be empty"),
 		Entry("no caption", `{"category":"text","targets":[{"connection_id":"acme-x"}]}`, "targets[0].caption: "),
 		Entry("an empty caption in a draft", text("acme-x", "", draft), "targets[0].caption: must not be empty"),
-		Entry("too long a caption", text("acme-x", strings.Repeat("a", 281)), "targets[0].caption: 281 characters are too many for x"),
-		Entry("too long a caption in a draft", text("acme-x", strings.Repeat("a", 281), draft), "targets[0].caption: 281 characters"),
+		Entry("too long a caption", text("acme-x", strings.Repeat("a", 281)), "targets[0].caption: 281 weighted characters are too many for x"),
+		Entry("too long a caption in a draft", text("acme-x", strings.Repeat("a", 281), draft), "targets[0].caption: 281 weighted characters"),
 		Entry("an unknown connection", text("nobody", "a"), `targets[0].connection_id: no such connection "nobody" in this team`),
 		Entry("an unknown connection in a draft", text("nobody", "a", draft), `targets[0].connection_id: `),
 		Entry("a connection id that no connection can have", text("../teams/x", "a"), "targets[0].connection_id: no such connection"),
@@ -145,15 +147,24 @@ var _ = Describe("creating a post", func() {
 		Entry("a duet", `{"category":"text","targets":[{"connection_id":"acme-x","caption":"a","tiktok_allow_duet":true}]}`, "targets[0].tiktok_allow_duet: "),
 		Entry("a stitch", `{"category":"text","targets":[{"connection_id":"acme-x","caption":"a","tiktok_allow_stitch":true}]}`, "targets[0].tiktok_allow_stitch: "),
 		Entry("an inbox draft for somebody", `{"category":"text","targets":[{"connection_id":"acme-x","caption":"a","tiktok_draft":true,"tiktok_privacy_level":"SELF_ONLY"}]}`, "targets[0].tiktok_privacy_level: "),
-		Entry("several problems", `{"category":"text","targets":[{"connection_id":"nobody"},{"connection_id":"acme-x","caption":"`+strings.Repeat("a", 300)+`"}]}`, "; targets[1].caption: 300 characters"),
+		Entry("several problems", `{"category":"text","targets":[{"connection_id":"nobody"},{"connection_id":"acme-x","caption":"`+strings.Repeat("a", 300)+`"}]}`, "; targets[1].caption: 300 weighted characters"),
 	)
 
-	It("refuses a platform that does not take text, or that is not there", func(ctx context.Context) {
+	It("refuses a platform that does not take text, or that is not configured", func(ctx context.Context) {
+		small := start(restricted, func(c *apiserver.Config) {
+			c.Limits = func(p v1alpha1.Platform) (platforms.Limits, bool) {
+				l, ok := limits(p)
+				return l, ok && p != v1alpha1.PlatformYouTube
+			}
+		})
+		defer small.stop()
 		t.connect(ctx, "acme-instagram", v1alpha1.PlatformInstagram)
 		t.connect(ctx, "acme-youtube", v1alpha1.PlatformYouTube)
 		t.call(ctx, "POST", "/posts", text("acme-instagram", "a")).mustFail(400, "VALIDATION_ERROR", "instagram does not take posts of category text")
 		t.call(ctx, "POST", "/posts", text("acme-instagram", "a", draft)).mustFail(400, "VALIDATION_ERROR", "instagram")
-		t.call(ctx, "POST", "/posts", text("acme-youtube", "a")).mustFail(400, "VALIDATION_ERROR", "cannot publish to youtube")
+		t.call(ctx, "POST", "/posts", text("acme-youtube", "a")).mustFail(400, "VALIDATION_ERROR", "youtube does not take posts of category text")
+		do(ctx, small, "POST", base+"/posts", text("acme-youtube", "a"), map[string]string{"Authorization": "Bearer " + t.token}).
+			mustFail(400, "VALIDATION_ERROR", "cannot publish to youtube")
 	})
 
 	It("does not know the connections of other teams", func(ctx context.Context) {

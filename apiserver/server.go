@@ -6,6 +6,7 @@
 package apiserver
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -50,6 +51,10 @@ type Config struct {
 	// be zero.
 	ShutdownDelay   time.Duration
 	ShutdownTimeout time.Duration
+	// Files signs addresses to upload media files to.
+	Files bridge.Files
+	// Verify examines an uploaded file.
+	Verify func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
 	// RequestsPerMinute is how many requests each API key may make; zero for
 	// no limit.
 	RequestsPerMinute int
@@ -117,6 +122,9 @@ func New(config Config) (*Server, error) {
 		Connections: s.connections,
 		Posts:       kube.NewPosts(client),
 		Quota:       quota.NewStore(configMaps, config.Clock),
+		Media:       kube.NewMedia(client),
+		Files:       config.Files,
+		Verify:      config.Verify,
 		Readiness:   countedReadiness{readiness.NewChecker(s.connections, config.Clock, config.Log), m.checks},
 		Index:       index,
 		Limits:      config.Limits,

@@ -28,7 +28,18 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
+	"github.com/herald-social/herald/internal/mediaprobe"
+	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/facebook"
+	"github.com/herald-social/herald/platforms/instagram"
+	"github.com/herald-social/herald/platforms/threads"
+	"github.com/herald-social/herald/platforms/tiktok"
+	"github.com/herald-social/herald/platforms/x"
+	"github.com/herald-social/herald/platforms/youtube"
+	"github.com/herald-social/herald/posting/rules"
+	"github.com/herald-social/herald/test/storetest"
 )
 
 var (
@@ -37,6 +48,8 @@ var (
 	// restricted is what the apiserver itself uses: it has no rights but those
 	// of its generated role.
 	restricted *rest.Config
+	// files is where media files are kept.
+	files *mediastore.Store
 	// instance is the server that most tests talk to.
 	instance *running
 )
@@ -66,6 +79,8 @@ var _ = BeforeSuite(func() {
 	admin, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 
+	files, err = mediastore.New(storetest.Start(GinkgoT()))
+	Expect(err).NotTo(HaveOccurred())
 	restricted = asAPIServer(environment)
 	ctx, stop := context.WithCancel(context.Background())
 	DeferCleanup(stop)
@@ -119,6 +134,8 @@ func configure(config *rest.Config, edits ...func(*apiserver.Config)) apiserver.
 		Kubernetes:      config,
 		UserAgent:       "apiserver-test",
 		Limits:          limits,
+		Files:           files,
+		Verify:          (&mediaprobe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
 		Listener:        listen(),
 		MetricsListener: listen(),
 		ShutdownTimeout: 10 * time.Second,
@@ -173,23 +190,16 @@ func statusOf(url string) int {
 	return response.StatusCode
 }
 
-// limits are made up: the real ones belong to the platforms.
-func limits(platform v1alpha1.Platform) (platforms.Limits, bool) {
-	text := []v1alpha1.Category{v1alpha1.CategoryText}
-	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryTree, v1alpha1.CategoryImage, v1alpha1.CategoryVideo}
-	count := func(s string) int { return len([]rune(s)) }
-	switch platform {
-	case v1alpha1.PlatformX:
-		return platforms.Limits{Categories: all, MaxCaption: 280, CaptionUnit: "characters", CaptionLength: count}, true
-	case v1alpha1.PlatformThreads:
-		return platforms.Limits{Categories: all, MaxCaption: 500, CaptionUnit: "characters", CaptionLength: count}, true
-	case v1alpha1.PlatformFacebook:
-		return platforms.Limits{Categories: text}, true
-	case v1alpha1.PlatformInstagram:
-		return platforms.Limits{}, true
-	case v1alpha1.PlatformYouTube, v1alpha1.PlatformTikTok:
-		return platforms.Limits{}, false
-	default:
-		return platforms.Limits{}, false
-	}
-}
+// limits are those of the real platforms: the contract's rows are held against
+// what is shipped. None of them is called.
+var limits = func() func(v1alpha1.Platform) (platforms.Limits, bool) {
+	client := transport.New(transport.Options{})
+	return rules.LimitsOf(platforms.Registry{
+		v1alpha1.PlatformX:         x.New(x.Config{}, client),
+		v1alpha1.PlatformThreads:   threads.New(threads.Config{}, client),
+		v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, client),
+		v1alpha1.PlatformFacebook:  facebook.New(facebook.Config{}, client),
+		v1alpha1.PlatformTikTok:    tiktok.New(tiktok.Config{}, client),
+		v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, client),
+	})
+}()

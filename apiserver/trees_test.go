@@ -71,7 +71,7 @@ var _ = Describe("creating a tree", func() {
 		Entry("one card", chain(`[{"caption":"one"}]`), "tree_cards: a tree needs at least two cards"),
 		Entry("a scheduled tree of one card", chain(`[{"caption":"one"}]`, inAnHour()), "tree_cards: a tree needs at least two cards"),
 		Entry("a card with neither text nor media", chain(`[{"caption":"one"},{"caption":""}]`), "tree_cards[1]: a card needs a caption or media"),
-		Entry("a card that is too long for X", chain(`[{"caption":"one"},{"caption":"`+strings.Repeat("a", 281)+`"}]`), "tree_cards[1].caption: 281 characters are too many for x"),
+		Entry("a card that is too long for X", chain(`[{"caption":"one"},{"caption":"`+strings.Repeat("a", 281)+`"}]`), "tree_cards[1].caption: 281 weighted characters are too many for x"),
 		Entry("a caption that is no text", chain(`[{"caption":1},{"caption":"b"}]`, draft), "tree_cards[0].caption: must be a string"),
 		Entry("media_ids that are no list", chain(`[{"caption":"a","media_ids":"m"}]`, draft), "tree_cards[0].media_ids: must be an array"),
 		Entry("a media file that there is not", chain(`[{"caption":"a","media_ids":["m1"]}]`, draft), `tree_cards[0].media_ids[0]: no such media file "m1" in this team`),

@@ -30,6 +30,7 @@ const (
 	ReasonInvalid            = "Invalid"
 	ReasonConnectionNotFound = "ConnectionNotFound"
 	ReasonMediaNotFound      = "MediaNotFound"
+	ReasonMediaNotReady      = "MediaNotReady"
 )
 
 // Reasons of a Post's Ready condition and of its targets.
@@ -97,4 +98,7 @@ const (
 	ReasonFileChanged      = "FileChanged"
 	ReasonFileMissing      = "FileMissing"
 	ReasonStoreUnavailable = "StoreUnavailable"
+	ReasonWrongType        = "WrongType"
+	ReasonWrongSize        = "WrongSize"
+	ReasonDamaged          = "Damaged"
 )

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"k8s.io/utils/clock"
 
@@ -46,6 +47,22 @@ type Posts interface {
 	Cancel(ctx context.Context, namespace, name, resourceVersion string) (*v1alpha1.Post, error)
 }
 
+// Media reads and writes media files' resources in the Kubernetes API.
+type Media interface {
+	Create(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error)
+	Get(ctx context.Context, namespace, name string) (*v1alpha1.Media, error)
+	// UpdateStatus stores a status, on the condition that nobody else wrote
+	// the resource since it was read.
+	UpdateStatus(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error)
+	// AwaitUntil notes until when a file can be uploaded.
+	AwaitUntil(ctx context.Context, namespace, name string, until time.Time) error
+}
+
+// Files signs addresses to upload to; mediastore does.
+type Files interface {
+	PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error)
+}
+
 // Readiness tells whether a connection can be posted to.
 type Readiness interface {
 	Check(ctx context.Context, connection *v1alpha1.Connection) readiness.Finding
@@ -60,8 +77,13 @@ type Config struct {
 	Connections Connections
 	Posts       Posts
 	Quota       Quota
-	Readiness   Readiness
-	Index       *postindex.Index
+	Media       Media
+	Files       Files
+	// Verify examines the uploaded file of a Media and returns the status that
+	// follows; mediastore.ErrNotFound if nothing was uploaded.
+	Verify    func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
+	Readiness Readiness
+	Index     *postindex.Index
 	// Limits returns what a platform declares; false if this installation
 	// cannot publish there.
 	Limits func(v1alpha1.Platform) (platforms.Limits, bool)

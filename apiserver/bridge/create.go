@@ -43,15 +43,16 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	}
 	connections := s.lookup(caller.Namespace)
 	find := connections.in(ctx)
-	needs, err := s.needs(post, find)
+	needs, err := s.withinPlan(ctx, post, find)
 	if err != nil {
 		return PostDetail{}, err
 	}
-	if err := needs.checkPlan(ctx); err != nil {
+	media, err := s.mediaOf(ctx, post)
+	if err != nil {
 		return PostDetail{}, err
 	}
 	errs := checkRequest(&in)
-	errs = append(errs, rules.Validate(post, rules.Env{Connection: find, Limits: s.Limits})...)
+	errs = append(errs, rules.Validate(post, rules.Env{Connection: find, Media: media, Limits: s.Limits})...)
 	errs = append(errs, rules.ValidateTime(post, now)...)
 	if connections.err != nil {
 		return PostDetail{}, fmt.Errorf("read a connection: %w", connections.err)
@@ -59,7 +60,7 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if len(errs) > 0 {
 		return PostDetail{}, invalid(errs)
 	}
-	if err := needs.checkPlatform(ctx); err != nil {
+	if err := needs.check(ctx, needs.ofPlatform); err != nil {
 		return PostDetail{}, err
 	}
 	if !in.Draft {

@@ -28,7 +28,7 @@ func keyedName(prefix, namespace, key string) string {
 
 // fingerprint tells requests apart that come under the same key, by what they
 // ask for.
-func fingerprint(spec *v1alpha1.PostSpec) (string, error) {
+func fingerprint(spec any) (string, error) {
 	data, err := json.Marshal(spec)
 	if err != nil {
 		return "", fmt.Errorf("fingerprint a request: %w", err)

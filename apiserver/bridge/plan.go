@@ -45,9 +45,9 @@ type need struct {
 	refusal func(quota.Answer) *Error
 }
 
-// needs tells what a post takes, and refuses one to an account that the team's
-// plan does not cover. A draft takes nothing.
-func (s *Service) needs(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) (*needs, error) {
+// withinPlan tells what a post takes, and refuses what the team's plan does not
+// allow as things stand. A draft takes nothing.
+func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find func(string) *v1alpha1.Connection) (*needs, error) {
 	limits := plan.LimitsOf(s.Teams.Owner(post.Namespace))
 	if refused := s.requireCovered(post, limits, find); refused != nil {
 		return nil, refused
@@ -73,7 +73,7 @@ func (s *Service) needs(post *v1alpha1.Post, find func(string) *v1alpha1.Connect
 	if len(onX) > 0 {
 		n.ofPlan = append(n.ofPlan, xPosts(post, onX, limits.XPosts))
 	}
-	return n, nil
+	return n, n.check(ctx, n.ofPlan)
 }
 
 func xPosts(post *v1alpha1.Post, shares []quota.Share, most int) need {
@@ -157,9 +157,6 @@ func (n *needs) check(ctx context.Context, list []need) error {
 	}
 	return nil
 }
-
-func (n *needs) checkPlan(ctx context.Context) error     { return n.check(ctx, n.ofPlan) }
-func (n *needs) checkPlatform(ctx context.Context) error { return n.check(ctx, n.ofPlatform) }
 
 // take reserves what the post takes, all of it or nothing.
 func (n *needs) take(ctx context.Context) error {

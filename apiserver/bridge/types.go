@@ -35,6 +35,8 @@ type CreateMediaUpload struct {
 	Name string
 	// SizeBytes is the file's size in bytes.
 	SizeBytes int64
+	// IdempotencyKey makes the request safe to send again; empty for none.
+	IdempotencyKey string
 }
 
 // MediaUpload is where a file is to be uploaded to.

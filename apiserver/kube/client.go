@@ -23,6 +23,8 @@ import (
 // What the apiserver may do, and nothing else.
 //
 // +kubebuilder:rbac:groups=social.herald.dev,resources=posts,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=media,verbs=get;create;patch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=media/status,verbs=update
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch

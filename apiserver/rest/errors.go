@@ -132,7 +132,7 @@ func (d *door) handleError(ctx context.Context, w http.ResponseWriter, r *http.R
 			`the body must be JSON; send "Content-Type: application/json"`)
 	case errors.As(err, &body):
 		raw, _ := io.ReadAll(r.Body) // the decoder put back what it had read, in memory
-		WriteError(w, http.StatusBadRequest, bridge.CodeValidation, d.schemas.wordBody(raw))
+		WriteError(w, http.StatusBadRequest, bridge.CodeValidation, d.schemas.wordBody(body.OperationID(), raw))
 	case errors.As(err, &uncertain):
 		info := request.From(ctx)
 		info.Err = err

@@ -53,6 +53,22 @@ func (d *door) CreatePost(ctx context.Context, req oas.CreatePostRequest, params
 	return &oas.PostResponse{Data: wireDetail(&post)}, nil
 }
 
+// CreateMediaUploadUrl serves createMediaUploadUrl.
+//
+//nolint:revive // the name is generated from the operationId of the contract
+func (d *door) CreateMediaUploadUrl(
+	ctx context.Context, req *oas.CreateMediaUploadRequest, params oas.CreateMediaUploadUrlParams,
+) (oas.CreateMediaUploadUrlRes, error) {
+	upload, err := d.service.CreateMediaUpload(ctx, caller(ctx), bridge.CreateMediaUpload{
+		MIMEType: string(req.MimeType), Name: req.Name, SizeBytes: req.SizeBytes,
+		IdempotencyKey: params.IdempotencyKey.Or(""),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &oas.MediaUploadResponse{Data: oas.MediaUpload{MediaID: upload.ID, UploadURL: upload.UploadURL, Name: upload.Name}}, nil
+}
+
 // GetPost serves getPost.
 func (d *door) GetPost(ctx context.Context, params oas.GetPostParams) (oas.GetPostRes, error) {
 	post, err := d.service.GetPost(ctx, caller(ctx), params.ID)

@@ -20,10 +20,8 @@ import (
 	"github.com/herald-social/herald/apiserver/rest/oas"
 )
 
-// createPostSchema is the schema of the only body that the API takes.
-const createPostSchema = "CreatePostRequest"
-
-// discriminator is the field that chooses the shape of that body.
+// discriminator is the field that chooses the shape of a body that may have
+// several.
 const discriminator = "category"
 
 // schema is as much of an OpenAPI schema as it takes to word what is wrong
@@ -48,27 +46,50 @@ type schema struct {
 	} `json:"discriminator"`
 }
 
-// schemas are the named ones of the document.
-type schemas struct{ named map[string]*schema }
+// schemas are the named ones of the document, and those of the bodies that
+// operations take, by operationId.
+type schemas struct {
+	named  map[string]*schema
+	bodies map[string]*schema
+}
+
+// operation is as much of an operation as says what body it takes.
+type operation struct {
+	OperationID string `json:"operationId"`
+	RequestBody struct {
+		Content map[string]struct {
+			Schema *schema `json:"schema"`
+		} `json:"content"`
+	} `json:"requestBody"`
+}
 
 func readSchemas(document []byte) (*schemas, error) {
 	var d struct {
 		Components struct {
 			Schemas map[string]*schema `json:"schemas"`
 		} `json:"components"`
+		Paths map[string]struct {
+			Post operation `json:"post"`
+		} `json:"paths"`
 	}
 	if err := json.Unmarshal(document, &d); err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
-	s := &schemas{named: d.Components.Schemas}
-	if s.named[createPostSchema] == nil {
-		return nil, fmt.Errorf("the OpenAPI document has no schema %s", createPostSchema)
+	s := &schemas{named: d.Components.Schemas, bodies: map[string]*schema{}}
+	for path, item := range d.Paths {
+		body := item.Post.RequestBody.Content["application/json"].Schema
+		if body == nil {
+			continue
+		}
+		if s.bodies[item.Post.OperationID] = s.resolve(body); s.bodies[item.Post.OperationID] == nil {
+			return nil, fmt.Errorf("the OpenAPI document does not have the schema %s, which POST %s takes", body.Ref, path)
+		}
 	}
 	return s, nil
 }
 
-// wordBody says what is wrong with a body that was refused.
-func (s *schemas) wordBody(raw []byte) string {
+// wordBody says what is wrong with a body that an operation refused.
+func (s *schemas) wordBody(operationID string, raw []byte) string {
 	if len(raw) == 0 {
 		return "the body is empty; send a JSON object"
 	}
@@ -83,11 +104,13 @@ func (s *schemas) wordBody(raw []byte) string {
 	if !ok {
 		return "the body must be a JSON object"
 	}
-	variant, problem := s.variant(object)
-	if problem != "" {
-		return problem
+	shape := s.bodies[operationID]
+	if len(shape.Discriminator.Mapping) > 0 {
+		if shape, problem = s.variant(shape, object); problem != "" {
+			return problem
+		}
 	}
-	if problems := s.check(variant, "", object); len(problems) > 0 {
+	if problems := s.check(shape, "", object); len(problems) > 0 {
 		return bridge.JoinProblems(problems)
 	}
 	return "the body does not fit the description at /openapi.json; a field may stand in it twice"
@@ -110,8 +133,8 @@ func parse(raw []byte) (value any, problem string) {
 }
 
 // variant finds the schema that the discriminator chooses.
-func (s *schemas) variant(object map[string]any) (chosen *schema, problem string) {
-	mapping := s.named[createPostSchema].Discriminator.Mapping
+func (s *schemas) variant(of *schema, object map[string]any) (chosen *schema, problem string) {
+	mapping := of.Discriminator.Mapping
 	known := strings.Join(slices.Sorted(maps.Keys(mapping)), ", ")
 	value, present := object[discriminator]
 	if !present {

@@ -116,7 +116,7 @@ func TestWordBody(t *testing.T) {
 			if accepted([]byte(tc.body)) {
 				t.Error("the decoder takes it")
 			}
-			if got := s.wordBody([]byte(tc.body)); got != tc.want {
+			if got := s.wordBody("createPost", []byte(tc.body)); got != tc.want {
 				t.Errorf("got  %q\nwant %q", got, tc.want)
 			}
 		})
@@ -139,7 +139,7 @@ func FuzzWordBody(f *testing.F) {
 	s := loadSchemas(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if !accepted(body) {
-			if s.wordBody(body) == "" {
+			if s.wordBody("createPost", body) == "" {
 				t.Errorf("nothing is said to %q", body)
 			}
 			return
@@ -149,7 +149,7 @@ func FuzzWordBody(f *testing.F) {
 		if !ok {
 			t.Fatalf("the decoder takes %q: %s", body, problem)
 		}
-		variant, problem := s.variant(object)
+		variant, problem := s.variant(s.bodies["createPost"], object)
 		if problem != "" {
 			t.Fatalf("the decoder takes %q, but %s", body, problem)
 		}

@@ -98,7 +98,7 @@ func (d *door) HandleBearerAuth(ctx context.Context, operation oas.OperationName
 	if err != nil {
 		return nil, err
 	}
-	if operation == oas.CreatePostOperation {
+	if operation == oas.CreatePostOperation || operation == oas.CreateMediaUploadUrlOperation {
 		if err := d.service.RequireSubscription(c); err != nil {
 			return nil, err
 		}

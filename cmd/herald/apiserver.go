@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/apiserver"
+	"github.com/herald-social/herald/internal/mediaprobe"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/posting/rules"
 )
@@ -32,6 +33,7 @@ type apiserverFlags struct {
 	siteURL         string
 	shutdownDelay   time.Duration
 	shutdownTimeout time.Duration
+	media           *mediaFlags
 	log             *logFlags
 
 	requestsPerMinute int
@@ -49,6 +51,7 @@ func parseAPIServerFlags(args []string) (*apiserverFlags, error) {
 	flags.DurationVar(&f.shutdownDelay, "shutdown-delay", 3*time.Second, "how long to go on serving, not ready any more, before stopping")
 	flags.DurationVar(&f.shutdownTimeout, "shutdown-timeout", 20*time.Second, "how long requests under way may take once stopping")
 	flags.IntVar(&f.requestsPerMinute, "requests-per-minute", 600, "how many requests each API key may make; 0 for no limit")
+	f.media = addMediaFlags(flags)
 	f.log = addLogFlags(flags)
 	if err := parse(flags, args); err != nil {
 		return nil, err
@@ -84,6 +87,10 @@ func runAPIServer(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	files, err := f.media.store()
+	if err != nil {
+		return err
+	}
 	listener, metricsListener, err := listenAPIServer(ctx, f)
 	if err != nil {
 		return err
@@ -95,6 +102,8 @@ func runAPIServer(ctx context.Context, args []string) error {
 		Kubernetes:      config,
 		UserAgent:       config.UserAgent + " apiserver",
 		Limits:          rules.LimitsOf(platforms),
+		Files:           files,
+		Verify:          (&mediaprobe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
 		Listener:        listener,
 		MetricsListener: metricsListener,
 		ShutdownDelay:   f.shutdownDelay,

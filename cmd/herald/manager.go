@@ -25,9 +25,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/transport"
 )
 
 // Shutdown: a call under way is waited for and its result recorded. The pod's
@@ -64,8 +66,11 @@ type managerFlags struct {
 	kubeQPS          float64
 	kubeBurst        int
 	startingDeadline time.Duration
+	keepUnusedMedia  time.Duration
 
-	log *logFlags
+	webhook webhookFlags
+	media   *mediaFlags
+	log     *logFlags
 }
 
 func parseManagerFlags(args []string) (*managerFlags, error) {
@@ -84,6 +89,9 @@ func parseManagerFlags(args []string) (*managerFlags, error) {
 	flags.Float64Var(&f.kubeQPS, "kube-api-qps", -1, "requests a second to the Kubernetes API; -1 leaves pacing to its priority and fairness")
 	flags.IntVar(&f.kubeBurst, "kube-api-burst", 0, "burst above --kube-api-qps")
 	flags.DurationVar(&f.startingDeadline, "starting-deadline", time.Hour, "how late a scheduled post may still go out, and how long temporary refusals are tried again")
+	flags.DurationVar(&f.keepUnusedMedia, "keep-unused-media", 24*time.Hour, "how long media files are kept that no post refers to")
+	f.webhook.add(flags)
+	f.media = addMediaFlags(flags)
 	f.log = addLogFlags(flags)
 	if err := parse(flags, args); err != nil {
 		return nil, err
@@ -100,6 +108,8 @@ func (f *managerFlags) check(flags *flag.FlagSet) error {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case f.postWorkers < 1:
 		return fmt.Errorf("--post-workers=%d: want 1 or more", f.postWorkers)
+	case f.keepUnusedMedia <= 0:
+		return fmt.Errorf("--keep-unused-media=%s: want more than zero", f.keepUnusedMedia)
 	case f.startingDeadline <= 0:
 		return fmt.Errorf("--starting-deadline=%s: want more than zero", f.startingDeadline)
 	default:
@@ -129,11 +139,19 @@ func runManager(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	out := transport.New(transport.Options{Registerer: metrics.Registry})
+	registry, err := loadPlatforms(f.platformsConfig, out, true)
+	if err != nil {
+		return err
+	}
 	mgr, err := newManager(config, f, identity)
 	if err != nil {
 		return err
 	}
-	if err := setupControllers(ctx, mgr, f, identity); err != nil {
+	if err := f.webhook.setup(mgr, f.namespace, f.startingDeadline, registry); err != nil {
+		return err
+	}
+	if err := setupControllers(ctx, mgr, f, registry, identity); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version, "postWorkers", f.postWorkers, "kubeAPIQPS", f.kubeQPS, "startingDeadline", f.startingDeadline.String())
@@ -187,6 +205,10 @@ func newManager(config *rest.Config, f *managerFlags, identity string) (ctrl.Man
 		}},
 		// Secrets are read where they are needed and never cached.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	}
+	var err error
+	if options.WebhookServer, err = f.webhook.server(); err != nil {
+		return nil, err
 	}
 	if f.leaderElect {
 		lock, err := leaderLock(config, f.leaderNamespace, identity)

@@ -15,20 +15,22 @@ import (
 
 	"github.com/herald-social/herald/controllers/apikey"
 	"github.com/herald-social/herald/controllers/connection"
+	"github.com/herald-social/herald/controllers/media"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/fetch"
+	"github.com/herald-social/herald/internal/mediaprobe"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/teams"
-	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
 )
 
 // setupControllers wires every reconciler into the manager: one line each, in
 // the order in which a new installation needs them.
-func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, identity string) error {
+func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, registry platforms.Registry, identity string) error {
 	now := clock.RealClock{}
-	out := transport.New(transport.Options{Registerer: metrics.Registry})
-	registry, err := loadPlatforms(f.platformsConfig, out, true)
+	files, err := f.media.store()
 	if err != nil {
 		return err
 	}
@@ -45,6 +47,16 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, id
 	}
 	if err := connection.SetupWithManager(mgr, connection.Options{
 		Platforms: registry, Store: store, Clock: now, Owner: directory.Owner, Metrics: connection.NewMetrics(metrics.Registry, now),
+	}); err != nil {
+		return err
+	}
+	if err := media.SetupWithManager(ctx, mgr, media.Options{
+		Store:   files,
+		Verify:  (&mediaprobe.Verifier{Store: files, Clock: now}).Verify,
+		Source:  fetch.New(fetch.Options{}),
+		Timing:  media.Timing{UnusedAfter: f.keepUnusedMedia},
+		Clock:   now,
+		Metrics: media.NewMetrics(metrics.Registry),
 	}); err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@
 package post_test
 
 import (
-	"time"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -62,11 +62,56 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 			Spec:       v1alpha1.MediaSpec{FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10},
 		}
 		Expect(k8s.Create(ctx, media)).To(Succeed())
-		Consistently(accepted, 300*time.Millisecond).Should(Equal("False "+v1alpha1.ReasonMediaNotFound), "it is not uploaded yet")
+		Eventually(accepted).Should(Equal("False "+v1alpha1.ReasonMediaNotReady), "it is not uploaded yet")
 		media.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 10, ETag: "e"}
 		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
 		Eventually(accepted).Should(Equal("True " + v1alpha1.ReasonAccepted))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed), "it cannot be delivered yet")
+	})
+
+	DescribeTable("is judged anew when a draft of it is promoted",
+		func(ctx SpecContext, words string, change func(p *v1alpha1.Post)) {
+			t := newTeam(ctx)
+			p := t.post(ctx, "", ofTree, func(p *v1alpha1.Post) { p.Spec.Draft = true }, change)
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseDraft), "a draft may be unfinished")
+			now := read(ctx, p)
+			now.Spec.Draft = false
+			Expect(k8s.Update(ctx, now)).To(Succeed())
+			Eventually(func() string {
+				c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAccepted)
+				return c.Reason + ": " + c.Message
+			}).Should(And(HavePrefix(v1alpha1.ReasonInvalid), ContainSubstring(words)))
+			Expect(t.published(ctx)).To(BeEmpty())
+		},
+		Entry("a card that is too long", "spec.tree.cards[1].caption", func(p *v1alpha1.Post) {
+			p.Spec.Tree.Cards[1].Caption = strings.Repeat("a", 281)
+		}),
+	)
+
+	It("is refused when a draft of it is promoted whose file was changed meanwhile", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		media := &v1alpha1.Media{
+			ObjectMeta: metav1.ObjectMeta{Name: "changed", Namespace: t.namespace},
+			Spec:       v1alpha1.MediaSpec{FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10},
+		}
+		Expect(k8s.Create(ctx, media)).To(Succeed())
+		media.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 10, ETag: "e"}
+		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
+		p := t.post(ctx, "look", showing("changed"), func(p *v1alpha1.Post) { p.Spec.Draft = true })
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseDraft))
+		media.Status.Phase = v1alpha1.MediaRejected
+		media.Status.Conditions = []metav1.Condition{{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonFileChanged,
+			Message: "The file was overwritten.", LastTransitionTime: metav1.Now(),
+		}}
+		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
+		now := read(ctx, p)
+		now.Spec.Draft = false
+		Expect(k8s.Update(ctx, now)).To(Succeed())
+		Eventually(func() string {
+			c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAccepted)
+			return c.Reason + ": " + c.Message
+		}).Should(And(HavePrefix(v1alpha1.ReasonInvalid), ContainSubstring("The file was overwritten.")))
 	})
 
 	It("is refused for a privacy level that its TikTok account cannot choose", func(ctx SpecContext) {

@@ -170,25 +170,49 @@ func (s *scope) validate() field.ErrorList {
 	return append(rules.Validate(s.post, env), rules.TikTokPrivacy(s.post, env)...)
 }
 
+// What a post waits for, by the reason why it is not accepted: what to do, and
+// why it fails when nobody has done it in time.
+var (
+	remedies = map[string]string{
+		v1alpha1.ReasonConnectionNotFound: "create the connection",
+		v1alpha1.ReasonMediaNotFound:      "create the media file",
+		v1alpha1.ReasonMediaNotReady:      "upload the media file",
+	}
+	tooLate = map[string]string{
+		v1alpha1.ReasonConnectionNotFound: "a connection that it names did not come into being in time",
+		v1alpha1.ReasonMediaNotFound:      "a media file that it names did not come into being in time",
+		v1alpha1.ReasonMediaNotReady:      "a media file that it names was not uploaded in time",
+	}
+)
+
+// refusal is the reason why a post is not accepted: the gravest of its errors.
+func (s *scope) refusal(errs field.ErrorList) string {
+	reason := v1alpha1.ReasonMediaNotReady
+	for _, err := range errs {
+		name, _ := err.BadValue.(string)
+		switch {
+		case err.Type != field.ErrorTypeNotFound:
+			return v1alpha1.ReasonInvalid
+		case strings.Contains(err.Field, "connectionRef"):
+			reason = v1alpha1.ReasonConnectionNotFound
+		case reason == v1alpha1.ReasonMediaNotReady && s.media[name] == nil:
+			reason = v1alpha1.ReasonMediaNotFound
+		}
+	}
+	return reason
+}
+
 // refuse writes why the post is not accepted. It stays mendable, and a
 // connection that comes into being later wakes it, within the starting
 // deadline: nobody wants an old post to go out because of a new connection.
 func (s *scope) refuse(ctx context.Context, errs field.ErrorList) (time.Duration, error) {
-	reason, what := v1alpha1.ReasonMediaNotFound, "media file"
-	for _, err := range errs {
-		switch {
-		case err.Type != field.ErrorTypeNotFound:
-			reason = v1alpha1.ReasonInvalid
-		case reason == v1alpha1.ReasonMediaNotFound && strings.Contains(err.Field, "connectionRef"):
-			reason, what = v1alpha1.ReasonConnectionNotFound, "connection"
-		}
-	}
+	reason := s.refusal(errs)
 	message := errs.ToAggregate().Error()
 	var left time.Duration
-	if reason != v1alpha1.ReasonInvalid {
-		message += "; create the " + what + " and the post goes on by itself, or correct its name"
+	if remedy, ok := remedies[reason]; ok {
+		message += "; " + remedy + " and the post goes on by itself, or correct its name"
 		if left = s.patience(); left <= 0 {
-			return 0, s.failAll(ctx, reason, "not published: a "+what+" that it names did not come into being in time")
+			return 0, s.failAll(ctx, reason, "not published: "+tooLate[reason])
 		}
 	}
 	s.waitForConnections()

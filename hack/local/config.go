@@ -29,11 +29,12 @@ const (
 	portSandbox          = "sandbox"
 	portManagerMetrics   = "manager-metrics"
 	portManagerHealth    = "manager-health"
+	portManagerWebhook   = "manager-webhook"
 	portAPIServerMetrics = "apiserver-metrics"
 )
 
 var portNames = []string{
-	portEtcd, portEtcdPeer, portKubeAPIServer, portStore, portSandbox, portManagerMetrics, portManagerHealth, portAPIServerMetrics,
+	portEtcd, portEtcdPeer, portKubeAPIServer, portStore, portSandbox, portManagerMetrics, portManagerHealth, portManagerWebhook, portAPIServerMetrics,
 }
 
 // Names of certificates and, for clients, of kubeconfigs.
@@ -45,6 +46,9 @@ const (
 	certManager       = "manager"
 	certAPIServer     = "apiserver"
 )
+
+// mediaBucket is the store's only one.
+const mediaBucket = "herald-media"
 
 // systemNamespace is where Herald's own objects live: its service accounts and the lease of the manager.
 const systemNamespace = "herald-system"

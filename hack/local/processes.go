@@ -82,7 +82,7 @@ func (s settings) storeSpec() supervisor.Spec {
 		"--listen=" + s.address(portStore),
 		"--data-dir=" + s.workspace.State("store"),
 		"--credentials=" + s.storeKeyFile(),
-		"--bucket=herald-media",
+		"--bucket=" + mediaBucket,
 	}}
 }
 
@@ -94,9 +94,19 @@ func (s settings) sandboxSpec() supervisor.Spec {
 	}}
 }
 
+// mediaFlags tell manager and apiserver of the store. Browsers and clients on this machine reach it by the same address.
+func (s settings) mediaFlags() []string {
+	return []string{
+		"--media-endpoint", "http://" + s.address(portStore),
+		"--media-bucket", mediaBucket,
+		"--media-credentials", s.storeKeyFile(),
+		"--media-path-style",
+	}
+}
+
 // managerSpec gives the manager an identity that outlives it: started again, it still holds its lease.
 func (s settings) managerSpec() supervisor.Spec {
-	return supervisor.Spec{Name: "manager", Path: s.herald, Grace: heraldGrace, Args: []string{
+	return supervisor.Spec{Name: "manager", Path: s.herald, Grace: heraldGrace, Args: append([]string{
 		"manager",
 		"--kubeconfig", s.kubeconfig(certManager),
 		"--platforms-config", s.platformsFile(),
@@ -104,11 +114,13 @@ func (s settings) managerSpec() supervisor.Spec {
 		"--leader-identity", "local-manager",
 		"--metrics-bind-address", s.address(portManagerMetrics),
 		"--health-probe-bind-address", s.address(portManagerHealth),
-	}}
+		"--webhook-bind-address", s.address(portManagerWebhook),
+		"--webhook-hosts", "127.0.0.1",
+	}, s.mediaFlags()...)}
 }
 
 func (s settings) apiserverSpec() supervisor.Spec {
-	return supervisor.Spec{Name: "apiserver", Path: s.herald, Grace: heraldGrace, Args: []string{
+	return supervisor.Spec{Name: "apiserver", Path: s.herald, Grace: heraldGrace, Args: append([]string{
 		"apiserver",
 		"--kubeconfig", s.kubeconfig(certAPIServer),
 		"--listen", workspace.Address(s.site),
@@ -118,7 +130,7 @@ func (s settings) apiserverSpec() supervisor.Spec {
 		"--metrics-bind-address", s.address(portAPIServerMetrics),
 		// No load balancer has to notice first that it goes away.
 		"--shutdown-delay", "0s",
-	}}
+	}, s.mediaFlags()...)}
 }
 
 func (s settings) port(name string) string {

@@ -172,7 +172,10 @@ func (a *app) startControlPlane(ctx context.Context, s settings, etcd, kube *sup
 		}
 		ctx, cancel := context.WithTimeout(ctx, startLimit)
 		defer cancel()
-		return cluster.ApplyFolders(ctx, c, a.workspace.Path("config", "crd", "bases"), a.workspace.Path("config", "rbac"))
+		if err := cluster.ApplyFolders(ctx, c, a.workspace.Path("config", "crd", "bases"), a.workspace.Path("config", "rbac")); err != nil {
+			return err
+		}
+		return cluster.ApplyWebhook(ctx, c, a.workspace.Path("config", "webhook", "webhook.yaml"), "https://"+s.address(portManagerWebhook))
 	})
 }
 

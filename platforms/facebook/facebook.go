@@ -12,7 +12,6 @@ package facebook
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/utils/clock"
 
@@ -35,10 +34,6 @@ const (
 	// list. Facebook promises nothing; its reads follow its writes within
 	// seconds, and absence needs two looks past it.
 	DefaultListingLag = 20 * time.Second
-
-	// maxMessage is the greatest length of a message in characters. Facebook
-	// documents none; clients have kept to this number for years.
-	maxMessage = 63206
 
 	// callTimeout bounds POST /{page}/feed, which usually takes a second or
 	// two.
@@ -92,16 +87,15 @@ func New(c Config, client *transport.Client) *Platform {
 	return &Platform{config: c, graph: graph.Client{Platform: "facebook", BaseURL: c.APIURL, Transport: client}}
 }
 
-// Limits declares Facebook's rules for Pages. A Page's token does not end, so
+// Limits declares Facebook's rules for Pages. There is no limit of a message's
+// length, as the HTTP contract has it: Facebook documents none, and what it
+// refuses fails with its own words. A Page's token does not end, so
 // that there is nothing to renew ahead of time.
 func (p *Platform) Limits() platforms.Limits {
 	return platforms.Limits{
 		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
 		Delivers:             []v1alpha1.Category{v1alpha1.CategoryText},
 		MaxImages:            maxImages,
-		MaxCaption:           maxMessage,
-		CaptionUnit:          "characters",
-		CaptionLength:        utf8.RuneCountInString,
 		CaptionProblem:       captionProblem,
 		CallTimeout:          callTimeout,
 		ListingLag:           p.config.ListingLag,

@@ -166,8 +166,8 @@ func TestLimits(t *testing.T) {
 	if !limits.Allows(v1alpha1.CategoryText) || !limits.ListingAuthoritative || limits.RefreshLead != 0 {
 		t.Errorf("Facebook takes text, its list proves absence, and its tokens do not end: %+v", limits)
 	}
-	if got := limits.CaptionLength("日本"); got != 2 {
-		t.Errorf("characters are counted, not bytes; got %d", got)
+	if limits.MaxCaption != 0 {
+		t.Errorf("the contract knows no limit of a message's length; got %d", limits.MaxCaption)
 	}
 	if limits.CaptionProblem(" \n") == "" || limits.CaptionProblem("") != "" || limits.CaptionProblem("hello") != "" {
 		t.Error("blanks alone are refused, and nothing else")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -86,12 +87,20 @@ func (v *validation) usable(name string, path *field.Path) (*v1alpha1.Media, *fi
 	case v1alpha1.MediaUploaded:
 		return media, nil
 	case v1alpha1.MediaRejected:
-		return nil, field.Invalid(path, name, "the file was rejected when it was verified; upload another one")
+		return nil, field.Invalid(path, name, "the file was rejected: "+rejection(media))
 	case v1alpha1.MediaExpired:
 		return nil, field.Invalid(path, name, "the file is gone, or never came; upload it again as another one")
 	case v1alpha1.MediaPending:
 	}
 	return nil, notFound(path, name, "nothing has been uploaded yet for media file")
+}
+
+// rejection is why a file was rejected, as its Media tells.
+func rejection(media *v1alpha1.Media) string {
+	if c := meta.FindStatusCondition(media.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Message != "" {
+		return c.Message
+	}
+	return "it is not what was described, or was changed; upload another one"
 }
 
 func isVideo(media *v1alpha1.Media) bool {

@@ -32,7 +32,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/mediastore"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/storetest"
 )
 
 func TestCrash(t *testing.T) {
@@ -52,6 +54,7 @@ var (
 	// toKubernetes and toPlatform stand between every manager and the rest.
 	toKubernetes, toPlatform *proxy
 	points                   *hook
+	files                    mediastore.Config
 )
 
 var _ = BeforeSuite(func() {
@@ -83,6 +86,9 @@ var _ = BeforeSuite(func() {
 	Expect(k8s.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "herald-system"}})).To(Succeed())
 
 	startSandbox()
+	files = storetest.Start(GinkgoT())
+	credentials := fmt.Sprintf(`{"accessKey":%q,"secretKey":%q}`, files.AccessKey, files.SecretKey)
+	Expect(os.WriteFile(filepath.Join(folder, "store-key.json"), []byte(credentials), 0o600)).To(Succeed())
 })
 
 func startSandbox() {
@@ -143,7 +149,9 @@ func start(name string, environment []string, args ...string) *process {
 func startManager(flags ...string) *process {
 	args := append([]string{
 		"manager", "--kubeconfig", filepath.Join(folder, "kubeconfig"), "--platforms-config", filepath.Join(folder, "platforms.yaml"),
-		"--leader-identity", "crash", "--metrics-bind-address", "0", "--health-probe-bind-address", "0",
+		"--media-endpoint", "http://" + files.Endpoint, "--media-bucket", files.Bucket, "--media-path-style",
+		"--media-credentials", filepath.Join(folder, "store-key.json"),
+		"--leader-identity", "crash", "--metrics-bind-address", "0", "--health-probe-bind-address", "0", "--webhook-bind-address", "0",
 	}, flags...)
 	return start("manager", []string{"HERALD_CRASH_HOOK=" + points.url()}, args...)
 }

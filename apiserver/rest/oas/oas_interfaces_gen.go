@@ -5,6 +5,10 @@ type CancelPostRes interface {
 	cancelPostRes()
 }
 
+type CreateMediaUploadUrlRes interface {
+	createMediaUploadUrlRes()
+}
+
 type CreatePostRes interface {
 	createPostRes()
 }

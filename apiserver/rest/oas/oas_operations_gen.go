@@ -6,9 +6,10 @@ package oas
 type OperationName = string
 
 const (
-	CancelPostOperation      OperationName = "CancelPost"
-	CreatePostOperation      OperationName = "CreatePost"
-	GetPostOperation         OperationName = "GetPost"
-	ListConnectionsOperation OperationName = "ListConnections"
-	ListPostsOperation       OperationName = "ListPosts"
+	CancelPostOperation           OperationName = "CancelPost"
+	CreateMediaUploadUrlOperation OperationName = "CreateMediaUploadUrl"
+	CreatePostOperation           OperationName = "CreatePost"
+	GetPostOperation              OperationName = "GetPost"
+	ListConnectionsOperation      OperationName = "ListConnections"
+	ListPostsOperation            OperationName = "ListPosts"
 )

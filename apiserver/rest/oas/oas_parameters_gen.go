@@ -80,11 +80,105 @@ func decodeCancelPostParams(args [1]string, argsEscaped bool, r *http.Request) (
 	return params, nil
 }
 
+// CreateMediaUploadUrlParams is parameters of createMediaUploadUrl operation.
+type CreateMediaUploadUrlParams struct {
+	// A word of the client's choice that makes the request safe to send again. It holds per team, for as
+	// long as the post or the file exists. The same key with the same body answers 201 with the post as it
+	// reads now, or with the same `media_id` and a fresh upload address; with another body, 409
+	// `CONFLICT`. Refused requests are not remembered.
+	IdempotencyKey OptString `json:",omitempty,omitzero"`
+}
+
+func unpackCreateMediaUploadUrlParams(packed middleware.Parameters) (params CreateMediaUploadUrlParams) {
+	{
+		key := middleware.ParameterKey{
+			Name: "Idempotency-Key",
+			In:   "header",
+		}
+		if v, ok := packed[key]; ok {
+			params.IdempotencyKey = v.(OptString)
+		}
+	}
+	return params
+}
+
+func decodeCreateMediaUploadUrlParams(args [0]string, argsEscaped bool, r *http.Request) (params CreateMediaUploadUrlParams, _ error) {
+	h := uri.NewHeaderDecoder(r.Header)
+	// Decode header: Idempotency-Key.
+	if err := func() error {
+		cfg := uri.HeaderParameterDecodingConfig{
+			Name:    "Idempotency-Key",
+			Explode: false,
+		}
+		if err := h.HasParam(cfg); err == nil {
+			if err := h.DecodeParam(cfg, func(d uri.Decoder) error {
+				var paramsDotIdempotencyKeyVal string
+				if err := func() error {
+					val, err := d.DecodeValue()
+					if err != nil {
+						return err
+					}
+
+					c, err := conv.ToString(val)
+					if err != nil {
+						return err
+					}
+
+					paramsDotIdempotencyKeyVal = c
+					return nil
+				}(); err != nil {
+					return err
+				}
+				params.IdempotencyKey.SetTo(paramsDotIdempotencyKeyVal)
+				return nil
+			}); err != nil {
+				return err
+			}
+			if err := func() error {
+				if value, ok := params.IdempotencyKey.Get(); ok {
+					if err := func() error {
+						if err := (validate.String{
+							MinLength:     1,
+							MinLengthSet:  true,
+							MaxLength:     255,
+							MaxLengthSet:  true,
+							Email:         false,
+							Hostname:      false,
+							Regex:         nil,
+							MinNumeric:    0,
+							MinNumericSet: false,
+							MaxNumeric:    0,
+							MaxNumericSet: false,
+						}).Validate(string(value)); err != nil {
+							return errors.Wrap(err, "string")
+						}
+						return nil
+					}(); err != nil {
+						return err
+					}
+				}
+				return nil
+			}(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}(); err != nil {
+		return params, &ogenerrors.DecodeParamError{
+			Name: "Idempotency-Key",
+			In:   "header",
+			Err:  err,
+		}
+	}
+	return params, nil
+}
+
 // CreatePostParams is parameters of createPost operation.
 type CreatePostParams struct {
 	// A word of the client's choice that makes the request safe to send again. It holds per team, for as
-	// long as the post exists. The same key with the same body answers 201 with the post as it reads now;
-	// with another body, 409 `CONFLICT`. Refused requests are not remembered.
+	// long as the post or the file exists. The same key with the same body answers 201 with the post as it
+	// reads now, or with the same `media_id` and a fresh upload address; with another body, 409
+	// `CONFLICT`. Refused requests are not remembered.
 	IdempotencyKey OptString `json:",omitempty,omitzero"`
 }
 

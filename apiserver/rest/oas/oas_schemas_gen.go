@@ -304,6 +304,73 @@ func (s *CreateImagePostCategory) UnmarshalText(data []byte) error {
 	}
 }
 
+// Ref: #/components/schemas/CreateMediaUploadRequest
+type CreateMediaUploadRequest struct {
+	MimeType MediaType `json:"mime_type"`
+	// The size of the file in bytes.
+	SizeBytes int64 `json:"size_bytes"`
+	// The name of the file.
+	Name string `json:"name"`
+}
+
+// GetMimeType returns the value of MimeType.
+func (s *CreateMediaUploadRequest) GetMimeType() MediaType {
+	return s.MimeType
+}
+
+// GetSizeBytes returns the value of SizeBytes.
+func (s *CreateMediaUploadRequest) GetSizeBytes() int64 {
+	return s.SizeBytes
+}
+
+// GetName returns the value of Name.
+func (s *CreateMediaUploadRequest) GetName() string {
+	return s.Name
+}
+
+// SetMimeType sets the value of MimeType.
+func (s *CreateMediaUploadRequest) SetMimeType(val MediaType) {
+	s.MimeType = val
+}
+
+// SetSizeBytes sets the value of SizeBytes.
+func (s *CreateMediaUploadRequest) SetSizeBytes(val int64) {
+	s.SizeBytes = val
+}
+
+// SetName sets the value of Name.
+func (s *CreateMediaUploadRequest) SetName(val string) {
+	s.Name = val
+}
+
+type CreateMediaUploadUrlBadRequest Error
+
+func (*CreateMediaUploadUrlBadRequest) createMediaUploadUrlRes() {}
+
+type CreateMediaUploadUrlConflict Error
+
+func (*CreateMediaUploadUrlConflict) createMediaUploadUrlRes() {}
+
+type CreateMediaUploadUrlForbidden Error
+
+func (*CreateMediaUploadUrlForbidden) createMediaUploadUrlRes() {}
+
+type CreateMediaUploadUrlInternalServerError Error
+
+func (*CreateMediaUploadUrlInternalServerError) createMediaUploadUrlRes() {}
+
+type CreateMediaUploadUrlRequestEntityTooLarge Error
+
+func (*CreateMediaUploadUrlRequestEntityTooLarge) createMediaUploadUrlRes() {}
+
+type CreateMediaUploadUrlUnauthorized Error
+
+func (*CreateMediaUploadUrlUnauthorized) createMediaUploadUrlRes() {}
+
+type CreateMediaUploadUrlUnsupportedMediaType Error
+
+func (*CreateMediaUploadUrlUnsupportedMediaType) createMediaUploadUrlRes() {}
+
 type CreatePostBadRequest Error
 
 func (*CreatePostBadRequest) createPostRes() {}
@@ -853,6 +920,127 @@ func (*ListPostsInternalServerError) listPostsRes() {}
 type ListPostsUnauthorized Error
 
 func (*ListPostsUnauthorized) listPostsRes() {}
+
+// The type of a file.
+// Ref: #/components/schemas/MediaType
+type MediaType string
+
+const (
+	MediaTypeVideoMP4       MediaType = "video/mp4"
+	MediaTypeVideoQuicktime MediaType = "video/quicktime"
+	MediaTypeImageJpeg      MediaType = "image/jpeg"
+	MediaTypeImagePNG       MediaType = "image/png"
+	MediaTypeImageWEBP      MediaType = "image/webp"
+)
+
+// AllValues returns all MediaType values.
+func (MediaType) AllValues() []MediaType {
+	return []MediaType{
+		MediaTypeVideoMP4,
+		MediaTypeVideoQuicktime,
+		MediaTypeImageJpeg,
+		MediaTypeImagePNG,
+		MediaTypeImageWEBP,
+	}
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (s MediaType) MarshalText() ([]byte, error) {
+	switch s {
+	case MediaTypeVideoMP4:
+		return []byte(s), nil
+	case MediaTypeVideoQuicktime:
+		return []byte(s), nil
+	case MediaTypeImageJpeg:
+		return []byte(s), nil
+	case MediaTypeImagePNG:
+		return []byte(s), nil
+	case MediaTypeImageWEBP:
+		return []byte(s), nil
+	default:
+		return nil, errors.Errorf("invalid value: %q", s)
+	}
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *MediaType) UnmarshalText(data []byte) error {
+	switch MediaType(data) {
+	case MediaTypeVideoMP4:
+		*s = MediaTypeVideoMP4
+		return nil
+	case MediaTypeVideoQuicktime:
+		*s = MediaTypeVideoQuicktime
+		return nil
+	case MediaTypeImageJpeg:
+		*s = MediaTypeImageJpeg
+		return nil
+	case MediaTypeImagePNG:
+		*s = MediaTypeImagePNG
+		return nil
+	case MediaTypeImageWEBP:
+		*s = MediaTypeImageWEBP
+		return nil
+	default:
+		return errors.Errorf("invalid value: %q", data)
+	}
+}
+
+// Ref: #/components/schemas/MediaUpload
+type MediaUpload struct {
+	// Names the file in posts.
+	MediaID string `json:"media_id"`
+	// The signed address for one `PUT` of the file. It carries authority; keep it to yourself.
+	UploadURL string `json:"upload_url"`
+	// The name of the file.
+	Name string `json:"name"`
+}
+
+// GetMediaID returns the value of MediaID.
+func (s *MediaUpload) GetMediaID() string {
+	return s.MediaID
+}
+
+// GetUploadURL returns the value of UploadURL.
+func (s *MediaUpload) GetUploadURL() string {
+	return s.UploadURL
+}
+
+// GetName returns the value of Name.
+func (s *MediaUpload) GetName() string {
+	return s.Name
+}
+
+// SetMediaID sets the value of MediaID.
+func (s *MediaUpload) SetMediaID(val string) {
+	s.MediaID = val
+}
+
+// SetUploadURL sets the value of UploadURL.
+func (s *MediaUpload) SetUploadURL(val string) {
+	s.UploadURL = val
+}
+
+// SetName sets the value of Name.
+func (s *MediaUpload) SetName(val string) {
+	s.Name = val
+}
+
+// Ref: #/components/schemas/MediaUploadResponse
+type MediaUploadResponse struct {
+	Data MediaUpload `json:"data"`
+}
+
+// GetData returns the value of Data.
+func (s *MediaUploadResponse) GetData() MediaUpload {
+	return s.Data
+}
+
+// SetData sets the value of Data.
+func (s *MediaUploadResponse) SetData(val MediaUpload) {
+	s.Data = val
+}
+
+func (*MediaUploadResponse) createMediaUploadUrlRes() {}
 
 // NewNilDateTime returns new NilDateTime with value set to v.
 func NewNilDateTime(v time.Time) NilDateTime {
@@ -2291,11 +2479,12 @@ func (s *RateLimitedHeaders) SetResponse(val Error) {
 	s.Response = val
 }
 
-func (*RateLimitedHeaders) cancelPostRes()      {}
-func (*RateLimitedHeaders) createPostRes()      {}
-func (*RateLimitedHeaders) getPostRes()         {}
-func (*RateLimitedHeaders) listConnectionsRes() {}
-func (*RateLimitedHeaders) listPostsRes()       {}
+func (*RateLimitedHeaders) cancelPostRes()           {}
+func (*RateLimitedHeaders) createMediaUploadUrlRes() {}
+func (*RateLimitedHeaders) createPostRes()           {}
+func (*RateLimitedHeaders) getPostRes()              {}
+func (*RateLimitedHeaders) listConnectionsRes()      {}
+func (*RateLimitedHeaders) listPostsRes()            {}
 
 type Timestamp time.Time
 

@@ -35,11 +35,12 @@ func findAuthorization(h http.Header, prefix string) (string, bool) {
 
 // operationRolesBearerAuth is a private map storing roles per operation.
 var operationRolesBearerAuth = map[string][]string{
-	CancelPostOperation:      []string{},
-	CreatePostOperation:      []string{},
-	GetPostOperation:         []string{},
-	ListConnectionsOperation: []string{},
-	ListPostsOperation:       []string{},
+	CancelPostOperation:           []string{},
+	CreateMediaUploadUrlOperation: []string{},
+	CreatePostOperation:           []string{},
+	GetPostOperation:              []string{},
+	ListConnectionsOperation:      []string{},
+	ListPostsOperation:            []string{},
 }
 
 // GetRolesForBearerAuth returns the required roles for the given operation.

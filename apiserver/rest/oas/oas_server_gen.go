@@ -14,6 +14,18 @@ type Handler interface {
 	//
 	// DELETE /posts/{id}
 	CancelPost(ctx context.Context, params CancelPostParams) (CancelPostRes, error)
+	// CreateMediaUploadUrl implements createMediaUploadUrl operation.
+	//
+	// Registers a file and returns a signed address for it. Send the file there by HTTP `PUT`, with the
+	// header `Content-Type` set to exactly `mime_type`; another type is refused there with 403. The
+	// address is valid for 15 minutes; call this operation again for a new one. Then name `media_id` in a
+	// post.
+	//
+	// A video may have up to 1 GB (2^30 bytes) and be `.mp4` or `.mov`; an image up to 20 MB (20 × 2^20
+	// bytes) and be `.jpg`, `.jpeg`, `.png` or `.webp`.
+	//
+	// POST /media/upload-url
+	CreateMediaUploadUrl(ctx context.Context, req *CreateMediaUploadRequest, params CreateMediaUploadUrlParams) (CreateMediaUploadUrlRes, error)
 	// CreatePost implements createPost operation.
 	//
 	// Posts at once, at a future time (`scheduled_at`), or keeps a draft (`draft: true`). Unless it is a

@@ -51,13 +51,22 @@ func (s *Stack) StopHerald() error {
 	return err
 }
 
+func (s *Stack) mediaArgs() []string {
+	return []string{
+		"--media-endpoint", "http://" + s.address(portStore), "--media-bucket", mediaBucket,
+		"--media-credentials", s.storeKeyFile(), "--media-path-style",
+	}
+}
+
 func (s *Stack) managerArgs() []string {
 	args := []string{
 		"manager", "--kubeconfig", s.Kubeconfig(Manager), "--platforms-config", s.platformsFile(),
 		"--leader-election-namespace", systemNamespace, "--leader-identity", "bench",
 		"--metrics-bind-address", s.address(portManagerMetrics), "--health-probe-bind-address", s.address(portManagerHealth),
+		"--webhook-bind-address", s.address(portManagerWebhook), "--webhook-hosts", "127.0.0.1",
 		"--post-workers", strconv.Itoa(s.options.PostWorkers),
 	}
+	args = append(args, s.mediaArgs()...)
 	if s.options.Pprof {
 		args = append(args, "--pprof-bind-address", s.address(portManagerPprof))
 	}
@@ -70,6 +79,7 @@ func (s *Stack) apiserverArgs() []string {
 		"--listen", s.address(portSite), "--metrics-bind-address", s.address(portAPIServerMetrics), "--shutdown-delay", "0s",
 		"--requests-per-minute", "0",
 	}
+	args = append(args, s.mediaArgs()...)
 	if s.options.Pprof {
 		args = append(args, "--pprof-bind-address", s.address(portAPIServerPprof))
 	}

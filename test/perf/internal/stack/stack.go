@@ -40,22 +40,25 @@ const (
 	portEtcd             = "etcd"
 	portEtcdPeer         = "etcd-peer"
 	portKube             = "kube-apiserver"
+	portStore            = "store"
 	portSandbox          = "sandbox"
 	portSite             = "site"
 	portManagerMetrics   = "manager-metrics"
 	portManagerHealth    = "manager-health"
+	portManagerWebhook   = "manager-webhook"
 	portManagerPprof     = "manager-pprof"
 	portAPIServerMetrics = "apiserver-metrics"
 	portAPIServerPprof   = "apiserver-pprof"
 )
 
 var portNames = []string{
-	portEtcd, portEtcdPeer, portKube, portSandbox, portSite,
-	portManagerMetrics, portManagerHealth, portManagerPprof, portAPIServerMetrics, portAPIServerPprof,
+	portEtcd, portEtcdPeer, portKube, portStore, portSandbox, portSite,
+	portManagerMetrics, portManagerHealth, portManagerWebhook, portManagerPprof, portAPIServerMetrics, portAPIServerPprof,
 }
 
 const (
 	systemNamespace = "herald-system"
+	mediaBucket     = "herald-media"
 	certServer      = "server"
 	certEtcdClient  = "etcd-client"
 )
@@ -66,8 +69,8 @@ type Options struct {
 	Root string
 	// Dir takes the state and the logs.
 	Dir string
-	// Etcd, KubeAPIServer and Herald are the paths of the programs.
-	Etcd, KubeAPIServer, Herald string
+	// Etcd, KubeAPIServer, Store and Herald are the paths of the programs.
+	Etcd, KubeAPIServer, Store, Herald string
 	// PostWorkers is how many posts the manager works on at once.
 	PostWorkers int
 	// Pprof lets manager and apiserver serve profiles.
@@ -112,6 +115,11 @@ func (s *Stack) startServers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	store, err := s.serve(portStore, s.options.Store, "--listen="+s.address(portStore), "--data-dir="+filepath.Join(s.options.Dir, "store"),
+		"--credentials="+s.storeKeyFile(), "--bucket="+mediaBucket)
+	if err != nil {
+		return err
+	}
 	sandbox, err := s.serve(portSandbox, s.options.Herald, "sandbox", "--listen", s.address(portSandbox), "--log-level", "warn")
 	if err != nil {
 		return err
@@ -119,12 +127,19 @@ func (s *Stack) startServers(ctx context.Context) error {
 	if err := kube.waitFor(ctx, s.kubeReady); err != nil {
 		return errors.Join(err, errors.New(etcd.LogTail()))
 	}
+	if err := store.waitFor(ctx, answers("http://"+s.address(portStore)+"/health")); err != nil {
+		return err
+	}
 	if err := sandbox.waitFor(ctx, answers(s.Sandbox.URL+"/_control/calls")); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	return cluster.ApplyFolders(ctx, s.Kubernetes, filepath.Join(s.options.Root, "config", "crd", "bases"), filepath.Join(s.options.Root, "config", "rbac"))
+	config := filepath.Join(s.options.Root, "config")
+	if err := cluster.ApplyFolders(ctx, s.Kubernetes, filepath.Join(config, "crd", "bases"), filepath.Join(config, "rbac")); err != nil {
+		return err
+	}
+	return cluster.ApplyWebhook(ctx, s.Kubernetes, filepath.Join(config, "webhook", "webhook.yaml"), "https://"+s.address(portManagerWebhook))
 }
 
 func (s *Stack) serve(name, path string, args ...string) (*Process, error) {
@@ -170,12 +185,17 @@ func (s *Stack) configure() error {
 	}
 	s.Sandbox = sandboxtest.Client{URL: "http://" + s.address(portSandbox)}
 	config := fmt.Sprintf("x: {apiURL: %[1]s, webURL: %[1]s, clientID: bench, listingLag: 5s}\n", s.PlatformURL())
+	if err := workspace.WriteFile(s.storeKeyFile(), []byte(`{"accessKey":"bench","secretKey":"bench-secret"}`), 0o600); err != nil {
+		return err
+	}
 	return workspace.WriteFile(s.platformsFile(), []byte(config), 0o600)
 }
 
 func (s *Stack) address(port string) string { return workspace.Address(s.ports[port]) }
 func (s *Stack) pki() string                { return filepath.Join(s.options.Dir, "pki") }
 func (s *Stack) platformsFile() string      { return filepath.Join(s.options.Dir, "platforms.yaml") }
+
+func (s *Stack) storeKeyFile() string { return filepath.Join(s.options.Dir, "store-key.json") }
 
 // Kubeconfig is the path of the kubeconfig of an identity.
 func (s *Stack) Kubeconfig(identity string) string {

@@ -1,0 +1,154 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/mediastore"
+)
+
+// upload is what the contract says of one kind of file.
+type upload struct {
+	kind       string
+	maxBytes   int64
+	extensions []string
+}
+
+var (
+	videoUpload = upload{"a video", v1alpha1.MaxVideoBytes, []string{".mp4", ".mov"}}
+	imageUpload = upload{"an image", v1alpha1.MaxImageBytes, []string{".jpg", ".jpeg", ".png", ".webp"}}
+)
+
+// uploads are the types that may be uploaded.
+var uploads = map[v1alpha1.MimeType]upload{
+	v1alpha1.MimeMP4: videoUpload, v1alpha1.MimeQuickTime: videoUpload,
+	v1alpha1.MimeJPEG: imageUpload, v1alpha1.MimePNG: imageUpload, v1alpha1.MimeWebP: imageUpload,
+}
+
+// CreateMediaUpload registers a file and returns where to upload it to. Under an
+// Idempotency-Key that has been used, the address is a fresh one for the same
+// file.
+func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in CreateMediaUpload) (MediaUpload, error) {
+	if err := s.RequireSubscription(caller); err != nil {
+		return MediaUpload{}, err
+	}
+	if err := checkUpload(&in); err != nil {
+		return MediaUpload{}, err
+	}
+	media, err := newMedia(caller.Namespace, &in)
+	if err != nil {
+		return MediaUpload{}, err
+	}
+	made, again, err := s.register(ctx, media)
+	if err != nil {
+		return MediaUpload{}, err
+	}
+	address, until, err := s.Files.PresignPut(ctx, mediastore.Key(made), in.MIMEType)
+	if err != nil {
+		return MediaUpload{}, fmt.Errorf("sign an upload address: %w", err)
+	}
+	// The manager waits for the file as long as an address to upload it to is
+	// good; it knows of the first one by the age of the Media.
+	if again {
+		if err := s.Media.AwaitUntil(ctx, made.Namespace, made.Name, until); err != nil {
+			return MediaUpload{}, fmt.Errorf("note how long an upload is awaited: %w", err)
+		}
+	}
+	return MediaUpload{ID: made.Name, UploadURL: address, Name: in.Name}, nil
+}
+
+// checkUpload refuses what could not be posted anywhere.
+func checkUpload(in *CreateMediaUpload) error {
+	rule, ok := uploads[v1alpha1.MimeType(in.MIMEType)]
+	if !ok {
+		return errorf(CodeValidation, "mime_type: %q is not taken; use video/mp4, video/quicktime, image/jpeg, image/png or image/webp", in.MIMEType)
+	}
+	var problems []string
+	if in.SizeBytes < 1 || in.SizeBytes > rule.maxBytes {
+		problems = append(problems, fmt.Sprintf("size_bytes: %s has 1 to %d bytes, not %d; upload a smaller file", rule.kind, rule.maxBytes, in.SizeBytes))
+	}
+	if extension := strings.ToLower(path.Ext(in.Name)); !slices.Contains(rule.extensions, extension) {
+		problems = append(problems, fmt.Sprintf("name: the name of %s ends in %s; rename the file", rule.kind, either(rule.extensions)))
+	}
+	if len(problems) > 0 {
+		return &Error{Code: CodeValidation, Message: JoinProblems(problems)}
+	}
+	return nil
+}
+
+// either joins alternatives for people.
+func either(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// newMedia is the resource for a request.
+func newMedia(namespace string, in *CreateMediaUpload) (*v1alpha1.Media, error) {
+	media := &v1alpha1.Media{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:  namespace,
+			Name:       "m" + strings.ToLower(rand.Text()[:idLength]),
+			Labels:     map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI},
+			Finalizers: []string{v1alpha1.MediaFileFinalizer},
+		},
+		Spec: v1alpha1.MediaSpec{FileName: in.Name, MimeType: v1alpha1.MimeType(in.MIMEType), SizeBytes: in.SizeBytes},
+	}
+	if in.IdempotencyKey == "" {
+		return media, nil
+	}
+	asked, err := fingerprint(&media.Spec)
+	if err != nil {
+		return nil, err
+	}
+	media.Name = keyedName("m", namespace, in.IdempotencyKey)
+	media.Annotations = map[string]string{v1alpha1.RequestAnnotation: asked}
+	return media, nil
+}
+
+// register creates the resource; again says that it was there before, under
+// the same key.
+func (s *Service) register(ctx context.Context, media *v1alpha1.Media) (made *v1alpha1.Media, again bool, err error) {
+	for range createTries {
+		made, err = s.Media.Create(ctx, media)
+		switch {
+		case err == nil:
+			return made, false, nil
+		case apierrors.IsAlreadyExists(err):
+			made, err = s.reuse(ctx, media)
+			return made, true, err
+		case ctx.Err() != nil, !answerLost(err):
+			if refused := refusedByKubernetes(err); refused != nil {
+				return nil, false, refused
+			}
+			return nil, false, fmt.Errorf("register a media file: %w", err)
+		}
+	}
+	return nil, false, fmt.Errorf("register a media file: %w", err)
+}
+
+// reuse returns the file that was registered before under the same name, if an
+// upload of it still makes sense.
+func (s *Service) reuse(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error) {
+	made, err := s.Media.Get(ctx, media.Namespace, media.Name)
+	if err != nil {
+		return nil, fmt.Errorf("read what was registered under an Idempotency-Key: %w", err)
+	}
+	if made.Annotations[v1alpha1.RequestAnnotation] != media.Annotations[v1alpha1.RequestAnnotation] {
+		return nil, errorf(CodeConflict, "this Idempotency-Key was used for another file, media %s; use a new key for a new file", made.Name)
+	}
+	if !made.DeletionTimestamp.IsZero() || made.Status.Phase == v1alpha1.MediaExpired || made.Status.Phase == v1alpha1.MediaRejected {
+		return nil, errorf(CodeConflict, "the file of this Idempotency-Key, media %s, never came or was refused; use a new key to upload it again", made.Name)
+	}
+	return made, nil
+}

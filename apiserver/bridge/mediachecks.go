@@ -1,0 +1,103 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/posting"
+)
+
+const (
+	// checksAtOnce is how many of a post's files are looked at side by side.
+	checksAtOnce = 8
+	// maxFiles is how many different files one post may name: more than any
+	// post can show (a tree of 25 cards with 20 files each), and few enough
+	// that naming them costs nobody else.
+	maxFiles = 500
+)
+
+// mediaOf finds the files that a post names, and verifies at once those that
+// have been uploaded but not yet examined. The result answers the rules.
+func (s *Service) mediaOf(ctx context.Context, post *v1alpha1.Post) (func(name string) *v1alpha1.Media, error) {
+	found := map[string]*v1alpha1.Media{}
+	for _, name := range posting.MediaNames(&post.Spec) {
+		if validName(name) {
+			found[name] = nil
+		}
+	}
+	if len(found) > maxFiles {
+		return nil, errorf(CodeValidation, "the post names %d files; a post may name at most %d", len(found), maxFiles)
+	}
+	type result struct {
+		name  string
+		media *v1alpha1.Media
+	}
+	results := make(chan result, len(found))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(checksAtOnce)
+	for name := range found {
+		group.Go(func() error {
+			media, err := s.verified(ctx, post.Namespace, name)
+			results <- result{name, media}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	close(results)
+	for r := range results {
+		found[r.name] = r.media
+	}
+	return func(name string) *v1alpha1.Media { return found[name] }, nil
+}
+
+// verified returns a media file as it is by now, nil if there is none. One that
+// waits for its upload is examined on the spot: its client may have finished
+// the upload a moment ago, before the manager noticed.
+func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alpha1.Media, error) {
+	media, err := s.Media.Get(ctx, namespace, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // the rules ask for nil
+	case err != nil:
+		return nil, fmt.Errorf("read a media file: %w", err)
+	case !media.DeletionTimestamp.IsZero(), media.Status.Phase != "" && media.Status.Phase != v1alpha1.MediaPending:
+		return media, nil
+	}
+	status, err := s.Verify(ctx, media)
+	switch {
+	case errors.Is(err, mediastore.ErrNotFound):
+		return media, nil
+	case err != nil:
+		return nil, fmt.Errorf("verify a media file: %w", err)
+	}
+	media.Status = status
+	written, err := s.Media.UpdateStatus(ctx, media)
+	switch {
+	case err == nil:
+		return written, nil
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsInvalid(err):
+		// The manager came first, or the Media went: what stands there now
+		// counts, and otherwise what was just found out.
+		current, err := s.Media.Get(ctx, namespace, name)
+		if apierrors.IsNotFound(err) {
+			return nil, nil //nolint:nilnil // as above
+		}
+		if err == nil && current.Status.Phase != "" && current.Status.Phase != v1alpha1.MediaPending {
+			return current, nil
+		}
+		return media, nil
+	default:
+		return nil, fmt.Errorf("note that a media file was verified: %w", err)
+	}
+}

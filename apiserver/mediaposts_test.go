@@ -1,0 +1,269 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// verified makes a media file that was verified, of any size.
+func (t *team) verified(ctx context.Context, name string, mimeType v1alpha1.MimeType, size int64) {
+	GinkgoHelper()
+	m := &v1alpha1.Media{
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: name},
+		Spec:       v1alpha1.MediaSpec{FileName: name, MimeType: mimeType, SizeBytes: size},
+	}
+	Expect(admin.Create(ctx, m)).To(Succeed())
+	m.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, ETag: "e", SizeBytes: size, Width: 64, Height: 48}
+	if strings.HasPrefix(string(mimeType), "video/") {
+		m.Status.DurationMillis = 1500
+	}
+	Expect(admin.Status().Update(ctx, m)).To(Succeed())
+}
+
+const mib = 1 << 20
+
+// studio is a team with an account on every platform and a file of every kind.
+func studio(ctx context.Context) *team {
+	GinkgoHelper()
+	t := newTeam(ctx)
+	for _, p := range []v1alpha1.Platform{"x", "threads", "instagram", "facebook", "tiktok", "youtube"} {
+		t.connect(ctx, string(p), p)
+	}
+	for name, mimeType := range map[string]v1alpha1.MimeType{"jpeg": "image/jpeg", "png": "image/png", "webp": "image/webp", "mp4": "video/mp4", "mov": "video/quicktime"} {
+		t.verified(ctx, name, mimeType, mib)
+	}
+	return t
+}
+
+// aimed makes the targets of a post, each with a caption and, for YouTube, a
+// title.
+func aimed(connections ...string) string {
+	out := make([]string, len(connections))
+	for i, c := range connections {
+		title := ""
+		if strings.HasPrefix(c, "youtube") {
+			title = `,"youtube_title":"Title"`
+		}
+		out[i] = fmt.Sprintf(`{"connection_id":%q,"caption":"look"%s}`, c, title)
+	}
+	return `"targets":[` + strings.Join(out, ",") + `]`
+}
+
+// images makes an image post with a file that stands there so often.
+func images(count int, targets string, more ...string) string {
+	ids := strings.Repeat(`"jpeg",`, count)
+	return fmt.Sprintf(`{"category":"image","media_ids":[%s],%s%s}`, strings.TrimSuffix(ids, ","), targets, strings.Join(more, ""))
+}
+
+func film(id, targets string, more ...string) string {
+	return fmt.Sprintf(`{"category":"video","media_id":%q,%s%s}`, id, targets, strings.Join(more, ""))
+}
+
+func cards(list, targets string, more ...string) string {
+	return fmt.Sprintf(`{"category":"tree","tree_cards":[%s,{"caption":"end"}],"targets":[%s]%s}`, list, targets, strings.Join(more, ""))
+}
+
+const (
+	toX       = `{"connection_id":"x"}`
+	toThreads = `{"connection_id":"threads"}`
+)
+
+func showing(ids ...string) string {
+	quoted := make([]string, len(ids))
+	for i, id := range ids {
+		quoted[i] = fmt.Sprintf("%q", id)
+	}
+	return fmt.Sprintf(`{"caption":"a","media_ids":[%s]}`, strings.Join(quoted, ","))
+}
+
+func times(id string, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = id
+	}
+	return out
+}
+
+// The rows of the contract that are about media, each through the real server.
+var _ = Describe("posts with media", Ordered, func() {
+	var t *team
+	BeforeAll(func(ctx context.Context) {
+		t = studio(ctx)
+		t.verified(ctx, "png-5mb", v1alpha1.MimePNG, 5*mib)
+		t.verified(ctx, "png-over-5mb", v1alpha1.MimePNG, 5*mib+1)
+		t.verified(ctx, "png-8mb", v1alpha1.MimePNG, 8*mib)
+		t.verified(ctx, "png-over-8mb", v1alpha1.MimePNG, 8*mib+1)
+		t.verified(ctx, "mp4-512mb", v1alpha1.MimeMP4, 512*mib)
+		t.verified(ctx, "mp4-over-512mb", v1alpha1.MimeMP4, 512*mib+1)
+		t.verified(ctx, "mp4-1gb", v1alpha1.MimeMP4, 1024*mib)
+		foreign := newTeam(ctx)
+		foreign.verified(ctx, "theirs", v1alpha1.MimePNG, mib)
+	})
+
+	DescribeTable("accepts",
+		func(ctx context.Context, body string) {
+			r := t.call(ctx, "POST", "/posts", body)
+			Expect(r.status).To(Equal(http.StatusCreated), r.body)
+		},
+		Entry("an image to X", images(1, aimed("x"))),
+		Entry("an image to Instagram", images(1, aimed("instagram"))),
+		Entry("an image to Threads", images(1, aimed("threads"))),
+		Entry("an image to TikTok", images(1, aimed("tiktok"))),
+		Entry("an image to Facebook", images(1, aimed("facebook"))),
+		Entry("4 images to X", images(4, aimed("x"))),
+		Entry("10 images to Instagram", images(10, aimed("instagram"))),
+		Entry("10 images to Facebook", images(10, aimed("facebook"))),
+		Entry("20 images to Threads", images(20, aimed("threads"))),
+		Entry("35 images to TikTok", images(35, aimed("tiktok"))),
+		Entry("images of all types", `{"category":"image","media_ids":["jpeg","png","webp"],`+aimed("x")+`}`),
+		Entry("a scheduled image", images(1, aimed("x"), inAnHour())),
+		Entry("a draft of an image without a caption", images(1, `"targets":[{"connection_id":"x"}]`, draft)),
+		Entry("a video to X", film("mp4", aimed("x"))),
+		Entry("a video to Instagram", film("mp4", aimed("instagram"))),
+		Entry("a video to Threads", film("mov", aimed("threads"))),
+		Entry("a video to TikTok", film("mp4", aimed("tiktok"))),
+		Entry("a video to YouTube", film("mov", aimed("youtube"))),
+		Entry("a video of 1 GB to YouTube", film("mp4-1gb", aimed("youtube"))),
+		Entry("a thumbnail within the video", film("mp4", aimed("youtube"), `,"thumbnail_time":1.5`)),
+		Entry("a draft to YouTube without a title", film("mp4", `"targets":[{"connection_id":"youtube"}]`, draft)),
+		Entry("YouTube's description of 5,000 bytes", film("mp4", `"targets":[{"connection_id":"youtube","youtube_title":"T","caption":"`+strings.Repeat("é", 2500)+`"}]`)),
+		Entry("TikTok's 2,200 characters", film("mp4", `"targets":[{"connection_id":"tiktok","caption":"`+strings.Repeat("a", 2200)+`"}]`)),
+		Entry("Instagram's 2,200 characters", images(1, `"targets":[{"connection_id":"instagram","caption":"`+strings.Repeat("é", 2200)+`"}]`)),
+		Entry("a tree card with 4 images on X", cards(showing(times("png-5mb", 4)...), toX)),
+		Entry("a tree card with a video on X", cards(showing("mp4-512mb"), toX)),
+		Entry("a caption on Facebook as long as can be stored", `{"category":"text","targets":[{"connection_id":"facebook","caption":"`+strings.Repeat("a", 65536)+`"}]}`),
+		Entry("a tree card with media only", cards(`{"media_ids":["png"]}`, toX)),
+		Entry("a tree card with 20 media on Threads, mixed", cards(showing(append(times("png-8mb", 10), times("mp4-1gb", 10)...)...), toThreads)),
+		Entry("a draft of a tree whose media are too many", cards(showing(times("png", 21)...), toX, draft)),
+		Entry("a draft of a tree whose image is too large", cards(showing("png-over-8mb"), toX+","+toThreads, draft)),
+		Entry("a draft of a tree that mixes on X", cards(showing("png", "mp4"), toX, draft)),
+	)
+
+	DescribeTable("refuses",
+		func(ctx context.Context, body, words string) {
+			t.call(ctx, "POST", "/posts", body).mustFail(400, "VALIDATION_ERROR", words)
+		},
+		Entry("an image to YouTube", images(1, aimed("youtube")), "targets[0].connection_id: youtube does not take posts of category image"),
+		Entry("a video to Facebook", film("mp4", aimed("facebook")), "targets[0].connection_id: facebook does not take posts of category video"),
+		Entry("a draft of a video to Facebook", film("mp4", aimed("facebook"), draft), "facebook does not take posts of category video"),
+		Entry("a tree to Instagram", cards(showing("png"), `{"connection_id":"instagram"}`), "instagram does not take posts of category tree"),
+		Entry("a draft of a tree to TikTok", cards(showing("png"), `{"connection_id":"tiktok"}`, draft), "tiktok does not take posts of category tree"),
+		Entry("no images", images(0, aimed("x")), "media_ids: must have at least 1 item"),
+		Entry("36 images", images(36, aimed("tiktok")), "media_ids: must have at most 35 items"),
+		Entry("5 images to X", images(5, aimed("x")), "media_ids: x takes at most 4 images"),
+		Entry("11 images to Instagram", images(11, aimed("instagram")), "media_ids: instagram takes at most 10 images"),
+		Entry("11 images to Facebook", images(11, aimed("facebook")), "media_ids: facebook takes at most 10 images"),
+		Entry("21 images to Threads", images(21, aimed("threads")), "media_ids: threads takes at most 20 images"),
+		Entry("images beyond the strictest of several", images(11, aimed("tiktok", "threads", "instagram")), "media_ids: instagram takes at most 10 images"),
+		Entry("too many images in a draft", images(5, aimed("x"), draft), "media_ids: x takes at most 4 images"),
+		Entry("a draft without media_ids", `{"category":"image","draft":true,`+aimed("x")+`}`, "media_ids: is missing"),
+		Entry("a draft without media_id", `{"category":"video","draft":true,`+aimed("x")+`}`, "media_id: is missing"),
+		Entry("a video among the images", `{"category":"image","media_ids":["png","mp4"],`+aimed("x")+`}`, "media_ids[1]: is a video/mp4; an image post shows images only"),
+		Entry("an image as a video", film("png", aimed("x")), "media_id: is a image/png"),
+		Entry("a video too large for X", film("mp4-over-512mb", aimed("x")), "media_id: has 536870913 bytes; x takes at most 536870912"),
+		Entry("an image of another team", `{"category":"image","media_ids":["theirs"],`+aimed("x")+`}`, `media_ids[0]: no such media file "theirs" in this team`),
+		Entry("a thumbnail behind the end", film("mp4", aimed("youtube"), `,"thumbnail_time":2`), "thumbnail_time: lies behind the end of the video"),
+		Entry("a thumbnail before the start", film("mp4", aimed("youtube"), `,"thumbnail_time":-1`), "thumbnail_time: "),
+		Entry("no title on YouTube", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a"}]`), "targets[0].youtube_title: a post to youtube needs a title"),
+		Entry("an empty title", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a","youtube_title":""}]`), "targets[0].youtube_title: must not be empty"),
+		Entry("a title of 101 characters", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a","youtube_title":"`+strings.Repeat("t", 101)+`"}]`), "targets[0].youtube_title: 101 characters are too many"),
+		Entry("a description of 5,001 bytes", film("mp4", `"targets":[{"connection_id":"youtube","youtube_title":"T","caption":"`+strings.Repeat("é", 2500)+`a"}]`), "targets[0].caption: 5001 bytes are too many for youtube"),
+		Entry("2,201 characters on TikTok", film("mp4", `"targets":[{"connection_id":"tiktok","caption":"`+strings.Repeat("a", 2201)+`"}]`), "targets[0].caption: 2201"),
+		Entry("emoji that TikTok counts twice", film("mp4", `"targets":[{"connection_id":"tiktok","caption":"`+strings.Repeat("😀", 1101)+`"}]`), "targets[0].caption: 2202"),
+		Entry("2,201 characters on Instagram", images(1, `"targets":[{"connection_id":"instagram","caption":"`+strings.Repeat("a", 2201)+`"}]`), "targets[0].caption: 2201"),
+		Entry("31 hashtags on Instagram", images(1, `"targets":[{"connection_id":"instagram","caption":"`+strings.Repeat("#a ", 31)+`"}]`), "targets[0].caption: "),
+		Entry("501 characters on Threads", images(1, `"targets":[{"connection_id":"threads","caption":"`+strings.Repeat("a", 501)+`"}]`), "targets[0].caption: 501"),
+		Entry("a caption on an image that is left out", images(1, `"targets":[{"connection_id":"x"}]`), "targets[0].caption: a post that is not a draft needs a caption"),
+		Entry("a card with 5 images on X", cards(showing(times("png", 5)...), toX), "tree_cards[0].media_ids: x takes at most 4 media on a card"),
+		Entry("a card with two videos on X", cards(showing("mp4", "mp4"), toX), "tree_cards[0].media_ids: x takes at most 1 videos on a card"),
+		Entry("a card that mixes on X", cards(showing("png", "mp4"), toX), "tree_cards[0].media_ids: x takes images or a video on a card, not both"),
+		Entry("an image over 5 MB on X", cards(showing("png-over-5mb"), toX), "tree_cards[0].media_ids[0]: has 5242881 bytes; x takes at most 5242880"),
+		Entry("a video over 512 MB on X", cards(showing("mp4-over-512mb"), toX), "tree_cards[0].media_ids[0]: has 536870913 bytes"),
+		Entry("21 media on Threads", cards(showing(times("png", 21)...), toThreads), "tree_cards[0].media_ids: threads takes at most 20 media on a card"),
+		Entry("an image over 8 MB on Threads", cards(showing("png-over-8mb"), toThreads), "tree_cards[0].media_ids[0]: has 8388609 bytes; threads takes at most 8388608"),
+		Entry("the limit of any chosen target", cards(showing(times("png", 5)...), toX+","+toThreads), "x takes at most 4 media on a card"),
+		Entry("another team's file on a card, also of a draft", cards(showing("theirs"), toX, draft), `tree_cards[0].media_ids[0]: no such media file "theirs" in this team`),
+	)
+
+	Context("on TikTok", func() {
+		tiktok := func(options string) string {
+			return `"targets":[{"connection_id":"tiktok","caption":"a",` + options + `}]`
+		}
+
+		DescribeTable("accepts",
+			func(ctx context.Context, body string) {
+				r := t.call(ctx, "POST", "/posts", body)
+				Expect(r.status).To(Equal(http.StatusCreated), r.body)
+			},
+			Entry("music on images", images(1, tiktok(`"tiktok_auto_add_music":true`))),
+			Entry("a duet and a stitch on a video", film("mp4", tiktok(`"tiktok_allow_duet":false,"tiktok_allow_stitch":true`))),
+			Entry("an inbox draft of a video", film("mp4", tiktok(`"tiktok_draft":true`))),
+			Entry("an inbox draft of images", images(1, tiktok(`"tiktok_draft":true,"tiktok_auto_add_music":false`))),
+			Entry("a privacy level", film("mp4", tiktok(`"tiktok_privacy_level":"SELF_ONLY"`))),
+			Entry("a label and no comments", film("mp4", tiktok(`"is_ai_generated":true,"tiktok_allow_comment":false`))),
+		)
+
+		DescribeTable("refuses",
+			func(ctx context.Context, body, words string) {
+				t.call(ctx, "POST", "/posts", body).mustFail(400, "VALIDATION_ERROR", words)
+			},
+			Entry("music on a video", film("mp4", tiktok(`"tiktok_auto_add_music":true`)), "targets[0].tiktok_auto_add_music: only a post of category image may have it"),
+			Entry("no music on a video, said in so many words", film("mp4", tiktok(`"tiktok_auto_add_music":false`)), "targets[0].tiktok_auto_add_music: "),
+			Entry("a duet on images", images(1, tiktok(`"tiktok_allow_duet":true`)), "targets[0].tiktok_allow_duet: only a post of category video may have it"),
+			Entry("a stitch on images", images(1, tiktok(`"tiktok_allow_stitch":false`)), "targets[0].tiktok_allow_stitch: "),
+			Entry("an inbox draft with music", images(1, tiktok(`"tiktok_draft":true,"tiktok_auto_add_music":true`)), "targets[0].tiktok_auto_add_music: cannot stand beside tiktok_draft"),
+			Entry("an inbox draft with a privacy level", film("mp4", tiktok(`"tiktok_draft":true,"tiktok_privacy_level":"SELF_ONLY"`)), "targets[0].tiktok_privacy_level: cannot stand beside tiktok_draft"),
+			Entry("a privacy level that there is not", film("mp4", tiktok(`"tiktok_privacy_level":"FOLLOWERS"`)), "targets[0].tiktok_privacy_level: must be one of PUBLIC_TO_EVERYONE, SELF_ONLY"),
+		)
+
+		It("names the levels that a private account can choose, and posts nothing", func(ctx SpecContext) {
+			private := t.connect(ctx, "tiktok-private", v1alpha1.PlatformTikTok)
+			Eventually(func() error {
+				if err := admin.Get(ctx, client.ObjectKeyFromObject(private), private); err != nil {
+					return err
+				}
+				private.Status.TikTok = &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"FOLLOWER_OF_CREATOR", "SELF_ONLY"}}
+				return admin.Status().Update(ctx, private)
+			}).Should(Succeed())
+			before := as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total
+			to := func(options string) string {
+				return `"targets":[{"connection_id":"tiktok-private","caption":"a"` + options + `}]`
+			}
+			for _, options := range []string{"", `,"tiktok_privacy_level":"PUBLIC_TO_EVERYONE"`} {
+				for _, more := range []string{"", draft, inAnHour()} {
+					t.call(ctx, "POST", "/posts", film("mp4", to(options), more)).
+						mustFail(400, "TIKTOK_PRIVACY_LEVEL_UNAVAILABLE", "it can choose SELF_ONLY")
+				}
+			}
+			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total).To(Equal(before))
+			t.create(ctx, film("mp4", to(`,"tiktok_privacy_level":"SELF_ONLY"`)))
+			t.create(ctx, film("mp4", to(`,"tiktok_draft":true`)))
+		})
+	})
+
+	It("read back with their media, their titles and their states", func(ctx SpecContext) {
+		created := t.call(ctx, "POST", "/posts", `{"category":"image","media_ids":["png","jpeg"],`+aimed("x", "instagram")+inAnHour()+`}`)
+		Expect(created.status).To(Equal(http.StatusCreated), created.body)
+		got := as[postBody](created).Data
+		Expect(got.MediaIDs).To(Equal([]string{"png", "jpeg"}))
+		Expect(created.body).To(ContainSubstring(`"tree_cards":[]`))
+		Expect(got.Status).To(Equal("scheduled"))
+		video := t.create(ctx, film("mp4", aimed("x", "youtube"), draft))
+		Expect(video.MediaIDs).To(Equal([]string{"mp4"}))
+		page := as[listBody](t.call(ctx, "GET", "/posts?status=draft&platform=youtube&limit=1", ""))
+		Expect(page.Data[0].Title).To(Equal("Title"), "the YouTube title comes before any caption")
+		Expect(page.Data[0].Category).To(Equal("video"))
+	})
+})

@@ -1,0 +1,108 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+const secretName = "herald-webhook-certificate"
+
+func secret(ctx context.Context) *corev1.Secret {
+	GinkgoHelper()
+	s := &corev1.Secret{}
+	Expect(user.Get(ctx, types.NamespacedName{Namespace: system, Name: secretName}, s)).To(Succeed())
+	return s
+}
+
+func trusted(ctx context.Context) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	GinkgoHelper()
+	c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	Expect(user.Get(ctx, types.NamespacedName{Name: "herald"}, c)).To(Succeed())
+	return c
+}
+
+// The keepers here have the manager's rights and share its Secret and its
+// webhook configuration.
+var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
+	AfterAll(func(ctx SpecContext) {
+		// What was made in another time gives way to what is good now.
+		Expect(user.Delete(ctx, secret(ctx))).To(Succeed())
+		Expect(keeper(secretName, "herald", clock.RealClock{}).Check(ctx)).To(Succeed())
+	})
+
+	It("is made once by several replicas and shared by all", func(ctx SpecContext) {
+		Expect(user.Delete(ctx, secret(ctx))).To(Succeed())
+		served := make([][]byte, 6)
+		var replicas sync.WaitGroup
+		for i := range served {
+			replicas.Go(func() {
+				defer GinkgoRecover()
+				k := keeper(secretName, "herald", clock.RealClock{})
+				_, err := k.GetCertificate(nil)
+				Expect(err).To(MatchError(ContainSubstring("not made yet")))
+				Expect(k.Check(ctx)).To(Succeed())
+				c, err := k.GetCertificate(nil)
+				Expect(err).NotTo(HaveOccurred())
+				served[i] = c.Certificate[0]
+			})
+		}
+		replicas.Wait()
+		for i := range served {
+			Expect(served[i]).To(Equal(served[0]))
+		}
+		Expect(trusted(ctx).Webhooks[0].ClientConfig.CABundle).To(Equal(secret(ctx).Data["ca.crt"]))
+	})
+
+	It("is renewed ahead of its end, while the one before is still trusted", func(ctx SpecContext) {
+		Expect(user.Delete(ctx, secret(ctx))).To(Succeed())
+		now := clocktesting.NewFakeClock(time.Now().Add(-300 * 24 * time.Hour))
+		k := keeper(secretName, "herald", now)
+		Expect(k.Check(ctx)).To(Succeed())
+		old, err := k.GetCertificate(nil)
+		Expect(err).NotTo(HaveOccurred())
+		before := secret(ctx).ResourceVersion
+		Expect(k.Check(ctx)).To(Succeed())
+		Expect(secret(ctx).ResourceVersion).To(Equal(before), "nothing to do, nothing written")
+
+		now.SetTime(time.Now())
+		Expect(k.Check(ctx)).To(Succeed())
+		fresh, err := k.GetCertificate(nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(bytes.Equal(old.Certificate[0], fresh.Certificate[0])).To(BeFalse())
+		roots := x509.NewCertPool()
+		Expect(roots.AppendCertsFromPEM(trusted(ctx).Webhooks[0].ClientConfig.CABundle)).To(BeTrue())
+		for _, der := range [][]byte{old.Certificate[0], fresh.Certificate[0]} {
+			leaf, err := x509.ParseCertificate(der)
+			Expect(err).NotTo(HaveOccurred())
+			_, err = leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "127.0.0.1"})
+			Expect(err).NotTo(HaveOccurred())
+		}
+	})
+
+	It("is trusted again when somebody applied the configuration anew", func(ctx SpecContext) {
+		c := trusted(ctx)
+		c.Webhooks[0].ClientConfig.CABundle = nil
+		Expect(user.Update(ctx, c)).To(Succeed())
+		Expect(keeper(secretName, "herald", clock.RealClock{}).Check(ctx)).To(Succeed())
+		Expect(trusted(ctx).Webhooks[0].ClientConfig.CABundle).To(Equal(secret(ctx).Data["ca.crt"]))
+	})
+
+	It("is made without a webhook configuration too", func(ctx SpecContext) {
+		Expect(keeper(secretName, "herald", clock.RealClock{}).Check(ctx)).To(Succeed())
+		Expect(keeper("herald-webhook-certificate", "none", clock.RealClock{}).Check(ctx)).NotTo(Succeed(), "the manager may name one configuration only")
+	})
+})

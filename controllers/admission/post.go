@@ -1,0 +1,172 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package admission tells whoever applies a Post at once what is wrong with it:
+// the webhook judges by the same rules as the HTTP service and the reconciler.
+//
+// It is a courtesy, and nothing rests on it: when it does not answer, the
+// API server goes on without it, and the reconciler refuses what it would have
+// refused.
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/rules"
+)
+
+// The manager tells the API server which authority vouches for its webhook, in
+// the one configuration that is its own. Role herald-webhook-certificate lets
+// it keep the certificate.
+//
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=herald,verbs=get;patch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=connections;media,verbs=get;list;watch
+
+// PostPath is where the webhook is served.
+const PostPath = "/validate-post"
+
+// answerWithin is how long a judgement may take: less than the timeout of the
+// webhook's configuration, so that a client learns why it was not judged.
+const answerWithin = 3 * time.Second
+
+// Options is what the webhook needs. Every field is required.
+type Options struct {
+	// Reader reads Connections and Media; it may be a cache.
+	Reader client.Reader
+	// Platforms are those that this installation can publish to.
+	Platforms platforms.Registry
+	// StartingDeadline is how late a scheduled post may still go out.
+	StartingDeadline time.Duration
+	Clock            clock.PassiveClock
+}
+
+// Posts judges posts. It implements admission.Validator.
+type Posts struct{ Options }
+
+var _ admission.Validator[*v1alpha1.Post] = (*Posts)(nil)
+
+// SetupWithManager serves the webhook on the manager's webhook server. Every
+// replica answers, not only the leader.
+func SetupWithManager(mgr ctrl.Manager, o Options) error {
+	if o.Reader == nil || o.Clock == nil || o.StartingDeadline <= 0 {
+		return errors.New("the webhook needs Reader, Clock and StartingDeadline")
+	}
+	mgr.GetWebhookServer().Register(PostPath, admission.WithValidator(mgr.GetScheme(), &Posts{o}))
+	return nil
+}
+
+// ValidateCreate judges a new post.
+func (p *Posts) ValidateCreate(ctx context.Context, post *v1alpha1.Post) (admission.Warnings, error) {
+	return p.judge(ctx, post)
+}
+
+// ValidateUpdate judges a post whose spec was changed. What has no need to be
+// right any more is passed over: a post that is cancelled, deleted, or on its
+// way already, when the schema holds the spec as it is.
+func (p *Posts) ValidateUpdate(ctx context.Context, _, post *v1alpha1.Post) (admission.Warnings, error) {
+	if posting.Started(post) {
+		return nil, nil
+	}
+	return p.judge(ctx, post)
+}
+
+// ValidateDelete lets everything go.
+func (p *Posts) ValidateDelete(context.Context, *v1alpha1.Post) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// judge refuses what contradicts what there is. What is not there yet is only
+// warned of, since a GitOps tool applies a whole set at once.
+func (p *Posts) judge(ctx context.Context, post *v1alpha1.Post) (admission.Warnings, error) {
+	if post.Spec.Cancelled || !post.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	env, err := p.env(ctx, post)
+	if err != nil {
+		ctrllog.FromContext(ctx).Error(err, "a post was admitted without being checked", "namespace", post.Namespace, "name", post.Name)
+		return admission.Warnings{"the post was not checked against its connections and media; its condition Accepted will tell"}, nil
+	}
+	var refused field.ErrorList
+	warnings := p.lateness(post)
+	for _, e := range append(rules.Validate(post, env), rules.TikTokPrivacy(post, env)...) {
+		if e.Type == field.ErrorTypeNotFound {
+			warnings = append(warnings, fmt.Sprintf("%s: %s %q; the post waits for it", e.Field, e.Detail, e.BadValue))
+			continue
+		}
+		refused = append(refused, e)
+	}
+	if len(refused) > 0 {
+		return warnings, apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "Post"}, post.Name, refused)
+	}
+	return warnings, nil
+}
+
+// lateness warns of a time that has passed. It is no error: a repository may
+// hold posts that have been published long ago.
+func (p *Posts) lateness(post *v1alpha1.Post) admission.Warnings {
+	if at := post.Spec.ScheduledAt; at != nil && p.Clock.Since(at.Time) > p.StartingDeadline {
+		return admission.Warnings{fmt.Sprintf(
+			"spec.scheduledAt: %s has passed by more than %s; a post that was not published yet fails with reason MissedSchedule", at, p.StartingDeadline)}
+	}
+	return nil
+}
+
+// env reads what the post names.
+func (p *Posts) env(ctx context.Context, post *v1alpha1.Post) (rules.Env, error) {
+	connections := map[string]*v1alpha1.Connection{}
+	for i := range post.Spec.Targets {
+		name := post.Spec.Targets[i].ConnectionRef.Name
+		if _, ok := connections[name]; ok {
+			continue
+		}
+		found, err := read(ctx, p.Reader, post.Namespace, name, &v1alpha1.Connection{})
+		if err != nil {
+			return rules.Env{}, fmt.Errorf("cannot read connection %q: %w", name, err)
+		}
+		connections[name] = found
+	}
+	media := map[string]*v1alpha1.Media{}
+	for _, name := range posting.MediaNames(&post.Spec) {
+		found, err := read(ctx, p.Reader, post.Namespace, name, &v1alpha1.Media{})
+		if err != nil {
+			return rules.Env{}, fmt.Errorf("cannot read media %q: %w", name, err)
+		}
+		media[name] = found
+	}
+	return rules.Env{
+		Connection: func(name string) *v1alpha1.Connection { return connections[name] },
+		Media:      func(name string) *v1alpha1.Media { return media[name] },
+		Limits:     rules.LimitsOf(p.Platforms),
+	}, nil
+}
+
+// read fills in an object; the zero value stands for one that does not exist.
+func read[T client.Object](ctx context.Context, from client.Reader, namespace, name string, into T) (found T, err error) {
+	err = from.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
+	switch {
+	case apierrors.IsNotFound(err):
+		return found, nil
+	case err != nil:
+		return found, err
+	default:
+		return into, nil
+	}
+}

@@ -1,0 +1,243 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/cluster"
+)
+
+var serial atomic.Int64
+
+type edit func(*v1alpha1.PostSpec)
+
+// post makes a text post to X, changed by edits.
+func post(edits ...edit) *v1alpha1.Post {
+	p := &v1alpha1.Post{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: fmt.Sprintf("p-%d", serial.Add(1))},
+		Spec: v1alpha1.PostSpec{
+			Category: v1alpha1.CategoryText,
+			Targets:  []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: "hello"}},
+		},
+	}
+	for _, e := range edits {
+		e(&p.Spec)
+	}
+	return p
+}
+
+func to(connections ...string) edit {
+	return func(s *v1alpha1.PostSpec) {
+		s.Targets = nil
+		for _, c := range connections {
+			t := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: c}}
+			if s.Category != v1alpha1.CategoryTree {
+				t.Caption = "hello"
+			}
+			s.Targets = append(s.Targets, t)
+		}
+	}
+}
+
+func saying(caption string) edit {
+	return func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = caption }
+}
+
+func refs(names ...string) []v1alpha1.LocalReference {
+	out := make([]v1alpha1.LocalReference, len(names))
+	for i, n := range names {
+		out[i].Name = n
+	}
+	return out
+}
+
+func imageOf(names ...string) edit {
+	return func(s *v1alpha1.PostSpec) {
+		s.Category, s.Image = v1alpha1.CategoryImage, &v1alpha1.ImageContent{MediaRefs: refs(names...)}
+	}
+}
+
+func videoOf(name string) edit {
+	return func(s *v1alpha1.PostSpec) {
+		s.Category, s.Video = v1alpha1.CategoryVideo, &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: name}}
+	}
+}
+
+func titled(title string) edit {
+	return func(s *v1alpha1.PostSpec) { s.Targets[0].YouTube = &v1alpha1.YouTubeOptions{Title: title} }
+}
+
+func onTikTok(options v1alpha1.TikTokOptions) edit {
+	return func(s *v1alpha1.PostSpec) { s.Targets[0].TikTok = &options }
+}
+
+func treeOf(cards ...v1alpha1.TreeCard) edit {
+	return func(s *v1alpha1.PostSpec) {
+		s.Category, s.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: cards}
+		for i := range s.Targets {
+			s.Targets[i].Caption = ""
+		}
+	}
+}
+
+func card(caption string, media ...string) v1alpha1.TreeCard {
+	return v1alpha1.TreeCard{Caption: caption, MediaRefs: refs(media...)}
+}
+
+func draft(s *v1alpha1.PostSpec) { s.Draft = true }
+
+func times(name string, n int) []string { return strings.Fields(strings.Repeat(name+" ", n)) }
+
+// apply does what kubectl apply --server-side does.
+func apply(ctx context.Context, c client.Client, p *v1alpha1.Post) error {
+	GinkgoHelper()
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
+	Expect(err).NotTo(HaveOccurred())
+	delete(object, "status")
+	unstructured.RemoveNestedField(object, "metadata", "creationTimestamp")
+	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: object}), client.FieldOwner("kubectl"))
+}
+
+var _ = Describe("applying a post", func() {
+	BeforeEach(func() { warnings.take() })
+
+	DescribeTable("refuses what contradicts the contract, with the field and what to do",
+		func(ctx context.Context, field, words string, edits ...edit) {
+			p := post(edits...)
+			err := apply(ctx, user, p)
+			Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
+			var status apierrors.APIStatus
+			Expect(errors.As(err, &status)).To(BeTrue())
+			var causes []string
+			for _, c := range status.Status().Details.Causes {
+				causes = append(causes, c.Field+": "+c.Message)
+			}
+			Expect(causes).To(ContainElement(And(HavePrefix(field+": "), ContainSubstring(words))))
+			Expect(apierrors.IsNotFound(user.Get(ctx, client.ObjectKeyFromObject(p), p))).To(BeTrue(), "nothing is stored")
+		},
+		Entry("text to Instagram", "spec.targets[0].connectionRef.name", "instagram does not take posts of category text", to("instagram")),
+		Entry("text to TikTok", "spec.targets[0].connectionRef.name", "tiktok does not take posts of category text", to("tiktok")),
+		Entry("text to YouTube", "spec.targets[1].connectionRef.name", "youtube does not take posts of category text", to("x", "youtube")),
+		Entry("an image to YouTube", "spec.targets[0].connectionRef.name", "youtube does not take posts of category image", imageOf("png"), to("youtube")),
+		Entry("a video to Facebook", "spec.targets[0].connectionRef.name", "facebook does not take posts of category video", videoOf("mp4"), to("facebook")),
+		Entry("a tree to Facebook, also as a draft", "spec.targets[0].connectionRef.name", "facebook does not take posts of category tree", treeOf(card("a")), to("facebook"), edit(draft)),
+		Entry("a draft with a time", "spec", "draft", edit(draft), func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) }),
+		Entry("no caption", "spec", "every target needs a caption", saying("")),
+		Entry("281 weighted characters on X", "spec.targets[0].caption", "281 weighted characters are too many for x", saying(strings.Repeat("a", 281))),
+		Entry("141 CJK characters on X", "spec.targets[0].caption", "282 weighted characters", saying(strings.Repeat("写", 141))),
+		Entry("too long, also as a draft", "spec.targets[0].caption", "281 weighted characters", saying(strings.Repeat("a", 281)), edit(draft)),
+		Entry("501 characters on Threads", "spec.targets[0].caption", "501", to("threads"), saying(strings.Repeat("a", 501))),
+		Entry("2,201 characters on Instagram", "spec.targets[0].caption", "2201", imageOf("png"), to("instagram"), saying(strings.Repeat("a", 2201))),
+		Entry("31 hashtags on Instagram", "spec.targets[0].caption", "hashtags", imageOf("png"), to("instagram"), saying(strings.Repeat("#a ", 31))),
+		Entry("2,202 UTF-16 units on TikTok", "spec.targets[0].caption", "2202", videoOf("mp4"), to("tiktok"), saying(strings.Repeat("😀", 1101))),
+		Entry("5,001 bytes on YouTube", "spec.targets[0].caption", "5001 bytes", videoOf("mp4"), to("youtube"), titled("T"), saying(strings.Repeat("a", 5001))),
+		Entry("no title on YouTube", "spec.targets[0].youtube.title", "needs a title", videoOf("mp4"), to("youtube")),
+		Entry("5 images on X", "spec.image.mediaRefs", "x takes at most 4 images", imageOf(times("png", 5)...)),
+		Entry("11 images on Instagram", "spec.image.mediaRefs", "instagram takes at most 10 images", imageOf(times("png", 11)...), to("tiktok", "instagram")),
+		Entry("11 images on Facebook", "spec.image.mediaRefs", "facebook takes at most 10 images", imageOf(times("png", 11)...), to("facebook")),
+		Entry("21 images on Threads", "spec.image.mediaRefs", "threads takes at most 20 images", imageOf(times("png", 21)...), to("threads")),
+		Entry("36 images", "spec.image.mediaRefs", "35", imageOf(times("png", 36)...), to("tiktok")),
+		Entry("a video among images", "spec.image.mediaRefs[1].name", "shows images only", imageOf("png", "mp4")),
+		Entry("an image as a video", "spec.video.mediaRef.name", "a video post shows a video", videoOf("png")),
+		Entry("a video that is too large for X", "spec.video.mediaRef.name", "x takes at most 536870912", videoOf("mp4-600mb")),
+		Entry("a file that was rejected", "spec.image.mediaRefs[0].name", "was rejected", imageOf("rejected")),
+		Entry("a thumbnail behind the end", "spec.video.thumbnailOffsetMillis", "behind the end", videoOf("mp4"), func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = new(int32(2000)) }),
+		Entry("a tree of one card", "spec.tree.cards", "at least two cards", treeOf(card("a"))),
+		Entry("a card that says nothing", "spec.tree.cards", "every card needs a caption or media", treeOf(card("a"), card(""))),
+		Entry("a card that is too long for X", "spec.tree.cards[1].caption", "281 weighted characters", treeOf(card("a"), card(strings.Repeat("a", 281)))),
+		Entry("the same connection twice in a tree", "spec.targets", "names each connection once", treeOf(card("a"), card("b")), to("x", "x")),
+		Entry("5 images on a card on X", "spec.tree.cards[0].mediaRefs", "x takes at most 4 media", treeOf(card("a", times("png", 5)...), card("b"))),
+		Entry("a card that mixes on X", "spec.tree.cards[0].mediaRefs", "not both", treeOf(card("a", "png", "mp4"), card("b"))),
+		Entry("6 MB on a card on X", "spec.tree.cards[0].mediaRefs[0].name", "x takes at most 5242880", treeOf(card("a", "png-6mb"), card("b"))),
+		Entry("9 MB on a card on Threads", "spec.tree.cards[0].mediaRefs[0].name", "threads takes at most 8388608", treeOf(card("a", "png-9mb"), card("b")), to("threads")),
+		Entry("music on a video", "spec.targets", "autoAddMusic", videoOf("mp4"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{AutoAddMusic: true})),
+		Entry("a duet on an image", "spec.targets", "allowDuet", imageOf("png"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{AllowDuet: new(true)})),
+		Entry("an inbox draft with a privacy level", "spec.targets[0].tiktok", "draft", videoOf("mp4"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{Draft: true, PrivacyLevel: "SELF_ONLY"})),
+		Entry("a privacy level that the account lacks", "spec.targets[0].tiktok.privacyLevel", "it can choose SELF_ONLY", videoOf("mp4"), to("private")),
+	)
+
+	DescribeTable("admits what may be right, and says what the post waits for",
+		func(ctx context.Context, words []string, edits ...edit) {
+			Expect(apply(ctx, user, post(edits...))).To(Succeed())
+			seen := warnings.take()
+			Expect(seen).To(HaveLen(len(words)))
+			for i := range words {
+				Expect(seen[i]).To(ContainSubstring(words[i]))
+			}
+		},
+		Entry("a post that is right", nil),
+		Entry("the limits themselves", nil, imageOf(times("png", 4)...), saying(strings.Repeat("a", 280))),
+		Entry("a draft with little in it", nil, treeOf(card("")), edit(draft)),
+		Entry("a connection that comes later", []string{`spec.targets[0].connectionRef.name: no such connection "later"; the post waits for it`}, to("later")),
+		Entry("a file that comes later", []string{`spec.image.mediaRefs[0].name: no such media file "later"; the post waits for it`}, imageOf("later")),
+		Entry("a file that is not uploaded yet", []string{`spec.image.mediaRefs[0].name: nothing has been uploaded yet for media file "pending"; the post waits for it`}, imageOf("pending")),
+		Entry("a time that has just passed", nil, func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(-time.Minute)) }),
+		Entry("a time long ago", []string{"MissedSchedule"}, func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(-2 * time.Hour)) }),
+	)
+
+	It("refuses for what contradicts although something else is missing", func(ctx SpecContext) {
+		err := apply(ctx, user, post(to("later", "instagram")))
+		Expect(err).To(MatchError(And(ContainSubstring("instagram does not take"), Not(ContainSubstring("later")))))
+		Expect(warnings.take()).To(ConsistOf(ContainSubstring(`"later"`)))
+	})
+
+	It("judges an edit, the promotion of a draft above all, but never a cancel", func(ctx SpecContext) {
+		p := post(edit(draft), videoOf("mp4"), to("youtube"))
+		Expect(apply(ctx, user, p)).To(Succeed())
+		p.Spec.Draft = false
+		Expect(apply(ctx, user, p)).To(MatchError(ContainSubstring("spec.targets[0].youtube.title")))
+		p.Spec.Draft, p.Spec.Cancelled = true, true
+		Expect(apply(ctx, user, p)).To(Succeed())
+	})
+
+	It("passes over what needs no judgement", func(ctx SpecContext) {
+		late := "x-" + fmt.Sprint(serial.Add(1))
+		p := post(to(late), func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) })
+		Expect(apply(ctx, user, p)).To(Succeed())
+		connect(ctx, late, v1alpha1.PlatformInstagram)
+		p.Spec.Targets[0].Caption = "another"
+		Eventually(func() error { return apply(ctx, user, p) }).Should(MatchError(ContainSubstring("instagram does not take")), "the spec is new")
+
+		Expect(user.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+		p.Labels = map[string]string{"a": "b"}
+		p.Finalizers = []string{"example.com/held"}
+		Expect(user.Update(ctx, p)).To(Succeed(), "the spec is as it was")
+		p.Status.ObservedGeneration = 1
+		Expect(user.Status().Update(ctx, p)).To(Succeed(), "a status is no spec")
+		Expect(user.Delete(ctx, p)).To(Succeed())
+		Expect(user.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
+		p.Finalizers, p.Spec.Targets[0].Caption = nil, "the last words"
+		Expect(user.Update(ctx, p)).To(Succeed(), "it is being deleted")
+
+		Expect(apiserver.Create(ctx, post(to("instagram")))).To(Succeed(), "the apiserver has judged it already")
+		Expect(warnings.take()).NotTo(ContainElement(ContainSubstring("not checked")))
+	})
+
+	It("admits everything when the manager is away", func(ctx SpecContext) {
+		file := filepath.Join(config, "webhook", "webhook.yaml")
+		Expect(cluster.ApplyWebhook(ctx, user, file, "https://"+freeAddress())).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(cluster.ApplyWebhook(ctx, user, file, "https://"+address)).To(Succeed())
+			Eventually(func() error { return apply(ctx, user, post(to("instagram"))) }).ShouldNot(Succeed())
+		})
+		Eventually(func() error { return apply(ctx, user, post(to("instagram"))) }).Should(Succeed())
+	})
+})

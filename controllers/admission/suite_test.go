@@ -1,0 +1,220 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/admission"
+	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/internal/webhookcert"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/facebook"
+	"github.com/herald-social/herald/platforms/instagram"
+	"github.com/herald-social/herald/platforms/threads"
+	"github.com/herald-social/herald/platforms/tiktok"
+	"github.com/herald-social/herald/platforms/x"
+	"github.com/herald-social/herald/platforms/youtube"
+	"github.com/herald-social/herald/test/envtest"
+)
+
+func TestAdmission(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(10 * time.Second)
+	RunSpecs(t, "Admission webhook")
+}
+
+const (
+	system  = "herald-system"
+	team    = "team-acme"
+	account = "system:serviceaccount:" + system + ":herald-"
+)
+
+var (
+	// user applies posts, as kubectl does.
+	user client.Client
+	// apiserver is Herald's own HTTP service.
+	apiserver client.Client
+	// live reads and writes what the manager may.
+	live     client.Client
+	warnings = &collector{}
+	address  string
+	config   = filepath.Join("..", "..", "config")
+)
+
+// collector keeps the warnings that a client was answered.
+type collector struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (c *collector) HandleWarningHeader(_ int, _, message string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = append(c.seen, message)
+}
+
+// take returns the warnings since the last call.
+func (c *collector) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	seen := c.seen
+	c.seen = nil
+	return seen
+}
+
+var _ = BeforeSuite(func() {
+	ctx := context.Background()
+	env, err := envtest.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(env.Stop)
+
+	as := func(name string, edit func(*rest.Config)) (*rest.Config, client.Client) {
+		c := rest.CopyConfig(env.Config)
+		if name != "" {
+			c.Impersonate = rest.ImpersonationConfig{UserName: account + name, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+		}
+		edit(c)
+		k8s, err := client.New(c, client.Options{Scheme: env.Scheme})
+		Expect(err).NotTo(HaveOccurred())
+		return c, k8s
+	}
+	none := func(*rest.Config) {}
+	_, user = as("", func(c *rest.Config) { c.WarningHandler = warnings })
+	_, apiserver = as("apiserver", none)
+	var managerConfig *rest.Config
+	managerConfig, live = as("manager", none)
+
+	address = freeAddress()
+	Expect(cluster.ApplyFolders(ctx, env.Client, filepath.Join(config, "rbac"))).To(Succeed())
+	Expect(cluster.ApplyWebhook(ctx, env.Client, filepath.Join(config, "webhook", "webhook.yaml"), "https://"+address)).To(Succeed())
+	Expect(user.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}})).To(Succeed())
+	startManager(ctx, managerConfig, env)
+	stock(ctx)
+})
+
+func freeAddress() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(l.Close()).To(Succeed())
+	return l.Addr().String()
+}
+
+// keeper looks after the certificate under the manager's own rights.
+func keeper(secret, webhook string, c clock.Clock) *webhookcert.Keeper {
+	GinkgoHelper()
+	k, err := webhookcert.New(webhookcert.Options{
+		Reader: live, Writer: live, Secret: types.NamespacedName{Namespace: system, Name: secret},
+		Webhook: webhook, Hosts: []string{"127.0.0.1"}, Clock: c,
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return k
+}
+
+func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment) {
+	GinkgoHelper()
+	certificate := keeper("herald-webhook-certificate", "herald", clock.RealClock{})
+	host, port, err := net.SplitHostPort(address)
+	Expect(err).NotTo(HaveOccurred())
+	number, err := strconv.Atoi(port)
+	Expect(err).NotTo(HaveOccurred())
+	mgr, err := ctrl.NewManager(c, ctrl.Options{
+		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(webhook.Options{Host: host, Port: number, TLSOpts: []func(*tls.Config){
+			func(c *tls.Config) { c.GetCertificate = certificate.GetCertificate },
+		}}),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(mgr.Add(certificate)).To(Succeed())
+	client := transport.New(transport.Options{})
+	Expect(admission.SetupWithManager(mgr, admission.Options{
+		Reader: mgr.GetClient(), StartingDeadline: time.Hour, Clock: clock.RealClock{},
+		Platforms: platforms.Registry{
+			v1alpha1.PlatformX: x.New(x.Config{}, client), v1alpha1.PlatformThreads: threads.New(threads.Config{}, client),
+			v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, client), v1alpha1.PlatformFacebook: facebook.New(facebook.Config{}, client),
+			v1alpha1.PlatformTikTok: tiktok.New(tiktok.Config{}, client), v1alpha1.PlatformYouTube: youtube.New(youtube.Config{}, client),
+		},
+	})).To(Succeed())
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	DeferCleanup(func() {
+		stop()
+		Eventually(done).Should(Receive(Succeed()))
+	})
+	Eventually(func() error { return mgr.GetWebhookServer().StartedChecker()(nil) }).Should(Succeed())
+}
+
+// stock gives the team an account on every platform and files of every kind,
+// and waits until the webhook knows them.
+func stock(ctx context.Context) {
+	GinkgoHelper()
+	for _, p := range []v1alpha1.Platform{"x", "threads", "instagram", "facebook", "tiktok", "youtube"} {
+		connect(ctx, string(p), p)
+	}
+	private := connect(ctx, "private", v1alpha1.PlatformTikTok)
+	private.Status.TikTok = &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"SELF_ONLY"}}
+	Expect(user.Status().Update(ctx, private)).To(Succeed())
+	file(ctx, "png", "image/png", 1<<20, v1alpha1.MediaUploaded)
+	file(ctx, "png-6mb", "image/png", 6<<20, v1alpha1.MediaUploaded)
+	file(ctx, "png-9mb", "image/png", 9<<20, v1alpha1.MediaUploaded)
+	file(ctx, "mp4", "video/mp4", 1<<20, v1alpha1.MediaUploaded)
+	file(ctx, "mp4-600mb", "video/mp4", 600<<20, v1alpha1.MediaUploaded)
+	file(ctx, "rejected", "image/png", 1<<20, v1alpha1.MediaRejected)
+	file(ctx, "pending", "image/png", 1<<20, v1alpha1.MediaPending)
+	// A dry run asks the webhook and stores nothing.
+	Eventually(func(g Gomega) {
+		probe := post(func(s *v1alpha1.PostSpec) { s.Targets[0].ConnectionRef.Name = "private" }, imageOf("rejected"))
+		err := user.Create(ctx, probe, client.DryRunAll)
+		g.Expect(err).To(MatchError(And(ContainSubstring("was rejected"), ContainSubstring("SELF_ONLY"))))
+		g.Expect(warnings.take()).To(BeEmpty())
+	}).Should(Succeed())
+}
+
+func connect(ctx context.Context, name string, platform v1alpha1.Platform) *v1alpha1.Connection {
+	GinkgoHelper()
+	c := &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name},
+		Spec: v1alpha1.ConnectionSpec{
+			Platform: platform, AccountID: "account-" + name, CredentialsSecretRef: v1alpha1.LocalReference{Name: name},
+		},
+	}
+	Expect(user.Create(ctx, c)).To(Succeed())
+	return c
+}
+
+func file(ctx context.Context, name string, mimeType v1alpha1.MimeType, size int64, phase v1alpha1.MediaPhase) {
+	GinkgoHelper()
+	m := &v1alpha1.Media{
+		ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name},
+		Spec:       v1alpha1.MediaSpec{FileName: name, MimeType: mimeType, SizeBytes: size},
+	}
+	Expect(user.Create(ctx, m)).To(Succeed())
+	m.Status = v1alpha1.MediaStatus{Phase: phase, SizeBytes: size}
+	if phase == v1alpha1.MediaUploaded {
+		m.Status.ETag, m.Status.Width, m.Status.Height, m.Status.DurationMillis = "e", 64, 48, 1500
+	}
+	Expect(user.Status().Update(ctx, m)).To(Succeed())
+}

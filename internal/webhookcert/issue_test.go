@@ -1,0 +1,87 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhookcert
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/pem"
+	"maps"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+
+func made(t *testing.T, trusted []byte, hosts []string, at time.Time) map[string][]byte {
+	t.Helper()
+	data, err := issue(trusted, hosts, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestGood(t *testing.T) {
+	hosts := []string{"herald-webhook.herald-system.svc", "127.0.0.1"}
+	data := made(t, nil, hosts, noon)
+	other := made(t, nil, hosts, noon)
+	mixed := func(key string) map[string][]byte {
+		out := maps.Clone(data)
+		out[key] = other[key]
+		return out
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		data   map[string][]byte
+		hosts  []string
+		at     time.Time
+		want   bool
+	}{
+		"new":               {"it was just made", data, hosts, noon, true},
+		"one of its hosts":  {"more names do no harm", data, hosts[:1], noon, true},
+		"clock set back":    {"not every clock is right", data, hosts, noon.Add(-30 * time.Minute), true},
+		"half its life":     {"there is time", data, hosts, noon.Add(lifetime / 2), true},
+		"near its end":      {"the renewal must not be missed", data, hosts, noon.Add(lifetime - renewAhead + time.Minute), false},
+		"ended":             {"nobody would trust it", data, hosts, noon.Add(lifetime + time.Minute), false},
+		"another host":      {"the Service was renamed", data, []string{"other.svc"}, noon, false},
+		"nothing":           {"the Secret was emptied", nil, hosts, noon, false},
+		"another key":       {"the parts do not belong together", mixed(keyPrivate), hosts, noon, false},
+		"another authority": {"nobody vouches for it", mixed(keyAuthority), hosts, noon, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := good(tc.data, tc.hosts, tc.at); got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestIssueKeepsWhatIsTrusted(t *testing.T) {
+	hosts := []string{"localhost"}
+	first := made(t, nil, hosts, noon)
+	second := made(t, first[keyAuthority], hosts, noon.Add(lifetime/2))
+	if n := bytes.Count(second[keyAuthority], []byte("BEGIN CERTIFICATE")); n != 2 {
+		t.Errorf("%d authorities are trusted: a replica that serves with the first certificate would be refused", n)
+	}
+	// What the first replica serves is still vouched for.
+	first[keyAuthority] = second[keyAuthority]
+	if !good(first, hosts, noon.Add(lifetime/2)) {
+		t.Error("the first certificate is not trusted any more")
+	}
+	third := made(t, second[keyAuthority], hosts, noon.Add(lifetime+time.Hour))
+	if n := bytes.Count(third[keyAuthority], []byte("BEGIN CERTIFICATE")); n != 2 {
+		t.Errorf("%d authorities are trusted: one has ended, and bundles must not grow for ever", n)
+	}
+	if _, err := tls.X509KeyPair(third[keyCertificate], third[keyPrivate]); err != nil {
+		t.Error(err)
+	}
+	if kept := stillTrusted([]byte("no PEM"), noon); len(kept) > 0 {
+		t.Errorf("kept %q", kept)
+	}
+	garbage := pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: []byte("x")})
+	if kept := stillTrusted(garbage, noon); len(kept) > 0 {
+		t.Errorf("kept %q", kept)
+	}
+}

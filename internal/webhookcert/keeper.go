@@ -1,0 +1,209 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package webhookcert makes the certificate of an admission webhook, keeps it
+// in a Secret that all replicas share, renews it ahead of its end, and tells the
+// API server which authority to trust. No other program is needed for it, and
+// no file: a new certificate is served from the next connection on.
+package webhookcert
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// The keys of the Secret. The first three are those that cert-manager uses.
+const (
+	keyAuthority   = "ca.crt"
+	keyCertificate = corev1.TLSCertKey
+	keyPrivate     = corev1.TLSPrivateKeyKey
+)
+
+const (
+	// checkEvery is how often the Secret and the webhook's configuration are
+	// looked at: whoever applies the configuration anew takes the authority
+	// out of it.
+	checkEvery = time.Minute
+	// retryAfter is how long to wait after an error.
+	retryAfter = 5 * time.Second
+	// conflicts is how often a write is tried that another replica may win.
+	conflicts = 5
+)
+
+// Options is what a Keeper needs. Every field is required.
+type Options struct {
+	// Reader and Writer go past every cache.
+	Reader client.Reader
+	Writer client.Writer
+	// Secret is where the certificate is kept.
+	Secret types.NamespacedName
+	// Webhook is the name of the ValidatingWebhookConfiguration.
+	Webhook string
+	// Hosts are the names and addresses under which the API server calls.
+	Hosts []string
+	Clock clock.Clock
+}
+
+// Keeper looks after one certificate.
+type Keeper struct {
+	Options
+	current atomic.Pointer[tls.Certificate]
+}
+
+// New returns a Keeper that does nothing before Start.
+func New(o Options) (*Keeper, error) {
+	if o.Reader == nil || o.Writer == nil || o.Clock == nil || o.Secret.Name == "" || o.Webhook == "" || len(o.Hosts) == 0 {
+		return nil, errors.New("the webhook's certificate needs Reader, Writer, Clock, Secret, Webhook and Hosts")
+	}
+	return &Keeper{Options: o}, nil
+}
+
+// GetCertificate returns the certificate to serve with, for a tls.Config.
+func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if c := k.current.Load(); c != nil {
+		return c, nil
+	}
+	return nil, errors.New("the webhook's certificate is not made yet")
+}
+
+// NeedLeaderElection says that every replica serves.
+func (k *Keeper) NeedLeaderElection() bool { return false }
+
+// Start looks after the certificate until the context ends. An error does not
+// end it: without the webhook, posts are still judged by the reconciler.
+func (k *Keeper) Start(ctx context.Context) error {
+	log := ctrllog.FromContext(ctx).WithName("webhook-certificate")
+	for {
+		pause := checkEvery
+		if err := k.Check(ctx); err != nil && ctx.Err() == nil {
+			log.Error(err, "the webhook cannot be reached for now; posts are judged by the reconciler alone")
+			pause = retryAfter
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-k.Clock.After(pause):
+		}
+	}
+}
+
+// Check brings the Secret, the certificate that is served and the webhook's
+// configuration in line once.
+func (k *Keeper) Check(ctx context.Context) error {
+	var err error
+	for range conflicts {
+		var secret *corev1.Secret
+		if secret, err = k.ensure(ctx); err == nil {
+			return k.use(ctx, secret)
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// ensure returns a Secret with a certificate that is good for long enough. Of
+// several replicas that make one at the same time, one wins; the others take
+// what it made.
+func (k *Keeper) ensure(ctx context.Context) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := k.Reader.Get(ctx, k.Secret, secret)
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
+		return nil, fmt.Errorf("cannot read Secret %s: %w", k.Secret, err)
+	}
+	now := k.Clock.Now()
+	if !missing && good(secret.Data, k.Hosts, now) {
+		return secret, nil
+	}
+	data, err := issue(secret.Data[keyAuthority], k.Hosts, now)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a certificate: %w", err)
+	}
+	secret.Data = data
+	if missing {
+		secret.ObjectMeta = metav1.ObjectMeta{
+			Namespace: k.Secret.Namespace, Name: k.Secret.Name, Labels: map[string]string{"app.kubernetes.io/name": "herald"},
+		}
+		secret.Type = corev1.SecretTypeTLS
+		err = k.Writer.Create(ctx, secret)
+	} else {
+		err = k.Writer.Update(ctx, secret)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot keep the certificate in Secret %s: %w", k.Secret, err)
+	}
+	return secret, nil
+}
+
+// use has the API server trust the authority of the Secret and then serves with
+// its certificate: in this order, so that a renewal is not noticed.
+func (k *Keeper) use(ctx context.Context, secret *corev1.Secret) error {
+	pair, err := tls.X509KeyPair(secret.Data[keyCertificate], secret.Data[keyPrivate])
+	if err != nil {
+		return fmt.Errorf("cannot use the certificate of Secret %s: %w", k.Secret, err)
+	}
+	err = k.trust(ctx, secret.Data[keyAuthority])
+	if err != nil && k.current.Load() != nil {
+		return err
+	}
+	k.current.Store(&pair)
+	return err
+}
+
+// trust puts the authority into the webhook's configuration, where it is not
+// yet. A configuration that is not there needs none.
+func (k *Keeper) trust(ctx context.Context, authority []byte) error {
+	config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	err := k.Reader.Get(ctx, types.NamespacedName{Name: k.Webhook}, config)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", k.Webhook, err)
+	}
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value string `json:"value"`
+	}
+	var patch []operation
+	for i := range config.Webhooks {
+		if bytes.Equal(config.Webhooks[i].ClientConfig.CABundle, authority) {
+			continue
+		}
+		path := fmt.Sprintf("/webhooks/%d", i)
+		patch = append(patch,
+			// Whoever has changed the list meanwhile wins.
+			operation{"test", path + "/name", config.Webhooks[i].Name},
+			operation{"add", path + "/clientConfig/caBundle", base64.StdEncoding.EncodeToString(authority)})
+	}
+	if len(patch) == 0 {
+		return nil
+	}
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("cannot encode a patch: %w", err)
+	}
+	if err := k.Writer.Patch(ctx, config, client.RawPatch(types.JSONPatchType, body)); err != nil {
+		return fmt.Errorf("cannot put the authority into ValidatingWebhookConfiguration %s: %w", k.Webhook, err)
+	}
+	return nil
+}
