@@ -73,7 +73,10 @@ func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find func
 	if len(onX) > 0 {
 		n.ofPlan = append(n.ofPlan, xPosts(post, onX, limits.XPosts))
 	}
-	return n, n.check(ctx, n.ofPlan)
+	if err := n.check(ctx, n.ofPlan); err != nil {
+		return nil, err
+	}
+	return n, nil
 }
 
 func xPosts(post *v1alpha1.Post, shares []quota.Share, most int) need {
