@@ -12,7 +12,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,7 +32,8 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		mine, theirs *team
 		theirPost    post
 		theirDraft   post
-		theirMedia   string
+		// theirMedia is uploaded; of theirAddress only the address was handed out.
+		theirMedia, theirAddress string
 	)
 	BeforeAll(func(ctx context.Context) {
 		mine, theirs = newTeam(ctx), newTeam(ctx)
@@ -42,14 +42,8 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		theirs.connect(ctx, "theirs-only-x", v1alpha1.PlatformX)
 		theirPost = theirs.create(ctx, text("theirs-only-x", "their secret plan", inAnHour()))
 		theirDraft = theirs.create(ctx, text("theirs-only-x", "their secret draft", draft))
-		theirMedia = "theirs-only-pic"
-		media := &v1alpha1.Media{
-			ObjectMeta: metav1.ObjectMeta{Namespace: theirs.namespace, Name: theirMedia},
-			Spec:       v1alpha1.MediaSpec{FileName: "secret.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10},
-		}
-		Expect(admin.Create(ctx, media)).To(Succeed())
-		media.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 10, ETag: "e"}
-		Expect(admin.Status().Update(ctx, media)).To(Succeed())
+		theirMedia = theirs.uploaded(ctx, "secret.png", "image/png", sample("picture.png"))
+		theirAddress = as[uploadBody](theirs.call(ctx, "POST", "/media/upload-url", upload("secret-later.png", "image/png", 10))).Data.MediaID
 	})
 
 	// alike makes a request twice, with the id of the other team and with one
@@ -120,8 +114,11 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 			} {
 				By(what + " " + when)
 				alike(ctx, "POST", "/posts", body, theirMedia, noMedia, http.StatusBadRequest)
+				alike(ctx, "POST", "/posts", body, theirAddress, noMedia, http.StatusBadRequest)
 			}
 		}
+		used := fmt.Sprintf(`{"category":"image","media_ids":[%q],"targets":[{"connection_id":"theirs-only-x","caption":"a"}]%s}`, theirMedia, inAnHour())
+		theirs.create(ctx, used)
 	})
 
 	It("is in no list", func(ctx context.Context) {
@@ -156,7 +153,14 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 			Expect(t.stored(ctx, made[t].ID).Spec.Targets[0].Caption).To(Equal("of " + t.namespace))
 			Expect(as[postBody](keyed(t, text("main", "of "+t.namespace))).Data.ID).To(Equal(made[t].ID))
 		}
-		By("asking for the other's post by its name, and for an own one of that name")
+		media := map[*team]string{}
+		for _, t := range []*team{mine, theirs} {
+			r := do(ctx, instance, "POST", base+"/media/upload-url", upload("a.png", "image/png", 10),
+				map[string]string{"Authorization": "Bearer " + t.token, "Idempotency-Key": "launch"})
+			Expect(r.status).To(Equal(http.StatusCreated), r.body)
+			media[t] = as[uploadBody](r).Data.MediaID
+		}
+		Expect(media[mine]).NotTo(Equal(media[theirs]))
 		mine.call(ctx, "GET", "/posts/"+made[theirs].ID, "").mustFail(404, "NOT_FOUND", made[theirs].ID)
 	})
 

@@ -21,7 +21,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
-	"github.com/herald-social/herald/platforms"
 )
 
 func onStarter(t *v1alpha1.Team) { t.Spec.Subscription.Plan = v1alpha1.PlanStarter }
@@ -217,20 +216,16 @@ var _ = Describe("TikTok's five pending drafts a day", func() {
 		t := newTeam(ctx)
 		t.connect(ctx, "tik", v1alpha1.PlatformTikTok)
 		t.connect(ctx, "tok", v1alpha1.PlatformTikTok)
-		own := start(restricted, func(c *apiserver.Config) {
-			c.Limits = func(p v1alpha1.Platform) (platforms.Limits, bool) {
-				if p == v1alpha1.PlatformTikTok { // with texts, which need no file; they count alike
-					return platforms.Limits{Categories: []v1alpha1.Category{v1alpha1.CategoryText}}, true
-				}
-				return limits(p)
-			}
-		})
-		DeferCleanup(own.stop)
-		header := map[string]string{"Authorization": "Bearer " + t.token}
+		t.verified(ctx, "pic", v1alpha1.MimeJPEG, 1000)
+		inbox := func(connection string, times int, more string) reply {
+			GinkgoHelper()
+			one := fmt.Sprintf(`{"connection_id":%q,"caption":"a","tiktok_draft":true}`, connection)
+			return t.call(ctx, "POST", "/posts", fmt.Sprintf(`{"category":"image","media_ids":["pic"],"targets":[%s]%s}`,
+				strings.TrimSuffix(strings.Repeat(one+",", times), ","), more))
+		}
 		send := func(connection, more string) reply {
 			GinkgoHelper()
-			return do(ctx, own, "POST", base+"/posts",
-				fmt.Sprintf(`{"category":"text","targets":[{"connection_id":%q,"caption":"a","tiktok_draft":true}]%s}`, connection, more), header)
+			return inbox(connection, 1, more)
 		}
 		at := func(day, hour int) string {
 			return fmt.Sprintf(`,"scheduled_at":"2199-03-%02dT%02d:00:00Z"`, day, hour)
@@ -257,14 +252,13 @@ var _ = Describe("TikTok's five pending drafts a day", func() {
 		Expect(send("tik", at(11, 12)).status).To(Equal(http.StatusCreated), "so has another day")
 		Expect(send("tik", at(9, 0)).status).To(Equal(http.StatusCreated))
 		Expect(send("tik", draft).status).To(Equal(http.StatusCreated), "what is not sent does not count")
-		plain := fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"tik","caption":"a"}]%s}`, at(10, 5))
-		Expect(do(ctx, own, "POST", base+"/posts", plain, header).status).To(Equal(http.StatusCreated), "nor does what is published")
+		plain := fmt.Sprintf(`{"category":"image","media_ids":["pic"],"targets":[{"connection_id":"tik","caption":"a"}]%s}`, at(10, 5))
+		Expect(t.call(ctx, "POST", "/posts", plain).status).To(Equal(http.StatusCreated), "nor does what is published")
 
-		Expect(do(ctx, own, "DELETE", base+"/posts/"+<-ids, "", header).status).To(Equal(http.StatusOK))
+		Expect(t.call(ctx, "DELETE", "/posts/"+<-ids, "").status).To(Equal(http.StatusOK))
 		Expect(send("tik", at(10, 6)).status).To(Equal(http.StatusCreated), "a cancel gives back")
 		send("tik", at(10, 7)).mustFail(400, "VALIDATION_ERROR", "5 pending drafts")
-		twice := fmt.Sprintf(`{"category":"text","targets":[%[1]s,%[1]s,%[1]s,%[1]s,%[1]s,%[1]s]%[2]s}`, `{"connection_id":"tok","caption":"a","tiktok_draft":true}`, at(20, 0))
-		do(ctx, own, "POST", base+"/posts", twice, header).mustFail(400, "VALIDATION_ERROR", "targets[5].tiktok_draft")
+		inbox("tok", 6, at(20, 0)).mustFail(400, "VALIDATION_ERROR", "targets[5].tiktok_draft")
 	})
 })
 
