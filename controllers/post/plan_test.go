@@ -236,3 +236,24 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 	})
 })
+
+var _ = Describe("A post of a team whose plan has no limits", func() {
+	It("costs no request that counts, be it published, refused or cancelled", func(ctx SpecContext) {
+		// Without a store, whoever counts ends the test.
+		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+			o.Plans = &post.Plans{Owner: func(context.Context, string) (*v1alpha1.Team, error) {
+				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited}}}, nil
+			}}
+		})
+		defer m.stop()
+		t := newTeam(ctx)
+		p := t.post(ctx, "published")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 403})
+		p = t.post(ctx, "refused")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		p = t.post(ctx, "cancelled", at(time.Hour))
+		Expect(k8s.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"cancelled":true}}`)))).To(Succeed())
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseCancelled))
+	})
+})
