@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,7 +34,7 @@ type team struct {
 }
 
 // newTeam makes an active team with an API key that works.
-func newTeam(ctx context.Context) *team {
+func newTeam(ctx context.Context, edits ...func(*v1alpha1.Team)) *team {
 	GinkgoHelper()
 	t := &team{namespace: "team-" + strings.ToLower(rand.Text()[:8])}
 	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}})).To(Succeed())
@@ -41,7 +42,16 @@ func newTeam(ctx context.Context) *team {
 		ObjectMeta: metav1.ObjectMeta{Name: t.namespace},
 		Spec:       v1alpha1.TeamSpec{Namespace: t.namespace, Subscription: v1alpha1.Subscription{State: v1alpha1.SubscriptionActive}},
 	}
+	for _, edit := range edits {
+		edit(t.resource)
+	}
 	Expect(admin.Create(ctx, t.resource)).To(Succeed())
+	// As the Team controller does it.
+	Expect(admin.Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "herald-apiserver-usage"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "herald-team-usage"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "herald-apiserver"}},
+	})).To(Succeed())
 	t.key, t.token = t.newKey(ctx, "default", func(*v1alpha1.APIKey) {})
 	Eventually(func() int { return t.call(ctx, "GET", "/posts", "").status }).Should(Equal(200))
 	return t

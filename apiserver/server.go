@@ -27,6 +27,7 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/internal/apikeys"
 	"github.com/herald-social/herald/internal/postindex"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -98,6 +99,10 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	configMaps, err := kube.NewConfigMaps(config.Kubernetes, config.UserAgent)
+	if err != nil {
+		return nil, err
+	}
 	if s.keys, err = kube.NewAPIKeys(client, apikeys.Indexers()); err != nil {
 		return nil, err
 	}
@@ -119,6 +124,7 @@ func New(config Config) (*Server, error) {
 		Teams:       s.teams,
 		Connections: s.connections,
 		Posts:       kube.NewPosts(client),
+		Quota:       quota.NewStore(configMaps, config.Clock),
 		Media:       kube.NewMedia(client),
 		Files:       config.Files,
 		Verify:      config.Verify,

@@ -89,7 +89,8 @@ var _ = BeforeSuite(func() {
 	DeferCleanup(func() { instance.stop() })
 })
 
-// asAPIServer makes a user that has the generated role and nothing else.
+// asAPIServer makes a user that has the generated role and, in the namespaces of
+// teams, what the manager gives it there; nothing else.
 func asAPIServer(environment *envtest.Environment) *rest.Config {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{}
@@ -102,6 +103,11 @@ func asAPIServer(environment *envtest.Environment) *rest.Config {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "herald-apiserver"}},
 	})).To(Succeed())
+	usage := &rbacv1.ClusterRole{}
+	manifest, err = os.ReadFile(filepath.Join("..", "config", "rbac", "team_usage_role.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(yaml.UnmarshalStrict(manifest, usage)).To(Succeed())
+	Expect(admin.Create(context.Background(), usage)).To(Succeed())
 	user, err := environment.AddUser(envtest.User{Name: "herald-apiserver"}, nil)
 	Expect(err).NotTo(HaveOccurred())
 	return user.Config()

@@ -149,13 +149,13 @@ func DisplayAt(post *v1alpha1.Post) time.Time {
 	case post.Spec.ScheduledAt != nil:
 		return post.Spec.ScheduledAt.Time
 	default:
-		return created(post)
+		return Created(post)
 	}
 }
 
-// created is when a post was created, to the millisecond where the apiserver
+// Created is when a post was created, to the millisecond where the apiserver
 // noted it: Kubernetes keeps seconds only.
-func created(post *v1alpha1.Post) time.Time {
+func Created(post *v1alpha1.Post) time.Time {
 	if born, ok := born(post); ok && !Restored(post) {
 		return born
 	}

@@ -50,6 +50,11 @@ const (
 	ReasonPlatformBusy       = "PlatformUnavailable"
 	ReasonConnectionNotReady = "ConnectionNotReady"
 	ReasonTargetsFailed      = "TargetsFailed"
+	// ReasonDraftLimit: TikTok's inbox takes no more drafts for now.
+	ReasonDraftLimit = "DraftLimit"
+	// ReasonPlanLimit: the team's plan does not allow it. Connections have it
+	// too.
+	ReasonPlanLimit = "PlanLimit"
 )
 
 // Reasons of a Connection's Ready condition.

@@ -62,6 +62,10 @@ const (
 	// TeamLabel stands on the namespace of a team and names the Team.
 	TeamLabel = "social.herald.dev/team"
 
+	// QuotaLabel stands on the ConfigMaps in which Herald counts what a team may
+	// do only so often, and names what is counted.
+	QuotaLabel = "social.herald.dev/quota"
+
 	// OriginLabel tells which door a Post or a Media came through.
 	OriginLabel = "social.herald.dev/origin"
 	// OriginAPI is the OriginLabel of what was made through the REST API.

@@ -104,13 +104,16 @@ type TeamStatus struct {
 // TeamUsage is what a team has used of what its plan limits.
 type TeamUsage struct {
 	// xPostsThisMonth counts the posts to X that are published, or are to be,
-	// in the present month (UTC). Each card of a tree counts; drafts do not.
-	// +required
+	// in the present month (UTC). Each account and each card of a tree counts;
+	// drafts do not. Absent for a team whose plan does not limit them: nobody
+	// counts those.
+	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
-	XPostsThisMonth int32 `json:"xPostsThisMonth"`
+	XPostsThisMonth *int32 `json:"xPostsThisMonth,omitempty"`
 
-	// connectedAccounts counts the team's connections.
+	// connectedAccounts counts the team's connections that are not disabled,
+	// also those beyond what its plan allows.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647

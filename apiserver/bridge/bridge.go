@@ -76,6 +76,7 @@ type Config struct {
 	Teams       Teams
 	Connections Connections
 	Posts       Posts
+	Quota       Quota
 	Media       Media
 	Files       Files
 	// Verify examines the uploaded file of a Media and returns the status that

@@ -11,15 +11,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/plan"
 )
 
 // ListConnections returns the team's connections that are neither disabled nor
-// being removed, oldest first; an empty platform means any.
+// being removed and that its plan covers, oldest first; an empty platform means
+// any.
 func (s *Service) ListConnections(caller Caller, platform v1alpha1.Platform) []Connection {
 	found := s.Connections.List(caller.Namespace)
+	usable := plan.Usable(found, plan.LimitsOf(s.Teams.Owner(caller.Namespace)).Accounts)
 	out := make([]Connection, 0, len(found))
 	for _, c := range found {
-		if c.Spec.Disabled || c.DeletionTimestamp != nil || (platform != "" && c.Spec.Platform != platform) {
+		if c.Spec.Disabled || c.DeletionTimestamp != nil || !plan.Covers(usable, c) || (platform != "" && c.Spec.Platform != platform) {
 			continue
 		}
 		connection := Connection{

@@ -41,12 +41,16 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if detail, found, err := s.earlier(ctx, post); found || err != nil {
 		return detail, err
 	}
+	connections := s.lookup(caller.Namespace)
+	find := connections.in(ctx)
+	needs, err := s.withinPlan(ctx, post, find)
+	if err != nil {
+		return PostDetail{}, err
+	}
 	media, err := s.mediaOf(ctx, post)
 	if err != nil {
 		return PostDetail{}, err
 	}
-	connections := s.lookup(caller.Namespace)
-	find := connections.in(ctx)
 	errs := checkRequest(&in)
 	errs = append(errs, rules.Validate(post, rules.Env{Connection: find, Media: media, Limits: s.Limits})...)
 	errs = append(errs, rules.ValidateTime(post, now)...)
@@ -55,6 +59,9 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	}
 	if len(errs) > 0 {
 		return PostDetail{}, invalid(errs)
+	}
+	if err := needs.check(ctx, needs.ofPlatform); err != nil {
+		return PostDetail{}, err
 	}
 	if !in.Draft {
 		if err := s.requireReady(ctx, connections.known); err != nil {
@@ -67,21 +74,37 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 		refused.Code = CodeTikTokPrivacy
 		return PostDetail{}, refused
 	}
-	created, err := s.store(ctx, post)
+	created, err := s.counted(ctx, needs, post)
 	if err != nil {
-		if refused := refusedByKubernetes(err); refused != nil {
-			return PostDetail{}, refused
-		}
-		if answerLost(err) {
-			return PostDetail{}, &UncertainError{Err: err}
-		}
-		return PostDetail{}, fmt.Errorf("create a post: %w", err)
-	}
-	if err := sameRequest(created, post); err != nil {
 		return PostDetail{}, err
 	}
 	s.wrote(ctx, created)
 	return s.detail(created, connections.latest), nil
+}
+
+// counted creates a post that counts: what it takes is reserved before, and
+// given back if the post certainly did not come into being.
+func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post) (*v1alpha1.Post, error) {
+	if err := needs.take(ctx); err != nil {
+		needs.giveBack(ctx, s)
+		return nil, err
+	}
+	created, err := s.store(ctx, post)
+	if err != nil && answerLost(err) {
+		return nil, &UncertainError{Err: err}
+	}
+	if err == nil {
+		err = sameRequest(created, post)
+	} else if refused := refusedByKubernetes(err); refused != nil {
+		err = refused
+	} else {
+		err = fmt.Errorf("create a post: %w", err)
+	}
+	if err != nil {
+		needs.giveBack(ctx, s)
+		return nil, err
+	}
+	return created, nil
 }
 
 // requireReady refuses a post to connections that cannot be posted to. All are

@@ -53,6 +53,7 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 		switch {
 		case err == nil:
 			s.wrote(ctx, cancelled)
+			s.returnAll(ctx, cancelled)
 			return nil
 		case apierrors.IsConflict(err):
 			continue

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -65,6 +66,24 @@ func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
 	client, err := rest.RESTClientForConfigAndClient(cfg, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("make a Kubernetes client: %w", err)
+	}
+	return client, nil
+}
+
+// NewConfigMaps returns a client for the ConfigMaps of team namespaces, in which
+// Herald counts. The Team controller gives the apiserver the right to them, in
+// each of those namespaces and nowhere else.
+func NewConfigMaps(config *rest.Config, userAgent string) (typedcorev1.ConfigMapsGetter, error) {
+	cfg := rest.CopyConfig(config)
+	cfg.UserAgent = userAgent
+	cfg.QPS = -1
+	httpClient, err := newHTTPClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	client, err := typedcorev1.NewForConfigAndClient(cfg, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("make a Kubernetes client for ConfigMaps: %w", err)
 	}
 	return client, nil
 }

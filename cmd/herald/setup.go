@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"fmt"
 
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -20,6 +21,8 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/fetch"
 	"github.com/herald-social/herald/internal/mediaprobe"
+	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/internal/teams"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -32,14 +35,18 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 		return err
 	}
 	store := credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), now, identity)
-	if err := team.SetupWithManager(mgr, team.Options{Clock: now, ManagerNamespace: f.namespace}); err != nil {
+	directory, counts, err := plans(ctx, mgr, now)
+	if err != nil {
+		return err
+	}
+	if err := team.SetupWithManager(mgr, team.Options{Clock: now, ManagerNamespace: f.namespace, Owner: directory.Owner, Quota: counts}); err != nil {
 		return err
 	}
 	if err := apikey.SetupWithManager(mgr, apikey.Options{Clock: now}); err != nil {
 		return err
 	}
 	if err := connection.SetupWithManager(mgr, connection.Options{
-		Platforms: registry, Store: store, Clock: now, Metrics: connection.NewMetrics(metrics.Registry, now),
+		Platforms: registry, Store: store, Clock: now, Owner: directory.Owner, Metrics: connection.NewMetrics(metrics.Registry, now),
 	}); err != nil {
 		return err
 	}
@@ -60,6 +67,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 		Tokens:           connection.Tokens{Cache: credentials.NewCache(store, now)},
 		Clock:            now,
 		NewID:            rand.Text,
+		Plans:            &post.Plans{Owner: directory.Owner, Quota: counts},
 		Events:           mgr.GetEventRecorder("herald-post"),
 		Metrics:          post.NewMetrics(metrics.Registry),
 		Workers:          f.postWorkers,
@@ -70,4 +78,18 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 		return fmt.Errorf("cannot set up the post controller: %w", err)
 	}
 	return posts.SetupWithManager(mgr)
+}
+
+// plans makes what finds the team of a namespace, and what counts what its plan
+// limits.
+func plans(ctx context.Context, mgr ctrl.Manager, now clock.PassiveClock) (*teams.Directory, *quota.Store, error) {
+	directory, err := teams.NewDirectory(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
+	if err != nil {
+		return nil, nil, err
+	}
+	configMaps, err := typedcorev1.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot make a client for ConfigMaps: %w", err)
+	}
+	return directory, quota.NewStore(configMaps, now), nil
 }

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -62,6 +63,9 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Events tells the story of a connection; nil tells nothing.
 	Events events.EventRecorder
+	// Owner returns the team that owns a namespace, nil if none does: its plan
+	// may allow only so many accounts. Nil allows any number.
+	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// Metrics shows how connections stand; nil shows nothing.
 	Metrics *Metrics
 	// Workers is how many connections are examined at once; defaults to 32.
@@ -99,8 +103,8 @@ func New(c client.Client, live client.Reader, o Options) (*Reconciler, error) {
 
 // SetupWithManager adds the reconciler to a manager. Connections are looked at
 // when their spec changes, when somebody asks for it by the annotation
-// social.herald.dev/probe-requested, and by the clock; never because of their
-// own status.
+// social.herald.dev/probe-requested, when the plan of their team may have come to
+// cover others, and by the clock; never because of their own status.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if o.Events == nil {
 		o.Events = mgr.GetEventRecorder("herald-connection")
@@ -109,11 +113,16 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	err = ctrl.NewControllerManagedBy(mgr).
+	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested()))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
-		Complete(r)
-	if err != nil {
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers})
+	if r.Owner != nil {
+		changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
+		ctl = ctl.
+			Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.neighbours), changed).
+			Watches(&v1alpha1.Team{}, handler.EnqueueRequestsFromMapFunc(r.connectionsOfTeam), changed)
+	}
+	if err := ctl.Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the connection controller: %w", err)
 	}
 	return nil
@@ -138,13 +147,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot read the connection: %w", err)
 	}
+	allowed, err := r.beyondPlan(ctx, &conn)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	declaredLead := r.declaredLead(&conn)
-	if now := r.Clock.Now(); !due(&conn, declaredLead, now) && !r.replaced(ctx, &conn) {
+	planned := (allowed > 0) == (kstatus.Reason(conn.Status.Conditions) == v1alpha1.ReasonPlanLimit)
+	if now := r.Clock.Now(); planned && !due(&conn, declaredLead, now) && !r.replaced(ctx, &conn) {
 		r.Metrics.show(&conn)
 		return reconcile.Result{RequeueAfter: rest(&conn, declaredLead, now)}, nil
 	}
 	probe := conn.Annotations[v1alpha1.ProbeAnnotation]
-	o := r.examine(ctx, &conn)
+	o := outcome{reason: v1alpha1.ReasonPlanLimit, message: fmt.Sprintf(msgBeyondPlan, allowed)}
+	if allowed == 0 {
+		o = r.examine(ctx, &conn)
+	}
 	// The result is worth writing even if this process is told to end.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportWithin)
 	defer cancel()

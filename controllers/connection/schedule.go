@@ -107,7 +107,7 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	status := &conn.Status
 	reason := kstatus.Reason(status.Conditions)
 	switch {
-	case reason == v1alpha1.ReasonDisabled:
+	case reason == v1alpha1.ReasonDisabled, reason == v1alpha1.ReasonPlanLimit:
 		return never
 	case status.LastProbedAt == nil:
 		return time.Time{}
@@ -151,7 +151,7 @@ func pause(since, now time.Time, shortest, longest time.Duration) time.Duration 
 func next(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
 	since := kstatus.Since(conn.Status.Conditions)
 	switch reason := kstatus.Reason(conn.Status.Conditions); {
-	case reason == v1alpha1.ReasonDisabled, reason == v1alpha1.ReasonPlatformNotSupported:
+	case reason == v1alpha1.ReasonDisabled, reason == v1alpha1.ReasonPlatformNotSupported, reason == v1alpha1.ReasonPlanLimit:
 		return 0
 	case reason == v1alpha1.ReasonConnected:
 		return min(vary(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now))

@@ -25,6 +25,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/teams"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/x"
@@ -38,11 +39,13 @@ func TestConnectionController(t *testing.T) {
 	RunSpecs(t, "Connection controller")
 }
 
-// The manager works in the namespace "managed" only, so that the specs which
+// The manager works in the namespaces "managed" and "limited-team" only, so that the specs which
 // call Reconcile step by step have their namespace for themselves.
 const (
 	managed = "managed"
 	byHand  = "by-hand"
+	// limitedTeam is the namespace of a team whose plan has limits.
+	limitedTeam = "limited-team"
 )
 
 var (
@@ -74,10 +77,13 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 	mgr, err := ctrl.NewManager(env.Config, ctrl.Options{
 		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{managed: {}}},
+		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{managed: {}, limitedTeam: {}}},
 	})
 	Expect(err).NotTo(HaveOccurred())
+	directory, err := teams.NewDirectory(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
+	Expect(err).NotTo(HaveOccurred())
 	Expect(connection.SetupWithManager(mgr, connection.Options{
+		Owner:     directory.Owner,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: platform},
 		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "the manager"),
 	})).To(Succeed())

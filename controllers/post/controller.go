@@ -63,6 +63,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// NewID makes ids of attempts; they never repeat.
 	NewID func() string
+	// Plans are what teams may do only so often; nil sets no limits.
+	Plans *Plans
 	// Events tells the story of a post to its owner; nil tells nothing.
 	Events events.EventRecorder
 	// Metrics counts; nil counts nothing.
@@ -227,6 +229,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		log:        log.FromContext(ctx),
 	}
 	wait, err := s.sync(ctx)
+	if err == nil && s.over() {
+		s.returnUnused(ctx)
+	}
 	if !s.waits {
 		r.waiting.forget(s.key)
 	}

@@ -88,6 +88,9 @@ func (s *scope) mayGo(i int, t *v1alpha1.TargetStatus, now time.Time) (goes, cha
 	if message := s.undeliverable(i); message != "" {
 		return false, attempt.Fail(t, v1alpha1.ReasonUnsupported, message) == nil
 	}
+	if message := s.beyondPlan(i); message != "" {
+		return false, attempt.Fail(t, v1alpha1.ReasonPlanLimit, message) == nil
+	}
 	if t.NextTryAt != nil && t.NextTryAt.After(now) {
 		if t.Reason == v1alpha1.ReasonConnectionNotReady {
 			s.waitForConnections()

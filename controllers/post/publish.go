@@ -61,6 +61,14 @@ func (s *scope) publish(ctx context.Context, ready []int, waited bool) error {
 		return err
 	}
 	defer s.admission.Done(s.key.String())
+	shipments, err := s.withinPlan(ctx, shipments)
+	if err != nil {
+		return err
+	}
+	if len(shipments) == 0 {
+		_, err := s.write(ctx)
+		return err
+	}
 	if err := s.prepareObject(ctx); err != nil {
 		return err
 	}

@@ -1,8 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package team gives each Team its namespace, and the manager the right to the
-// Secrets in it.
+// Package team gives each Team its namespace, the manager the right to the
+// Secrets in it, and both the manager and the apiserver the right to the
+// ConfigMaps in it, in which they count what the team's plan limits. It keeps
+// that count in order and shows it in status.usage.
 //
 // Deleting a Team leaves its namespace, with everything in it: connections and
 // posts are not to be lost by one mistaken command. Whoever wants the namespace
@@ -12,6 +14,8 @@ package team
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -31,13 +35,15 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/quota"
 )
 
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;create;update;delete
-// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=herald-team-secrets
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=herald-team-secrets;herald-team-usage
+// +kubebuilder:rbac:groups=social.herald.dev,resources=connections;posts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Names that Options default to; config/rbac and the chart use the same.
@@ -46,6 +52,10 @@ const (
 	DefaultClusterRole    = "herald-team-secrets"
 	DefaultServiceAccount = "herald-manager"
 	DefaultNamespace      = "herald-system"
+
+	DefaultUsageBinding     = "herald-apiserver-usage"
+	DefaultUsageRole        = "herald-team-usage"
+	DefaultAPIServerAccount = "herald-apiserver"
 )
 
 // Options is what the reconciler needs. The names default to the constants
@@ -62,9 +72,19 @@ type Options struct {
 	ManagerNamespace      string
 	ManagerServiceAccount string
 	// RoleBinding is the name of the object that gives the manager, in each
-	// team's namespace, the rights of ClusterRole to Secrets.
+	// team's namespace, the rights of ClusterRole to Secrets and ConfigMaps.
 	RoleBinding string
 	ClusterRole string
+	// APIServerServiceAccount names the account that the apiserver runs under, in
+	// ManagerNamespace. UsageBinding is the name of the object that gives it, in
+	// each team's namespace, the rights of UsageRole to ConfigMaps.
+	APIServerServiceAccount string
+	UsageBinding            string
+	UsageRole               string
+	// Owner returns the team that owns a namespace, nil if none does; Quota keeps
+	// what is counted of a team. Without them nothing is counted.
+	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
+	Quota *quota.Store
 }
 
 func (o *Options) setDefaults() {
@@ -77,6 +97,10 @@ func (o *Options) setDefaults() {
 		&o.ManagerServiceAccount: DefaultServiceAccount,
 		&o.RoleBinding:           DefaultRoleBinding,
 		&o.ClusterRole:           DefaultClusterRole,
+
+		&o.APIServerServiceAccount: DefaultAPIServerAccount,
+		&o.UsageBinding:            DefaultUsageBinding,
+		&o.UsageRole:               DefaultUsageRole,
 	} {
 		if *field == "" {
 			*field = value
@@ -90,6 +114,8 @@ type Reconciler struct {
 
 	client client.Client
 	live   client.Reader
+	// swept is when the count of each team was last put in order, by its name.
+	swept sync.Map
 }
 
 // New makes a reconciler. The client may read from a cache; live asks the API
@@ -112,15 +138,19 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 			return r.teamsOf(ctx, namespaceOf(obj))
 		})
 	}
-	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetName() == r.RoleBinding })
-	err := ctrl.NewControllerManagedBy(mgr).
+	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		return obj.GetName() == r.RoleBinding || obj.GetName() == r.UsageBinding
+	})
+	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, byNamespace(wantedNamespace), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, byNamespace(client.Object.GetName)).
 		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(ours)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
-		Complete(r)
-	if err != nil {
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers})
+	if r.counts() {
+		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	}
+	if err := ctl.Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the team controller: %w", err)
 	}
 	return nil
@@ -149,10 +179,14 @@ func (r *Reconciler) teamsOf(ctx context.Context, namespace string) []reconcile.
 	return requests
 }
 
+// conflictPause lets the cache catch up after a lost write.
+const conflictPause = 50 * time.Millisecond
+
 // Reconcile brings one team's namespace about.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var team v1alpha1.Team
 	if err := r.client.Get(ctx, req.NamespacedName, &team); err != nil {
+		r.swept.Delete(req.Name)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !team.DeletionTimestamp.IsZero() {
@@ -162,7 +196,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, r.report(ctx, &team, summary)
+	var usage *v1alpha1.TeamUsage
+	var again time.Duration
+	if summary.Ready && r.counts() {
+		usage, again = r.count(ctx, &team)
+	}
+	switch err := r.report(ctx, &team, summary, usage); {
+	case apierrors.IsConflict(err):
+		// The cache has not seen the last write yet.
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	case err != nil:
+		return reconcile.Result{}, err
+	default:
+		return reconcile.Result{RequeueAfter: again}, nil
+	}
 }
 
 // sync makes the namespace and the role binding, if the team may have them.
@@ -181,8 +228,10 @@ func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (kstatus.Sum
 	if refusal, refused := refuseNamespace(team, namespace); refused {
 		return refusal, nil
 	}
-	if err := r.bind(ctx, team); err != nil {
-		return kstatus.Summary{}, err
+	for _, binding := range r.bindings(team) {
+		if err := r.bind(ctx, binding); err != nil {
+			return kstatus.Summary{}, err
+		}
 	}
 	return ready(team), nil
 }
@@ -208,10 +257,9 @@ func (r *Reconciler) namespace(ctx context.Context, team *v1alpha1.Team) (*corev
 	return &namespace, nil
 }
 
-// bind gives the manager the right to the Secrets of the namespace. What a
-// binding refers to cannot be changed, so a wrong one is made again.
-func (r *Reconciler) bind(ctx context.Context, team *v1alpha1.Team) error {
-	wanted := r.roleBinding(team)
+// bind brings a role binding about. What a binding refers to cannot be changed,
+// so a wrong one is made again.
+func (r *Reconciler) bind(ctx context.Context, wanted *rbacv1.RoleBinding) error {
 	var found rbacv1.RoleBinding
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), &found)
 	switch {
@@ -227,28 +275,38 @@ func (r *Reconciler) bind(ctx context.Context, team *v1alpha1.Team) error {
 		err = r.client.Update(ctx, &found)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot give the manager the right to the Secrets of namespace %q: %w", team.Spec.Namespace, err)
+		return fmt.Errorf("cannot give %s the rights of %s in namespace %q: %w", wanted.Subjects[0].Name, wanted.RoleRef.Name, wanted.Namespace, err)
 	}
 	return nil
 }
 
-func (r *Reconciler) roleBinding(team *v1alpha1.Team) *rbacv1.RoleBinding {
-	return &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: team.Spec.Namespace,
-			Name:      r.RoleBinding,
-			Labels:    map[string]string{managedBy: managedByHerald},
-		},
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: r.ClusterRole},
-		Subjects: []rbacv1.Subject{{
-			Kind: rbacv1.ServiceAccountKind, Namespace: r.ManagerNamespace, Name: r.ManagerServiceAccount,
-		}},
+// bindings are the rights that Herald's two processes have in the namespace:
+// the manager to Secrets and ConfigMaps, the apiserver to ConfigMaps only.
+func (r *Reconciler) bindings(team *v1alpha1.Team) []*rbacv1.RoleBinding {
+	binding := func(name, role, account string) *rbacv1.RoleBinding {
+		return &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: team.Spec.Namespace,
+				Name:      name,
+				Labels:    map[string]string{managedBy: managedByHerald},
+			},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.ManagerNamespace, Name: account}},
+		}
+	}
+	return []*rbacv1.RoleBinding{
+		binding(r.RoleBinding, r.ClusterRole, r.ManagerServiceAccount),
+		binding(r.UsageBinding, r.UsageRole, r.APIServerServiceAccount),
 	}
 }
 
-// report writes the conditions, if they changed, and tells of a new reason.
-func (r *Reconciler) report(ctx context.Context, team *v1alpha1.Team, summary kstatus.Summary) error {
+// report writes the conditions and the usage, if they changed, and tells of a
+// new reason.
+func (r *Reconciler) report(ctx context.Context, team *v1alpha1.Team, summary kstatus.Summary, usage *v1alpha1.TeamUsage) error {
 	before := team.Status.DeepCopy()
+	if usage != nil {
+		team.Status.Usage = usage
+	}
 	kstatus.Apply(&team.Status.Conditions, summary, team.Generation, r.Clock.Now())
 	team.Status.ObservedGeneration = team.Generation
 	if kstatus.Unchanged(before, &team.Status) {

@@ -39,8 +39,9 @@ func TestTeamController(t *testing.T) {
 
 var (
 	k8s client.Client
-	// asManager has the manager's rights.
+	// asManager has the manager's rights, and so has whoever uses limited.
 	asManager client.Client
+	limited   *rest.Config
 	serial    atomic.Int64
 )
 
@@ -61,7 +62,7 @@ var _ = BeforeSuite(func() {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "herald-manager"},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: team.DefaultNamespace, Name: team.DefaultServiceAccount}},
 	})).To(Succeed())
-	limited := rest.CopyConfig(env.Config)
+	limited = rest.CopyConfig(env.Config)
 	limited.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + team.DefaultNamespace + ":" + team.DefaultServiceAccount}
 	asManager, err = client.New(limited, client.Options{Scheme: env.Scheme})
 	Expect(err).NotTo(HaveOccurred())

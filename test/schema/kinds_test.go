@@ -184,8 +184,8 @@ var _ = DescribeTable("a Team when its status is written",
 		outcomeIs(k8s.Status().Update(ctx, t), message)
 	},
 	Entry("nothing is used", v1alpha1.TeamUsage{}, ""),
-	Entry("some is used", v1alpha1.TeamUsage{XPostsThisMonth: 30, ConnectedAccounts: 10}, ""),
-	Entry("less than nothing is used", v1alpha1.TeamUsage{XPostsThisMonth: -1}, "xPostsThisMonth"),
+	Entry("some is used", v1alpha1.TeamUsage{XPostsThisMonth: new(int32(30)), ConnectedAccounts: 10}, ""),
+	Entry("less than nothing is used", v1alpha1.TeamUsage{XPostsThisMonth: new(int32(-1))}, "xPostsThisMonth"),
 )
 
 // outcomeIs expects a write to be refused with a message, or to succeed if

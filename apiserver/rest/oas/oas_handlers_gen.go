@@ -588,7 +588,8 @@ func (s *Server) handleGetPostRequest(args [1]string, argsEscaped bool, w http.R
 
 // handleListConnectionsRequest handles listConnections operation.
 //
-// Lists the team's accounts that can be posted to, oldest connection first.
+// Lists the team's active accounts, oldest connection first: those that are neither disabled nor
+// beyond what the team's plan allows.
 //
 // GET /connections
 func (s *Server) handleListConnectionsRequest(args [0]string, argsEscaped bool, w http.ResponseWriter, r *http.Request) {

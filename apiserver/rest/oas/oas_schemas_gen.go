@@ -2266,7 +2266,8 @@ type PostTarget struct {
 	IsAiGenerated OptBool `json:"is_ai_generated"`
 	// Lets TikTok add music; only posts of category `image` may carry it.
 	TiktokAutoAddMusic OptBool `json:"tiktok_auto_add_music"`
-	// Sends the post to the TikTok inbox instead of publishing it.
+	// Sends the post to the TikTok inbox instead of publishing it. TikTok takes at most 5 pending drafts
+	// of an account within 24 hours; a sixth is refused.
 	TiktokDraft OptBool `json:"tiktok_draft"`
 	// Who may see the post on TikTok. Cannot stand beside `tiktok_draft` set to true.
 	TiktokPrivacyLevel OptPostTargetTiktokPrivacyLevel `json:"tiktok_privacy_level"`

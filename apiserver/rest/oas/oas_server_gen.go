@@ -50,7 +50,8 @@ type Handler interface {
 	GetPost(ctx context.Context, params GetPostParams) (GetPostRes, error)
 	// ListConnections implements listConnections operation.
 	//
-	// Lists the team's accounts that can be posted to, oldest connection first.
+	// Lists the team's active accounts, oldest connection first: those that are neither disabled nor
+	// beyond what the team's plan allows.
 	//
 	// GET /connections
 	ListConnections(ctx context.Context, params ListConnectionsParams) (ListConnectionsRes, error)

@@ -55,7 +55,7 @@ func sampleTeam() *v1alpha1.Team {
 		},
 		Status: v1alpha1.TeamStatus{
 			Conditions: conditions, ObservedGeneration: 1,
-			Usage: &v1alpha1.TeamUsage{XPostsThisMonth: 3, ConnectedAccounts: 2},
+			Usage: &v1alpha1.TeamUsage{XPostsThisMonth: new(int32(3)), ConnectedAccounts: 2},
 		},
 	}
 	team.TypeMeta, team.ObjectMeta = meta("Team")

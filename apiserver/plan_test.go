@@ -1,0 +1,291 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver"
+)
+
+func onStarter(t *v1alpha1.Team) { t.Spec.Subscription.Plan = v1alpha1.PlanStarter }
+
+// inMarch is what makes a body scheduled for a month that no other request of a
+// test is counted in; inApril, for the one after it.
+const (
+	inMarch = `,"scheduled_at":"2199-03-10T00:00:00Z"`
+	inApril = `,"scheduled_at":"2199-04-01T00:00:00Z"`
+)
+
+// treeOf is a tree of so many cards.
+func treeOf(cards int, more string, connections ...string) string {
+	var targets, texts []string
+	for _, c := range connections {
+		targets = append(targets, fmt.Sprintf(`{"connection_id":%q}`, c))
+	}
+	for i := range cards {
+		texts = append(texts, fmt.Sprintf(`{"caption":"card %d"}`, i))
+	}
+	return fmt.Sprintf(`{"category":"tree","targets":[%s],"tree_cards":[%s]%s}`, strings.Join(targets, ","), strings.Join(texts, ","), more)
+}
+
+// counts lists the ConfigMaps in which something is counted for the team.
+func (t *team) counts(ctx context.Context) []corev1.ConfigMap {
+	GinkgoHelper()
+	var found corev1.ConfigMapList
+	Expect(admin.List(ctx, &found, client.InNamespace(t.namespace), client.HasLabels{v1alpha1.QuotaLabel})).To(Succeed())
+	return found.Items
+}
+
+var _ = Describe("The starter plan's 30 posts to X a month", func() {
+	var t *team
+	BeforeEach(func(ctx context.Context) {
+		t = newTeam(ctx, onStarter)
+		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
+		t.connect(ctx, "beta-x", v1alpha1.PlatformX)
+		t.connect(ctx, "acme-threads", v1alpha1.PlatformThreads)
+	})
+
+	// fill uses so many of March's posts.
+	fill := func(ctx context.Context, n int) {
+		GinkgoHelper()
+		t.create(ctx, treeOf(n, inMarch, "acme-x"))
+	}
+	refuse := func(ctx context.Context, body, words string) {
+		GinkgoHelper()
+		t.call(ctx, "POST", "/posts", body).mustFail(403, "SUBSCRIPTION_REQUIRED", words)
+	}
+
+	It("hold whatever races, over two replicas", func(ctx context.Context) {
+		other := start(restricted)
+		DeferCleanup(other.stop)
+		replicas := []*running{instance, other}
+		header := map[string]string{"Authorization": "Bearer " + t.token}
+		for _, r := range replicas {
+			Eventually(func() int { return do(ctx, r, "GET", base+"/posts", "", header).status }).Should(Equal(http.StatusOK))
+		}
+		var accepted, refused atomic.Int32
+		var wg sync.WaitGroup
+		for i := range 45 {
+			wg.Go(func() {
+				defer GinkgoRecover()
+				r := do(ctx, replicas[i%2], "POST", base+"/posts", text("acme-x", fmt.Sprint("post ", i), inMarch), header)
+				switch r.status {
+				case http.StatusCreated:
+					accepted.Add(1)
+				case http.StatusForbidden:
+					r.mustFail(403, "SUBSCRIPTION_REQUIRED", "30 posts to X in a calendar month")
+					refused.Add(1)
+				default:
+					Fail(fmt.Sprint(r.status, r.body))
+				}
+			})
+		}
+		wg.Wait()
+		Expect(accepted.Load()).To(BeEquivalentTo(30))
+		Expect(refused.Load()).To(BeEquivalentTo(15))
+		Expect(as[listBody](t.call(ctx, "GET", "/posts?platform=x", "")).Pagination.Total).To(Equal(30))
+
+		refuse(ctx, text("acme-x", "the 31st", inMarch), "30 of March 2199 are used and this post needs 1")
+		t.create(ctx, text("acme-x", "another month", inApril))
+		t.create(ctx, text("acme-x", "a draft is free", draft))
+		t.create(ctx, text("acme-threads", "other platforms are not counted", inMarch))
+	})
+
+	It("come back with a cancel", func(ctx context.Context) {
+		fill(ctx, 29)
+		last := t.create(ctx, text("acme-x", "the 30th", inMarch))
+		refuse(ctx, text("acme-x", "the 31st", inMarch), "30 posts to X")
+		Expect(t.call(ctx, "DELETE", "/posts/"+last.ID, "").status).To(Equal(http.StatusOK))
+		t.create(ctx, text("acme-x", "the 30th after all", inMarch))
+		refuse(ctx, text("acme-x", "the 31st", inMarch), "30 posts to X")
+		kept := t.create(ctx, text("acme-x", "a draft", draft))
+		Expect(t.call(ctx, "DELETE", "/posts/"+kept.ID, "").status).To(Equal(http.StatusOK))
+		refuse(ctx, text("acme-x", "a draft took nothing and gives nothing back", inMarch), "30 posts to X")
+	})
+
+	It("count a tree by its cards, and each account", func(ctx context.Context) {
+		fill(ctx, 26)
+		refuse(ctx, treeOf(5, inMarch, "acme-x"), "26 of March 2199 are used and this post needs 5")
+		refuse(ctx, treeOf(3, inMarch, "acme-x", "beta-x"), "this post needs 6")
+		t.create(ctx, treeOf(3, inMarch, "acme-x", "acme-threads"))
+		two := `{"category":"text","targets":[{"connection_id":"acme-x","caption":"a"},{"connection_id":"beta-x","caption":"a"}]` + inMarch + `}`
+		refuse(ctx, two, "29 of March 2199 are used and this post needs 2")
+		t.create(ctx, text("acme-x", "one more", inMarch))
+	})
+
+	It("are not used by what is refused for another reason", func(ctx context.Context) {
+		fill(ctx, 29)
+		t.connect(ctx, "revoked-x", v1alpha1.PlatformX)
+		t.call(ctx, "POST", "/posts", text("revoked-x", "a", inMarch)).mustFail(409, "POSTING_READINESS_RECONNECT_REQUIRED", "")
+		t.call(ctx, "POST", "/posts", text("acme-x", strings.Repeat("a", 300), inMarch)).mustFail(400, "VALIDATION_ERROR", "")
+		t.create(ctx, text("acme-x", "the 30th", inMarch))
+		By("the limit is told before what else is wrong: 403 comes before 400 and 409")
+		refuse(ctx, text("revoked-x", "a", inMarch), "30 posts to X")
+		refuse(ctx, text("acme-x", strings.Repeat("a", 300), inMarch), "30 posts to X")
+	})
+
+	It("are used once by a request that is sent again", func(ctx context.Context) {
+		fill(ctx, 28)
+		keyed := func(body string) reply {
+			GinkgoHelper()
+			return do(ctx, instance, "POST", base+"/posts", body, map[string]string{"Authorization": "Bearer " + t.token, "Idempotency-Key": "launch"})
+		}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				defer GinkgoRecover()
+				Expect(keyed(text("acme-x", "once", inMarch)).status).To(Equal(http.StatusCreated))
+			})
+		}
+		wg.Wait()
+		keyed(treeOf(2, inMarch, "acme-x")).mustFail(409, "CONFLICT", "another request")
+		t.create(ctx, text("acme-x", "the 30th", inMarch))
+		refuse(ctx, text("acme-x", "the 31st", inMarch), "30 posts to X")
+		Expect(keyed(text("acme-x", "once", inMarch)).status).To(Equal(http.StatusCreated), "a repeat is answered, not counted")
+	})
+
+	It("begin anew with the month, by the clock of UTC", func(ctx context.Context) {
+		clock := clocktesting.NewFakeClock(time.Date(2199, 1, 31, 23, 59, 59, 999e6, time.UTC))
+		own := start(restricted, func(c *apiserver.Config) { c.Clock = clock })
+		DeferCleanup(own.stop)
+		header := map[string]string{"Authorization": "Bearer " + t.token}
+		now := func(body string) reply {
+			GinkgoHelper()
+			return do(ctx, own, "POST", base+"/posts", body, header)
+		}
+		Expect(now(treeOf(30, "", "acme-x")).status).To(Equal(http.StatusCreated))
+		now(text("acme-x", "the 31st")).mustFail(403, "SUBSCRIPTION_REQUIRED", "30 of January 2199")
+		clock.Step(time.Millisecond)
+		Expect(now(text("acme-x", "the first of February")).status).To(Equal(http.StatusCreated))
+	})
+
+	It("bind nobody on the unlimited plan, and cost them nothing", func(ctx context.Context) {
+		free := newTeam(ctx)
+		free.connect(ctx, "acme-x", v1alpha1.PlatformX)
+		free.create(ctx, treeOf(31, inMarch, "acme-x"))
+		free.create(ctx, text("acme-x", "a", inMarch))
+		Expect(free.counts(ctx)).To(BeEmpty())
+		t.create(ctx, text("acme-x", "a", inMarch))
+		Expect(t.counts(ctx)).To(HaveLen(1))
+	})
+})
+
+var _ = Describe("The starter plan's 10 accounts", func() {
+	It("are the oldest ones; posts to others are refused, and others are not listed", func(ctx context.Context) {
+		t := newTeam(ctx, onStarter)
+		var first *v1alpha1.Connection
+		for i := range 11 {
+			c := t.connect(ctx, fmt.Sprintf("threads-%02d", i), v1alpha1.PlatformThreads)
+			if first == nil {
+				first = c
+			}
+		}
+		listed := func() []string { return as[listBody](t.call(ctx, "GET", "/connections", "")).ids() }
+		Eventually(listed).Should(HaveLen(10))
+		Expect(listed()).To(And(ContainElement("threads-09"), Not(ContainElement("threads-10"))))
+		for _, body := range []string{text("threads-10", "a"), text("threads-10", "a", inMarch), text("threads-10", "a", draft)} {
+			t.call(ctx, "POST", "/posts", body).mustFail(403, "SUBSCRIPTION_REQUIRED", `the starter plan allows 10 connected accounts, and connection "threads-10" is beyond them`)
+		}
+		t.create(ctx, text("threads-09", "a", inMarch))
+
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"disabled":true}}`))
+		Expect(admin.Patch(ctx, first, patch)).To(Succeed())
+		Eventually(listed).Should(And(HaveLen(10), ContainElement("threads-10"), Not(ContainElement("threads-00"))))
+		t.create(ctx, text("threads-10", "a", inMarch))
+	})
+})
+
+var _ = Describe("TikTok's five pending drafts a day", func() {
+	It("hold for each account, whatever the plan and whatever races", func(ctx context.Context) {
+		t := newTeam(ctx)
+		t.connect(ctx, "tik", v1alpha1.PlatformTikTok)
+		t.connect(ctx, "tok", v1alpha1.PlatformTikTok)
+		t.verified(ctx, "pic", v1alpha1.MimeJPEG, 1000)
+		inbox := func(connection string, times int, more string) reply {
+			GinkgoHelper()
+			one := fmt.Sprintf(`{"connection_id":%q,"caption":"a","tiktok_draft":true}`, connection)
+			return t.call(ctx, "POST", "/posts", fmt.Sprintf(`{"category":"image","media_ids":["pic"],"targets":[%s]%s}`,
+				strings.TrimSuffix(strings.Repeat(one+",", times), ","), more))
+		}
+		send := func(connection, more string) reply {
+			GinkgoHelper()
+			return inbox(connection, 1, more)
+		}
+		at := func(day, hour int) string {
+			return fmt.Sprintf(`,"scheduled_at":"2199-03-%02dT%02d:00:00Z"`, day, hour)
+		}
+
+		var accepted atomic.Int32
+		ids := make(chan string, 12)
+		var wg sync.WaitGroup
+		for i := range 12 {
+			wg.Go(func() {
+				defer GinkgoRecover()
+				if r := send("tik", at(10, i)); r.status == http.StatusCreated {
+					accepted.Add(1)
+					ids <- as[postBody](r).Data.ID
+				} else {
+					r.mustFail(400, "VALIDATION_ERROR", "targets[0].tiktok_draft: TikTok takes at most 5 pending drafts of an account within 24 hours")
+				}
+			})
+		}
+		wg.Wait()
+		Expect(accepted.Load()).To(BeEquivalentTo(5))
+
+		Expect(send("tok", at(10, 0)).status).To(Equal(http.StatusCreated), "another account has a count of its own")
+		Expect(send("tik", at(11, 12)).status).To(Equal(http.StatusCreated), "so has another day")
+		Expect(send("tik", at(9, 0)).status).To(Equal(http.StatusCreated))
+		Expect(send("tik", draft).status).To(Equal(http.StatusCreated), "what is not sent does not count")
+		plain := fmt.Sprintf(`{"category":"image","media_ids":["pic"],"targets":[{"connection_id":"tik","caption":"a"}]%s}`, at(10, 5))
+		Expect(t.call(ctx, "POST", "/posts", plain).status).To(Equal(http.StatusCreated), "nor does what is published")
+
+		Expect(t.call(ctx, "DELETE", "/posts/"+<-ids, "").status).To(Equal(http.StatusOK))
+		Expect(send("tik", at(10, 6)).status).To(Equal(http.StatusCreated), "a cancel gives back")
+		send("tik", at(10, 7)).mustFail(400, "VALIDATION_ERROR", "5 pending drafts")
+		inbox("tok", 6, at(20, 0)).mustFail(400, "VALIDATION_ERROR", "targets[5].tiktok_draft")
+	})
+})
+
+var _ = Describe("What ends at a time", func() {
+	It("is good until then and not a moment longer: a trial, and a key", func(ctx context.Context) {
+		trialEnds := time.Date(2199, 1, 31, 12, 0, 0, 0, time.UTC)
+		keyExpires := trialEnds.Add(time.Hour)
+		t := newTeam(ctx, func(t *v1alpha1.Team) {
+			t.Spec.Subscription.State = v1alpha1.SubscriptionTrialing
+			t.Spec.Subscription.TrialEndsAt = v1alpha1.NewTimePtr(trialEnds)
+		})
+		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
+		_, token := t.newKey(ctx, "ends", func(k *v1alpha1.APIKey) { k.Spec.ExpiresAt = v1alpha1.NewTimePtr(keyExpires) })
+		clock := clocktesting.NewFakeClock(trialEnds.Add(-time.Millisecond))
+		own := start(restricted, func(c *apiserver.Config) { c.Clock = clock })
+		DeferCleanup(own.stop)
+		try := func(method, body string) reply {
+			GinkgoHelper()
+			return do(ctx, own, method, base+"/posts", body, map[string]string{"Authorization": "Bearer " + token})
+		}
+		Expect(try("POST", text("acme-x", "a", draft)).status).To(Equal(http.StatusCreated))
+		clock.Step(time.Millisecond)
+		try("POST", text("acme-x", "a", draft)).mustFail(403, "SUBSCRIPTION_REQUIRED", "the team's trial has ended")
+		clock.SetTime(keyExpires.Add(-time.Millisecond))
+		Expect(try("GET", "").status).To(Equal(http.StatusOK), "reading needs no subscription")
+		clock.Step(time.Millisecond)
+		try("GET", "").mustFail(401, "UNAUTHORIZED", "expired")
+		try("POST", text("acme-x", "a", draft)).mustFail(401, "UNAUTHORIZED", "expired")
+	})
+})

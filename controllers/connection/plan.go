@@ -1,0 +1,96 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/posting/plan"
+)
+
+const msgBeyondPlan = "the starter plan allows %d connected accounts, and this connection is beyond them: the oldest ones that are not disabled count; " +
+	"disable or delete another connection, or change the plan"
+
+// beyondPlan tells how many accounts the team's plan allows if it does not let
+// this connection be used, or else zero.
+func (r *Reconciler) beyondPlan(ctx context.Context, conn *v1alpha1.Connection) (int, error) {
+	if r.Owner == nil {
+		return 0, nil
+	}
+	team, err := r.Owner(ctx, conn.Namespace)
+	if err != nil {
+		return 0, err
+	}
+	limits := plan.LimitsOf(team)
+	if limits.Accounts == 0 {
+		return 0, nil
+	}
+	all, err := r.connectionsOf(ctx, conn.Namespace)
+	if err != nil {
+		return 0, err
+	}
+	if plan.Covers(plan.Usable(all, limits.Accounts), conn) {
+		return 0, nil
+	}
+	return limits.Accounts, nil
+}
+
+func (r *Reconciler) connectionsOf(ctx context.Context, namespace string) ([]*v1alpha1.Connection, error) {
+	var found v1alpha1.ConnectionList
+	if err := r.client.List(ctx, &found, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("cannot list the connections of namespace %q: %w", namespace, err)
+	}
+	all := make([]*v1alpha1.Connection, len(found.Items))
+	for i := range found.Items {
+		all[i] = &found.Items[i]
+	}
+	return all, nil
+}
+
+// neighbours lists the connections that a change of one may bring within the
+// plan, or push out of it: all of the team's, if its plan limits them.
+func (r *Reconciler) neighbours(ctx context.Context, obj client.Object) []reconcile.Request {
+	return r.affected(ctx, obj.GetNamespace(), false)
+}
+
+// connectionsOfTeam lists those that a change of the team's plan may concern.
+func (r *Reconciler) connectionsOfTeam(ctx context.Context, obj client.Object) []reconcile.Request {
+	if team, ok := obj.(*v1alpha1.Team); ok {
+		return r.affected(ctx, team.Spec.Namespace, true)
+	}
+	return nil
+}
+
+func (r *Reconciler) affected(ctx context.Context, namespace string, planChanged bool) []reconcile.Request {
+	log := ctrl.LoggerFrom(ctx)
+	team, err := r.Owner(ctx, namespace)
+	if err != nil {
+		log.Error(err, "cannot tell which connections the plan covers now", "namespace", namespace)
+		return nil
+	}
+	limited := plan.LimitsOf(team).Accounts > 0
+	if !limited && !planChanged {
+		return nil
+	}
+	all, err := r.connectionsOf(ctx, namespace)
+	if err != nil {
+		log.Error(err, "cannot tell which connections the plan covers now", "namespace", namespace)
+		return nil
+	}
+	var requests []reconcile.Request
+	for _, c := range all {
+		if limited || kstatus.Reason(c.Status.Conditions) == v1alpha1.ReasonPlanLimit {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}})
+		}
+	}
+	return requests
+}

@@ -1,0 +1,218 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/plan"
+)
+
+// Plans tells whose namespace it is, and counts what a plan or a platform
+// limits.
+type Plans struct {
+	// Owner returns the team that owns a namespace; nil if none does.
+	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
+	// Quota keeps the count.
+	Quota *quota.Store
+}
+
+// withinPlan counts what is about to be claimed, unless that was counted when
+// the post was created, and fails the targets for which nothing is left. It
+// returns the others.
+func (s *scope) withinPlan(ctx context.Context, shipments []*shipment) ([]*shipment, error) {
+	if s.Plans == nil {
+		return shipments, nil
+	}
+	team, err := s.Plans.Owner(ctx, s.key.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	limits := plan.LimitsOf(team)
+	if shipments, err = s.coveredAccounts(ctx, shipments, limits); err != nil {
+		return nil, err
+	}
+	onX := func(sh *shipment) bool { return limits.XPosts > 0 && sh.conn.Spec.Platform == v1alpha1.PlatformX }
+	toInbox := func(sh *shipment) bool { return plan.IsTikTokDraft(s.post, sh.index, sh.conn.Spec.Platform) }
+	var within []*shipment
+	for _, sh := range shipments {
+		at := plan.IntendedAt(s.post, sh.index, s.StartingDeadline)
+		ok := true
+		switch {
+		case onX(sh):
+			ok, err = s.take(ctx, sh, quota.XPosts(s.key.Namespace, at), quota.Limit{Most: limits.XPosts},
+				quota.Share{Target: sh.index, Count: plan.Cost(s.post), At: at}, v1alpha1.ReasonPlanLimit,
+				func(used int) string { return xPostsMessage(limits.XPosts, used, plan.Cost(s.post), at) })
+		case toInbox(sh):
+			ok, err = s.take(ctx, sh, quota.TikTokDrafts(sh.conn), quota.Limit{Most: plan.MaxTikTokDrafts, Within: plan.TikTokDraftsFor},
+				quota.Share{Target: sh.index, Count: 1, At: at}, v1alpha1.ReasonDraftLimit,
+				func(used int) string { return inboxMessage(used, sh.conn.Name) })
+		}
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			within = append(within, sh)
+		}
+	}
+	return within, nil
+}
+
+// take counts one target, or fails it.
+func (s *scope) take(ctx context.Context, sh *shipment, book quota.Book, limit quota.Limit, share quota.Share,
+	reason string, message func(used int) string,
+) (bool, error) {
+	answer, err := s.Plans.Quota.Take(ctx, book, &quota.Wish{
+		Post: s.key.Name, UID: s.post.UID, Shares: []quota.Share{share}, Partly: true,
+	}, limit)
+	if err != nil {
+		return false, err
+	}
+	if len(answer.Refused) == 0 {
+		return true, nil
+	}
+	return false, s.turnAway(sh, reason, message(answer.Used))
+}
+
+func xPostsMessage(most, used, cost int, at time.Time) string {
+	return fmt.Sprintf("not published: the starter plan allows %d posts to X in a calendar month (UTC), each account and each card of a tree counted; "+
+		"%d of %s are used and this one needs %d. Change the plan or wait for another month, and post again",
+		most, used, at.UTC().Format("January 2006"), cost)
+}
+
+func inboxMessage(used int, connection string) string {
+	return fmt.Sprintf("not sent: TikTok takes at most %d pending drafts of an account within 24 hours, and %d are sent or scheduled for connection %q; post again another day",
+		plan.MaxTikTokDrafts, used, connection)
+}
+
+// coveredAccounts fails the targets whose accounts the team's plan does not
+// cover, and returns the others.
+func (s *scope) coveredAccounts(ctx context.Context, shipments []*shipment, limits plan.Limits) ([]*shipment, error) {
+	if limits.Accounts == 0 {
+		return shipments, nil
+	}
+	var found v1alpha1.ConnectionList
+	if err := s.Client.List(ctx, &found, client.InNamespace(s.key.Namespace)); err != nil {
+		return nil, fmt.Errorf("cannot list the team's connections: %w", err)
+	}
+	all := make([]*v1alpha1.Connection, len(found.Items))
+	for i := range found.Items {
+		all[i] = &found.Items[i]
+	}
+	usable := plan.Usable(all, limits.Accounts)
+	var covered []*shipment
+	for _, sh := range shipments {
+		if plan.Covers(usable, sh.conn) {
+			covered = append(covered, sh)
+			continue
+		}
+		if err := s.turnAway(sh, v1alpha1.ReasonPlanLimit, fmt.Sprintf(
+			"not published: the starter plan allows %d connected accounts, and connection %q is beyond them; "+
+				"disable or delete another connection, or change the plan, and post again", limits.Accounts, sh.conn.Name)); err != nil {
+			return nil, err
+		}
+	}
+	return covered, nil
+}
+
+// turnAway fails a target whose turn it was, and lets others have its account.
+func (s *scope) turnAway(sh *shipment, reason, message string) error {
+	if err := attempt.Fail(posting.Target(s.post, sh.index), reason, message); err != nil {
+		return fmt.Errorf("target %d: %w", sh.index, err)
+	}
+	s.admission.Release(s.key.String(), sh.gate())
+	s.warn(reason, fmt.Sprintf("target %d (%s): %s", sh.index, sh.conn.Spec.Platform, message))
+	return nil
+}
+
+// beyondPlan says why the plan does not let target i be published, as far as
+// its connection tells, or "".
+func (s *scope) beyondPlan(i int) string {
+	conn := s.connection(i)
+	if conn == nil || kstatus.Reason(conn.Status.Conditions) != v1alpha1.ReasonPlanLimit {
+		return ""
+	}
+	return fmt.Sprintf("not published: connection %q is beyond what the team's plan allows; disable or delete another connection, or change the plan, and post again", conn.Name)
+}
+
+// over reports whether nothing more will be sent for the post.
+func (s *scope) over() bool {
+	if s.post.DeletionTimestamp.IsZero() {
+		return s.post.Status.Finished
+	}
+	return !controllerutil.ContainsFinalizer(s.post, v1alpha1.DeliveryFinalizer)
+}
+
+// returnUnused gives back what was counted for a post of which nothing is left
+// to do, and was not published. What cannot be given back now, the Team
+// controller finds later.
+func (s *scope) returnUnused(ctx context.Context) {
+	if s.Plans == nil {
+		return
+	}
+	unused := func(i int) bool { return plan.UseOf(s.post, i).Count < plan.Cost(s.post) }
+	if !slices.ContainsFunc(indexes(s.post), unused) {
+		return
+	}
+	books, err := s.booksOf(ctx)
+	for _, book := range books {
+		if err == nil {
+			err = s.Plans.Quota.Return(ctx, book, s.post.Name, s.post.UID, func(target int) int { return plan.UseOf(s.post, target).Count })
+		}
+	}
+	if err != nil {
+		s.log.Info("cannot give back yet what the post did not take", "error", err.Error())
+	}
+}
+
+// booksOf lists the books in which the post may have been counted.
+func (s *scope) booksOf(ctx context.Context) (books []quota.Book, err error) {
+	team, err := s.Plans.Owner(ctx, s.key.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if plan.LimitsOf(team).XPosts > 0 {
+		seen := map[string]bool{}
+		for i := range s.post.Spec.Targets {
+			if book := quota.XPosts(s.key.Namespace, plan.IntendedAt(s.post, i, s.StartingDeadline)); !seen[book.Name] {
+				seen[book.Name] = true
+				books = append(books, book)
+			}
+		}
+	}
+	for i := range s.post.Spec.Targets {
+		if !plan.IsTikTokDraft(s.post, i, v1alpha1.PlatformTikTok) {
+			continue
+		}
+		var conn v1alpha1.Connection
+		err := s.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: s.post.Spec.Targets[i].ConnectionRef.Name}, &conn)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("cannot read connection %q: %w", s.post.Spec.Targets[i].ConnectionRef.Name, err)
+		}
+		if err == nil && conn.Spec.Platform == v1alpha1.PlatformTikTok {
+			books = append(books, quota.TikTokDrafts(&conn))
+		}
+	}
+	return books, nil
+}
+
+func indexes(post *v1alpha1.Post) []int {
+	all := make([]int, len(post.Spec.Targets))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}

@@ -1,0 +1,259 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
+	var (
+		m     *manager
+		store *quota.Store
+	)
+	BeforeAll(func() {
+		maps, err := typedcorev1.NewForConfig(kubeConfig)
+		Expect(err).NotTo(HaveOccurred())
+		store = quota.NewStore(maps, clock.RealClock{})
+		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
+			o.Plans = &post.Plans{Quota: store, Owner: func(context.Context, string) (*v1alpha1.Team, error) {
+				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, nil
+			}}
+			// What X does, to play an inbox that takes texts.
+			o.Platforms[v1alpha1.PlatformTikTok] = o.Platforms[v1alpha1.PlatformX]
+		})
+	})
+	AfterAll(func() { m.stop() })
+
+	// All posts are due within this test, or in months of their own.
+	month := func(t team) quota.Book { return quota.XPosts(t.namespace, time.Now()) }
+	use := func(ctx context.Context, book quota.Book, post string, uid types.UID, counts ...int) {
+		GinkgoHelper()
+		w := &quota.Wish{Post: post, UID: uid}
+		for i, count := range counts {
+			w.Shares = append(w.Shares, quota.Share{Target: i, Count: count, At: time.Now()})
+		}
+		answer, err := store.Take(ctx, book, w, quota.Limit{Most: 30})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(answer.Refused).To(BeEmpty())
+	}
+	used := func(ctx context.Context, book quota.Book) func() int {
+		return func() int {
+			page, err := store.Page(ctx, book)
+			Expect(err).NotTo(HaveOccurred())
+			return page.Used()
+		}
+	}
+	target := func(ctx context.Context, p *v1alpha1.Post, i int) v1alpha1.TargetStatus {
+		return read(ctx, p).Status.Targets[i]
+	}
+
+	It("is published while something is left, and then fails with PlanLimit, unsent", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		use(ctx, month(t), "before", "an-older-post", 29)
+		p := t.post(ctx, "the 30th")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		p = t.post(ctx, "the 31st")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		failed := target(ctx, p, 0)
+		Expect(failed.Reason).To(Equal(v1alpha1.ReasonPlanLimit))
+		Expect(failed.Message).To(And(ContainSubstring("30 posts to X in a calendar month"), ContainSubstring("Change the plan")))
+		Expect(failed.Attempt).To(BeNil(), "nothing was claimed")
+		Expect(t.published(ctx)).To(Equal([]string{"the 30th"}))
+		Expect(used(ctx, month(t))()).To(Equal(30))
+	})
+
+	It("is not counted again if it was when it was created", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		use(ctx, month(t), "before", "an-older-post", 29)
+		p := t.post(ctx, "reserved", func(p *v1alpha1.Post) { use(ctx, month(t), p.Name, "", 1) })
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		page, err := store.Page(ctx, month(t))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(page.Used()).To(Equal(30))
+		Expect(page[p.Name].UID).To(Equal(read(ctx, p).UID), "from its claim on it counts, whatever becomes of the object")
+	})
+
+	It("sends to as many accounts as are left", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		t.connect(ctx, "second")
+		use(ctx, month(t), "before", "an-older-post", 29)
+		p := t.post(ctx, "to two", func(p *v1alpha1.Post) {
+			p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "second"}, Caption: "to two"})
+		})
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		var phases []v1alpha1.PostPhase
+		for i := range 2 {
+			phases = append(phases, target(ctx, p, i).Phase)
+		}
+		Expect(phases).To(ConsistOf(v1alpha1.PhasePosted, v1alpha1.PhaseFailed))
+	})
+
+	It("that is one of many at once never exceeds the limit", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		for i := range 3 {
+			t.connect(ctx, fmt.Sprint("x", i))
+		}
+		use(ctx, month(t), "before", "an-older-post", 26)
+		calls := publishCalls(ctx)
+		var posts []*v1alpha1.Post
+		for i := range 12 {
+			posts = append(posts, t.post(ctx, fmt.Sprint("racer ", i), func(p *v1alpha1.Post) {
+				p.Spec.Targets[0].ConnectionRef.Name = fmt.Sprint("x", i%3)
+			}))
+		}
+		count := func() map[v1alpha1.PostPhase]int {
+			phases := map[v1alpha1.PostPhase]int{}
+			for _, p := range posts {
+				phases[read(ctx, p).Status.Phase]++
+			}
+			return phases
+		}
+		Eventually(count).Should(Equal(map[v1alpha1.PostPhase]int{v1alpha1.PhasePosted: 4, v1alpha1.PhaseFailed: 8}))
+		Expect(publishCalls(ctx) - calls).To(Equal(4))
+		Expect(used(ctx, month(t))()).To(Equal(30))
+	})
+
+	It("counts once it is no draft any more", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "kept", func(p *v1alpha1.Post) { p.Spec.Draft = true })
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseDraft))
+		Expect(used(ctx, month(t))()).To(BeZero())
+		Expect(k8s.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"draft":false}}`)))).To(Succeed())
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(used(ctx, month(t))()).To(Equal(1))
+	})
+
+	DescribeTable("gives back what it did not take", func(ctx context.Context, change func(*v1alpha1.Post), then func(context.Context, team, *v1alpha1.Post)) {
+		t := newTeam(ctx)
+		at := time.Now()
+		p := t.post(ctx, "in vain", change, func(p *v1alpha1.Post) {
+			if p.Spec.ScheduledAt != nil {
+				at = p.Spec.ScheduledAt.Time
+			} else {
+				// The platform's answer comes after the claim.
+				t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 403})
+			}
+			use(ctx, quota.XPosts(t.namespace, at), p.Name, "", 1)
+		})
+		then(ctx, t, p)
+		Eventually(used(ctx, quota.XPosts(t.namespace, at))).Should(BeZero())
+	},
+		Entry("when it is cancelled", at(40*24*time.Hour), func(ctx context.Context, _ team, p *v1alpha1.Post) {
+			Expect(k8s.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"cancelled":true}}`)))).To(Succeed())
+		}),
+		Entry("when it is deleted before its time", at(40*24*time.Hour), func(ctx context.Context, _ team, p *v1alpha1.Post) {
+			Expect(k8s.Delete(ctx, p)).To(Succeed())
+		}),
+		Entry("when its time has passed", at(-3*time.Hour), func(ctx context.Context, _ team, p *v1alpha1.Post) {
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+			Expect(target(ctx, p, 0).Reason).To(Equal(v1alpha1.ReasonMissedSchedule))
+		}),
+		Entry("when the platform refuses it", func(*v1alpha1.Post) {}, func(ctx context.Context, t team, p *v1alpha1.Post) {
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+			Expect(t.published(ctx)).To(BeEmpty())
+		}),
+	)
+
+	It("keeps what it took when it is deleted after it was published", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "published")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(k8s.Delete(ctx, p)).To(Succeed())
+		Eventually(func() error { return client.IgnoreNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(p), p)) }).Should(Succeed())
+		Consistently(used(ctx, month(t)), 300*time.Millisecond).Should(Equal(1))
+	})
+
+	It("fails for an account that the plan does not cover", func(ctx SpecContext) {
+		t := newTeam(ctx) // has the connection x, the last by name
+		for i := range 10 {
+			t.connect(ctx, fmt.Sprintf("a%02d", i))
+		}
+		var all v1alpha1.ConnectionList
+		Expect(k8s.List(ctx, &all, client.InNamespace(t.namespace))).To(Succeed())
+		youngest := all.Items[0]
+		for _, c := range all.Items {
+			if newer := c.CreationTimestamp.Compare(youngest.CreationTimestamp.Time); newer > 0 || newer == 0 && c.Name > youngest.Name {
+				youngest = c
+			}
+		}
+		beyond := func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = youngest.Name }
+		p := t.post(ctx, "beyond", beyond)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		Expect(target(ctx, p, 0)).To(And(HaveField("Reason", v1alpha1.ReasonPlanLimit), HaveField("Message", ContainSubstring("10 connected accounts"))))
+
+		t.setReady(ctx, youngest.Name, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit, "")
+		p = t.post(ctx, "beyond, as its connection says", beyond)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		Expect(target(ctx, p, 0).Reason).To(Equal(v1alpha1.ReasonPlanLimit))
+	})
+
+	It("waits in TikTok's inbox with at most four others of a day", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		var conn v1alpha1.Connection
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+		tiktok := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "tiktok"}, Spec: conn.Spec}
+		tiktok.Spec.Platform = v1alpha1.PlatformTikTok
+		Expect(k8s.Create(ctx, tiktok)).To(Succeed())
+		t.setReady(ctx, "tiktok", metav1.ConditionTrue, v1alpha1.ReasonConnected, t.account.Username)
+		toInbox := func(p *v1alpha1.Post) {
+			p.Spec.Targets[0].ConnectionRef.Name = "tiktok"
+			p.Spec.Targets[0].TikTok = &v1alpha1.TikTokOptions{Draft: true}
+		}
+		var posts []*v1alpha1.Post
+		for i := range 7 {
+			posts = append(posts, t.post(ctx, fmt.Sprint("inbox ", i), toInbox))
+		}
+		reasons := func() map[string]int {
+			found := map[string]int{}
+			for _, p := range posts {
+				if s := read(ctx, p).Status; len(s.Targets) > 0 {
+					found[string(s.Phase)+" "+s.Targets[0].Reason]++
+				}
+			}
+			return found
+		}
+		Eventually(reasons).Should(Equal(map[string]int{"posted Posted": 5, "failed " + v1alpha1.ReasonDraftLimit: 2}))
+		Expect(t.published(ctx)).To(HaveLen(5))
+		p := t.post(ctx, "published, not a draft", func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "tiktok" })
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+	})
+})
+
+var _ = Describe("A post of a team whose plan has no limits", func() {
+	It("costs no request that counts, be it published, refused or cancelled", func(ctx SpecContext) {
+		// Without a store, whoever counts ends the test.
+		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+			o.Plans = &post.Plans{Owner: func(context.Context, string) (*v1alpha1.Team, error) {
+				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited}}}, nil
+			}}
+		})
+		defer m.stop()
+		t := newTeam(ctx)
+		p := t.post(ctx, "published")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 403})
+		p = t.post(ctx, "refused")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		p = t.post(ctx, "cancelled", at(time.Hour))
+		Expect(k8s.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"cancelled":true}}`)))).To(Succeed())
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseCancelled))
+	})
+})

@@ -1,0 +1,208 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package team
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/plan"
+)
+
+const (
+	// sweepEvery is how often the count of a team is put in order, showEvery how
+	// often that of a team with limits is shown in its status.
+	sweepEvery = 10 * time.Minute
+	showEvery  = time.Minute
+	// reservedFor is how long something stays reserved for a post that does not
+	// come into being: longer than any request may take.
+	reservedFor = 10 * time.Minute
+	// keepMonths is how long the book of a month is kept after its end, for
+	// people who want to look something up.
+	keepMonths = 62 * 24 * time.Hour
+)
+
+// counts tells whether anything is counted.
+func (r *Reconciler) counts() bool { return r.Owner != nil && r.Quota != nil }
+
+// teamOf finds the team of a connection.
+func (r *Reconciler) teamOf(ctx context.Context, obj client.Object) []reconcile.Request {
+	team, err := r.Owner(ctx, obj.GetNamespace())
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the team of a connection that changed", "namespace", obj.GetNamespace())
+		return nil
+	}
+	if team == nil {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(team)}}
+}
+
+// count puts the team's count in order, if it is time to, and tells what it is
+// now, and when to come again. What cannot be told now stays as it was.
+func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) (*v1alpha1.TeamUsage, time.Duration) {
+	log := ctrl.LoggerFrom(ctx)
+	usage := &v1alpha1.TeamUsage{}
+	if team.Status.Usage != nil {
+		usage = team.Status.Usage.DeepCopy()
+	}
+	var connections v1alpha1.ConnectionList
+	if err := r.client.List(ctx, &connections, client.InNamespace(team.Spec.Namespace)); err != nil {
+		log.Error(err, "cannot count the team's connections")
+	} else {
+		usage.ConnectedAccounts = 0
+		for i := range connections.Items {
+			if c := &connections.Items[i]; !c.Spec.Disabled && c.DeletionTimestamp.IsZero() {
+				usage.ConnectedAccounts++
+			}
+		}
+	}
+	limited := plan.LimitsOf(team).XPosts > 0
+	if !limited {
+		usage.XPostsThisMonth = nil
+	}
+	now := r.Clock.Now()
+	if r.sweepDue(team.Name, now) {
+		if err := r.sweep(ctx, team.Spec.Namespace, now); err != nil {
+			log.Error(err, "cannot put the count of what the team uses in order; trying again later")
+		}
+		r.swept.Store(team.Name, now)
+	}
+	if !limited {
+		return usage, sweepEvery
+	}
+	page, err := r.Quota.Page(ctx, quota.XPosts(team.Spec.Namespace, now))
+	if err != nil {
+		log.Error(err, "cannot tell how many posts to X the team has used; trying again later")
+	} else {
+		usage.XPostsThisMonth = new(int32(min(page.Used(), math.MaxInt32))) //nolint:gosec // it fits
+	}
+	return usage, showEvery
+}
+
+// sweepDue tells whether it is time to put a team's count in order.
+func (r *Reconciler) sweepDue(team string, now time.Time) bool {
+	last, ok := r.swept.Load(team)
+	at, isTime := last.(time.Time)
+	return !ok || !isTime || now.Sub(at) >= sweepEvery
+}
+
+// sweep gives back what was counted in vain, and clears away what is over.
+func (r *Reconciler) sweep(ctx context.Context, namespace string, now time.Time) error {
+	books, err := r.Quota.Books(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	for _, book := range books {
+		month, ofX := book.Month()
+		if ofX && now.Sub(month.AddDate(0, 1, 0)) > keepMonths {
+			if err := r.Quota.Drop(ctx, book, func(quota.Page) bool { return true }); err != nil {
+				return err
+			}
+			continue
+		}
+		err := r.Quota.Amend(ctx, book, func(page quota.Page) (bool, error) {
+			changed, err := r.tidy(ctx, namespace, book, page, now)
+			// No new draft can share a day with what is two days old.
+			return book.Kind == quota.KindTikTokDrafts && page.Forget(now.Add(-2*plan.TikTokDraftsFor)) || changed, err
+		})
+		if err != nil {
+			return err
+		}
+		if err := r.Quota.Drop(ctx, book, func(page quota.Page) bool { return len(page) == 0 }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidy holds the entries of a page against the posts that they are of. The page
+// was read before any post is: what is counted meanwhile makes the writing of
+// the page fail.
+func (r *Reconciler) tidy(ctx context.Context, namespace string, book quota.Book, page quota.Page, now time.Time) (changed bool, err error) {
+	for name, entry := range page {
+		if entry.Settled {
+			continue
+		}
+		post, err := r.post(ctx, types.NamespacedName{Namespace: namespace, Name: name}, entry, book)
+		switch {
+		case apierrors.IsNotFound(err):
+			changed = tidyOrphan(entry, now) || changed
+		case err != nil:
+			return false, fmt.Errorf("cannot read post %q: %w", name, err)
+		default:
+			changed = tidyEntry(entry, post, book) || changed
+		}
+	}
+	return changed, nil
+}
+
+// post reads the post of an entry: from the cache if that shows nothing to
+// change, else from the API server.
+func (r *Reconciler) post(ctx context.Context, key types.NamespacedName, entry *quota.Entry, book quota.Book) (*v1alpha1.Post, error) {
+	var post v1alpha1.Post
+	if err := r.client.Get(ctx, key, &post); err == nil {
+		trial := *entry
+		if !tidyEntry(&trial, &post, book) {
+			return &post, nil
+		}
+	}
+	var live v1alpha1.Post
+	return &live, r.live.Get(ctx, key, &live)
+}
+
+// tidyOrphan treats an entry whose post does not exist: what was only reserved
+// is given back once nobody can be about to create the post, and what was
+// delivered stays counted.
+func tidyOrphan(entry *quota.Entry, now time.Time) (changed bool) {
+	if entry.UID != "" {
+		entry.Settled = true
+		return true
+	}
+	if now.Sub(entry.Since) < reservedFor {
+		return false
+	}
+	return entry.Reduce(func(int) int { return 0 })
+}
+
+// tidyEntry treats an entry by what its post takes.
+func tidyEntry(entry *quota.Entry, post *v1alpha1.Post, book quota.Book) (changed bool) {
+	started := posting.Started(post)
+	if entry.UID != "" && entry.UID != post.UID {
+		// The post that took it is gone, another has its name.
+		entry.Settled = true
+		return true
+	}
+	month, ofX := book.Month()
+	elsewhere := entry.UID == "" && started
+	if at := post.Spec.ScheduledAt; ofX && !started && at != nil {
+		y, m, _ := at.UTC().Date()
+		elsewhere = elsewhere || y != month.Year() || m != month.Month()
+	}
+	final := true
+	changed = entry.Reduce(func(target int) int {
+		use := plan.UseOf(post, target)
+		final = final && use.Final
+		if elsewhere {
+			return 0
+		}
+		return use.Count
+	})
+	if final && !entry.Settled && entry.UID != "" {
+		entry.Settled = true
+		changed = true
+	}
+	return changed
+}

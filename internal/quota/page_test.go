@@ -1,0 +1,148 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quota
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// some are shares of the first targets of a post, of so much each.
+func some(counts ...int) []Share {
+	var shares []Share
+	for target, count := range counts {
+		shares = append(shares, Share{Target: target, Count: count, At: noon})
+	}
+	return shares
+}
+
+func wish(post string, uid types.UID, partly bool, counts ...int) Wish {
+	return Wish{Post: post, UID: uid, Shares: some(counts...), Partly: partly}
+}
+
+func TestTake(t *testing.T) {
+	t.Parallel()
+	reserved := func(counts ...int) *Entry { return &Entry{Since: noon, Shares: some(counts...)} }
+	delivered := func(uid types.UID, counts ...int) *Entry {
+		return &Entry{UID: uid, Since: noon, Shares: some(counts...)}
+	}
+	tests := map[string]struct {
+		reason  string
+		page    Page
+		wish    Wish
+		want    Answer
+		changed bool
+		used    int
+	}{
+		"First":           {"the book is empty", Page{}, wish("a", "", false, 1), Answer{Added: []int{0}}, true, 1},
+		"Last":            {"it is exactly enough", Page{"b": reserved(3)}, wish("a", "", false, 2), Answer{Added: []int{0}}, true, 5},
+		"OneTooMany":      {"it would be six of five", Page{"b": reserved(4)}, wish("a", "", false, 2), Answer{Refused: []int{0}, Used: 4}, false, 4},
+		"AllOrNothing":    {"one of two has no room, so neither is taken", Page{"b": reserved(4)}, wish("a", "", false, 1, 1), Answer{Refused: []int{1}, Used: 4}, false, 4},
+		"Partly":          {"whoever delivers takes what there is", Page{"b": reserved(4)}, wish("a", "1", true, 1, 1), Answer{Added: []int{0}, Refused: []int{1}, Used: 5}, true, 5},
+		"PartlySmaller":   {"what is too much for one may suit the next", Page{"b": reserved(4)}, wish("a", "1", true, 2, 1), Answer{Added: []int{1}, Refused: []int{0}, Used: 4}, true, 5},
+		"Again":           {"the same post never counts twice", Page{"a": reserved(5)}, wish("a", "", false, 5), Answer{}, false, 5},
+		"AgainWhenFull":   {"what is held is not asked for anew", Page{"a": reserved(1), "b": reserved(4)}, wish("a", "1", true, 1), Answer{}, true, 5},
+		"Delivered":       {"a repeat of a request whose post is delivered", Page{"a": delivered("1", 1)}, wish("a", "", false, 1), Answer{}, false, 1},
+		"DeliveredTwice":  {"a second attempt", Page{"a": delivered("1", 1)}, wish("a", "1", true, 1), Answer{}, false, 1},
+		"MoreTargets":     {"another target of the post joins", Page{"a": delivered("1", 1)}, wish("a", "1", true, 1, 1), Answer{Added: []int{1}}, true, 2},
+		"MoreCards":       {"the tree has grown", Page{"a": reserved(2)}, wish("a", "1", true, 4), Answer{Added: []int{0}}, true, 4},
+		"TooManyCards":    {"the tree has grown too much, and keeps what it had", Page{"a": reserved(2)}, wish("a", "1", true, 6), Answer{Refused: []int{0}}, true, 2},
+		"FewerCards":      {"what is too much is given back when the post is over", Page{"a": reserved(4)}, wish("a", "", false, 2), Answer{}, false, 4},
+		"SameNameLater":   {"another post has the name of one that was delivered and deleted: both count", Page{"a": delivered("1", 2)}, wish("a", "2", true, 2), Answer{Added: []int{0}}, true, 4},
+		"SameNameTooMany": {"the former one still counts", Page{"a": delivered("1", 4)}, wish("a", "2", true, 2), Answer{Refused: []int{0}, Used: 4}, true, 4},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, changed := tc.page.take(&tc.wish, Limit{Most: 5}, noon)
+			if diff := cmp.Diff(tc.want, got); diff != "" || changed != tc.changed {
+				t.Errorf("%s: changed %v, want %v:\n%s", tc.reason, changed, tc.changed, diff)
+			}
+			if used := tc.page.Used(); used != tc.used {
+				t.Errorf("%s: %d are used afterwards, want %d", tc.reason, used, tc.used)
+			}
+			if e := tc.page[tc.wish.Post]; tc.wish.UID != "" && len(e.Shares) > 0 && e.UID != tc.wish.UID {
+				t.Errorf("%s: the shares are those of %q, want %q", tc.reason, e.UID, tc.wish.UID)
+			}
+			again, _ := tc.page.take(&tc.wish, Limit{Most: 5}, noon)
+			if len(again.Added) > 0 {
+				t.Errorf("%s: asked once more, it took %v again", tc.reason, again.Added)
+			}
+		})
+	}
+}
+
+func TestTakeWithin(t *testing.T) {
+	t.Parallel()
+	limit := Limit{Most: 2, Within: 24 * time.Hour}
+	at := func(hours ...int) []Share {
+		var shares []Share
+		for i, h := range hours {
+			shares = append(shares, Share{Target: i, Count: 1, At: noon.Add(time.Duration(h) * time.Hour)})
+		}
+		return shares
+	}
+	tests := map[string]struct {
+		reason string
+		taken  []Share
+		want   int
+		ok     bool
+	}{
+		"Empty":       {"nothing else is there", nil, 0, true},
+		"OneBefore":   {"two within a day", at(-5), 0, true},
+		"TwoBefore":   {"three within the day that ends now", at(-5, -3), 0, false},
+		"TwoAfter":    {"three within the day that begins now", at(3, 5), 0, false},
+		"Between":     {"three within a day that began before and ends later", at(-10, 10), 0, false},
+		"Apart":       {"no day holds both others with this one", at(-13, 13), 0, true},
+		"ADayApart":   {"a day does not include its end", at(-24, -24), 0, true},
+		"ADayAfter":   {"nor does it the other way round", at(24, 24), 0, true},
+		"JustWithin":  {"an hour less than a day apart", at(-23, -23), 0, false},
+		"LongAgo":     {"they have nothing to do with it", at(-100, -100), 0, true},
+		"Rescheduled": {"the last one of the post itself moves away from two others", at(-3, -2), 48, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			page := Page{"others": {Since: noon, Shares: tc.taken}}
+			if name == "Rescheduled" {
+				page["new"] = &Entry{Since: noon, Shares: at(0)}
+			}
+			got, _ := page.take(&Wish{Post: "new", Shares: at(tc.want)}, limit, noon)
+			if ok := len(got.Refused) == 0; ok != tc.ok {
+				t.Errorf("%s: %+v", tc.reason, got)
+			}
+			if e := page["new"]; tc.ok && (len(e.Shares) != 1 || !e.Shares[0].At.Equal(at(tc.want)[0].At)) {
+				t.Errorf("%s: it holds %+v", tc.reason, e.Shares)
+			}
+		})
+	}
+}
+
+func TestReduceAndForget(t *testing.T) {
+	t.Parallel()
+	e := &Entry{UID: "1", Since: noon, Shares: some(5, 1, 2), Earlier: some(3)}
+	keep := map[int]int{0: 2, 1: 0, 2: 7}
+	if !e.Reduce(func(target int) int { return keep[target] }) {
+		t.Error("nothing changed, although two of three targets take less now")
+	}
+	want := []Share{{Target: 0, Count: 2, At: noon}, {Target: 2, Count: 2, At: noon}}
+	if diff := cmp.Diff(want, e.Shares); diff != "" {
+		t.Errorf("a target never takes more than it was given, and one that takes nothing is not listed:\n%s", diff)
+	}
+	if e.Reduce(func(target int) int { return keep[target] }) {
+		t.Error("a second time, it changed again")
+	}
+	page := Page{"a": e, "b": {Shares: []Share{{Count: 1, At: noon.Add(time.Hour)}}}}
+	if page.Forget(noon) {
+		t.Error("it forgot what is not past yet")
+	}
+	if !page.Forget(noon.Add(time.Minute)) || len(page) != 1 || page.Used() != 1 {
+		t.Errorf("it kept what is past, or forgot what is to come: %+v", page)
+	}
+}

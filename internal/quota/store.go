@@ -1,0 +1,266 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quota
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// What a book is of: the values of the label social.herald.dev/quota.
+const (
+	KindXPosts       = "x-posts"
+	KindTikTokDrafts = "tiktok-drafts"
+)
+
+const (
+	xPostsPrefix = "herald-x-posts-"
+	monthLayout  = "2006-01"
+
+	managedBy = "app.kubernetes.io/managed-by"
+	herald    = "herald"
+)
+
+// mostTries is how often a book is read anew because somebody else wrote it in
+// between. Each such write is somebody's progress, and a full book is not
+// written any more, so that its limit bounds them.
+const mostTries = 200
+
+// Book names the object that holds one count.
+type Book struct {
+	Namespace, Name string
+	// Kind is KindXPosts or KindTikTokDrafts.
+	Kind  string
+	owner *metav1.OwnerReference
+}
+
+// XPosts is the book of a team's posts to X in the calendar month (UTC) of a
+// time.
+func XPosts(namespace string, at time.Time) Book {
+	return Book{Namespace: namespace, Name: xPostsPrefix + at.UTC().Format(monthLayout), Kind: KindXPosts}
+}
+
+// TikTokDrafts is the book of what was sent to the inbox of an account. It goes
+// with its connection.
+func TikTokDrafts(c *v1alpha1.Connection) Book {
+	// Without blockOwnerDeletion, for which some clusters ask for more rights.
+	owner := metav1.NewControllerRef(c, v1alpha1.GroupVersion.WithKind("Connection"))
+	owner.BlockOwnerDeletion = nil
+	return Book{Namespace: c.Namespace, Name: "herald-tiktok-drafts-" + string(c.UID), Kind: KindTikTokDrafts, owner: owner}
+}
+
+// Month is when the month of a book of posts to X begins; false for other books.
+func (b Book) Month() (time.Time, bool) {
+	if b.Kind != KindXPosts || len(b.Name) < len(xPostsPrefix) {
+		return time.Time{}, false
+	}
+	month, err := time.Parse(monthLayout, b.Name[len(xPostsPrefix):])
+	return month, err == nil
+}
+
+// Store reads and writes books. Its methods may be called from many goroutines
+// and processes at once. Their errors are those of the Kubernetes API, wrapped.
+type Store struct {
+	maps  typedcorev1.ConfigMapsGetter
+	clock clock.PassiveClock
+}
+
+// NewStore returns a store that uses a client without a cache.
+func NewStore(maps typedcorev1.ConfigMapsGetter, now clock.PassiveClock) *Store {
+	return &Store{maps: maps, clock: now}
+}
+
+// Take grants a wish as far as the limit allows, and stores it.
+func (s *Store) Take(ctx context.Context, b Book, w *Wish, limit Limit) (Answer, error) {
+	var answer Answer
+	err := s.Amend(ctx, b, func(p Page) (bool, error) {
+		var changed bool
+		answer, changed = p.take(w, limit, s.clock.Now())
+		return changed, nil
+	})
+	return answer, err
+}
+
+// Check tells what Take would answer now, without taking anything.
+func (s *Store) Check(ctx context.Context, b Book, w *Wish, limit Limit) (Answer, error) {
+	p, err := s.Page(ctx, b)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer, _ := p.take(w, limit, s.clock.Now())
+	return answer, nil
+}
+
+// Return gives back what the targets of a post took beyond what keep says. The
+// shares of another post of that name stay as they are, and so do those that
+// the delivery of a post has taken if the UID is not given.
+func (s *Store) Return(ctx context.Context, b Book, post string, uid types.UID, keep func(target int) int) error {
+	return s.Amend(ctx, b, func(p Page) (bool, error) {
+		e := p[post]
+		if e == nil || e.UID != "" && e.UID != uid {
+			return false, nil
+		}
+		return e.Reduce(keep), nil
+	})
+}
+
+// Amend changes a book. change is called again, with the page as it is then, if
+// somebody else wrote the book in between; it returns whether there is anything
+// to store.
+func (s *Store) Amend(ctx context.Context, b Book, change func(Page) (bool, error)) error {
+	for range mostTries {
+		stored, err := s.get(ctx, b)
+		if err != nil {
+			return err
+		}
+		p, err := decode(stored)
+		if err != nil {
+			return err
+		}
+		if changed, err := change(p); !changed || err != nil {
+			return err
+		}
+		err = s.put(ctx, b, stored, p)
+		if err == nil {
+			return nil
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (stored.ResourceVersion == "" || !apierrors.IsNotFound(err)) {
+			return fmt.Errorf("cannot write the count in ConfigMap %s/%s: %w", b.Namespace, b.Name, err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return fmt.Errorf("cannot write the count in ConfigMap %s/%s: somebody else changes it all the time", b.Namespace, b.Name)
+}
+
+// Page reads a book; it is empty if the book does not exist.
+func (s *Store) Page(ctx context.Context, b Book) (Page, error) {
+	stored, err := s.get(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return decode(stored)
+}
+
+// Books lists the books of a namespace.
+func (s *Store) Books(ctx context.Context, namespace string) ([]Book, error) {
+	found, err := s.maps.ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.QuotaLabel})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the counts of namespace %q: %w", namespace, err)
+	}
+	books := make([]Book, 0, len(found.Items))
+	for i := range found.Items {
+		item := &found.Items[i]
+		books = append(books, Book{
+			Namespace: namespace, Name: item.Name, Kind: item.Labels[v1alpha1.QuotaLabel], owner: metav1.GetControllerOf(item),
+		})
+	}
+	return books, nil
+}
+
+// Drop deletes a book on the condition that unneeded says so of what it holds.
+// Whoever writes it at the same time wins.
+func (s *Store) Drop(ctx context.Context, b Book, unneeded func(Page) bool) error {
+	stored, err := s.get(ctx, b)
+	if err != nil || stored.ResourceVersion == "" {
+		return err
+	}
+	p, err := decode(stored)
+	if err != nil || !unneeded(p) {
+		return err
+	}
+	err = s.maps.ConfigMaps(b.Namespace).Delete(ctx, b.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &stored.UID, ResourceVersion: &stored.ResourceVersion},
+	})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("cannot delete the count in ConfigMap %s/%s: %w", b.Namespace, b.Name, err)
+	}
+	return nil
+}
+
+// get reads the object of a book; one without a resourceVersion does not exist.
+func (s *Store) get(ctx context.Context, b Book) (*corev1.ConfigMap, error) {
+	stored, err := s.maps.ConfigMaps(b.Namespace).Get(ctx, b.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return &corev1.ConfigMap{}, nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot read the count in ConfigMap %s/%s: %w", b.Namespace, b.Name, err)
+	default:
+		return stored, nil
+	}
+}
+
+// put writes a page under the resourceVersion that it was read with.
+func (s *Store) put(ctx context.Context, b Book, stored *corev1.ConfigMap, p Page) error {
+	data, err := encode(p)
+	if err != nil {
+		return err
+	}
+	next := stored.DeepCopy()
+	next.Data, next.BinaryData = data, nil
+	if next.Labels == nil {
+		next.Labels = map[string]string{}
+	}
+	maps.Copy(next.Labels, map[string]string{managedBy: herald, v1alpha1.QuotaLabel: b.Kind})
+	if stored.ResourceVersion != "" {
+		if equality.Semantic.DeepEqual(stored, next) {
+			return nil
+		}
+		_, err = s.maps.ConfigMaps(b.Namespace).Update(ctx, next, metav1.UpdateOptions{})
+		return err
+	}
+	next.Namespace, next.Name = b.Namespace, b.Name
+	if b.owner != nil {
+		next.OwnerReferences = []metav1.OwnerReference{*b.owner}
+	}
+	_, err = s.maps.ConfigMaps(b.Namespace).Create(ctx, next, metav1.CreateOptions{})
+	return err
+}
+
+// decode reads a page. What nobody can read must not count as nothing.
+func decode(stored *corev1.ConfigMap) (Page, error) {
+	p := make(Page, len(stored.Data))
+	var errs []error
+	for post, text := range stored.Data {
+		e := &Entry{}
+		if err := json.Unmarshal([]byte(text), e); err != nil {
+			errs = append(errs, fmt.Errorf("cannot read the count in ConfigMap %s/%s: data[%q] was written by somebody else; remove it: %w",
+				stored.Namespace, stored.Name, post, err))
+			continue
+		}
+		p[post] = e
+	}
+	return p, errors.Join(errs...)
+}
+
+func encode(p Page) (map[string]string, error) {
+	data := make(map[string]string, len(p))
+	for post, e := range p {
+		if e.empty() {
+			continue
+		}
+		text, err := json.Marshal(e)
+		if err != nil {
+			return nil, fmt.Errorf("encode a count: %w", err)
+		}
+		data[post] = string(text)
+	}
+	return data, nil
+}

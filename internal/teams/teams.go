@@ -1,0 +1,59 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package teams finds the team that owns a namespace, for the manager.
+package teams
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// byNamespace is the index of teams by the namespace that they name.
+const byNamespace = "spec.namespace"
+
+// Directory finds teams in the manager's cache.
+type Directory struct{ cache client.Reader }
+
+// NewDirectory returns a directory that reads from cache, whose index of teams
+// it sets up.
+func NewDirectory(ctx context.Context, cache client.Reader, indexer client.FieldIndexer) (*Directory, error) {
+	err := indexer.IndexField(ctx, &v1alpha1.Team{}, byNamespace, func(obj client.Object) []string {
+		team, ok := obj.(*v1alpha1.Team)
+		if !ok {
+			return nil
+		}
+		return []string{team.Spec.Namespace}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot index the teams by their namespace: %w", err)
+	}
+	return &Directory{cache: cache}, nil
+}
+
+// Owner returns the team that owns a namespace; nil if none does. Of several
+// that name it, the oldest does.
+func (d *Directory) Owner(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
+	var found v1alpha1.TeamList
+	if err := d.cache.List(ctx, &found, client.MatchingFields{byNamespace: namespace}); err != nil {
+		return nil, fmt.Errorf("cannot look up the team of namespace %q: %w", namespace, err)
+	}
+	var owner *v1alpha1.Team
+	for i := range found.Items {
+		if team := &found.Items[i]; owner == nil || older(team, owner) {
+			owner = team
+		}
+	}
+	return owner, nil
+}
+
+func older(a, b *v1alpha1.Team) bool {
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}

@@ -1,0 +1,187 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+var noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+func TestLimitsOf(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		reason string
+		team   *v1alpha1.Team
+		want   Limits
+	}{
+		"Nobody":    {"a namespace that no team owns", nil, Limits{}},
+		"Unlimited": {"the plan's name says it", &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited}}}, Limits{}},
+		"Starter":   {"the contract's figures", &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, Limits{XPosts: 30, Accounts: 10}},
+	}
+	for name, tc := range tests {
+		if got := LimitsOf(tc.team); got != tc.want {
+			t.Errorf("%s: %s: %+v, want %+v", name, tc.reason, got, tc.want)
+		}
+	}
+}
+
+func TestUsable(t *testing.T) {
+	t.Parallel()
+	made := func(name string, seconds int, edits ...func(*v1alpha1.Connection)) *v1alpha1.Connection {
+		c := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(seconds) * time.Second))}}
+		for _, edit := range edits {
+			edit(c)
+		}
+		return c
+	}
+	disabled := func(c *v1alpha1.Connection) { c.Spec.Disabled = true }
+	leaving := func(c *v1alpha1.Connection) { c.DeletionTimestamp = &metav1.Time{Time: noon} }
+	tests := map[string]struct {
+		reason string
+		all    []*v1alpha1.Connection
+		most   int
+		beyond []string
+	}{
+		"NoLimit":  {"the plan allows any number", []*v1alpha1.Connection{made("a", 0), made("b", 1)}, 0, nil},
+		"Enough":   {"exactly as many as allowed", []*v1alpha1.Connection{made("a", 0), made("b", 1)}, 2, nil},
+		"Youngest": {"the oldest are covered", []*v1alpha1.Connection{made("a", 3), made("b", 1), made("c", 2)}, 2, []string{"a"}},
+		"SameTime": {"of the same second, the first by name", []*v1alpha1.Connection{made("c", 1), made("a", 1), made("b", 1)}, 2, []string{"c"}},
+		"Disabled": {"a disabled one takes no place and is not the plan's business", []*v1alpha1.Connection{made("a", 0, disabled), made("b", 1), made("c", 2)}, 2, nil},
+		"Leaving":  {"one that is being deleted takes no place", []*v1alpha1.Connection{made("a", 0, leaving), made("b", 1), made("c", 2)}, 2, []string{"a"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// Whatever the order in which they are told.
+			for range 2 {
+				var beyond []string
+				usable := Usable(tc.all, tc.most)
+				for _, c := range tc.all {
+					if !Covers(usable, c) {
+						beyond = append(beyond, c.Name)
+					}
+				}
+				if diff := cmp.Diff(tc.beyond, beyond); diff != "" {
+					t.Errorf("%s:\n%s", tc.reason, diff)
+				}
+				slices.Reverse(tc.all)
+			}
+		})
+	}
+}
+
+func text(edits ...func(*v1alpha1.Post)) *v1alpha1.Post {
+	p := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{Generation: 1, CreationTimestamp: metav1.NewTime(noon)},
+		Spec:       v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{{}, {}}},
+	}
+	for _, edit := range edits {
+		edit(p)
+	}
+	return p
+}
+
+func cards(n int) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) { p.Spec.Tree = &v1alpha1.TreeContent{Cards: make([]v1alpha1.TreeCard, n)} }
+}
+
+// ledger gives the first target an entry.
+func ledger(t v1alpha1.TargetStatus) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) { p.Status.Targets = []v1alpha1.TargetStatus{t} }
+}
+
+func TestUseOf(t *testing.T) {
+	t.Parallel()
+	attempt := &v1alpha1.Attempt{Number: 1}
+	cancelled := func(p *v1alpha1.Post) { p.Spec.Cancelled = true }
+	draft := func(p *v1alpha1.Post) { p.Spec.Draft = true }
+	deleting := func(p *v1alpha1.Post) { p.DeletionTimestamp = &metav1.Time{Time: noon} }
+	failed := func(reason string, cards ...v1alpha1.CardStatus) func(*v1alpha1.Post) {
+		return ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: reason, Attempt: attempt, Cards: cards})
+	}
+	tests := map[string]struct {
+		reason string
+		post   *v1alpha1.Post
+		want   Use
+	}{
+		"New":            {"it is to be published", text(), Use{1, false}},
+		"Tree":           {"each card is a post", text(cards(7)), Use{7, false}},
+		"Draft":          {"drafts do not count", text(draft), Use{0, false}},
+		"Cancelled":      {"a cancel gives back", text(cancelled), Use{0, true}},
+		"Deleting":       {"nobody is going to send it", text(deleting), Use{0, false}},
+		"Sending":        {"it may be out already", text(ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), Use{1, false}},
+		"SendingDeleted": {"it may be out already, whoever deletes it", text(deleting, ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), Use{1, false}},
+		"Posted":         {"it is out", text(ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), Use{1, true}},
+		"PostedDeleted":  {"it stays out", text(deleting, ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), Use{1, true}},
+		"Refused":        {"the platform did not take it", text(failed(v1alpha1.ReasonRefused)), Use{0, true}},
+		"Missed":         {"its time went by", text(ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonMissedSchedule})), Use{0, true}},
+		"Unknown":        {"it may be out, and a person may say that it is not", text(failed(v1alpha1.ReasonOutcomeUnknown)), Use{1, false}},
+		"PartOfTree":     {"two of four cards are out", text(cards(4), failed(v1alpha1.ReasonRefused, v1alpha1.CardStatus{Index: 0}, v1alpha1.CardStatus{Index: 1})), Use{2, true}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := UseOf(tc.post, 0); got != tc.want {
+				t.Errorf("%s: %+v, want %+v", tc.reason, got, tc.want)
+			}
+		})
+	}
+	if got := UseOf(text(), 2); got.Count != 0 {
+		t.Errorf("a target that an edit took away takes %+v", got)
+	}
+}
+
+func TestIntendedAt(t *testing.T) {
+	t.Parallel()
+	const deadline = time.Hour
+	scheduled := noon.Add(48 * time.Hour)
+	born := noon.Add(-300 * time.Millisecond)
+	bornAt := func(p *v1alpha1.Post) {
+		p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(born).String()}
+	}
+	tried := ledger(v1alpha1.TargetStatus{TryUntil: v1alpha1.NewTimePtr(scheduled.Add(deadline))})
+	tests := map[string]struct {
+		reason string
+		post   *v1alpha1.Post
+		want   time.Time
+	}{
+		"Scheduled": {"its time, whenever it was made", text(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(scheduled) }), scheduled},
+		"Immediate": {"its creation", text(), noon},
+		"ThroughTheAPI": {
+			"as the apiserver noted it, so that both count in the same month", text(bornAt), born,
+		},
+		"Tried":    {"the time that the manager notes for one that was never edited is its creation too", text(bornAt, tried), born},
+		"Promoted": {"what was a draft is published when it ceased to be one", text(bornAt, tried, func(p *v1alpha1.Post) { p.Generation = 2 }), scheduled},
+	}
+	for name, tc := range tests {
+		if got := IntendedAt(tc.post, 0, deadline); !got.Equal(tc.want) {
+			t.Errorf("%s: %s: %s, want %s", name, tc.reason, got, tc.want)
+		}
+	}
+}
+
+func TestIsTikTokDraft(t *testing.T) {
+	t.Parallel()
+	for _, platform := range []v1alpha1.Platform{v1alpha1.PlatformTikTok, v1alpha1.PlatformX} {
+		for _, asked := range []bool{true, false} {
+			p := text(func(p *v1alpha1.Post) { p.Spec.Targets[0].TikTok = &v1alpha1.TikTokOptions{Draft: asked} })
+			want := asked && platform == v1alpha1.PlatformTikTok
+			if got := IsTikTokDraft(p, 0, platform); got != want {
+				t.Errorf("%s: on %s it is a draft: %v, want %v", fmt.Sprint(asked), platform, got, want)
+			}
+			if IsTikTokDraft(p, 1, platform) {
+				t.Errorf("a target without options is taken for a draft on %s", platform)
+			}
+		}
+	}
+}
