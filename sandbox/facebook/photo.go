@@ -4,6 +4,7 @@
 package facebook
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -147,24 +148,24 @@ func badPhoto() *graph.Error {
 		"Photos must be smaller than 10 MB and saved as JPG, PNG, GIF, TIFF or BMP files.")
 }
 
+// attachedPhoto names a photo in a request for a post.
+type attachedPhoto struct {
+	ID string `json:"media_fbid"`
+}
+
 // readAttached reads the ids of the photos that a post is to have, from one list or from a parameter for each.
 func readAttached(q *graph.Params) ([]string, *graph.Error) {
-	bad := graph.BadParam("Param attached_media must be a list of objects with a media_fbid.")
-	var listed []struct {
-		ID string `json:"media_fbid"`
-	}
-	if list := q.JSON("attached_media"); list != nil {
-		if err := json.Unmarshal(list, &listed); err != nil || q.Has("attached_media[0]") {
-			return nil, bad
-		}
+	bad := graph.BadParam("Param attached_media must be a list of objects with nothing but a media_fbid.")
+	var listed []attachedPhoto
+	if list := q.JSON("attached_media"); list != nil && !decode(list, &listed) {
+		return nil, bad
 	}
 	for i := 0; q.Has(fmt.Sprintf("attached_media[%d]", i)); i++ {
-		listed = append(listed, struct {
-			ID string `json:"media_fbid"`
-		}{})
-		if err := json.Unmarshal(q.JSON(fmt.Sprintf("attached_media[%d]", i)), &listed[i]); err != nil {
+		var one attachedPhoto
+		if !decode(q.JSON(fmt.Sprintf("attached_media[%d]", i)), &one) || q.Has("attached_media") {
 			return nil, bad
 		}
+		listed = append(listed, one)
 	}
 	ids := make([]string, len(listed))
 	for i, one := range listed {
@@ -176,6 +177,13 @@ func readAttached(q *graph.Params) ([]string, *graph.Error) {
 		return nil, graph.BadParam("Param attached_media must have at most %d photos.", maxPhotos)
 	}
 	return ids, nil
+}
+
+// decode returns false for what is not of into's form, or has more fields.
+func decode(content json.RawMessage, into any) bool {
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into) == nil
 }
 
 // attach gives a post its photos, which nobody may have seen yet.

@@ -77,7 +77,9 @@ func (a *API) readParts(form *multipart.Reader, name string, limit int64) (conte
 			return nil, nil, err
 		case part.FormName() == name && file == nil:
 			file = &File{}
-			file.Blob, file.Err = a.Blobs.Receive(part, limit)
+			if file.Blob, file.Err = a.Blobs.Receive(part, limit); errors.Is(file.Err, io.ErrUnexpectedEOF) {
+				return nil, nil, file.Err // the form ends in the middle of it
+			}
 			continue
 		case part.FileName() != "":
 			values.Add(part.FormName(), "")
