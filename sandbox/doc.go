@@ -7,8 +7,8 @@
 // publisher shows. The same server stands behind the local run, the tests and the benchmarks.
 //
 //	/x/…                      X's API v2: accounts and posts of text
-//	/threads/…                the Threads API: accounts and posts of text
-//	/facebook/…               the Graph API of Facebook Pages: Pages, posts of text and links
+//	/threads/…                the Threads API: accounts and posts of text, images, videos and carousels
+//	/facebook/…               the Graph API of Facebook Pages: Pages, posts of text, links and photos
 //	/instagram/…              the Instagram API with Instagram Login: accounts
 //	/tiktok/…                 TikTok's API: accounts, and what they may post
 //	/youtube/…                the YouTube Data API: channels; Google's token endpoint is /youtube/token
@@ -45,9 +45,10 @@
 //
 //	identity       X /2/users/me; Threads, Instagram and Facebook /me; TikTok /v2/user/info/ and creator_info; YouTube channels
 //	refresh_token  the token endpoint; Threads and Instagram /refresh_access_token; Facebook has none
+//	upload         Facebook /{id}/photos with published=false
 //	create         Threads /{id}/threads
-//	publish        X /2/tweets; Threads /{id}/threads_publish; Facebook /{id}/feed
-//	status         Threads /{container}; Facebook /{post}
+//	publish        X /2/tweets; Threads /{id}/threads_publish; Facebook /{id}/feed and /{id}/photos
+//	status         Threads /{container}; Facebook /{post} and /{photo}
 //	list           X /2/users/{id}/tweets; Threads /{id}/threads and replies; Facebook /{id}/published_posts and feed
 //
 // Accounts, tokens, containers and posts survive a kill when there is a state folder (package state). Faults, counters and
