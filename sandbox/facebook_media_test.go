@@ -5,6 +5,7 @@ package sandbox_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"mime/multipart"
 	"net/http"
@@ -439,5 +440,43 @@ func TestFaultOnFacebookPhotos(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestFacebookGoesOnWithoutTheClient lets the client go while its photo is being fetched: the post is made.
+func TestFacebookGoesOnWithoutTheClient(t *testing.T) {
+	b, picture := start(t, ""), jpegOf(t, 40, 30)
+	s := newShelf(t, map[string][]byte{"a.jpg": picture})
+	s.hold = make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	form := url.Values{"url": {s.url + "/a.jpg"}, "caption": {"late"}, "access_token": {"facebook-access-demo"}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.http.URL+pagePath+"/photos", strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", formType)
+	gone := make(chan error, 1)
+	go func() {
+		resp, err := b.client.Do(req)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		gone <- err
+	}()
+	<-s.asked
+	cancel()
+	if err := <-gone; err == nil || len(b.texts()) != 0 {
+		t.Fatalf("the client heard of it: %v", err)
+	}
+	close(s.hold)
+	b.settle(func() string {
+		if len(b.texts()) == 0 {
+			return "IN_PROGRESS"
+		}
+		return "FINISHED"
+	})
+	shown := b.control(http.MethodGet, "/posts", "", http.StatusOK)
+	if diff := cmp.Diff([]any{file(picture, "image/jpeg")}, shown.list("data", "0", "media")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

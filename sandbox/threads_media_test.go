@@ -439,3 +439,28 @@ func TestFaultOnThreadsCreate(t *testing.T) {
 		})
 	}
 }
+
+// TestThreadsForgetsWhatItFetches resets the sandbox while a video is being fetched: nothing comes of it.
+func TestThreadsForgetsWhatItFetches(t *testing.T) {
+	b := start(t, t.TempDir())
+	s := newShelf(t, map[string][]byte{"a.mp4": mp4Of("isom", 64, 48, time.Second)})
+	s.hold = make(chan struct{})
+	id := b.container(videoOf(s.url + "/a.mp4"))
+	<-s.asked
+	b.control(http.MethodPost, "/reset", "", http.StatusNoContent)
+	close(s.hold)
+	if r := b.read("threads", "/threads/v1.0/"+id); r.at("error", "error_subcode") != 33.0 {
+		t.Errorf("the container is still there: %d %s", r.status, r.body)
+	}
+	if got := b.ready(videoOf(s.url + "/a.mp4")); got == id {
+		t.Errorf("the next container has the same id, %s", got)
+	}
+	if err := b.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := &box{t: t, clock: b.clock}
+	c.open(b.dir)
+	if r := c.read("threads", "/threads/v1.0/"+id); r.at("error", "error_subcode") != 33.0 {
+		t.Errorf("the container is back: %d %s", r.status, r.body)
+	}
+}
