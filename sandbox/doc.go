@@ -7,8 +7,8 @@
 // publisher shows. The same server stands behind the local run, the tests and the benchmarks.
 //
 //	/x/…                      X's API v2: accounts and posts of text
-//	/threads/…                the Threads API: accounts and posts of text
-//	/facebook/…               the Graph API of Facebook Pages: Pages, posts of text and links
+//	/threads/…                the Threads API: accounts and posts of text, images, videos and carousels
+//	/facebook/…               the Graph API of Facebook Pages: Pages, posts of text, links and photos
 //	/instagram/…              the Instagram API with Instagram Login: accounts
 //	/tiktok/…                 TikTok's API: accounts, and what they may post
 //	/youtube/…                the YouTube Data API: channels; Google's token endpoint is /youtube/token
@@ -34,7 +34,10 @@
 // in any 24 hours, null means none. A token_ttl_s holds for tokens given from then on, and shortens those that are out;
 // what a platform measures by a token's life, such as how old it must be to be renewed, shrinks with it. processing_ms is
 // how long the platform works on what is handed to it before it can be published (null: the platform's own time), and a
-// processing_error, as the platform names it, is what that work ends with.
+// processing_error, as the platform names it, is what that work ends with. documented_limits lets the rates and limits apply
+// that TikTok and YouTube document beside the number of posts; without it they do not, for they would be in the way of tests.
+//
+// Posts come with a detail: the options that a platform took with them, in the words of its simulator.
 //
 // A request meets at most one fault that answers or closes the connection, one delay and one stale list, each time the
 // one that has waited longest. `*` matches every operation, with two exceptions: stale_list matches listings only, and
@@ -42,9 +45,10 @@
 //
 //	identity       X /2/users/me; Threads, Instagram and Facebook /me; TikTok /v2/user/info/ and creator_info; YouTube channels
 //	refresh_token  the token endpoint; Threads and Instagram /refresh_access_token; Facebook has none
+//	upload         Facebook /{id}/photos with published=false
 //	create         Threads /{id}/threads
-//	publish        X /2/tweets; Threads /{id}/threads_publish; Facebook /{id}/feed
-//	status         Threads /{container}; Facebook /{post}
+//	publish        X /2/tweets; Threads /{id}/threads_publish; Facebook /{id}/feed and /{id}/photos
+//	status         Threads /{container}; Facebook /{post} and /{photo}
 //	list           X /2/users/{id}/tweets; Threads /{id}/threads and replies; Facebook /{id}/published_posts and feed
 //
 // Accounts, tokens, containers and posts survive a kill when there is a state folder (package state). Faults, counters and
