@@ -80,7 +80,7 @@ func (o *order) setKind(name string) *graph.Error {
 	case name == kindStories:
 		return graph.BadParam("Param media_type %s is not available here.", name).Because(0, "Not simulated",
 			"The sandbox simulates pictures, reels and carousels on Instagram, not stories.")
-	case name == "" && o.videoURL != "":
+	case name == "" && o.videoURL != "" && o.imageURL == "":
 		return unknownType("A video needs a media_type: REELS, or VIDEO for an item of a carousel.")
 	case name == "":
 		o.Kind = kindImage
