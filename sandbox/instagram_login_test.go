@@ -82,7 +82,8 @@ func TestInstagramLoginsDoNotMix(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ path, body string }{
-		{"/accounts/instagram/5", `{"login":"google"}`}, {"/accounts/threads/5", `{"login":"facebook"}`},
+		{"/accounts/instagram/5", `{"login":"google"}`},
+		{"/accounts/threads/5", `{"login":"facebook"}`},
 		{"/accounts/instagram/" + instagramID, `{"login":"facebook"}`},
 	} {
 		b.control(http.MethodPut, tt.path, tt.body, http.StatusBadRequest)

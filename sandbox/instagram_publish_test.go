@@ -116,7 +116,8 @@ func TestInstagramCarousel(t *testing.T) {
 	at := b.http.URL + "/_media/"
 	want := []any{
 		map[string]any{"media_type": "IMAGE", "media_url": at + sha(first), "alt_text": "one"},
-		map[string]any{"media_type": "VIDEO", "media_url": at + sha(film)}, map[string]any{"media_type": "IMAGE", "media_url": at + sha(last)},
+		map[string]any{"media_type": "VIDEO", "media_url": at + sha(film)},
+		map[string]any{"media_type": "IMAGE", "media_url": at + sha(last)},
 	}
 	if diff := cmp.Diff(want, children); diff != "" || got.text("media_type") != "CAROUSEL_ALBUM" || got.text("media_product_type") != "FEED" || got.text("caption") != "all" {
 		t.Errorf("%s (-want +got):\n%s", got.body, diff)
