@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/herald-social/herald/sandbox/instagram"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -33,6 +34,7 @@ func (o *optional[T]) UnmarshalJSON(content []byte) error {
 type accountChange struct {
 	Username         string           `json:"username"`
 	DisplayName      string           `json:"display_name"`
+	Login            string           `json:"login"`
 	Quota            optional[int]    `json:"quota"`
 	Private          optional[bool]   `json:"private"`
 	CommentDisabled  optional[bool]   `json:"comment_disabled"`
@@ -105,6 +107,7 @@ type controlAccount struct {
 	ID               string   `json:"id"`
 	Username         string   `json:"username"`
 	DisplayName      string   `json:"display_name"`
+	Login            string   `json:"login,omitempty"`
 	Quota            *int     `json:"quota"`
 	Private          bool     `json:"private"`
 	CommentDisabled  bool     `json:"comment_disabled"`
@@ -154,6 +157,9 @@ func (s *Server) putAccount(r *http.Request) (int, any, error) {
 	if change.Username != "" && change.Username != account.Username {
 		return 0, nil, badInput("account %s is called %s; a username cannot be changed", account.ID, account.Username)
 	}
+	if change.Login != "" && change.Login != account.Login {
+		return 0, nil, badInput("account %s is connected by login %q; that cannot be changed", account.ID, account.Login)
+	}
 	if account, err = s.store.ChangeAccount(account.Key, change.apply); err != nil {
 		return 0, nil, err
 	}
@@ -174,7 +180,11 @@ func (s *Server) useless(t state.Tokens) bool {
 // createAccount makes the account unless it exists.
 func (s *Server) createAccount(p platform, id string, change accountChange) (state.Account, bool, error) {
 	fresh := state.Account{
-		Key: state.Key{Platform: p.Name(), ID: id}, Username: cmp.Or(change.Username, p.DefaultUsername(id)),
+		Key: state.Key{Platform: p.Name(), ID: id}, Username: cmp.Or(change.Username, p.DefaultUsername(id)), Login: change.Login,
+	}
+	if fresh.Login != "" && (p.Name() != instagram.Name || fresh.Login != state.FacebookLogin) {
+		return state.Account{}, false, badInput("account %s: login is %q; only %s has more than one, and the other is %q",
+			id, fresh.Login, instagram.Name, state.FacebookLogin)
 	}
 	if err := p.CheckAccount(id, fresh.Username); err != nil {
 		return state.Account{}, false, badInput("account %s: %v", id, err)
@@ -198,7 +208,7 @@ func (s *Server) fullGrant(p platform, a state.Account) state.Tokens {
 func (s *Server) showAccount(r *http.Request, p platform, a state.Account) controlAccount {
 	tokens := s.store.Tokens(a.Key)
 	out := controlAccount{
-		Platform: a.Platform, ID: a.ID, Username: a.Username, DisplayName: a.DisplayName,
+		Platform: a.Platform, ID: a.ID, Username: a.Username, DisplayName: a.DisplayName, Login: a.Login,
 		Quota: a.Settings.Quota, Private: a.Settings.Private, CommentDisabled: a.Settings.CommentDisabled,
 		ListingLagMS: a.Settings.ListingLag.Milliseconds(), ProcessingError: a.Settings.ProcessingError,
 		DocumentedLimits: a.Settings.DocumentedLimits,

@@ -6,7 +6,6 @@ package post_test
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
