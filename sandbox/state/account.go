@@ -38,6 +38,8 @@ type Settings struct {
 	Processing *time.Duration `json:"processing,omitempty"`
 	// ProcessingError, when not empty, is what that work ends with instead.
 	ProcessingError string `json:"processing_error,omitempty"`
+	// DocumentedLimits lets the platform's own rates and daily limits apply, where its simulator counts them.
+	DocumentedLimits bool `json:"documented_limits,omitempty"`
 }
 
 // Account is one account on a simulated platform.

@@ -70,10 +70,25 @@ func (s *Store) CreateContainer(key Key, c Container, processing time.Duration, 
 	return c, nil
 }
 
+// ChangeContainer lets edit change what is kept of a container. What was published from it stays published.
+func (s *Store) ChangeContainer(platform, id string, edit func(*Container)) (Container, error) {
+	s.change.Lock() // the look-up and the change are one step, and changes are rare
+	defer s.change.Unlock()
+	c, ok := s.Container(platform, id)
+	if !ok {
+		return Container{}, ErrNoContainer
+	}
+	edit(&c)
+	return c, s.commit(record{Op: opContainer, Container: &c})
+}
+
 func (s *Store) applyContainer(c Container) {
 	s.stamps.seen(c.Stamp)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if before := s.containers[c.Key]; before != nil {
+		c.PostID = before.PostID
+	}
 	s.containers[c.Key] = &c
 }
 

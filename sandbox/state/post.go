@@ -218,6 +218,30 @@ func (s *Store) applyDelete(platform, id string) error {
 	return nil
 }
 
+// SetDetail changes what a post keeps for its platform's simulator, or fails with ErrNoPost.
+func (s *Store) SetDetail(platform, id string, detail json.RawMessage) error {
+	s.change.Lock() // the look-up and the change are one step, and changes are rare
+	defer s.change.Unlock()
+	if _, ok := s.Post(platform, id); !ok {
+		return ErrNoPost
+	}
+	return s.commit(record{Op: opDetail, Key: &Key{Platform: platform}, ID: id, Detail: detail})
+}
+
+func (s *Store) applyDetail(platform, id string, detail json.RawMessage) error {
+	s.mu.RLock()
+	post := s.posts[Key{Platform: platform, ID: id}]
+	s.mu.RUnlock()
+	if post == nil {
+		return fmt.Errorf("change %s: %w", id, ErrNoPost)
+	}
+	a := s.lookup(Key{Platform: platform, ID: post.AccountID})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	post.Detail = detail
+	return nil
+}
+
 // Posts returns the posts that are not deleted in order of creation. An empty platform or account does not narrow.
 func (s *Store) Posts(platform, accountID string) []Post {
 	var out []Post
