@@ -6,7 +6,7 @@
 // It imports nothing of Herald: the simulators are written from the platforms' documentation, so that a misreading by a
 // publisher shows. The same server stands behind the local run, the tests and the benchmarks.
 //
-//	/x/…                      X's API v2: accounts and posts of text
+//	/x/…                      X's API v2: accounts, media, and posts of text, images or a video
 //	/threads/…                the Threads API: accounts and posts of text
 //	/facebook/…               the Graph API of Facebook Pages: Pages, posts of text and links
 //	/instagram/…              the Instagram API with Instagram Login: accounts
@@ -45,9 +45,10 @@
 //
 //	identity       X /2/users/me; Threads, Instagram and Facebook /me; TikTok /v2/user/info/ and creator_info; YouTube channels
 //	refresh_token  the token endpoint; Threads and Instagram /refresh_access_token; Facebook has none
+//	upload         X /2/media/upload with initialize, append and finalize, and /2/media/metadata
 //	create         Threads /{id}/threads
 //	publish        X /2/tweets; Threads /{id}/threads_publish; Facebook /{id}/feed
-//	status         Threads /{container}; Facebook /{post}
+//	status         X /2/media/upload?command=STATUS; Threads /{container}; Facebook /{post}
 //	list           X /2/users/{id}/tweets; Threads /{id}/threads and replies; Facebook /{id}/published_posts and feed
 //
 // Accounts, tokens, containers and posts survive a kill when there is a state folder (package state). Faults, counters and
