@@ -6,7 +6,7 @@
 // It imports nothing of Herald: the simulators are written from the platforms' documentation, so that a misreading by a
 // publisher shows. The same server stands behind the local run, the tests and the benchmarks.
 //
-//	/x/…                      X's API v2: accounts and posts of text
+//	/x/…                      X's API v2: accounts, media, and posts of text, images or a video
 //	/threads/…                the Threads API: accounts and posts of text, images, videos and carousels
 //	/facebook/…               the Graph API of Facebook Pages: Pages, posts of text, links and photos
 //	/instagram/…              the Instagram API: accounts, pictures, reels and carousels; see below for its hosts
@@ -37,7 +37,7 @@
 // what a platform measures by a token's life, such as how old it must be to be renewed, shrinks with it. processing_ms is
 // how long the platform works on what is handed to it before it can be published (null: the platform's own time), and a
 // processing_error, as the platform names it, is what that work ends with. documented_limits lets the rates and limits apply
-// that TikTok and YouTube document beside the number of posts; without it they do not, for they would be in the way of tests.
+// that X, TikTok and YouTube document beside the number of posts; without it they do not, for they would be in the way of tests.
 //
 // Posts come with a detail: the options that a platform took with them, in the words of its simulator.
 //
@@ -47,10 +47,11 @@
 //
 //	identity       X /2/users/me; Threads, Instagram and Facebook /me; TikTok /v2/user/info/ and creator_info; YouTube channels
 //	refresh_token  the token endpoint; Threads and Instagram /refresh_access_token; Facebook has none
-//	upload         Instagram /ig-api-upload/{version}/{container}; Facebook /{id}/photos with published=false
+//	upload         X /2/media/upload with initialize, append and finalize, and /2/media/metadata;
+//	               Instagram /ig-api-upload/{version}/{container}; Facebook /{id}/photos with published=false
 //	create         Threads /{id}/threads; Instagram /{id}/media
 //	publish        X /2/tweets; Threads /{id}/threads_publish; Instagram /{id}/media_publish; Facebook /{id}/feed and /{id}/photos
-//	status         Threads and Instagram /{container}; Facebook /{post} and /{photo}
+//	status         X /2/media/upload?command=STATUS; Threads and Instagram /{container}; Facebook /{post} and /{photo}
 //	list           X /2/users/{id}/tweets; Threads /{id}/threads and replies; Instagram /{id}/media; Facebook
 //	               /{id}/published_posts and feed
 //

@@ -62,7 +62,7 @@ type account struct {
 	info Account
 	// posts are in order of creation; deleted ones stay, for they count against the quota.
 	posts []*Post
-	// latest is the newest post per text, for the check for duplicates.
+	// latest is the newest post without media per text, for the check for duplicates.
 	latest map[string]*Post
 	live   int // posts that are not deleted
 }

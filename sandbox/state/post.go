@@ -75,7 +75,7 @@ type Draft struct {
 	Free bool
 	// Inbox makes the post one that the account's owner has yet to publish.
 	Inbox bool
-	// DuplicateWindow refuses a text that the account has posted less than this ago; 0 refuses nothing.
+	// DuplicateWindow refuses a text that the account has posted, without media, less than this ago; 0 refuses nothing.
 	DuplicateWindow time.Duration
 	// Repeats, when there is one, refuses the post if it says so about the newest one that is visible.
 	Repeats func(newest Post) bool
@@ -151,7 +151,9 @@ func (s *Store) insert(a *account, post *Post) {
 	a.posts = append(a.posts, post)
 	if !post.Deleted {
 		a.live++
-		a.latest[textKey(post.Text)] = post
+		if len(post.Media) == 0 {
+			a.latest[textKey(post.Text)] = post
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

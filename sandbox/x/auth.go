@@ -30,26 +30,27 @@ func (p *Platform) bearerAccount(r *faults.Request) string {
 }
 
 // authorized returns the account of the request's access token. When the token is missing, unknown, expired or lacks a
-// scope, it answers so and returns false.
+// scope, or the account has used up what it may ask of the endpoint, it answers so and returns false.
 func (p *Platform) authorized(
-	w http.ResponseWriter, r *faults.Request, op faults.Operation, scopes ...string,
+	w http.ResponseWriter, r *faults.Request, of endpoint, scopes ...string,
 ) (state.Account, bool) {
 	bearer, ok := p.Store.Bearer(bearerToken(r.Request))
 	if !ok || bearer.Account.Platform != Name || !p.Clock.Now().Before(bearer.ExpiresAt) {
-		p.fail(w, op, unauthorized())
+		p.fail(w, of, unauthorized())
 		return state.Account{}, false
 	}
 	for _, scope := range scopes {
 		if !bearer.Allows(scope) {
 			with := forbidden("The access token lacks the scope " + scope + ".")
 			with.Type = problemURL + "not-authorized-for-resource"
-			p.fail(w, op, with)
+			p.fail(w, of, with)
 			return state.Account{}, false
 		}
 	}
 	account, ok := p.Store.Account(bearer.Account)
 	if !ok {
-		p.fail(w, op, unauthorized())
+		p.fail(w, of, unauthorized())
+		return account, false
 	}
-	return account, ok
+	return account, p.admit(w, of, account)
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 	"strings"
 	"time"
@@ -66,6 +65,8 @@ type detail struct {
 	ReplySettings   string `json:"reply_settings,omitempty"`
 	MadeWithAI      bool   `json:"made_with_ai,omitempty"`
 	PaidPartnership bool   `json:"paid_partnership,omitempty"`
+	// Media are what was attached, in the order of the post's files.
+	Media []attachment `json:"media,omitempty"`
 }
 
 type createAnswer struct {
@@ -78,14 +79,14 @@ type createAnswer struct {
 
 // createTweet is POST /2/tweets.
 func (p *Platform) createTweet(w http.ResponseWriter, r *faults.Request) {
-	account, ok := p.authorized(w, r, faults.Publish, scopeRead, scopeWrite, scopeUsers)
+	account, ok := p.authorized(w, r, callCreate, scopeRead, scopeWrite, scopeUsers)
 	if !ok {
 		return
 	}
 	body, refusal := p.readTweet(r, account)
 	if refusal != nil {
 		p.quotaHeaders(w, account)
-		p.fail(w, faults.Publish, *refusal)
+		p.fail(w, callCreate, *refusal)
 		return
 	}
 	post, err := p.Store.Publish(account.Key, body)
@@ -97,7 +98,7 @@ func (p *Platform) createTweet(w http.ResponseWriter, r *faults.Request) {
 	var out createAnswer
 	out.Data.ID, out.Data.History = post.ID, []string{post.ID}
 	out.Data.Text = render(post).text
-	p.succeed(w, faults.Publish, http.StatusCreated, out)
+	p.succeed(w, callCreate, http.StatusCreated, out)
 }
 
 // refusePost answers that the store did not take a post.
@@ -108,28 +109,20 @@ func (p *Platform) refusePost(w http.ResponseWriter, account state.Account, err 
 	)
 	switch {
 	case errors.As(err, &duplicate):
-		p.fail(w, faults.Publish, forbidden("You are not allowed to create a Tweet with duplicate content."))
+		p.fail(w, callCreate, forbidden("You are not allowed to create a Tweet with duplicate content."))
 	case errors.As(err, &quota):
-		p.limitedUntil(w, faults.Publish, quota.Resets)
+		p.limitedUntil(w, callCreate, quota.Resets)
 	default:
 		p.Logger.Error("a post could not be kept", "platform", Name, "account", account.ID, "error", err)
-		p.fail(w, faults.Publish, internal())
+		p.fail(w, callCreate, internal())
 	}
 }
 
 // readTweet turns a request into a post, or says why X would refuse it.
 func (p *Platform) readTweet(r *faults.Request, author state.Account) (state.Draft, *problem) {
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return refused(invalidBody("Requests with bodies must have content-type of application/json."))
-	}
-	body, err := decodeBody(r.Content)
-	if err != nil {
-		return refused(invalidBody("The body is not valid JSON: " + err.Error()))
-	}
-	var bad []string
-	tweetRule("$", body, &bad)
-	if len(bad) > 0 {
-		return refused(invalidBody(bad...))
+	body, with := readJSON(r, tweetRule)
+	if with != nil {
+		return state.Draft{}, with
 	}
 	if with := checkCombination(body); with != nil {
 		return state.Draft{}, with
@@ -138,7 +131,7 @@ func (p *Platform) readTweet(r *faults.Request, author state.Account) (state.Dra
 		Text: member[string](body, "text"), InReplyTo: member[string](body, "reply", "in_reply_to_tweet_id"),
 		DuplicateWindow: duplicateWindow, NewID: newID,
 	}
-	if with := checkText(draft.Text); with != nil {
+	if with := checkText(draft.Text, has(body, "media")); with != nil {
 		return state.Draft{}, with
 	}
 	if with := p.checkReply(&draft, author); with != nil {
@@ -148,18 +141,21 @@ func (p *Platform) readTweet(r *faults.Request, author state.Account) (state.Dra
 		ReplySettings: member[string](body, "reply_settings"), MadeWithAI: member[bool](body, "made_with_ai"),
 		PaidPartnership: member[bool](body, "paid_partnership"),
 	}
-	if extra != (detail{}) {
-		if draft.Detail, err = json.Marshal(extra); err != nil {
-			return refused(internal())
-		}
+	if extra.Media, with = p.attach(&draft, body, author); with != nil {
+		return state.Draft{}, with
+	}
+	content, err := json.Marshal(extra)
+	if err != nil {
+		return state.Draft{}, p.broken("the options of a post could not be encoded", "", err)
+	}
+	if string(content) != "{}" {
+		draft.Detail = content
 	}
 	return draft, nil
 }
 
 // tweetRule is built once: it never changes.
 var tweetRule = tweetSchema()
-
-func refused(with problem) (state.Draft, *problem) { return state.Draft{}, &with }
 
 // checkCombination applies what the schema says about several fields at once, and what an ordinary account on a
 // self-serve plan may not do.
@@ -178,9 +174,8 @@ func checkCombination(body any) *problem {
 		with = invalidBody("$.reply.in_reply_to_tweet_id: is missing but it is required")
 	case has(body, "poll") && (!has(member[any](body, "poll"), "options") || !has(member[any](body, "poll"), "duration_minutes")):
 		with = invalidBody("$.poll: options and duration_minutes are required")
-	case has(body, "media"):
-		// An id that no upload of this user has given out.
-		with = invalidBody("Your media IDs are invalid.")
+	case has(body, "media") && !has(member[any](body, "media"), "media_ids"):
+		with = invalidBody("$.media.media_ids: is missing but it is required")
 	case has(body, "quote_tweet_id"):
 		with = forbidden("Quoting a post through the API needs an Enterprise plan.")
 		with.Type = problemURL + "client-forbidden"
@@ -192,11 +187,11 @@ func checkCombination(body any) *problem {
 	return &with
 }
 
-// checkText applies the limits of a post's text.
-func checkText(text string) *problem {
+// checkText applies the limits of a post's text. A post with media needs none.
+func checkText(text string, media bool) *problem {
 	var with problem
 	switch weight := weigh(text); {
-	case strings.TrimSpace(text) == "":
+	case !media && strings.TrimSpace(text) == "":
 		with = invalidBody("$.text: a post needs text, or media")
 	case strings.ContainsFunc(text, isInvalid):
 		with = invalidBody("$.text: holds a character that is not allowed")
@@ -256,7 +251,7 @@ func mentions(text, username string) bool {
 
 // deleteTweet is DELETE /2/tweets/{id}.
 func (p *Platform) deleteTweet(w http.ResponseWriter, r *faults.Request) {
-	account, ok := p.authorized(w, r, opDelete, scopeRead, scopeWrite, scopeUsers)
+	account, ok := p.authorized(w, r, callDelete, scopeRead, scopeWrite, scopeUsers)
 	if !ok {
 		return
 	}
@@ -264,16 +259,16 @@ func (p *Platform) deleteTweet(w http.ResponseWriter, r *faults.Request) {
 	post, ok := p.Store.Post(Name, id)
 	switch {
 	case !ok:
-		p.fail(w, opDelete, notFound("Could not find a post with id: ["+id+"]."))
+		p.fail(w, callDelete, notFound("Could not find a post with id: ["+id+"]."))
 		return
 	case post.AccountID != account.ID:
-		p.fail(w, opDelete, forbidden(notPermitted))
+		p.fail(w, callDelete, forbidden(notPermitted))
 		return
 	}
 	if err := p.Store.Delete(account.Key, id); err != nil && !errors.Is(err, state.ErrNoPost) {
 		p.Logger.Error("a deletion could not be kept", "platform", Name, "post", id, "error", err)
-		p.fail(w, opDelete, internal())
+		p.fail(w, callDelete, internal())
 		return
 	}
-	p.succeed(w, opDelete, http.StatusOK, map[string]any{"data": map[string]bool{"deleted": true}})
+	p.succeed(w, callDelete, http.StatusOK, map[string]any{"data": map[string]bool{"deleted": true}})
 }

@@ -1,8 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package x simulates the part of X's API v2 that a publisher of text posts meets: who am I, create a post, delete it,
-// read one's timeline, and OAuth 2.0 with rotating refresh tokens.
+// Package x simulates the part of X's API v2 that a publisher meets: who am I, upload media, create a post, delete it, read
+// one's timeline, and OAuth 2.0 with rotating refresh tokens.
+//
+// An upload is a container of package state whose detail this package alone understands (type media). It grows by chunks, is
+// finalized, worked on when it is a video or GIF, and expires; its bytes lie in package blobs.
 //
 // What X does not document, or documents in two ways, is decided here and said where it is decided.
 package x

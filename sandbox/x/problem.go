@@ -100,15 +100,15 @@ func problemFor(status int) problem {
 // notPermitted is what X says when it does not say more.
 const notPermitted = "You are not permitted to perform this action."
 
-// fail answers a problem to a request for op.
-func (p *Platform) fail(w http.ResponseWriter, op faults.Operation, with problem) {
-	p.rateHeaders(w, op, with.Status == http.StatusTooManyRequests)
+// fail answers a problem to a request to an endpoint.
+func (p *Platform) fail(w http.ResponseWriter, of endpoint, with problem) {
+	p.rateHeaders(w, of, with.Status == http.StatusTooManyRequests)
 	writeJSON(w, with.Status, "application/problem+json", with)
 }
 
-// succeed answers body to a request for op.
-func (p *Platform) succeed(w http.ResponseWriter, op faults.Operation, status int, body any) {
-	p.rateHeaders(w, op, false)
+// succeed answers body to a request to an endpoint.
+func (p *Platform) succeed(w http.ResponseWriter, of endpoint, status int, body any) {
+	p.rateHeaders(w, of, false)
 	writeJSON(w, status, "application/json; charset=utf-8", body)
 }
 
@@ -126,8 +126,11 @@ func writeJSON(w http.ResponseWriter, status int, contentType string, body any) 
 	_, _ = w.Write(content.Bytes()) // the client may be gone; what was done stays done
 }
 
-// dialect lets faults speak as X does.
-type dialect struct{ p *Platform }
+// dialect lets faults at an endpoint speak as X does.
+type dialect struct {
+	p  *Platform
+	of endpoint
+}
 
 // Fail answers that status.
 func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
@@ -141,12 +144,12 @@ func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 			return
 		}
 	}
-	d.p.fail(w, op, problemFor(status))
+	d.p.fail(w, d.of, problemFor(status))
 }
 
 // RateLimited answers 429 with the time at which to come back.
-func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults.Operation, retryAfter time.Duration) {
-	d.p.limitedUntil(w, op, d.p.Clock.Now().Add(retryAfter))
+func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, _ faults.Operation, retryAfter time.Duration) {
+	d.p.limitedUntil(w, d.of, d.p.Clock.Now().Add(retryAfter))
 }
 
 // TokenRefused answers 401; at the token endpoint, where the token is a refresh token, that the grant is not valid. X
@@ -156,5 +159,5 @@ func (d dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool
 		oauthFail(w, http.StatusBadRequest, "invalid_grant", "Value passed for the token was invalid.")
 		return
 	}
-	d.p.fail(w, op, unauthorized())
+	d.p.fail(w, d.of, unauthorized())
 }

@@ -8,47 +8,49 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// rateWindow is the window of X's limits per user.
-const rateWindow = 15 * time.Minute
+const limitHeaders = "X-Rate-Limit"
 
-// limitOf is X's documented number of requests per user and window. For the OAuth endpoints X documents none; they say
-// what creating a post says.
-func limitOf(op faults.Operation) int {
-	switch op {
-	case faults.Identity:
-		return 75
-	case faults.List:
-		return 900
-	case opDelete:
-		return 50
-	default:
-		return 100
-	}
-}
+// windowEnd is when the present window of the limits per user ends. Windows begin at round quarter hours.
+func (p *Platform) windowEnd() time.Time { return p.Clock.Now().Truncate(rateWindow).Add(rateWindow) }
 
-// rateHeaders sets the three headers that every answer carries. Windows begin at round quarter hours, and none is ever
-// used up: a limit that tests and benchmarks ran into would be in their way. What is enforced is the quota that the
-// control API sets, and the rate_limit fault.
-func (p *Platform) rateHeaders(w http.ResponseWriter, op faults.Operation, spent bool) {
+// rateHeaders sets the three headers that every answer carries. Without documented limits, none is ever used up: a limit
+// that tests and benchmarks ran into would be in their way. What is enforced then is the quota that the control API sets,
+// and the rate_limit fault.
+func (p *Platform) rateHeaders(w http.ResponseWriter, of endpoint, spent bool) {
 	header := w.Header()
-	if header.Get("X-Rate-Limit-Reset") != "" {
-		return // limitedUntil has said it already
+	if header.Get(limitHeaders+"-Reset") != "" {
+		return // limitedUntil or admit has said it already
 	}
-	remaining := limitOf(op) - 1
+	remaining := of.limit - 1
 	if spent {
 		remaining = 0
 	}
-	setLimit(header, "X-Rate-Limit", limitOf(op), remaining, p.Clock.Now().Truncate(rateWindow).Add(rateWindow))
+	setLimit(header, limitHeaders, of.limit, remaining, p.windowEnd())
+}
+
+// admit counts a request of an account whose documented limits apply. When they are used up, it answers so and returns
+// false.
+func (p *Platform) admit(w http.ResponseWriter, of endpoint, account state.Account) bool {
+	if !account.Settings.DocumentedLimits || of.name == "" {
+		return true
+	}
+	end := p.windowEnd()
+	remaining, ok := p.meter.take(end, account.ID, of)
+	if !ok {
+		p.limitedUntil(w, of, end)
+		return false
+	}
+	setLimit(w.Header(), limitHeaders, of.limit, remaining, end)
+	return true
 }
 
 // limitedUntil answers 429 with the time at which the window ends.
-func (p *Platform) limitedUntil(w http.ResponseWriter, op faults.Operation, reset time.Time) {
-	setLimit(w.Header(), "X-Rate-Limit", limitOf(op), 0, reset)
-	p.fail(w, op, tooManyRequests())
+func (p *Platform) limitedUntil(w http.ResponseWriter, of endpoint, reset time.Time) {
+	setLimit(w.Header(), limitHeaders, of.limit, 0, reset)
+	p.fail(w, of, tooManyRequests())
 }
 
 // quotaHeaders adds the daily limit of an account that has one.

@@ -28,6 +28,8 @@ const (
 type rendered struct {
 	text string
 	urls []urlEntity
+	// media is the short link at the end, which nobody sent; empty without media.
+	media urlEntity
 }
 
 // urlEntity describes a short link; Start and End count characters of the text as it is given back.
@@ -37,19 +39,32 @@ type urlEntity struct {
 	URL         string `json:"url"`
 	ExpandedURL string `json:"expanded_url"`
 	DisplayURL  string `json:"display_url"`
+	// MediaKey is there when the link stands for one of the post's media.
+	MediaKey string `json:"media_key,omitempty"`
 }
 
 // xmlEscaper escapes the three characters that X escapes in texts.
 var xmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // render turns a text as it was sent into one as X answers it: in NFC, without space around it, with short links, and
-// with &, < and > escaped.
+// with &, < and > escaped. A post with media ends with a short link to them.
 func render(post state.Post) rendered {
 	sent := strings.TrimSpace(norm.NFC.String(post.Text))
 	links := findLinks(sent)
-	if len(links) == 0 {
-		return rendered{text: xmlEscaper.Replace(sent)}
+	out := renderText(post, sent, links)
+	if len(post.Media) > 0 {
+		if out.text != "" {
+			out.text += " "
+		}
+		short := shorten(post.ID, len(links))
+		start := utf8.RuneCountInString(out.text)
+		out.text += short
+		out.media = urlEntity{Start: start, End: start + len(short), URL: short}
 	}
+	return out
+}
+
+func renderText(post state.Post, sent string, links []link) rendered {
 	var (
 		out  rendered
 		text strings.Builder

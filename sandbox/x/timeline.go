@@ -5,7 +5,6 @@ package x
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -36,9 +35,10 @@ const (
 
 // timelineAnswer is the body of a timeline; X leaves data out when there are no posts.
 type timelineAnswer struct {
-	Data   []map[string]any `json:"data,omitempty"`
-	Errors []resourceError  `json:"errors,omitempty"`
-	Meta   *timelineMeta    `json:"meta,omitempty"`
+	Data     []map[string]any `json:"data,omitempty"`
+	Includes *included        `json:"includes,omitempty"`
+	Errors   []resourceError  `json:"errors,omitempty"`
+	Meta     *timelineMeta    `json:"meta,omitempty"`
 }
 
 type timelineMeta struct {
@@ -61,32 +61,32 @@ type resourceError struct {
 
 // timeline is GET /2/users/{id}/tweets.
 func (p *Platform) timeline(w http.ResponseWriter, r *faults.Request) {
-	reader, ok := p.authorized(w, r, faults.List, scopeRead, scopeUsers)
+	reader, ok := p.authorized(w, r, callTimeline, scopeRead, scopeUsers)
 	if !ok {
 		return
 	}
 	id := r.PathValue("id")
 	query := newQuery(r.URL.Query())
-	part, fields := query.timeline()
+	part, shown := query.timeline()
 	if !idPattern.MatchString(id) {
 		query.reject("id", id, "is not a valid user id")
 	}
 	if len(query.bad) > 0 {
-		p.fail(w, faults.List, invalid(query.bad...))
+		p.fail(w, callTimeline, invalid(query.bad...))
 		return
 	}
 	author, found := p.Store.Account(state.Key{Platform: Name, ID: id})
 	if missing := hidden(id, found, author, reader); missing != nil {
-		p.succeed(w, faults.List, http.StatusOK, timelineAnswer{Errors: []resourceError{*missing}})
+		p.succeed(w, callTimeline, http.StatusOK, timelineAnswer{Errors: []resourceError{*missing}})
 		return
 	}
 	part.Lag = r.ListLag
 	posts, more, err := p.Store.Timeline(author.Key, part)
 	if err != nil {
-		p.fail(w, faults.List, internal())
+		p.fail(w, callTimeline, internal())
 		return
 	}
-	p.succeed(w, faults.List, http.StatusOK, p.timelineAnswer(posts, more, fields))
+	p.succeed(w, callTimeline, http.StatusOK, p.timelineAnswer(r, posts, more, shown))
 }
 
 // hidden says why a reader cannot see an author's posts; nil when the reader can.
@@ -105,10 +105,13 @@ func hidden(id string, found bool, author, reader state.Account) *resourceError 
 	return &missing
 }
 
-func (p *Platform) timelineAnswer(posts []state.Post, more bool, fields []string) timelineAnswer {
+func (p *Platform) timelineAnswer(r *faults.Request, posts []state.Post, more bool, asked selection) timelineAnswer {
 	out := timelineAnswer{Meta: &timelineMeta{ResultCount: len(posts)}}
 	for _, post := range posts {
-		out.Data = append(out.Data, p.tweetObject(post, fields))
+		out.Data = append(out.Data, p.tweetObject(post, asked))
+	}
+	if asked.expand {
+		out.Includes = p.include(r, posts, asked.media)
 	}
 	if n := len(posts); n > 0 {
 		out.Meta.NewestID, out.Meta.OldestID = posts[0].ID, posts[n-1].ID
@@ -120,13 +123,13 @@ func (p *Platform) timelineAnswer(posts []state.Post, more bool, fields []string
 }
 
 // tweetObject is a post with its default fields and those asked for.
-func (p *Platform) tweetObject(post state.Post, fields []string) map[string]any {
+func (p *Platform) tweetObject(post state.Post, asked selection) map[string]any {
 	shown := render(post)
 	out := map[string]any{"id": post.ID, "text": shown.text, "edit_history_post_ids": []string{post.ID}}
-	var extra detail
-	if len(post.Detail) > 0 {
-		// It was encoded by createTweet; were it unreadable, the post would be shown without it.
-		_ = json.Unmarshal(post.Detail, &extra)
+	extra := detailOf(post)
+	fields := asked.fields
+	if asked.expand {
+		fields = append([]string{"attachments"}, fields...)
 	}
 	for _, field := range fields {
 		if value := p.tweetField(field, post, shown, extra); value != nil {
@@ -139,6 +142,10 @@ func (p *Platform) tweetObject(post state.Post, fields []string) map[string]any 
 // tweetField returns nil for a field that this post does not have.
 func (p *Platform) tweetField(field string, post state.Post, shown rendered, extra detail) any {
 	switch field {
+	case "attachments":
+		if len(extra.Media) > 0 {
+			return map[string]any{"media_keys": mediaKeys(extra.Media)}
+		}
 	case "author_id":
 		return post.AccountID
 	case "conversation_id":
@@ -148,8 +155,8 @@ func (p *Platform) tweetField(field string, post state.Post, shown rendered, ext
 	case "edit_history_tweet_ids":
 		return []string{post.ID}
 	case "entities":
-		if len(shown.urls) > 0 {
-			return map[string]any{"urls": shown.urls}
+		if urls := append(slices.Clone(shown.urls), p.mediaLinks(post, shown.media, extra.Media)...); len(urls) > 0 {
+			return map[string]any{"urls": urls}
 		}
 	case "in_reply_to_user_id":
 		if parent, ok := p.Store.Post(Name, post.InReplyTo); ok {
@@ -263,8 +270,16 @@ func (q *query) id(name string) state.Stamp {
 	return stamp
 }
 
+// selection is what of its posts a timeline is to show.
+type selection struct {
+	fields []string
+	// expand adds the media themselves, with these fields.
+	expand bool
+	media  []string
+}
+
 // timeline reads the parameters of a timeline.
-func (q *query) timeline() (state.Range, []string) {
+func (q *query) timeline() (state.Range, selection) {
 	part := state.Range{
 		After: q.id("since_id"), Before: q.id("until_id"), From: q.time("start_time"), To: q.time("end_time"),
 		Limit: defaultResults,
@@ -288,7 +303,10 @@ func (q *query) timeline() (state.Range, []string) {
 			part.Before = before
 		}
 	}
-	fields := q.list("tweet.fields", tweetFields)
+	asked := selection{
+		fields: q.list("tweet.fields", tweetFields), media: q.list("media.fields", mediaFields),
+		expand: len(q.list("expansions", []string{"attachments.media_keys"})) > 0,
+	}
 	q.end()
-	return part, fields
+	return part, asked
 }

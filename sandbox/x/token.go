@@ -79,7 +79,7 @@ func client(w http.ResponseWriter, r *faults.Request) (values url.Values, id str
 
 // token is POST /2/oauth2/token.
 func (p *Platform) token(w http.ResponseWriter, r *faults.Request) {
-	p.rateHeaders(w, faults.RefreshToken, false)
+	p.rateHeaders(w, callToken, false)
 	values, clientID, ok := client(w, r)
 	if !ok {
 		return
@@ -119,7 +119,7 @@ func (p *Platform) refresh(w http.ResponseWriter, refresh string) {
 
 func (p *Platform) answerTokens(w http.ResponseWriter, tokens state.Tokens) {
 	w.Header().Set("Cache-Control", "no-store")
-	p.succeed(w, faults.RefreshToken, http.StatusOK, tokenAnswer{
+	p.succeed(w, callToken, http.StatusOK, tokenAnswer{
 		TokenType: "bearer", AccessToken: tokens.Access, RefreshToken: tokens.Refresh,
 		ExpiresIn: int64(tokens.ExpiresAt.Sub(p.Clock.Now()).Round(time.Second) / time.Second), Scope: strings.Join(tokens.Scopes, " "),
 	})
@@ -127,7 +127,7 @@ func (p *Platform) answerTokens(w http.ResponseWriter, tokens state.Tokens) {
 
 // revoke is POST /2/oauth2/revoke.
 func (p *Platform) revoke(w http.ResponseWriter, r *faults.Request) {
-	p.rateHeaders(w, opRevoke, false)
+	p.rateHeaders(w, callRevoke, false)
 	values, _, ok := client(w, r)
 	if !ok {
 		return
@@ -142,5 +142,5 @@ func (p *Platform) revoke(w http.ResponseWriter, r *faults.Request) {
 		oauthFail(w, http.StatusInternalServerError, "server_error", "Something is broken.")
 		return
 	}
-	p.succeed(w, opRevoke, http.StatusOK, map[string]bool{"revoked": true})
+	p.succeed(w, callRevoke, http.StatusOK, map[string]bool{"revoked": true})
 }

@@ -20,7 +20,7 @@ var userFields = []string{
 
 // usersMe is GET /2/users/me.
 func (p *Platform) usersMe(w http.ResponseWriter, r *faults.Request) {
-	account, ok := p.authorized(w, r, faults.Identity, scopeRead, scopeUsers)
+	account, ok := p.authorized(w, r, callMe, scopeRead, scopeUsers)
 	if !ok {
 		return
 	}
@@ -28,7 +28,7 @@ func (p *Platform) usersMe(w http.ResponseWriter, r *faults.Request) {
 	fields := query.list("user.fields", userFields)
 	query.end()
 	if len(query.bad) > 0 {
-		p.fail(w, faults.Identity, invalid(query.bad...))
+		p.fail(w, callMe, invalid(query.bad...))
 		return
 	}
 	user := map[string]any{"id": account.ID, "name": account.DisplayName, "username": account.Username}
@@ -37,7 +37,7 @@ func (p *Platform) usersMe(w http.ResponseWriter, r *faults.Request) {
 			user[field] = value
 		}
 	}
-	p.succeed(w, faults.Identity, http.StatusOK, map[string]any{"data": user})
+	p.succeed(w, callMe, http.StatusOK, map[string]any{"data": user})
 }
 
 // userField returns nil for a field that the account does not have.

@@ -34,12 +34,6 @@ const (
 	scopeOffline = "offline.access"
 )
 
-// Operations of X that faults cannot name, only match with `*`.
-const (
-	opDelete faults.Operation = "delete"
-	opRevoke faults.Operation = "revoke"
-)
-
 // Options are what the simulator needs.
 type Options struct {
 	Store *state.Store
@@ -56,6 +50,9 @@ type Options struct {
 type Platform struct {
 	Options
 	codes codes
+	meter meter
+	// growing keeps others off an upload while one request changes it.
+	growing keyedMutex
 }
 
 // New returns the simulator.
@@ -128,23 +125,33 @@ func (*Platform) Find(r *http.Request) (post, username string) {
 // Register adds the API to mux.
 func (p *Platform) Register(mux *http.ServeMux) {
 	for pattern, route := range map[string]struct {
-		op      faults.Operation
-		account func(*faults.Request) string
-		act     func(http.ResponseWriter, *faults.Request)
+		of  endpoint
+		act func(http.ResponseWriter, *faults.Request)
 	}{
-		"GET /x/2/users/me":          {faults.Identity, p.bearerAccount, p.usersMe},
-		"POST /x/2/tweets":           {faults.Publish, p.bearerAccount, p.createTweet},
-		"DELETE /x/2/tweets/{id}":    {opDelete, p.bearerAccount, p.deleteTweet},
-		"GET /x/2/users/{id}/tweets": {faults.List, p.bearerAccount, p.timeline},
-		"POST /x/2/oauth2/token":     {faults.RefreshToken, p.formAccount, p.token},
-		"POST /x/2/oauth2/revoke":    {opRevoke, p.formAccount, p.revoke},
+		"GET /x/2/users/me":                    {callMe, p.usersMe},
+		"POST /x/2/tweets":                     {callCreate, p.createTweet},
+		"DELETE /x/2/tweets/{id}":              {callDelete, p.deleteTweet},
+		"GET /x/2/users/{id}/tweets":           {callTimeline, p.timeline},
+		"POST /x/2/media/upload":               {callUpload, p.uploadImage},
+		"POST /x/2/media/upload/initialize":    {callInitialize, p.initialize},
+		"POST /x/2/media/upload/{id}/append":   {callAppend, p.appendChunk},
+		"POST /x/2/media/upload/{id}/finalize": {callFinalize, p.finalize},
+		"GET /x/2/media/upload":                {callStatus, p.mediaStatus},
+		"POST /x/2/media/metadata":             {callMetadata, p.describe},
+		"POST /x/2/oauth2/token":               {callToken, p.token},
+		"POST /x/2/oauth2/revoke":              {callRevoke, p.revoke},
 	} {
+		account := p.bearerAccount
+		if route.of == callToken || route.of == callRevoke {
+			account = p.formAccount
+		}
 		mux.Handle(pattern, p.Gate.Handler(faults.Route{
-			Platform: Name, Operation: route.op, Dialect: dialect{p}, Account: route.account, Act: route.act,
+			Platform: Name, Operation: route.of.op, Dialect: dialect{p, route.of}, Account: account, Act: route.act,
+			Streams: route.of == callUpload || route.of == callAppend,
 		}))
 	}
 	mux.HandleFunc("GET /x/i/oauth2/authorize", p.authorize)
 	mux.HandleFunc("/x/", func(w http.ResponseWriter, _ *http.Request) {
-		p.fail(w, "", notFound("Could not find what was requested; no such method and path."))
+		p.fail(w, callUnknown, notFound("Could not find what was requested; no such method and path."))
 	})
 }

@@ -1,0 +1,346 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// xBody is the body of a post with media; a reply when it names a post.
+func xBody(text, replyTo string, ids ...string) string {
+	body := `{"media":{"media_ids":["` + strings.Join(ids, `","`) + `"]}`
+	if text != "" {
+		body += fmt.Sprintf(`,"text":%q`, text)
+	}
+	if replyTo != "" {
+		body += `,"reply":{"in_reply_to_tweet_id":"` + replyTo + `"}`
+	}
+	return body + "}"
+}
+
+func TestXPostsWithMedia(t *testing.T) {
+	// A row names its media by letters: a to e are images, the others stand in makers below.
+	const film, longFilm, gif, privateImage, working, unfinished, unknown = "v", "l", "g", "p", "w", "u", "?"
+	tests := []struct {
+		name, reason, text, media string
+		status                    int
+		wantIn                    string
+	}{
+		{"one image", "the plain case", "hello", "a", 201, `"text":"hello https://t.co/`},
+		{"four images", "a carousel", "hello", "abcd", 201, `"id"`},
+		{"no text", "media are enough", "", "a", 201, `"text":"https://t.co/`},
+		{"a video", "one is the most", "hello", film, 201, `"id"`},
+		{"a GIF", "one is the most", "hello", gif, 201, `"id"`},
+		{"280 characters", "media cost nothing", strings.Repeat("a", 280), "a", 201, `"id"`},
+		{"281 characters", "nor do they make room", strings.Repeat("a", 281), "a", 400, "too long"},
+		{"an image and a video", "kinds do not mix", "hello", "a" + film, 403, "not permitted"},
+		{"an image and a GIF", "kinds do not mix", "hello", gif + "a", 403, "not permitted"},
+		{"an image twice", "each id once", "hello", "aa", 400, "twice"},
+		{"of a direct message", "such media upload, and no post takes them", "hello", privateImage, 403, "not permitted"},
+		{"141 seconds", "140 are the most of an ordinary account", "hello", longFilm, 403, "longer than allowed"},
+		{"still worked on", "it must have succeeded", "hello", working, 400, "pending"},
+		{"not finalized", "bytes are missing", "hello", unfinished, 400, "media IDs"},
+		{"unknown", "no upload gave that id", "hello", unknown, 400, "media IDs"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := start(t, "")
+			makers := map[string]func() string{
+				film: func() string {
+					return b.xDone("video/mp4", "tweet_video", xFilm("isom", 640, 360, 140*time.Second, 0))
+				},
+				longFilm: func() string {
+					return b.xDone("video/mp4", "tweet_video", xFilm("isom", 640, 360, 141*time.Second, 0))
+				},
+				gif: func() string { return b.xDone("image/gif", "tweet_gif", xPicture(t, "gif", 4, 4, 1)) },
+				working: func() string {
+					return b.xSent("video/mp4", "tweet_video", xFilm("isom", 640, 360, time.Second, 0))
+				},
+				unfinished:   func() string { return b.xInitialize("video/mp4", "tweet_video", 9).text("data", "id") },
+				privateImage: func() string { return b.xSent("image/png", "dm_image", xPicture(t, "png", 4, 4, 1)) },
+				unknown:      func() string { return "1234567" },
+			}
+			made := map[string]string{}
+			var ids []string
+			for i, letter := range strings.Split(tt.media, "") {
+				switch {
+				case made[letter] != "":
+				case makers[letter] != nil:
+					made[letter] = makers[letter]()
+				default:
+					made[letter] = b.xImage(xPicture(t, "png", 8, 8, uint8(i)))
+				}
+				ids = append(ids, made[letter])
+			}
+			r := b.tweet(xBody(tt.text, "", ids...))
+			if r.status != tt.status || !strings.Contains(r.body, tt.wantIn) {
+				t.Errorf("%s: %d %s, want %d with %q", tt.reason, r.status, r.body, tt.status, tt.wantIn)
+			}
+			if posted := len(b.texts()) == 1; posted != (tt.status == http.StatusCreated) {
+				t.Errorf("%s: posted %v after status %d", tt.reason, posted, r.status)
+			}
+		})
+	}
+}
+
+func TestXMediaOfOthers(t *testing.T) {
+	b := start(t, "")
+	other := b.control(http.MethodPut, "/accounts/x/2", "", http.StatusCreated).text("data", "access_token")
+	own := b.xImage(xPicture(t, "png", 4, 4, 1))
+	as := func(method, path, contentType, body string) reply {
+		return b.call(method, path, other, contentType, body)
+	}
+	chunkType, chunk := xForm("segment_index", "0", "media", "a")
+	for name, r := range map[string]reply{
+		"post":     as(http.MethodPost, "/x/2/tweets", jsonType, xBody("mine", "", own)),
+		"append":   as(http.MethodPost, xMedia+"/"+own+"/append", chunkType, chunk),
+		"finalize": as(http.MethodPost, xMedia+"/"+own+"/finalize", "", ""),
+		"status":   as(http.MethodGet, xMedia+"?command=STATUS&media_id="+own, "", ""),
+		"describe": as(http.MethodPost, "/x/2/media/metadata", jsonType, `{"id":"`+own+`","metadata":{"alt_text":{"text":"a"}}}`),
+	} {
+		if !xProblem(r, 403, "not-authorized-for-resource") {
+			t.Errorf("%s: %d %s", name, r.status, r.body)
+		}
+	}
+	content := xPicture(t, "png", 4, 4, 1)
+	shared := b.call(http.MethodPost, xMedia+"/initialize", demoAccess, jsonType,
+		fmt.Sprintf(`{"media_type":"image/png","media_category":"tweet_image","total_bytes":%d,"additional_owners":["2"]}`, len(content))).text("data", "id")
+	b.xAppend(shared, 0, content)
+	b.xFinalize(shared)
+	if r := as(http.MethodPost, "/x/2/tweets", jsonType, xBody("ours", "", shared)); r.status != http.StatusCreated {
+		t.Errorf("who was named as an owner may post it: %d %s", r.status, r.body)
+	}
+}
+
+func TestXMediaNeedsItsScope(t *testing.T) {
+	b := start(t, "")
+	limited := authorize(b, "tweet.read tweet.write users.read")
+	for _, path := range []string{"", "/initialize", "/1/append", "/1/finalize"} {
+		r := b.call(http.MethodPost, xMedia+path, limited, jsonType, `{}`)
+		if !xProblem(r, 403, "not-authorized-for-resource") || !strings.Contains(r.body, "media.write") {
+			t.Errorf("%s: %d %s", path, r.status, r.body)
+		}
+		if r := b.call(http.MethodPost, xMedia+path, "", jsonType, `{}`); !xProblem(r, 401, "Unauthorized") {
+			t.Errorf("%s without a token: %d %s", path, r.status, r.body)
+		}
+	}
+	for path, method := range map[string]string{xMedia + "?command=STATUS&media_id=1": http.MethodGet, "/x/2/media/metadata": http.MethodPost} {
+		if r := b.call(method, path, limited, jsonType, ""); !xProblem(r, 403, "media.write") {
+			t.Errorf("%s: %d %s", path, r.status, r.body)
+		}
+	}
+}
+
+func TestXMediaExpires(t *testing.T) {
+	b := start(t, "")
+	picture := b.xImage(xPicture(t, "png", 4, 4, 1))
+	begun := b.xInitialize("image/png", "tweet_image", 1).text("data", "id")
+	b.control(http.MethodPut, "/accounts/x/"+demoID, `{"token_ttl_s":172800}`, http.StatusOK)
+	token := b.refresh("x-refresh-demo").text("access_token")
+	post := func(text string) reply {
+		return b.call(http.MethodPost, "/x/2/tweets", token, jsonType, xBody(text, "", picture))
+	}
+	grow := func() reply {
+		contentType, body := xForm("segment_index", "0", "media", "a")
+		return b.call(http.MethodPost, xMedia+"/"+begun+"/append", token, contentType, body)
+	}
+	b.clock.Step(24*time.Hour - time.Millisecond)
+	if r := post("in time"); r.status != http.StatusCreated {
+		t.Errorf("within a day: %d %s", r.status, r.body)
+	}
+	if r := grow(); r.status != http.StatusOK {
+		t.Errorf("within a day: %d %s", r.status, r.body)
+	}
+	b.clock.Step(time.Millisecond)
+	if r := post("too late"); !xProblem(r, 400, "media IDs") {
+		t.Errorf("after a day: %d %s", r.status, r.body)
+	}
+	if r := grow(); !xProblem(r, 400, "media IDs") {
+		t.Errorf("an upload that took a day: %d %s", r.status, r.body)
+	}
+}
+
+func TestXChainWithMedia(t *testing.T) {
+	b := start(t, "")
+	var contents [][]byte
+	parent, chain := "", []string{}
+	for i := range 3 {
+		contents = append(contents, xPicture(t, "png", 8, 8, uint8(i)))
+		r := b.tweet(xBody(fmt.Sprintf("card %d", i), parent, b.xImage(contents[i])))
+		if r.status != http.StatusCreated {
+			t.Fatalf("card %d: %d %s", i, r.status, r.body)
+		}
+		parent = r.text("data", "id")
+		chain = append(chain, parent)
+	}
+	posts := b.control(http.MethodGet, "/posts", "", http.StatusOK)
+	for i, id := range chain {
+		at := fmt.Sprint(i)
+		before := ""
+		if i > 0 {
+			before = chain[i-1]
+		}
+		got := []any{posts.at("data", at, "id"), posts.at("data", at, "in_reply_to"), posts.at("data", at, "media", "0", "sha256")}
+		if diff := cmp.Diff([]any{id, before, xSum(contents[i])}, got); diff != "" {
+			t.Errorf("card %d (-want +got):\n%s", i, diff)
+		}
+	}
+	if page := b.call(http.MethodGet, "/accounts/x/"+demoID, "", "", ""); strings.Count(page.body, `src="/_media/`) != 3 {
+		t.Errorf("the feed does not show three pictures: %s", page.body)
+	}
+	if r := b.call(http.MethodDelete, "/x/2/tweets/"+parent, demoAccess, "", ""); r.status != http.StatusOK {
+		t.Fatalf("delete: %d %s", r.status, r.body)
+	}
+	for name, to := range map[string]string{"deleted": parent, "unknown": "7"} {
+		r := b.tweet(xBody("late", to, b.xImage(contents[0])))
+		if !xProblem(r, 403, "deleted or not visible") {
+			t.Errorf("a reply to a post that is %s: %d %s", name, r.status, r.body)
+		}
+	}
+}
+
+func TestXTimelineTellsTheMedia(t *testing.T) {
+	b := start(t, "")
+	one, two := xPicture(t, "png", 40, 30, 1), xPicture(t, "jpeg", 20, 10, 2)
+	film := xFilm("isom", 640, 360, 2500*time.Millisecond, 0)
+	a, c, v := b.xImage(one), b.xImage(two), b.xDone("video/mp4", "tweet_video", film)
+	r := b.call(http.MethodPost, "/x/2/media/metadata", demoAccess, jsonType, `{"id":"`+a+`","metadata":{"alt_text":{"text":"grey"}}}`)
+	described := map[string]any{"id": a, "associated_metadata": map[string]any{"alt_text": map[string]any{"text": "grey"}}}
+	if diff := cmp.Diff(any(described), r.at("data")); r.status != http.StatusOK || diff != "" {
+		t.Fatalf("%d (-want +got):\n%s", r.status, diff)
+	}
+	plain := b.post("no media")
+	images := b.tweet(xBody("see k8s.io", "", a, c)).text("data", "id")
+	video := b.tweet(xBody("", "", v)).text("data", "id")
+	r = b.get("/x/2/users/" + demoID + "/tweets?tweet.fields=attachments,entities&expansions=attachments.media_keys" +
+		"&media.fields=media_key,type,url,width,height,alt_text,duration_ms,variants")
+	want := []any{
+		[]any{video, map[string]any{"media_keys": []any{"13_" + v}}},
+		[]any{images, map[string]any{"media_keys": []any{"3_" + a, "3_" + c}}},
+		[]any{plain, nil},
+	}
+	got := []any{}
+	for i := range 3 {
+		got = append(got, []any{r.at("data", fmt.Sprint(i), "id"), r.at("data", fmt.Sprint(i), "attachments")})
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is attached (-want +got):\n%s", diff)
+	}
+	at := func(content []byte) string { return b.http.URL + "/_media/" + xSum(content) }
+	media := []any{
+		map[string]any{
+			"media_key": "13_" + v, "type": "video", "width": 640.0, "height": 360.0, "duration_ms": 2500.0,
+			"variants": []any{map[string]any{"content_type": "video/mp4", "url": at(film)}},
+		},
+		map[string]any{"media_key": "3_" + a, "type": "photo", "width": 40.0, "height": 30.0, "alt_text": "grey", "url": at(one)},
+		map[string]any{"media_key": "3_" + c, "type": "photo", "width": 20.0, "height": 10.0, "url": at(two)},
+	}
+	if diff := cmp.Diff(any(media), r.at("includes", "media")); diff != "" {
+		t.Errorf("the media themselves (-want +got):\n%s", diff)
+	}
+	if shown := b.call(http.MethodGet, "/_media/"+xSum(one), "", "", ""); shown.body != string(one) {
+		t.Errorf("the address of a picture leads to its bytes: %d", shown.status)
+	}
+	checkMediaLinks(t, r.at("data", "1"), "/status/"+images, "see ", []string{"", "3_" + a, "3_" + c}, []string{"http://k8s.io", "/photo/1", "/photo/2"})
+	checkMediaLinks(t, r.at("data", "0"), "/status/"+video, "", []string{"13_" + v}, []string{"/video/1"})
+	if r := b.get("/x/2/users/" + demoID + "/tweets"); r.at("includes") != nil || r.at("data", "1", "attachments") != nil {
+		t.Errorf("nobody asked for the media: %s", r.body)
+	}
+}
+
+// checkMediaLinks looks at the short links of a post: where they lead, and that they are what follows its words.
+func checkMediaLinks(t *testing.T, post any, page, words string, wantKeys, wantEnds []string) {
+	t.Helper()
+	object, _ := post.(map[string]any)
+	text, _ := object["text"].(string)
+	entities, _ := object["entities"].(map[string]any)
+	urls, _ := entities["urls"].([]any)
+	var keys, links []string
+	for i, u := range urls {
+		entity, _ := u.(map[string]any)
+		key, _ := entity["media_key"].(string)
+		address, _ := entity["url"].(string)
+		leads, _ := entity["expanded_url"].(string)
+		from, _ := entity["start"].(float64)
+		to, _ := entity["end"].(float64)
+		if cut := string([]rune(text)[int(from):int(to)]); cut != address || len(address) != 23 {
+			t.Errorf("link %d is %q, and cut out %q", i, address, cut)
+		}
+		if i < len(wantEnds) && !strings.HasSuffix(leads, wantEnds[i]) || key != "" && !strings.Contains(leads, page) {
+			t.Errorf("link %d leads to %s", i, leads)
+		}
+		keys = append(keys, key)
+		links = append(links, address)
+	}
+	if diff := cmp.Diff(wantKeys, keys); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+	if want := words + strings.Join(slices.Compact(links), " "); text != want {
+		t.Errorf("text %q, want %q", text, want)
+	}
+}
+
+func TestXTimelineMediaRefusals(t *testing.T) {
+	b := start(t, "")
+	for query, want := range map[string]string{
+		"?expansions=author": "expansions", "?expansions=attachments.media_keys&media.fields=size": "media.fields",
+	} {
+		if r := b.get("/x/2/users/" + demoID + "/tweets" + query); !xProblem(r, 400, want) {
+			t.Errorf("%s: %d %s", query, r.status, r.body)
+		}
+	}
+}
+
+func TestXMetadataRefusals(t *testing.T) {
+	b := start(t, "")
+	id := b.xImage(xPicture(t, "png", 4, 4, 1))
+	alt := func(text string) string {
+		return fmt.Sprintf(`{"id":%q,"metadata":{"alt_text":{"text":%q}}}`, id, text)
+	}
+	tests := []struct {
+		name, reason, body, wantIn string
+		status                     int
+	}{
+		{"longest", "1000 characters", alt(strings.Repeat("ä", 1000)), "associated_metadata", 200},
+		{"too long", "1001 are too many", alt(strings.Repeat("ä", 1001)), "at most 1000", 400},
+		{"empty", "then nothing is described", alt(""), "at least 1", 400},
+		{"nothing", "the text is what it is for", `{"id":"` + id + `","metadata":{}}`, "alt_text", 400},
+		{"no id", "it is required", `{"metadata":{"alt_text":{"text":"a"}}}`, "$.id", 400},
+		{"unknown id", "no upload gave it", `{"id":"7","metadata":{"alt_text":{"text":"a"}}}`, "media IDs", 400},
+		{"unknown field", "the schema allows no others", `{"id":"7","metadata":{"alt":"a"}}`, "$.metadata.alt", 400},
+	}
+	for _, tt := range tests {
+		r := b.call(http.MethodPost, "/x/2/media/metadata", demoAccess, jsonType, tt.body)
+		if r.status != tt.status || !strings.Contains(r.body, tt.wantIn) {
+			t.Errorf("%s: %s: %d %s, want %d with %q", tt.name, tt.reason, r.status, r.body, tt.status, tt.wantIn)
+		}
+	}
+}
+
+// TestXMediaAndDuplicates posts the same words with and without media: X's check is known of texts alone, so that nobody
+// may rely on it for a post with media.
+func TestXMediaAndDuplicates(t *testing.T) {
+	b := start(t, "")
+	id := b.xImage(xPicture(t, "png", 4, 4, 1))
+	for range 2 {
+		if r := b.tweet(xBody("same", "", id)); r.status != http.StatusCreated {
+			t.Errorf("the same with media: %d %s", r.status, r.body)
+		}
+		if r := b.tweet(xBody("", "", id)); r.status != http.StatusCreated {
+			t.Errorf("media alone: %d %s", r.status, r.body)
+		}
+	}
+	b.post("same")
+	b.tweet(xBody("same", "", id))
+	if r := b.tweet(textBody("same")); !xProblem(r, 403, "duplicate content") {
+		t.Errorf("the text alone, twice: %d %s", r.status, r.body)
+	}
+}
