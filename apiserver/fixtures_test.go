@@ -54,6 +54,8 @@ func newTeam(ctx context.Context, edits ...func(*v1alpha1.Team)) *team {
 	})).To(Succeed())
 	t.key, t.token = t.newKey(ctx, "default", func(*v1alpha1.APIKey) {})
 	Eventually(func() int { return t.call(ctx, "GET", "/posts", "").status }).Should(Equal(200))
+	// Only a team that the server knows of gets as far as the body.
+	Eventually(func() int { return t.call(ctx, "POST", "/posts", "{}").status }).Should(Equal(400))
 	return t
 }
 

@@ -99,7 +99,7 @@ func inboxMessage(used int, connection string) string {
 }
 
 // coveredAccounts fails the targets whose accounts the team's plan does not
-// cover, and returns the others.
+// cover, and returns the others. A tree that has begun goes on.
 func (s *scope) coveredAccounts(ctx context.Context, shipments []*shipment, limits plan.Limits) ([]*shipment, error) {
 	if limits.Accounts == 0 {
 		return shipments, nil
@@ -115,7 +115,7 @@ func (s *scope) coveredAccounts(ctx context.Context, shipments []*shipment, limi
 	usable := plan.Usable(all, limits.Accounts)
 	var covered []*shipment
 	for _, sh := range shipments {
-		if plan.Covers(usable, sh.conn) {
+		if plan.Covers(usable, sh.conn) || len(posting.Target(s.post, sh.index).Cards) > 0 {
 			covered = append(covered, sh)
 			continue
 		}
@@ -142,7 +142,7 @@ func (s *scope) turnAway(sh *shipment, reason, message string) error {
 // its connection tells, or "".
 func (s *scope) beyondPlan(i int) string {
 	conn := s.connection(i)
-	if conn == nil || kstatus.Reason(conn.Status.Conditions) != v1alpha1.ReasonPlanLimit {
+	if conn == nil || len(posting.Target(s.post, i).Cards) > 0 || kstatus.Reason(conn.Status.Conditions) != v1alpha1.ReasonPlanLimit {
 		return ""
 	}
 	return fmt.Sprintf("not published: connection %q is beyond what the team's plan allows; disable or delete another connection, or change the plan, and post again", conn.Name)

@@ -131,6 +131,19 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		Expect(used(ctx, month(t))()).To(Equal(30))
 	})
 
+	It("that is a tree counts by its cards, once", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		use(ctx, month(t), "before", "an-older-post", 27)
+		p := t.post(ctx, "", ofTree)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(used(ctx, month(t))()).To(Equal(29))
+		p = t.post(ctx, "", ofTree)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		Expect(target(ctx, p, 0)).To(And(HaveField("Reason", v1alpha1.ReasonPlanLimit), HaveField("Message", ContainSubstring("this one needs 2"))))
+		Expect(t.published(ctx)).To(HaveLen(2))
+		Expect(used(ctx, month(t))()).To(Equal(29))
+	})
+
 	It("counts once it is no draft any more", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "kept", func(p *v1alpha1.Post) { p.Spec.Draft = true })
