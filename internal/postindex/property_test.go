@@ -86,7 +86,7 @@ func drawSummary(t *rapid.T, id string, version uint64) *postindex.Summary {
 }
 
 func drawPost(t *rapid.T) post {
-	return post{rapid.SampledFrom(teams).Draw(t, "team"), fmt.Sprintf("p%02d", rapid.IntRange(0, 25).Draw(t, "post"))}
+	return post{rapid.SampledFrom(teams).Draw(t, "team"), fmt.Sprintf("p%d", rapid.IntRange(0, 5).Draw(t, "post"))}
 }
 
 // write stores a state and leaves it to the watch to tell it.
@@ -97,11 +97,15 @@ func (s *store) write(e event) {
 
 func (s *store) put(t *rapid.T) {
 	p := drawPost(t)
-	if last, ok := s.latest(p); ok && !last.shown() {
+	last, ok := s.latest(p)
+	if ok && !last.shown() {
 		t.Skip("a cancelled post never changes again")
 	}
 	s.version++
 	e := event{p, s.version, drawSummary(t, p.id, s.version)}
+	if ok && rapid.Bool().Draw(t, "moves only") {
+		e.summary.Status, e.summary.Platforms = last.summary.Status, last.summary.Platforms
+	}
 	s.write(e)
 	if rapid.Bool().Draw(t, "own") {
 		s.answers = append(s.answers, e)
@@ -343,7 +347,7 @@ func TestAgainstNaiveSort(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &store{index: postindex.New(), history: map[post][]event{}, told: map[post]uint64{}}
 		t.Repeat(map[string]func(*rapid.T){
-			"put": s.put, "put again": s.put, "put once more": s.put, "remove": s.remove, "answer": s.answer, "tell": s.tell, "bookmark": s.bookmark,
+			"put": s.put, "put again": s.put, "put once more": s.put, "and again": s.put, "answer soon": s.answer, "remove": s.remove, "answer": s.answer, "tell": s.tell, "bookmark": s.bookmark,
 			"begin relist": s.beginRelist, "next page": s.nextPage, "save": s.save, "restore": s.restore, "settle": s.settle,
 			"": s.check,
 		})

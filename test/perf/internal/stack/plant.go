@@ -11,10 +11,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/pki"
@@ -27,11 +32,14 @@ const (
 	etcdDial = 10 * time.Second
 	// etcdTries is how often a transaction is tried. Each try waits until etcd gives up, which takes seconds.
 	etcdTries = 10
+	// knownLimit is how long the API server may take to learn of what was planted.
+	knownLimit = 10 * time.Minute
 )
 
 // Plant stores posts in etcd as the API server stores them, which then tells of them as of any other. It is many times as
 // quick as creating each and writing its status, and nothing here measures how posts are created. Posts need a name, a
-// UID, a creation time and a type.
+// UID, a creation time and a type. Plant returns once the API server knows of all of them: until then it would have
+// whoever lists them wait.
 func (s *Stack) Plant(ctx context.Context, posts int, post func(i int) *v1alpha1.Post) (*Planted, error) {
 	p := &Planted{stack: s, keys: make([]string, posts)}
 	err := p.each(ctx, func(from, to int) ([]clientv3.Op, error) {
@@ -47,13 +55,32 @@ func (s *Stack) Plant(ctx context.Context, posts int, post func(i int) *v1alpha1
 		}
 		return puts, nil
 	})
+	if err == nil {
+		err = p.awaitKnown(ctx)
+	}
 	return p, err
+}
+
+// awaitKnown waits until the API server's cache of posts has come to what was written last. It asks for a namespace that
+// has no posts, as of that version, which the API server answers from its cache or not at all.
+func (p *Planted) awaitKnown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, knownLimit)
+	defer cancel()
+	options := &client.ListOptions{Namespace: systemNamespace, Raw: &metav1.ListOptions{ResourceVersion: strconv.FormatInt(p.revision.Load(), 10)}}
+	for {
+		err := p.stack.Kubernetes.List(ctx, &v1alpha1.PostList{}, options)
+		if err == nil || !apierrors.IsTimeout(err) || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // Planted are posts that were stored by Plant.
 type Planted struct {
 	stack *Stack
 	keys  []string
+	// revision is etcd's after the last transaction.
+	revision atomic.Int64
 }
 
 // Remove takes the posts out again.
@@ -69,18 +96,18 @@ func (p *Planted) Remove(ctx context.Context) error {
 
 // each commits transactions that each concern some of the posts.
 func (p *Planted) each(ctx context.Context, operations func(from, to int) ([]clientv3.Op, error)) (err error) {
-	client, err := p.stack.etcdClient()
+	etcd, err := p.stack.etcdClient()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, client.Close()) }()
+	defer func() { err = errors.Join(err, etcd.Close()) }()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for from := 0; from < len(p.keys); from += inTransaction {
 		group.Go(func() error {
 			ops, err := operations(from, min(from+inTransaction, len(p.keys)))
 			if err == nil {
-				err = commit(ctx, client, ops)
+				err = p.commit(ctx, etcd, ops)
 			}
 			if err != nil {
 				return fmt.Errorf("write posts to etcd: %w", err)
@@ -92,10 +119,16 @@ func (p *Planted) each(ctx context.Context, operations func(from, to int) ([]cli
 }
 
 // commit tries again when etcd is too busy: what is written twice is the same.
-func commit(ctx context.Context, client *clientv3.Client, ops []clientv3.Op) error {
+func (p *Planted) commit(ctx context.Context, etcd *clientv3.Client, ops []clientv3.Op) error {
 	for try := 1; ; try++ {
-		_, err := client.Txn(ctx).Then(ops...).Commit()
-		if err == nil || try == etcdTries || ctx.Err() != nil {
+		answer, err := etcd.Txn(ctx).Then(ops...).Commit()
+		if err == nil {
+			for last := p.revision.Load(); last < answer.Header.Revision; last = p.revision.Load() {
+				p.revision.CompareAndSwap(last, answer.Header.Revision)
+			}
+			return nil
+		}
+		if try == etcdTries || ctx.Err() != nil {
 			return err
 		}
 	}
