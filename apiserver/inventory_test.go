@@ -147,6 +147,12 @@ var contractRows = []struct {
 		"a tree card with 20 media on Threads, mixed", "21 media on Threads", "an image over 8 MB on Threads",
 	}},
 
+	{"the starter plan's 30 posts to X a month", []string{
+		"The starter plan's 30 posts to X a month hold whatever races", "posts to X a month come back with a cancel", "count a tree by its cards", "begin anew with the month",
+	}},
+	{"the starter plan's 10 accounts", []string{"The starter plan's 10 accounts are the oldest ones"}},
+	{"five pending drafts on TikTok within 24 hours", []string{"TikTok's five pending drafts a day hold for each account"}},
+
 	// The description, and the extensions.
 	{"OpenAPI 3.0.3, version 1.0.0, as YAML and JSON, with six operations", []string{"the site serves its description, twice the same"}},
 	{"extension: Idempotency-Key on both POSTs", []string{"An Idempotency-Key", "asking for an upload address with an Idempotency-Key"}},
