@@ -283,8 +283,11 @@ var _ = Describe("reading a post", func() {
 		Expect(got.Platforms[0].Status).To(Equal("posted"))
 		Expect(*got.Platforms[0].ExternalURL).To(Equal("https://x.example/17"))
 		Expect(got.DisplayAt).To(Equal(v1alpha1.NewTime(now).String()))
-		Eventually(func() string { return as[listBody](t.call(ctx, "GET", "/posts?status=posted", "")).Data[0].DisplayAt }).
-			Should(Equal(got.DisplayAt), "lists learn of it from the watch")
+		Eventually(func(g Gomega) {
+			listed := as[listBody](t.call(ctx, "GET", "/posts?status=posted", "")).Data
+			g.Expect(listed).To(HaveLen(1))
+			g.Expect(listed[0].DisplayAt).To(Equal(got.DisplayAt))
+		}).Should(Succeed(), "lists learn of it from the watch")
 	})
 
 	It("tells why it failed", func(ctx context.Context) {

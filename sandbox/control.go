@@ -149,6 +149,8 @@ type controlPost struct {
 	Privacy   string        `json:"privacy"`
 	Draft     bool          `json:"draft"`
 	CreatedAt string        `json:"created_at"`
+	// Detail are the options that the platform took with the post.
+	Detail json.RawMessage `json:"detail,omitempty"`
 }
 
 // timeFormat is RFC 3339 with milliseconds, always three digits.
@@ -169,7 +171,7 @@ func (s *Server) getPosts(r *http.Request) (int, any, error) {
 			ID: post.ID, Platform: post.Platform, AccountID: post.AccountID, Text: post.Text, Title: post.Title,
 			Media: post.Media, InReplyTo: post.InReplyTo, Privacy: post.Privacy, Draft: post.Draft,
 			URL:       s.site(r) + s.platforms[post.Platform].PostPath(account.Username, post.ID),
-			CreatedAt: post.CreatedAt().Format(timeFormat),
+			CreatedAt: post.CreatedAt().Format(timeFormat), Detail: post.Detail,
 		}
 		if shown.Media == nil {
 			shown.Media = []state.Media{}

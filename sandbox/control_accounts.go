@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/herald-social/herald/sandbox/instagram"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -31,15 +32,17 @@ func (o *optional[T]) UnmarshalJSON(content []byte) error {
 
 // accountChange is what PUT takes; what is absent stays as it is, and null is the default.
 type accountChange struct {
-	Username        string           `json:"username"`
-	DisplayName     string           `json:"display_name"`
-	Quota           optional[int]    `json:"quota"`
-	Private         optional[bool]   `json:"private"`
-	CommentDisabled optional[bool]   `json:"comment_disabled"`
-	ListingLagMS    optional[int64]  `json:"listing_lag_ms"`
-	TokenTTLS       optional[int64]  `json:"token_ttl_s"`
-	ProcessingMS    optional[int64]  `json:"processing_ms"`
-	ProcessingError optional[string] `json:"processing_error"`
+	Username         string           `json:"username"`
+	DisplayName      string           `json:"display_name"`
+	Login            string           `json:"login"`
+	Quota            optional[int]    `json:"quota"`
+	Private          optional[bool]   `json:"private"`
+	CommentDisabled  optional[bool]   `json:"comment_disabled"`
+	ListingLagMS     optional[int64]  `json:"listing_lag_ms"`
+	TokenTTLS        optional[int64]  `json:"token_ttl_s"`
+	ProcessingMS     optional[int64]  `json:"processing_ms"`
+	ProcessingError  optional[string] `json:"processing_error"`
+	DocumentedLimits optional[bool]   `json:"documented_limits"`
 }
 
 func (c accountChange) check() error {
@@ -85,6 +88,9 @@ func (c accountChange) apply(a *state.Account) {
 	if c.ProcessingError.set {
 		a.Settings.ProcessingError = valueOf(c.ProcessingError)
 	}
+	if c.DocumentedLimits.set {
+		a.Settings.DocumentedLimits = valueOf(c.DocumentedLimits)
+	}
 }
 
 func valueOf[T any](o optional[T]) T {
@@ -97,22 +103,24 @@ func valueOf[T any](o optional[T]) T {
 
 // controlAccount is an account as the control API shows it.
 type controlAccount struct {
-	Platform        string   `json:"platform"`
-	ID              string   `json:"id"`
-	Username        string   `json:"username"`
-	DisplayName     string   `json:"display_name"`
-	Quota           *int     `json:"quota"`
-	Private         bool     `json:"private"`
-	CommentDisabled bool     `json:"comment_disabled"`
-	ListingLagMS    int64    `json:"listing_lag_ms"`
-	TokenTTLS       *int64   `json:"token_ttl_s"`
-	ProcessingMS    *int64   `json:"processing_ms"`
-	ProcessingError string   `json:"processing_error"`
-	AccessToken     string   `json:"access_token"`
-	RefreshToken    string   `json:"refresh_token"`
-	ExpiresAt       *string  `json:"expires_at"`
-	Scopes          []string `json:"scopes"`
-	URL             string   `json:"url"`
+	Platform         string   `json:"platform"`
+	ID               string   `json:"id"`
+	Username         string   `json:"username"`
+	DisplayName      string   `json:"display_name"`
+	Login            string   `json:"login,omitempty"`
+	Quota            *int     `json:"quota"`
+	Private          bool     `json:"private"`
+	CommentDisabled  bool     `json:"comment_disabled"`
+	ListingLagMS     int64    `json:"listing_lag_ms"`
+	TokenTTLS        *int64   `json:"token_ttl_s"`
+	ProcessingMS     *int64   `json:"processing_ms"`
+	ProcessingError  string   `json:"processing_error"`
+	DocumentedLimits bool     `json:"documented_limits"`
+	AccessToken      string   `json:"access_token"`
+	RefreshToken     string   `json:"refresh_token"`
+	ExpiresAt        *string  `json:"expires_at"`
+	Scopes           []string `json:"scopes"`
+	URL              string   `json:"url"`
 }
 
 func (s *Server) getAccount(r *http.Request) (int, any, error) {
@@ -149,6 +157,9 @@ func (s *Server) putAccount(r *http.Request) (int, any, error) {
 	if change.Username != "" && change.Username != account.Username {
 		return 0, nil, badInput("account %s is called %s; a username cannot be changed", account.ID, account.Username)
 	}
+	if change.Login != "" && change.Login != account.Login {
+		return 0, nil, badInput("account %s is connected by login %q; that cannot be changed", account.ID, account.Login)
+	}
 	if account, err = s.store.ChangeAccount(account.Key, change.apply); err != nil {
 		return 0, nil, err
 	}
@@ -169,7 +180,11 @@ func (s *Server) useless(t state.Tokens) bool {
 // createAccount makes the account unless it exists.
 func (s *Server) createAccount(p platform, id string, change accountChange) (state.Account, bool, error) {
 	fresh := state.Account{
-		Key: state.Key{Platform: p.Name(), ID: id}, Username: cmp.Or(change.Username, p.DefaultUsername(id)),
+		Key: state.Key{Platform: p.Name(), ID: id}, Username: cmp.Or(change.Username, p.DefaultUsername(id)), Login: change.Login,
+	}
+	if fresh.Login != "" && (p.Name() != instagram.Name || fresh.Login != state.FacebookLogin) {
+		return state.Account{}, false, badInput("account %s: login is %q; only %s has more than one, and the other is %q",
+			id, fresh.Login, instagram.Name, state.FacebookLogin)
 	}
 	if err := p.CheckAccount(id, fresh.Username); err != nil {
 		return state.Account{}, false, badInput("account %s: %v", id, err)
@@ -193,10 +208,11 @@ func (s *Server) fullGrant(p platform, a state.Account) state.Tokens {
 func (s *Server) showAccount(r *http.Request, p platform, a state.Account) controlAccount {
 	tokens := s.store.Tokens(a.Key)
 	out := controlAccount{
-		Platform: a.Platform, ID: a.ID, Username: a.Username, DisplayName: a.DisplayName,
+		Platform: a.Platform, ID: a.ID, Username: a.Username, DisplayName: a.DisplayName, Login: a.Login,
 		Quota: a.Settings.Quota, Private: a.Settings.Private, CommentDisabled: a.Settings.CommentDisabled,
 		ListingLagMS: a.Settings.ListingLag.Milliseconds(), ProcessingError: a.Settings.ProcessingError,
-		AccessToken: tokens.Access, RefreshToken: tokens.Refresh, Scopes: tokens.Scopes,
+		DocumentedLimits: a.Settings.DocumentedLimits,
+		AccessToken:      tokens.Access, RefreshToken: tokens.Refresh, Scopes: tokens.Scopes,
 		URL: s.site(r) + "/accounts/" + a.Platform + "/" + a.ID,
 	}
 	if life := p.Terms(a).Access; life > 0 {

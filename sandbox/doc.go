@@ -7,16 +7,17 @@
 // publisher shows. The same server stands behind the local run, the tests and the benchmarks.
 //
 //	/x/…                      X's API v2: accounts and posts of text
-//	/threads/…                the Threads API: accounts and posts of text
-//	/facebook/…               the Graph API of Facebook Pages: Pages, posts of text and links
-//	/instagram/…              the Instagram API with Instagram Login: accounts
+//	/threads/…                the Threads API: accounts and posts of text, images, videos and carousels
+//	/facebook/…               the Graph API of Facebook Pages: Pages, posts of text, links and photos
+//	/instagram/…              the Instagram API: accounts, pictures, reels and carousels; see below for its hosts
 //	/tiktok/…                 TikTok's API: accounts, and what they may post
 //	/youtube/…                the YouTube Data API: channels; Google's token endpoint is /youtube/token
 //	/                         pages for people: the accounts, a feed for each
 //	/_control/…               what tests look at and turn, see below
 //
 // Below a platform's name follows the path that the platform itself has on its host, and beside it lie the public addresses
-// of posts and accounts.
+// of posts and accounts. Instagram has three hosts: /instagram stands for graph.instagram.com, where Instagram Login is used,
+// /instagram/graph.facebook.com and /instagram/rupload.facebook.com for those of Facebook Login.
 //
 // The control API speaks JSON. Lists and objects come as {"data": …}, errors as {"error": {"code", "message"}}.
 //
@@ -28,13 +29,17 @@
 //	PUT    /_control/accounts/{platform}/{id}      change it, or create it when it does not exist
 //	POST   /_control/reset                         forget posts, settings, faults and counters; accounts and tokens stay
 //
-// An account is created by the first PUT. Beside the settings, PUT takes username (only then) and display_name. Every
+// An account is created by the first PUT. Beside the settings, PUT takes username and, for an account on Instagram that is
+// reached through its Facebook Page, login: "facebook" (both only then), and display_name. Every
 // answer has access_token, refresh_token (empty where the platform has none) and expires_at (null where tokens do not
 // end), so that a test can connect the account; tokens that have ended for good are replaced. A quota is a number of posts
 // in any 24 hours, null means none. A token_ttl_s holds for tokens given from then on, and shortens those that are out;
 // what a platform measures by a token's life, such as how old it must be to be renewed, shrinks with it. processing_ms is
 // how long the platform works on what is handed to it before it can be published (null: the platform's own time), and a
-// processing_error, as the platform names it, is what that work ends with.
+// processing_error, as the platform names it, is what that work ends with. documented_limits lets the rates and limits apply
+// that TikTok and YouTube document beside the number of posts; without it they do not, for they would be in the way of tests.
+//
+// Posts come with a detail: the options that a platform took with them, in the words of its simulator.
 //
 // A request meets at most one fault that answers or closes the connection, one delay and one stale list, each time the
 // one that has waited longest. `*` matches every operation, with two exceptions: stale_list matches listings only, and
@@ -42,10 +47,12 @@
 //
 //	identity       X /2/users/me; Threads, Instagram and Facebook /me; TikTok /v2/user/info/ and creator_info; YouTube channels
 //	refresh_token  the token endpoint; Threads and Instagram /refresh_access_token; Facebook has none
-//	create         Threads /{id}/threads
-//	publish        X /2/tweets; Threads /{id}/threads_publish; Facebook /{id}/feed
-//	status         Threads /{container}; Facebook /{post}
-//	list           X /2/users/{id}/tweets; Threads /{id}/threads and replies; Facebook /{id}/published_posts and feed
+//	upload         Instagram /ig-api-upload/{version}/{container}; Facebook /{id}/photos with published=false
+//	create         Threads /{id}/threads; Instagram /{id}/media
+//	publish        X /2/tweets; Threads /{id}/threads_publish; Instagram /{id}/media_publish; Facebook /{id}/feed and /{id}/photos
+//	status         Threads and Instagram /{container}; Facebook /{post} and /{photo}
+//	list           X /2/users/{id}/tweets; Threads /{id}/threads and replies; Instagram /{id}/media; Facebook
+//	               /{id}/published_posts and feed
 //
 // Accounts, tokens, containers and posts survive a kill when there is a state folder (package state). Faults, counters and
 // authorization codes live in memory: a restart forgets them.

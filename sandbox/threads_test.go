@@ -98,8 +98,6 @@ func TestThreadsContainers(t *testing.T) {
 		{"misspelt parameter", "what is not known is refused", "media_type=TEXT&text=a&reply_to=" + post, "Param reply_to is not known"},
 		{"given twice", "nor is it guessed which one counts", "media_type=TEXT&text=a&text=b", "text was given more than once"},
 		{"image in a text", "a text has none", "media_type=TEXT&text=a&image_url=https://a.b/c.jpg", "image_url is not allowed"},
-		{"image", "nothing is fetched here", "media_type=IMAGE&image_url=https://a.b/c.jpg", "could not be fetched"},
-		{"carousel", "so there are no children", "media_type=CAROUSEL&children=1,2", "children"},
 		{"reply", "to a post", "media_type=TEXT&text=a&reply_to_id=" + post, ""},
 		{"reply to nothing", "which must exist", "media_type=TEXT&text=a&reply_to_id=1", "reply_to_id"},
 		{"quote of nothing", "so must what is quoted", "media_type=TEXT&text=a&quote_post_id=1", "quote_post_id"},

@@ -6,7 +6,6 @@ package post_test
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -105,17 +104,17 @@ func publishByHand(ctx context.Context, account sandboxtest.Account, text string
 
 var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 	var m *manager
-	var writes atomic.Int32
+	var writes writeCount
 	BeforeAll(func() { m = startManager(countWrites(&writes), withThreads) })
 	AfterAll(func() { m.stop() })
 
 	It("costs no more writes than one that publishes in one", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 300*time.Millisecond)
-		writes.Store(0)
+		writes.of(t.namespace)
 		p := t.post(ctx, "two steps", toThreads)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Expect(writes.Load()).To(BeEquivalentTo(2), "one claim, which stores what was prepared, and one record")
+		Expect(writes.n.Load()).To(BeEquivalentTo(2), "one claim, which stores what was prepared, and one record")
 		Expect(shown(ctx, account)).To(Equal([]string{"two steps"}))
 		target := read(ctx, p).Status.Targets[0]
 		Expect(target.Attempt.Checkpoint).NotTo(BeEmpty())
@@ -126,12 +125,12 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 	It("is claimed together with the other targets", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 300*time.Millisecond)
-		writes.Store(0)
+		writes.of(t.namespace)
 		p := t.post(ctx, "both", toBoth)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(shown(ctx, account)).To(Equal([]string{"both"}))
 		Expect(t.published(ctx)).To(Equal([]string{"both"}))
-		Expect(writes.Load()).To(BeNumerically("<=", 3), "one claim; results are written together if they come together")
+		Expect(writes.n.Load()).To(BeNumerically("<=", 3), "one claim; results are written together if they come together")
 	})
 
 	It("does not hold the other targets up for long", func(ctx SpecContext) {

@@ -32,6 +32,7 @@ func (a *app) announce(s settings, token string, begun time.Time) error {
 	a.steps.Sayf("Herald is ready (%.1f s).", time.Since(begun).Seconds())
 	a.steps.Sayf("")
 	a.steps.Sayf("  REST API   %s   (key: %s)", baseURL, token)
+	a.steps.Sayf("  API docs   %s/docs", s.siteURL())
 	a.steps.Sayf("  Sandbox    %s   what the simulated platforms show", s.sandboxURL())
 	a.steps.Sayf("  Logs       %s", display(a.workspace.State("log")))
 	a.steps.Sayf("")

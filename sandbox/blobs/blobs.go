@@ -49,6 +49,7 @@ type Blob struct {
 type Store struct {
 	dir       string
 	temporary bool
+	later     later
 
 	mu   sync.Mutex
 	busy map[string]*sync.Mutex
@@ -79,8 +80,9 @@ func (s *Store) makeFolders() error {
 	return nil
 }
 
-// Close removes what was to be kept in memory only.
+// Close ends the pulls for which nobody waits and removes what was to be kept in memory only.
 func (s *Store) Close() error {
+	s.later.close()
 	if !s.temporary {
 		return nil
 	}

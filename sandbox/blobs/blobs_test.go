@@ -166,3 +166,41 @@ func TestPull(t *testing.T) {
 		}
 	}
 }
+
+// TestPullLater fetches one file that comes, and closes the store while another one does not.
+func TestPullLater(t *testing.T) {
+	data, asked := picture(t), make(chan struct{}, 1)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/never" {
+			asked <- struct{}{}
+			<-r.Context().Done()
+			return
+		}
+		_, _ = w.Write(data) // the client may have gone
+	}))
+	defer web.Close()
+	s, err := blobs.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrived := make(chan blobs.Blob, 1)
+	s.PullLater(web.URL+"/a.png", 1<<20, func(blob blobs.Blob, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		arrived <- blob
+	})
+	if got := <-arrived; got.SHA256 != hashOf(data) {
+		t.Errorf("got %+v", got)
+	}
+	tell := func(blobs.Blob, error) { t.Error("told after the store was closed") }
+	s.PullLater(web.URL+"/never", 1<<20, tell)
+	<-asked
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	s.PullLater(web.URL+"/a.png", 1<<20, tell)
+	if err := s.Close(); err != nil {
+		t.Errorf("closed twice: %v", err)
+	}
+}

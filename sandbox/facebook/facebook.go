@@ -118,6 +118,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 		status.ServeHTTP(w, r)
 	})
 	api.Handle("POST /facebook/{version}/{id}/feed", p.Route(faults.Publish, p.feed))
+	api.HandleFunc("POST /facebook/{version}/{id}/photos", p.photos())
 	list := p.Route(faults.List, p.published)
 	api.Handle("GET /facebook/{version}/{id}/feed", list)
 	api.Handle("GET /facebook/{version}/{id}/published_posts", list)

@@ -6,6 +6,7 @@ package facebook
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -17,9 +18,28 @@ import (
 // years.
 const maxMessage = 63_206
 
-// notSimulated are the documented parameters of a post that would need more than text and a link.
+// notSimulated are the documented parameters of a post or photo that would need more than its text, link and photos.
 var notSimulated = []string{
 	"scheduled_publish_time", "targeting", "feed_targeting", "place", "tags", "backdated_time", "text_format_preset_id",
+	"provenance_info",
+}
+
+// refuseMissing reads what is not simulated; its result refuses it.
+func refuseMissing(q *graph.Params) *graph.Error {
+	missing := ""
+	for _, name := range notSimulated {
+		if q.Text(name) != "" {
+			missing = name
+		}
+	}
+	if q.Text("unpublished_content_type") == "SCHEDULED" {
+		missing = "unpublished_content_type"
+	}
+	if missing == "" {
+		return nil
+	}
+	return graph.BadParam("Param %s is not available here.", missing).Because(0, "Not simulated",
+		"The sandbox simulates posts of text, links and photos that are published at once, or not at all.")
 }
 
 // feed is POST /{id}/feed.
@@ -28,7 +48,7 @@ func (p *Platform) feed(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	draft, fields, bad := readPost(c, page)
+	draft, fields, bad := p.readPost(c, page)
 	if bad != nil {
 		return nil, bad
 	}
@@ -48,52 +68,57 @@ func (p *Platform) feed(c *graph.Call) (any, *graph.Error) {
 	return result(p.post(c.Request.Request, page, post).Select(fields))
 }
 
+// newID makes the ids of a Page's posts.
+func newID(page state.Account) func(state.Stamp) string {
+	return func(at state.Stamp) string { return page.ID + "_" + graph.NewID(at) }
+}
+
 // readPost turns a request into a post, or says why Facebook would refuse it.
-func readPost(c *graph.Call, page state.Account) (state.Draft, []graph.Field, *graph.Error) {
+func (p *Platform) readPost(c *graph.Call, page state.Account) (state.Draft, []graph.Field, *graph.Error) {
 	q := c.Params
-	if q.Text("attached_media") != "" || q.Text("attached_media[0]") != "" {
-		return state.Draft{}, nil, graph.BadParam("Param attached_media must name unpublished photos of this Page.")
-	}
 	published := q.Bool("published", true)
 	unpublished := q.OneOf("unpublished_content_type", "SCHEDULED", "DRAFT", "ADS_POST", "INLINE_CREATED", "REVIEWABLE_BRANDED_CONTENT")
 	draft := state.Draft{
-		Text: q.Text("message"), Link: q.Text("link"), Inbox: !published, Free: !published,
-		NewID: func(at state.Stamp) string { return page.ID + "_" + graph.NewID(at) },
+		Text: q.Text("message"), Link: q.Text("link"), Inbox: !published, Free: !published, NewID: newID(page),
 	}
-	fields := q.Fields()
-	missing := ""
-	for _, name := range notSimulated {
-		if q.Text(name) != "" {
-			missing = name
-		}
-	}
-	if unpublished == "SCHEDULED" {
-		missing = "unpublished_content_type"
-	}
+	photos, unreadable := readAttached(q)
+	fields, missing := q.Fields(), refuseMissing(q)
 	if bad := q.End(); bad != nil {
 		return draft, nil, bad
 	}
 	switch {
-	case missing != "":
-		return draft, nil, graph.BadParam("Param %s is not available here.", missing).Because(0, "Not simulated",
-			"The sandbox simulates posts of text and links that are published at once, or not at all.")
+	case missing != nil:
+		return draft, nil, missing
+	case unreadable != nil:
+		return draft, nil, unreadable
 	case published && unpublished != "":
 		return draft, nil, graph.BadParam("Param unpublished_content_type needs published=false.")
+	case len(photos) > 0 && draft.Link != "":
+		return draft, nil, graph.BadParam("Param link does not go with attached_media.")
+	}
+	if bad := p.attach(&draft, page, photos); bad != nil {
+		return draft, nil, bad
 	}
 	if bad := checkPost(draft); bad != nil {
 		return draft, nil, bad
 	}
 	if published {
-		draft.Repeats = func(newest state.Post) bool {
-			return strings.TrimSpace(newest.Text) == strings.TrimSpace(draft.Text) && newest.Link == draft.Link
-		}
+		draft.Repeats = repeats(draft)
 	}
 	return draft, fields, nil
 }
 
+// repeats says of the newest post whether a draft is the same again.
+func repeats(draft state.Draft) func(state.Post) bool {
+	return func(newest state.Post) bool {
+		return strings.TrimSpace(newest.Text) == strings.TrimSpace(draft.Text) && newest.Link == draft.Link &&
+			slices.Equal(newest.Media, draft.Media)
+	}
+}
+
 // checkPost applies the limits of a post.
 func checkPost(draft state.Draft) *graph.Error {
-	if strings.TrimSpace(draft.Text) == "" && draft.Link == "" {
+	if strings.TrimSpace(draft.Text) == "" && draft.Link == "" && len(draft.Media) == 0 {
 		return graph.Refusal(100, "(#100) Missing message or attachment.").Because(1349125, "Missing message or attachment",
 			"A post needs a message, a link or media.")
 	}
@@ -120,6 +145,9 @@ func refusal(c *graph.Call, err error) *graph.Error {
 	if _, full := errors.AsType[*state.QuotaError](err); full {
 		return graph.Refusal(368, "The action attempted has been deemed abusive or is otherwise disallowed").Because(1390008,
 			"You can't use this feature right now", "We limit how often you can post in a given amount of time. Try again later.")
+	}
+	if _, used := errors.AsType[*state.PublishedError](err); used {
+		return alreadyPosted() // by a call at the same time
 	}
 	return c.Broken("keep a post", err)
 }

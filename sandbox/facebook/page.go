@@ -23,9 +23,6 @@ var (
 		"full_picture", "icon", "message_tags", "parent_id", "picture", "place", "privacy", "promotable_id", "properties",
 		"scheduled_publish_time", "shares", "status_type", "story", "story_tags", "subscribed", "to", "video_buying_eligibility",
 	}
-	attachmentFields = []string{
-		"description", "media", "media_type", "target", "title", "type", "unshimmed_url", "url", "subattachments",
-	}
 )
 
 // result is what a handler returns of a selected node.
@@ -66,21 +63,32 @@ func (p *Platform) page(c *graph.Call) (any, *graph.Error) {
 	}.Select(fields))
 }
 
-// read is GET /{id} for a post.
+// read is GET /{id} for a post or photo.
 func (p *Platform) read(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(scopeRead)
 	if bad != nil {
 		return nil, bad
 	}
-	post, ok := p.Store.Post(Name, c.PathValue("id"))
-	if !ok || post.AccountID != account.ID {
+	node, ok := p.find(c.Request.Request, account, c.PathValue("id"))
+	if !ok {
 		return nil, graph.NoObject("get", c.PathValue("id"))
 	}
 	fields := c.Params.Fields()
 	if bad := c.Params.End(); bad != nil {
 		return nil, bad
 	}
-	return result(p.post(c.Request.Request, account, post).Select(fields))
+	return result(node.Select(fields))
+}
+
+// find returns a post or photo of page.
+func (p *Platform) find(r *http.Request, page state.Account, id string) (graph.Node, bool) {
+	if post, ok := p.Store.Post(Name, id); ok && post.AccountID == page.ID {
+		return p.post(r, page, post), true
+	}
+	if photo, ok := p.photoOf(page, id); ok {
+		return p.photoNode(r, page, photo), true
+	}
+	return graph.Node{}, false
 }
 
 // published is GET /{id}/published_posts and GET /{id}/feed.
@@ -99,34 +107,29 @@ func (p *Platform) post(r *http.Request, page state.Account, post state.Post) gr
 	values := map[string]any{
 		"id": post.ID, "created_time": at, "updated_time": at, "permalink_url": p.SiteURL(r) + p.PostPath(page.Username, post.ID),
 		"is_published": !post.Draft, "is_hidden": false, "is_expired": false, "is_spherical": false,
-		"from": graph.Node{
-			Type: "Page", Values: map[string]any{"id": page.ID, "name": page.DisplayName},
-			Known: []string{"id", "name", "username"}, Default: []string{"name", "id"},
-		},
+		"from":        pageReference(page),
 		"privacy":     map[string]string{"allow": "", "deny": "", "description": "Public", "friends": "", "value": "EVERYONE"},
 		"status_type": "mobile_status_update",
 	}
 	if post.Text != "" {
 		values["message"] = post.Text
 	}
-	if post.Link != "" {
+	switch {
+	case len(post.Media) > 0:
+		values["status_type"] = "added_photos"
+		values["attachments"] = graph.Edge{p.photoAttachment(r, page, post)}
+		values["full_picture"], values["picture"] = p.fileURL(r, post.Media[0]), p.fileURL(r, post.Media[0])
+	case post.Link != "":
 		values["status_type"] = "shared_story"
 		values["attachments"] = graph.Edge{linkAttachment(post.Link)}
 	}
 	return graph.Node{Type: "Post", Values: values, Known: postFields, Default: []string{"created_time", "message", "id"}}
 }
 
-// linkAttachment is the preview of a link. Nothing is fetched here, so it has no picture and no title of its own.
-func linkAttachment(address string) graph.Node {
+// pageReference is a Page as what it published names it.
+func pageReference(page state.Account) graph.Node {
 	return graph.Node{
-		Type: "StoryAttachment",
-		Values: map[string]any{
-			"media_type": "link", "type": "share", "title": address, "url": address, "unshimmed_url": address,
-			"target": graph.Node{
-				Type: "StoryAttachmentTarget", Values: map[string]any{"url": address},
-				Known: []string{"id", "url", "unshimmed_url"}, Default: []string{"url"},
-			},
-		},
-		Known: attachmentFields, Default: []string{"media_type", "target", "title", "type", "url"},
+		Type: "Page", Values: map[string]any{"id": page.ID, "name": page.DisplayName},
+		Known: []string{"id", "name", "username"}, Default: []string{"name", "id"},
 	}
 }

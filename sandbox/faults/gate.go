@@ -18,7 +18,7 @@ const maxBody = 1 << 20
 // Request is an HTTP request that has arrived whole.
 type Request struct {
 	*http.Request
-	// Content is the body.
+	// Content is the body; empty on a route that streams, where Body is still to be read.
 	Content []byte
 	// ListLag is how far a listing must lag because of a fault; 0 otherwise.
 	ListLag time.Duration
@@ -40,6 +40,9 @@ type Route struct {
 	Platform  string
 	Operation Operation
 	Dialect   Dialect
+	// Streams leaves the body, which may be too large for the memory, to Act. When a fault is in the way, the gate takes it
+	// in first, into a file, so that what has arrived cannot get lost.
+	Streams bool
 	// Account tells whose request it is, or "" when that cannot be told.
 	Account func(*Request) string
 	// Act does what the platform would do. It must not stop when the request's context ends: a platform goes on when
@@ -67,28 +70,48 @@ func (g *Gate) Handler(route Route) http.Handler {
 	counter := g.board.counter(route.Platform, route.Operation)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		counter.Add(1)
-		// The body is read before anything else, also before a delay: what has arrived cannot get lost any more when
-		// the client goes.
-		content, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-		if err != nil {
-			route.Dialect.Fail(w, route.Operation, bodyStatus(err))
-			return
+		req := &Request{Request: r}
+		if !route.Streams {
+			// The body is read before anything else, also before a delay: what has arrived cannot get lost any more when
+			// the client goes.
+			content, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+			if err != nil {
+				route.Dialect.Fail(w, route.Operation, bodyStatus(err))
+				return
+			}
+			req.Content = content
 		}
-		req := &Request{Request: r, Content: content}
 		faults := g.board.take(route.Platform, route.Operation, func() string { return route.Account(req) })
-		if f := faults[groupDelay]; f != nil && !g.wait(f.Delay) {
-			drop(w)
-			return
+		if route.Streams {
+			// Go closes a connection on which a body is left, and the client may then never see the answer.
+			defer func() { _, _ = io.Copy(io.Discard, r.Body) }()
+			if faults != (met{}) {
+				forget, err := spool(req)
+				if err != nil {
+					route.Dialect.Fail(w, route.Operation, http.StatusInternalServerError)
+					return
+				}
+				defer forget()
+			}
 		}
-		if f := faults[groupStale]; f != nil {
-			req.ListLag = f.Delay
-		}
-		if f := faults[groupAnswer]; f != nil {
-			route.misbehave(w, req, f)
-			return
-		}
-		route.Act(w, req)
+		g.meet(w, req, route, faults)
 	})
+}
+
+// meet lets a request that has arrived meet its faults.
+func (g *Gate) meet(w http.ResponseWriter, req *Request, route Route, faults met) {
+	if f := faults[groupDelay]; f != nil && !g.wait(f.Delay) {
+		drop(w)
+		return
+	}
+	if f := faults[groupStale]; f != nil {
+		req.ListLag = f.Delay
+	}
+	if f := faults[groupAnswer]; f != nil {
+		route.misbehave(w, req, f)
+		return
+	}
+	route.Act(w, req)
 }
 
 // misbehave answers, or does not, as a fault of the answer group says.

@@ -40,6 +40,8 @@ type API struct {
 	ParamType string
 	// PermissionCode is the code of the error that a scope is missing.
 	PermissionCode int
+	// Speaks, when there is one, tells the tokens of this API from those that another host of the platform gives.
+	Speaks func(state.Bearer) bool
 	// Limit is how the API says that there were too many requests.
 	Limit Limit
 }

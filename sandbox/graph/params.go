@@ -105,6 +105,9 @@ func (p *Params) rejectf(format string, args ...any) {
 	}
 }
 
+// Rejectf refuses the call for what is wrong with a parameter, unless something was wrong before.
+func (p *Params) Rejectf(format string, args ...any) { p.rejectf(format, args...) }
+
 // Has says whether a parameter was given, if only empty.
 func (p *Params) Has(name string) bool {
 	_, found := p.values[name]

@@ -57,12 +57,18 @@ func (c *Call) token() (string, state.Bearer, *Error) {
 	bearer, ok := c.api.Store.Bearer(token)
 	now := c.api.Clock.Now()
 	switch {
-	case !ok || bearer.Account.Platform != c.api.Platform:
+	case !ok || bearer.Account.Platform != c.api.Platform, c.api.Speaks != nil && !c.api.Speaks(bearer):
 		return "", state.Bearer{}, unknownToken()
 	case bearer.Expired(now):
 		return "", state.Bearer{}, expiredToken(bearer.ExpiresAt, now)
 	}
 	return token, bearer, nil
+}
+
+// Token returns the call's access token.
+func (c *Call) Token() (string, *Error) {
+	token, _, bad := c.token()
+	return token, bad
 }
 
 // Account returns the account of the call's access token, which must have been granted all these scopes.

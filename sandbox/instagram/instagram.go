@@ -6,7 +6,6 @@ package instagram
 import (
 	"cmp"
 	"errors"
-	"hash/fnv"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -19,23 +18,21 @@ import (
 // Name is the platform's name in the control API and the first segment of its paths.
 const Name = "instagram"
 
-// The permissions that matter to a publisher.
+// Operations of Instagram that faults cannot name, only match with `*`.
 const (
-	scopeBasic   = "instagram_business_basic"
-	scopePublish = "instagram_business_content_publish"
+	opRead  faults.Operation = "read" // one published post
+	opLimit faults.Operation = "publishing_limit"
 )
 
 // Platform is the simulated Instagram.
-type Platform struct{ *graph.API }
+type Platform struct {
+	graph.Options
+	own, facebook *login
+}
 
 // New returns the simulator.
 func New(opts graph.Options) *Platform {
-	return &Platform{&graph.API{
-		Options: opts, Platform: Name, Versions: []string{"v25.0", "v26.0"}, ParamType: "IGApiException", PermissionCode: 10,
-		Limit: graph.Limit{
-			Status: http.StatusBadRequest, Code: 17, Message: "(#17) User request limit reached", Usage: Name,
-		},
-	}}
+	return &Platform{Options: opts, own: instagramLogin(opts), facebook: facebookLogin(opts)}
 }
 
 // Name is "instagram".
@@ -44,11 +41,14 @@ func (*Platform) Name() string { return Name }
 // Title is the platform's name for people.
 func (*Platform) Title() string { return "Instagram" }
 
-// Terms are what an account's owner grants: a token of 60 days that renews itself.
+// Terms are what an account's owner grants. With Instagram Login that is a token of 60 days that renews itself; with
+// Facebook Login it is the token of the Page that the account is linked to, which does not end unless the control API
+// says so.
 func (*Platform) Terms(a state.Account) state.Terms {
-	return state.Terms{
-		Scopes: []string{scopeBasic, scopePublish}, Access: cmp.Or(a.Settings.TokenTTL, graph.LongLife),
+	if a.Login == state.FacebookLogin {
+		return state.Terms{Scopes: facebookScopes(), Access: a.Settings.TokenTTL}
 	}
+	return state.Terms{Scopes: []string{scopeBasic, scopePublish}, Access: cmp.Or(a.Settings.TokenTTL, graph.LongLife)}
 }
 
 // Demo is the account that is there from the start. Its token is well known: whoever reaches the sandbox may use it.
@@ -84,12 +84,23 @@ func (*Platform) DefaultUsername(id string) string {
 	return "u_" + strconv.FormatUint(n, 36)
 }
 
-// PostPath is the path of a post's public page.
-func (*Platform) PostPath(_, id string) string { return "/instagram/p/" + graph.Shortcode(id) + "/" }
+// PostPath is the path of a post's public page. Reels have one of another form than everything else.
+func (p *Platform) PostPath(_, id string) string {
+	post, _ := p.Store.Post(Name, id)
+	post.ID = id // of one that is gone as well
+	return postPath(post)
+}
+
+func postPath(post state.Post) string {
+	if detailOf(post.Detail).Kind == kindReels {
+		return "/instagram/reel/" + graph.Shortcode(post.ID) + "/"
+	}
+	return "/instagram/p/" + graph.Shortcode(post.ID) + "/"
+}
 
 // PagePatterns are where posts and accounts have their pages.
 func (*Platform) PagePatterns() []string {
-	return []string{"/instagram/{username}", "/instagram/p/{code}/{$}"}
+	return []string{"/instagram/{username}", "/instagram/p/{code}/{$}", "/instagram/reel/{code}/{$}"}
 }
 
 // Find says which post, or else whose page, is at an address.
@@ -103,50 +114,16 @@ func (*Platform) Find(r *http.Request) (post, username string) {
 // Links returns nothing: in captions, addresses stay text.
 func (*Platform) Links(string) [][2]int { return nil }
 
-// Register adds the API to mux.
+// Register adds the API to mux, once for each way to log in.
 func (p *Platform) Register(mux *http.ServeMux) {
-	refresh := p.Route(faults.RefreshToken, p.Refresh("ig_refresh_token", scopeBasic, p.Terms))
-	mux.Handle("GET /instagram/refresh_access_token", refresh)
-
-	// The API has a mux of its own: its paths and those of the pages overlap.
-	api := http.NewServeMux()
-	api.Handle("GET /instagram/{version}/{id}", p.Route(faults.Identity, p.user))
-	api.HandleFunc("/", p.Refuse)
-	mux.Handle("/instagram/", api)
-}
-
-// user is GET /me, and GET /{id} for the account itself.
-func (p *Platform) user(c *graph.Call) (any, *graph.Error) {
-	account, bad := c.Owner(scopeBasic)
-	if bad != nil {
-		return nil, bad
+	refresh := p.own.Route(faults.RefreshToken, p.own.Refresh("ig_refresh_token", scopeBasic, p.Terms))
+	mux.Handle("GET "+p.own.base+"/refresh_access_token", refresh)
+	for _, l := range []*login{p.own, p.facebook} {
+		// The API has a mux of its own: its paths and those of the pages overlap.
+		api := http.NewServeMux()
+		l.register(api)
+		mux.Handle(l.base+"/", api)
 	}
-	fields := c.Params.Fields()
-	if bad := c.Params.End(); bad != nil {
-		return nil, bad
-	}
-	body, bad := graph.Node{
-		Type: "IGUser",
-		Values: map[string]any{
-			"id": scopedID(account.ID), "user_id": account.ID, "username": account.Username, "name": account.DisplayName,
-			"account_type": "BUSINESS", "followers_count": 0, "follows_count": 0, "media_count": p.Store.PostCount(account.Key),
-			"profile_picture_url": p.SiteURL(c.Request.Request) + "/_assets/avatar/" + Name + "/" + account.ID + ".svg",
-		},
-		Known: []string{
-			"id", "user_id", "username", "name", "account_type", "profile_picture_url", "followers_count", "follows_count",
-			"media_count", "biography", "website",
-		},
-		Default: []string{"id"},
-	}.Select(fields)
-	if bad != nil {
-		return nil, bad
-	}
-	return body, nil
-}
-
-// scopedID is the id that an app sees of an account. It is not the account's own, which paths want and user_id is.
-func scopedID(id string) string {
-	sum := fnv.New64a()
-	_, _ = sum.Write([]byte(id)) // a hash takes everything
-	return strconv.FormatUint(10_000_000_000_000_000+sum.Sum64()%10_000_000_000_000_000, 10)
+	p.facebook.registerUploads(mux)
+	p.own.resume()
 }

@@ -38,6 +38,8 @@ type Settings struct {
 	Processing *time.Duration `json:"processing,omitempty"`
 	// ProcessingError, when not empty, is what that work ends with instead.
 	ProcessingError string `json:"processing_error,omitempty"`
+	// DocumentedLimits lets the platform's own rates and daily limits apply, where its simulator counts them.
+	DocumentedLimits bool `json:"documented_limits,omitempty"`
 }
 
 // Account is one account on a simulated platform.
@@ -47,7 +49,12 @@ type Account struct {
 	DisplayName string    `json:"display_name"`
 	CreatedAt   time.Time `json:"created_at"`
 	Settings    Settings  `json:"settings"`
+	// Login is how its owner connects it, where the platform has more than one way; empty is the platform's own.
+	Login string `json:"login,omitempty"`
 }
+
+// FacebookLogin is the Login of an account on Instagram that is connected through the Facebook Page it is linked to.
+const FacebookLogin = "facebook"
 
 // account is an Account with its posts.
 type account struct {

@@ -25,6 +25,10 @@ type Container struct {
 	InReplyTo string `json:"in_reply_to,omitempty"`
 	// Root is the id of the first post of the chain; empty when the container answers nothing.
 	Root string `json:"root,omitempty"`
+	// Media are the files that came with it, in their order.
+	Media []Media `json:"media,omitempty"`
+	// Source is the address of a file that the platform has yet to fetch; empty when it waits for none.
+	Source string `json:"source,omitempty"`
 	// Detail is what only the platform's own simulator understands.
 	Detail json.RawMessage `json:"detail,omitempty"`
 	// ReadyAt is when the platform has finished its work on it.
@@ -70,10 +74,26 @@ func (s *Store) CreateContainer(key Key, c Container, processing time.Duration, 
 	return c, nil
 }
 
+// ChangeContainer lets edit change what is kept of a container. What was published from it stays published.
+func (s *Store) ChangeContainer(platform, id string, edit func(*Container)) (Container, error) {
+	s.change.Lock() // the look-up and the change are one step, and changes are rare
+	defer s.change.Unlock()
+	c, ok := s.Container(platform, id)
+	if !ok {
+		return Container{}, ErrNoContainer
+	}
+	edit(&c)
+	err := s.commit(record{Op: opContainer, Container: &c})
+	return c, err
+}
+
 func (s *Store) applyContainer(c Container) {
 	s.stamps.seen(c.Stamp)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if before := s.containers[c.Key]; before != nil {
+		c.PostID = before.PostID
+	}
 	s.containers[c.Key] = &c
 }
 
@@ -88,8 +108,18 @@ func (s *Store) Container(platform, id string) (Container, bool) {
 	return *c, true
 }
 
-// checkContainer says whether an account can publish from a container; no container is fine. Call it with the account's
-// lock held: it keeps a second publication away.
+// checkContainers says whether an account can publish from what a draft names. Call it with the account's lock held: it
+// keeps a second publication away.
+func (s *Store) checkContainers(owner Key, d Draft) error {
+	for _, id := range append([]string{d.Container}, d.Parts...) {
+		if err := s.checkContainer(owner, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkContainer says whether an account can publish from a container; no container is fine.
 func (s *Store) checkContainer(owner Key, id string) error {
 	if id == "" {
 		return nil
@@ -105,12 +135,26 @@ func (s *Store) checkContainer(owner Key, id string) error {
 	}
 }
 
-// everyContainer returns all containers in order of creation. It is for the start, when nothing else runs.
+// everyContainer returns all containers in order of creation. Call it with mu held, or at the start, when nothing else
+// runs.
 func (s *Store) everyContainer() []*Container {
 	out := make([]*Container, 0, len(s.containers))
 	for _, c := range s.containers {
 		out = append(out, c)
 	}
 	slices.SortFunc(out, func(l, r *Container) int { return l.Stamp.Compare(r.Stamp) })
+	return out
+}
+
+// Unfetched returns the containers of a platform that wait for a file, in order of creation.
+func (s *Store) Unfetched(platform string) []Container {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var out []Container
+	for _, c := range s.everyContainer() {
+		if c.Platform == platform && c.Source != "" {
+			out = append(out, *c)
+		}
+	}
 	return out
 }

@@ -145,3 +145,85 @@ func TestFreePostsDoNotCount(t *testing.T) {
 		t.Errorf("%d counted and %d free, want 1 and 2", counted, free)
 	}
 }
+
+// TestContainersThatWaitForAFile lets a file arrive, and compares what is known before and after a restart.
+func TestContainersThatWaitForAFile(t *testing.T) {
+	dir, clock := t.TempDir(), newClock()
+	s := open(t, dir, clock)
+	create(t, s)
+	waiting := func(s *Store) []string {
+		out := []string{}
+		for _, c := range s.Unfetched("p") {
+			out = append(out, c.Text)
+		}
+		return out
+	}
+	var made []Container
+	for _, text := range []string{"first", "second"} {
+		c, err := s.CreateContainer(someone, Container{Text: text, Source: "http://a.b/c"}, 0, number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made = append(made, c)
+	}
+	contain(t, s, "no file")
+	want := []Media{{SHA256: "5", Bytes: 6, MIMEType: "m"}}
+	arrive := func(c *Container) { c.Source, c.Media = "", want }
+	if diff := cmp.Diff([]string{"first", "second"}, waiting(s)); diff != "" {
+		t.Errorf("before it arrives (-want +got):\n%s", diff)
+	}
+	if _, err := s.ChangeContainer("p", made[0].ID, arrive); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, clock)
+	if diff := cmp.Diff([]string{"second"}, waiting(s)); diff != "" {
+		t.Errorf("after a restart (-want +got):\n%s", diff)
+	}
+	if c, _ := s.Container("p", made[0].ID); !cmp.Equal(want, c.Media) {
+		t.Errorf("the container has %v", c.Media)
+	}
+	post, err := s.Publish(someone, Draft{Container: made[0].ID, NewID: number})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := s.ChangeContainer("p", made[0].ID, arrive); err != nil || c.PostID != post.ID {
+		t.Errorf("what is public stays public: %+v, %v", c, err)
+	}
+	if c, _ := s.Container("p", made[0].ID); c.PostID != post.ID {
+		t.Errorf("what is public stays public: %+v", c)
+	}
+	if _, err := s.ChangeContainer("p", "7", arrive); !errors.Is(err, ErrNoContainer) {
+		t.Errorf("changing what does not exist: %v", err)
+	}
+}
+
+// TestPartsGoIntoOnePost makes a post of several containers: none of them may go into another one, not even after a
+// restart.
+func TestPartsGoIntoOnePost(t *testing.T) {
+	dir, clock := t.TempDir(), newClock()
+	s := open(t, dir, clock)
+	create(t, s)
+	a, b, c := contain(t, s, "a"), contain(t, s, "b"), contain(t, s, "c")
+	post, err := s.Publish(someone, Draft{Parts: []string{a.ID, b.ID}, NewID: number})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(s *Store, reason string) {
+		t.Helper()
+		var published *PublishedError
+		if _, err := s.Publish(someone, Draft{Parts: []string{c.ID, b.ID}, NewID: number}); !errors.As(err, &published) || published.Container != b.ID || published.Post != post.ID {
+			t.Errorf("%s: %v", reason, err)
+		}
+		if free, _ := s.Container("p", c.ID); free.PostID != "" {
+			t.Errorf("%s: a refused post used %s", reason, c.ID)
+		}
+	}
+	check(s, "at once")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check(open(t, dir, clock), "read back")
+}

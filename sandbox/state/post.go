@@ -43,6 +43,8 @@ type Post struct {
 	Link string `json:"link,omitempty"`
 	// Container is the id of what the post was published from, if anything.
 	Container string `json:"container,omitempty"`
+	// Parts are the ids of further containers that went into the post and into no other.
+	Parts []string `json:"parts,omitempty"`
 	// Free says that the post does not count against the account's quota.
 	Free bool `json:"free,omitempty"`
 	// Draft says that the post lies in the account's inbox and is not visible.
@@ -67,6 +69,8 @@ type Draft struct {
 	Detail  json.RawMessage
 	// Container is the id of what is published; empty when the post comes of itself.
 	Container string
+	// Parts are the ids of further containers that go into the post; none may have gone into another.
+	Parts []string
 	// Free takes the post out of the account's quota.
 	Free bool
 	// Inbox makes the post one that the account's owner has yet to publish.
@@ -97,7 +101,7 @@ func (s *Store) Publish(key Key, d Draft) (Post, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := s.clock.Now()
-	if err := s.checkContainer(key, d.Container); err != nil {
+	if err := s.checkContainers(key, d); err != nil {
 		return Post{}, err
 	}
 	if err := a.checkDuplicate(d, now); err != nil {
@@ -110,7 +114,7 @@ func (s *Store) Publish(key Key, d Draft) (Post, error) {
 	}
 	post := &Post{
 		AccountID: key.ID, Stamp: s.stamps.next(now), Text: d.Text, Title: d.Title, Media: d.Media, InReplyTo: d.InReplyTo,
-		Privacy: d.Privacy, Link: d.Link, Container: d.Container, Free: d.Free, Draft: d.Inbox, Detail: d.Detail,
+		Privacy: d.Privacy, Link: d.Link, Container: d.Container, Parts: d.Parts, Free: d.Free, Draft: d.Inbox, Detail: d.Detail,
 	}
 	post.Key = Key{Platform: key.Platform, ID: d.NewID(post.Stamp)}
 	post.Root = cmp.Or(d.Root, post.ID)
@@ -152,8 +156,10 @@ func (s *Store) insert(a *account, post *Post) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.posts[post.Key] = post
-	if from := s.containers[Key{Platform: post.Platform, ID: post.Container}]; from != nil {
-		from.PostID = post.ID
+	for _, id := range append([]string{post.Container}, post.Parts...) {
+		if from := s.containers[Key{Platform: post.Platform, ID: id}]; from != nil {
+			from.PostID = post.ID
+		}
 	}
 	if post.Root != post.ID {
 		chain := Key{Platform: post.Platform, ID: post.Root}
@@ -215,6 +221,30 @@ func (s *Store) applyDelete(platform, id string) error {
 	if key := textKey(post.Text); a.latest[key] == post {
 		delete(a.latest, key)
 	}
+	return nil
+}
+
+// SetDetail changes what a post keeps for its platform's simulator, or fails with ErrNoPost.
+func (s *Store) SetDetail(platform, id string, detail json.RawMessage) error {
+	s.change.Lock() // the look-up and the change are one step, and changes are rare
+	defer s.change.Unlock()
+	if _, ok := s.Post(platform, id); !ok {
+		return ErrNoPost
+	}
+	return s.commit(record{Op: opDetail, Key: &Key{Platform: platform}, ID: id, Detail: detail})
+}
+
+func (s *Store) applyDetail(platform, id string, detail json.RawMessage) error {
+	s.mu.RLock()
+	post := s.posts[Key{Platform: platform, ID: id}]
+	s.mu.RUnlock()
+	if post == nil {
+		return fmt.Errorf("change %s: %w", id, ErrNoPost)
+	}
+	a := s.lookup(Key{Platform: platform, ID: post.AccountID})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	post.Detail = detail
 	return nil
 }
 

@@ -4,6 +4,7 @@
 package state
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -15,6 +16,7 @@ const (
 	opPost    = "post"
 	// A container, before anything is published from it.
 	opContainer = "container"
+	opDetail    = "detail" // what a post keeps for its platform's simulator
 	opDelete    = "delete"
 	opGrant     = "grant"  // a pair of tokens, perhaps in place of an earlier refresh token
 	opRevoke    = "revoke" // one access token, or a refresh token with all its access tokens
@@ -32,6 +34,8 @@ type record struct {
 	Grant     *grantRecord `json:"grant,omitempty"`
 	Token     string       `json:"token,omitempty"`
 	ID        string       `json:"id,omitempty"`
+	// Detail is a post's new one.
+	Detail json.RawMessage `json:"detail,omitempty"`
 	// Until, on an account, ends its access tokens no later than that.
 	Until *time.Time `json:"until,omitempty"`
 }
@@ -58,6 +62,8 @@ func (s *Store) apply(rec record) error {
 	case opContainer:
 		s.applyContainer(*rec.Container)
 		return nil
+	case opDetail:
+		return s.applyDetail(rec.Key.Platform, rec.ID, rec.Detail)
 	case opDelete:
 		return s.applyDelete(rec.Key.Platform, rec.ID)
 	case opGrant:

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package threads simulates the Threads API for posts of text: containers, their publication, the account's posts and
-// replies, and long-lived tokens.
+// Package threads simulates the Threads API: containers of text, images, videos and carousels, their publication, the
+// account's posts and replies, and long-lived tokens.
 //
-// It is written from the platform's documentation. Media are not simulated: a container that names some is refused as
-// the platform refuses media that it cannot fetch.
+// It is written from the platform's documentation. Media are fetched from where the client says they are. What can be told
+// of them without decoding them is judged: type, size, picture and length; codecs, sound and rates are taken as they are.
 package threads

@@ -65,17 +65,18 @@ func (p *Platform) list(c *graph.Call, account state.Account, replies bool) (any
 func (p *Platform) media(r *http.Request, account state.Account, post state.Post) graph.Node {
 	kept := detailOf(post.Detail)
 	values := map[string]any{
-		"id": post.ID, "media_product_type": "THREADS", "media_type": "TEXT_POST", "text": post.Text,
+		"id": post.ID, "media_product_type": "THREADS", "media_type": shownKind(kept.Kind),
 		"permalink": p.SiteURL(r) + p.PostPath(account.Username, post.ID), "shortcode": graph.Shortcode(post.ID),
 		"timestamp": post.CreatedAt().Format(graph.TimeForm), "username": account.Username, "owner": reference(account.ID),
 		"is_quote_post": kept.Quote != "", "is_reply": post.InReplyTo != "", "hide_status": "NOT_HUSHED",
 		"has_replies": p.hasReplies(post), "reply_audience": cmp.Or(kept.ReplyControl, "everyone"), "is_verified": false,
 	}
+	p.addFiles(values, p.SiteURL(r), post, kept)
 	if post.InReplyTo != "" {
 		values["replied_to"], values["root_post"] = reference(post.InReplyTo), reference(post.Root)
 		values["is_reply_owned_by_me"] = true
 	}
-	for name, value := range map[string]string{"topic_tag": kept.Topic, "link_attachment_url": post.Link} {
+	for name, value := range map[string]string{"text": post.Text, "topic_tag": kept.Topic, "link_attachment_url": post.Link} {
 		if value != "" {
 			values[name] = value
 		}
@@ -84,6 +85,47 @@ func (p *Platform) media(r *http.Request, account state.Account, post state.Post
 		values["quoted_post"] = reference(kept.Quote)
 	}
 	return graph.Node{Type: "ThreadsMedia", Values: values, Known: mediaFields, Default: []string{"id"}}
+}
+
+// shownKind is how a post names what its container called kind.
+func shownKind(kind string) string {
+	switch kind {
+	case kindImage, kindVideo:
+		return kind
+	case kindCarousel:
+		return "CAROUSEL_ALBUM"
+	default:
+		return "TEXT_POST"
+	}
+}
+
+// addFiles shows the files of a post: its own, or those of its children.
+func (p *Platform) addFiles(values map[string]any, site string, post state.Post, kept detail) {
+	if kept.Spoiler {
+		values["is_spoiler_media"] = true
+	}
+	address := func(file state.Media) string { return site + "/_media/" + file.SHA256 }
+	if len(post.Media) == 1 {
+		values["media_url"] = address(post.Media[0])
+		if kept.Alt != "" {
+			values["alt_text"] = kept.Alt
+		}
+	}
+	if len(kept.Children) == 0 {
+		return
+	}
+	children := graph.Edge{}
+	for i, ch := range kept.Children {
+		shown := map[string]any{
+			"id": ch.id(), "media_type": ch.Kind, "media_url": address(post.Media[i]), "username": values["username"],
+			"timestamp": values["timestamp"], "permalink": values["permalink"], "owner": values["owner"],
+		}
+		if ch.Alt != "" {
+			shown["alt_text"] = ch.Alt
+		}
+		children = append(children, graph.Node{Type: "ThreadsMedia", Values: shown, Known: mediaFields, Default: []string{"id"}})
+	}
+	values["children"] = children
 }
 
 // reference is a node of which nothing but the id is shown.

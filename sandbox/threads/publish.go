@@ -26,7 +26,7 @@ func statusOf(c state.Container, now time.Time) string {
 		return published
 	case !now.Before(c.CreatedAt().Add(containerLife)):
 		return expired
-	case now.Before(c.ReadyAt):
+	case now.Before(c.ReadyAt), c.Source != "":
 		return inProgress
 	case c.Failure != "":
 		return failed
@@ -75,6 +75,9 @@ func (p *Platform) publish(c *graph.Call) (any, *graph.Error) {
 	if !ok || container.AccountID != account.ID || statusOf(container, p.Clock.Now()) != finished {
 		return nil, noContainer(id)
 	}
+	if detailOf(container.Detail).Item {
+		return nil, graph.BadParam("Param creation_id must not be the id of a carousel item.")
+	}
 	return p.publishContainer(c, account, container)
 }
 
@@ -87,7 +90,7 @@ func noContainer(id string) *graph.Error {
 // publishContainer makes the post.
 func (p *Platform) publishContainer(c *graph.Call, account state.Account, from state.Container) (any, *graph.Error) {
 	post, err := p.Store.Publish(account.Key, state.Draft{
-		Text: from.Text, Link: from.Link, InReplyTo: from.InReplyTo, Root: from.Root, Detail: from.Detail,
+		Text: from.Text, Link: from.Link, Media: from.Media, InReplyTo: from.InReplyTo, Root: from.Root, Detail: from.Detail,
 		Container: from.ID, Free: from.InReplyTo != "", NewID: graph.NewID,
 	})
 	if err == nil {

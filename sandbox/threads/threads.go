@@ -37,14 +37,16 @@ const (
 // Platform is the simulated Threads.
 type Platform struct{ *graph.API }
 
-// New returns the simulator.
+// New returns the simulator. It goes on with what a restart interrupted.
 func New(opts graph.Options) *Platform {
-	return &Platform{&graph.API{
+	p := &Platform{&graph.API{
 		Options: opts, Platform: Name, Versions: []string{"v1.0"}, ParamType: "THApiException", PermissionCode: 10,
 		Limit: graph.Limit{
 			Status: http.StatusForbidden, Code: 4, Message: "(#4) Application request limit reached", Usage: Name,
 		},
 	}}
+	p.resume()
+	return p
 }
 
 // Name is "threads".

@@ -1,0 +1,80 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facebook
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/herald-social/herald/sandbox/graph"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// attachment shows something below a post's text.
+func attachment(values map[string]any) graph.Node {
+	return graph.Node{
+		Type: "StoryAttachment", Values: values,
+		Known: []string{
+			"description", "media", "media_type", "target", "title", "type", "unshimmed_url", "url", "subattachments",
+		},
+		Default: []string{"media", "media_type", "subattachments", "target", "title", "type", "url"},
+	}
+}
+
+// target is what an attachment leads to; one outside of Facebook has no id.
+func target(id, address string) graph.Node {
+	values := map[string]any{"url": address}
+	if id != "" {
+		values["id"] = id
+	}
+	return graph.Node{
+		Type: "StoryAttachmentTarget", Values: values, Known: []string{"id", "url", "unshimmed_url"}, Default: []string{"url"},
+	}
+}
+
+// linkAttachment is the preview of a link. Nothing is fetched here, so it has no picture and no title of its own.
+func linkAttachment(address string) graph.Node {
+	return attachment(map[string]any{
+		"media_type": "link", "type": "share", "title": address, "url": address, "unshimmed_url": address,
+		"target": target("", address),
+	})
+}
+
+// photoAttachment shows the one photo of a post, or several of them as an album.
+func (p *Platform) photoAttachment(r *http.Request, page state.Account, post state.Post) graph.Node {
+	address := p.SiteURL(r) + p.PostPath(page.Username, post.ID)
+	photos := make(graph.Edge, len(post.Media))
+	for i, file := range post.Media {
+		photos[i] = attachment(map[string]any{
+			"media_type": "photo", "type": "photo", "target": target(post.Parts[i], address), "url": address, "media": p.picture(r, file),
+		})
+	}
+	if len(photos) == 1 {
+		if post.Text != "" {
+			photos[0].Values["description"] = post.Text
+		}
+		return photos[0]
+	}
+	_, album, _ := strings.Cut(post.ID, "_")
+	return attachment(map[string]any{
+		"media_type": "album", "type": "album", "title": "Photos from " + page.DisplayName + "'s post",
+		"target": target(album, address), "url": address, "media": p.picture(r, post.Media[0]), "subattachments": photos,
+	})
+}
+
+// picture shows a file within an attachment.
+func (p *Platform) picture(r *http.Request, file state.Media) graph.Node {
+	blob, _ := p.Blobs.Get(file.SHA256) // one that is gone has no size
+	image := graph.Node{
+		Type: "ImageSource", Values: map[string]any{"src": p.fileURL(r, file), "width": blob.Width, "height": blob.Height},
+		Known: []string{"height", "src", "width"}, Default: []string{"height", "src", "width"},
+	}
+	return graph.Node{
+		Type: "StoryAttachmentMedia", Values: map[string]any{"image": image}, Known: []string{"image", "source"}, Default: []string{"image"},
+	}
+}
+
+func (p *Platform) fileURL(r *http.Request, file state.Media) string {
+	return p.SiteURL(r) + "/_media/" + file.SHA256
+}

@@ -1,0 +1,98 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package graph
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/herald-social/herald/sandbox/blobs"
+	"github.com/herald-social/herald/sandbox/faults"
+)
+
+// maxText is how many bytes the parts of a form may have that are not its file.
+const maxText = 1 << 20
+
+// File is a file that came with a call.
+type File struct {
+	Blob blobs.Blob
+	// Err says why it was not kept: blobs.ErrTooLarge, or what went wrong.
+	Err error
+}
+
+// fileKey is where the context of a request keeps its File.
+type fileKey struct{}
+
+// File returns the file that came with the call, if one came and ReadForm took it in.
+func (c *Call) File() *File {
+	file, _ := c.Context().Value(fileKey{}).(*File) // nil when there is none
+	return file
+}
+
+// ReadForm takes in the body of a request for a handler that has to see the parameters before it knows which operation
+// they ask for. The file in the part of that name, if the form has parts, is kept as it arrives. The request that it
+// returns is for the operation's Route.
+func (a *API) ReadForm(r *http.Request, part string, limit int64) (*http.Request, *Params, *Error) {
+	var (
+		content []byte
+		err     error
+	)
+	media, options, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // without one there is nothing to read
+	if media == "multipart/form-data" {
+		var file *File
+		if content, file, err = a.readParts(multipart.NewReader(r.Body, options["boundary"]), part, limit); err != nil {
+			return r, nil, BadParam("The form cannot be read.")
+		}
+		r = r.WithContext(context.WithValue(r.Context(), fileKey{}, file))
+		r.Header = r.Header.Clone()
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	} else if content, err = io.ReadAll(io.LimitReader(r.Body, maxText+1)); err != nil {
+		return r, nil, BadParam("The body cannot be read.")
+	} else {
+		r = r.WithContext(r.Context()) // a copy, whose body can be replaced
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(content)), int64(len(content))
+	params, bad := readParams(&faults.Request{Request: r, Content: content})
+	return r, params, bad
+}
+
+// readParts returns the parts of a form as a form of one, and the file among them. Other files are known by their names
+// only, so that they can be refused.
+func (a *API) readParts(form *multipart.Reader, name string, limit int64) (content []byte, file *File, err error) {
+	values, left := url.Values{}, int64(maxText)
+	for {
+		part, err := form.NextPart()
+		switch {
+		case errors.Is(err, io.EOF):
+			return []byte(values.Encode()), file, nil
+		case err != nil:
+			return nil, nil, err
+		case part.FormName() == name && file == nil:
+			file = &File{}
+			if file.Blob, file.Err = a.Blobs.Receive(part, limit); errors.Is(file.Err, io.ErrUnexpectedEOF) {
+				return nil, nil, file.Err // the form ends in the middle of it
+			}
+			continue
+		case part.FileName() != "":
+			values.Add(part.FormName(), "")
+			continue
+		}
+		var text strings.Builder
+		n, err := io.Copy(&text, io.LimitReader(part, left+1))
+		if left -= n; left < 0 && err == nil {
+			err = blobs.ErrTooLarge
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		values.Add(part.FormName(), text.String())
+	}
+}

@@ -1,0 +1,127 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package instagram
+
+import (
+	"hash/fnv"
+	"strconv"
+
+	"github.com/herald-social/herald/sandbox/graph"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// userFields are the fields of an account that may be asked for, by either way to log in.
+var userFields = []string{
+	"id", "username", "name", "profile_picture_url", "followers_count", "follows_count", "media_count", "biography", "website",
+}
+
+// me is GET /me: the account, or the Page that it is linked to.
+func (l *login) me(c *graph.Call) (any, *graph.Error) {
+	if !l.linked {
+		return l.user(c)
+	}
+	account, bad := c.Account()
+	if bad != nil {
+		return nil, bad
+	}
+	fields := c.Params.Fields()
+	if bad := c.Params.End(); bad != nil {
+		return nil, bad
+	}
+	page, bad := l.page(c, account)
+	if bad != nil {
+		return nil, bad
+	}
+	return result(page.Select(fields))
+}
+
+// user is GET /{id} for an account.
+func (l *login) user(c *graph.Call) (any, *graph.Error) {
+	account, bad := l.owner(c, l.read)
+	if bad != nil {
+		return nil, bad
+	}
+	fields := c.Params.Fields()
+	if bad := c.Params.End(); bad != nil {
+		return nil, bad
+	}
+	return result(l.userNode(c, account).Select(fields))
+}
+
+// userNode shows an account.
+func (l *login) userNode(c *graph.Call, account state.Account) graph.Node {
+	node := graph.Node{
+		Type: "IGUser",
+		Values: map[string]any{
+			"id": account.ID, "username": account.Username, "name": account.DisplayName, "followers_count": 0, "follows_count": 0,
+			"media_count": l.Store.PostCount(account.Key), "profile_picture_url": l.picture(c, account),
+		},
+		Known: userFields, Default: []string{"id"},
+	}
+	if !l.linked {
+		// The id that an app sees is not the account's own, which paths want.
+		node.Values["id"], node.Values["user_id"] = scopedID(account.ID), account.ID
+		node.Values["account_type"] = "BUSINESS"
+		node.Known = append([]string{"user_id", "account_type"}, userFields...)
+	}
+	return node
+}
+
+func (l *login) picture(c *graph.Call, account state.Account) string {
+	return l.SiteURL(c.Request.Request) + "/_assets/avatar/" + Name + "/" + account.ID + ".svg"
+}
+
+// pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. Here that is one, and one token
+// stands for the person and for the Page.
+func (l *login) pages(c *graph.Call) (any, *graph.Error) {
+	account, bad := c.Account(scopePageList)
+	if bad != nil {
+		return nil, bad
+	}
+	fields := c.Params.Fields()
+	c.Params.Integer("limit", 1, 1, 100)
+	if bad := c.Params.End(); bad != nil {
+		return nil, bad
+	}
+	page, bad := l.page(c, account)
+	if bad != nil {
+		return nil, bad
+	}
+	body, bad := page.Select(fields)
+	if bad != nil {
+		return nil, bad
+	}
+	return map[string]any{"data": []any{body}}, nil
+}
+
+// page shows the Page that an account is linked to.
+func (l *login) page(c *graph.Call, account state.Account) (graph.Node, *graph.Error) {
+	token, bad := c.Token()
+	if bad != nil {
+		return graph.Node{}, bad
+	}
+	return graph.Node{
+		Type: "Page",
+		Values: map[string]any{
+			"id": scopedID("page " + account.ID), "name": account.DisplayName, "username": account.Username, "access_token": token,
+			"tasks": []string{"ADVERTISE", "ANALYZE", "CREATE_CONTENT", "MESSAGING", "MODERATE", "MANAGE"},
+			"picture": graph.Wrapped(graph.Node{
+				Type: "ProfilePictureSource", Values: map[string]any{"url": l.picture(c, account)},
+				Known: []string{"height", "is_silhouette", "url", "width"}, Default: []string{"url"},
+			}),
+			"instagram_business_account": l.userNode(c, account),
+		},
+		Known: []string{
+			"id", "name", "username", "access_token", "tasks", "picture", "category", "link", "instagram_business_account",
+		},
+		Default: []string{"name", "id"},
+	}, nil
+}
+
+// scopedID is a made-up id of 17 digits, always the same for the same account.
+func scopedID(id string) string {
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(id)) // a hash takes everything
+	return strconv.FormatUint(10_000_000_000_000_000+sum.Sum64()%10_000_000_000_000_000, 10)
+}

@@ -1,0 +1,155 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package instagram
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/graph"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+const (
+	// videoProcessing is how long a video takes to be ready, unless the control API says otherwise. On the platform it is
+	// rather a minute; pictures are ready at once, there and here.
+	videoProcessing = 2 * time.Second
+	// containerLife is after how long a container that was not published expires.
+	containerLife = 24 * time.Hour
+)
+
+// The kinds of containers. Only a picture has none in the request.
+const (
+	kindImage    = "IMAGE"
+	kindVideo    = "VIDEO" // within a carousel
+	kindReels    = "REELS"
+	kindCarousel = "CAROUSEL"
+	kindStories  = "STORIES"
+)
+
+// detail is what a container or post keeps beside its caption, named as the parameters are.
+type detail struct {
+	Kind string `json:"media_type"`
+	// Item says that it can only go into a carousel.
+	Item bool `json:"is_carousel_item,omitempty"`
+	// Awaited says that its bytes are still to be uploaded.
+	Awaited       bool           `json:"awaits_upload,omitempty"`
+	Children      []string       `json:"children,omitempty"`
+	AltText       string         `json:"alt_text,omitempty"`
+	ShareToFeed   *bool          `json:"share_to_feed,omitempty"`
+	Cover         *state.Media   `json:"cover,omitempty"`
+	ThumbOffset   int            `json:"thumb_offset,omitempty"` // in milliseconds
+	Collaborators []string       `json:"collaborators,omitempty"`
+	AI            bool           `json:"is_ai_generated,omitempty"`
+	Extras        map[string]any `json:"extras,omitempty"`
+	// Parts are the items of a published carousel, in the order of its files.
+	Parts []detail `json:"parts,omitempty"`
+}
+
+// detailOf reads what a container or post keeps.
+func detailOf(content json.RawMessage) detail {
+	var out detail
+	if len(content) > 0 {
+		// It was encoded here; were it unreadable, the post would be shown without it.
+		_ = json.Unmarshal(content, &out)
+	}
+	return out
+}
+
+// create is POST /{id}/media.
+func (l *login) create(c *graph.Call) (any, *graph.Error) {
+	account, bad := l.owner(c, l.write)
+	if bad != nil {
+		return nil, bad
+	}
+	asked, bad := l.readOrder(c.Params)
+	if bad != nil {
+		return nil, bad
+	}
+	out := state.Container{Text: asked.caption}
+	if bad := l.gather(c, account, &asked, &out); bad != nil {
+		return nil, bad
+	}
+	content, err := json.Marshal(asked.detail)
+	if err != nil {
+		return nil, c.Broken("encode a container", err)
+	}
+	out.Detail = content
+	processing := time.Duration(0)
+	if asked.isVideo() {
+		processing = videoProcessing
+	}
+	container, err := l.Store.CreateContainer(account.Key, out, processing, graph.NewID)
+	if err != nil {
+		return nil, c.Broken("keep a container", err)
+	}
+	if container.Source != "" {
+		l.fetch(container)
+	}
+	answer := map[string]string{"id": container.ID}
+	if asked.Awaited {
+		answer["uri"] = l.SiteURL(c.Request.Request) + uploadPath(c.PathValue("version"), container.ID)
+	}
+	return answer, nil
+}
+
+// gather collects what a container shows. What is wrong with a picture, or with the children of a carousel, refuses the
+// container; a video is fetched later, and what is wrong with it is how its processing ends.
+func (l *login) gather(c *graph.Call, account state.Account, asked *order, out *state.Container) *graph.Error {
+	switch asked.Kind {
+	case kindCarousel:
+		return l.checkChildren(account, asked.Children)
+	case kindImage:
+		blob, bad := l.pullPicture(c, asked.imageURL)
+		if bad == nil {
+			bad = judgeImage(blob)
+		}
+		out.Media = []state.Media{mediaOf(blob)}
+		return bad
+	}
+	if asked.coverURL != "" {
+		blob, bad := l.pullPicture(c, asked.coverURL)
+		if bad == nil && blob.MIMEType != jpegType { // it may have any shape
+			bad = imageUnsupported()
+		}
+		if bad != nil {
+			return bad
+		}
+		cover := mediaOf(blob)
+		asked.Cover = &cover
+	}
+	if asked.Awaited {
+		return nil
+	}
+	out.Source = asked.videoURL
+	if !addressable(out.Source) {
+		return unfetchable()
+	}
+	return nil
+}
+
+// checkChildren looks at what is to go into a carousel.
+func (l *login) checkChildren(account state.Account, ids []string) *graph.Error {
+	if len(ids) < minChildren || len(ids) > maxChildren {
+		return badCarousel("A carousel needs 2 to 10 children.")
+	}
+	seen := map[string]bool{}
+	for _, id := range ids {
+		child, ok := l.Store.Container(Name, id)
+		switch status := statusOf(child, l.Clock.Now()); {
+		case !ok || child.AccountID != account.ID:
+			return mediaNotFound(id)
+		case !detailOf(child.Detail).Item:
+			return badCarousel("Container " + id + " was not made as a carousel item.")
+		case seen[id]:
+			return badCarousel("Container " + id + " is named twice.")
+		case status == expired:
+			return mediaExpired(id)
+		case status != finished:
+			return notReady(id)
+		}
+		seen[id] = true
+	}
+	return nil
+}

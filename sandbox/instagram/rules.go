@@ -1,0 +1,81 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package instagram
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/herald-social/herald/sandbox/blobs"
+	"github.com/herald-social/herald/sandbox/graph"
+)
+
+// The limits of captions.
+const (
+	maxCaption  = 2200
+	maxHashtags = 30
+	maxMentions = 20
+)
+
+const jpegType = "image/jpeg"
+
+// The limits of files. A picture's width has none: Instagram scales it to between 320 and 1440 pixels.
+const (
+	maxImage      = 8 << 20
+	maxVideo      = 300 << 20
+	minPlay       = 3 * time.Second
+	maxPlay       = 15 * time.Minute
+	maxVideoWidth = 1920
+	maxBitRate    = 25_000_000 // per second
+)
+
+var (
+	hashtag = regexp.MustCompile(`(?:^|[^\pL\pN_&])#[\pL\pN_]`)
+	mention = regexp.MustCompile(`(?:^|[^\pL\pN_.])@[A-Za-z0-9_.]`)
+)
+
+// checkCaption applies the limits of a caption.
+func checkCaption(text string) *graph.Error {
+	switch {
+	case utf8.RuneCountInString(text) > maxCaption:
+		return badCaption(fmt.Sprintf("A caption may have %d characters.", maxCaption))
+	case len(hashtag.FindAllStringIndex(text, -1)) > maxHashtags:
+		return badCaption(fmt.Sprintf("A caption may have %d hashtags.", maxHashtags))
+	case len(mention.FindAllStringIndex(text, -1)) > maxMentions:
+		return badCaption(fmt.Sprintf("A caption may mention %d accounts.", maxMentions))
+	}
+	return nil
+}
+
+// judgeImage says what is wrong with a picture of a post.
+func judgeImage(b blobs.Blob) *graph.Error {
+	switch {
+	case b.MIMEType != jpegType, b.Width == 0 || b.Height == 0:
+		return imageUnsupported()
+	case b.Width*5 < b.Height*4, b.Width*100 > b.Height*191:
+		return badAspect(b.Width, b.Height)
+	}
+	return nil
+}
+
+// judgeVideo says how the processing of a video ends that is to be shown in that way; "" when it ends well.
+func judgeVideo(b blobs.Blob, shown detail) string {
+	play, offset := b.Duration.Seconds(), time.Duration(shown.ThumbOffset)*time.Millisecond
+	switch {
+	case !slices.Contains([]string{"video/mp4", "video/quicktime"}, b.MIMEType),
+		b.Duration < minPlay, b.Duration > maxPlay,
+		b.Width == 0 || b.Height == 0, b.Width > maxVideoWidth,
+		b.Width*100 < b.Height, b.Width > b.Height*10,
+		float64(b.Bytes)*8 > maxBitRate*play:
+		return videoUnsupported
+	case offset >= b.Duration && shown.Cover == nil: // a cover of its own wins over the offset
+		return offsetOutside
+	}
+	return ""
+}
+
+func ratio(width, height int) string { return fmt.Sprintf("%.2f", float64(width)/float64(height)) }

@@ -1,0 +1,187 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package instagram
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/blobs"
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// uploadBase is the path that stands for the host of uploads.
+const uploadBase = instagramBase + "/rupload.facebook.com"
+
+func uploadPath(version, container string) string {
+	return uploadBase + "/ig-api-upload/" + version + "/" + container
+}
+
+// uploads is the host that takes the bytes of videos. It words its errors in a way of its own, and speaks faults' Dialect.
+type uploads struct{ *login }
+
+// registerUploads adds the host to mux.
+func (l *login) registerUploads(mux *http.ServeMux) {
+	u := uploads{l}
+	mux.Handle("POST "+uploadPath("{version}", "{id}"), l.Gate.Handler(faults.Route{
+		Platform: Name, Operation: faults.Upload, Dialect: u, Streams: true, Account: u.caller, Act: u.serve,
+	}))
+	mux.HandleFunc(uploadBase+"/", func(w http.ResponseWriter, _ *http.Request) {
+		u.refuse(w, http.StatusNotFound, "NotFoundError", "There is nothing to upload to at this address.")
+	})
+}
+
+// debugInfo is how the host tells what went wrong.
+type debugInfo struct {
+	Retriable bool   `json:"retriable"`
+	Type      string `json:"type"`
+	Message   string `json:"message"`
+}
+
+func (u uploads) refuse(w http.ResponseWriter, status int, kind, message string) {
+	u.answer(w, status, map[string]any{
+		"debug_info": debugInfo{Retriable: status >= http.StatusInternalServerError, Type: kind, Message: message},
+	})
+}
+
+func (u uploads) answer(w http.ResponseWriter, status int, body map[string]any) {
+	content, err := json.Marshal(body)
+	if err != nil {
+		http.Error(w, "the answer could not be encoded", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(content) // the client may be gone; what was done stays done
+}
+
+// Fail answers that status.
+func (u uploads) Fail(w http.ResponseWriter, _ faults.Operation, status int) {
+	u.refuse(w, status, "ProcessingFailedError", "Request processing failed")
+}
+
+// RateLimited answers as the Graph API does: the host has no words of its own for it.
+func (u uploads) RateLimited(w http.ResponseWriter, r *faults.Request, op faults.Operation, retryAfter time.Duration) {
+	u.login.RateLimited(w, r, op, retryAfter)
+}
+
+// TokenRefused answers that the token does not work.
+func (u uploads) TokenRefused(w http.ResponseWriter, _ faults.Operation, _ bool) {
+	u.refuse(w, http.StatusUnauthorized, "NotAuthorizedError", "The access token is not valid.")
+}
+
+// bearer is what the token of a request stands for. The host wants its own name for the scheme.
+func (u uploads) bearer(r *faults.Request) (state.Bearer, bool) {
+	token, found := strings.CutPrefix(r.Header.Get("Authorization"), "OAuth ")
+	bearer, known := u.Store.Bearer(token)
+	return bearer, found && known && bearer.Account.Platform == Name && u.Speaks(bearer)
+}
+
+// caller tells whose token a request carries, also when it has expired.
+func (u uploads) caller(r *faults.Request) string {
+	bearer, _ := u.bearer(r)
+	return bearer.Account.ID
+}
+
+// serve takes the bytes of a video, or the address to fetch it from, for a container that was made for an upload.
+func (u uploads) serve(w http.ResponseWriter, r *faults.Request) {
+	bearer, ok := u.bearer(r)
+	if !ok || bearer.Expired(u.Clock.Now()) {
+		u.TokenRefused(w, faults.Upload, false)
+		return
+	}
+	for _, scope := range u.write {
+		if !bearer.Allows(scope) {
+			u.refuse(w, http.StatusForbidden, "NotAuthorizedError", "The access token lacks the permission "+scope+".")
+			return
+		}
+	}
+	container, ok := u.Store.Container(Name, r.PathValue("id"))
+	switch {
+	case !slices.Contains(u.Versions, r.PathValue("version")), !ok, container.AccountID != bearer.Account.ID:
+		u.refuse(w, http.StatusNotFound, "NotFoundError", "There is nothing to upload to at this address.")
+	case statusOf(container, u.Clock.Now()) == expired:
+		u.refuse(w, http.StatusBadRequest, "ExpiredError", "The container has expired.")
+	case !detailOf(container.Detail).Awaited:
+		u.refuse(w, http.StatusBadRequest, "AlreadyUploadedError", "The container waits for no upload.")
+	default:
+		u.take(w, r, container)
+	}
+}
+
+// take reads what a container waits for.
+func (u uploads) take(w http.ResponseWriter, r *faults.Request, container state.Container) {
+	if address := r.Header.Get("file_url"); address != "" {
+		if !addressable(address) {
+			u.refuse(w, http.StatusBadRequest, "BadRequestError", "The file_url is no address that can be fetched.")
+			return
+		}
+		u.note(w, container, func(c *state.Container) { c.Source = address })
+		return
+	}
+	size, err := strconv.ParseInt(r.Header.Get("file_size"), 10, 64)
+	switch {
+	case err != nil || size <= 0:
+		u.refuse(w, http.StatusBadRequest, "BadRequestError", "The header file_size must be the number of bytes of the file.")
+		return
+	case r.Header.Get("offset") != "0":
+		u.refuse(w, http.StatusBadRequest, "OffsetInvalidError", "The header offset must be 0.")
+		return
+	case size > maxVideo:
+		u.refuse(w, http.StatusBadRequest, "FileTooLargeError", "The file is larger than a video may be.")
+		return
+	}
+	blob, err := u.Blobs.Receive(r.Body, size)
+	switch {
+	case err != nil && isOwn(err):
+		u.Logger.Error("a video could not be kept", "container", container.ID, "error", err)
+		u.Fail(w, faults.Upload, http.StatusInternalServerError)
+	case errors.Is(err, blobs.ErrTooLarge), err == nil && blob.Bytes != size:
+		u.refuse(w, http.StatusBadRequest, "PartialRequestError", "The body does not have the number of bytes that file_size says.")
+	case err != nil: // the client went before all had arrived
+		u.refuse(w, http.StatusBadRequest, "PartialRequestError", "The body ended too early.")
+	default:
+		failure := judgeVideo(blob, detailOf(container.Detail))
+		u.note(w, container, func(c *state.Container) { arrive(c, blob, failure) })
+	}
+}
+
+// note writes down what came for a container, and answers. The work on a video begins when it is there.
+func (u uploads) note(w http.ResponseWriter, container state.Container, came func(*state.Container)) {
+	account, _ := u.Store.Account(state.Key{Platform: Name, ID: container.AccountID})
+	processing := videoProcessing
+	if account.Settings.Processing != nil {
+		processing = *account.Settings.Processing
+	}
+	first := false
+	changed, err := u.Store.ChangeContainer(Name, container.ID, func(c *state.Container) {
+		kept := detailOf(c.Detail)
+		first, kept.Awaited = kept.Awaited, false
+		content, err := json.Marshal(kept)
+		if err != nil || !first { // another upload has ended meanwhile
+			return
+		}
+		c.Detail, c.ReadyAt = content, u.Clock.Now().Add(processing).UTC()
+		came(c)
+	})
+	if err == nil && !first {
+		u.refuse(w, http.StatusBadRequest, "AlreadyUploadedError", "The container waits for no upload.")
+		return
+	}
+	if err != nil {
+		u.Logger.Error("an upload could not be noted down", "container", container.ID, "error", err)
+		u.Fail(w, faults.Upload, http.StatusInternalServerError)
+		return
+	}
+	if changed.Source != "" {
+		u.fetch(changed)
+	}
+	u.answer(w, http.StatusOK, map[string]any{"success": true, "message": "Upload successful."})
+}
