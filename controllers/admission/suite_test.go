@@ -61,7 +61,9 @@ var (
 	live     client.Client
 	warnings = &collector{}
 	address  string
-	config   = filepath.Join("..", "..", "config")
+	// serving is the keeper of the certificate that the webhook serves with.
+	serving *webhookcert.Keeper
+	config  = filepath.Join("..", "..", "config")
 )
 
 // collector keeps the warnings that a client was answered.
@@ -135,7 +137,7 @@ func keeper(secret, webhook string, c clock.Clock) *webhookcert.Keeper {
 
 func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment) {
 	GinkgoHelper()
-	certificate := keeper("herald-webhook-certificate", "herald", clock.RealClock{})
+	serving = keeper(secretName, "herald", clock.RealClock{})
 	host, port, err := net.SplitHostPort(address)
 	Expect(err).NotTo(HaveOccurred())
 	number, err := strconv.Atoi(port)
@@ -143,11 +145,11 @@ func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment)
 	mgr, err := ctrl.NewManager(c, ctrl.Options{
 		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		WebhookServer: webhook.NewServer(webhook.Options{Host: host, Port: number, TLSOpts: []func(*tls.Config){
-			func(c *tls.Config) { c.GetCertificate = certificate.GetCertificate },
+			func(c *tls.Config) { c.GetCertificate = serving.GetCertificate },
 		}}),
 	})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(mgr.Add(certificate)).To(Succeed())
+	Expect(mgr.Add(serving)).To(Succeed())
 	client := transport.New(transport.Options{})
 	Expect(admission.SetupWithManager(mgr, admission.Options{
 		Reader: mgr.GetClient(), StartingDeadline: time.Hour, Clock: clock.RealClock{},
