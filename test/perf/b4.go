@@ -187,7 +187,7 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 
 // ask has every team asked for a page in turn.
 func (b *b4) ask(ctx context.Context, page page, teams []stack.Team) (bare.Result, error) {
-	config := bare.Config{InFlight: restInFlight, Warm: warmAsks, Count: b.b4Asks}
+	config := bare.Config{Processor: measure.ClientProcessor, InFlight: restInFlight, Warm: warmAsks, Count: b.b4Asks}
 	for _, team := range teams {
 		config.Requests = append(config.Requests, bare.Request{
 			Method: http.MethodGet, URL: b.stack.PostsURL() + "?" + page.query.Encode(), Key: team.Token, Status: http.StatusOK,
