@@ -191,6 +191,9 @@ func (s *Server) reset(*http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	s.board.ClearCounts()
+	if err := s.blobs.Reset(); err != nil {
+		return 0, nil, err
+	}
 	s.log.Info("sandbox reset")
 	return 0, nil, nil
 }

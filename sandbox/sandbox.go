@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 
 	"k8s.io/utils/clock"
 
+	"github.com/herald-social/herald/sandbox/blobs"
 	"github.com/herald-social/herald/sandbox/facebook"
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/graph"
@@ -42,6 +44,7 @@ type Options struct {
 type Server struct {
 	mux       *http.ServeMux
 	store     *state.Store
+	blobs     *blobs.Store
 	board     *faults.Board
 	gate      *faults.Gate
 	clock     clock.Clock
@@ -66,14 +69,14 @@ type platform interface {
 
 // newPlatforms is the list of simulators, in the order in which people see them.
 func (s *Server) newPlatforms() []platform {
-	meta := graph.Options{Store: s.store, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}
+	meta := graph.Options{Store: s.store, Blobs: s.blobs, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}
 	return []platform{
-		x.New(x.Options{Store: s.store, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}),
+		x.New(x.Options{Store: s.store, Blobs: s.blobs, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}),
 		threads.New(meta),
 		instagram.New(meta),
 		facebook.New(meta),
-		tiktok.New(tiktok.Options{Store: s.store, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}),
-		youtube.New(youtube.Options{Store: s.store, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}),
+		tiktok.New(tiktok.Options{Store: s.store, Blobs: s.blobs, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}),
+		youtube.New(youtube.Options{Store: s.store, Blobs: s.blobs, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}),
 	}
 }
 
@@ -121,14 +124,22 @@ func New(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	folder := ""
+	if opts.StateDir != "" {
+		folder = filepath.Join(opts.StateDir, "media")
+	}
+	files, err := blobs.Open(folder)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
 	board := faults.NewBoard()
 	s := &Server{
-		mux: http.NewServeMux(), store: store, board: board, gate: faults.NewGate(board, opts.Clock),
+		mux: http.NewServeMux(), store: store, blobs: files, board: board, gate: faults.NewGate(board, opts.Clock),
 		clock: opts.Clock, log: opts.Logger, siteURL: strings.TrimSuffix(opts.SiteURL, "/"), platforms: map[string]platform{},
 	}
 	s.close = sync.OnceValue(func() error {
 		s.gate.Close()
-		return s.store.Close()
+		return errors.Join(s.store.Close(), s.blobs.Close())
 	})
 	if err := s.start(); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -143,7 +154,7 @@ func (s *Server) start() error {
 		s.platforms[p.Name()] = p
 		shown = append(shown, p)
 	}
-	if err := pages.New(s.store, s.clock, shown).Register(s.mux); err != nil {
+	if err := pages.New(s.store, s.blobs, s.clock, shown).Register(s.mux); err != nil {
 		return fmt.Errorf("set up the sandbox's pages: %w", err)
 	}
 	s.registerControl()

@@ -12,13 +12,16 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/herald-social/herald/sandbox/blobs"
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
 // Options are what a simulator of a Graph API needs.
 type Options struct {
-	Store  *state.Store
+	Store *state.Store
+	// Blobs keeps the bytes that arrive.
+	Blobs  *blobs.Store
 	Gate   *faults.Gate
 	Clock  clock.PassiveClock
 	Logger *slog.Logger

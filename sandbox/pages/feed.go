@@ -35,17 +35,17 @@ func profileOf(a state.Account) profile {
 // postView is a post as pages show it.
 type postView struct {
 	profile
-	ID, Link   string
-	At, Ago    string // machine-readable and short
-	Full       string // for people, in full
-	Title      string
-	Text       []span
-	Attached   string // the address of a card below the text
-	MediaCount int
-	Draft      bool // not visible to others
-	Above      bool // a line leads up to the post it answers
-	Below      bool // a line leads down to its answer
-	Focus      bool // the one the page is about
+	ID, Link string
+	At, Ago  string // machine-readable and short
+	Full     string // for people, in full
+	Title    string
+	Text     []span
+	Attached string // the address of a card below the text
+	Media    []mediaView
+	Draft    bool // not visible to others
+	Above    bool // a line leads up to the post it answers
+	Below    bool // a line leads down to its answer
+	Focus    bool // the one the page is about
 }
 
 type indexPage struct{ Groups []*group }
@@ -177,7 +177,7 @@ func (s *Site) view(platform Platform, p state.Post) postView {
 	return postView{
 		profile: profileOf(account), ID: p.ID, Link: platform.PostPath(account.Username, p.ID),
 		At: at.Format(time.RFC3339Nano), Ago: ago(s.clock.Now(), at), Full: at.Format("15:04:05 · Jan 2, 2006 · UTC"),
-		Title: p.Title, Text: spans(platform, p.Text), Attached: p.Link, MediaCount: len(p.Media), Draft: p.Draft,
+		Title: p.Title, Text: spans(platform, p.Text), Attached: p.Link, Media: s.mediaOf(p), Draft: p.Draft,
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/herald-social/herald/sandbox/blobs"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -42,14 +43,15 @@ type Platform interface {
 // Site serves the pages.
 type Site struct {
 	store     *state.Store
+	blobs     *blobs.Store
 	clock     clock.PassiveClock
 	platforms map[string]Platform
 	order     []string
 }
 
 // New returns the pages for these platforms, in the order in which they are to be shown.
-func New(store *state.Store, clock clock.PassiveClock, platforms []Platform) *Site {
-	s := &Site{store: store, clock: clock, platforms: map[string]Platform{}}
+func New(store *state.Store, blobs *blobs.Store, clock clock.PassiveClock, platforms []Platform) *Site {
+	s := &Site{store: store, blobs: blobs, clock: clock, platforms: map[string]Platform{}}
 	for _, p := range platforms {
 		s.platforms[p.Name()] = p
 		s.order = append(s.order, p.Name())
@@ -65,6 +67,7 @@ func (s *Site) Register(mux *http.ServeMux) error {
 	}
 	mux.HandleFunc("GET /{$}", s.index)
 	mux.HandleFunc("GET /accounts/{platform}/{id}", s.account)
+	mux.HandleFunc("GET /_media/{hash}", s.media)
 	mux.HandleFunc("GET /_assets/avatar/{platform}/{file}", s.avatar)
 	mux.Handle("GET /_assets/", secured(http.StripPrefix("/_assets/", http.FileServerFS(assets))))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
@@ -91,7 +94,7 @@ func (s *Site) address(p Platform) http.HandlerFunc {
 }
 
 // policy lets a page load nothing that is not the sandbox's own, and lets nobody frame it.
-const policy = "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'; " +
+const policy = "default-src 'none'; style-src 'self'; img-src 'self'; media-src 'self'; script-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 func secureHeaders(header http.Header) {

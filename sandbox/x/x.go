@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/herald-social/herald/sandbox/blobs"
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/state"
 )
@@ -41,7 +42,9 @@ const (
 
 // Options are what the simulator needs.
 type Options struct {
-	Store  *state.Store
+	Store *state.Store
+	// Blobs keeps the bytes that arrive.
+	Blobs  *blobs.Store
 	Gate   *faults.Gate
 	Clock  clock.PassiveClock
 	Logger *slog.Logger

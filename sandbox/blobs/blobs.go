@@ -1,0 +1,236 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package blobs keeps the files that the simulated platforms receive, on disk and by their hash, so that a test can compare
+// what arrived with what was sent and a page can show it. Nothing is held in memory: a video may have a gigabyte.
+package blobs
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+)
+
+// What a simulator has to tell apart.
+var (
+	// ErrTooLarge says that more bytes came than may.
+	ErrTooLarge = errors.New("the file is too large")
+	// ErrOffset says that a chunk does not begin where the one before it ended.
+	ErrOffset = errors.New("the chunk does not begin where the one before it ended")
+	// ErrUnknown says that there is no such upload.
+	ErrUnknown = errors.New("no such upload")
+)
+
+// Blob is a file that was received whole.
+type Blob struct {
+	SHA256 string `json:"sha256"`
+	Bytes  int64  `json:"bytes"`
+	// MIMEType is what the content says it is.
+	MIMEType string `json:"mime_type"`
+	// Width and Height are those of a picture or of a video's picture, in pixels, as they are stored; zero where they
+	// cannot be told.
+	Width  int `json:"width,omitempty"`
+	Height int `json:"height,omitempty"`
+	// Duration is how long a video plays; zero where it cannot be told.
+	Duration time.Duration `json:"duration,omitempty"`
+}
+
+// Store is a folder of files. It may be used by many goroutines at once; of one upload, by one at a time.
+type Store struct {
+	dir       string
+	temporary bool
+
+	mu   sync.Mutex
+	busy map[string]*sync.Mutex
+}
+
+// Open returns the store in a folder, which is made if it is missing. Without a folder the files go with Close.
+func Open(dir string) (*Store, error) {
+	s := &Store{dir: dir, busy: map[string]*sync.Mutex{}}
+	if dir == "" {
+		temporary, err := os.MkdirTemp("", "herald-sandbox-")
+		if err != nil {
+			return nil, fmt.Errorf("make a folder for received files: %w", err)
+		}
+		s.dir, s.temporary = temporary, true
+	}
+	if err := s.makeFolders(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) makeFolders() error {
+	for _, folder := range []string{s.partial(""), s.whole("")} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return fmt.Errorf("make a folder for received files: %w", err)
+		}
+	}
+	return nil
+}
+
+// Close removes what was to be kept in memory only.
+func (s *Store) Close() error {
+	if !s.temporary {
+		return nil
+	}
+	return os.RemoveAll(s.dir)
+}
+
+// Reset forgets everything.
+func (s *Store) Reset() error {
+	return errors.Join(os.RemoveAll(s.partial("")), os.RemoveAll(s.whole("")), s.makeFolders())
+}
+
+func (s *Store) partial(name string) string { return filepath.Join(s.dir, "partial", name) }
+func (s *Store) whole(name string) string   { return filepath.Join(s.dir, "whole", name) }
+
+// Receive keeps a file of at most limit bytes. The error is ErrTooLarge if there are more; one of the reader is returned as it
+// is.
+func (s *Store) Receive(r io.Reader, limit int64) (Blob, error) {
+	id := "once-" + rand.Text()
+	if err := s.Begin(id); err != nil {
+		return Blob{}, err
+	}
+	defer s.Drop(id)
+	if _, err := s.Append(id, 0, r, limit); err != nil {
+		return Blob{}, err
+	}
+	return s.Finish(id)
+}
+
+// Begin starts an upload in chunks, or starts it anew. It survives a restart of the sandbox.
+func (s *Store) Begin(id string) error {
+	unlock := s.lock(id)
+	defer unlock()
+	return os.WriteFile(s.partial(fileName(id)), nil, 0o600)
+}
+
+// Append adds a chunk that begins at an offset, and returns how many bytes there are now. What came before an error of the
+// reader is kept, as a platform keeps it.
+func (s *Store) Append(id string, at int64, r io.Reader, limit int64) (size int64, err error) {
+	unlock := s.lock(id)
+	defer unlock()
+	file, err := os.OpenFile(s.partial(fileName(id)), os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, ErrUnknown
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if size, err = file.Seek(0, io.SeekEnd); err != nil {
+		return 0, err
+	}
+	if size != at {
+		return size, ErrOffset
+	}
+	n, err := io.Copy(file, io.LimitReader(r, limit-size+1))
+	if size += n; size > limit {
+		return size, ErrTooLarge
+	}
+	return size, err
+}
+
+// Size is how many bytes of an upload are there; false if there is no such upload.
+func (s *Store) Size(id string) (int64, bool) {
+	info, err := os.Stat(s.partial(fileName(id)))
+	if err != nil {
+		return 0, false
+	}
+	return info.Size(), true
+}
+
+// Drop forgets an upload.
+func (s *Store) Drop(id string) {
+	unlock := s.lock(id)
+	defer unlock()
+	_ = os.Remove(s.partial(fileName(id))) // It may be finished, or gone.
+}
+
+// Finish ends an upload and keeps the file by its hash.
+func (s *Store) Finish(id string) (Blob, error) {
+	unlock := s.lock(id)
+	defer unlock()
+	path := s.partial(fileName(id))
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Blob{}, ErrUnknown
+	}
+	if err != nil {
+		return Blob{}, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	hash := sha256.New()
+	size, err := io.Copy(hash, file)
+	if err != nil {
+		return Blob{}, err
+	}
+	blob := Blob{SHA256: hex.EncodeToString(hash.Sum(nil)), Bytes: size}
+	examine(file, &blob)
+	facts, err := json.Marshal(blob)
+	if err != nil {
+		return Blob{}, err
+	}
+	// The facts come first: a file without them would be unknown for ever.
+	if err := os.WriteFile(s.whole(blob.SHA256+".json"), facts, 0o600); err != nil {
+		return Blob{}, err
+	}
+	return blob, os.Rename(path, s.whole(blob.SHA256))
+}
+
+// isHash is the form of the names of whole files.
+var isHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// Get returns what is known of a file; false if it was never received.
+func (s *Store) Get(hash string) (Blob, bool) {
+	if !isHash.MatchString(hash) {
+		return Blob{}, false
+	}
+	data, err := os.ReadFile(s.whole(hash + ".json"))
+	if err != nil {
+		return Blob{}, false
+	}
+	var blob Blob
+	if err := json.Unmarshal(data, &blob); err != nil {
+		return Blob{}, false
+	}
+	return blob, true
+}
+
+// Open opens a file that was received.
+func (s *Store) Open(hash string) (*os.File, error) {
+	if !isHash.MatchString(hash) {
+		return nil, fs.ErrNotExist
+	}
+	return os.Open(s.whole(hash))
+}
+
+// fileName is a name for an upload that no path can hide in.
+func fileName(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])
+}
+
+// lock keeps others off an upload until the result is called.
+func (s *Store) lock(id string) (unlock func()) {
+	s.mu.Lock()
+	one := s.busy[id]
+	if one == nil {
+		one = &sync.Mutex{}
+		s.busy[id] = one
+	}
+	s.mu.Unlock()
+	one.Lock()
+	return one.Unlock
+}

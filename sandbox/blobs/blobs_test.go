@@ -1,0 +1,168 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package blobs_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"image"
+	"image/png"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/sandbox/blobs"
+)
+
+func open(t *testing.T, dir string) *blobs.Store {
+	t.Helper()
+	s, err := blobs.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func picture(t *testing.T) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := png.Encode(&out, image.NewGray(image.Rect(0, 0, 30, 20))); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func TestReceive(t *testing.T) {
+	s, data := open(t, ""), picture(t)
+	got, err := s.Receive(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := blobs.Blob{SHA256: hashOf(data), Bytes: int64(len(data)), MIMEType: "image/png", Width: 30, Height: 20}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if again, ok := s.Get(got.SHA256); !ok || again != got {
+		t.Errorf("kept %+v", again)
+	}
+	file, err := s.Open(got.SHA256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	if kept, err := io.ReadAll(file); err != nil || !bytes.Equal(kept, data) {
+		t.Errorf("kept %d bytes, %v", len(kept), err)
+	}
+	if _, err := s.Receive(bytes.NewReader(data), int64(len(data))-1); !errors.Is(err, blobs.ErrTooLarge) {
+		t.Errorf("one byte too many: %v", err)
+	}
+	for _, name := range []string{"", "..", strings.Repeat("0", 64), "../" + strings.Repeat("0", 61)} {
+		if _, ok := s.Get(name); ok {
+			t.Errorf("%q is known", name)
+		}
+		if _, err := s.Open(name); err == nil {
+			t.Errorf("%q can be opened", name)
+		}
+	}
+}
+
+func TestChunks(t *testing.T) {
+	dir, data := t.TempDir(), picture(t)
+	s := open(t, dir)
+	if _, err := s.Append("u", 0, strings.NewReader("x"), 10); !errors.Is(err, blobs.ErrUnknown) {
+		t.Errorf("an upload that was not begun: %v", err)
+	}
+	if err := s.Begin("u"); err != nil {
+		t.Fatal(err)
+	}
+	limit := int64(len(data))
+	if size, err := s.Append("u", 0, bytes.NewReader(data[:10]), limit); err != nil || size != 10 {
+		t.Fatalf("the first chunk: %d, %v", size, err)
+	}
+	// The sandbox is started again.
+	s = open(t, dir)
+	for name, tc := range map[string]struct {
+		at   int64
+		want int64
+	}{"again": {0, 10}, "a gap": {11, 10}} {
+		if size, err := s.Append("u", tc.at, bytes.NewReader(data[10:]), limit); !errors.Is(err, blobs.ErrOffset) || size != tc.want {
+			t.Errorf("%s: %d, %v", name, size, err)
+		}
+	}
+	boom := errors.New("cut off")
+	cut := io.MultiReader(bytes.NewReader(data[10:20]), failing{boom})
+	if size, err := s.Append("u", 10, cut, limit); !errors.Is(err, boom) || size != 20 {
+		t.Errorf("what came before the cut counts: %d, %v", size, err)
+	}
+	if size, ok := s.Size("u"); !ok || size != 20 {
+		t.Errorf("there are %d bytes, %v", size, ok)
+	}
+	if _, err := s.Append("u", 20, bytes.NewReader(data[20:]), limit); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Finish("u")
+	if err != nil || got.SHA256 != hashOf(data) || got.Width != 30 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, ok := s.Size("u"); ok {
+		t.Error("the upload is still there")
+	}
+	if _, err := s.Finish("u"); !errors.Is(err, blobs.ErrUnknown) {
+		t.Errorf("finished twice: %v", err)
+	}
+	if err := s.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.Get(got.SHA256); ok {
+		t.Error("it is known after a reset")
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestPull(t *testing.T) {
+	data := picture(t)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/a.png" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write(data) // the client may have gone
+	}))
+	defer web.Close()
+	s := open(t, "")
+	if got, err := s.Pull(t.Context(), web.URL+"/a.png?sig=secret", 1<<20); err != nil || got.SHA256 != hashOf(data) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := s.Pull(t.Context(), web.URL+"/a.png", 5); !errors.Is(err, blobs.ErrTooLarge) {
+		t.Errorf("too large: %v", err)
+	}
+	var pull *blobs.PullError
+	if _, err := s.Pull(t.Context(), web.URL+"/b.png?sig=secret", 5); !errors.As(err, &pull) || pull.Status != http.StatusNotFound || strings.Contains(err.Error(), "secret") {
+		t.Errorf("not there: %v", err)
+	}
+	for _, address := range []string{"http://127.0.0.1:1/", "::", "ftp://a/"} {
+		if _, err := s.Pull(t.Context(), address, 5); !errors.As(err, &pull) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
