@@ -79,7 +79,8 @@ func (s *Store) ChangeContainer(platform, id string, edit func(*Container)) (Con
 		return Container{}, ErrNoContainer
 	}
 	edit(&c)
-	return c, s.commit(record{Op: opContainer, Container: &c})
+	err := s.commit(record{Op: opContainer, Container: &c})
+	return c, err
 }
 
 func (s *Store) applyContainer(c Container) {
