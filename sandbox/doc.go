@@ -10,8 +10,8 @@
 //	/threads/…                the Threads API: accounts and posts of text
 //	/facebook/…               the Graph API of Facebook Pages: Pages, posts of text and links
 //	/instagram/…              the Instagram API with Instagram Login: accounts
-//	/tiktok/…                 TikTok's API: accounts, and what they may post
-//	/youtube/…                the YouTube Data API: channels; Google's token endpoint is /youtube/token
+//	/tiktok/…                 TikTok's API: accounts, and posts of videos and photos; the host of uploads is /tiktok/video/
+//	/youtube/…                the YouTube Data API: channels and videos; Google's token endpoint is /youtube/token
 //	/                         pages for people: the accounts, a feed for each
 //	/_control/…               what tests look at and turn, see below
 //
@@ -45,10 +45,14 @@
 //
 //	identity       X /2/users/me; Threads, Instagram and Facebook /me; TikTok /v2/user/info/ and creator_info; YouTube channels
 //	refresh_token  the token endpoint; Threads and Instagram /refresh_access_token; Facebook has none
-//	create         Threads /{id}/threads
-//	publish        X /2/tweets; Threads /{id}/threads_publish; Facebook /{id}/feed
-//	status         Threads /{container}; Facebook /{post}
-//	list           X /2/users/{id}/tweets; Threads /{id}/threads and replies; Facebook /{id}/published_posts and feed
+//	upload         TikTok's chunks but the last; YouTube's chunks but the last, and thumbnails
+//	create         Threads /{id}/threads; TikTok …/init/ of an upload; YouTube's start of a session
+//	publish        X /2/tweets; Threads /{id}/threads_publish; Facebook /{id}/feed;
+//	               TikTok the last chunk, and …/init/ of photos and of what TikTok fetches; YouTube the last chunk
+//	status         Threads /{container}; Facebook /{post}; TikTok /v2/post/publish/status/fetch/; YouTube /videos, and what a
+//	               session has
+//	list           X /2/users/{id}/tweets; Threads /{id}/threads and replies; Facebook /{id}/published_posts and feed;
+//	               TikTok /v2/video/list/; YouTube /playlistItems
 //
 // Accounts, tokens, containers and posts survive a kill when there is a state folder (package state). Faults, counters and
 // authorization codes live in memory: a restart forgets them.
