@@ -40,6 +40,7 @@ var _ = Describe("API keys", func() {
 				{"GET", "/posts?page=x", ""},
 				{"POST", "/posts", `[`},
 				{"POST", "/posts", text("a", strings.Repeat("a", 2<<20))},
+				{"POST", "/media/upload-url", `[`},
 				{"GET", "/posts/p1", ""},
 				{"DELETE", "/posts/p1", ""},
 				{"PUT", "/posts", ""},
@@ -281,6 +282,19 @@ var _ = Describe("the site", func() {
 		}
 		Expect(operations).To(ConsistOf("listConnections", "createMediaUploadUrl", "listPosts", "createPost", "getPost", "cancelPost"))
 		Expect(theContract().document.Validate(ctx)).To(Succeed())
+	})
+
+	It("describes itself to people, without a key, a script or another site", func(ctx context.Context) {
+		r := do(ctx, instance, "GET", "/docs", "", nil)
+		Expect(r.status).To(Equal(200))
+		Expect(r.header.Get("Content-Type")).To(Equal("text/html; charset=utf-8"))
+		Expect(r.header.Get("Content-Security-Policy")).To(MatchRegexp(`^default-src 'none'; img-src data:; style-src 'sha256-[^']+';`))
+		Expect(r.header.Get("Referrer-Policy")).To(Equal("no-referrer"))
+		for _, id := range []string{"listConnections", "createMediaUploadUrl", "listPosts", "createPost", "getPost", "cancelPost"} {
+			Expect(r.body).To(ContainSubstring(`id="` + id + `"`))
+		}
+		Expect(r.body).To(ContainSubstring("https://herald.example.com/api/v1/posts"), "the examples name the site")
+		do(ctx, instance, "POST", "/docs", "", nil).mustFail(405, "VALIDATION_ERROR", "/docs")
 	})
 
 	It("echoes a request id that is fit for a log, and makes one otherwise", func(ctx context.Context) {

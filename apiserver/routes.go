@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/herald-social/herald/apiserver/docs"
 	"github.com/herald-social/herald/apiserver/openapi"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
@@ -24,19 +25,27 @@ type page struct {
 	operation   string
 	contentType string
 	body        []byte
+	// policy is the Content-Security-Policy of what a browser shows.
+	policy string
 }
 
-func newSite(api http.Handler) (*site, error) {
+func newSite(api http.Handler, siteURL string) (*site, error) {
 	document, err := openapi.JSON()
 	if err != nil {
 		return nil, err
 	}
+	description, err := docs.Render(openapi.YAML(), siteURL)
+	if err != nil {
+		return nil, err
+	}
+	const nothing = "default-src 'none'; frame-ancestors 'none'"
 	return &site{
 		api: api,
 		pages: map[string]page{
-			"/health":       {"health", "application/json; charset=utf-8", []byte(`{"status":"ok"}` + "\n")},
-			"/openapi.yaml": {"openapi", "application/yaml; charset=utf-8", openapi.YAML()},
-			"/openapi.json": {"openapi", "application/json; charset=utf-8", document},
+			"/health":       {"health", "application/json; charset=utf-8", []byte(`{"status":"ok"}` + "\n"), nothing},
+			"/openapi.yaml": {"openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing},
+			"/openapi.json": {"openapi", "application/json; charset=utf-8", document, nothing},
+			"/docs":         {"docs", "text/html; charset=utf-8", description.HTML, description.Policy},
 		},
 	}, nil
 }
@@ -58,6 +67,8 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		request.From(r.Context()).Operation = p.operation
 		w.Header().Set("Content-Type", p.contentType)
+		w.Header().Set("Content-Security-Policy", p.policy)
+		w.Header().Set("Referrer-Policy", "no-referrer")
 		_, _ = w.Write(p.body) // the client may have gone
 	}
 }

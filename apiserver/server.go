@@ -40,6 +40,9 @@ type Config struct {
 	// Limits returns what a platform declares; false if this installation
 	// cannot publish there.
 	Limits func(v1alpha1.Platform) (platforms.Limits, bool)
+	// SiteURL is where clients find the site, such as https://herald.example.com;
+	// it stands in the examples of the page for people.
+	SiteURL string
 	// Listener is where the API is served; MetricsListener, where /metrics,
 	// /healthz and /readyz are. Run closes both. MetricsListener may be nil.
 	Listener        net.Listener
@@ -137,7 +140,7 @@ func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter
 	if err != nil {
 		return err
 	}
-	site, err := newSite(api)
+	site, err := newSite(api, s.config.SiteURL)
 	if err != nil {
 		return err
 	}

@@ -127,6 +127,7 @@ func configure(config *rest.Config, edits ...func(*apiserver.Config)) apiserver.
 	c := apiserver.Config{
 		Kubernetes:      config,
 		UserAgent:       "apiserver-test",
+		SiteURL:         "https://herald.example.com",
 		Limits:          limits,
 		Files:           files,
 		Verify:          (&mediaprobe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,

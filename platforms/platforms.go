@@ -101,8 +101,12 @@ type Account struct {
 // Content is what a job publishes.
 type Content struct {
 	Category v1alpha1.Category
-	// Text is the caption, exactly as the person wrote it.
+	// Text is the caption, exactly as the person wrote it; of a tree, that of
+	// the card.
 	Text string
+	// InReplyTo is the platform's id of the card before, from which this card of
+	// a tree hangs; empty for the first card, and outside trees.
+	InReplyTo string
 }
 
 // Job is one publication to one account.

@@ -197,6 +197,15 @@ func firstCodePoints(s string, n int) string {
 	return s
 }
 
+// Cards is how many cards are published one after another for each target of a
+// post: those of a tree; 0 for anything else.
+func Cards(spec *v1alpha1.PostSpec) int {
+	if spec.Category != v1alpha1.CategoryTree || spec.Tree == nil {
+		return 0
+	}
+	return len(spec.Tree.Cards)
+}
+
 // MediaNames lists the media files that a post shows, each once, in order.
 func MediaNames(spec *v1alpha1.PostSpec) (names []string) {
 	add := func(refs ...v1alpha1.LocalReference) {

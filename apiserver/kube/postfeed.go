@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -16,9 +19,15 @@ import (
 	"github.com/herald-social/herald/internal/postindex"
 )
 
+// feedPage is how many posts are in memory at once while all of them are
+// listed.
+const feedPage = 500
+
 // PostFeed feeds the index of posts from a watch. It keeps no post: each one is
-// summed up as it passes by, also while a list of all of them comes in.
+// summed up as it passes by, and a list of all of them comes in by pages.
 type PostFeed struct {
+	client    rest.Interface
+	source    *cache.ListWatch
 	index     *postindex.Index
 	summarise func(*v1alpha1.Post) postindex.Summary
 	reflector *cache.Reflector
@@ -27,98 +36,151 @@ type PostFeed struct {
 	synced chan struct{}
 }
 
-var (
-	_ cache.TransformingStore      = (*PostFeed)(nil)
-	_ cache.ReflectorBookmarkStore = (*PostFeed)(nil)
-)
-
 // NewPostFeed returns a feed for index.
 func NewPostFeed(client rest.Interface, index *postindex.Index, summarise func(*v1alpha1.Post) postindex.Summary) *PostFeed {
-	f := &PostFeed{index: index, summarise: summarise, synced: make(chan struct{})}
-	source := cache.NewListWatchFromClient(client, postsResource, "", fields.Everything())
-	f.reflector = cache.NewReflectorWithOptions(source, &v1alpha1.Post{}, f, cache.ReflectorOptions{Name: "posts"})
+	f := &PostFeed{
+		client:    client,
+		source:    cache.NewListWatchFromClient(client, postsResource, metav1.NamespaceAll, fields.Everything()),
+		index:     index,
+		summarise: summarise,
+		synced:    make(chan struct{}),
+	}
+	f.reflector = cache.NewReflectorWithOptions(feedSource{f}, &v1alpha1.Post{}, feedStore{f}, cache.ReflectorOptions{Name: "posts"})
 	return f
 }
 
-// Run watches until the context ends.
+// Run watches until the context ends. A watch that breaks off goes on where it
+// was; one that the Kubernetes API cannot take up again begins with a list.
 func (f *PostFeed) Run(ctx context.Context) { f.reflector.RunWithContext(ctx) }
 
 // Synced is closed once the index holds all posts that there were at the start.
 func (f *PostFeed) Synced() <-chan struct{} { return f.synced }
 
+// relist takes all posts as they are at one moment into the index, page by page,
+// and returns the resourceVersion of that moment.
+func (f *PostFeed) relist(ctx context.Context) (string, error) {
+	options := metav1.ListOptions{Limit: feedPage}
+	var relist *postindex.Relist
+	for {
+		var page v1alpha1.PostList
+		err := f.client.Get().Resource(postsResource).VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(&page)
+		if err != nil {
+			return "", err
+		}
+		if relist == nil {
+			version, err := postindex.ParseVersion(page.ResourceVersion)
+			if err != nil {
+				return "", err
+			}
+			relist = f.index.Relist(version)
+		}
+		for i := range page.Items {
+			post := &page.Items[i]
+			version, err := postindex.ParseVersion(post.ResourceVersion)
+			if err != nil {
+				return "", err
+			}
+			relist.Put(post.Namespace, f.summarise(post), version)
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			relist.Done()
+			return page.ResourceVersion, nil
+		}
+	}
+}
+
+// feedSource is where the reflector lists and watches.
+type feedSource struct{ feed *PostFeed }
+
+var _ cache.ListerWatcherWithContext = feedSource{}
+
+// ListWithContext answers with an empty list as of the version up to which the
+// index was filled: the reflector would put all posts together first. What it
+// asks for is not heeded. Only a list without a resourceVersion comes in pages.
+func (s feedSource) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	version, err := s.feed.relist(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &v1alpha1.PostList{ListMeta: metav1.ListMeta{ResourceVersion: version}}, nil
+}
+
+// List is ListWithContext for callers without a context; there are none.
+func (s feedSource) List(options metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), options)
+}
+
+// WatchWithContext watches from the version in options.
+func (s feedSource) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return s.feed.source.WatchWithContext(ctx, options)
+}
+
+// Watch is WatchWithContext for callers without a context; there are none.
+func (s feedSource) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), options)
+}
+
+// IsWatchListSemanticsUnSupported has the reflector call List. A list that
+// comes by the watch would be put together by the reflector as well.
+func (feedSource) IsWatchListSemanticsUnSupported() bool { return true }
+
+// feedStore is what the reflector tells.
+type feedStore struct{ feed *PostFeed }
+
+var (
+	_ cache.ReflectorStore         = feedStore{}
+	_ cache.ReflectorBookmarkStore = feedStore{}
+)
+
 // Add takes in a post that the watch told to be new.
-func (f *PostFeed) Add(obj any) error { return f.Update(obj) }
+func (s feedStore) Add(obj any) error { return s.Update(obj) }
 
 // Update takes in a post as the watch told it.
-func (f *PostFeed) Update(obj any) error {
-	item, err := f.item(obj)
+func (s feedStore) Update(obj any) error {
+	post, version, err := told(obj)
 	if err != nil {
 		return err
 	}
-	f.index.Upsert(item.Namespace, item.Summary, item.Version)
-	f.index.Progress(item.Version)
+	s.feed.index.Upsert(post.Namespace, s.feed.summarise(post), version)
+	s.feed.index.Progress(version)
 	return nil
 }
 
 // Delete takes out a post that the watch told to be gone.
-func (f *PostFeed) Delete(obj any) error {
-	item, err := f.item(obj)
+func (s feedStore) Delete(obj any) error {
+	post, version, err := told(obj)
 	if err != nil {
 		return err
 	}
-	f.index.Delete(item.Namespace, item.Summary.ID, item.Version)
-	f.index.Progress(item.Version)
+	s.feed.index.Delete(post.Namespace, post.Name, version)
+	s.feed.index.Progress(version)
 	return nil
 }
 
-// Replace takes over a complete list.
-func (f *PostFeed) Replace(list []any, resourceVersion string) error {
-	version, err := postindex.ParseVersion(resourceVersion)
-	if err != nil {
-		return err
-	}
-	items := make([]postindex.Item, 0, len(list))
-	for _, obj := range list {
-		item, err := f.item(obj)
-		if err != nil {
-			return err
-		}
-		items = append(items, *item)
-	}
-	f.index.Replace(items, version)
-	f.once.Do(func() { close(f.synced) })
+// Replace comes after a list, which the index has already taken in.
+func (s feedStore) Replace([]any, string) error {
+	s.feed.once.Do(func() { close(s.feed.synced) })
 	return nil
 }
 
 // Bookmark notes how far the watch has come.
-func (f *PostFeed) Bookmark(resourceVersion string) error {
+func (s feedStore) Bookmark(resourceVersion string) error {
 	version, err := postindex.ParseVersion(resourceVersion)
 	if err != nil {
 		return err
 	}
-	f.index.Progress(version)
+	s.feed.index.Progress(version)
 	return nil
 }
 
 // Resync has nothing to do: the index is what there is.
-func (f *PostFeed) Resync() error { return nil }
+func (feedStore) Resync() error { return nil }
 
-// Transformer sums posts up while a list comes in, before any is kept.
-func (f *PostFeed) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) { return f.item(obj) }
-}
-
-func (f *PostFeed) item(obj any) (*postindex.Item, error) {
-	switch o := obj.(type) {
-	case *postindex.Item:
-		return o, nil
-	case *v1alpha1.Post:
-		version, err := postindex.ParseVersion(o.ResourceVersion)
-		if err != nil {
-			return nil, err
-		}
-		return &postindex.Item{Namespace: o.Namespace, Summary: f.summarise(o), Version: version}, nil
-	default:
-		return nil, fmt.Errorf("%T is not a Post", obj)
+func told(obj any) (*v1alpha1.Post, uint64, error) {
+	post, ok := obj.(*v1alpha1.Post)
+	if !ok {
+		return nil, 0, fmt.Errorf("%T is not a Post", obj)
 	}
+	version, err := postindex.ParseVersion(post.ResourceVersion)
+	return post, version, err
 }

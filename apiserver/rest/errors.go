@@ -150,6 +150,8 @@ func (d *door) badParams(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.As(err, &param) && param.In == "path":
 		WriteNotFound(w, r)
+	case errors.As(err, &param) && len(r.URL.Query()[param.Name]) > 1:
+		WriteError(w, http.StatusBadRequest, bridge.CodeValidation, twice(param.Name))
 	case errors.As(err, &param):
 		WriteError(w, http.StatusBadRequest, bridge.CodeValidation, wordParam(param.Name))
 	default:

@@ -93,8 +93,8 @@ func (s *schemas) wordBody(operationID string, raw []byte) string {
 	if len(raw) == 0 {
 		return "the body is empty; send a JSON object"
 	}
-	if !utf8.Valid(raw) {
-		return errNotUTF8.Message
+	if problem := checkJSON(raw); problem != "" {
+		return problem
 	}
 	value, problem := parse(raw)
 	if problem != "" {
@@ -113,7 +113,7 @@ func (s *schemas) wordBody(operationID string, raw []byte) string {
 	if problems := s.check(shape, "", object); len(problems) > 0 {
 		return bridge.JoinProblems(problems)
 	}
-	return "the body does not fit the description at /openapi.json; a field may stand in it twice"
+	return "the body does not fit the description at /openapi.json"
 }
 
 // parse reads a body that is to be one JSON value.

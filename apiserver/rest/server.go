@@ -13,9 +13,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode/utf8"
-
-	"github.com/ogen-go/ogen/middleware"
 
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/openapi"
@@ -54,7 +51,7 @@ func NewHandler(service *bridge.Service, limiter *ratelimit.Limiter) (http.Handl
 		oas.WithErrorHandler(d.handleError),
 		oas.WithNotFound(d.notFound),
 		oas.WithMethodNotAllowed(d.methodNotAllowed),
-		oas.WithMiddleware(requireUTF8),
+		oas.WithMiddleware(strictly),
 	)
 	if err != nil {
 		return nil, err
@@ -127,15 +124,4 @@ func (d *door) admit(ctx context.Context, token string) (bridge.Caller, error) {
 // with a capital letter instead.
 func operationID(operation oas.OperationName) string {
 	return strings.ToLower(operation[:1]) + operation[1:]
-}
-
-// errNotUTF8 refuses a body that is JSON in all but its encoding, which the
-// decoder would let through.
-var errNotUTF8 = &bridge.Error{Code: bridge.CodeValidation, Message: "the body is not valid UTF-8"}
-
-func requireUTF8(req middleware.Request, next middleware.Next) (middleware.Response, error) {
-	if !utf8.Valid(req.RawBody) {
-		return middleware.Response{}, errNotUTF8
-	}
-	return next(req)
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/apiserver"
+	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/internal/mediaprobe"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/posting/rules"
@@ -104,6 +105,7 @@ func runAPIServer(ctx context.Context, args []string) error {
 		Limits:          rules.LimitsOf(platforms),
 		Files:           files,
 		Verify:          (&mediaprobe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
+		SiteURL:         f.site(listener),
 		Listener:        listener,
 		MetricsListener: metricsListener,
 		ShutdownDelay:   f.shutdownDelay,
@@ -117,17 +119,16 @@ func runAPIServer(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("cannot set up the apiserver: %w", err)
 	}
-	log.InfoContext(ctx, "Starting", "version", version, "baseUrl", f.baseURL(listener))
+	log.InfoContext(ctx, "Starting", "version", version, "baseUrl", f.site(listener)+rest.Prefix)
 	return server.Run(ctx)
 }
 
-// baseURL is where clients find the API.
-func (f *apiserverFlags) baseURL(listener net.Listener) string {
-	site := f.siteURL
-	if site == "" {
-		site = "http://" + listener.Addr().String()
+// site is where clients find the server.
+func (f *apiserverFlags) site(listener net.Listener) string {
+	if f.siteURL != "" {
+		return f.siteURL
 	}
-	return site + "/api/v1"
+	return "http://" + listener.Addr().String()
 }
 
 // listenAPIServer opens both listeners; the second is nil if it is not wanted.

@@ -36,7 +36,16 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 
 	It("is never sent as something else", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		p := t.post(ctx, "", ofTree)
+		media := &v1alpha1.Media{
+			ObjectMeta: metav1.ObjectMeta{Name: "picture", Namespace: t.namespace},
+			Spec:       v1alpha1.MediaSpec{FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10},
+		}
+		Expect(k8s.Create(ctx, media)).To(Succeed())
+		media.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 10, ETag: "e"}
+		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
+		p := t.post(ctx, "", ofTree, func(p *v1alpha1.Post) {
+			p.Spec.Tree.Cards[1].MediaRefs = []v1alpha1.LocalReference{{Name: "picture"}}
+		})
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		target := read(ctx, p).Status.Targets[0]
 		Expect(target.Reason).To(Equal(v1alpha1.ReasonUnsupported))

@@ -114,7 +114,7 @@ func (s *scope) undeliverable(i int) string {
 		return ""
 	}
 	p, ok := s.Platforms[conn.Spec.Platform]
-	if !ok || p.Limits().CanDeliver(s.post.Spec.Category) {
+	if !ok || p.Limits().CanDeliver(s.post.Spec.Category) && (s.post.Spec.Tree == nil || len(posting.MediaNames(&s.post.Spec)) == 0) {
 		return ""
 	}
 	return fmt.Sprintf("not published: this version of Herald does not deliver posts of category %s to %s yet", s.post.Spec.Category, conn.Spec.Platform)
@@ -243,14 +243,37 @@ func (s *scope) timing(t *v1alpha1.TargetStatus) (attempt.Timing, bool) {
 	}, true
 }
 
-// job is what is published for target i of a post, or looked for.
+// job is what is published next for target i of a post, or looked for.
 func job(post *v1alpha1.Post, i int, conn *v1alpha1.Connection, token platforms.Token) platforms.Job {
 	return platforms.Job{
 		Account: platforms.Account{ID: conn.Spec.AccountID, Username: conn.Status.Username, Token: token},
-		Content: platforms.Content{Category: post.Spec.Category, Text: post.Spec.Targets[i].Caption},
+		Content: content(post, i),
 	}
 }
 
+// content is what is published next for target i. Of a tree that is the first
+// card that is not recorded, which hangs from the one before.
+func content(post *v1alpha1.Post, i int) platforms.Content {
+	c := platforms.Content{Category: post.Spec.Category, Text: post.Spec.Targets[i].Caption}
+	if posting.Cards(&post.Spec) == 0 {
+		return c
+	}
+	t := posting.Target(post, i)
+	card := int(attempt.NextCard(t))
+	if card >= len(post.Spec.Tree.Cards) {
+		return c
+	}
+	c.Text = post.Spec.Tree.Cards[card].Caption
+	if card > 0 {
+		c.InReplyTo = t.Cards[card-1].ExternalID
+	}
+	return c
+}
+
 func contentHash(post *v1alpha1.Post, i int, conn *v1alpha1.Connection) string {
-	return attempt.ContentHash(string(conn.UID), conn.Spec.AccountID, post.Spec.Targets[i].Caption)
+	c := content(post, i)
+	if posting.Cards(&post.Spec) == 0 {
+		return attempt.ContentHash(string(conn.UID), conn.Spec.AccountID, c.Text)
+	}
+	return attempt.ContentHash(string(conn.UID), conn.Spec.AccountID, c.Text, c.InReplyTo)
 }

@@ -226,7 +226,7 @@ func (l *ledger) enter(post *v1alpha1.Post, batch []*shipment) {
 		if t == nil {
 			continue
 		}
-		if err := attempt.Record(t, sh.attempt, sh.result, now); err != nil {
+		if err := attempt.Record(t, sh.attempt, sh.result, posting.Cards(&post.Spec), now); err != nil {
 			l.log.Info("a result came too late to be recorded", "target", sh.index, "attempt", sh.attempt,
 				"verdict", sh.result.Verdict, "externalID", sh.result.ExternalID, "why", err.Error())
 		}
@@ -244,12 +244,10 @@ func (l *ledger) recordBare(ctx context.Context, post *v1alpha1.Post, batch []*s
 	}
 	for _, sh := range batch {
 		t := posting.Target(&fresh, sh.index)
-		if t == nil || t.Attempt == nil || t.Attempt.ID != sh.attempt || t.ExternalID != "" || sh.result.ExternalID == "" {
+		if t == nil || t.Attempt == nil || t.Attempt.ID != sh.attempt || !attempt.IsOpen(t.Attempt) || sh.result.ExternalID == "" {
 			continue
 		}
-		t.ExternalID = sh.result.ExternalID
-		t.Phase, t.Reason = v1alpha1.PhasePosted, v1alpha1.ReasonPosted
-		t.Attempt.Outcome = v1alpha1.OutcomePosted
+		attempt.Bare(t, sh.result.ExternalID, posting.Cards(&fresh.Spec))
 	}
 	if err := l.client.Status().Update(ctx, &fresh); err != nil {
 		return err

@@ -69,7 +69,22 @@ func (s *scope) publish(ctx context.Context, ready []int, waited bool) error {
 		return err
 	}
 	s.Points(PointAfterClaim)
-	return s.sendAndRecord(ctx, shipments)
+	if err := s.sendAndRecord(ctx, shipments); err != nil {
+		return err
+	}
+	s.goOnWithTrees(shipments)
+	return nil
+}
+
+// goOnWithTrees has the post come back at once for the next card of a tree.
+func (s *scope) goOnWithTrees(shipments []*shipment) {
+	for _, sh := range shipments {
+		t := posting.Target(s.post, sh.index)
+		if t != nil && !posting.Settled(s.post, sh.index) && t.Attempt != nil && t.Attempt.Outcome == v1alpha1.OutcomePosted {
+			s.enqueue(s.key)
+			return
+		}
+	}
 }
 
 // load reads the tokens of the targets that are ready. waited tells that the
@@ -152,7 +167,7 @@ func (s *scope) claim(ctx context.Context, shipments []*shipment) error {
 		t := posting.Target(s.post, sh.index)
 		claim := attempt.Claim{
 			ID: sh.attempt, ContentHash: contentHash(s.post, sh.index, sh.conn), AccountID: sh.conn.Spec.AccountID,
-			Checkpoint: sh.checkpoint, Window: s.SendWindow,
+			Checkpoint: sh.checkpoint, Window: s.SendWindow, Card: attempt.NextCard(t),
 		}
 		if err := attempt.Open(t, claim, now); err != nil {
 			return fmt.Errorf("cannot claim target %d: %w", sh.index, err)
@@ -297,6 +312,8 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 		return
 	}
 	switch {
+	case sh.result.Verdict == platforms.Posted && t.Phase != v1alpha1.PhasePosted:
+		return // a card; the story is told when the tree is complete
 	case sh.result.Verdict == platforms.Posted:
 		s.story.note(s.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", sh.index, t.Platform, t.ExternalURL))
 		return

@@ -122,7 +122,7 @@ func (s *scope) enterLooks(ctx context.Context, looks []*look) error {
 				// Another target took it between the look and now.
 				*f = platforms.Finding{}
 			}
-			err = attempt.Look(l.target, l.finding, l.timing, s.post.Spec.OnUnknownOutcome, now)
+			err = attempt.Look(l.target, l.finding, l.timing, s.post.Spec.OnUnknownOutcome, posting.Cards(&s.post.Spec), now)
 		}
 		if err != nil {
 			return fmt.Errorf("target %d: %w", l.target.Index, err)
@@ -175,7 +175,7 @@ func (s *scope) applyVerdicts(ctx context.Context) error {
 			s.warn("InvalidVerdict", fmt.Sprintf("there is no target %d; targets are counted from 0", v.Index))
 			continue
 		}
-		if err := attempt.Declare(t, v, now.Add(s.StartingDeadline), now); err != nil {
+		if err := attempt.Declare(t, v, posting.Cards(&s.post.Spec), now.Add(s.StartingDeadline), now); err != nil {
 			s.warn("InvalidVerdict", err.Error())
 		}
 	}

@@ -77,7 +77,7 @@ func summary(post *v1alpha1.Post) kstatus.Summary {
 	case v1alpha1.PhaseFailed:
 		s := kstatus.Summary{Progress: kstatus.Stuck}
 		s.Reason, s.Message = failure(post)
-		if s.Reason == v1alpha1.ReasonConnectionNotFound && !post.Status.Finished {
+		if _, waits := remedies[s.Reason]; waits && !post.Status.Finished {
 			s.Progress = kstatus.Underway
 		}
 		return s

@@ -104,7 +104,11 @@ func (t *taken) add(post *v1alpha1.Post) {
 		if target.PostedAt != nil {
 			at = target.PostedAt.Time
 		}
-		t.owners[externalKey{target.Platform, target.ExternalID}] = claimed{owner{post.UID, target.Index}, at}
+		self := claimed{owner{post.UID, target.Index}, at}
+		t.owners[externalKey{target.Platform, target.ExternalID}] = self
+		for c := range target.Cards {
+			t.owners[externalKey{target.Platform, target.Cards[c].ExternalID}] = self
+		}
 	}
 }
 

@@ -81,9 +81,13 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 
 // createContainer makes what nobody sees.
 func (p *Platform) createContainer(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+	form := url.Values{"media_type": {"TEXT"}, "text": {job.Content.Text}}
+	if job.Content.InReplyTo != "" {
+		form.Set("reply_to_id", job.Content.InReplyTo)
+	}
 	resp, failed := p.ask(ctx, graph.Call{
 		Action: "create", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/threads"), Token: job.Account.Token.Access,
-		Form: url.Values{"media_type": {"TEXT"}, "text": {job.Content.Text}}, Timeout: readTimeout,
+		Form: form, Timeout: readTimeout,
 	})
 	if failed != nil {
 		return "", failed.Error

@@ -63,13 +63,18 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Fin
 // search looks for the job's text in the account's list of posts.
 func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Finding, *platforms.Error) {
 	found := map[string]jsondoc.Object{}
+	// What hangs from another post is listed apart.
+	listing := "threads"
+	if job.Content.InReplyTo != "" {
+		listing = "replies"
+	}
 	query := url.Values{
-		"fields": {"id,text,timestamp,permalink,media_type,is_reply"},
+		"fields": {"id,text,timestamp,permalink,media_type,is_reply,replied_to"},
 		"since":  {strconv.FormatInt(job.LookFrom.Unix()-1, 10)},
 		"limit":  {strconv.Itoa(pageSize)},
 	}
 	for range maxPages {
-		resp, failed := p.read(ctx, "list", p.path("/"+url.PathEscape(job.Account.ID)+"/threads?"+query.Encode()), job.Account.Token)
+		resp, failed := p.read(ctx, "list", p.path("/"+url.PathEscape(job.Account.ID)+"/"+listing+"?"+query.Encode()), job.Account.Token)
 		if failed != nil {
 			return platforms.Finding{}, failed.Error
 		}
@@ -99,7 +104,7 @@ func fits(job platforms.Job, entry jsondoc.Object) bool {
 	switch {
 	case !at.IsZero() && at.Before(job.LookFrom.Truncate(time.Second)):
 		return false
-	case entry.Bool("is_reply"), !isText(entry.Text("media_type")), !graph.SameText(job.Content.Text, entry.Text("text")):
+	case entry.Object("replied_to").Text("id") != job.Content.InReplyTo, entry.Bool("is_reply") != (job.Content.InReplyTo != ""), !isText(entry.Text("media_type")), !graph.SameText(job.Content.Text, entry.Text("text")):
 		return false
 	default:
 		return job.Taken == nil || !job.Taken(entry.Text("id"))

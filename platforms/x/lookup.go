@@ -4,6 +4,7 @@
 package x
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"strconv"
@@ -30,7 +31,8 @@ const (
 // Lookup searches the account's timeline for the job's text, among what was
 // created at job.LookFrom or later.
 //
-// Replies, and posts that belong to other jobs, are passed over. Absence is
+// What hangs from another post than the job's, and what belongs to other jobs,
+// is passed over. Absence is
 // only reported if X listed everything; otherwise it is an error.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
 	search := newSearch(job)
@@ -118,7 +120,7 @@ func (s *search) page(entries []map[string]any) {
 		created := createdAt(id, entry)
 		switch {
 		case !created.IsZero() && created.Before(s.job.LookFrom.Truncate(time.Millisecond)):
-		case isReply(entry), !s.text.matches(entry):
+		case repliedTo(entry) != s.job.Content.InReplyTo, !s.text.matches(entry):
 		case s.job.Taken != nil && s.job.Taken(id):
 		default:
 			s.found[id] = created
@@ -154,13 +156,13 @@ func createdAt(id string, entry map[string]any) time.Time {
 	return at.UTC()
 }
 
-// isReply tells whether a post answers another one; what a job publishes
-// stands alone.
-func isReply(entry map[string]any) bool {
+// repliedTo is the post that a post hangs from; empty for one that stands alone.
+// One that hangs from what X does not name hangs from "?".
+func repliedTo(entry map[string]any) string {
 	for _, v := range list(entry["referenced_tweets"]) {
-		if text(object(v)["type"]) == "replied_to" {
-			return true
+		if reference := object(v); text(reference["type"]) == "replied_to" {
+			return cmp.Or(text(reference["id"]), "?")
 		}
 	}
-	return false
+	return ""
 }

@@ -28,7 +28,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(map[string]string{"text": job.Content.Text}); err != nil {
+	if err := encoder.Encode(newTweet(job.Content)); err != nil {
 		return notSent(platforms.Errorf(platforms.ClassPermanent, "the text cannot be written as JSON; remove unusual characters"))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.config.APIURL+"/2/tweets", &body)
@@ -42,6 +42,25 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 		return unheard(err)
 	}
 	return p.judge(resp, job.Account)
+}
+
+// tweet is the body of POST /2/tweets.
+type tweet struct {
+	Text  string `json:"text"`
+	Reply *reply `json:"reply,omitempty"`
+}
+
+// reply says which post a post hangs from.
+type reply struct {
+	InReplyTo string `json:"in_reply_to_tweet_id"`
+}
+
+func newTweet(content platforms.Content) tweet {
+	out := tweet{Text: content.Text}
+	if content.InReplyTo != "" {
+		out.Reply = &reply{InReplyTo: content.InReplyTo}
+	}
+	return out
 }
 
 // judge decides what an answer to POST /2/tweets says about the post.

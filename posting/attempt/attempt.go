@@ -68,6 +68,25 @@ type Claim struct {
 	Checkpoint string
 	// Window is how long after the claim the call may be begun.
 	Window time.Duration
+	// Card is the index of the card of a tree that is to be published; 0
+	// outside trees.
+	Card int32
+}
+
+// NextCard is the index of the first card of a tree that is not published; 0
+// outside trees.
+func NextCard(t *v1alpha1.TargetStatus) int32 {
+	if t == nil {
+		return 0
+	}
+	return int32(len(t.Cards)) //nolint:gosec // a tree has at most 100 cards
+}
+
+// follows reports whether the next call may follow a card that is published: a
+// tree goes on where it stands.
+func follows(t *v1alpha1.TargetStatus, c Claim) bool {
+	return c.Card > 0 && t.Attempt != nil && t.Attempt.Outcome == v1alpha1.OutcomePosted &&
+		t.Attempt.Card == c.Card-1 && NextCard(t) == c.Card
 }
 
 // Open claims the next call for a target: it puts a new record into the entry.
@@ -75,12 +94,17 @@ type Claim struct {
 // before any byte is sent.
 func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 	prev := t.Attempt
+	nextCard := follows(t, c)
 	switch {
-	case t.Phase == v1alpha1.PhasePosted || t.Phase == v1alpha1.PhaseFailed || t.ExternalID != "":
+	case t.Phase == v1alpha1.PhasePosted || t.Phase == v1alpha1.PhaseFailed:
 		return ErrSettled
 	case IsOpen(prev):
 		return ErrOpen
-	case prev != nil && prev.Outcome == v1alpha1.OutcomePosted:
+	case c.Card != NextCard(t):
+		return ErrSettled
+	case len(t.Cards) == 0 && t.ExternalID != "":
+		return ErrSettled
+	case prev != nil && prev.Outcome == v1alpha1.OutcomePosted && !nextCard:
 		return ErrSettled
 	}
 	next := &v1alpha1.Attempt{
@@ -91,9 +115,12 @@ func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 		ContentHash: c.ContentHash,
 		AccountID:   c.AccountID,
 		Checkpoint:  c.Checkpoint,
+		Card:        c.Card,
 	}
 	if prev != nil {
 		next.Number = prev.Number + 1
+	}
+	if prev != nil && !nextCard {
 		next.LookFrom = inDoubtSince(prev)
 	}
 	t.Attempt = next
@@ -175,10 +202,11 @@ func proofFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return quietAt(a, timing).Add(timing.Lag)
 }
 
-// ContentHash identifies what a claim is about.
-func ContentHash(connectionUID, accountID, text string) string {
+// ContentHash identifies what a claim is about: the connection, its account,
+// and everything that is sent.
+func ContentHash(connectionUID, accountID string, content ...string) string {
 	h := sha256.New()
-	for _, part := range []string{connectionUID, accountID, text} {
+	for _, part := range append([]string{connectionUID, accountID}, content...) {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil))

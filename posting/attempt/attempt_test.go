@@ -119,7 +119,7 @@ func TestRecord(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
-			if err := Record(target, "a1", tt.result, at(time.Second)); err != nil {
+			if err := Record(target, "a1", tt.result, 1, at(time.Second)); err != nil {
 				t.Fatal(err)
 			}
 			if target.Attempt.Outcome != tt.wantOutcome || target.Phase != tt.wantPhase || target.Reason != tt.wantReason || !target.NextTryAt.Equal(tt.wantNext) {
@@ -146,13 +146,13 @@ func TestRecordIsConditional(t *testing.T) {
 		{"closed otherwise", "somebody settled it meanwhile", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = v1alpha1.OutcomeAbsent }, ErrNotOurs},
 		{"no attempt", "the object was made anew", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt = nil }, ErrNotOurs},
 		{"closed as absent", "what was proved is not overturned", "a1", func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = v1alpha1.OutcomeAbsent }, ErrNotOurs},
-		{"same again", "the write landed, its answer was lost", "a1", func(t *v1alpha1.TargetStatus) { _ = Record(t, "a1", posted, t0) }, nil},
+		{"same again", "the write landed, its answer was lost", "a1", func(t *v1alpha1.TargetStatus) { _ = Record(t, "a1", posted, 1, t0) }, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
 			tt.before(target)
 			before := target.DeepCopy()
-			if err := Record(target, tt.id, posted, at(time.Second)); !errors.Is(err, tt.want) {
+			if err := Record(target, tt.id, posted, 1, at(time.Second)); !errors.Is(err, tt.want) {
 				t.Fatalf("Record: %v, want %v (%s)", err, tt.want, tt.reason)
 			}
 			if diff := cmp.Diff(before, target); diff != "" {
@@ -235,13 +235,13 @@ func TestCheckpoint(t *testing.T) {
 func TestRecordEndsDoubt(t *testing.T) {
 	target := claimed(t)
 	unknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
-	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Posted, ExternalID: "7"}, at(time.Second)); err != nil ||
+	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Posted, ExternalID: "7"}, 1, at(time.Second)); err != nil ||
 		target.Phase != v1alpha1.PhasePosted || target.ExternalID != "7" {
 		t.Errorf("an answer that comes after all must end the doubt: %v %+v", err, target)
 	}
 	target = claimed(t)
 	unknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
-	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Refused}, at(time.Second)); !errors.Is(err, ErrNotOurs) {
+	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Refused}, 1, at(time.Second)); !errors.Is(err, ErrNotOurs) {
 		t.Errorf("only a publication is worth it: %v", err)
 	}
 }
@@ -249,7 +249,7 @@ func TestRecordEndsDoubt(t *testing.T) {
 func TestMessagesFitTheSchema(t *testing.T) {
 	long := platforms.Errorf(platforms.ClassPermanent, "%s", strings.Repeat("é", 5000))
 	target := claimed(t)
-	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Refused, Err: long}, t0); err != nil {
+	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Refused, Err: long}, 1, t0); err != nil {
 		t.Fatal(err)
 	}
 	if n := len([]rune(target.Message)); n > 2048 || n < 2000 {
@@ -272,7 +272,7 @@ func TestSameAccount(t *testing.T) {
 
 func TestProofWaitsForTheOtherSide(t *testing.T) {
 	target := claimed(t)
-	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Unknown}, at(time.Second)); err != nil {
+	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Unknown}, 1, at(time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	ended := target.Attempt.EndedAt.Time
@@ -285,7 +285,7 @@ func TestProofWaitsForTheOtherSide(t *testing.T) {
 		{"just past the lag", "the platform may still be working on the call", timing.Lag + time.Second, 0},
 		{"past the call's limit and the lag", "now the listing counts", timing.CallTimeout + timing.Lag, 1},
 	} {
-		if err := Look(target, platforms.Finding{}, timing, v1alpha1.OnUnknownFail, ended.Add(tt.after)); err != nil || target.Attempt.Looks != tt.looks {
+		if err := Look(target, platforms.Finding{}, timing, v1alpha1.OnUnknownFail, 1, ended.Add(tt.after)); err != nil || target.Attempt.Looks != tt.looks {
 			t.Errorf("%s: %d looks count, want %d (%s) %v", tt.name, target.Attempt.Looks, tt.looks, tt.reason, err)
 		}
 	}
@@ -326,7 +326,7 @@ func TestNextLook(t *testing.T) {
 	}{
 		{"process died", "another process may still be in the middle of the call", func(*v1alpha1.TargetStatus) {}, at(quiet)},
 		{"call seen to end", "nobody is in the middle of it", func(t *v1alpha1.TargetStatus) {
-			_ = Record(t, "a1", platforms.Result{Verdict: platforms.Unknown}, at(time.Second))
+			_ = Record(t, "a1", platforms.Result{Verdict: platforms.Unknown}, 1, at(time.Second))
 		}, at(2 * time.Second)},
 		{"asked to wait", "the platform limits look-ups", func(t *v1alpha1.TargetStatus) { t.NextTryAt = timePtr(time.Hour) }, at(time.Hour)},
 		{"an earlier wait", "never before the call is over", func(t *v1alpha1.TargetStatus) { t.NextTryAt = timePtr(time.Second) }, at(quiet)},
@@ -413,7 +413,7 @@ func TestLook(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
 			target.Attempt.Looks, target.Attempt.Duplicate = tt.looks, tt.duplicate
-			if err := Look(target, tt.finding, tt.timing, tt.policy, at(tt.after)); err != nil {
+			if err := Look(target, tt.finding, tt.timing, tt.policy, 1, at(tt.after)); err != nil {
 				t.Fatal(err)
 			}
 			if target.Attempt.Outcome != tt.wantOutcome || target.Phase != tt.wantPhase || target.Reason != tt.wantReason || !target.NextTryAt.Equal(tt.wantNext) {
@@ -475,17 +475,17 @@ func TestDeclare(t *testing.T) {
 		return target
 	}
 	target := doubtful()
-	if err := Declare(target, Verdict{ExternalID: "7"}, at(time.Hour), t0); err != nil || target.Phase != v1alpha1.PhasePosted || target.ExternalID != "7" {
+	if err := Declare(target, Verdict{ExternalID: "7"}, 1, at(time.Hour), t0); err != nil || target.Phase != v1alpha1.PhasePosted || target.ExternalID != "7" {
 		t.Errorf("posted: %v %+v", err, target)
 	}
 	target = doubtful()
-	if err := Declare(target, Verdict{}, at(time.Hour), t0); err != nil || target.Phase != v1alpha1.PhaseProcessing {
+	if err := Declare(target, Verdict{}, 1, at(time.Hour), t0); err != nil || target.Phase != v1alpha1.PhaseProcessing {
 		t.Errorf("not-sent: %v %+v", err, target)
 	}
 	if err := Open(target, claim("a2"), t0); err != nil || target.Attempt.Number != 2 {
 		t.Errorf("after not-sent the target may be sent again: %v %+v", err, target.Attempt)
 	}
-	if err := Declare(claimed(t), Verdict{}, at(time.Hour), t0); err == nil {
+	if err := Declare(claimed(t), Verdict{}, 1, at(time.Hour), t0); err == nil {
 		t.Error("a verdict on an attempt that is not in doubt must be refused")
 	}
 }
@@ -526,7 +526,10 @@ func walk(t *testing.T, rng *rand.Rand, seed uint64) {
 			open := IsOpen(target.Attempt)
 			err := Record(target, target.Attempt.ID, platforms.Result{
 				Verdict: verdict, ExternalID: "id", Err: platforms.Errorf(platforms.ClassTransient, "busy"),
-			}, now)
+			}, 1,
+
+				now)
+
 			if err == nil && open {
 				closedWithProof = verdict != platforms.Unknown
 			}
@@ -536,7 +539,7 @@ func walk(t *testing.T, rng *rand.Rand, seed uint64) {
 			}
 			finding := platforms.Finding{Matches: rng.IntN(2), ExternalID: "id"}
 			looks := target.Attempt.Looks
-			if err := Look(target, finding, timing, v1alpha1.OnUnknownFail, now); err != nil {
+			if err := Look(target, finding, timing, v1alpha1.OnUnknownFail, 1, now); err != nil {
 				t.Fatal(err)
 			}
 			if target.Attempt.Outcome == v1alpha1.OutcomeAbsent && (looks < looksNeeded-1 || now.Before(quietAt(target.Attempt, timing).Add(timing.Lag))) {

@@ -4,6 +4,7 @@
 package attempt
 
 import (
+	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -17,10 +18,12 @@ const (
 	maxRetry   = 5 * time.Minute
 )
 
-// Record enters the result of the call of attempt id into the ledger. It
+// Record enters the result of the call of attempt id into the ledger. cards is
+// how many cards the tree has, 0 or 1 for anything else: a target is posted
+// when its last card is. It
 // returns ErrNotOurs, and changes nothing, if the ledger speaks of another
 // attempt by now. Entering the same result twice changes nothing.
-func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, now time.Time) error {
+func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, now time.Time) error {
 	a := t.Attempt
 	if a == nil || a.ID != id {
 		return ErrNotOurs
@@ -34,15 +37,19 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, now time.Ti
 	default:
 		return ErrNotOurs
 	}
+	if r.Verdict == platforms.Posted && r.ExternalID == "" && cards > 1 {
+		// The next card hangs from this one, so its name must be found first.
+		r = platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "the platform did not say under which id it published the card")}
+	}
 	switch r.Verdict {
 	case platforms.Posted:
-		posted(t, r.ExternalID, r.ExternalURL, r.PostedAt, now)
+		posted(t, platforms.Finding{ExternalID: r.ExternalID, ExternalURL: r.ExternalURL, PostedAt: r.PostedAt}, cards, now)
 	case platforms.Refused:
 		a.Outcome = v1alpha1.OutcomeRefused
-		refused(t, r.Err, pause(a.Number), now)
+		refused(t, r.Err, pause(tries(t)), now)
 	case platforms.NotSent:
 		a.Outcome = v1alpha1.OutcomeNotSent
-		tryAgain(t, v1alpha1.ReasonPlatformBusy, r.Err, pause(a.Number), now)
+		tryAgain(t, v1alpha1.ReasonPlatformBusy, r.Err, pause(tries(t)), now)
 	case platforms.Unknown:
 		inDoubt(t, r.Err, now)
 	default:
@@ -54,21 +61,55 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, now time.Ti
 // NotSent closes an attempt whose call was never begun by the process that
 // claimed it.
 func NotSent(t *v1alpha1.TargetStatus, id string, now time.Time) error {
-	return Record(t, id, platforms.Result{Verdict: platforms.NotSent}, now)
+	return Record(t, id, platforms.Result{Verdict: platforms.NotSent}, 0, now)
 }
 
-func posted(t *v1alpha1.TargetStatus, externalID, externalURL string, at, now time.Time) {
+// posted enters what is published. Of a tree that is a card; the first one
+// gives the target its id and address, and the last one settles it.
+func posted(t *v1alpha1.TargetStatus, what platforms.Finding, cards int, now time.Time) {
+	at := what.PostedAt
 	if at.IsZero() {
 		at = now
 	}
 	t.Attempt.Outcome = v1alpha1.OutcomePosted
+	t.NextTryAt = nil
+	if t.ExternalID == "" {
+		t.ExternalID, t.ExternalURL = what.ExternalID, what.ExternalURL
+		t.PostedAt = v1alpha1.NewTimePtr(at)
+	}
+	if cards > 1 {
+		t.Cards = append(t.Cards, v1alpha1.CardStatus{Index: t.Attempt.Card, ExternalID: what.ExternalID, PostedAt: v1alpha1.NewTimePtr(at)})
+		if len(t.Cards) < cards {
+			t.Phase = v1alpha1.PhaseProcessing
+			t.Reason, t.Message = v1alpha1.ReasonProcessing, fmt.Sprintf("%d of %d cards are published", len(t.Cards), cards)
+			return
+		}
+	}
 	t.Phase = v1alpha1.PhasePosted
 	t.Reason, t.Message = v1alpha1.ReasonPosted, ""
-	t.NextTryAt, t.TryUntil = nil, nil
-	t.PostedAt = v1alpha1.NewTimePtr(at)
+	t.TryUntil = nil
+}
+
+// Bare enters the id of what was published and nothing else that the schema
+// might refuse.
+func Bare(t *v1alpha1.TargetStatus, externalID string, cards int) {
+	t.Attempt.Outcome = v1alpha1.OutcomePosted
 	if t.ExternalID == "" {
-		t.ExternalID, t.ExternalURL = externalID, externalURL
+		t.ExternalID = externalID
 	}
+	if cards > 1 {
+		t.Cards = append(t.Cards, v1alpha1.CardStatus{Index: t.Attempt.Card, ExternalID: externalID})
+		if len(t.Cards) < cards {
+			return
+		}
+	}
+	t.Phase, t.Reason = v1alpha1.PhasePosted, v1alpha1.ReasonPosted
+}
+
+// tries is how many attempts were made of what is to be published next: those
+// that published the cards before it do not count.
+func tries(t *v1alpha1.TargetStatus) int32 {
+	return max(t.Attempt.Number-NextCard(t), 1)
 }
 
 // NotPrepared enters that what precedes the call of a target could not be made.
@@ -167,9 +208,20 @@ func Fail(t *v1alpha1.TargetStatus, reason, message string) error {
 }
 
 func fail(t *v1alpha1.TargetStatus, reason, message string) {
+	if n := len(t.Cards); n > 0 {
+		message = fmt.Sprintf("card %d was not published: %s; the cards before it are online, beginning at %s", n+1, message, online(t))
+	}
 	t.Phase = v1alpha1.PhaseFailed
 	t.Reason, t.Message = reason, clip(message)
 	t.NextTryAt, t.TryUntil = nil, nil
+}
+
+// online is where the published part of a tree begins.
+func online(t *v1alpha1.TargetStatus) string {
+	if t.ExternalURL != "" {
+		return t.ExternalURL
+	}
+	return t.ExternalID
 }
 
 func inDoubt(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {

@@ -26,15 +26,16 @@ func NextLook(t *v1alpha1.TargetStatus, timing Timing) time.Time {
 }
 
 // Look enters what a look found into the ledger of an open attempt. policy
-// decides what happens to an outcome that the platform cannot tell.
-func Look(t *v1alpha1.TargetStatus, f platforms.Finding, timing Timing, policy v1alpha1.UnknownOutcomePolicy, now time.Time) error {
+// decides what happens to an outcome that the platform cannot tell; cards is as
+// in Record.
+func Look(t *v1alpha1.TargetStatus, f platforms.Finding, timing Timing, policy v1alpha1.UnknownOutcomePolicy, cards int, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
 	}
 	authoritativeFrom := proofFrom(t.Attempt, timing)
 	switch {
 	case f.Matches == 1:
-		posted(t, f.ExternalID, f.ExternalURL, f.PostedAt, now)
+		posted(t, f, cards, now)
 		return nil
 	case f.Matches > 1:
 		unknown(t, v1alpha1.OnUnknownFail, now, fmt.Sprintf("%d posts of the account fit, so it cannot be told which is this one", f.Matches))
@@ -67,7 +68,7 @@ func missing(t *v1alpha1.TargetStatus, proven bool, policy v1alpha1.UnknownOutco
 	default:
 		t.Attempt.Outcome = v1alpha1.OutcomeAbsent
 		tryAgain(t, v1alpha1.ReasonPlatformBusy, platforms.Errorf(platforms.ClassTransient,
-			"the platform did not publish the post although it was sent; sending it again"), pause(t.Attempt.Number), now)
+			"the platform did not publish the post although it was sent; sending it again"), pause(tries(t)), now)
 	}
 }
 
@@ -100,7 +101,7 @@ func unknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now
 	t.Attempt.Outcome = v1alpha1.OutcomeUnknown
 	if policy == v1alpha1.OnUnknownRetry {
 		tryAgain(t, v1alpha1.ReasonPlatformBusy, platforms.Errorf(platforms.ClassUnknown,
-			"it is unknown whether the post was published; sending it again, as onUnknownOutcome asks"), pause(t.Attempt.Number), now)
+			"it is unknown whether the post was published; sending it again, as onUnknownOutcome asks"), pause(tries(t)), now)
 		return
 	}
 	fail(t, v1alpha1.ReasonOutcomeUnknown, fmt.Sprintf(

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
 )
 
 // Verdict is what a person found out about a target whose outcome is unknown.
@@ -51,9 +52,10 @@ func parseVerdict(entry string) (Verdict, error) {
 }
 
 // Declare enters a person's verdict. Only a target that failed because its
-// outcome is unknown can be settled so; tryUntil bounds the new attempts that
-// "not-sent" allows.
-func Declare(t *v1alpha1.TargetStatus, v Verdict, tryUntil, now time.Time) error {
+// outcome is unknown can be settled so; tryUntil bounds the attempts that
+// follow: those that "not-sent" allows, and those of the next cards of a tree,
+// of which there are so many in all.
+func Declare(t *v1alpha1.TargetStatus, v Verdict, cards int, tryUntil, now time.Time) error {
 	if t.Phase != v1alpha1.PhaseFailed || t.Reason != v1alpha1.ReasonOutcomeUnknown {
 		return fmt.Errorf("target %d: only a target whose outcome is unknown can be settled by a person; this one is %s", t.Index, t.Phase)
 	}
@@ -61,7 +63,10 @@ func Declare(t *v1alpha1.TargetStatus, v Verdict, tryUntil, now time.Time) error
 		t.Attempt = &v1alpha1.Attempt{Number: 1, ID: "declared", StartedAt: v1alpha1.NewTime(now), SendBefore: v1alpha1.NewTime(now)}
 	}
 	if v.ExternalID != "" {
-		posted(t, v.ExternalID, "", now, now)
+		posted(t, platforms.Finding{ExternalID: v.ExternalID}, cards, now)
+		if t.Phase == v1alpha1.PhaseProcessing {
+			t.TryUntil = v1alpha1.NewTimePtr(tryUntil)
+		}
 		return nil
 	}
 	t.Attempt.Outcome = v1alpha1.OutcomeNotSent

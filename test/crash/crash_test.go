@@ -86,7 +86,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	var sum totals
 	var m *process
 	var tm team
-	var posts []*v1alpha1.Post
+	var posts, trees []*v1alpha1.Post
 	var callsBefore int
 
 	BeforeAll(func(ctx SpecContext) {
@@ -119,6 +119,25 @@ var _ = Describe("The crash matrix", Ordered, func() {
 			sum.kills++
 			m = startManager()
 		}
+	})
+
+	It("kills the manager at each point of the first and of the second card of a tree", func(ctx SpecContext) {
+		onto := chains
+		if !long {
+			onto = chains[:1]
+		}
+		for _, to := range onto {
+			for _, point := range protocol {
+				for _, second := range []bool{false, true} {
+					dead := killInTree(point, second, m)
+					trees = append(trees, tm.tree(ctx, fmt.Sprintf("tree, killed %s, second %t", point, second), to))
+					Eventually(dead).Should(BeClosed(), "%s on %s", point, to)
+					sum.kills++
+					m = startManager()
+				}
+			}
+		}
+		trees = append(trees, tm.tree(ctx, "tree on both", chains...))
 	})
 
 	It("kills the manager between two posts of the same words", func(ctx SpecContext) {
@@ -254,6 +273,10 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		for _, p := range posts {
 			Eventually(func() v1alpha1.PostPhase { return read(ctx, p).Status.Phase }).
 				Should(Or(Equal(v1alpha1.PhasePosted), Equal(v1alpha1.PhaseFailed)), "%s %q", p.Name, p.Spec.Targets[0].Caption)
+		}
+		for _, p := range trees {
+			Eventually(func() v1alpha1.PostPhase { return read(ctx, p).Status.Phase }).Should(Equal(v1alpha1.PhasePosted), p.Name)
+			sum.judgeTree(ctx, tm, p)
 		}
 		sum.judge(ctx, tm, posts)
 		fmt.Println("crash matrix:", sum.String())

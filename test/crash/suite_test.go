@@ -256,6 +256,15 @@ func (t team) connect(ctx context.Context, name v1alpha1.Platform) sandboxtest.A
 
 // post makes a post for some platforms.
 func (t team) post(ctx context.Context, text string, to ...v1alpha1.Platform) *v1alpha1.Post {
+	return t.apply(ctx, func(p *v1alpha1.Post) {
+		for i := range p.Spec.Targets {
+			p.Spec.Targets[i].Caption = text
+		}
+	}, to...)
+}
+
+// apply makes a post for some platforms with what fill puts into it.
+func (t team) apply(ctx context.Context, fill func(*v1alpha1.Post), to ...v1alpha1.Platform) *v1alpha1.Post {
 	p := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("p%d", serial.Add(1)), Namespace: t.namespace, Finalizers: []string{v1alpha1.DeliveryFinalizer},
@@ -264,9 +273,10 @@ func (t team) post(ctx context.Context, text string, to ...v1alpha1.Platform) *v
 	}
 	for _, platform := range to {
 		p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{
-			ConnectionRef: v1alpha1.LocalReference{Name: string(platform)}, Caption: text,
+			ConnectionRef: v1alpha1.LocalReference{Name: string(platform)},
 		})
 	}
+	fill(p)
 	Expect(k8s.Create(ctx, p)).To(Succeed())
 	return p
 }

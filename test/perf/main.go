@@ -32,6 +32,9 @@ Environment:
   BENCH_B1_POSTS       B1: posts in a round (4000)
   BENCH_B2_POSTS       B2: posts in a round (5000)
   BENCH_B3_MINUTES     B3: how long, with 100 posts a minute (3)
+  BENCH_B4_POSTS       B4: posts, of one team and then of 1,000 teams (100000)
+  BENCH_B4_REQUESTS    B4: requests for each kind of page (20000)
+  BENCH_REST_REQUESTS  REST: requests in a round (40000)
   BENCH_TEAMS          teams that the accounts belong to (4)
   BENCH_CONNECTIONS    connected accounts (200)
   BENCH_PPROF          folder for CPU profiles of manager and apiserver; none if not set
@@ -121,5 +124,7 @@ func benchmarks() []benchmark {
 		{"B1", "create posts through the REST API until the manager has accepted them", runB1},
 		{"B2", "deliver posts to two accounts each, all due at one instant", runB2},
 		{"B3", "deliver posts at their time", runB3},
+		{"B4", "list posts", runB4},
+		{"REST", "answer requests that no other process has a part in", runREST},
 	}
 }

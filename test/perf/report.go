@@ -38,7 +38,8 @@ type report struct {
 // row is a line of the table.
 type row struct {
 	id, what, floor, herald, ratio, goal string
-	met                                  bool
+	// met says whether the goal is; without one it says nothing.
+	met bool
 }
 
 type comparedCPU struct {
@@ -80,6 +81,11 @@ func (r *report) limit(id, what, herald, goal string, met bool) {
 	r.rows = append(r.rows, row{id: id, what: what, herald: herald, goal: goal, met: met})
 }
 
+// measured adds the row of a comparison that has no goal.
+func (r *report) measured(id, what string, floor, herald, ratio float64) {
+	r.rows = append(r.rows, row{id: id, what: what, floor: fmt.Sprintf("%.0f", floor), herald: fmt.Sprintf("%.0f", herald), ratio: fmt.Sprintf("%.2f", ratio)})
+}
+
 // print writes the table for people.
 func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "\n%d cores, %.0f GiB of memory, %s/%s, %s; Herald %s; medians of %v rounds, sizes × %v\n\n",
@@ -88,7 +94,10 @@ func (r *report) print(out io.Writer) {
 	_, _ = fmt.Fprintln(table, "\tmeasure\tfloor\tHerald\tratio\tgoal\t")
 	for _, row := range r.rows {
 		word := "met"
-		if !row.met {
+		switch {
+		case row.goal == "":
+			word = ""
+		case !row.met:
 			word = "MISSED"
 		}
 		_, _ = fmt.Fprintln(table, strings.Join([]string{row.id, row.what, row.floor, row.herald, row.ratio, row.goal, word}, "\t"))

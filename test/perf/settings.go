@@ -18,12 +18,15 @@ type settings struct {
 	b1Posts     int
 	b2Posts     int
 	b3Minutes   float64
+	b4Posts     int
+	b4Asks      int
+	restAsks    int
 	teams       int
 	connections int
 	pprof       string
 }
 
-// restInFlight is how many requests are in flight in B1.
+// restInFlight is how many requests are in flight in B1, B4 and REST.
 const restInFlight = 32
 
 func readSettings(getenv func(string) string) (settings, error) {
@@ -50,6 +53,9 @@ func readSettings(getenv func(string) string) (settings, error) {
 	s.connections = r.whole("BENCH_CONNECTIONS", 200)
 	s.b1Posts = s.scaled(r.whole("BENCH_B1_POSTS", 4000))
 	s.b2Posts = s.scaled(r.whole("BENCH_B2_POSTS", 5000))
+	s.b4Posts = s.scaled(r.whole("BENCH_B4_POSTS", 100_000))
+	s.b4Asks = s.scaled(r.whole("BENCH_B4_REQUESTS", 20_000))
+	s.restAsks = s.scaled(r.whole("BENCH_REST_REQUESTS", 40_000))
 	s.b3Minutes = s.scale * r.number("BENCH_B3_MINUTES", 3)
 	if r.err == nil && s.connections/s.teams < 2 {
 		r.err = fmt.Errorf("%d connections for %d teams: each team needs two", s.connections, s.teams)

@@ -55,6 +55,7 @@ type Post struct {
 	AccountID string    `json:"account_id"`
 	Text      string    `json:"text"`
 	URL       string    `json:"url"`
+	InReplyTo string    `json:"in_reply_to"`
 	CreatedAt time.Time `json:"created_at"`
 }
 

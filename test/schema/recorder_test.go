@@ -33,8 +33,10 @@ var classes = []platforms.Class{
 	platforms.ClassTransient, platforms.ClassPermanent, platforms.ClassDuplicate, platforms.ClassUnknown,
 }
 
-// steps are all entries that the recorder knows.
-func steps() []step {
+// steps are all entries that the recorder knows, for a tree of so many cards or,
+// with 0, for anything else.
+func steps(cards int) []step {
+	record := func(r platforms.Result) func(*v1alpha1.TargetStatus, time.Time) error { return record(r, cards) }
 	list := []step{
 		{"claim", func(t *v1alpha1.TargetStatus, now time.Time) error {
 			if t.TryUntil == nil {
@@ -46,6 +48,7 @@ func steps() []step {
 			}
 			return attempt.Open(t, attempt.Claim{
 				ID: fmt.Sprintf("a%d", number), ContentHash: "hash", Checkpoint: fmt.Sprintf("c%d", number), Window: timing.SendWindow,
+				Card: min(attempt.NextCard(t), int32(max(cards-1, 0))),
 			}, now)
 		}},
 		{"posted", record(platforms.Result{Verdict: platforms.Posted, ExternalID: "7", ExternalURL: "https://example.com/7"})},
@@ -57,10 +60,10 @@ func steps() []step {
 			return attempt.Fail(t, v1alpha1.ReasonMissedSchedule, "too late")
 		}},
 		{"declared posted", func(t *v1alpha1.TargetStatus, now time.Time) error {
-			return attempt.Declare(t, attempt.Verdict{Index: t.Index, ExternalID: "7"}, now.Add(time.Hour), now)
+			return attempt.Declare(t, attempt.Verdict{Index: t.Index, ExternalID: "7"}, cards, now.Add(time.Hour), now)
 		}},
 		{"declared not sent", func(t *v1alpha1.TargetStatus, now time.Time) error {
-			return attempt.Declare(t, attempt.Verdict{Index: t.Index}, now.Add(time.Hour), now)
+			return attempt.Declare(t, attempt.Verdict{Index: t.Index}, cards, now.Add(time.Hour), now)
 		}},
 	}
 	for _, class := range classes {
@@ -78,7 +81,7 @@ func steps() []step {
 				list = append(list, step{fmt.Sprintf("looked: %+v, %s, authoritative %t", finding, policy, authoritative), func(t *v1alpha1.TargetStatus, now time.Time) error {
 					timing := timing
 					timing.Authoritative = authoritative
-					return attempt.Look(t, finding, timing, policy, now)
+					return attempt.Look(t, finding, timing, policy, cards, now)
 				}})
 			}
 		}
@@ -89,12 +92,12 @@ func steps() []step {
 	return list
 }
 
-func record(r platforms.Result) func(*v1alpha1.TargetStatus, time.Time) error {
+func record(r platforms.Result, cards int) func(*v1alpha1.TargetStatus, time.Time) error {
 	return func(t *v1alpha1.TargetStatus, now time.Time) error {
 		if t.Attempt == nil {
 			return attempt.ErrNotOurs
 		}
-		return attempt.Record(t, t.Attempt.ID, r, now)
+		return attempt.Record(t, t.Attempt.ID, r, cards, now)
 	}
 }
 
@@ -107,7 +110,7 @@ type transition struct {
 // transitions lets the recorder do everything that it can, one step after the
 // other, from a target that nobody has touched. Ledgers that differ in nothing
 // but their times, texts and high numbers count as one.
-func transitions(steps []step) []transition {
+func transitions(steps []step, attempts int32) []transition {
 	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	type state struct {
 		target *v1alpha1.TargetStatus
@@ -129,7 +132,7 @@ func transitions(steps []step) []transition {
 					written[edge] = true
 					found = append(found, transition{step.name, at.target, to})
 				}
-				if !seen[key(to)] && (to.Attempt == nil || to.Attempt.Number <= 2) {
+				if !seen[key(to)] && (to.Attempt == nil || to.Attempt.Number <= attempts) {
 					seen[key(to)] = true
 					queue = append(queue, state{to, now})
 				}
@@ -141,15 +144,16 @@ func transitions(steps []step) []transition {
 
 func key(t *v1alpha1.TargetStatus) string {
 	k := fmt.Sprint(t.Phase, t.Reason, t.ExternalID, t.ExternalURL != "", t.PostedAt != nil, t.NextTryAt != nil, t.TryUntil != nil)
+	k += fmt.Sprint(len(t.Cards))
 	if a := t.Attempt; a != nil {
-		k += fmt.Sprint(min(a.Number, 2), a.Outcome, a.Duplicate, a.Looks, a.EndedAt != nil, a.LookFrom != nil)
+		k += fmt.Sprint(min(a.Number-int32(len(t.Cards)), 2), a.Card, a.Outcome, a.Duplicate, a.Looks, a.EndedAt != nil, a.LookFrom != nil)
 	}
 	return k
 }
 
 var _ = Describe("the recorder", func() {
-	It("writes nothing that the schema refuses", func(ctx SpecContext) {
-		all := transitions(steps())
+	DescribeTable("writes nothing that the schema refuses", func(ctx SpecContext, cards int, attempts int32) {
+		all := transitions(steps(cards), attempts)
 		reached := map[v1alpha1.AttemptOutcome]bool{}
 		for batch := range slices.Chunk(all, 100) {
 			p := validPost()
@@ -182,5 +186,8 @@ var _ = Describe("the recorder", func() {
 		} {
 			Expect(reached).To(HaveKey(outcome), "the recorder never came to the outcome %q", outcome)
 		}
-	})
+	},
+		Entry("of a post that is published by one call", 0, int32(2)),
+		Entry("of a tree of two cards", 2, int32(2)),
+	)
 })

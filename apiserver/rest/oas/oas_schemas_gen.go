@@ -2256,8 +2256,9 @@ func (s *PostSummary) SetDisplayAt(val Timestamp) {
 type PostTarget struct {
 	// The connection to post to.
 	ConnectionID string `json:"connection_id"`
-	// The text for this target. Only a draft may leave it out. Each platform counts and limits it in its
-	// own way.
+	// The text for this target. Only a draft may leave it out. Each platform counts it in its own way and
+	// takes so much of it: `x` 280 weighted characters, `threads` 500 characters, `tiktok` and `instagram`
+	// 2,200 characters, `youtube` 5,000 bytes, `facebook` as much as fits.
 	Caption OptString `json:"caption"`
 	// The title on YouTube. A YouTube target needs one, unless the post is a draft.
 	YoutubeTitle OptString `json:"youtube_title"`

@@ -21,6 +21,7 @@ func FuzzLength(f *testing.F) {
 		f.Add(row.text)
 	}
 	f.Add("a.co\x80")
+	f.Add("\xf5\u0344")
 	f.Fuzz(func(t *testing.T, text string) {
 		length := Length(text)
 		normal := normalize(text)

@@ -17,9 +17,16 @@ import (
 const graphemeJoiner = "\u034f"
 
 // normalize returns the text in Unicode's normal form C, without the joiners of the stream-safe format: X does not add
-// them, so they must neither count nor keep marks from being joined.
+// them, so they must neither count nor keep marks from being joined. Bytes that are not UTF-8 become U+FFFD first: package
+// norm leaves the marks after them as they are.
 func normalize(text string) string {
-	if belowMarks(text) || norm.NFC.IsNormalString(text) {
+	if belowMarks(text) {
+		return text
+	}
+	if !utf8.ValidString(text) {
+		text = string([]rune(text))
+	}
+	if norm.NFC.IsNormalString(text) {
 		return text
 	}
 	normal := norm.NFC.String(text)

@@ -9,6 +9,8 @@
 //	answer   watches posts and writes the status of each once, by client-go
 //	deliver  for each post writes its status, makes the platform calls, and writes its status again
 //	load     creates posts through Herald's REST API
+//	ask      sends requests to Herald's REST API, or to plain, and measures how long answers take
+//	plain    serves HTTP: decodes requests and gives an answer that was given to it
 package bare
 
 import (
@@ -37,6 +39,8 @@ const (
 	Answer  = "answer"
 	Deliver = "deliver"
 	Load    = "load"
+	Ask     = "ask"
+	Plain   = "plain"
 )
 
 // Config tells a program what to do. Each reads only what it needs.
@@ -58,6 +62,11 @@ type Config struct {
 	URL  string `json:"url,omitempty"`
 	Key  string `json:"key,omitempty"`
 	Body []byte `json:"body,omitempty"`
+	// Requests are what ask asks, in turn.
+	Requests []Request `json:"requests,omitempty"`
+	// Address is where plain serves, and Answers are what it answers, by method.
+	Address string           `json:"address,omitempty"`
+	Answers map[string]Reply `json:"answers,omitempty"`
 }
 
 // Result is what a program measured.
@@ -67,6 +76,8 @@ type Result struct {
 	End   time.Time `json:"end"`
 	// CPU is the processor time that the program used in between.
 	CPU time.Duration `json:"cpu"`
+	// Latency is what ask measures; nil of others.
+	Latency *Latency `json:"latency,omitempty"`
 }
 
 // message is what a program says to its parent: that it is warm, or what it measured.
@@ -115,6 +126,9 @@ func Main(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 		return err
 	}
 	result.End, result.CPU = time.Now(), cpu()-before
+	if a, ok := program.(*ask); ok {
+		result.Latency = a.latency()
+	}
 	return answers.Encode(message{Result: &result})
 }
 
@@ -128,6 +142,10 @@ func newTask(name string, config Config) (task, error) {
 		return newDeliver(config)
 	case Load:
 		return newLoad(config)
+	case Ask:
+		return newAsk(config)
+	case Plain:
+		return newPlain(config)
 	default:
 		return nil, fmt.Errorf("there is no bare program %q", name)
 	}

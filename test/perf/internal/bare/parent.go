@@ -83,6 +83,9 @@ func (c *Child) next(ctx context.Context) (message, error) {
 	}
 }
 
+// PID is the program's process id.
+func (c *Child) PID() int { return c.command.Process.Pid }
+
 // Go lets the program begin what is measured.
 func (c *Child) Go() error {
 	_, err := io.WriteString(c.stdin, "go\n")

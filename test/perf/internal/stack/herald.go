@@ -27,11 +27,10 @@ func (s *Stack) StartHerald(ctx context.Context) error {
 		return err
 	}
 	s.herald = append(s.herald, manager)
-	apiserver, err := s.start(APIServer, s.options.Herald, s.apiserverArgs()...)
+	apiserver, err := s.startAPIServer()
 	if err != nil {
 		return err
 	}
-	s.herald = append(s.herald, apiserver)
 	if err := manager.waitFor(ctx, answers("http://"+s.address(portManagerHealth)+"/readyz")); err != nil {
 		return err
 	}
@@ -39,6 +38,27 @@ func (s *Stack) StartHerald(ctx context.Context) error {
 		return err
 	}
 	return s.waitForWork(ctx, manager)
+}
+
+// StartAPIServer starts the apiserver without the manager and returns once it serves.
+func (s *Stack) StartAPIServer(ctx context.Context) (*Process, error) {
+	if len(s.herald) > 0 {
+		return nil, errors.New("herald is already started")
+	}
+	apiserver, err := s.startAPIServer()
+	if err != nil {
+		return nil, err
+	}
+	err = apiserver.waitFor(ctx, answers("http://"+s.address(portAPIServerMetrics)+"/readyz"))
+	return apiserver, err
+}
+
+func (s *Stack) startAPIServer() (*Process, error) {
+	apiserver, err := s.start(APIServer, s.options.Herald, s.apiserverArgs()...)
+	if err == nil {
+		s.herald = append(s.herald, apiserver)
+	}
+	return apiserver, err
 }
 
 // StopHerald ends the manager and the apiserver.

@@ -61,6 +61,9 @@ func (s *Stack) start(name, path string, args ...string) (*Process, error) {
 // PID is the process's id.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
+// CPU is the processor time that the process has used so far, user's and system's; zero when it cannot be told.
+func (p *Process) CPU() time.Duration { return CPUOf(p.PID()) }
+
 // waitFor waits until ask succeeds. It fails, with the end of the log, when the process ends or takes too long.
 func (p *Process) waitFor(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)

@@ -49,11 +49,12 @@ const (
 	portManagerPprof     = "manager-pprof"
 	portAPIServerMetrics = "apiserver-metrics"
 	portAPIServerPprof   = "apiserver-pprof"
+	portPlain            = "plain"
 )
 
 var portNames = []string{
 	portEtcd, portEtcdPeer, portKube, portStore, portSandbox, portSite,
-	portManagerMetrics, portManagerHealth, portManagerWebhook, portManagerPprof, portAPIServerMetrics, portAPIServerPprof,
+	portManagerMetrics, portManagerHealth, portManagerWebhook, portManagerPprof, portAPIServerMetrics, portAPIServerPprof, portPlain,
 }
 
 const (
@@ -213,12 +214,23 @@ func (s *Stack) ManagerMetricsURL() string {
 	return "http://" + s.address(portManagerMetrics) + "/metrics"
 }
 
-// ProfileURLs are the addresses below which the manager and the apiserver serve profiles, by name.
+// APIServerMetricsURL is the address of the apiserver's metrics.
+func (s *Stack) APIServerMetricsURL() string {
+	return "http://" + s.address(portAPIServerMetrics) + "/metrics"
+}
+
+// PlainAddress is kept free for the bare HTTP server.
+func (s *Stack) PlainAddress() string { return s.address(portPlain) }
+
+// ProfileURLs are the addresses below which the manager and the apiserver serve profiles, of those that are started, by
+// name.
 func (s *Stack) ProfileURLs() map[string]string {
-	return map[string]string{
-		Manager:   "http://" + s.address(portManagerPprof) + "/debug/pprof",
-		APIServer: "http://" + s.address(portAPIServerPprof) + "/debug/pprof",
+	ports := map[string]string{Manager: portManagerPprof, APIServer: portAPIServerPprof}
+	urls := map[string]string{}
+	for _, p := range s.herald {
+		urls[p.Name] = "http://" + s.address(ports[p.Name]) + "/debug/pprof"
 	}
+	return urls
 }
 
 // ResetSandbox removes everything that was published. Accounts and their tokens stay.

@@ -8,15 +8,16 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 )
 
 // userHZ is the unit of the times in /proc/PID/stat, which is the same on every Linux that Go runs on.
 const userHZ = 100
 
-// CPU is the processor time that the process has used so far, user's and system's; zero when it cannot be told.
-func (p *Process) CPU() time.Duration {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+// CPUOf is the processor time that a process has used so far, user's and system's; zero when it cannot be told.
+func CPUOf(pid int) time.Duration {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
@@ -35,4 +36,23 @@ func (p *Process) CPU() time.Duration {
 		ticks += n
 	}
 	return time.Duration(ticks) * time.Second / userHZ
+}
+
+// Memory is what the process takes of the machine's memory now, and the most that it took, in bytes; zeros when it cannot
+// be told.
+func (p *Process) Memory() (now, peak int64) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+	if err != nil {
+		return 0, 0
+	}
+	for line := range strings.Lines(string(data)) {
+		var kib int64
+		if _, err := fmt.Sscanf(line, "VmRSS: %d kB", &kib); err == nil {
+			now = kib << 10
+		}
+		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &kib); err == nil {
+			peak = kib << 10
+		}
+	}
+	return now, peak
 }

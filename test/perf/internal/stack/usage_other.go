@@ -7,5 +7,8 @@ package stack
 
 import "time"
 
-// CPU cannot be told on this system.
-func (p *Process) CPU() time.Duration { return 0 }
+// CPUOf cannot be told on this system.
+func CPUOf(int) time.Duration { return 0 }
+
+// Memory cannot be told on this system.
+func (p *Process) Memory() (now, peak int64) { return 0, 0 }

@@ -47,23 +47,31 @@ type Connection struct {
 // Connect makes teams with sandbox accounts connected to them, and returns when the manager has checked all of them.
 // Herald must be started.
 func (s *Stack) Connect(ctx context.Context, teams, connections int) ([]Team, error) {
-	made := make([]Team, teams)
-	group, inner := errgroup.WithContext(ctx)
-	for i := range made {
-		made[i] = Team{Namespace: fmt.Sprintf("bench-%d", i+1), Connections: make([]Connection, connections)}
-		group.Go(func() error { return s.makeTeam(inner, &made[i]) })
-	}
-	if err := group.Wait(); err != nil {
+	made, err := s.MakeTeams(ctx, "bench", teams)
+	if err != nil {
 		return nil, err
 	}
-	group, inner = errgroup.WithContext(ctx)
+	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for i := range made {
+		made[i].Connections = make([]Connection, connections)
 		for j := range made[i].Connections {
 			group.Go(func() error {
 				return s.connect(inner, made[i].Namespace, firstAccount+i*connections+j, &made[i].Connections[j])
 			})
 		}
+	}
+	return made, group.Wait()
+}
+
+// MakeTeams makes teams that have an API key each and no accounts. Herald must be started.
+func (s *Stack) MakeTeams(ctx context.Context, name string, teams int) ([]Team, error) {
+	made := make([]Team, teams)
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i := range made {
+		made[i] = Team{Namespace: fmt.Sprintf("%s-%d", name, i+1)}
+		group.Go(func() error { return s.makeTeam(inner, &made[i]) })
 	}
 	return made, group.Wait()
 }

@@ -1,0 +1,223 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/herald-social/herald/apiserver/openapi"
+)
+
+const site = "https://herald.example.com"
+
+// page renders the real document and reads the result as a browser does.
+func page(t *testing.T) (made *Page, root *html.Node) {
+	t.Helper()
+	made, err := Render(openapi.YAML(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err = html.Parse(bytes.NewReader(made.HTML))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made, root
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func text(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return b.String()
+}
+
+// TestPageIsWhole shows that nothing of the document is left out.
+func TestPageIsWhole(t *testing.T) {
+	t.Parallel()
+	_, root := page(t)
+	ids, all := map[string]int{}, text(root)
+	for n := range root.Descendants() {
+		if id := attribute(n, "id"); id != "" {
+			ids[id]++
+		}
+	}
+	raw, err := openapi.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Paths      map[string]map[string]json.RawMessage `json:"paths"`
+		Components struct {
+			Responses map[string]any `json:"responses"`
+			Schemas   map[string]struct {
+				Properties map[string]any `json:"properties"`
+				OneOf      []any          `json:"oneOf"`
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(raw, &d); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	for path, methods := range d.Paths {
+		for method, raw := range methods {
+			if method == "parameters" {
+				continue
+			}
+			calls++
+			var o struct {
+				ID      string `json:"operationId"`
+				Summary string `json:"summary"`
+			}
+			if err := json.Unmarshal(raw, &o); err != nil {
+				t.Fatal(err)
+			}
+			if ids[o.ID] != 1 || !strings.Contains(all, o.Summary) || !strings.Contains(all, path) {
+				t.Errorf("the page lacks %s %s", method, path)
+			}
+		}
+	}
+	if calls != 6 {
+		t.Errorf("the document has %d operations, want the contract's six", calls)
+	}
+	for name := range d.Components.Responses {
+		if ids[name] != 1 {
+			t.Errorf("%d places describe the response %s, want one", ids[name], name)
+		}
+	}
+	for name, schema := range d.Components.Schemas {
+		if len(schema.OneOf) == 0 && ids[name] != 1 {
+			t.Errorf("%d places describe the schema %s, want one", ids[name], name)
+		}
+		for property := range schema.Properties {
+			if !strings.Contains(all, property) {
+				t.Errorf("the page lacks the field %s of %s", property, name)
+			}
+		}
+	}
+}
+
+// TestPageStandsAlone shows that the page asks nothing of any other site, runs
+// no script, and that its own links lead somewhere.
+func TestPageStandsAlone(t *testing.T) {
+	t.Parallel()
+	made, root := page(t)
+	ids := map[string]bool{}
+	for n := range root.Descendants() {
+		id := attribute(n, "id")
+		if id != "" && ids[id] {
+			t.Errorf("two elements have the id %s", id)
+		}
+		ids[id] = true
+	}
+	var styles []string
+	for n := range root.Descendants() {
+		switch n.Data {
+		case "script", "img", "iframe", "object", "embed", "form":
+			t.Errorf("the page has the element %s", n.Data)
+		case "link":
+			if !strings.HasPrefix(attribute(n, "href"), "data:") {
+				t.Errorf("the page loads %s", attribute(n, "href"))
+			}
+		case "style":
+			styles = append(styles, text(n))
+		case "a":
+			target, inside := strings.CutPrefix(attribute(n, "href"), "#")
+			if inside && !ids[target] {
+				t.Errorf("a link leads to %s, which there is not", target)
+			}
+		}
+		if attribute(n, "style") != "" || strings.HasPrefix(attribute(n, "href"), "javascript:") {
+			t.Errorf("%s has what the policy forbids", n.Data)
+		}
+	}
+	if len(styles) != 1 || strings.Contains(styles[0], "@import") || strings.Contains(styles[0], "url(") {
+		t.Fatalf("got %d styles, want one that loads nothing", len(styles))
+	}
+	hash := sha256.Sum256([]byte(styles[0]))
+	if want := "style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"; !strings.Contains(made.Policy, want) {
+		t.Errorf("the policy %s does not allow the page's own style; want %s", made.Policy, want)
+	}
+	if len(made.HTML) > 100<<10 {
+		t.Errorf("the page has %d bytes; it is to stay below 100 KiB", len(made.HTML))
+	}
+}
+
+// TestExamplesCanBeCopied shows that each command names the site, and that its
+// body is the example of the document.
+func TestExamplesCanBeCopied(t *testing.T) {
+	t.Parallel()
+	_, root := page(t)
+	var commands []string
+	for n := range root.Descendants() {
+		if n.Data == "pre" && strings.HasPrefix(text(n), "curl ") {
+			commands = append(commands, text(n))
+		}
+	}
+	if len(commands) != 9 {
+		t.Errorf("got %d commands, want one for each operation and one for each further body", len(commands))
+	}
+	for _, command := range commands {
+		if !strings.Contains(command, "'"+site+"/api/v1/") || strings.Contains(command, "{id}") {
+			t.Errorf("this cannot be called:\n%s", command)
+		}
+		_, body, found := strings.Cut(command, "-d '")
+		if body = strings.TrimSuffix(body, "'"); found && !json.Valid([]byte(body)) {
+			t.Errorf("this body is no JSON:\n%s", body)
+		}
+	}
+}
+
+func TestRender(t *testing.T) {
+	t.Parallel()
+	const head = "openapi: 3.0.3\ninfo: {title: <script>alert(1)</script>, version: 1.0.0, description: %s}\nservers: [{url: /api/v1}]\ntags: [{name: a, description: b}]\n"
+	tests := map[string]struct{ reason, document, want, not, wantErr string }{
+		"Hostile": {
+			"what the document says is text, wherever it stands",
+			strings.Replace(head, "%s", `"<img src=x onerror=alert(1)> [x](javascript:alert(1))"`, 1), "&lt;script&gt;", "<img", "",
+		},
+		"NoResponse": {
+			"a reference that leads nowhere is a mistake in the document",
+			strings.Replace(head, "%s", "d", 1) + "paths: {/p: {get: {operationId: o, tags: [a], responses: {'400': {$ref: '#/components/responses/Nope'}}}}}",
+			"", "", "describe the API: o: response 400: the document has no #/components/responses/Nope",
+		},
+		"NoServer": {"the examples need an address", "info: {}", "", "", "describe the API: the document names 0 servers, want one"},
+		"NotYAML":  {"it is read before anything is served", "a: [", "", "", "describe the API: yaml: line 1: did not find expected node content"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Render([]byte(tc.document), site)
+			if err != nil || tc.wantErr != "" {
+				if err == nil || err.Error() != tc.wantErr {
+					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.wantErr)
+				}
+				return
+			}
+			body := string(got.HTML)
+			if !strings.Contains(body, tc.want) || strings.Contains(body, tc.not) || strings.Contains(body, `href="javascript:`) {
+				t.Errorf("%s:\n%s", tc.reason, body)
+			}
+		})
+	}
+}

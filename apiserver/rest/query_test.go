@@ -1,0 +1,98 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
+	"testing"
+	"unicode/utf8"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/request"
+	"github.com/herald-social/herald/internal/postindex"
+)
+
+// wantPage is what a query asks for, read by the contract's words: false if it
+// is to be refused.
+func wantPage(query string) (page, limit int, ok bool) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return 0, 0, false
+	}
+	number := func(name string, otherwise int) int {
+		given, present := values[name]
+		switch n, err := strconv.Atoi(values.Get(name)); {
+		case !present:
+			return otherwise
+		case err != nil, len(given) > 1:
+			ok = false
+			return otherwise
+		default:
+			return n
+		}
+	}
+	among := func(name string, known ...string) {
+		if given, present := values[name]; present && (len(given) > 1 || !slices.Contains(known, given[0])) {
+			ok = false
+		}
+	}
+	ok = true
+	page, limit = max(number("page", 1), 1), min(max(number("limit", 20), 1), 100)
+	among("status", "posted", "scheduled", "processing", "failed", "draft")
+	among("platform", "youtube", "tiktok", "instagram", "threads", "x", "facebook")
+	return page, limit, ok
+}
+
+// FuzzListQuery shows that a list understands exactly the queries that the
+// contract describes, and answers all others with the envelope.
+func FuzzListQuery(f *testing.F) {
+	for _, seed := range []string{
+		"", "page=2&limit=100", "page=0&limit=-3", "page=1e3", "page=9223372036854775808", "limit=abc", "limit=", "page=%2B1", "page=1&page=1",
+		"status=draft&platform=x", "status=cancelled", "status=draft%00", "platform=%ff", "status=%zz", "page=1;limit=2", "a=b&a=c&=", "page=0x1&limit=1_0", "%70age=3",
+	} {
+		f.Add(seed)
+	}
+	handler, err := NewHandler(bridge.New(bridge.Config{
+		Keys: anyKey{}, Used: func(*v1alpha1.APIKey) {}, Index: postindex.New(), Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
+	}), nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		r := httptest.NewRequestWithContext(request.With(t.Context(), &request.Info{}), http.MethodGet, Prefix+"/posts", http.NoBody)
+		r.URL.RawQuery = query
+		r.Header.Set("Authorization", "Bearer t")
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		var answer struct {
+			Pagination struct {
+				Page  int `json:"page"`
+				Limit int `json:"limit"`
+			} `json:"pagination"`
+			Error struct {
+				Code    string `json:"code"`
+				Message string `json:"message"`
+			} `json:"error"`
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || !utf8.Valid(w.Body.Bytes()) {
+			t.Fatalf("%q is answered %q: %v", query, w.Body, err)
+		}
+		page, limit, ok := wantPage(query)
+		switch {
+		case !ok && (w.Code != http.StatusBadRequest || answer.Error.Code != string(bridge.CodeValidation) || answer.Error.Message == ""):
+			t.Errorf("%q is to be refused, but is answered %d %s", query, w.Code, w.Body)
+		case ok && (w.Code != http.StatusOK || answer.Pagination.Page != page || answer.Pagination.Limit != limit):
+			t.Errorf("%q asks for %d posts of page %d, but is answered %d %s", query, limit, page, w.Code, w.Body)
+		}
+	})
+}

@@ -1,0 +1,80 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package postindex
+
+import (
+	"math"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// Relist takes over a list of all posts as they were at one resourceVersion,
+// post by post, while the index goes on to answer and to take in own writes.
+// The index never holds both lists: what the new one repeats stays where it is,
+// and what it lacks goes at the end.
+type Relist struct {
+	index   *Index
+	round   uint32
+	version uint64
+	// horizon is the version up to which an entry can only be true if the list
+	// says so. Above it lie own writes that are newer than the list.
+	horizon uint64
+}
+
+// Relist begins to take over a list as it was at a resourceVersion. One relist
+// runs at a time: a new one takes the place of one that was not finished.
+//
+// A list that is older than what the watch has told comes from a Kubernetes
+// store that was restored from a backup. It counts from an older version again:
+// nothing that the index knew before is true any more.
+func (x *Index) Relist(version uint64) *Relist {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.round++
+	r := &Relist{index: x, round: x.round, version: version, horizon: version}
+	if version < x.seen {
+		x.restored = true
+		clear(x.hidden)
+	}
+	if x.restored {
+		r.horizon = math.MaxUint64
+	}
+	return r
+}
+
+// Put takes in one post of the list, as it was at its resourceVersion.
+func (r *Relist) Put(namespace string, s Summary, version uint64) {
+	x := r.index
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.hidden[key{namespace, s.ID}] > r.version {
+		return
+	}
+	old := x.find(namespace, s.ID)
+	if old != nil && old.version > r.horizon {
+		return
+	}
+	if s.Status == v1alpha1.PhaseCancelled {
+		x.remove(namespace, old)
+		return
+	}
+	x.put(namespace, old, &s, version).round = r.round
+}
+
+// Done ends the relist: of what the list did not hold, only own writes that are
+// newer than the list stay. The watch goes on from the list's version.
+func (r *Relist) Done() {
+	x := r.index
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for namespace, p := range x.namespaces {
+		for _, e := range p.byID {
+			if e.round != r.round && e.version <= r.horizon {
+				x.remove(namespace, e)
+			}
+		}
+	}
+	x.seen, x.restored = r.version, false
+	x.prune()
+}

@@ -1,0 +1,34 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"testing"
+	"unicode/utf16"
+)
+
+// FuzzCaption shows that a description is counted in bytes, a title in UTF-16
+// code units, and that both are refused for angle brackets and nothing else.
+func FuzzCaption(f *testing.F) {
+	for _, text := range []string{"", "Hello", "é日本", "a < b", "<b>", "👨‍👩‍👧 and 🇮🇸", "\xff\xed\xa0\x80", "＜b＞"} {
+		f.Add(text)
+	}
+	limits := New(Config{}, nil).Limits()
+	f.Fuzz(func(t *testing.T, text string) {
+		brackets, units := false, 0
+		for _, r := range text {
+			brackets = brackets || r == '<' || r == '>'
+			units += utf16.RuneLen(r)
+		}
+		if got := limits.CaptionLength(text); got != len([]byte(text)) {
+			t.Errorf("%q has %d bytes, counted %d", text, len(text), got)
+		}
+		if got := limits.TitleLength(text); got != units {
+			t.Errorf("%q has %d UTF-16 code units, counted %d", text, units, got)
+		}
+		if got := []bool{limits.CaptionProblem(text) != "", limits.TitleProblem(text) != ""}; got[0] != brackets || got[1] != brackets {
+			t.Errorf("%q has brackets: %t; refused: %t", text, brackets, got)
+		}
+	})
+}

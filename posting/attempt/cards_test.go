@@ -1,0 +1,154 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// publishCards claims and records cards of a tree of three, one after another.
+func publishCards(t *testing.T, cards int) *v1alpha1.TargetStatus {
+	t.Helper()
+	target := &v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, TryUntil: timePtr(time.Hour)}
+	for i := range cards {
+		c := claim(fmt.Sprintf("a%d", i))
+		c.Card = int32(i)
+		if err := Open(target, c, t0); err != nil {
+			t.Fatal(err)
+		}
+		result := platforms.Result{Verdict: platforms.Posted, ExternalID: fmt.Sprintf("id%d", i), ExternalURL: fmt.Sprintf("https://x/id%d", i)}
+		if err := Record(target, c.ID, result, 3, at(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return target
+}
+
+func TestCards(t *testing.T) {
+	for cards, want := range map[int]v1alpha1.PostPhase{1: v1alpha1.PhaseProcessing, 2: v1alpha1.PhaseProcessing, 3: v1alpha1.PhasePosted} {
+		target := publishCards(t, cards)
+		if target.Phase != want || int(NextCard(target)) != cards || target.Attempt.Number != int32(cards) {
+			t.Errorf("after %d of 3 cards: %+v", cards, target)
+		}
+		if target.ExternalID != "id0" || target.ExternalURL != "https://x/id0" {
+			t.Errorf("a tree goes by its first card, not %s", target.ExternalID)
+		}
+		if (target.TryUntil == nil) != (want == v1alpha1.PhasePosted) {
+			t.Errorf("after %d of 3 cards it is tried until %v", cards, target.TryUntil)
+		}
+	}
+}
+
+func TestOpenCard(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason    string
+		published int
+		card      int32
+		before    func(*v1alpha1.TargetStatus)
+		want      error
+	}{
+		"the next":               {"it hangs from the one before", 1, 1, nil, nil},
+		"the same again":         {"it is out there", 1, 0, nil, ErrSettled},
+		"one too far":            {"the one between would be missing", 1, 2, nil, ErrSettled},
+		"behind the last":        {"there is no such card", 3, 3, nil, ErrSettled},
+		"not the first at first": {"nothing to hang from", 0, 1, nil, ErrSettled},
+		"while one is open":      {"the one before may not be there", 1, 1, func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = "" }, ErrOpen},
+		"after a refusal":        {"it may be tried again", 1, 1, func(t *v1alpha1.TargetStatus) { refuse(t, 1) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := publishCards(t, tc.published)
+			if tc.before != nil {
+				tc.before(target)
+			}
+			c := claim("next")
+			c.Card = tc.card
+			if err := Open(target, c, at(time.Minute)); !errors.Is(err, tc.want) {
+				t.Errorf("%s: got %v, want %v", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// refuse adds an attempt at a card that was refused for the moment.
+func refuse(t *v1alpha1.TargetStatus, card int32) {
+	t.Attempt = &v1alpha1.Attempt{Number: t.Attempt.Number + 1, ID: "r", Card: card, StartedAt: v1alpha1.NewTime(t0), Outcome: v1alpha1.OutcomeRefused}
+}
+
+func TestCardsDoNotShareDoubt(t *testing.T) {
+	target := publishCards(t, 1)
+	// The first card was found by looking.
+	target.Attempt.LookFrom = timePtr(-time.Hour)
+	c := claim("next")
+	c.Card = 1
+	if err := Open(target, c, at(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if target.Attempt.LookFrom != nil {
+		t.Errorf("the second card is looked for from %v: it cannot be older than its claim", target.Attempt.LookFrom)
+	}
+}
+
+func TestCardFailures(t *testing.T) {
+	open := func(t *testing.T) *v1alpha1.TargetStatus {
+		t.Helper()
+		target := publishCards(t, 2)
+		c := claim("third")
+		c.Card = 2
+		if err := Open(target, c, at(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		return target
+	}
+	t.Run("refused", func(t *testing.T) {
+		target := open(t)
+		err := Record(target, "third", platforms.Result{Verdict: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "no")}, 3, at(time.Minute))
+		if err != nil || target.Phase != v1alpha1.PhaseFailed || !strings.Contains(target.Message, "card 3 was not published: no") || !strings.Contains(target.Message, "https://x/id0") {
+			t.Errorf("%v: %s", err, target.Message)
+		}
+	})
+	t.Run("busy", func(t *testing.T) {
+		target := open(t)
+		err := Record(target, "third", platforms.Result{Verdict: platforms.NotSent}, 3, at(time.Minute))
+		if err != nil || !target.NextTryAt.Equal(timePtr(time.Minute+firstRetry)) {
+			t.Errorf("%v: the calls of the cards before it make no pause longer; tried again at %v", err, target.NextTryAt)
+		}
+	})
+	t.Run("published without a name", func(t *testing.T) {
+		target := open(t)
+		if err := Record(target, "third", platforms.Result{Verdict: platforms.Posted}, 3, at(time.Minute)); err != nil || !IsOpen(target.Attempt) || len(target.Cards) != 2 {
+			t.Errorf("%v: its name must be found: %+v", err, target)
+		}
+	})
+	t.Run("found by looking", func(t *testing.T) {
+		target := open(t)
+		if err := Look(target, platforms.Finding{Matches: 1, ExternalID: "id2"}, timing, v1alpha1.OnUnknownFail, 3, at(time.Hour)); err != nil || target.Phase != v1alpha1.PhasePosted || target.ExternalID != "id0" {
+			t.Errorf("%v: %+v", err, target)
+		}
+	})
+	t.Run("declared by a person", func(t *testing.T) {
+		target := publishCards(t, 1)
+		target.Phase, target.Reason = v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown
+		target.Attempt = &v1alpha1.Attempt{Number: 2, ID: "u", Card: 1, StartedAt: v1alpha1.NewTime(t0), Outcome: v1alpha1.OutcomeUnknown}
+		if err := Declare(target, Verdict{ExternalID: "id1"}, 3, at(2*time.Hour), at(time.Hour)); err != nil || target.Phase != v1alpha1.PhaseProcessing || NextCard(target) != 2 {
+			t.Fatalf("%v: the tree goes on with its third card: %+v", err, target)
+		}
+		if !target.TryUntil.Equal(timePtr(2 * time.Hour)) {
+			t.Errorf("tried until %v", target.TryUntil)
+		}
+	})
+	t.Run("only the ids fit", func(t *testing.T) {
+		target := open(t)
+		Bare(target, "id2", 3)
+		if target.Phase != v1alpha1.PhasePosted || len(target.Cards) != 3 || target.ExternalID != "id0" {
+			t.Errorf("%+v", target)
+		}
+	})
+}

@@ -1,0 +1,105 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/perf/internal/stack"
+)
+
+// mix is how many posts of twenty have which phase. A team that has used Herald for long has mostly posts that are
+// done.
+var mix = []struct {
+	phase v1alpha1.PostPhase
+	posts int
+}{
+	{v1alpha1.PhasePosted, 12}, {v1alpha1.PhaseFailed, 2}, {v1alpha1.PhaseScheduled, 4}, {v1alpha1.PhaseDraft, 1}, {v1alpha1.PhaseProcessing, 1},
+}
+
+const mixed = 20
+
+// shareOf is the share of posts that have a phase.
+func shareOf(phase v1alpha1.PostPhase) float64 {
+	for _, part := range mix {
+		if part.phase == phase {
+			return float64(part.posts) / mixed
+		}
+	}
+	return 0
+}
+
+// forest makes posts as Herald leaves them: of every phase, to two platforms, X and every second time Threads or
+// Facebook. They are spread evenly over teams and over time.
+type forest struct {
+	sample *delivered
+	from   stack.Team
+	teams  []stack.Team
+	begin  time.Time
+}
+
+// between is the time between two posts, of all teams together.
+const between = time.Second
+
+func newForest(sample *delivered, from stack.Team, teams []stack.Team, posts int) *forest {
+	return &forest{sample: sample, from: from, teams: teams, begin: time.Now().Add(-time.Duration(posts) * between).Truncate(time.Second)}
+}
+
+// post makes the post of a number, which counts from zero.
+func (f *forest) post(i int) *v1alpha1.Post {
+	at := f.begin.Add(time.Duration(i) * between)
+	nth := i / len(f.teams) // of its team
+	post := duePost(f.from, 0, 1, at, fmt.Sprint(i))
+	post.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"}
+	post.Namespace = f.teams[i%len(f.teams)].Namespace
+	post.Name, post.GenerateName = "p"+strings.ToLower(rand.Text()[:25]), ""
+	post.UID, post.Generation, post.CreationTimestamp = uuid.NewUUID(), 1, metav1.NewTime(at)
+	phase := phaseOf(nth / 2)
+	switch phase {
+	case v1alpha1.PhaseDraft:
+		post.Spec.Draft, post.Spec.ScheduledAt = true, nil
+		f.sample.accepted.DeepCopyInto(&post.Status)
+	case v1alpha1.PhaseProcessing:
+		f.sample.claimed.DeepCopyInto(&post.Status)
+	case v1alpha1.PhasePosted, v1alpha1.PhaseFailed:
+		f.sample.posted.DeepCopyInto(&post.Status)
+	case v1alpha1.PhaseScheduled, v1alpha1.PhaseCancelled:
+		post.Spec.ScheduledAt = v1alpha1.NewTimePtr(at.Add(farAhead))
+		f.sample.accepted.DeepCopyInto(&post.Status)
+	}
+	post.Status.Phase = phase
+	for j := range post.Status.Targets {
+		target := &post.Status.Targets[j]
+		if target.Index == 1 {
+			target.Platform = []v1alpha1.Platform{v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook}[nth%2]
+		}
+		if target.PostedAt != nil {
+			target.PostedAt = v1alpha1.NewTimePtr(at)
+		}
+		if phase == v1alpha1.PhaseFailed && target.Index == 0 {
+			target.Phase, target.ExternalID, target.ExternalURL, target.PostedAt = phase, "", "", nil
+			target.Reason, target.Message = "Refused", "the platform refused the post"
+		}
+	}
+	return post
+}
+
+// phaseOf is the phase of a number's post.
+func phaseOf(n int) v1alpha1.PostPhase {
+	n %= mixed
+	for _, part := range mix {
+		if n < part.posts {
+			return part.phase
+		}
+		n -= part.posts
+	}
+	return v1alpha1.PhasePosted
+}

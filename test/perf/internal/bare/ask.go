@@ -1,0 +1,150 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bare
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/herald-social/herald/test/perf/internal/measure"
+)
+
+// Request is what ask sends.
+type Request struct {
+	// Method, URL and Body are the request; Key is the API key that it carries, if any. A body is JSON.
+	Method string `json:"method"`
+	URL    string `json:"url"`
+	Key    string `json:"key,omitempty"`
+	Body   []byte `json:"body,omitempty"`
+	// Status is what the answer must have.
+	Status int `json:"status"`
+}
+
+// Latency is how long answers took, from the first byte sent to the last received, in milliseconds.
+type Latency struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// ask sends requests in turn, each worker over a connection of its own, and measures how long each answer takes.
+type ask struct {
+	config Config
+	wires  [][]byte
+	conns  []*askConn
+}
+
+type askConn struct {
+	loadConn
+	// next is the request that comes next; took are the latencies in milliseconds.
+	next int
+	took []float64
+}
+
+func newAsk(config Config) (*ask, error) {
+	if len(config.Requests) == 0 {
+		return nil, errors.New("ask has nothing to ask")
+	}
+	a := &ask{config: config}
+	for _, r := range config.Requests {
+		wire, err := r.wire()
+		if err != nil {
+			return nil, err
+		}
+		a.wires = append(a.wires, wire)
+	}
+	to, err := url.Parse(config.Requests[0].URL)
+	if err != nil {
+		return nil, err
+	}
+	for worker := range config.InFlight {
+		conn, err := net.Dial("tcp", to.Host)
+		if err != nil {
+			return nil, err
+		}
+		a.conns = append(a.conns, &askConn{loadConn: loadConn{Conn: conn, answers: bufio.NewReader(conn)}, next: worker % len(a.wires)})
+	}
+	return a, nil
+}
+
+func (r *Request) wire() ([]byte, error) {
+	request, err := http.NewRequest(r.Method, r.URL, bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, err
+	}
+	if r.Key != "" {
+		request.Header.Set("Authorization", "Bearer "+r.Key)
+	}
+	if len(r.Body) > 0 {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	var wire bytes.Buffer
+	if err := request.Write(&wire); err != nil {
+		return nil, err
+	}
+	return wire.Bytes(), nil
+}
+
+func (a *ask) warm(ctx context.Context) error {
+	if err := each(ctx, a.config.InFlight, a.config.Warm, a.askOne); err != nil {
+		return err
+	}
+	for _, conn := range a.conns {
+		conn.took = nil
+	}
+	return nil
+}
+
+// run takes no more than one processor, which it shares with the server, and does not collect its garbage meanwhile, of
+// which there is little: what it waits for itself would count as the server's time.
+func (a *ask) run(ctx context.Context) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	return each(ctx, a.config.InFlight, a.config.Count, a.askOne)
+}
+
+func (a *ask) askOne(_ context.Context, worker int) error {
+	conn := a.conns[worker]
+	which := conn.next
+	conn.next = (conn.next + a.config.InFlight) % len(a.wires)
+	begun := time.Now()
+	if _, err := conn.Write(a.wires[which]); err != nil {
+		return err
+	}
+	response, err := http.ReadResponse(conn.answers, nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if want := a.config.Requests[which].Status; response.StatusCode != want {
+		answer, err := io.ReadAll(response.Body)
+		return fmt.Errorf("%s answers %s, want %d: %s (%w)", a.config.Requests[which].URL, response.Status, want, answer, err)
+	}
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		return err
+	}
+	conn.took = append(conn.took, float64(time.Since(begun).Microseconds())/1000)
+	return nil
+}
+
+// latency sums up what was measured.
+func (a *ask) latency() *Latency {
+	var took []float64
+	for _, conn := range a.conns {
+		took = append(took, conn.took...)
+	}
+	slices.Sort(took)
+	return &Latency{P50: measure.Quantile(took, 0.5), P99: measure.Quantile(took, 0.99), Max: measure.Quantile(took, 1)}
+}
