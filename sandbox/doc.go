@@ -10,8 +10,8 @@
 //	/threads/…                the Threads API: accounts and posts of text, images, videos and carousels
 //	/facebook/…               the Graph API of Facebook Pages: Pages, posts of text, links and photos
 //	/instagram/…              the Instagram API: accounts, pictures, reels and carousels; see below for its hosts
-//	/tiktok/…                 TikTok's API: accounts, and what they may post
-//	/youtube/…                the YouTube Data API: channels; Google's token endpoint is /youtube/token
+//	/tiktok/…                 TikTok's API: accounts, and posts of videos and photos; the host of uploads is /tiktok/video/
+//	/youtube/…                the YouTube Data API: channels and videos; Google's token endpoint is /youtube/token
 //	/                         pages for people: the accounts, a feed for each
 //	/_control/…               what tests look at and turn, see below
 //
@@ -48,12 +48,15 @@
 //	identity       X /2/users/me; Threads, Instagram and Facebook /me; TikTok /v2/user/info/ and creator_info; YouTube channels
 //	refresh_token  the token endpoint; Threads and Instagram /refresh_access_token; Facebook has none
 //	upload         X /2/media/upload with initialize, append and finalize, and /2/media/metadata;
-//	               Instagram /ig-api-upload/{version}/{container}; Facebook /{id}/photos with published=false
-//	create         Threads /{id}/threads; Instagram /{id}/media
-//	publish        X /2/tweets; Threads /{id}/threads_publish; Instagram /{id}/media_publish; Facebook /{id}/feed and /{id}/photos
-//	status         X /2/media/upload?command=STATUS; Threads and Instagram /{container}; Facebook /{post} and /{photo}
+//	               Instagram /ig-api-upload/{version}/{container}; Facebook /{id}/photos with published=false;
+//	               TikTok's chunks but the last; YouTube's chunks but the last, and thumbnails
+//	create         Threads /{id}/threads; Instagram /{id}/media; TikTok …/init/ of an upload; YouTube's start of a session
+//	publish        X /2/tweets; Threads /{id}/threads_publish; Instagram /{id}/media_publish; Facebook /{id}/feed and /{id}/photos;
+//	               TikTok the last chunk, and …/init/ of photos and of what TikTok fetches; YouTube the last chunk
+//	status         X /2/media/upload?command=STATUS; Threads and Instagram /{container}; Facebook /{post} and /{photo};
+//	               TikTok /v2/post/publish/status/fetch/; YouTube /videos, and what a session has
 //	list           X /2/users/{id}/tweets; Threads /{id}/threads and replies; Instagram /{id}/media; Facebook
-//	               /{id}/published_posts and feed
+//	               /{id}/published_posts and feed; TikTok /v2/video/list/; YouTube /playlistItems
 //
 // Accounts, tokens, containers and posts survive a kill when there is a state folder (package state). Faults, counters and
 // authorization codes live in memory: a restart forgets them.

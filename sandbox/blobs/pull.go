@@ -36,6 +36,17 @@ func (e *PullError) Unwrap() error { return e.Err }
 // Pull fetches a file, as platforms do that are told an address instead of being sent bytes. The error is a *PullError if the
 // address is at fault, and ErrTooLarge if it holds more than limit bytes.
 func (s *Store) Pull(ctx context.Context, url string, limit int64) (Blob, error) {
+	return s.pull(ctx, new(http.Client), url, limit)
+}
+
+// PullDirectly is Pull for a platform that follows no redirects: one is at fault like any other answer that is not the file.
+func (s *Store) PullDirectly(ctx context.Context, url string, limit int64) (Blob, error) {
+	return s.pull(ctx, &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, url, limit)
+}
+
+func (s *Store) pull(ctx context.Context, client *http.Client, url string, limit int64) (Blob, error) {
 	ctx, cancel := context.WithTimeout(ctx, pullWithin)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
@@ -43,7 +54,7 @@ func (s *Store) Pull(ctx context.Context, url string, limit int64) (Blob, error)
 		return Blob{}, &PullError{URL: "the address", Err: err}
 	}
 	shown := request.URL.Scheme + "://" + request.URL.Host + request.URL.EscapedPath()
-	response, err := new(http.Client).Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return Blob{}, &PullError{URL: shown, Err: err}
 	}

@@ -227,3 +227,53 @@ func TestPartsGoIntoOnePost(t *testing.T) {
 	}
 	check(open(t, dir, clock), "read back")
 }
+
+// TestChangesAreKept changes a container that was published from, one that was not, and a post, and compares what is known
+// after a restart, with and without compaction.
+func TestChangesAreKept(t *testing.T) {
+	dir, clock := t.TempDir(), newClock()
+	s := open(t, dir, clock)
+	create(t, s)
+	used, waiting := contain(t, s, "used"), contain(t, s, "waiting")
+	post, err := s.Publish(someone, Draft{Text: "used", Container: used.ID, NewID: number})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{used.ID, waiting.ID} {
+		if _, err := s.ChangeContainer("p", id, func(c *Container) { c.Failure = "changed" }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.SetDetail("p", post.ID, []byte(`{"b":2}`)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ChangeContainer("p", "7", func(*Container) {}); !errors.Is(err, ErrNoContainer) {
+		t.Errorf("an unknown container: %v", err)
+	}
+	if err := s.SetDetail("p", "7", nil); !errors.Is(err, ErrNoPost) {
+		t.Errorf("an unknown post: %v", err)
+	}
+	check := func(s *Store, reason string) {
+		t.Helper()
+		first, _ := s.Container("p", used.ID)
+		second, _ := s.Container("p", waiting.ID)
+		kept, _ := s.Post("p", post.ID)
+		got := []string{first.Failure, first.PostID, second.Failure, second.PostID, string(kept.Detail)}
+		if diff := cmp.Diff([]string{"changed", post.ID, "changed", "", `{"b":2}`}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", reason, diff)
+		}
+	}
+	check(s, "at once")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, clock)
+	check(s, "read back")
+	if _, err := writeSnapshot(dir, s.snapshot(clock.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check(open(t, dir, clock), "from a snapshot")
+}

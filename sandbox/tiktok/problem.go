@@ -93,12 +93,11 @@ func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 
 // RateLimited answers 429. TikTok does not say when to come back: its window is a minute that slides.
 func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults.Operation, _ time.Duration) {
-	const message = "The API rate limit was exceeded. Please try again later."
 	if op == faults.RefreshToken {
-		d.p.oauthFail(w, http.StatusTooManyRequests, "rate_limit_exceeded", message)
+		d.p.oauthFail(w, http.StatusTooManyRequests, "rate_limit_exceeded", rateExceeded)
 		return
 	}
-	d.p.fail(w, http.StatusTooManyRequests, "rate_limit_exceeded", message)
+	d.p.fail(w, http.StatusTooManyRequests, "rate_limit_exceeded", rateExceeded)
 }
 
 // TokenRefused answers that the access token is not valid; at the token endpoint, where the token is a refresh token, that
@@ -113,5 +112,6 @@ func (d dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool
 
 const (
 	invalidGrant = "Refresh token is invalid or expired."
+	rateExceeded = "The API rate limit was exceeded. Please try again later."
 	invalidToken = "The access token is invalid or not found in the request."
 )

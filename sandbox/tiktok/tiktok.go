@@ -4,14 +4,18 @@
 package tiktok
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"hash/fnv"
+	"io"
 	"log/slog"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -54,10 +58,15 @@ type Options struct {
 }
 
 // Platform is the simulated TikTok.
-type Platform struct{ Options }
+type Platform struct {
+	Options
+	rates rates
+	// uploads are the locks of uploads, by publish id: one request at a time works on one.
+	uploads sync.Map
+}
 
 // New returns the simulator.
-func New(opts Options) *Platform { return &Platform{opts} }
+func New(opts Options) *Platform { return &Platform{Options: opts} }
 
 // Name is "tiktok".
 func (*Platform) Name() string { return Name }
@@ -110,7 +119,7 @@ func (*Platform) PostPath(username, id string) string { return "/tiktok/@" + use
 
 // PagePatterns are where posts and accounts have their pages.
 func (*Platform) PagePatterns() []string {
-	return []string{"/tiktok/{username}", "/tiktok/{username}/video/{id}"}
+	return []string{"/tiktok/{username}", "/tiktok/{username}/video/{id}", "/tiktok/{username}/photo/{id}"}
 }
 
 // Find says which post, or else whose page, is at an address.
@@ -121,24 +130,82 @@ func (*Platform) Find(r *http.Request) (post, username string) {
 // Links returns nothing: in captions, addresses stay text.
 func (*Platform) Links(string) [][2]int { return nil }
 
+// opCancel is an operation that faults cannot name, only match with `*`.
+const opCancel faults.Operation = "cancel"
+
 // Register adds the API to mux. TikTok's paths end in a slash; without it they do not exist.
 func (p *Platform) Register(mux *http.ServeMux) {
-	for pattern, route := range map[string]struct {
-		op      faults.Operation
-		account func(*faults.Request) string
-		act     func(http.ResponseWriter, *faults.Request)
-	}{
-		"GET /tiktok/v2/user/info":                        {faults.Identity, p.bearerAccount, p.userInfo},
-		"POST /tiktok/v2/post/publish/creator_info/query": {faults.Identity, p.bearerAccount, p.creatorInfo},
-		"POST /tiktok/v2/oauth/token":                     {faults.RefreshToken, p.formAccount, p.token},
+	const publish = "POST /tiktok/v2/post/publish/"
+	video := byBody(p.route(faults.Create, p.directVideo), p.route(faults.Publish, p.directVideo))
+	inbox := byBody(p.route(faults.Create, p.inboxVideo), p.route(faults.Publish, p.inboxVideo))
+	for pattern, handler := range map[string]http.Handler{
+		"GET /tiktok/v2/user/info":     p.route(faults.Identity, p.userInfo),
+		publish + "creator_info/query": p.route(faults.Identity, p.creatorInfo),
+		publish + "video/init":         video,
+		publish + "inbox/video/init":   inbox,
+		publish + "content/init":       p.route(faults.Publish, p.photos),
+		publish + "status/fetch":       p.route(faults.Status, p.status),
+		publish + "cancel":             p.route(opCancel, p.cancel),
+		"POST /tiktok/v2/video/list":   p.route(faults.List, p.list),
+		"POST /tiktok/v2/oauth/token": p.Gate.Handler(faults.Route{
+			Platform: Name, Operation: faults.RefreshToken, Dialect: dialect{p}, Account: p.formAccount, Act: p.token,
+		}),
 	} {
-		mux.Handle(pattern+"/{$}", p.Gate.Handler(faults.Route{
-			Platform: Name, Operation: route.op, Dialect: dialect{p}, Account: route.account, Act: route.act,
-		}))
+		mux.Handle(pattern+"/{$}", handler)
 		mux.HandleFunc(pattern, p.unknownPath)
 	}
+	p.registerUploads(mux)
 	mux.HandleFunc("/tiktok/", p.unknownPath)
 }
+
+// route is an operation that is asked for with an access token.
+func (p *Platform) route(op faults.Operation, act func(http.ResponseWriter, *faults.Request)) http.Handler {
+	return p.Gate.Handler(faults.Route{Platform: Name, Operation: op, Dialect: dialect{p}, Account: p.bearerAccount, Act: act})
+}
+
+// registerUploads adds what lies on a host of its own: the addresses of uploads. The last chunk makes the post.
+func (p *Platform) registerUploads(mux *http.ServeMux) {
+	chunk := func(op faults.Operation) http.Handler {
+		return p.Gate.Handler(faults.Route{
+			Platform: Name, Operation: op, Dialect: uploadDialect{}, Account: p.uploadAccount, Act: p.upload, Streams: true,
+		})
+	}
+	some, last := chunk(faults.Upload), chunk(faults.Publish)
+	mux.HandleFunc("PUT /tiktok/video/{$}", func(w http.ResponseWriter, r *http.Request) {
+		if final(r) {
+			last.ServeHTTP(w, r)
+			return
+		}
+		some.ServeHTTP(w, r)
+	})
+}
+
+// byBody tells the call that begins an upload from the one that makes a post of a file that TikTok fetches.
+func byBody(upload, pull http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start, err := io.ReadAll(io.LimitReader(r.Body, maxInit))
+		if err != nil {
+			return // the client has gone
+		}
+		var body struct {
+			From struct {
+				Source string `json:"source"`
+			} `json:"source_info"`
+		}
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(start), r.Body), r.Body}
+		if json.Unmarshal(start, &body) == nil && body.From.Source == fromURL {
+			pull.ServeHTTP(w, r)
+			return
+		}
+		upload.ServeHTTP(w, r)
+	})
+}
+
+// maxInit is how much of a call's body is looked at to tell what it is.
+const maxInit = 1 << 20
 
 func (p *Platform) unknownPath(w http.ResponseWriter, _ *http.Request) {
 	p.fail(w, http.StatusNotFound, "invalid_params", "There is no such path.")

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,16 +34,16 @@ func (p *Platform) bearerAccount(r *faults.Request) string {
 }
 
 // authorized returns the account of the request's access token and what it stands for. When the token is missing,
-// unknown, expired or lacks the scope, it answers so and returns false.
-func (p *Platform) authorized(w http.ResponseWriter, r *faults.Request, scope string) (state.Account, state.Bearer, bool) {
+// unknown, expired or has none of the scopes, it answers so and returns false.
+func (p *Platform) authorized(w http.ResponseWriter, r *faults.Request, scopes ...string) (state.Account, state.Bearer, bool) {
 	bearer, ok := p.Store.Bearer(bearerToken(r.Request))
 	account, known := p.Store.Account(bearer.Account)
 	switch {
 	case !ok || !known || account.Platform != Name || bearer.Expired(p.Clock.Now()):
 		p.fail(w, http.StatusUnauthorized, "access_token_invalid", invalidToken)
 		return state.Account{}, state.Bearer{}, false
-	case !bearer.Allows(scope):
-		p.fail(w, http.StatusUnauthorized, "scope_not_authorized", "The user did not authorize the scope required: "+scope+".")
+	case !slices.ContainsFunc(scopes, bearer.Allows):
+		p.fail(w, http.StatusUnauthorized, "scope_not_authorized", "The user did not authorize the scope required: "+strings.Join(scopes, " or ")+".")
 		return state.Account{}, state.Bearer{}, false
 	}
 	return account, bearer, true

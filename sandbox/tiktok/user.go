@@ -5,9 +5,7 @@ package tiktok
 
 import (
 	"bytes"
-	"encoding/json"
 	"maps"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -103,29 +101,29 @@ func (p *Platform) creatorInfo(w http.ResponseWriter, r *faults.Request) {
 	if !ok {
 		return
 	}
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		p.fail(w, http.StatusBadRequest, "invalid_params", "The Content-Type must be application/json; charset=UTF-8.")
+	var body struct{}
+	if len(bytes.TrimSpace(r.Content)) == 0 {
+		r.Content = []byte("{}")
+	}
+	bad := readJSON(r, &body)
+	if bad == nil {
+		bad = p.checkRate(r.Request, account, infoRate)
+	}
+	if bad != nil {
+		p.answer(w, nil, bad)
 		return
 	}
-	var body map[string]any
-	if content := bytes.TrimSpace(r.Content); len(content) > 0 && (json.Unmarshal(content, &body) != nil || len(body) > 0) {
-		p.fail(w, http.StatusBadRequest, "invalid_params", "The body must be empty.")
-		return
-	}
-	if used, _ := p.Store.QuotaUsed(account.Key); account.Settings.Quota != nil && used >= *account.Settings.Quota {
+	if bad := p.checkRoom(account, false); bad != nil {
 		// That there is no room for a post is told within a 200.
-		p.fail(w, http.StatusOK, "spam_risk_too_many_posts", "The daily post cap from the API is reached for the current user.")
+		p.fail(w, http.StatusOK, bad.code, bad.message)
 		return
 	}
 	private := account.Settings.Private
 	out := creatorInfo{
 		AvatarURL: p.avatar(account, r), Username: account.Username, Nickname: account.DisplayName,
-		PrivacyLevels:   []string{"PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"},
+		PrivacyLevels:   privacyLevels(account),
 		CommentDisabled: account.Settings.CommentDisabled, DuetDisabled: private, StitchDisabled: private,
 		MaxVideoSeconds: maxVideoSeconds,
-	}
-	if private {
-		out.PrivacyLevels[0] = "FOLLOWER_OF_CREATOR"
 	}
 	p.succeed(w, out)
 }

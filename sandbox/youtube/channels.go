@@ -23,14 +23,19 @@ var parts = []string{
 }
 
 // parameters are those of channels.list.
-var parameters = []string{
-	"part", "mine", "id", "forHandle", "maxResults", "pageToken", "hl", "key", "alt", "prettyPrint", "quotaUser",
-}
+var parameters = []string{"part", "mine", "id", "forHandle", "maxResults", "pageToken", "hl"}
+
+// common are the parameters of every method.
+var common = []string{"key", "alt", "prettyPrint", "quotaUser"}
 
 // channels is GET /youtube/v3/channels.
 func (p *Platform) channels(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeRead, scopeAll)
 	if refused != nil {
+		fail(w, *refused)
+		return
+	}
+	if refused := p.spend(account, listCost); refused != nil {
 		fail(w, *refused)
 		return
 	}
@@ -53,10 +58,12 @@ func (p *Platform) channels(w http.ResponseWriter, r *faults.Request) {
 	writeJSON(w, http.StatusOK, out)
 }
 
-func checkQuery(query url.Values) *problem {
+// checkParameters refuses parameters that are not known here, and parts that are not among these. Several parts may also come
+// one by one.
+func checkParameters(query url.Values, known, parts []string) *problem {
 	var with problem
 	for _, name := range slices.Sorted(maps.Keys(query)) {
-		if !slices.Contains(parameters, name) || len(query[name]) > 1 && name != "part" {
+		if !slices.Contains(known, name) && !slices.Contains(common, name) || len(query[name]) > 1 && name != "part" {
 			with = badParameter("unexpectedParameter", name, fmt.Sprintf("Invalid JSON payload received. Unknown name %q: Cannot bind query parameter.", name))
 			return &with
 		}
@@ -74,6 +81,14 @@ func checkQuery(query url.Values) *problem {
 			return &with
 		}
 	}
+	return nil
+}
+
+func checkQuery(query url.Values) *problem {
+	if refused := checkParameters(query, parameters, parts); refused != nil {
+		return refused
+	}
+	var with problem
 	filters := 0
 	for _, name := range []string{"mine", "id", "forHandle"} {
 		if query.Get(name) != "" {

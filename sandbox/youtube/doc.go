@@ -1,9 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package youtube simulates the accounts of the YouTube Data API: the channel that a token belongs to, and Google's token
-// endpoint. Publishing needs videos and is not simulated.
+// Package youtube simulates the YouTube Data API: the channel that a token belongs to, Google's token endpoint, resumable
+// uploads of videos, thumbnails, the state of videos, and the playlist of a channel's uploads.
 //
-// It is written from the platform's documentation. What lies at googleapis.com/youtube/v3 is at /youtube/youtube/v3 here,
-// and what lies at oauth2.googleapis.com/token is at /youtube/token.
+// It is written from the platform's documentation. What lies at googleapis.com/youtube/v3 is at /youtube/youtube/v3 here, what
+// lies at googleapis.com/upload is at /youtube/upload, and what lies at oauth2.googleapis.com/token is at /youtube/token. A
+// video is on the channel as soon as its last byte is there; what YouTube finds wrong with it shows in its status later. Not
+// simulated are uploads of other kinds, changes to a video, and the rejection of a file that the channel has already, which
+// YouTube does not promise.
 package youtube

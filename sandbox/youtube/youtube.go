@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -48,10 +49,15 @@ type Options struct {
 }
 
 // Platform is the simulated YouTube. Its accounts are channels.
-type Platform struct{ Options }
+type Platform struct {
+	Options
+	books books
+	// sessions are the locks of sessions, by id: one request at a time works on one.
+	sessions sync.Map
+}
 
 // New returns the simulator.
-func New(opts Options) *Platform { return &Platform{opts} }
+func New(opts Options) *Platform { return &Platform{Options: opts} }
 
 // Name is "youtube".
 func (*Platform) Name() string { return Name }
@@ -121,21 +127,42 @@ func (p *Platform) Find(r *http.Request) (post, username string) {
 // Links returns the addresses in a text as pairs of byte offsets, in order.
 func (*Platform) Links(text string) [][2]int { return links.Find(text) }
 
+// uploadPath is where videos are uploaded.
+const uploadPath = "/youtube/upload/youtube/v3/videos"
+
 // Register adds the API to mux.
 func (p *Platform) Register(mux *http.ServeMux) {
+	mux.Handle("POST /youtube/token", p.Gate.Handler(faults.Route{
+		Platform: Name, Operation: faults.RefreshToken, Dialect: dialect{p}, Account: p.formAccount, Act: p.token,
+	}))
 	for pattern, route := range map[string]struct {
-		op      faults.Operation
-		account func(*faults.Request) string
-		act     func(http.ResponseWriter, *faults.Request)
+		op  faults.Operation
+		act func(http.ResponseWriter, *faults.Request)
 	}{
-		"GET /youtube/youtube/v3/channels": {faults.Identity, p.bearerAccount, p.channels},
-		"POST /youtube/token":              {faults.RefreshToken, p.formAccount, p.token},
+		"GET /youtube/youtube/v3/channels":               {faults.Identity, p.channels},
+		"GET /youtube/youtube/v3/videos":                 {faults.Status, p.videos},
+		"GET /youtube/youtube/v3/playlistItems":          {faults.List, p.playlistItems},
+		"POST " + uploadPath:                             {faults.Create, p.start},
+		"POST /youtube/upload/youtube/v3/thumbnails/set": {faults.Upload, p.setThumbnail},
 	} {
 		mux.Handle(pattern, p.Gate.Handler(faults.Route{
-			Platform: Name, Operation: route.op, Dialect: dialect{p}, Account: route.account, Act: route.act,
+			Platform: Name, Operation: route.op, Dialect: dialect{p}, Account: p.bearerAccount, Act: route.act,
+			Streams: route.op == faults.Upload,
 		}))
 	}
+	p.registerSessions(mux)
 	mux.HandleFunc("/youtube/", func(w http.ResponseWriter, _ *http.Request) {
 		fail(w, problemFor(http.StatusNotFound))
 	})
+}
+
+// registerSessions adds the addresses of sessions.
+func (p *Platform) registerSessions(mux *http.ServeMux) {
+	by := map[faults.Operation]http.Handler{}
+	for _, op := range []faults.Operation{faults.Upload, faults.Publish, faults.Status} {
+		by[op] = p.Gate.Handler(faults.Route{
+			Platform: Name, Operation: op, Dialect: dialect{p}, Account: p.sessionAccount, Act: p.put, Streams: true,
+		})
+	}
+	mux.HandleFunc("PUT "+uploadPath, func(w http.ResponseWriter, r *http.Request) { by[operation(r)].ServeHTTP(w, r) })
 }

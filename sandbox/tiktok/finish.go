@@ -1,0 +1,162 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/blobs"
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// The sides of media, in pixels.
+const (
+	minVideoSide = 360
+	maxVideoSide = 4096
+	// maxShortSide and maxLongSide are those of 1080p, which photos may have at most.
+	maxShortSide = 1080
+	maxLongSide  = 1920
+)
+
+// maxPhotoBytes is how large a photo may be.
+const maxPhotoBytes = 20_000_000
+
+// fetching is how one kind of media is pulled.
+type fetching struct {
+	most int64
+	// failed is the reason when a file cannot be had.
+	failed string
+}
+
+var (
+	videoFetch = fetching{most: maxVideo, failed: "video_pull_failed"}
+	photoFetch = fetching{most: maxPhotoBytes, failed: "photo_pull_failed"}
+)
+
+// issueAndPull fetches files from where the client says they are and posts them. What goes wrong with that is told by the
+// status of the publish id that it returns.
+func (p *Platform) issueAndPull(r *faults.Request, account state.Account, way, text string, t ticket, from []string, how fetching) (string, *refusal) {
+	issued, err := p.issue(account, way, text, t)
+	if err != nil {
+		return "", p.broken("keep a publish id", err)
+	}
+	// A platform goes on when the client has gone.
+	files, why := p.pull(context.WithoutCancel(r.Context()), from, how)
+	if err := p.finish(account, issued, files, why); err != nil {
+		return "", p.broken("keep a post", err)
+	}
+	return issued.ID, nil
+}
+
+// pull fetches files, or says why that fails.
+func (p *Platform) pull(ctx context.Context, from []string, how fetching) (files []blobs.Blob, why string) {
+	for _, address := range from {
+		file, err := p.Blobs.PullDirectly(ctx, address, how.most)
+		if err != nil {
+			p.Logger.Info("a file could not be fetched", "platform", Name, "error", err)
+			return nil, how.failed
+		}
+		files = append(files, file)
+	}
+	return files, ""
+}
+
+// finish makes the post of a publish id whose files have arrived, unless something is wrong with them or there is no room
+// for it.
+func (p *Platform) finish(account state.Account, issued state.Container, files []blobs.Blob, why string) error {
+	t := ticketOf(issued)
+	why = cmp.Or(why, issued.Failure, checkFiles(t.MediaType, files))
+	if bad := p.checkRoom(account, t.Inbox); why == "" && bad != nil {
+		why = bad.code
+	}
+	if why != "" {
+		return p.end(account, issued.ID, why)
+	}
+	t.PublishID, t.ReadyAt = issued.ID, p.readyAt(account)
+	kept, err := json.Marshal(t.detail)
+	if err != nil {
+		return err
+	}
+	draft := state.Draft{
+		Text: issued.Text, Title: t.Title, Privacy: t.Privacy, Inbox: t.Inbox, Free: t.Inbox, Container: issued.ID, Detail: kept,
+		NewID: newID,
+	}
+	for _, file := range files {
+		draft.Media = append(draft.Media, state.Media{SHA256: file.SHA256, Bytes: file.Bytes, MIMEType: file.MIMEType})
+	}
+	_, err = p.Store.Publish(account.Key, draft)
+	if _, full := errors.AsType[*state.QuotaError](err); full {
+		return p.end(account, issued.ID, tooManyPosts)
+	}
+	if _, done := errors.AsType[*state.PublishedError](err); done {
+		return nil
+	}
+	return err
+}
+
+// checkFiles says why TikTok fails a post with such files; "" when it does not. What cannot be told of a file is not held
+// against it.
+func checkFiles(kind string, files []blobs.Blob) string {
+	for _, file := range files {
+		short, long := min(file.Width, file.Height), max(file.Width, file.Height)
+		if kind == photo {
+			if !slices.Contains([]string{"image/jpeg", "image/webp"}, file.MIMEType) {
+				return "file_format_check_failed"
+			}
+			if short > maxShortSide || long > maxLongSide {
+				return "picture_size_check_failed"
+			}
+			continue
+		}
+		switch {
+		case !slices.Contains(videoTypes, file.MIMEType):
+			return "file_format_check_failed"
+		case file.Duration > maxVideoSeconds*time.Second:
+			return "duration_check_failed"
+		case long > 0 && (short < minVideoSide || long > maxVideoSide):
+			return "picture_size_check_failed"
+		}
+	}
+	return ""
+}
+
+// settle ends an upload whose last byte is there. It also does so when the sandbox was killed before it could; a file that
+// got lost then is a failure of TikTok's own. Call it with the upload locked.
+func (p *Platform) settle(id string) error {
+	issued, ok := p.Store.Container(Name, id)
+	t := ticketOf(issued)
+	if !ok || t.Source != fromFile || t.Done || issued.PostID != "" {
+		return nil
+	}
+	account, ok := p.Store.Account(state.Key{Platform: Name, ID: issued.AccountID})
+	if !ok {
+		return state.ErrNoAccount
+	}
+	size, known := p.Blobs.Size(id)
+	switch {
+	case !known:
+		return p.end(account, id, "internal")
+	case size < t.Size:
+		return nil
+	}
+	file, err := p.Blobs.Finish(id)
+	if err != nil {
+		return err
+	}
+	return p.finish(account, issued, []blobs.Blob{file}, "")
+}
+
+// locked returns the lock of an upload.
+func (p *Platform) locked(id string) *sync.Mutex {
+	lock, _ := p.uploads.LoadOrStore(id, &sync.Mutex{})
+	out, _ := lock.(*sync.Mutex)
+	return out
+}

@@ -1,0 +1,89 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+const (
+	defaultVideos = 10
+	maxVideos     = 20
+)
+
+// listFields are those of a post in the list.
+var listFields = []string{"id", "create_time", "title", "video_description", "share_url", "cover_image_url"}
+
+// list is POST /v2/video/list/: what everyone may see of an account, the newest first.
+func (p *Platform) list(w http.ResponseWriter, r *faults.Request) {
+	account, _, ok := p.authorized(w, r, scopeList)
+	if !ok {
+		return
+	}
+	body := struct {
+		MaxCount int   `json:"max_count"`
+		Cursor   int64 `json:"cursor"`
+	}{MaxCount: defaultVideos}
+	bad := readJSON(r, &body, "fields")
+	fields := strings.Split(r.URL.Query().Get("fields"), ",")
+	for _, field := range fields {
+		if bad == nil && !slices.Contains(listFields, field) {
+			bad = invalid("Fields is required, and of these: %s.", strings.Join(listFields, ","))
+		}
+	}
+	if bad == nil && (body.MaxCount < 1 || body.MaxCount > maxVideos) {
+		bad = invalid("max_count must be from 1 to %d.", maxVideos)
+	}
+	if bad != nil {
+		p.answer(w, nil, bad)
+		return
+	}
+	now := p.Clock.Now()
+	within := state.Range{Lag: r.ListLag, Limit: body.MaxCount, Keep: func(post *state.Post) bool {
+		return p.public(account, post) && !now.Before(detailOf(*post).ReadyAt)
+	}}
+	if body.Cursor > 0 {
+		within.To = time.UnixMilli(body.Cursor)
+	}
+	posts, more, err := p.Store.Timeline(account.Key, within)
+	if err != nil {
+		p.answer(w, nil, p.broken("list posts", err))
+		return
+	}
+	videos := []map[string]any{}
+	cursor := body.Cursor
+	for _, post := range posts {
+		videos = append(videos, p.listed(r.Request, account, post, fields))
+		cursor = post.CreatedAt().UnixMilli()
+	}
+	p.succeed(w, map[string]any{"videos": videos, "cursor": cursor, "has_more": more})
+}
+
+// listed shows these fields of a post.
+func (p *Platform) listed(r *http.Request, account state.Account, post state.Post, fields []string) map[string]any {
+	title := post.Title
+	if detailOf(post).MediaType == video {
+		title = post.Text
+	}
+	cover := ""
+	if len(post.Media) > 0 && strings.HasPrefix(post.Media[0].MIMEType, "image/") {
+		cover = p.SiteURL(r) + "/_media/" + post.Media[0].SHA256
+	}
+	out := map[string]any{}
+	for name, value := range map[string]any{
+		"id": post.ID, "create_time": post.CreatedAt().Unix(), "title": title, "video_description": post.Text,
+		"share_url": p.SiteURL(r) + p.PostPath(account.Username, post.ID), "cover_image_url": cover,
+	} {
+		if slices.Contains(fields, name) {
+			out[name] = value
+		}
+	}
+	return out
+}

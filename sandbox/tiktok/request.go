@@ -1,0 +1,122 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// refusal is an error that TikTok answers.
+type refusal struct {
+	status        int
+	code, message string
+}
+
+// invalid says what is wrong with a request.
+func invalid(format string, args ...any) *refusal {
+	return &refusal{http.StatusBadRequest, "invalid_params", fmt.Sprintf(format, args...)}
+}
+
+func forbidden(code, message string) *refusal { return &refusal{http.StatusForbidden, code, message} }
+
+// broken is the answer when the sandbox itself fails.
+func (p *Platform) broken(doing string, err error) *refusal {
+	p.Logger.Error("the sandbox failed", "platform", Name, "doing", doing, "error", err)
+	return &refusal{http.StatusInternalServerError, "internal_error", "Something is wrong. Please try again later."}
+}
+
+// answer answers what an operation came to.
+func (p *Platform) answer(w http.ResponseWriter, data any, bad *refusal) {
+	if bad != nil {
+		p.fail(w, bad.status, bad.code, bad.message)
+		return
+	}
+	p.succeed(w, data)
+}
+
+// readJSON decodes the body of a request, a JSON object that has no other fields than into. Its parameters, of which there
+// must be no others, are in the query.
+func readJSON(r *faults.Request, into any, parameters ...string) *refusal {
+	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if charset := params["charset"]; err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return invalid("The Content-Type must be application/json; charset=UTF-8.")
+	}
+	query := r.URL.Query()
+	for name := range query {
+		if !slices.Contains(parameters, name) || len(query[name]) > 1 {
+			return invalid("The parameter %s is not expected, or not more than once.", name)
+		}
+	}
+	decoder := json.NewDecoder(bytes.NewReader(r.Content))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return invalid("The body is not as expected: %v.", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return invalid("The body holds more than one JSON value.")
+	}
+	return nil
+}
+
+// checkLength counts as TikTok does, in UTF-16.
+func checkLength(field, text string, most int) *refusal {
+	if n := len(utf16.Encode([]rune(text))); n > most {
+		return invalid("%s has %d characters, the most are %d.", field, n, most)
+	}
+	return nil
+}
+
+// checkURL says whether TikTok would fetch from an address: over HTTPS. Within one machine, plain HTTP will do.
+func checkURL(field, address string) *refusal {
+	u, err := url.Parse(address)
+	if err == nil && u.Host != "" && u.User == nil && u.Fragment == "" {
+		host := net.ParseIP(u.Hostname())
+		if u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || host != nil && host.IsLoopback()) {
+			return nil
+		}
+	}
+	return invalid("%s is not the HTTPS address of a file.", field)
+}
+
+// privacyLevels are those that an account may choose.
+func privacyLevels(account state.Account) []string {
+	if account.Settings.Private {
+		return []string{"FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", selfOnly}
+	}
+	return []string{everyone, "MUTUAL_FOLLOW_FRIENDS", selfOnly}
+}
+
+const (
+	everyone = "PUBLIC_TO_EVERYONE"
+	selfOnly = "SELF_ONLY"
+)
+
+// checkPrivacy says whether an account may post with that privacy level.
+func checkPrivacy(account state.Account, level string, branded bool) *refusal {
+	known := []string{everyone, "MUTUAL_FOLLOW_FRIENDS", "FOLLOWER_OF_CREATOR", selfOnly}
+	switch {
+	case !slices.Contains(known, level):
+		return invalid("post_info.privacy_level is required, and one of %s.", strings.Join(known, ", "))
+	case !slices.Contains(privacyLevels(account), level):
+		return forbidden("privacy_level_option_mismatch", "The privacy level is not among the options of the creator: "+level+".")
+	case branded && level == selfOnly:
+		return invalid("post_info.brand_content_toggle is not allowed with privacy_level SELF_ONLY.")
+	default:
+		return nil
+	}
+}

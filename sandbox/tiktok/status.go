@@ -1,0 +1,142 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// postStatus is what became of a publish id.
+type postStatus struct {
+	Status     string `json:"status"`
+	FailReason string `json:"fail_reason,omitempty"`
+	// PublicIDs is spelled as TikTok spells it.
+	PublicIDs       []json.Number `json:"publicaly_available_post_id,omitempty"`
+	UploadedBytes   *int64        `json:"uploaded_bytes,omitempty"`
+	DownloadedBytes *int64        `json:"downloaded_bytes,omitempty"`
+}
+
+// named finds what a request is about: {"publish_id": …}.
+func (p *Platform) named(r *faults.Request, account state.Account) (state.Container, *refusal) {
+	var body struct {
+		PublishID string `json:"publish_id"`
+	}
+	if bad := readJSON(r, &body); bad != nil {
+		return state.Container{}, bad
+	}
+	issued, ok := p.Store.Container(Name, body.PublishID)
+	switch {
+	case body.PublishID == "":
+		return issued, invalid("publish_id is required.")
+	case !ok:
+		return issued, &refusal{http.StatusBadRequest, "invalid_publish_id", "The publish_id does not exist."}
+	case issued.AccountID != account.ID:
+		return issued, &refusal{
+			http.StatusBadRequest, "token_not_authorized_for_specified_publish_id", "The access token does not have authority over this publish_id.",
+		}
+	default:
+		return issued, nil
+	}
+}
+
+// status is POST /v2/post/publish/status/fetch/.
+func (p *Platform) status(w http.ResponseWriter, r *faults.Request) {
+	account, _, ok := p.authorized(w, r, scopePublish, scopeUpload)
+	if !ok {
+		return
+	}
+	bad := p.checkRate(r.Request, account, statusRate)
+	if bad != nil {
+		p.answer(w, nil, bad)
+		return
+	}
+	issued, bad := p.named(r, account)
+	if bad != nil {
+		p.answer(w, nil, bad)
+		return
+	}
+	// Whoever holds the lock is at work on the upload.
+	if lock := p.locked(issued.ID); lock.TryLock() {
+		err := p.settle(issued.ID)
+		lock.Unlock()
+		if err != nil {
+			p.answer(w, nil, p.broken("keep a post", err))
+			return
+		}
+		issued, _ = p.Store.Container(Name, issued.ID)
+	}
+	p.succeed(w, p.statusOf(account, issued))
+}
+
+func (p *Platform) statusOf(account state.Account, issued state.Container) postStatus {
+	t, now := ticketOf(issued), p.Clock.Now()
+	post, posted := p.Store.Post(Name, issued.PostID)
+	var out postStatus
+	bytes := t.Size
+	if t.Source == fromFile {
+		out.Status = "PROCESSING_UPLOAD"
+		if size, open := p.Blobs.Size(issued.ID); open {
+			bytes = size
+		}
+		out.UploadedBytes = &bytes
+	} else {
+		out.Status = "PROCESSING_DOWNLOAD"
+		for _, file := range post.Media {
+			bytes += file.Bytes
+		}
+		out.DownloadedBytes = &bytes
+	}
+	switch {
+	case t.Done && !now.Before(issued.ReadyAt):
+		out.Status, out.FailReason = "FAILED", issued.Failure
+	case !posted || now.Before(detailOf(post).ReadyAt):
+	case post.Draft:
+		out.Status = "SEND_TO_USER_INBOX"
+	default:
+		out.Status = "PUBLISH_COMPLETE"
+		if p.public(account, &post) && !now.Before(detailOf(post).ReadyAt.Add(account.Settings.ListingLag)) {
+			out.PublicIDs = []json.Number{json.Number(post.ID)}
+		}
+	}
+	return out
+}
+
+// public says whether everyone may see a post.
+func (p *Platform) public(account state.Account, post *state.Post) bool {
+	return !post.Draft && post.Privacy == everyone && !account.Settings.Private
+}
+
+// cancel is POST /v2/post/publish/cancel/. Files are fetched while the call that names them is answered, so there is nothing
+// to cut short there; an upload can be given up until its last byte is there.
+func (p *Platform) cancel(w http.ResponseWriter, r *faults.Request) {
+	account, _, ok := p.authorized(w, r, scopePublish, scopeUpload)
+	if !ok {
+		return
+	}
+	issued, bad := p.named(r, account)
+	if bad != nil {
+		p.answer(w, nil, bad)
+		return
+	}
+	lock := p.locked(issued.ID)
+	lock.Lock()
+	defer lock.Unlock()
+	issued, _ = p.Store.Container(Name, issued.ID)
+	t := ticketOf(issued)
+	size, open := p.Blobs.Size(issued.ID)
+	if t.Source != fromFile || t.Done || issued.PostID != "" || !open || size == t.Size {
+		p.answer(w, nil, &refusal{http.StatusBadRequest, "publish_not_cancellable", "The post can no longer be cancelled."})
+		return
+	}
+	if err := p.end(account, issued.ID, "publish_cancelled"); err != nil {
+		p.answer(w, nil, p.broken("cancel a post", err))
+		return
+	}
+	p.Blobs.Drop(issued.ID)
+	p.succeed(w, struct{}{})
+}

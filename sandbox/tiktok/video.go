@@ -1,0 +1,184 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"crypto/rand"
+	"net/http"
+	"net/url"
+
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+const (
+	// maxTitle is how long the caption of a video may be.
+	maxTitle = 2200
+	// maxVideo is how large a video may be.
+	maxVideo = 4_000_000_000
+	// minChunk and maxChunk bound chunks, save the only one of a small file. TikTok does not say whether its megabytes are
+	// decimal: what the one reading or the other refuses is refused here.
+	minChunk = 5 << 20
+	maxChunk = 64_000_000
+	// maxChunks is how many chunks a file may come in.
+	maxChunks = 1000
+)
+
+// videoPost is what is posted.
+type videoPost struct {
+	Title          string `json:"title"`
+	PrivacyLevel   string `json:"privacy_level"`
+	DisableComment bool   `json:"disable_comment"`
+	DisableDuet    bool   `json:"disable_duet"`
+	DisableStitch  bool   `json:"disable_stitch"`
+	CoverMS        *int64 `json:"video_cover_timestamp_ms"`
+	BrandContent   *bool  `json:"brand_content_toggle"`
+	BrandOrganic   *bool  `json:"brand_organic_toggle"`
+	IsAIGC         bool   `json:"is_aigc"`
+}
+
+// videoSource is where the file comes from.
+type videoSource struct {
+	Source string  `json:"source"`
+	URL    *string `json:"video_url"`
+	Size   *int64  `json:"video_size"`
+	Chunk  *int64  `json:"chunk_size"`
+	Count  *int64  `json:"total_chunk_count"`
+}
+
+// directVideo is POST /v2/post/publish/video/init/.
+func (p *Platform) directVideo(w http.ResponseWriter, r *faults.Request) {
+	account, _, ok := p.authorized(w, r, scopePublish)
+	if !ok {
+		return
+	}
+	var body struct {
+		Post   *videoPost   `json:"post_info"`
+		Source *videoSource `json:"source_info"`
+	}
+	bad := readJSON(r, &body)
+	if bad == nil && (body.Post == nil || body.Source == nil) {
+		bad = invalid("post_info and source_info are required.")
+	}
+	if bad != nil {
+		p.answer(w, nil, bad)
+		return
+	}
+	t, bad := describeVideo(account, *body.Post)
+	if bad != nil {
+		p.answer(w, nil, bad)
+		return
+	}
+	data, bad := p.initVideo(r, account, body.Post.Title, t, *body.Source)
+	p.answer(w, data, bad)
+}
+
+// inboxVideo is POST /v2/post/publish/inbox/video/init/.
+func (p *Platform) inboxVideo(w http.ResponseWriter, r *faults.Request) {
+	account, _, ok := p.authorized(w, r, scopeUpload)
+	if !ok {
+		return
+	}
+	var body struct {
+		Source *videoSource `json:"source_info"`
+	}
+	bad := readJSON(r, &body)
+	if bad == nil && body.Source == nil {
+		bad = invalid("source_info is required.")
+	}
+	if bad != nil {
+		p.answer(w, nil, bad)
+		return
+	}
+	data, bad := p.initVideo(r, account, "", ticket{Inbox: true, detail: detail{MediaType: video}}, *body.Source)
+	p.answer(w, data, bad)
+}
+
+// describeVideo takes down how a video is to be posted. What its creator has disabled is disabled.
+func describeVideo(account state.Account, post videoPost) (ticket, *refusal) {
+	if bad := checkLength("post_info.title", post.Title, maxTitle); bad != nil {
+		return ticket{}, bad
+	}
+	if post.BrandContent == nil || post.BrandOrganic == nil {
+		return ticket{}, invalid("post_info.brand_content_toggle and post_info.brand_organic_toggle are required.")
+	}
+	if bad := checkPrivacy(account, post.PrivacyLevel, *post.BrandContent); bad != nil {
+		return ticket{}, bad
+	}
+	private := account.Settings.Private
+	return ticket{Privacy: post.PrivacyLevel, detail: detail{
+		MediaType: video, DisableComment: post.DisableComment || account.Settings.CommentDisabled,
+		DisableDuet: post.DisableDuet || private, DisableStitch: post.DisableStitch || private,
+		CoverMS: post.CoverMS, BrandContent: *post.BrandContent, BrandOrganic: *post.BrandOrganic, IsAIGC: post.IsAIGC,
+	}}, nil
+}
+
+// initVideo begins an upload, or fetches the video and posts it.
+func (p *Platform) initVideo(r *faults.Request, account state.Account, text string, t ticket, from videoSource) (any, *refusal) {
+	if bad := checkSource(from); bad != nil {
+		return nil, bad
+	}
+	if bad := p.checkRate(r.Request, account, initRate); bad != nil {
+		return nil, bad
+	}
+	if bad := p.checkRoom(account, t.Inbox); bad != nil {
+		return nil, bad
+	}
+	t.Source = from.Source
+	way := map[bool]string{false: "v_pub_", true: "v_inbox_"}[t.Inbox]
+	if t.Source == fromURL {
+		issued, bad := p.issueAndPull(r, account, way+"url", text, t, []string{*from.URL}, videoFetch)
+		if bad != nil {
+			return nil, bad
+		}
+		return map[string]string{"publish_id": issued}, nil
+	}
+	t.Size, t.Chunk, t.Count, t.Token = *from.Size, *from.Chunk, *from.Count, rand.Text()
+	issued, err := p.issue(account, way+"file", text, t)
+	if err == nil {
+		err = p.Blobs.Begin(issued.ID)
+	}
+	if err != nil {
+		return nil, p.broken("begin an upload", err)
+	}
+	address := url.Values{"upload_id": {issued.ID}, "upload_token": {t.Token}}
+	return map[string]string{
+		"publish_id": issued.ID, "upload_url": p.SiteURL(r.Request) + "/tiktok/video/?" + address.Encode(),
+	}, nil
+}
+
+// checkSource says whether TikTok would take a video from there.
+func checkSource(from videoSource) *refusal {
+	sized := from.Size != nil || from.Chunk != nil || from.Count != nil
+	switch from.Source {
+	case fromURL:
+		if from.URL == nil || sized {
+			return invalid("source_info takes video_url, and only that, when the source is PULL_FROM_URL.")
+		}
+		return checkURL("source_info.video_url", *from.URL)
+	case fromFile:
+		if from.URL != nil || from.Size == nil || from.Chunk == nil || from.Count == nil {
+			return invalid("source_info takes video_size, chunk_size and total_chunk_count, and only these, when the source is FILE_UPLOAD.")
+		}
+		return checkChunks(*from.Size, *from.Chunk, *from.Count)
+	default:
+		return invalid("source_info.source must be FILE_UPLOAD or PULL_FROM_URL.")
+	}
+}
+
+// checkChunks says whether a file may come in such chunks: all of one size but the last, which takes what remains.
+func checkChunks(size, chunk, count int64) *refusal {
+	switch {
+	case size < 1 || size > maxVideo:
+		return invalid("source_info.video_size must be from 1 to %d.", int64(maxVideo))
+	case chunk > size || size < minChunk && chunk != size:
+		return invalid("The chunk size is invalid: a file of less than %d bytes comes whole, and no chunk is larger than its file.", minChunk)
+	case size >= minChunk && (chunk < minChunk || chunk > maxChunk):
+		return invalid("The chunk size is invalid: it must be from %d to %d.", minChunk, maxChunk)
+	case count != size/chunk || count > maxChunks:
+		return invalid("The total chunk count is invalid: it must be video_size divided by chunk_size, rounded down, and at most %d.", maxChunks)
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,122 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+const (
+	defaultItems = 5
+	maxItems     = 50
+)
+
+// itemParts are the parts of an item that may be asked for.
+var itemParts = []string{"contentDetails", "id", "snippet", "status"}
+
+// playlistItems is GET /youtube/v3/playlistItems, for the playlist of a channel's uploads, the newest first.
+func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
+	account, refused := p.authorized(r, scopeRead, scopeAll)
+	if refused == nil {
+		refused = p.spend(account, listCost)
+	}
+	query := r.URL.Query()
+	if refused == nil {
+		refused = checkParameters(query, []string{"part", "playlistId", "maxResults", "pageToken"}, itemParts)
+	}
+	within := state.Range{Lag: r.ListLag, Limit: defaultItems}
+	if refused == nil {
+		refused = readPage(query.Get("playlistId"), query.Get("maxResults"), query.Get("pageToken"), &within)
+	}
+	if refused != nil {
+		fail(w, *refused)
+		return
+	}
+	channel, found := p.Store.Account(state.Key{Platform: Name, ID: "UC" + strings.TrimPrefix(query.Get("playlistId"), "UU")})
+	if !found { // a test may have given a channel an id without UC
+		channel, found = p.Store.Account(state.Key{Platform: Name, ID: strings.TrimPrefix(query.Get("playlistId"), "UU")})
+	}
+	if !found || !strings.HasPrefix(query.Get("playlistId"), "UU") {
+		fail(w, refuse(http.StatusNotFound, "NOT_FOUND", "youtube.playlistItem", "playlistNotFound",
+			"The playlist identified with the request's playlistId parameter cannot be found."))
+		return
+	}
+	within.Keep = func(post *state.Post) bool { return channel.ID == account.ID || p.privacy(*post) == "public" }
+	posts, more, err := p.Store.Timeline(channel.Key, within)
+	if err != nil {
+		fail(w, p.broken("list videos", err))
+		return
+	}
+	items := []map[string]any{}
+	for _, post := range posts {
+		items = append(items, p.item(post, query.Get("playlistId"), r, strings.Split(query.Get("part"), ",")))
+	}
+	out := map[string]any{
+		"kind": "youtube#playlistItemListResponse", "etag": etag("items", channel), "items": items,
+		"pageInfo": map[string]int{"totalResults": p.Store.PostCount(channel.Key), "resultsPerPage": within.Limit},
+	}
+	if more {
+		last := posts[len(posts)-1].Stamp
+		out["nextPageToken"] = strconv.FormatInt(last.Milli, 36) + "-" + strconv.FormatInt(last.Serial, 36)
+	}
+	writeJSON(w, http.StatusOK, out)
+}
+
+// readPage reads which part of a playlist is wanted.
+func readPage(playlist, most, token string, into *state.Range) *problem {
+	var with problem
+	if playlist == "" {
+		with = badParameter("missingRequiredParameter", "parameters.", "No filter selected. Expected: playlistId")
+		return &with
+	}
+	if most != "" {
+		n, err := strconv.Atoi(most)
+		if err != nil || n < 0 || n > maxItems {
+			with = badParameter("invalidParameter", "maxResults", "Invalid value for maxResults: it must be from 0 to 50.")
+			return &with
+		}
+		if n > 0 { // 0 is the default, too
+			into.Limit = n
+		}
+	}
+	if token == "" {
+		return nil
+	}
+	milli, serial, _ := strings.Cut(token, "-")
+	ms, err := strconv.ParseInt(milli, 36, 64)
+	n, err2 := strconv.ParseInt(serial, 36, 64)
+	if err != nil || err2 != nil {
+		with = badParameter("invalidPageToken", "pageToken", "The request specifies an invalid page token.")
+		return &with
+	}
+	into.Before = state.Stamp{Milli: ms, Serial: n}
+	return nil
+}
+
+func (p *Platform) item(post state.Post, playlist string, r *faults.Request, asked []string) map[string]any {
+	channel, _ := p.Store.Account(state.Key{Platform: Name, ID: post.AccountID})
+	at := post.CreatedAt().Format(time.RFC3339)
+	out := map[string]any{"kind": "youtube#playlistItem", "etag": "item-" + post.ID, "id": playlist + "." + post.ID}
+	for name, part := range map[string]any{
+		"snippet": map[string]any{
+			"publishedAt": at, "channelId": channel.ID, "channelTitle": channel.DisplayName, "title": post.Title,
+			"description": post.Text, "playlistId": playlist, "thumbnails": p.thumbnails(detailOf(post.Detail), r),
+			"resourceId": map[string]string{"kind": "youtube#video", "videoId": post.ID},
+		},
+		"contentDetails": map[string]string{"videoId": post.ID, "videoPublishedAt": at},
+		"status":         map[string]string{"privacyStatus": p.privacy(post)},
+	} {
+		if slices.Contains(asked, name) {
+			out[name] = part
+		}
+	}
+	return out
+}

@@ -1,0 +1,177 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+const (
+	// processing is how long YouTube works on a video, unless the control API says otherwise. YouTube itself takes minutes.
+	processing = 300 * time.Millisecond
+	// sessionLife is how long a session works. YouTube does not say; it is a week elsewhere at Google.
+	sessionLife = 7 * 24 * time.Hour
+	// maxVideo is how large a video may be.
+	maxVideo = 256 << 30
+	// resumable is the only kind of upload that is simulated.
+	resumable = "resumable"
+)
+
+// detail is what a session and a video keep.
+type detail struct {
+	Resource resource `json:"resource"`
+	// Parts are those that the client asked to be answered.
+	Parts  []string `json:"parts,omitempty"`
+	Notify bool     `json:"notify_subscribers"`
+	Size   int64    `json:"size"`
+	Type   string   `json:"type"`
+	// ReadyAt is when YouTube's work on the video is done; zero in a session.
+	ReadyAt time.Time `json:"ready_at,omitzero"`
+	// Failure is how that work ends, if not well; in a session, why no video came of it.
+	Failure string `json:"failure,omitempty"`
+	// Seconds is how long the video plays.
+	Seconds   int64        `json:"seconds,omitempty"`
+	Thumbnail *state.Media `json:"thumbnail,omitempty"`
+}
+
+// detailOf reads what a session or a video keeps.
+func detailOf(content json.RawMessage) detail {
+	var out detail
+	_ = json.Unmarshal(content, &out) // it was encoded here; were it unreadable, the video would be shown without it
+	return out
+}
+
+// newID makes the id of a video: 11 letters, digits, minus signs and underscores that look like nothing.
+func newID(at state.Stamp) string {
+	const scatter = 0x9E3779B97F4A7C15 // odd, so that no two products are the same
+	var id [8]byte
+	binary.BigEndian.PutUint64(id[:], uint64(at.Milli<<20|at.Serial)*scatter) //nolint:gosec // bits are bits
+	return base64.RawURLEncoding.EncodeToString(id[:])
+}
+
+// newSession makes the id of a session, which whoever knows it may use.
+func newSession(state.Stamp) string { return rand.Text() + rand.Text() }
+
+// insertParameters are those of videos.insert.
+var insertParameters = []string{"part", "uploadType", "notifySubscribers"}
+
+// start is POST /upload/youtube/v3/videos: it begins a session. Nothing is on the channel yet.
+func (p *Platform) start(w http.ResponseWriter, r *faults.Request) {
+	account, refused := p.authorized(r, scopeUpload, scopeAll)
+	if refused == nil {
+		refused = p.spendInsert(account)
+	}
+	var kept detail
+	if refused == nil {
+		kept, refused = p.readStart(r, account)
+	}
+	if refused != nil {
+		fail(w, *refused)
+		return
+	}
+	content, err := json.Marshal(kept)
+	var session state.Container
+	if err == nil {
+		session, err = p.Store.CreateContainer(account.Key, state.Container{Detail: content}, 0, newSession)
+	}
+	if err == nil {
+		err = p.Blobs.Begin(session.ID)
+	}
+	if err != nil {
+		fail(w, p.broken("begin a session", err))
+		return
+	}
+	address := url.Values{"uploadType": {resumable}, "upload_id": {session.ID}}
+	w.Header().Set("X-GUploader-UploadID", session.ID)
+	w.Header().Set("Location", p.SiteURL(r.Request)+uploadPath+"?"+address.Encode())
+	w.WriteHeader(http.StatusOK)
+}
+
+// broken is the answer when the sandbox itself fails.
+func (p *Platform) broken(doing string, err error) problem {
+	p.Logger.Error("the sandbox failed", "platform", Name, "doing", doing, "error", err)
+	return problemFor(http.StatusInternalServerError)
+}
+
+// readStart reads how a video is described and how large it will be.
+func (p *Platform) readStart(r *faults.Request, account state.Account) (detail, *problem) {
+	query := r.URL.Query()
+	if refused := checkParameters(query, insertParameters, settable); refused != nil {
+		return detail{}, refused
+	}
+	var with problem
+	if query.Get("uploadType") != resumable {
+		with = badParameter("invalidParameter", "uploadType", "The sandbox simulates resumable uploads only.")
+		return detail{}, &with
+	}
+	notify := true
+	if text := query.Get("notifySubscribers"); text != "" {
+		var err error
+		if notify, err = strconv.ParseBool(text); err != nil {
+			with = badParameter("invalidParameter", "notifySubscribers", "Invalid value for notifySubscribers: it must be true or false.")
+			return detail{}, &with
+		}
+	}
+	out := detail{Parts: strings.Split(query.Get("part"), ","), Notify: notify}
+	if media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" ||
+		params["charset"] != "" && !strings.EqualFold(params["charset"], "utf-8") {
+		with = refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "parseError", "The Content-Type must be application/json; charset=UTF-8.")
+		return out, &with
+	}
+	if refused := readMedia(r, &out); refused != nil {
+		return out, refused
+	}
+	var refused *problem
+	if out.Resource, refused = readResource(r.Content, out.Parts, p.Clock.Now()); refused != nil {
+		return out, refused
+	}
+	if used, _ := p.Store.QuotaUsed(account.Key); account.Settings.Quota != nil && used >= *account.Settings.Quota {
+		return out, uploadLimit()
+	}
+	return out, nil
+}
+
+// readMedia reads what the client says of the file to come.
+func readMedia(r *faults.Request, into *detail) *problem {
+	var with problem
+	media, _, err := mime.ParseMediaType(r.Header.Get("X-Upload-Content-Type"))
+	if err != nil || !isVideoType(media) {
+		with = refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badContent",
+			"X-Upload-Content-Type is not supported. Valid media types: [video/*, application/octet-stream]")
+		return &with
+	}
+	size, err := strconv.ParseInt(r.Header.Get("X-Upload-Content-Length"), 10, 64)
+	if err != nil || size < 1 || size > maxVideo {
+		with = refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "youtube.video", "mediaBodyRequired",
+			"X-Upload-Content-Length must be the number of bytes of the video.")
+		return &with
+	}
+	into.Type, into.Size = media, size
+	return nil
+}
+
+func isVideoType(media string) bool {
+	return strings.HasPrefix(media, "video/") || media == "application/octet-stream"
+}
+
+// uploadLimit is the answer when the channel has uploaded as many videos as it may in a day.
+func uploadLimit() *problem {
+	with := refuse(http.StatusBadRequest, "FAILED_PRECONDITION", "youtube.video", uploadLimitExceeded,
+		"The user has exceeded the number of videos they may upload.")
+	return &with
+}
+
+const uploadLimitExceeded = "uploadLimitExceeded"

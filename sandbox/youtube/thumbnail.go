@@ -1,0 +1,126 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"slices"
+
+	"github.com/herald-social/herald/sandbox/blobs"
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// maxThumbnail is how large a thumbnail may be. It was so for years; that it is more since September 2026 is told in one
+// place only.
+const maxThumbnail = 2 << 20
+
+// setThumbnail is POST /upload/youtube/v3/thumbnails/set.
+func (p *Platform) setThumbnail(w http.ResponseWriter, r *faults.Request) {
+	account, refused := p.authorized(r, scopeUpload, scopeAll)
+	if refused == nil {
+		refused = p.spend(account, thumbnailCost)
+	}
+	var post state.Post
+	if refused == nil {
+		post, refused = p.videoToSet(r, account)
+	}
+	var picture blobs.Blob
+	if refused == nil {
+		picture, refused = p.receivePicture(r)
+	}
+	if refused != nil {
+		fail(w, *refused)
+		return
+	}
+	kept := detailOf(post.Detail)
+	kept.Thumbnail = &state.Media{SHA256: picture.SHA256, Bytes: picture.Bytes, MIMEType: picture.MIMEType}
+	content, err := json.Marshal(kept)
+	if err == nil {
+		err = p.Store.SetDetail(Name, post.ID, content)
+	}
+	if err != nil {
+		fail(w, p.broken("keep a thumbnail", err))
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{
+		"kind": "youtube#thumbnailSetResponse", "etag": "thumbnail-" + picture.SHA256, "items": []any{p.thumbnails(kept, r)},
+	})
+}
+
+// videoToSet finds the account's video that a request is about.
+func (p *Platform) videoToSet(r *faults.Request, account state.Account) (state.Post, *problem) {
+	query := r.URL.Query()
+	var with problem
+	for name := range query {
+		if !slices.Contains([]string{"videoId", "uploadType"}, name) && !slices.Contains(common, name) || len(query[name]) > 1 {
+			with = badParameter("unexpectedParameter", name, "The parameter "+name+" is not expected, or not more than once.")
+			return state.Post{}, &with
+		}
+	}
+	switch {
+	case query.Get("videoId") == "":
+		with = badParameter("missingRequiredParameter", "videoId", "Required parameter: videoId")
+		return state.Post{}, &with
+	case query.Get("uploadType") != "media":
+		with = badParameter("invalidParameter", "uploadType", "The sandbox simulates simple uploads of thumbnails only.")
+		return state.Post{}, &with
+	}
+	post, ok := p.Store.Post(Name, query.Get("videoId"))
+	switch {
+	case !ok:
+		with = refuse(http.StatusNotFound, "NOT_FOUND", "youtube.thumbnail", "videoNotFound",
+			"The video that you are trying to insert a thumbnail for cannot be found.")
+		return post, &with
+	case post.AccountID != account.ID:
+		with = refuse(http.StatusForbidden, "PERMISSION_DENIED", "youtube.thumbnail", "forbidden",
+			"The thumbnail can't be set for the specified video. The request might not be properly authorized.")
+		return post, &with
+	}
+	return post, nil
+}
+
+// receivePicture takes the body in.
+func (p *Platform) receivePicture(r *faults.Request) (blobs.Blob, *problem) {
+	bad := func(why, message string) *problem {
+		with := refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "youtube.thumbnail", why, message)
+		return &with
+	}
+	pictures := []string{"image/jpeg", "image/png"}
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || !slices.Contains(pictures, media) {
+		return blobs.Blob{}, bad("imageFormatUnsupported", "The provided image content is in an unsupported format.")
+	}
+	picture, err := p.Blobs.Receive(r.Body, maxThumbnail)
+	switch {
+	case errors.Is(err, blobs.ErrTooLarge):
+		return picture, bad("failedPrecondition", "The provided image content is too large.")
+	case err != nil:
+		return picture, bad("badRequest", "The request was cut off.")
+	case picture.Bytes == 0:
+		return picture, bad("mediaBodyRequired", "The request does not include the image content.")
+	case picture.MIMEType != media:
+		return picture, bad("imageFormatUnsupported", "The provided image content is in an unsupported format.")
+	}
+	return picture, nil
+}
+
+// thumbnails are the pictures of a video: the one that was set, or those that YouTube made of it, of which the sandbox makes
+// none.
+func (p *Platform) thumbnails(kept detail, r *faults.Request) map[string]any {
+	out := map[string]any{}
+	if kept.Thumbnail == nil {
+		return out
+	}
+	picture, _ := p.Blobs.Get(kept.Thumbnail.SHA256)
+	for _, name := range []string{"default", "medium", "high"} {
+		out[name] = map[string]any{
+			"url": p.SiteURL(r.Request) + "/_media/" + picture.SHA256, "width": picture.Width, "height": picture.Height,
+		}
+	}
+	return out
+}

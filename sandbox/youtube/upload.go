@@ -1,0 +1,232 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/blobs"
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// chunkUnit is what the size of every chunk but the last is a multiple of.
+const chunkUnit = 256 << 10
+
+// span is what a request to a session brings, or, as a query, asks about.
+type span struct {
+	query              bool
+	first, last, total int64
+}
+
+var (
+	rangePattern = regexp.MustCompile(`^bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})$`)
+	queryPattern = regexp.MustCompile(`^bytes \*/([0-9]{1,18})$`)
+)
+
+// readSpan reads the Content-Range; without one the request brings the whole file.
+func readSpan(r *http.Request) (span, bool) {
+	text := r.Header.Get("Content-Range")
+	if text == "" {
+		return span{last: r.ContentLength - 1, total: r.ContentLength}, r.ContentLength > 0
+	}
+	if found := queryPattern.FindStringSubmatch(text); found != nil {
+		total, err := strconv.ParseInt(found[1], 10, 64)
+		return span{query: true, total: total}, err == nil && r.ContentLength == 0
+	}
+	found := rangePattern.FindStringSubmatch(text)
+	if found == nil {
+		return span{}, false
+	}
+	var out span
+	for i, into := range []*int64{&out.first, &out.last, &out.total} {
+		n, err := strconv.ParseInt(found[i+1], 10, 64)
+		if err != nil {
+			return span{}, false
+		}
+		*into = n
+	}
+	return out, out.first <= out.last && out.last < out.total && r.ContentLength == out.last-out.first+1
+}
+
+// operation says what a request to a session is: the last chunk makes the video.
+func operation(r *http.Request) faults.Operation {
+	switch s, ok := readSpan(r); {
+	case ok && s.query:
+		return faults.Status
+	case ok && s.last == s.total-1:
+		return faults.Publish
+	default:
+		return faults.Upload
+	}
+}
+
+// sessionAccount tells whose session a request is for.
+func (p *Platform) sessionAccount(r *faults.Request) string {
+	session, ok := p.Store.Container(Name, r.URL.Query().Get("upload_id"))
+	if !ok {
+		return ""
+	}
+	return session.AccountID
+}
+
+// put is PUT to a session. Its address carries all authority.
+func (p *Platform) put(w http.ResponseWriter, r *faults.Request) {
+	session, ok := p.Store.Container(Name, r.URL.Query().Get("upload_id"))
+	if !ok {
+		fail(w, problemFor(http.StatusNotFound))
+		return
+	}
+	lock, _ := p.sessions.LoadOrStore(session.ID, &sync.Mutex{})
+	if lock, ok := lock.(*sync.Mutex); ok {
+		lock.Lock()
+		defer lock.Unlock()
+	}
+	account, refused := p.take(r, session)
+	if refused != nil {
+		fail(w, *refused)
+		return
+	}
+	session, _ = p.Store.Container(Name, session.ID)
+	if post, made := p.Store.Post(Name, session.PostID); made {
+		writeJSON(w, http.StatusOK, p.video(account, post, r, detailOf(session.Detail).Parts))
+		return
+	}
+	if size, _ := p.Blobs.Size(session.ID); size > 0 {
+		w.Header().Set("Range", "bytes=0-"+strconv.FormatInt(size-1, 10))
+	}
+	w.WriteHeader(http.StatusPermanentRedirect) // Google's "Resume Incomplete"
+}
+
+// take keeps what a request brings and makes the video when that was all. Call it with the session locked.
+func (p *Platform) take(r *faults.Request, session state.Container) (state.Account, *problem) {
+	account, ok := p.Store.Account(state.Key{Platform: Name, ID: session.AccountID})
+	with := problemFor(http.StatusNotFound)
+	if !ok {
+		return account, &with
+	}
+	// A sandbox that was killed between the last byte and the video makes it now.
+	if refused := p.settle(account, session); refused != nil {
+		return account, refused
+	}
+	if session, _ = p.Store.Container(Name, session.ID); session.PostID != "" {
+		return account, nil
+	}
+	if !p.Clock.Now().Before(session.CreatedAt().Add(sessionLife)) {
+		with = refuse(http.StatusGone, "NOT_FOUND", "global", "gone", "The upload session is over.")
+		return account, &with
+	}
+	s, ok := readSpan(r.Request)
+	kept := detailOf(session.Detail)
+	if !ok || s.total != kept.Size {
+		return account, badRange("The Content-Range or Content-Length is invalid.")
+	}
+	if s.query {
+		return account, nil
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != kept.Type {
+		with = refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badContent", "The Content-Type is not the one that the session was begun with.")
+		return account, &with
+	}
+	if refused := p.keep(r, session, s); refused != nil {
+		return account, refused
+	}
+	return account, p.settle(account, session)
+}
+
+// keep adds a chunk to what is there.
+func (p *Platform) keep(r *faults.Request, session state.Container, s span) *problem {
+	size, _ := p.Blobs.Size(session.ID)
+	switch {
+	case s.first != size:
+		return badRange("The chunk does not begin where the one before it ended.")
+	case s.last != s.total-1 && (s.last-s.first+1)%chunkUnit != 0:
+		return badRange("The number of bytes uploaded is required to be a multiple of 262144, except for the final request.")
+	}
+	_, err := p.Blobs.Append(session.ID, s.first, r.Body, s.last+1)
+	if err == nil {
+		return nil
+	}
+	p.Logger.Info("a chunk did not arrive whole", "platform", Name, "error", err)
+	return badRange("The request was cut off.")
+}
+
+func badRange(message string) *problem {
+	with := refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badRequest", message)
+	return &with
+}
+
+// settle makes the video of a session whose last byte is there.
+func (p *Platform) settle(account state.Account, session state.Container) *problem {
+	kept := detailOf(session.Detail)
+	size, open := p.Blobs.Size(session.ID)
+	switch {
+	case session.PostID != "":
+		return nil
+	case kept.Failure == uploadLimitExceeded:
+		return uploadLimit()
+	case !open:
+		with := refuse(http.StatusGone, "NOT_FOUND", "global", "gone", "The upload session is over.")
+		return &with
+	case size < kept.Size:
+		return nil
+	}
+	file, err := p.Blobs.Finish(session.ID)
+	if err == nil {
+		err = p.make(account, session, kept, file)
+	}
+	if _, full := errors.AsType[*state.QuotaError](err); full {
+		kept.Failure = uploadLimitExceeded
+		if err = p.change(session.ID, kept); err == nil {
+			return uploadLimit()
+		}
+	}
+	if err != nil {
+		with := p.broken("keep a video", err)
+		return &with
+	}
+	return nil
+}
+
+// change replaces what a session keeps.
+func (p *Platform) change(session string, kept detail) error {
+	content, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	_, err = p.Store.ChangeContainer(Name, session, func(c *state.Container) { c.Detail = content })
+	return err
+}
+
+// make puts a video on the channel. What YouTube finds wrong with the file shows after its work on it.
+func (p *Platform) make(account state.Account, session state.Container, kept detail, file blobs.Blob) error {
+	takes := processing
+	if set := account.Settings.Processing; set != nil {
+		takes = *set
+	}
+	kept.ReadyAt, kept.Failure = p.Clock.Now().Add(takes).UTC(), account.Settings.ProcessingError
+	if !strings.HasPrefix(file.MIMEType, "video/") {
+		kept.Failure = cmp.Or(kept.Failure, "invalidFile")
+	}
+	kept.Seconds = int64(file.Duration.Round(time.Second) / time.Second)
+	content, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	_, err = p.Store.Publish(account.Key, state.Draft{
+		Text: kept.Resource.Snippet.Description, Title: kept.Resource.Snippet.Title, Privacy: kept.Resource.Status.PrivacyStatus,
+		Media:     []state.Media{{SHA256: file.SHA256, Bytes: file.Bytes, MIMEType: file.MIMEType}},
+		Container: session.ID, Detail: content, NewID: newID,
+	})
+	return err
+}

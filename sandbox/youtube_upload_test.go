@@ -1,0 +1,340 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	youtubeUpload = "/youtube/upload/youtube/v3/videos?uploadType=resumable&part=snippet,status"
+	youtubeVideos = "/youtube/youtube/v3/videos?part=snippet,status,processingDetails&id="
+	plainVideo    = `{"snippet":{"title":"Release 1.4","description":"What changed"},"status":{"privacyStatus":"public"}}`
+)
+
+// startOnYouTube asks for a session.
+func (b *box) startOnYouTube(body string, size int, headers ...string) reply {
+	b.t.Helper()
+	all := append([]string{
+		"Authorization: Bearer " + demo(b.t, "youtube").AccessToken, "Content-Type: " + jsonUTF8,
+		"X-Upload-Content-Type: video/mp4", "X-Upload-Content-Length: " + strconv.Itoa(size),
+	}, headers...)
+	r, err := b.transfer(http.MethodPost, b.http.URL+youtubeUpload, strings.NewReader(body), all...)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r
+}
+
+// session begins an upload and returns its address.
+func (b *box) session(body string, size int) string {
+	b.t.Helper()
+	r := b.startOnYouTube(body, size)
+	if r.status != http.StatusOK || r.header.Get("Location") == "" {
+		b.t.Fatalf("session: %d %s", r.status, r.body)
+	}
+	return r.header.Get("Location")
+}
+
+// chunkOnYouTube sends a part of a file to a session.
+func (b *box) chunkOnYouTube(session string, file []byte, first, end int) (reply, error) {
+	b.t.Helper()
+	return b.transfer(http.MethodPut, session, bytes.NewReader(file[first:end]), "Content-Type: video/mp4",
+		fmt.Sprintf("Content-Range: bytes %d-%d/%d", first, end-1, len(file)))
+}
+
+// askSession asks how much a session has.
+func (b *box) askSession(session string, size int) reply {
+	b.t.Helper()
+	r, err := b.transfer(http.MethodPut, session, http.NoBody, fmt.Sprintf("Content-Range: bytes */%d", size))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r
+}
+
+// uploadOnYouTube posts a video in one piece and returns its id.
+func (b *box) uploadOnYouTube(body string, file []byte) string {
+	b.t.Helper()
+	r, err := b.transfer(http.MethodPut, b.session(body, len(file)), bytes.NewReader(file), "Content-Type: video/mp4")
+	if err != nil || r.status != http.StatusOK || len(r.text("id")) != 11 {
+		b.t.Fatalf("upload: %v %d %s", err, r.status, r.body)
+	}
+	return r.text("id")
+}
+
+// videoOnYouTube asks for a video.
+func (b *box) videoOnYouTube(id string) reply {
+	b.t.Helper()
+	return b.read("youtube", youtubeVideos+id)
+}
+
+// youtubeError says whether an answer is an error with that reason.
+func youtubeError(r reply, status int, reason string) bool {
+	return r.status == status && r.at("error", "code") == float64(status) && r.text("error", "errors", "0", "reason") == reason
+}
+
+func TestYouTubeStart(t *testing.T) {
+	b := start(t, "")
+	about := func(snippet, status string) string { return `{"snippet":{` + snippet + `},"status":{` + status + `}}` }
+	titled := func(title string) string { return about(`"title":"`+title+`"`, `"privacyStatus":"private"`) }
+	told := func(description string) string {
+		return about(`"title":"a","description":"`+description+`"`, `"privacyStatus":"private"`)
+	}
+	tests := []struct {
+		name, reason, body string
+		want               string // the error's reason
+	}{
+		{"plain", "the plain case", plainVideo, ""},
+		{"all options", "documented options are taken", about(`"title":"a","description":"b","tags":["c","d e"],"categoryId":"28","defaultLanguage":"en","defaultAudioLanguage":"en"`,
+			`"privacyStatus":"unlisted","license":"creativeCommon","embeddable":false,"publicStatsViewable":false,"selfDeclaredMadeForKids":false,"containsSyntheticMedia":true`), ""},
+		{"longest title", "100 characters fit", titled(strings.Repeat("é", 100)), ""},
+		{"title too long", "and not one more", titled(strings.Repeat("é", 101)), "invalidTitle"},
+		{"no title", "it is required", about(`"description":"a"`, ``), "invalidTitle"},
+		{"blank title", "white space is none", titled(" "), "invalidTitle"},
+		{"less-than sign in the title", "forbidden", titled("a < b"), "invalidTitle"},
+		{"longest description", "5000 bytes fit", told(strings.Repeat("é", 2500)), ""},
+		{"description too long", "bytes count, not characters", told(strings.Repeat("é", 2500) + "a"), "invalidDescription"},
+		{"greater-than sign in the description", "forbidden", told("a > b"), "invalidDescription"},
+		{"longest tags", "commas and quotes count", about(`"title":"a","tags":["`+strings.Repeat("b", 490)+`","c d e f"]`, ``), ""},
+		{"tags too long", "commas and quotes count", about(`"title":"a","tags":["`+strings.Repeat("b", 491)+`","c d e f"]`, ``), "invalidTags"},
+		{"unknown category", "a list", about(`"title":"a","categoryId":"3"`, ``), "invalidCategoryId"},
+		{"unknown privacy", "an enumeration", about(`"title":"a"`, `"privacyStatus":"friends"`), "invalidVideoMetadata"},
+		{"publication of its own", "only of what is private", about(`"title":"a"`, `"privacyStatus":"public","publishAt":"2027-01-01T00:00:00Z"`), "invalidPublishAt"},
+		{"publication at no time", "RFC 3339", about(`"title":"a"`, `"privacyStatus":"private","publishAt":"tomorrow"`), "invalidPublishAt"},
+		{"misspelt field", "what is not known is refused", about(`"title":"a"`, `"privacy":"private"`), "badRequest"},
+		{"a part that is not named", "what is set must be named", `{"snippet":{"title":"a"},"recordingDetails":{"recordingDate":"2026-01-01T00:00:00Z"}}`, "unexpectedPart"},
+		{"no JSON", "a body", `title=a`, "badRequest"},
+		{"two values", "one body", plainVideo + `{}`, "badRequest"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := b.startOnYouTube(tt.body, 1000)
+			if tt.want == "" && (r.status != http.StatusOK || !strings.HasPrefix(r.header.Get("Location"), b.http.URL+"/youtube/upload/") || r.body != "") {
+				t.Errorf("%s: %d %s", tt.reason, r.status, r.body)
+			}
+			if tt.want != "" && !youtubeError(r, 400, tt.want) {
+				t.Errorf("%s: %d %s, want %s", tt.reason, r.status, r.body, tt.want)
+			}
+		})
+	}
+	if got := b.posted("youtube"); len(got) != 0 {
+		t.Errorf("a session is no video: %v", got)
+	}
+}
+
+func TestYouTubeStartRefusals(t *testing.T) {
+	b := start(t, "")
+	token, kind := "Authorization: Bearer "+demo(t, "youtube").AccessToken, "Content-Type: "+jsonUTF8
+	const typed, sized = "X-Upload-Content-Type: video/mp4", "X-Upload-Content-Length: 1000"
+	tests := []struct {
+		name, path string
+		headers    []string
+		status     int
+		want       string
+	}{
+		{"no token", youtubeUpload, []string{kind, typed, sized}, 401, "authError"},
+		{"no type of the file", youtubeUpload, []string{token, kind, sized}, 400, "badContent"},
+		{"a picture", youtubeUpload, []string{token, kind, sized, "X-Upload-Content-Type: image/png"}, 400, "badContent"},
+		{"no size", youtubeUpload, []string{token, kind, typed}, 400, "mediaBodyRequired"},
+		{"no bytes", youtubeUpload, []string{token, kind, typed, "X-Upload-Content-Length: 0"}, 400, "mediaBodyRequired"},
+		{"beyond 256 GB", youtubeUpload, []string{token, kind, typed, "X-Upload-Content-Length: 274877906945"}, 400, "mediaBodyRequired"},
+		{"a form", youtubeUpload, []string{token, "Content-Type: " + formType, typed, sized}, 400, "parseError"},
+		{"no part", strings.Split(youtubeUpload, "&")[0], []string{token, kind, typed, sized}, 400, "missingRequiredParameter"},
+		{"unknown part", youtubeUpload + ",statistics", []string{token, kind, typed, sized}, 400, "unknownPart"},
+		{"unknown parameter", youtubeUpload + "&notify=true", []string{token, kind, typed, sized}, 400, "unexpectedParameter"},
+		{"another kind of upload", strings.Replace(youtubeUpload, "resumable", "media", 1), []string{token, kind, typed, sized}, 400, "invalidParameter"},
+		{"a flag that is none", youtubeUpload + "&notifySubscribers=yes", []string{token, kind, typed, sized}, 400, "invalidParameter"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := b.transfer(http.MethodPost, b.http.URL+tt.path, strings.NewReader(plainVideo), tt.headers...)
+			if err != nil || !youtubeError(r, tt.status, tt.want) {
+				t.Errorf("%v %d %s, want %d %s", err, r.status, r.body, tt.status, tt.want)
+			}
+		})
+	}
+}
+
+func TestYouTubeChunks(t *testing.T) {
+	b := start(t, "")
+	const unit, size = 256 << 10, 1_000_000
+	film := movie("isom", 1920, 1080, 42*time.Second, size)
+	session := b.session(plainVideo, size)
+	if r := b.askSession(session, size); r.status != http.StatusPermanentRedirect || r.header.Get("Range") != "" || r.header.Get("Location") != "" {
+		t.Errorf("an empty session: %d %v", r.status, r.header)
+	}
+	steps := []struct {
+		reason     string
+		first, end int
+		status     int
+		stored     string
+	}{
+		{"the second chunk before the first", unit, 2 * unit, 400, ""},
+		{"a size that is no multiple", 0, unit + 1, 400, ""},
+		{"the first chunk", 0, unit, 308, "bytes=0-262143"},
+		{"the same once more", 0, unit, 400, "bytes=0-262143"},
+		{"two at once", unit, 3 * unit, 308, "bytes=0-786431"},
+		{"the last, of any size", 3 * unit, size, 200, ""},
+	}
+	for _, s := range steps {
+		r, err := b.chunkOnYouTube(session, film, s.first, s.end)
+		if err != nil || r.status != s.status || s.status == 308 && r.header.Get("Range") != s.stored {
+			t.Errorf("%s: %v %d %v %s, want %d %s", s.reason, err, r.status, r.header, r.body, s.status, s.stored)
+		}
+		if ask := b.askSession(session, size); s.status != 200 && (ask.status != 308 || ask.header.Get("Range") != s.stored) {
+			t.Errorf("%s, then asked: %d %s, want %s", s.reason, ask.status, ask.header.Get("Range"), s.stored)
+		}
+	}
+	done := b.askSession(session, size)
+	id := done.text("id")
+	if done.status != http.StatusOK || done.text("kind") != "youtube#video" || done.text("status", "uploadStatus") != "uploaded" || done.text("snippet", "title") != "Release 1.4" {
+		t.Errorf("a session that is done: %d %s", done.status, done.body)
+	}
+	want := map[string]any{
+		"id": id, "platform": "youtube", "account_id": demo(t, "youtube").ID, "text": "What changed", "title": "Release 1.4",
+		"media": mediaOf("video/mp4", film), "in_reply_to": "", "url": b.http.URL + "/youtube/watch?v=" + id, "privacy": "public",
+		"draft": false, "created_at": "2026-12-01T09:00:00.123Z",
+	}
+	posts := b.posted("youtube")
+	ignoreDetail := cmp.FilterPath(func(p cmp.Path) bool {
+		key, ok := p.Last().(cmp.MapIndex)
+		return ok && key.Key().String() == "detail"
+	}, cmp.Ignore())
+	if diff := cmp.Diff([]any{want}, posts, ignoreDetail); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if field(posts, 0, "detail", "notify_subscribers") != true {
+		t.Errorf("detail %v", field(posts, 0, "detail"))
+	}
+	if page := b.call(http.MethodGet, "/youtube/watch?v="+id, "", "", ""); page.status != 200 || !strings.Contains(page.body, "/_media/"+sumOf(film)) {
+		t.Errorf("the video's page: %d %s", page.status, page.body)
+	}
+	if got := []int{b.callsOn("youtube", "create"), b.callsOn("youtube", "publish")}; !cmp.Equal(got, []int{1, 1}) {
+		t.Errorf("create and publish were called %v times, want once each", got)
+	}
+}
+
+func TestYouTubeSessionRefusals(t *testing.T) {
+	b := start(t, "")
+	film := movie("isom", 720, 1280, 5*time.Second, 2000)
+	session := b.session(plainVideo, len(film))
+	const kind = "Content-Type: video/mp4"
+	tests := []struct {
+		name, address string
+		body          []byte
+		headers       []string
+		status        int
+		want          string
+	}{
+		{"another session", session + "X", film, []string{kind}, 404, "notFound"},
+		{"another size", session, film[:1999], []string{kind}, 400, "badRequest"},
+		{"another total", session, film, []string{kind, "Content-Range: bytes 0-1999/2001"}, 400, "badRequest"},
+		{"fewer bytes than the range says", session, film[:1000], []string{kind, "Content-Range: bytes 0-1999/2000"}, 400, "badRequest"},
+		{"a range that is none", session, film, []string{kind, "Content-Range: 0-1999/2000"}, 400, "badRequest"},
+		{"a query with bytes", session, film, []string{kind, "Content-Range: bytes */2000"}, 400, "badRequest"},
+		{"another type", session, film, []string{"Content-Type: text/plain"}, 400, "badContent"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := b.transfer(http.MethodPut, tt.address, bytes.NewReader(tt.body), tt.headers...)
+			if err != nil || !youtubeError(r, tt.status, tt.want) {
+				t.Errorf("%v %d %s, want %d %s", err, r.status, r.body, tt.status, tt.want)
+			}
+		})
+	}
+	b.clock.Step(7 * 24 * time.Hour)
+	if r := b.askSession(session, len(film)); r.status != http.StatusGone {
+		t.Errorf("after a week: %d %s", r.status, r.body)
+	}
+	if got := b.posted("youtube"); len(got) != 0 {
+		t.Errorf("posted %v", got)
+	}
+}
+
+// TestYouTubeGoesOnAfterACut breaks off in the middle of the last chunk and goes on from what the session says, after a
+// restart of the sandbox.
+func TestYouTubeGoesOnAfterACut(t *testing.T) {
+	b := start(t, t.TempDir())
+	const size = 3_000_000
+	film := movie("isom", 720, 1280, 5*time.Second, size)
+	session := b.session(plainVideo, size)
+	cut, err := http.NewRequestWithContext(t.Context(), http.MethodPut, session, io.MultiReader(bytes.NewReader(film[:2_000_000]), broken{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut.ContentLength = size
+	cut.Header.Set("Content-Type", "video/mp4")
+	if resp, err := b.client.Do(cut); err == nil {
+		_ = resp.Body.Close()
+		t.Fatal("the request should have failed")
+	}
+	b.http.Close() // waits for the handler
+	if err := b.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := &box{t: t, clock: b.clock}
+	c.open(b.dir)
+	session = c.http.URL + strings.TrimPrefix(session, b.http.URL)
+	stored := 0
+	if r := c.askSession(session, size); r.header.Get("Range") != "" {
+		if _, err := fmt.Sscanf(r.header.Get("Range"), "bytes=0-%d", &stored); err != nil {
+			t.Fatal(err)
+		}
+		stored++
+	}
+	if stored > 2_000_000 || len(c.posted("youtube")) != 0 {
+		t.Fatalf("%d bytes are stored", stored)
+	}
+	if r, err := c.chunkOnYouTube(session, film, stored, size); err != nil || r.status != http.StatusOK {
+		t.Fatalf("the rest: %v %d", err, r.status)
+	}
+	if got := field(c.posted("youtube"), 0, "media"); !cmp.Equal(got, any(mediaOf("video/mp4", film))) {
+		t.Errorf("arrived as %v", got)
+	}
+}
+
+func TestYouTubeFaultsOnTheLastChunk(t *testing.T) {
+	film := movie("isom", 720, 1280, 5*time.Second, 2000)
+	tests := []struct {
+		name, fault string
+		status      int
+		reason      string
+		acted       bool
+	}{
+		{"status", `"kind":"status","status":503`, 503, "backendError", false},
+		{"drop before", `"kind":"drop_before"`, 0, "", false},
+		{"drop after", `"kind":"drop_after"`, 0, "", true},
+		{"error after", `"kind":"error_after","status":500`, 500, "backendError", true},
+		{"rate limit", `"kind":"rate_limit"`, 403, "rateLimitExceeded", false},
+		{"token expired", `"kind":"token_expired"`, 401, "authError", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := start(t, "")
+			b.fault(`{"platform":"youtube","operation":"publish","account":"` + demo(t, "youtube").ID + `",` + tt.fault + `}`)
+			session := b.session(plainVideo, len(film))
+			r, err := b.chunkOnYouTube(session, film, 0, len(film))
+			if (err != nil) != (tt.status == 0) || tt.status != 0 && !youtubeError(r, tt.status, tt.reason) {
+				t.Errorf("%v %d %s, want %d", err, r.status, r.body, tt.status)
+			}
+			want := map[bool]int{true: 200, false: 308}[tt.acted]
+			if ask := b.askSession(session, len(film)); ask.status != want || (len(b.posted("youtube")) == 1) != tt.acted {
+				t.Errorf("asked: %d, want %d; posts %v", ask.status, want, b.posted("youtube"))
+			}
+			if r, err := b.chunkOnYouTube(session, film, 0, len(film)); err != nil || r.status != http.StatusOK || len(b.posted("youtube")) != 1 {
+				t.Errorf("once more: %v %d %s", err, r.status, r.body)
+			}
+		})
+	}
+}

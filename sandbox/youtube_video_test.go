@@ -1,0 +1,268 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox_test
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const youtubeItems = "/youtube/youtube/v3/playlistItems?part=snippet,contentDetails,status&playlistId=UUHeraldDemo000000000001"
+
+func TestYouTubeVideo(t *testing.T) {
+	b := start(t, "")
+	film := movie("isom", 720, 1280, 5*time.Second, 2000)
+	id := b.uploadOnYouTube(`{"snippet":{"title":"Ünïcode","description":"See https://example.com","tags":["a","b c"],"categoryId":"28"},`+
+		`"status":{"privacyStatus":"unlisted","selfDeclaredMadeForKids":false,"containsSyntheticMedia":true,"embeddable":false}}`, film)
+	want := map[string]any{
+		"uploadStatus": "uploaded", "privacyStatus": "unlisted", "license": "youtube", "embeddable": false, "publicStatsViewable": true,
+		"madeForKids": false, "selfDeclaredMadeForKids": false, "containsSyntheticMedia": true,
+	}
+	r := b.videoOnYouTube(id)
+	if diff := cmp.Diff(any(want), r.at("items", "0", "status")); diff != "" {
+		t.Errorf("at first (-want +got):\n%s", diff)
+	}
+	if got := r.text("items", "0", "processingDetails", "processingStatus"); got != "processing" {
+		t.Errorf("at first: %s", got)
+	}
+	snippet := map[string]any{
+		"publishedAt": "2026-12-01T09:00:00Z", "channelId": demo(t, "youtube").ID, "channelTitle": "Herald Demo", "title": "Ünïcode",
+		"description": "See https://example.com", "tags": []any{"a", "b c"}, "categoryId": "28", "liveBroadcastContent": "none",
+		"localized": map[string]any{"title": "Ünïcode", "description": "See https://example.com"}, "thumbnails": map[string]any{},
+	}
+	if diff := cmp.Diff(any(snippet), r.at("items", "0", "snippet")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	b.clock.Step(time.Second)
+	r = b.videoOnYouTube(id)
+	if r.text("items", "0", "status", "uploadStatus") != "processed" || r.text("items", "0", "processingDetails", "processingStatus") != "succeeded" {
+		t.Errorf("then: %s", r.body)
+	}
+	other := b.control(http.MethodPut, "/accounts/youtube/UC2", "", http.StatusCreated).text("data", "access_token")
+	hidden := b.uploadOnYouTube(strings.Replace(plainVideo, "public", "private", 1), film)
+	if r := b.call(http.MethodGet, youtubeVideos+id+","+hidden, other, "", ""); len(r.list("items")) != 1 || strings.Contains(r.body, "processingDetails") {
+		t.Errorf("to another channel: %s", r.body)
+	}
+	if r := b.read("youtube", "/youtube/youtube/v3/videos?part=status"); !youtubeError(r, 400, "missingRequiredParameter") {
+		t.Errorf("no id: %s", r.body)
+	}
+	if r := b.read("youtube", "/youtube/youtube/v3/videos?part=state&id="+id); !youtubeError(r, 400, "unknownPart") {
+		t.Errorf("an unknown part: %s", r.body)
+	}
+	if r := b.videoOnYouTube("nothing"); r.status != http.StatusOK || len(r.list("items")) != 0 {
+		t.Errorf("an unknown id: %d %s", r.status, r.body)
+	}
+}
+
+func TestYouTubePrivacyIsPublicUnlessSaid(t *testing.T) {
+	b := start(t, "")
+	film := movie("isom", 720, 1280, 5*time.Second, 2000)
+	unsaid := b.uploadOnYouTube(`{"snippet":{"title":"a"}}`, film)
+	later := b.uploadOnYouTube(`{"snippet":{"title":"a"},"status":{"privacyStatus":"private","publishAt":"2026-12-01T10:00:00Z"}}`, film)
+	past := b.uploadOnYouTube(`{"snippet":{"title":"a"},"status":{"privacyStatus":"private","publishAt":"2026-11-01T10:00:00Z"}}`, film)
+	ask := func() []any {
+		out := []any{}
+		for _, item := range b.videoOnYouTube(unsaid + "," + later + "," + past).list("items") {
+			out = append(out, field([]any{item}, 0, "status", "privacyStatus"))
+		}
+		return out
+	}
+	if diff := cmp.Diff([]any{"public", "private", "public"}, ask()); diff != "" {
+		t.Errorf("at first (-want +got):\n%s", diff)
+	}
+	b.clock.SetTime(time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC))
+	token := b.call(http.MethodPost, "/youtube/token", "", formType, "client_id=c&client_secret=s&grant_type=refresh_token&refresh_token=youtube-refresh-demo").text("access_token")
+	if r := b.call(http.MethodGet, youtubeVideos+later, token, "", ""); r.text("items", "0", "status", "privacyStatus") != "public" {
+		t.Errorf("at its time: %s", r.body)
+	}
+}
+
+func TestYouTubeFilesThatFail(t *testing.T) {
+	film := movie("isom", 720, 1280, 5*time.Second, 2000)
+	tests := []struct {
+		name, setting          string
+		file                   []byte
+		upload, at, processing string
+	}{
+		{"invalidFile", "", []byte("no video"), "failed", "failureReason", "failed"},
+		{"codec", "codec", film, "failed", "failureReason", "failed"},
+		{"copyright", "copyright", film, "rejected", "rejectionReason", "terminated"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := start(t, "")
+			b.control(http.MethodPut, "/accounts/youtube/"+demo(t, "youtube").ID, `{"processing_ms":5000,"processing_error":"`+tt.setting+`"}`, http.StatusOK)
+			id := b.uploadOnYouTube(plainVideo, tt.file)
+			b.clock.Step(5*time.Second - time.Millisecond)
+			if got := b.videoOnYouTube(id).text("items", "0", "status", "uploadStatus"); got != "uploaded" {
+				t.Errorf("while it works: %s", got)
+			}
+			b.clock.Step(time.Millisecond)
+			r := b.videoOnYouTube(id)
+			status, _ := r.at("items", "0", "status").(map[string]any)
+			if status["uploadStatus"] != tt.upload || status[tt.at] != tt.name || r.text("items", "0", "processingDetails", "processingStatus") != tt.processing {
+				t.Errorf("then: %s", r.body)
+			}
+		})
+	}
+}
+
+func TestYouTubeUploads(t *testing.T) {
+	b := start(t, "")
+	film := movie("isom", 720, 1280, 5*time.Second, 2000)
+	var ids []any
+	for _, privacy := range []string{"public", "private", "unlisted"} {
+		ids = append([]any{b.uploadOnYouTube(strings.Replace(plainVideo, "public", privacy, 1), film)}, ids...)
+		b.clock.Step(time.Second)
+	}
+	listed := func(r reply) []any {
+		out := []any{}
+		for _, item := range r.list("items") {
+			out = append(out, field([]any{item}, 0, "contentDetails", "videoId"))
+		}
+		return out
+	}
+	page := b.read("youtube", youtubeItems+"&maxResults=2")
+	if diff := cmp.Diff(ids[:2], listed(page)); diff != "" {
+		t.Errorf("the newest first, to the owner also what is private (-want +got):\n%s", diff)
+	}
+	if got := page.text("items", "1", "snippet", "publishedAt"); got != "2026-12-01T09:00:01Z" || page.text("items", "1", "snippet", "title") != "Release 1.4" {
+		t.Errorf("published at %s: %s", got, page.body)
+	}
+	if diff := cmp.Diff(ids[2:], listed(b.read("youtube", youtubeItems+"&pageToken="+page.text("nextPageToken")))); diff != "" {
+		t.Errorf("the next page (-want +got):\n%s", diff)
+	}
+	other := b.control(http.MethodPut, "/accounts/youtube/UC2", "", http.StatusCreated).text("data", "access_token")
+	if diff := cmp.Diff(ids[2:], listed(b.call(http.MethodGet, youtubeItems, other, "", ""))); diff != "" {
+		t.Errorf("to others what is public (-want +got):\n%s", diff)
+	}
+	b.fault(`{"platform":"youtube","operation":"list","kind":"stale_list","delay_ms":1500}`)
+	if diff := cmp.Diff(ids[1:], listed(b.read("youtube", youtubeItems))); diff != "" {
+		t.Errorf("a list that lags (-want +got):\n%s", diff)
+	}
+	for path, want := range map[string]string{
+		youtubeItems + "&maxResults=51": "invalidParameter", youtubeItems + "&pageToken=no.token": "invalidPageToken",
+		strings.Split(youtubeItems, "&")[0]: "missingRequiredParameter", youtubeItems + "&order=date": "unexpectedParameter",
+	} {
+		if r := b.read("youtube", path); !youtubeError(r, 400, want) {
+			t.Errorf("%s: %d %s, want %s", path, r.status, r.body, want)
+		}
+	}
+	if r := b.read("youtube", youtubeItems+"0"); !youtubeError(r, 404, "playlistNotFound") {
+		t.Errorf("an unknown playlist: %d %s", r.status, r.body)
+	}
+}
+
+func TestYouTubeThumbnail(t *testing.T) {
+	b := start(t, t.TempDir())
+	id := b.uploadOnYouTube(plainVideo, movie("isom", 720, 1280, 5*time.Second, 2000))
+	set := func(query, token, kind string, picture []byte) reply {
+		r, err := b.transfer(http.MethodPost, b.http.URL+"/youtube/upload/youtube/v3/thumbnails/set?uploadType=media"+query,
+			bytes.NewReader(picture), "Authorization: Bearer "+token, "Content-Type: "+kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	mine := demo(t, "youtube").AccessToken
+	other := b.control(http.MethodPut, "/accounts/youtube/UC2", "", http.StatusCreated).text("data", "access_token")
+	jpeg, png := still(t, "jpeg", 1280, 720), still(t, "png", 1280, 720)
+	large := append(bytes.Clone(jpeg), make([]byte, 2<<20)...)
+	refusals := []struct {
+		name, query, token, kind string
+		picture                  []byte
+		status                   int
+		want                     string
+	}{
+		{"another channel's video", "&videoId=" + id, other, "image/jpeg", jpeg, 403, "forbidden"},
+		{"no video", "", mine, "image/jpeg", jpeg, 400, "missingRequiredParameter"},
+		{"unknown video", "&videoId=x", mine, "image/jpeg", jpeg, 404, "videoNotFound"},
+		{"another format", "&videoId=" + id, mine, "image/gif", jpeg, 400, "imageFormatUnsupported"},
+		{"another format than it says", "&videoId=" + id, mine, "image/jpeg", png, 400, "imageFormatUnsupported"},
+		{"too large", "&videoId=" + id, mine, "image/jpeg", large, 400, "failedPrecondition"},
+		{"nothing", "&videoId=" + id, mine, "image/jpeg", nil, 400, "mediaBodyRequired"},
+		{"unknown parameter", "&videoId=" + id + "&size=1", mine, "image/jpeg", jpeg, 400, "unexpectedParameter"},
+	}
+	for _, tt := range refusals {
+		if r := set(tt.query, tt.token, tt.kind, tt.picture); !youtubeError(r, tt.status, tt.want) {
+			t.Errorf("%s: %d %s, want %d %s", tt.name, r.status, r.body, tt.status, tt.want)
+		}
+	}
+	for _, picture := range [][]byte{png, jpeg} { // it may be set again
+		kind := http.DetectContentType(picture)
+		r := set("&videoId="+id, mine, kind, picture)
+		if r.status != http.StatusOK || r.text("items", "0", "default", "url") != b.http.URL+"/_media/"+sumOf(picture) {
+			t.Errorf("%s: %d %s", kind, r.status, r.body)
+		}
+	}
+	want := mediaOf("image/jpeg", jpeg)[0]
+	if diff := cmp.Diff(want, field(b.posted("youtube"), 0, "detail", "thumbnail")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := b.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := &box{t: t, clock: b.clock}
+	c.open(b.dir)
+	if diff := cmp.Diff(want, field(c.posted("youtube"), 0, "detail", "thumbnail")); diff != "" {
+		t.Errorf("after a restart (-want +got):\n%s", diff)
+	}
+	if r := c.call(http.MethodGet, "/_media/"+sumOf(jpeg), "", "", ""); r.body != string(jpeg) {
+		t.Errorf("the picture itself: %d, %d bytes", r.status, len(r.body))
+	}
+}
+
+func TestYouTubeLimits(t *testing.T) {
+	b := start(t, "")
+	account := "/accounts/youtube/" + demo(t, "youtube").ID
+	film := movie("isom", 720, 1280, 5*time.Second, 2000)
+	b.control(http.MethodPut, account, `{"quota":1}`, http.StatusOK)
+	first, second := b.session(plainVideo, len(film)), b.session(plainVideo, len(film))
+	if r, err := b.chunkOnYouTube(first, film, 0, len(film)); err != nil || r.status != http.StatusOK {
+		t.Fatalf("%v %d", err, r.status)
+	}
+	if r, err := b.chunkOnYouTube(second, film, 0, len(film)); err != nil || !youtubeError(r, 400, "uploadLimitExceeded") {
+		t.Errorf("a session begun before: %v %d %s", err, r.status, r.body)
+	}
+	if r := b.askSession(second, len(film)); !youtubeError(r, 400, "uploadLimitExceeded") {
+		t.Errorf("asked: %d %s", r.status, r.body)
+	}
+	if r := b.startOnYouTube(plainVideo, len(film)); !youtubeError(r, 400, "uploadLimitExceeded") {
+		t.Errorf("a new one: %d %s", r.status, r.body)
+	}
+	b.control(http.MethodPut, account, `{"quota":null,"documented_limits":true}`, http.StatusOK)
+	for i := range 101 {
+		if r := b.startOnYouTube(plainVideo, len(film)); (r.status == http.StatusOK) != (i < 100) || i == 100 && !youtubeError(r, 403, "quotaExceeded") {
+			t.Fatalf("session %d of the day: %d %s", i+1, r.status, r.body)
+		}
+	}
+	if r := b.videoOnYouTube("x"); r.status != http.StatusOK {
+		t.Errorf("the other quota is a quota of its own: %d %s", r.status, r.body)
+	}
+	// It is nine o'clock in London; the day in California ends at eight in the morning there.
+	b.control(http.MethodPut, account, `{"token_ttl_s":86400}`, http.StatusOK)
+	token := b.call(http.MethodPost, "/youtube/token", "", formType, "client_id=c&client_secret=s&grant_type=refresh_token&refresh_token=youtube-refresh-demo").text("access_token")
+	ask := func() reply {
+		r, err := b.transfer(http.MethodPost, b.http.URL+youtubeUpload, strings.NewReader(plainVideo), "Authorization: Bearer "+token,
+			"Content-Type: "+jsonUTF8, "X-Upload-Content-Type: video/mp4", "X-Upload-Content-Length: "+strconv.Itoa(len(film)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	b.clock.SetTime(time.Date(2026, 12, 2, 7, 59, 59, 0, time.UTC))
+	if r := ask(); !youtubeError(r, 403, "quotaExceeded") {
+		t.Errorf("just before midnight in California: %d %s", r.status, r.body)
+	}
+	b.clock.SetTime(time.Date(2026, 12, 2, 8, 0, 0, 0, time.UTC))
+	if r := ask(); r.status != http.StatusOK {
+		t.Errorf("at midnight in California: %d %s", r.status, r.body)
+	}
+}
