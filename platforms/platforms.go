@@ -43,6 +43,10 @@ type Publisher interface {
 // Preparer is a Publisher that publishes in two steps: it makes something on
 // the platform that nobody sees, and then makes it visible by one call.
 type Preparer interface {
+	// Prepares reports whether a content takes the first step: a platform may
+	// take a text as it is, and a picture in two.
+	Prepares(content Content) bool
+
 	// Prepare makes what Publish will make visible, and returns when that is
 	// ready, with its name. The name goes into the claim of the call and comes
 	// back as job.Checkpoint, with Publish and with Lookup.
@@ -107,6 +111,16 @@ type Content struct {
 	// InReplyTo is the platform's id of the card before, from which this card of
 	// a tree hangs; empty for the first card, and outside trees.
 	InReplyTo string
+	// Media are the files of the post, or of the card, in the order in which
+	// they are shown.
+	Media []File
+	// ThumbnailAt is which moment of the video is its thumbnail, if one was
+	// chosen.
+	ThumbnailAt *time.Duration
+	// Title is what only YouTube asks for.
+	Title string
+	// TikTok holds what only TikTok asks for.
+	TikTok v1alpha1.TikTokOptions
 }
 
 // Job is one publication to one account.

@@ -68,7 +68,7 @@ func (s *Suite) testLookupFaults(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	operations := []string{"list"}
-	if _, ok := f.platform.(platforms.Preparer); ok {
+	if preparesText(f.platform) {
 		operations = append(operations, "status")
 	}
 	for _, operation := range operations {

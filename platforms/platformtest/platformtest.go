@@ -70,10 +70,12 @@ func (s *Suite) Run(t *testing.T) {
 	t.Run("Lookup", s.testLookup)
 	t.Run("LookupFaults", s.testLookupFaults)
 	t.Run("LookupLag", s.testLookupLag)
-	if _, ok := publisher.(platforms.Preparer); ok {
+	if preparesText(publisher) {
 		t.Run("Prepare", s.testPrepare)
 		t.Run("PrepareFaults", s.testPrepareFaults)
 	}
+	t.Run("Media", s.testMedia)
+	t.Run("MediaFaults", s.testMediaFaults)
 }
 
 // now is the time of a sandbox that runs in this process.
@@ -140,9 +142,20 @@ func (f *fixture) job(text string) platforms.Job {
 // prepared is a post of text that can be published.
 func (f *fixture) prepared(t *testing.T, text string) platforms.Job {
 	t.Helper()
-	job := f.job(text)
+	return f.prepare(t, f.job(text))
+}
+
+// preparesText tells whether a platform takes even a text in two steps.
+func preparesText(p platforms.Platform) bool {
+	preparer, ok := p.(platforms.Preparer)
+	return ok && preparer.Prepares(platforms.Content{Category: v1alpha1.CategoryText, Text: "hello"})
+}
+
+// prepare does what precedes the visible call of a job.
+func (f *fixture) prepare(t *testing.T, job platforms.Job) platforms.Job {
+	t.Helper()
 	preparer, ok := f.platform.(platforms.Preparer)
-	if !ok {
+	if !ok || !preparer.Prepares(job.Content) {
 		return job
 	}
 	checkpoint, err := preparer.Prepare(t.Context(), job)

@@ -48,6 +48,9 @@ const (
 	msgVisible     = "Threads shows the post already, by a call that was taken for lost"
 )
 
+// Prepares says that everything is published from a container.
+func (*Platform) Prepares(platforms.Content) bool { return true }
+
 // Prepare makes a container for the job's text and waits until Threads is done
 // with it. One that was made before for the same text is used again.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/herald-social/herald/internal/transport"
@@ -61,7 +62,7 @@ func timelinePath(job platforms.Job, cursor string) string {
 	query := url.Values{
 		"max_results":  {strconv.Itoa(pageSize)},
 		"exclude":      {"retweets"},
-		"tweet.fields": {"created_at,text,entities,referenced_tweets,note_tweet"},
+		"tweet.fields": {"created_at,text,entities,referenced_tweets,note_tweet,attachments"},
 	}
 	if since := idBefore(job.LookFrom); since != "" {
 		query.Set("since_id", since)
@@ -105,12 +106,14 @@ func (p *Platform) readPage(resp *transport.Response) (timelinePage, *platforms.
 type search struct {
 	job   platforms.Job
 	text  wanted
+	// media are the ids of the files that the post shows, if any.
+	media []string
 	found map[string]time.Time
 	first string
 }
 
 func newSearch(job platforms.Job) *search {
-	return &search{job: job, text: want(job.Content.Text), found: map[string]time.Time{}}
+	return &search{job: job, text: want(job.Content.Text), media: mediaIDs(job), found: map[string]time.Time{}}
 }
 
 // page looks at the posts of one page.
@@ -120,7 +123,7 @@ func (s *search) page(entries []map[string]any) {
 		created := createdAt(id, entry)
 		switch {
 		case !created.IsZero() && created.Before(s.job.LookFrom.Truncate(time.Millisecond)):
-		case repliedTo(entry) != s.job.Content.InReplyTo, !s.text.matches(entry):
+		case repliedTo(entry) != s.job.Content.InReplyTo, !s.matches(entry):
 		case s.job.Taken != nil && s.job.Taken(id):
 		default:
 			s.found[id] = created
@@ -129,6 +132,26 @@ func (s *search) page(entries []map[string]any) {
 			}
 		}
 	}
+}
+
+// matches tells whether a listed post is the job's. What was uploaded for one
+// job is shown by no other post, so that files say more than the text, which X
+// gives back with an address for them behind it.
+func (s *search) matches(entry map[string]any) bool {
+	if s.media == nil {
+		return s.text.matches(entry)
+	}
+	keys := list(object(entry["attachments"])["media_keys"])
+	if len(keys) != len(s.media) {
+		return false
+	}
+	for i, key := range keys {
+		// A key is the number of the kind of media, and the id.
+		if _, id, _ := strings.Cut(text(key), "_"); id != s.media[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // finding names the earliest match.

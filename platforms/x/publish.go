@@ -23,15 +23,15 @@ const (
 
 // Publish creates the post by one call to POST /2/tweets.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
-	// Marshal would write <, > and & as escapes. X reads them just the same,
-	// but what is sent should be what was written.
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(newTweet(job.Content)); err != nil {
+	ids := mediaIDs(job)
+	if p.Prepares(job.Content) && ids == nil {
+		return notSent(platforms.Errorf(platforms.ClassTransient, msgUnprepared))
+	}
+	body, err := encode(newTweet(job.Content, ids))
+	if err != nil {
 		return notSent(platforms.Errorf(platforms.ClassPermanent, "the text cannot be written as JSON; remove unusual characters"))
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.config.APIURL+"/2/tweets", &body)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.config.APIURL+"/2/tweets", body)
 	if err != nil {
 		return notSent(badAddress(err))
 	}
@@ -44,10 +44,28 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return p.judge(resp, job.Account)
 }
 
+// encode writes a body as JSON. Marshal would write <, > and & as escapes. X
+// reads them just the same, but what is sent should be what was written.
+func encode(body any) (*bytes.Buffer, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil {
+		return nil, fmt.Errorf("write as JSON: %w", err)
+	}
+	return &out, nil
+}
+
 // tweet is the body of POST /2/tweets.
 type tweet struct {
-	Text  string `json:"text"`
+	Text  string `json:"text,omitempty"`
+	Media *media `json:"media,omitempty"`
 	Reply *reply `json:"reply,omitempty"`
+}
+
+// media is what a post shows.
+type media struct {
+	IDs []string `json:"media_ids"`
 }
 
 // reply says which post a post hangs from.
@@ -55,8 +73,11 @@ type reply struct {
 	InReplyTo string `json:"in_reply_to_tweet_id"`
 }
 
-func newTweet(content platforms.Content) tweet {
+func newTweet(content platforms.Content, mediaIDs []string) tweet {
 	out := tweet{Text: content.Text}
+	if len(mediaIDs) > 0 {
+		out.Media = &media{IDs: mediaIDs}
+	}
 	if content.InReplyTo != "" {
 		out.Reply = &reply{InReplyTo: content.InReplyTo}
 	}

@@ -61,7 +61,7 @@ type Config struct {
 	ListingLag time.Duration
 	// Clock tells when a token that was just handed out ends. Defaults to the
 	// real one.
-	Clock clock.PassiveClock
+	Clock clock.Clock
 }
 
 // Platform is X.
@@ -70,7 +70,10 @@ type Platform struct {
 	client *transport.Client
 }
 
-var _ platforms.Publisher = (*Platform)(nil)
+var (
+	_ platforms.Publisher = (*Platform)(nil)
+	_ platforms.Preparer  = (*Platform)(nil)
+)
 
 // New makes the platform.
 func New(c Config, client *transport.Client) *Platform {
@@ -97,7 +100,7 @@ func New(c Config, client *transport.Client) *Platform {
 func (p *Platform) Limits() platforms.Limits {
 	return platforms.Limits{
 		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
-		Delivers:             []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryTree},
+		Delivers:             []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
 		MaxImages:            maxImages,
 		MaxVideoBytes:        maxVideoBytes,
 		Card:                 platforms.CardLimits{MaxItems: maxImages, MaxVideos: 1, MaxImageBytes: maxImageBytes, MaxVideoBytes: maxVideoBytes},

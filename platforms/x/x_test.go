@@ -50,7 +50,7 @@ func newX(t *testing.T, config Config, answer http.HandlerFunc) (p *Platform, re
 	}))
 	t.Cleanup(server.Close)
 	config.APIURL = server.URL
-	config.Clock = clocktesting.NewFakePassiveClock(noon)
+	config.Clock = clocktesting.NewFakeClock(noon)
 	return New(config, transport.New(transport.Options{})), func() []seen {
 		mu.Lock()
 		defer mu.Unlock()

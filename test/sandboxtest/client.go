@@ -57,6 +57,15 @@ type Post struct {
 	URL       string    `json:"url"`
 	InReplyTo string    `json:"in_reply_to"`
 	CreatedAt time.Time `json:"created_at"`
+	// Media are the files that it shows, in their order.
+	Media []Media `json:"media"`
+}
+
+// Media is a file as it arrived.
+type Media struct {
+	SHA256   string `json:"sha256"`
+	Bytes    int64  `json:"bytes"`
+	MIMEType string `json:"mime_type"`
 }
 
 // Fault is a disturbance; the fields are those of the control API.

@@ -1,0 +1,53 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package platforms
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// ErrFileChanged is returned by reading a File whose bytes are not those that
+// were verified: it was overwritten, or is gone.
+var ErrFileChanged = errors.New("the file is not the one that was verified")
+
+// File is a media file of a post. Its bytes lie in the store and are never held
+// in memory as a whole.
+type File struct {
+	// Name is what the person calls it, for messages.
+	Name string
+	// MIMEType is what it was found to be.
+	MIMEType v1alpha1.MimeType
+	// Size is how long it is, in bytes.
+	Size int64
+	// Width and Height are in pixels, as it is shown.
+	Width, Height int
+	// Duration is how long a video plays; zero for an image.
+	Duration time.Duration
+	// ETag marks the bytes that were verified.
+	ETag string
+	// Bytes is where they are.
+	Bytes Bytes
+}
+
+// IsVideo reports whether the file is a video.
+func (f *File) IsVideo() bool { return strings.HasPrefix(string(f.MIMEType), "video/") }
+
+// Bytes gives access to those of one file. Its methods may be called from many
+// goroutines at once.
+type Bytes interface {
+	// Open reads length bytes from an offset on, while they are asked for. The
+	// context bounds the reading. Errors are ErrFileChanged where the file is
+	// not the one that was verified.
+	Open(ctx context.Context, offset, length int64) (io.ReadCloser, error)
+
+	// Address returns an address from which whoever has it can read the file
+	// for so long, for platforms that fetch files themselves.
+	Address(ctx context.Context, valid time.Duration) (string, error)
+}

@@ -1,0 +1,206 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package platformtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// held is a file in memory, which platforms may fetch as well.
+type held struct {
+	data []byte
+	url  string
+	// err is what reading it fails with.
+	err error
+}
+
+// Open implements platforms.Bytes.
+func (h *held) Open(_ context.Context, offset, length int64) (io.ReadCloser, error) {
+	if h.err != nil {
+		return nil, h.err
+	}
+	return io.NopCloser(bytes.NewReader(h.data[offset : offset+length])), nil
+}
+
+// Address implements platforms.Bytes.
+func (h *held) Address(context.Context, time.Duration) (string, error) { return h.url, h.err }
+
+// file reads one of the samples that the prober is tested with. pad makes it so
+// many bytes longer at least, by a box that films may end in.
+func file(t *testing.T, name string, mimeType v1alpha1.MimeType, pad int) platforms.File {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "mediaprobe", "testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pad > 0 {
+		data = binary.BigEndian.AppendUint32(data, uint32(8+pad)) //nolint:gosec // some megabytes
+		data = append(append(data, "free"...), make([]byte, pad)...)
+	}
+	h := &held{data: data}
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", string(mimeType))
+		_, _ = w.Write(h.data) // the platform may have gone
+	}))
+	t.Cleanup(site.Close)
+	h.url = site.URL + "/" + name
+	out := platforms.File{
+		Name: name, MIMEType: mimeType, Size: int64(len(data)), Width: 64, Height: 48, ETag: name, Bytes: h,
+	}
+	if out.IsVideo() {
+		out.Duration = time.Second
+	}
+	return out
+}
+
+// post is what is published of files: their kind says its category.
+type post struct {
+	reason   string
+	category v1alpha1.Category
+	files    func(t *testing.T) []platforms.File
+}
+
+func posts() map[string]post {
+	picture := func(t *testing.T) platforms.File { return file(t, "picture.jpg", v1alpha1.MimeJPEG, 0) }
+	return map[string]post{
+		"an image": {"the least", v1alpha1.CategoryImage, func(t *testing.T) []platforms.File { return []platforms.File{picture(t)} }},
+		"images": {"their order is kept", v1alpha1.CategoryImage, func(t *testing.T) []platforms.File {
+			return []platforms.File{picture(t), file(t, "picture.jpg", v1alpha1.MimeJPEG, 0), picture(t)}
+		}},
+		"a video": {"it is processed after its upload", v1alpha1.CategoryVideo, func(t *testing.T) []platforms.File {
+			return []platforms.File{file(t, "faststart.mp4", v1alpha1.MimeMP4, 0)}
+		}},
+		"a long video": {"it goes in several parts", v1alpha1.CategoryVideo, func(t *testing.T) []platforms.File {
+			return []platforms.File{file(t, "faststart.mp4", v1alpha1.MimeMP4, 9<<20)}
+		}},
+	}
+}
+
+// media is a job that publishes files.
+func (f *fixture) media(category v1alpha1.Category, files ...platforms.File) platforms.Job {
+	job := f.job("look at this")
+	job.Content.Category, job.Content.Media = category, files
+	return job
+}
+
+func hashes(files []platforms.File) []string {
+	out := make([]string, len(files))
+	for i := range files {
+		h, _ := files[i].Bytes.(*held)
+		sum := sha256.Sum256(h.data)
+		out[i] = hex.EncodeToString(sum[:])
+	}
+	return out
+}
+
+// testMedia publishes files of every category that the platform delivers.
+func (s *Suite) testMedia(t *testing.T) {
+	for name, tc := range posts() {
+		t.Run(name, func(t *testing.T) {
+			f, p := s.publisher(t)
+			if !slices.Contains(p.Limits().Delivers, tc.category) {
+				t.Skipf("%s delivers no category %s", s.Name, tc.category)
+			}
+			files := tc.files(t)
+			job := f.prepare(t, f.media(tc.category, files...))
+			if got := f.published(t); len(got) > 0 {
+				t.Fatalf("%s: preparing published %+v", tc.reason, got)
+			}
+			result := p.Publish(t.Context(), job)
+			if result.Verdict != platforms.Posted {
+				t.Fatalf("%s: got %+v", tc.reason, result)
+			}
+			got := f.published(t)
+			if len(got) != 1 || got[0].ID != result.ExternalID {
+				t.Fatalf("%s: published %+v, want %s alone", tc.reason, got, result.ExternalID)
+			}
+			var arrived []string
+			for _, m := range got[0].Media {
+				arrived = append(arrived, m.SHA256)
+			}
+			if diff := cmp.Diff(hashes(files), arrived); diff != "" {
+				t.Errorf("%s: bytes (-want +got):\n%s", tc.reason, diff)
+			}
+			found, err := p.Lookup(t.Context(), job)
+			if err != nil || found.Matches != 1 || found.ExternalID != result.ExternalID {
+				t.Errorf("%s: looked up as %+v, %v", tc.reason, found, err)
+			}
+		})
+	}
+}
+
+// testMediaFaults breaks every call that precedes the visible one, once, and
+// tries again as the caller would.
+func (s *Suite) testMediaFaults(t *testing.T) {
+	kinds := map[string]struct {
+		fault sandboxtest.Fault
+		class platforms.Class
+	}{
+		"trouble":       {sandboxtest.Fault{Kind: "status", Status: 503}, platforms.ClassTransient},
+		"lost before":   {sandboxtest.Fault{Kind: "drop_before"}, platforms.ClassTransient},
+		"lost after":    {sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
+		"error after":   {sandboxtest.Fault{Kind: "error_after", Status: 500}, platforms.ClassTransient},
+		"rate limited":  {sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.ClassRateLimited},
+		"token expired": {sandboxtest.Fault{Kind: "token_expired"}, platforms.ClassRefresh},
+	}
+	for what, tc := range posts() {
+		for name, k := range kinds {
+			for _, operation := range []string{"upload", "create", "status"} {
+				t.Run(what+"/"+operation+"/"+name, func(t *testing.T) {
+					f, p := s.publisher(t)
+					preparer, ok := p.(platforms.Preparer)
+					if !ok || !slices.Contains(p.Limits().Delivers, tc.category) {
+						t.Skipf("%s prepares no category %s", s.Name, tc.category)
+					}
+					k.fault.Operation = operation
+					f.fault(t, k.fault)
+					job := f.media(tc.category, tc.files(t)...)
+					checkpoint, err := preparer.Prepare(t.Context(), job)
+					if err != nil && err.Class != k.class {
+						t.Errorf("class %s, want %s: %v (%v)", err.Class, k.class, err, err.Err)
+					}
+					f.clearFaults(t)
+					job.Checkpoint = checkpoint
+					job = f.prepare(t, job)
+					if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+						t.Errorf("got %+v", got)
+					}
+					if got := f.published(t); len(got) != 1 || len(got[0].Media) != len(job.Content.Media) {
+						t.Errorf("published %+v", got)
+					}
+				})
+			}
+		}
+	}
+	t.Run("a file that was changed", func(t *testing.T) {
+		f, p := s.publisher(t)
+		preparer, ok := p.(platforms.Preparer)
+		if !ok || !slices.Contains(p.Limits().Delivers, v1alpha1.CategoryImage) {
+			t.Skipf("%s prepares no images", s.Name)
+		}
+		picture := file(t, "picture.jpg", v1alpha1.MimeJPEG, 0)
+		picture.Bytes = &held{err: platforms.ErrFileChanged}
+		if _, err := preparer.Prepare(t.Context(), f.media(v1alpha1.CategoryImage, picture)); classOf(asError(err)) != platforms.ClassPermanent {
+			t.Errorf("got %v; other bytes than those that were checked must not be published", err)
+		}
+	})
+}

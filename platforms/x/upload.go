@@ -1,0 +1,258 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package x
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/internal/multipartbody"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+)
+
+const (
+	// chunk is how many bytes one append carries: X takes 5 MB at most.
+	chunk = 4 << 20
+	// maxSegments is how many appends an upload may have.
+	maxSegments = 1000
+	// appendTries is how often one chunk is sent: X takes it again under its
+	// number.
+	appendTries = 3
+	// uploadTimeout bounds one request that carries bytes.
+	uploadTimeout = 2 * time.Minute
+	// leastPause and longestPause bound how long to wait between two questions
+	// for a video, whatever X says.
+	leastPause   = 500 * time.Millisecond
+	longestPause = 30 * time.Second
+)
+
+const (
+	msgNoMediaID   = "X took the file %q without saying under which id"
+	msgUnreadable  = "the file %q cannot be read in the media store"
+	msgFileChanged = "the file %q is not the one that was checked any more: it was overwritten or deleted; upload it again and make a new post"
+	msgFileRefused = "X refused the file %q: its format, size or length is not one that X takes; change the file"
+	msgFileFailed  = "X could not process the file %q; change the file, or try again later"
+	msgFileBusy    = "X is not done with processing the file %q; Herald tries again"
+	msgUnprepared  = "the files of the post are not uploaded yet; Herald tries again"
+)
+
+// Prepares reports whether the content has files, which X takes beforehand.
+func (*Platform) Prepares(content platforms.Content) bool { return len(content.Media) > 0 }
+
+// Prepare uploads the files of a post and waits until X is done with them. What
+// was uploaded before is used again as long as X knows it.
+func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+	if ids := mediaIDs(job); ids != nil && p.allReady(ctx, job, ids) {
+		return job.Checkpoint, nil
+	}
+	ids := make([]string, 0, len(job.Content.Media))
+	for i := range job.Content.Media {
+		id, err := p.upload(ctx, job, &job.Content.Media[i])
+		if err != nil {
+			return "", err
+		}
+		ids = append(ids, id)
+	}
+	return strings.Join(ids, ","), nil
+}
+
+// mediaIDs are the ids that a checkpoint names, one for each file; nil if it
+// names others, or none.
+func mediaIDs(job platforms.Job) []string {
+	if job.Checkpoint == "" {
+		return nil
+	}
+	ids := strings.Split(job.Checkpoint, ",")
+	if len(ids) != len(job.Content.Media) {
+		return nil
+	}
+	for _, id := range ids {
+		if !validID(id) {
+			return nil
+		}
+	}
+	return ids
+}
+
+// allReady reports whether X still has what was uploaded, ready to be shown.
+func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string) bool {
+	for i, id := range ids {
+		if err := p.await(ctx, job, &job.Content.Media[i], id); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
+	if file.IsVideo() {
+		return p.uploadVideo(ctx, job, file)
+	}
+	return p.uploadImage(ctx, job, file)
+}
+
+// uploadImage sends an image in one request.
+func (p *Platform) uploadImage(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
+	resp, err := p.sendBytes(ctx, job, file, "/2/media/upload", 0, file.Size, "media_category", "tweet_image")
+	if err != nil {
+		return "", err
+	}
+	return mediaID(resp, file)
+}
+
+// uploadVideo sends a video in chunks and waits until X has processed it.
+func (p *Platform) uploadVideo(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
+	body, err := encode(map[string]any{"media_type": file.MIMEType, "total_bytes": file.Size, "media_category": "tweet_video"})
+	if err != nil {
+		return "", &platforms.Error{Class: platforms.ClassPermanent, Message: fmt.Sprintf(msgFileRefused, file.Name), Err: err}
+	}
+	resp, failure := p.postMedia(ctx, job, file, "initialize", "/2/media/upload/initialize", "application/json", body, readTimeout)
+	if failure != nil {
+		return "", failure
+	}
+	id, failure := mediaID(resp, file)
+	if failure != nil {
+		return "", failure
+	}
+	path := "/2/media/upload/" + url.PathEscape(id)
+	size := max(int64(chunk), (file.Size+maxSegments-1)/maxSegments)
+	for segment, offset := 0, int64(0); offset < file.Size; segment, offset = segment+1, offset+size {
+		if failure := p.appendChunk(ctx, job, file, path, segment, offset, min(size, file.Size-offset)); failure != nil {
+			return "", failure
+		}
+	}
+	if _, failure := p.postMedia(ctx, job, file, "finalize", path+"/finalize", "", nil, readTimeout); failure != nil {
+		return "", failure
+	}
+	return id, p.await(ctx, job, file, id)
+}
+
+// appendChunk sends one chunk, again if its answer was lost.
+func (p *Platform) appendChunk(ctx context.Context, job platforms.Job, file *platforms.File, path string, segment int, offset, length int64) *platforms.Error {
+	for try := 1; ; try++ {
+		_, failure := p.sendBytes(ctx, job, file, path+"/append", offset, length, "segment_index", strconv.Itoa(segment))
+		if failure == nil || failure.Class != platforms.ClassTransient || try == appendTries || ctx.Err() != nil {
+			return failure
+		}
+	}
+}
+
+// sendBytes sends a part of a file as a form with one other field.
+func (p *Platform) sendBytes(
+	ctx context.Context, job platforms.Job, file *platforms.File, path string, offset, length int64, field, value string,
+) (*transport.Response, *platforms.Error) {
+	bytes, err := file.Bytes.Open(ctx, offset, length)
+	if err != nil {
+		return nil, unreadable(file, err)
+	}
+	defer bytes.Close() //nolint:errcheck // what was read was sent
+	form, err := multipartbody.New(multipartbody.File{
+		Field: "media", Name: "media", Type: string(file.MIMEType), Content: bytes, Size: length,
+	}, multipartbody.Field{Name: field, Value: value})
+	if err != nil {
+		return nil, unreadable(file, err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.config.APIURL+path, form)
+	if err != nil {
+		return nil, badAddress(err)
+	}
+	req.ContentLength = form.Len()
+	req.Header.Set("Content-Type", form.ContentType())
+	return p.callMedia(ctx, job, file, "upload", req, uploadTimeout)
+}
+
+// await waits until X is done with a file, for as long as the context lasts.
+func (p *Platform) await(ctx context.Context, job platforms.Job, file *platforms.File, id string) *platforms.Error {
+	for {
+		resp, failure := p.read(ctx, "status", "/2/media/upload?command=STATUS&media_id="+url.QueryEscape(id), job.Account.Token)
+		if failure != nil {
+			return aboutFile(file, failure)
+		}
+		doc, _ := decodeObject(resp.Body)
+		info := object(object(doc["data"])["processing_info"])
+		switch text(info["state"]) {
+		case "failed":
+			return platforms.Errorf(platforms.ClassPermanent, msgFileFailed, file.Name)
+		case "pending", "in_progress":
+		default: // X says nothing of files that need no processing
+			return nil
+		}
+		seconds, _ := strconv.Atoi(text(info["check_after_secs"]))
+		timer := p.config.Clock.NewTimer(min(max(time.Duration(seconds)*time.Second, leastPause), longestPause))
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgFileBusy, file.Name), Err: context.Cause(ctx)}
+		}
+	}
+}
+
+// postMedia makes a call about a file whose bytes go elsewhere.
+func (p *Platform) postMedia(
+	ctx context.Context, job platforms.Job, file *platforms.File, action, path, contentType string, body io.Reader, timeout time.Duration,
+) (*transport.Response, *platforms.Error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.config.APIURL+path, body)
+	if err != nil {
+		return nil, badAddress(err)
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	return p.callMedia(ctx, job, file, action, req, timeout)
+}
+
+// callMedia makes a call about a file, which may be repeated.
+func (p *Platform) callMedia(
+	ctx context.Context, job platforms.Job, file *platforms.File, action string, req *http.Request, timeout time.Duration,
+) (*transport.Response, *platforms.Error) {
+	req.Header.Set("Authorization", "Bearer "+job.Account.Token.Access)
+	resp, err := p.client.Do(ctx, call(action, timeout), req)
+	if err != nil {
+		if failure := unreadable(file, err); failure.Class == platforms.ClassPermanent {
+			return nil, failure
+		}
+		return nil, unanswered(err)
+	}
+	if resp.Status < http.StatusOK || resp.Status >= http.StatusMultipleChoices {
+		failure, _ := classify(resp, p.config.Clock.Now())
+		return nil, aboutFile(file, failure)
+	}
+	return resp, nil
+}
+
+// mediaID reads under which id X has taken a file.
+func mediaID(resp *transport.Response, file *platforms.File) (string, *platforms.Error) {
+	doc, _ := decodeObject(resp.Body)
+	id := text(object(doc["data"])["id"])
+	if !validID(id) {
+		return "", platforms.Errorf(platforms.ClassUnknown, msgNoMediaID, file.Name)
+	}
+	return id, nil
+}
+
+// aboutFile words a refusal that X gave about a file: its usual words are about
+// a text.
+func aboutFile(file *platforms.File, failure *platforms.Error) *platforms.Error {
+	if failure.Class == platforms.ClassPermanent || failure.Class == platforms.ClassDuplicate {
+		failure.Class, failure.Message = platforms.ClassPermanent, fmt.Sprintf(msgFileRefused, file.Name)
+	}
+	return failure
+}
+
+// unreadable says why a file could not be read while it was sent.
+func unreadable(file *platforms.File, err error) *platforms.Error {
+	if errors.Is(err, platforms.ErrFileChanged) {
+		return &platforms.Error{Class: platforms.ClassPermanent, Message: fmt.Sprintf(msgFileChanged, file.Name), Err: err}
+	}
+	return &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgUnreadable, file.Name), Err: err}
+}
