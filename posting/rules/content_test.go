@@ -14,13 +14,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kstatus"
 	"github.com/herald-social/herald/platforms"
 )
 
 // contentEnv knows a connection to each of four platforms, called as they are,
 // whose limits are small, and media files called after what they are: "image",
-// "big-image", "video", "big-video", "pending", "rejected", "expired" and
-// "leaving", one that is being deleted.
+// "big-image", "video", "big-video", "pending", "rejected", "expired",
+// "missing", one whose file the store has lost, and "leaving", one that is being
+// deleted. A connection whose name ends in "-leaving" is being deleted too.
 func contentEnv() Env {
 	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
 	limits := map[v1alpha1.Platform]platforms.Limits{
@@ -58,13 +60,20 @@ func contentEnv() Env {
 	file("rejected", v1alpha1.MimePNG, 0, v1alpha1.MediaRejected)
 	file("expired", v1alpha1.MimePNG, 0, v1alpha1.MediaExpired)
 	file("leaving", v1alpha1.MimePNG, 40, v1alpha1.MediaUploaded).DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	kstatus.Apply(&file("missing", v1alpha1.MimePNG, 40, v1alpha1.MediaUploaded).Status.Conditions,
+		kstatus.Summary{Reason: v1alpha1.ReasonFileMissing, Message: "lost", Progress: kstatus.Stuck}, 1, time.Unix(1, 0))
 	return Env{
 		Connection: func(name string) *v1alpha1.Connection {
-			platform := v1alpha1.Platform(strings.TrimSuffix(name, "-2"))
+			name, leaving := strings.CutSuffix(strings.TrimSuffix(name, "-2"), "-leaving")
+			platform := v1alpha1.Platform(name)
 			if _, ok := limits[platform]; !ok {
 				return nil
 			}
-			return &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: platform}}
+			c := &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: platform}}
+			if leaving {
+				c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+			}
+			return c
 		},
 		Media:  func(name string) *v1alpha1.Media { return media[name] },
 		Limits: func(p v1alpha1.Platform) (platforms.Limits, bool) { l, ok := limits[p]; return l, ok },
@@ -146,10 +155,14 @@ func TestContent(t *testing.T) {
 		{"unknown media, draft", "drafts name media that exist", draft(images(to("x"), "gone")), []string{"NotFound " + imageRefs + "[0].name"}},
 		{"not uploaded", "it may come later", images(to("x"), "image", "pending"), []string{"NotFound " + imageRefs + "[1].name"}},
 		{"being deleted", "it will be gone", images(to("x"), "leaving"), []string{"NotFound " + imageRefs + "[0].name"}},
+		{"missing", "it may be put back, but nothing can be posted until then", images(to("x"), "missing"), []string{"NotFound " + imageRefs + "[0].name"}},
+		{"missing, draft", "drafts name media that are there", draft(images(to("x"), "missing")), []string{"NotFound " + imageRefs + "[0].name"}},
 		{"rejected", "it will never be good", images(to("x"), "rejected"), []string{"Invalid " + imageRefs + "[0].name"}},
 		{"expired", "it will never come", images(to("x"), "expired"), []string{"Invalid " + imageRefs + "[0].name"}},
 		{"a video among images", "an image post shows images", images(to("x"), "video"), []string{"Invalid " + imageRefs + "[0].name"}},
 		{"images to a video platform", "the platform has no such posts", images(to("youtube"), "image"), []string{"Invalid spec.targets[0].connectionRef.name", "Required spec.targets[0].youtube.title"}},
+
+		{"a connection being deleted", "it will be gone", images(to("x-leaving"), "image"), []string{"NotFound spec.targets[0].connectionRef.name"}},
 
 		{"a video", "nothing is wrong", video(to("x"), "video"), nil},
 		{"no video", "media_id is required, in drafts too", draft(video(to("x"), "")), []string{"Required spec.video.mediaRef.name"}},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -85,6 +86,10 @@ func (v *validation) usable(name string, path *field.Path) (*v1alpha1.Media, *fi
 	}
 	switch media.Status.Phase {
 	case v1alpha1.MediaUploaded:
+		if c := ready(media); c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonFileMissing {
+			// The store may get it back, and then the post goes on.
+			return nil, notFound(path, name, "the store does not have the file any more, upload it again as another one: media file")
+		}
 		return media, nil
 	case v1alpha1.MediaRejected:
 		return nil, field.Invalid(path, name, "the file was rejected: "+rejection(media))
@@ -97,10 +102,14 @@ func (v *validation) usable(name string, path *field.Path) (*v1alpha1.Media, *fi
 
 // rejection is why a file was rejected, as its Media tells.
 func rejection(media *v1alpha1.Media) string {
-	if c := meta.FindStatusCondition(media.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Message != "" {
+	if c := ready(media); c != nil && c.Message != "" {
 		return c.Message
 	}
 	return "it is not what was described, or was changed; upload another one"
+}
+
+func ready(media *v1alpha1.Media) *metav1.Condition {
+	return meta.FindStatusCondition(media.Status.Conditions, v1alpha1.ConditionReady)
 }
 
 func isVideo(media *v1alpha1.Media) bool {

@@ -24,7 +24,7 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 	if category == v1alpha1.CategoryTree && v.namedBefore(i) {
 		errs = append(errs, field.Duplicate(ref, target.ConnectionRef.Name))
 	}
-	conn := v.env.Connection(target.ConnectionRef.Name)
+	conn := v.env.connection(target.ConnectionRef.Name)
 	if conn == nil {
 		return append(errs, notFound(ref, target.ConnectionRef.Name, "no such connection"))
 	}
