@@ -169,11 +169,31 @@ var _ = Describe("a verified file", func() {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, fromTheAPI)
 		put(ctx, m, "9876543210")
-		d.clock.Step(lookAgainAfter + 2*time.Second)
+		d.clock.Step(v1alpha1.UploadURLLifetime + lookAgainAfter + 2*time.Second)
 		etag := m.Status.ETag
 		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonFileChanged))
 		Expect(m.Status.ETag).To(Equal(etag))
 		Expect(hasFile(ctx, mediastore.Key(m))).To(MatchError(mediastore.ErrNotFound))
+	})
+
+	It("that was overwritten through a second address is rejected when that one has ended", func(ctx SpecContext) {
+		d := newDesk(loose())
+		m := d.uploaded(ctx, fromTheAPI)
+		d.clock.Step(20 * time.Minute)
+		again := d.clock.Now().Add(v1alpha1.UploadURLLifetime)
+		m.Annotations = map[string]string{v1alpha1.UploadUntilAnnotation: again.Format(time.RFC3339)}
+		Expect(k8s.Update(ctx, m)).To(Succeed())
+		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
+		put(ctx, m, "9876543210")
+		var next ctrl.Result
+		Eventually(func(g Gomega) {
+			var err error
+			next, err = d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(next.RequeueAfter).To(BeNumerically(">", v1alpha1.UploadURLLifetime), "it is looked at when nobody can overwrite it any more")
+		}).Should(Succeed())
+		d.clock.Step(next.RequeueAfter)
+		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonFileChanged))
 	})
 
 	It("that was overwritten later is found by the sweep", func(ctx SpecContext) {
