@@ -137,12 +137,12 @@ var _ = Describe("a file that is awaited", func() {
 
 var _ = Describe("a source", func() {
 	It("that is refused is not tried again", func(ctx SpecContext) {
-		d := newDesk(&refusing{Message: "it leads to an address that is not public", Final: true})
-		m := newMedia(byHand, fromSource("https://inside.example/a.png"))
+		d := newDesk(&refusing{Message: "the file is empty", Final: true})
+		m := newMedia(byHand, fromSource("https://empty.example/a.png"))
 		Expect(k8s.Create(ctx, m)).To(Succeed())
 		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonSourceRefused))
 		Expect(meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionStalled).Message).
-			To(ContainSubstring("https://inside.example/a.png cannot be fetched: it leads to an address that is not public."))
+			To(ContainSubstring("https://empty.example/a.png cannot be fetched: the file is empty."))
 	})
 
 	It("that does not answer is tried again, for a while", func(ctx SpecContext) {
