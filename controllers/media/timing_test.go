@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -170,29 +169,6 @@ func TestGoesAt(t *testing.T) {
 			at, ok := goesAt(tc.media, Timing{}.withDefaults(), tc.ttl)
 			if ok != (tc.want != 0) || ok && !at.Equal(noon.Add(tc.want)) {
 				t.Errorf("%s: got %s, %v", tc.reason, at, ok)
-			}
-		})
-	}
-}
-
-func TestReferences(t *testing.T) {
-	ref := func(name string) v1alpha1.LocalReference { return v1alpha1.LocalReference{Name: name} }
-	tests := map[string]struct {
-		reason string
-		spec   v1alpha1.PostSpec
-		want   []string
-	}{
-		"text":  {"nothing", v1alpha1.PostSpec{}, nil},
-		"video": {"one", v1alpha1.PostSpec{Video: &v1alpha1.VideoContent{MediaRef: ref("a")}}, []string{"a"}},
-		"image": {"each once", v1alpha1.PostSpec{Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{ref("a"), ref("b"), ref("a")}}}, []string{"a", "b"}},
-		"tree": {"of all cards", v1alpha1.PostSpec{Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{
-			{Caption: "x"}, {MediaRefs: []v1alpha1.LocalReference{ref("a")}}, {MediaRefs: []v1alpha1.LocalReference{ref("b"), ref("a")}},
-		}}}, []string{"a", "b"}},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, references(&v1alpha1.Post{Spec: tc.spec})); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}

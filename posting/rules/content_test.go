@@ -5,6 +5,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,6 +136,55 @@ func titled(title string) []v1alpha1.PostTarget {
 	out := to("youtube")
 	out[0].YouTube = &v1alpha1.YouTubeOptions{Title: title}
 	return out
+}
+
+// A tree of a hundred full cards on Threads is the largest that a platform
+// shows; the schema lets a draft name more.
+func TestFiles(t *testing.T) {
+	env := contentEnv()
+	env.Media = func(name string) *v1alpha1.Media {
+		m := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.MediaSpec{MimeType: v1alpha1.MimePNG, SizeBytes: 1}}
+		m.Status.Phase = v1alpha1.MediaUploaded
+		return m
+	}
+	limits := env.Limits
+	env.Limits = func(p v1alpha1.Platform) (platforms.Limits, bool) {
+		l, ok := limits(p)
+		l.Card.MaxItems = 20
+		return l, ok
+	}
+	cards := func(each ...int) (out []v1alpha1.TreeCard) {
+		n := 0
+		for _, count := range each {
+			var names []string
+			for range count {
+				names = append(names, fmt.Sprintf("m%d", n))
+				n++
+			}
+			out = append(out, card("", names...))
+		}
+		return out
+	}
+	full := slices.Repeat([]int{20}, 100)
+	for _, tt := range []struct {
+		name, reason string
+		spec         v1alpha1.PostSpec
+		want         string
+	}{
+		{"a hundred full cards", "they can be shown", tree(bare("threads"), cards(full...)...), ""},
+		{"one more", "no platform shows as many", draft(tree(bare("threads"), cards(append(full[:99:99], 21)...)...)),
+			"spec.tree.cards: Invalid value: 2001: the post names 2001 different media files, and may name at most 2000; make several posts of it"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := ""
+			if err := Validate(&v1alpha1.Post{Spec: tt.spec}, env).ToAggregate(); err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s:\n%s", tt.reason, diff)
+			}
+		})
+	}
 }
 
 func TestContent(t *testing.T) {

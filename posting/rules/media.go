@@ -13,7 +13,26 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
 )
+
+// maxFiles is how many different files one post may name, drafts included: as
+// many as the largest post that a platform shows, a tree of 100 cards (the
+// schema) with 20 files each (the contract, for Threads). What names them costs
+// a look at each.
+const maxFiles = 2000
+
+// ValidateFiles returns what is wrong with the number of different files that a
+// post names, before anybody looks at them. It is a part of Validate.
+func ValidateFiles(post *v1alpha1.Post) field.ErrorList {
+	n := len(posting.MediaNames(&post.Spec))
+	if n <= maxFiles {
+		return nil
+	}
+	// Other categories have room for fewer.
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "tree", "cards"), n,
+		fmt.Sprintf("the post names %d different media files, and may name at most %d; make several posts of it", n, maxFiles))}
+}
 
 // images checks the media of an image post. Their number is checked for drafts
 // too, like every limit that the contract does not postpone.

@@ -67,6 +67,7 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 	for i := range post.Spec.Targets {
 		errs = append(errs, v.target(i, spec.Child("targets").Index(i))...)
 	}
+	errs = append(errs, ValidateFiles(post)...)
 	switch post.Spec.Category {
 	case v1alpha1.CategoryImage:
 		errs = append(errs, v.images(spec.Child("image", "mediaRefs"))...)
