@@ -52,6 +52,9 @@ const (
 	// writeWithin bounds the writing of what was done, even while the process
 	// is told to end.
 	writeWithin = 10 * time.Second
+	// longestNote is how much of a message an event holds, in bytes: the
+	// Kubernetes API takes 1,024.
+	longestNote = 1000
 )
 
 // Store is what is asked of the store of files; mediastore has it.
@@ -320,6 +323,6 @@ func (r *Reconciler) tell(m *v1alpha1.Media, before string) {
 		case v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching:
 			kind = corev1.EventTypeNormal
 		}
-		r.Events.Eventf(m, nil, kind, c.Reason, "Reconcile", "%s", c.Message)
+		r.Events.Eventf(m, nil, kind, c.Reason, "Reconcile", "%s", cut(c.Message, longestNote))
 	}
 }
