@@ -227,6 +227,12 @@ func TestContent(t *testing.T) {
 		{"youtube draft without a title", "a draft may omit it", draft(video(to("youtube"), "video")), nil},
 		{"title too long", "YouTube would refuse it", draft(video(titled("Titles"), "video")), []string{"Invalid spec.targets[0].youtube.title"}},
 		{"title with a bracket", "YouTube would refuse it", video(titled("a<b"), "video"), []string{"Invalid spec.targets[0].youtube.title"}},
+		{"a title with NUL", "nobody can show it", draft(video(titled("a\x00b"), "video")), []string{"Invalid spec.targets[0].youtube.title"}},
+		{"a caption with NUL", "nobody can show it", func() v1alpha1.PostSpec {
+			spec := draft(images(to("x", "gone"), "image"))
+			spec.Targets[0].Caption, spec.Targets[1].Caption = "a\x00", "\x00"
+			return spec
+		}(), []string{"Invalid spec.targets[0].caption", "Invalid spec.targets[1].caption", "NotFound spec.targets[1].connectionRef.name"}},
 		{"title for another platform", "it has no effect there", func() v1alpha1.PostSpec {
 			targets := titled("far too long a title")
 			targets[0].ConnectionRef.Name = "x"
@@ -243,6 +249,7 @@ func TestContent(t *testing.T) {
 		{"a card too long for both", "each is said", tree(bare("x", "threads"), card("012345678901234567890"), card("two")), []string{"Invalid spec.tree.cards[0].caption", "Invalid spec.tree.cards[0].caption"}},
 		{"a card too long, draft", "lengths are postponed", draft(tree(bare("x"), card("01234567890"))), nil},
 		{"the same platform twice", "its limits are told once", tree(bare("x", "x-2"), card("01234567890"), card("two")), []string{"Invalid spec.tree.cards[0].caption"}},
+		{"a card with NUL, draft", "nobody can show it, and REST takes it in no body", draft(tree(bare("x"), card("one"), card("t\x00o"))), []string{"Invalid spec.tree.cards[1].caption"}},
 		{"unknown media on a card", "checked always", draft(tree(bare("x"), card("one", "image", "gone"))), []string{"NotFound spec.tree.cards[0].mediaRefs[1].name"}},
 		{"too many media", "X takes two here", tree(bare("x", "threads"), card("one", "image", "image", "image"), card("two")), []string{"Invalid spec.tree.cards[0].mediaRefs"}},
 		{"too many media, draft", "counts of cards are postponed", draft(tree(bare("x"), card("one", "image", "image", "image"))), nil},

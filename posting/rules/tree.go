@@ -30,6 +30,7 @@ func (v *validation) tree(path *field.Path) field.ErrorList {
 		card, at := &cards[i], path.Index(i)
 		media, missing := v.cardMedia(card, at.Child("mediaRefs"))
 		errs = append(errs, missing...)
+		errs = append(errs, validateText(card.Caption, at.Child("caption"))...)
 		if draft {
 			continue
 		}
