@@ -124,12 +124,13 @@ func freeAddress() string {
 	return l.Addr().String()
 }
 
-// keeper looks after the certificate under the manager's own rights.
-func keeper(secret, webhook string, c clock.Clock) *webhookcert.Keeper {
+// keeper looks after the certificate under the manager's own rights, for the
+// address of the webhook and other hosts.
+func keeper(secret, webhook string, c clock.Clock, hosts ...string) *webhookcert.Keeper {
 	GinkgoHelper()
 	k, err := webhookcert.New(webhookcert.Options{
 		Reader: live, Writer: live, Secret: types.NamespacedName{Namespace: system, Name: secret},
-		Webhook: webhook, Hosts: []string{"127.0.0.1"}, Clock: c,
+		Webhook: webhook, Hosts: append([]string{"127.0.0.1"}, hosts...), Clock: c,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	return k
