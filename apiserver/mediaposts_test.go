@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,10 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kstatus"
 )
 
 // verified makes a media file that was verified, of any size.
-func (t *team) verified(ctx context.Context, name string, mimeType v1alpha1.MimeType, size int64) {
+func (t *team) verified(ctx context.Context, name string, mimeType v1alpha1.MimeType, size int64) *v1alpha1.Media {
 	GinkgoHelper()
 	m := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: name},
@@ -30,6 +32,7 @@ func (t *team) verified(ctx context.Context, name string, mimeType v1alpha1.Mime
 		m.Status.DurationMillis = 1500
 	}
 	Expect(admin.Status().Update(ctx, m)).To(Succeed())
+	return m
 }
 
 const mib = 1 << 20
@@ -108,6 +111,9 @@ var _ = Describe("posts with media", Ordered, func() {
 		t.verified(ctx, "mp4-512mb", v1alpha1.MimeMP4, 512*mib)
 		t.verified(ctx, "mp4-over-512mb", v1alpha1.MimeMP4, 512*mib+1)
 		t.verified(ctx, "mp4-1gb", v1alpha1.MimeMP4, 1024*mib)
+		lost := t.verified(ctx, "lost", v1alpha1.MimePNG, mib)
+		kstatus.Apply(&lost.Status.Conditions, kstatus.Summary{Reason: v1alpha1.ReasonFileMissing, Progress: kstatus.Stuck}, 1, time.Now())
+		Expect(admin.Status().Update(ctx, lost)).To(Succeed())
 		foreign := newTeam(ctx)
 		foreign.verified(ctx, "theirs", v1alpha1.MimePNG, mib)
 	})
@@ -173,6 +179,8 @@ var _ = Describe("posts with media", Ordered, func() {
 		Entry("a video among the images", `{"category":"image","media_ids":["png","mp4"],`+aimed("x")+`}`, "media_ids[1]: is a video/mp4; an image post shows images only"),
 		Entry("an image as a video", film("png", aimed("x")), "media_id: is a image/png"),
 		Entry("a video too large for X", film("mp4-over-512mb", aimed("x")), "media_id: has 536870913 bytes; x takes at most 536870912"),
+		Entry("an image that the store has lost", `{"category":"image","media_ids":["lost"],`+aimed("x")+`}`,
+			`media_ids[0]: the store does not have the file any more, upload it again as another one: media file "lost"`),
 		Entry("an image of another team", `{"category":"image","media_ids":["theirs"],`+aimed("x")+`}`, `media_ids[0]: no such media file "theirs" in this team`),
 		Entry("a thumbnail behind the end", film("mp4", aimed("youtube"), `,"thumbnail_time":2`), "thumbnail_time: lies behind the end of the video"),
 		Entry("a thumbnail before the start", film("mp4", aimed("youtube"), `,"thumbnail_time":-1`), "thumbnail_time: "),

@@ -216,7 +216,7 @@ func stock(ctx context.Context) {
 	Expect(user.Delete(ctx, leaving)).To(Succeed())
 	// A dry run asks the webhook and stores nothing.
 	Eventually(func(g Gomega) {
-		Expect(user.Create(ctx, post(imageOf("missing"), to("leaving")), client.DryRunAll)).To(Succeed())
+		g.Expect(user.Create(ctx, post(imageOf("missing"), to("leaving")), client.DryRunAll)).To(Succeed())
 		g.Expect(warnings.take()).To(HaveLen(2))
 		probe := post(func(s *v1alpha1.PostSpec) { s.Targets[0].ConnectionRef.Name = "private" }, imageOf("rejected"))
 		err := user.Create(ctx, probe, client.DryRunAll)

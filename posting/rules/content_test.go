@@ -172,8 +172,10 @@ func TestFiles(t *testing.T) {
 		want         string
 	}{
 		{"a hundred full cards", "they can be shown", tree(bare("threads"), cards(full...)...), ""},
-		{"one more", "no platform shows as many", draft(tree(bare("threads"), cards(append(full[:99:99], 21)...)...)),
-			"spec.tree.cards: Invalid value: 2001: the post names 2001 different media files, and may name at most 2000; make several posts of it"},
+		{
+			"one more", "no platform shows as many", draft(tree(bare("threads"), cards(append(full[:99:99], 21)...)...)),
+			"spec.tree.cards: Invalid value: 2001: the post names 2001 different media files, and may name at most 2000; make several posts of it",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ""
