@@ -16,10 +16,10 @@ const (
 	firstRead = 8 << 10
 	// mostRead is how much is read at a time of what is read on and on: each
 	// read is twice as long as the one it follows, up to this.
-	mostRead = 256 << 10
+	mostRead = 128 << 10
 	// keptBlocks is how many of the last reads are held: readers go back and
 	// forth between the beginning, the end and where they are. With mostRead it
-	// bounds the memory that a file takes, to 2 MiB.
+	// bounds the memory that a file takes, to 1 MiB.
 	keptBlocks = 8
 	// budget is how many bytes may be read of one file in all: a whole image,
 	// or some 4,000 fragments of a film, which are more than an hour of them.

@@ -15,9 +15,10 @@ import (
 // how many there are. Here nothing that is kept grows with the file.
 
 const (
-	// maxBoxes is how many boxes a film's structure may have; real ones have
-	// some hundred, and fragmented ones some ten thousand.
-	maxBoxes = 100_000
+	// maxBoxes is how many boxes a film's structure may have: it bounds the
+	// work. Most have some hundred, an hour in fragments of a second has some
+	// ten thousand, and one with a fragment for each frame close to a million.
+	maxBoxes = 1_000_000
 	// maxTracks is how many tracks a film may have; real ones have less than
 	// twenty.
 	maxTracks = 128

@@ -100,7 +100,7 @@ func hostile(tb testing.TB, by int) map[string]struct {
 			"each is read", mp4Type,
 			fragmented(nil, box("moof", bytes.Repeat(box("traf", box("tfhd", words(0, 1))), 40_000/by))),
 		},
-		"empty film":    {"there may be films of boxes without an end", mp4Type, join(brand, bytes.Repeat(box("free"), 200_000/by))},
+		"empty film":    {"there may be films of boxes without an end", mp4Type, join(brand, bytes.Repeat(box("free"), 1_200_000/by))},
 		"jpeg segments": {"a JPEG may begin with millions of parts", jpegType, join("\xff\xd8", strings.Repeat("\xff\xe1\x00\x02", 1<<20/by), file(tb, "picture.jpg")[2:])},
 		"jpeg filling":  {"and with filling between them", jpegType, join("\xff\xd8", strings.Repeat("\xff", 4<<20/by), file(tb, "picture.jpg")[3:])},
 		"jpeg tags": {
@@ -116,6 +116,10 @@ func hostile(tb testing.TB, by int) map[string]struct {
 			png := file(tb, "picture.png")
 			return join(png[:33], bytes.Repeat(chunk("teXt", nil), 300_000/by), png[33:])
 		}()},
+		"webp without a picture": {
+			"a WebP may put anything in front of its picture, for ever", webpType,
+			riff(bytes.Repeat([]byte("junk\x00\x00\x00\x00"), 1<<20/by)),
+		},
 		"webp chunks": {"the same of WebP", webpType, func() []byte {
 			head := join("VP8X", []byte{10, 0, 0, 0, 8, 0, 0, 0, 63, 0, 0, 47, 0, 0})
 			body := join("WEBP", head, bytes.Repeat([]byte("junk\x00\x00\x00\x00"), 300_000/by))

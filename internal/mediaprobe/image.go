@@ -39,7 +39,7 @@ type span struct{ start, end int64 }
 var imageFormats = map[v1alpha1.MimeType]imageFormat{
 	v1alpha1.MimeJPEG: {jpeg.DecodeConfig, jpegParts},
 	v1alpha1.MimePNG:  {png.DecodeConfig, pngParts},
-	v1alpha1.MimeWebP: {webp.DecodeConfig, webpParts},
+	v1alpha1.MimeWebP: {webpConfig, webpParts},
 }
 
 // picture examines an image without decoding it: its header, its orientation
@@ -121,6 +121,13 @@ func pngParts(file *blocks) imageParts {
 			return parts
 		}
 	}
+}
+
+// webpConfig reads the header of a WebP, which is in its first chunk; the
+// library would look for it in all of them.
+func webpConfig(r io.Reader) (image.Config, error) {
+	const head = 1 << 10
+	return webp.DecodeConfig(io.LimitReader(r, head))
 }
 
 // webpParts reads the parts of a WebP (RFC 9649, section 2).

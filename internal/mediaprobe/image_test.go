@@ -92,3 +92,27 @@ func TestProbeImages(t *testing.T) {
 		})
 	}
 }
+
+func TestProbeRefusesEveryCut(t *testing.T) {
+	for name, tc := range map[string]struct {
+		declared string
+		data     []byte
+	}{
+		"jpeg":                  {jpegType, file(t, "picture.jpg")},
+		"jpeg with a thumbnail": {jpegType, withThumbnail(file(t, "picture.jpg"), file(t, "picture.jpg"))},
+		"png":                   {pngType, file(t, "picture.png")},
+		"webp":                  {webpType, file(t, "picture.webp")},
+		"index first":           {mp4Type, file(t, "faststart.mp4")},
+		"index last":            {mp4Type, file(t, "tail.mp4")},
+		"quicktime":             {movType, file(t, "quicktime.mov")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n := range tc.data {
+				facts, err := mediaprobe.Probe(bytes.NewReader(tc.data[:n]), int64(n), tc.declared)
+				if problem := new(mediaprobe.Problem); !errors.As(err, &problem) {
+					t.Errorf("the first %d of %d bytes: got %+v, %v", n, len(tc.data), facts, err)
+				}
+			}
+		})
+	}
+}
