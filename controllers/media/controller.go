@@ -77,7 +77,7 @@ type Options struct {
 	Store Store
 	// Verify examines the file of a Media and returns the status that follows:
 	// uploaded or rejected. It returns mediastore.ErrNotFound if there is no
-	// file.
+	// file, and mediastore.ErrChanged if it is overwritten all the time.
 	Verify func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error)
 	// Source downloads the files that have one.
 	Source Source

@@ -6,6 +6,7 @@ package media
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -122,6 +123,24 @@ var _ = Describe("a file that is awaited", func() {
 		Expect(meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady).Message).NotTo(ContainSubstring("10.0.0.7"))
 		d.Verify = verify
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
+	})
+
+	It("shows that a file is overwritten all the time, and goes on when that ends", func(ctx SpecContext) {
+		d := newDesk(loose())
+		verify := d.Verify
+		d.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+			return v1alpha1.MediaStatus{}, fmt.Errorf("again and again: %w", mediastore.ErrChanged)
+		}
+		m := newMedia(byHand, fromTheAPI)
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		put(ctx, m, "0123456789")
+		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonBeingOverwritten))
+		again, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+		Expect(err).NotTo(HaveOccurred(), "it is the client's doing, and no trouble of the manager's")
+		Expect(again.RequeueAfter).To(BeNumerically(">", 0))
+		Expect(hasFile(ctx, mediastore.Key(m))).To(Succeed())
+		d.Verify = verify
+		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
 	})
 
 	It("is rejected and removed when it is not what was described, and the reason stays", func(ctx SpecContext) {

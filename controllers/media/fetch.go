@@ -91,7 +91,7 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	case err != nil:
 		return 0, fmt.Errorf("cannot put the fetched file into the store: %w", err)
 	}
-	if err := r.verify(ctx, m); err != nil {
+	if err := r.verify(ctx, m); err != nil { // Nobody else has an address to write to.
 		return 0, fmt.Errorf("cannot verify the fetched file: %w", err)
 	}
 	return 0, r.conclude(ctx, m, before)

@@ -46,7 +46,7 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 		name := path.Index(i).Child("name")
 		media, err := v.usable(ref.Name, name)
 		if err == nil && isVideo(media) {
-			err = field.Invalid(name, ref.Name, fmt.Sprintf("is a %s; an image post shows images only", media.Spec.MimeType))
+			err = field.Invalid(name, ref.Name, fmt.Sprintf("is of type %s; an image post shows images only", media.Spec.MimeType))
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -61,7 +61,7 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 	if strictest >= 0 {
 		if t := v.takers[strictest]; len(refs) > t.limits.MaxImages {
 			errs = append(errs, field.Invalid(path, len(refs),
-				fmt.Sprintf("%s takes at most %d images; leave some out, or post to the other connections apart", t.name, t.limits.MaxImages)))
+				fmt.Sprintf("%s takes at most %s; leave some out, or post to the other connections apart", t.name, counted(t.limits.MaxImages, "image"))))
 		}
 	}
 	return errs
@@ -79,7 +79,7 @@ func (v *validation) video(path *field.Path) field.ErrorList {
 		return field.ErrorList{err}
 	}
 	if !isVideo(media) {
-		return field.ErrorList{field.Invalid(ref, name, fmt.Sprintf("is a %s; a video post shows a video", media.Spec.MimeType))}
+		return field.ErrorList{field.Invalid(ref, name, fmt.Sprintf("is of type %s; a video post shows a video", media.Spec.MimeType))}
 	}
 	var errs field.ErrorList
 	for _, t := range v.takers {
@@ -115,6 +115,9 @@ func (v *validation) usable(name string, path *field.Path) (*v1alpha1.Media, *fi
 	case v1alpha1.MediaExpired:
 		return nil, field.Invalid(path, name, "the file is gone, or never came; upload it again as another one")
 	case v1alpha1.MediaPending:
+		if c := meta.FindStatusCondition(media.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Reason == v1alpha1.ReasonBeingOverwritten {
+			return nil, notFound(path, name, "the file is overwritten while it is examined; end that upload, then send the post again: media file")
+		}
 	}
 	return nil, notFound(path, name, "nothing has been uploaded yet for media file")
 }
@@ -133,6 +136,14 @@ func ready(media *v1alpha1.Media) *metav1.Condition {
 
 func isVideo(media *v1alpha1.Media) bool {
 	return strings.HasPrefix(string(media.Spec.MimeType), "video/")
+}
+
+// counted is a number of things, which are called that if there is one.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // sizeOf is how many bytes a file has.
