@@ -61,6 +61,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 		return err
 	}
 	posts, err := post.New(post.Options{
+		Files:            files,
 		Client:           mgr.GetClient(),
 		Live:             mgr.GetAPIReader(),
 		Platforms:        registry,

@@ -59,6 +59,8 @@ type Options struct {
 	Platforms platforms.Registry
 	// Tokens gives access to credentials.
 	Tokens Tokens
+	// Files reads the media files of posts; nil on an installation of texts only.
+	Files Files
 	// Clock is the time.
 	Clock clock.WithTicker
 	// NewID makes ids of attempts; they never repeat.

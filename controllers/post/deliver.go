@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
@@ -22,6 +21,9 @@ import (
 // target wants attention.
 func (s *scope) deliver(ctx context.Context) (time.Duration, error) {
 	if err := s.loadConnections(ctx); err != nil {
+		return 0, err
+	}
+	if err := s.loadMedia(ctx); err != nil {
 		return 0, err
 	}
 	deleting := !s.post.DeletionTimestamp.IsZero()
@@ -102,6 +104,9 @@ func (s *scope) mayGo(i int, t *v1alpha1.TargetStatus, now time.Time) (goes, cha
 	if message := s.connectionProblem(i); message != "" {
 		return false, s.waitForConnection(i, t, message)
 	}
+	if message := s.fileProblem(i); message != "" {
+		return false, s.waitFor(i, t, v1alpha1.ReasonMediaNotReady, message)
+	}
 	if !heldUntil(s.connection(i), now).IsZero() {
 		s.waitForConnections()
 		return false, false
@@ -117,7 +122,7 @@ func (s *scope) undeliverable(i int) string {
 		return ""
 	}
 	p, ok := s.Platforms[conn.Spec.Platform]
-	if !ok || p.Limits().CanDeliver(s.post.Spec.Category) && (s.post.Spec.Tree == nil || len(posting.MediaNames(&s.post.Spec)) == 0) {
+	if !ok || p.Limits().CanDeliver(s.post.Spec.Category) && (s.post.Spec.Tree == nil || p.Limits().CanDeliver(v1alpha1.CategoryImage) || len(posting.MediaNames(&s.post.Spec)) == 0) {
 		return ""
 	}
 	return fmt.Sprintf("not published: this version of Herald does not deliver posts of category %s to %s yet", s.post.Spec.Category, conn.Spec.Platform)
@@ -129,7 +134,7 @@ func (s *scope) giveUp(i int, t *v1alpha1.TargetStatus) (changed bool) {
 	reason, message := t.Reason, t.Message
 	until := heldUntil(s.connection(i), s.Clock.Now())
 	switch {
-	case reason == v1alpha1.ReasonRateLimited, reason == v1alpha1.ReasonPlatformBusy, reason == v1alpha1.ReasonConnectionNotReady:
+	case reason == v1alpha1.ReasonRateLimited, reason == v1alpha1.ReasonPlatformBusy, reason == v1alpha1.ReasonConnectionNotReady, reason == v1alpha1.ReasonMediaNotReady:
 	case !until.IsZero():
 		reason = v1alpha1.ReasonRateLimited
 		message = fmt.Sprintf("not published: the platform takes no calls for this account before %s; post again later", v1alpha1.NewTime(until))
@@ -153,9 +158,14 @@ func (s *scope) recovered(i int) bool {
 // waitForConnection notes that target i waits for its connection.
 func (s *scope) waitForConnection(i int, t *v1alpha1.TargetStatus, message string) (changed bool) {
 	s.waitForConnections()
-	changed = t.Reason != v1alpha1.ReasonConnectionNotReady || t.Message != message
+	return s.waitFor(i, t, v1alpha1.ReasonConnectionNotReady, message)
+}
+
+// waitFor notes what target i waits for.
+func (s *scope) waitFor(i int, t *v1alpha1.TargetStatus, reason, message string) (changed bool) {
+	changed = t.Reason != reason || t.Message != message
 	t.Phase = posting.TargetPhaseOf(s.post, i)
-	t.Reason, t.Message = v1alpha1.ReasonConnectionNotReady, truncate(message, maxMessage)
+	t.Reason, t.Message = reason, truncate(message, maxMessage)
 	t.NextTryAt = nil
 	return changed
 }
@@ -244,39 +254,4 @@ func (s *scope) timing(t *v1alpha1.TargetStatus) (attempt.Timing, bool) {
 		GiveUpAfter:   s.StartingDeadline,
 		Authoritative: limits.ListingAuthoritative,
 	}, true
-}
-
-// job is what is published next for target i of a post, or looked for.
-func job(post *v1alpha1.Post, i int, conn *v1alpha1.Connection, token platforms.Token) platforms.Job {
-	return platforms.Job{
-		Account: platforms.Account{ID: conn.Spec.AccountID, Username: conn.Status.Username, Token: token},
-		Content: content(post, i),
-	}
-}
-
-// content is what is published next for target i. Of a tree that is the first
-// card that is not recorded, which hangs from the one before.
-func content(post *v1alpha1.Post, i int) platforms.Content {
-	c := platforms.Content{Category: post.Spec.Category, Text: post.Spec.Targets[i].Caption}
-	if posting.Cards(&post.Spec) == 0 {
-		return c
-	}
-	t := posting.Target(post, i)
-	card := int(attempt.NextCard(t))
-	if card >= len(post.Spec.Tree.Cards) {
-		return c
-	}
-	c.Text = post.Spec.Tree.Cards[card].Caption
-	if card > 0 {
-		c.InReplyTo = t.Cards[card-1].ExternalID
-	}
-	return c
-}
-
-func contentHash(post *v1alpha1.Post, i int, conn *v1alpha1.Connection) string {
-	c := content(post, i)
-	if posting.Cards(&post.Spec) == 0 {
-		return attempt.ContentHash(string(conn.UID), conn.Spec.AccountID, c.Text)
-	}
-	return attempt.ContentHash(string(conn.UID), conn.Spec.AccountID, c.Text, c.InReplyTo)
 }

@@ -19,8 +19,10 @@ import (
 )
 
 const (
-	// prepareWithin bounds one preparation.
+	// prepareWithin bounds one preparation, and slowest is how many bytes of its
+	// files a second are waited for beside that.
 	prepareWithin = time.Minute
+	slowest       = 128 << 10
 	// preparePatience is how long the other targets of a post wait for a
 	// preparation, so that all are claimed by one write. One that takes longer
 	// goes on alone.
@@ -133,7 +135,7 @@ func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*sh
 	running := map[*shipment]*preparation{}
 	for _, sh := range shipments {
 		preparer, ok := sh.publisher.(platforms.Preparer)
-		if !ok {
+		if !ok || !preparer.Prepares(s.content(s.post, sh.index)) {
 			ready = append(ready, sh)
 			continue
 		}
@@ -169,29 +171,60 @@ func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*sh
 // out one after another, so that more would only run ahead of them.
 const lanesPerAccount = 4
 
+// uploads is how many posts with files are prepared at once. Each holds some
+// kilobytes of a file at a time.
+const uploads = 32
+
 // startPreparing begins the preparation of a shipment, or finds the one that
 // was begun before; nil if the account has as many under way as it may.
 func (s *scope) startPreparing(ctx context.Context, preparer platforms.Preparer, sh *shipment) *preparation {
-	hash := contentHash(s.post, sh.index, sh.conn)
+	hash := s.contentHash(sh.index, sh.conn)
 	if known := s.preparations.known(s.key, sh.index, s.post.UID, hash); known != nil {
 		return known
 	}
-	lane := fmt.Sprintf("%s/prepare/%d", sh.conn.UID, int(s.spread(lanesPerAccount))%lanesPerAccount)
-	if !s.lanes.TryAcquire(lane, s.waiter()) {
+	j := s.job(s.post, sh.index, sh.conn, sh.token)
+	lane := s.freeLane(sh, len(j.Content.Media) > 0)
+	if lane == "" {
 		return nil
 	}
-	j := job(s.post, sh.index, sh.conn, sh.token)
 	j.Checkpoint = attempt.Checkpoint(posting.Target(s.post, sh.index).Attempt, hash)
 	return s.preparations.start(s.key, sh.index, s.post.UID, hash, func(earlier string) (string, *platforms.Error) {
 		defer s.lanes.Release(lane)
 		// It outlives the pass, and nothing is lost if it ends with the process.
-		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), prepareWithin)
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience(&j.Content))
 		defer cancel()
 		if earlier != "" {
 			j.Checkpoint = earlier
 		}
 		return preparer.Prepare(within, j)
 	}, func() { s.enqueue(s.key) })
+}
+
+// patience is how long a preparation may take.
+func patience(c *platforms.Content) time.Duration {
+	var bytes int64
+	for i := range c.Media {
+		bytes += c.Media[i].Size
+	}
+	return prepareWithin + time.Duration(bytes/slowest)*time.Second
+}
+
+// freeLane takes a lane for a preparation, or none: of its account's for a text,
+// of those that all uploads share for files, which take longer and more of the
+// network.
+func (s *scope) freeLane(sh *shipment, files bool) string {
+	of, lanes := string(sh.conn.UID)+"/prepare", lanesPerAccount
+	if files {
+		of, lanes = "upload", uploads
+	}
+	first := int(s.spread(time.Duration(lanes)))
+	for i := range lanes {
+		lane := fmt.Sprintf("%s/%d", of, (first+i)%lanes)
+		if s.lanes.TryAcquire(lane, s.waiter()) {
+			return lane
+		}
+	}
+	return ""
 }
 
 // endSoon reports whether a preparation is under way for which the post is

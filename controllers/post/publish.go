@@ -174,7 +174,7 @@ func (s *scope) claim(ctx context.Context, shipments []*shipment) error {
 		sh.attempt = s.NewID()
 		t := posting.Target(s.post, sh.index)
 		claim := attempt.Claim{
-			ID: sh.attempt, ContentHash: contentHash(s.post, sh.index, sh.conn), AccountID: sh.conn.Spec.AccountID,
+			ID: sh.attempt, ContentHash: s.contentHash(sh.index, sh.conn), AccountID: sh.conn.Spec.AccountID,
 			Checkpoint: sh.checkpoint, Window: s.SendWindow, Card: attempt.NextCard(t),
 		}
 		if err := attempt.Open(t, claim, now); err != nil {
@@ -278,7 +278,7 @@ func (s *scope) send(ctx context.Context, post *v1alpha1.Post, sh *shipment) pla
 	}
 	ctx, cancel := context.WithTimeout(ctx, sh.publisher.Limits().CallTimeout)
 	defer cancel()
-	j := job(post, sh.index, sh.conn, sh.token)
+	j := s.job(post, sh.index, sh.conn, sh.token)
 	j.Checkpoint = a.Checkpoint
 	result := sh.publisher.Publish(ctx, j)
 	if result.Verdict == platforms.Posted && result.ExternalID != "" {

@@ -83,7 +83,7 @@ func (s *scope) ask(ctx context.Context, l *look) (platforms.Finding, *platforms
 	if err != nil {
 		return platforms.Finding{}, platforms.Errorf(platforms.ClassReconnect, "the credentials of connection %q cannot be used: %v", conn.Name, err)
 	}
-	j := job(s.post, i, conn, token)
+	j := s.job(s.post, i, conn, token)
 	j.Checkpoint = l.target.Attempt.Checkpoint
 	j.LookFrom = attempt.LookFrom(l.target.Attempt)
 	if err := s.taken.load(ctx, s.key.Namespace, j.LookFrom); err != nil {

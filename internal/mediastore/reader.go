@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/minio/minio-go/v7"
 )
@@ -17,6 +18,27 @@ import (
 // in front. The context bounds all reads.
 func (s *Store) ReaderAt(ctx context.Context, key, etag string, size int64) io.ReaderAt {
 	return &readerAt{store: s, ctx: ctx, key: key, etag: etag, size: size}
+}
+
+// Open reads length bytes of a file, from an offset on, while they are asked
+// for; the file must have this etag, or it fails with ErrChanged, with
+// ErrNotFound when it is gone. It is one request, which the context bounds.
+func (s *Store) Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error) {
+	if length <= 0 {
+		return io.NopCloser(strings.NewReader("")), nil
+	}
+	var options minio.GetObjectOptions
+	if err := options.SetRange(offset, offset+length-1); err != nil {
+		return nil, fmt.Errorf("cannot ask for a part of the file: %w", err)
+	}
+	if err := options.SetMatchETag(etag); err != nil {
+		return nil, fmt.Errorf("cannot ask for the file of etag %q: %w", etag, err)
+	}
+	body, _, _, err := s.core.GetObject(ctx, s.bucket, key, options)
+	if err != nil {
+		return nil, explain("cannot read the file in the store", err)
+	}
+	return body, nil
 }
 
 type readerAt struct {
@@ -39,16 +61,9 @@ func (r *readerAt) ReadAt(p []byte, off int64) (int, error) {
 		return 0, nil
 	}
 	want := p[:min(int64(len(p)), r.size-off)]
-	var options minio.GetObjectOptions
-	if err := options.SetRange(off, off+int64(len(want))-1); err != nil {
-		return 0, fmt.Errorf("cannot ask for a part of the file: %w", err)
-	}
-	if err := options.SetMatchETag(r.etag); err != nil {
-		return 0, fmt.Errorf("cannot ask for the file of etag %q: %w", r.etag, err)
-	}
-	body, _, _, err := r.store.core.GetObject(r.ctx, r.store.bucket, r.key, options)
+	body, err := r.store.Open(r.ctx, r.key, r.etag, off, int64(len(want)))
 	if err != nil {
-		return 0, explain("cannot read the file in the store", err)
+		return 0, err
 	}
 	defer func() { _ = body.Close() }() // What was read was read.
 	n, err := io.ReadFull(body, want)

@@ -135,6 +135,16 @@ func (s *Store) PresignPut(ctx context.Context, key, mimeType string) (url strin
 	return address.String(), expires, nil
 }
 
+// PresignGet returns a public address from which a file can be read for so long,
+// by a platform that fetches files itself.
+func (s *Store) PresignGet(ctx context.Context, key string, valid time.Duration) (string, error) {
+	address, err := s.public.PresignedGetObject(ctx, s.bucket, key, valid, nil)
+	if err != nil {
+		return "", fmt.Errorf("cannot sign an address to read from: %w", err)
+	}
+	return address.String(), nil
+}
+
 // Stat tells what the store knows of a file; ErrNotFound if there is none.
 func (s *Store) Stat(ctx context.Context, key string) (Object, error) {
 	info, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
