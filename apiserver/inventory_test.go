@@ -111,7 +111,10 @@ var contractRows = []struct {
 
 	// States.
 	{"a draft is saved and never delivered", []string{"keeps a draft without a caption and without asking any platform"}},
-	{"drafts and scheduled posts can be cancelled", []string{"cancels what has not begun, once a draft", "cancels what has not begun, once a scheduled post"}},
+	{"drafts and scheduled posts can be cancelled", []string{
+		"cancels what has not begun, once a draft", "cancels what has not begun, once a scheduled post", "can be cancelled while it may still go out",
+		"cancels what still waits when its time has come",
+	}},
 	{"what is under way, done, cancelled or immediate cannot", []string{
 		"cancelling a post refuses an immediate post", "refuses a scheduled post once its delivery has begun, and what has ended", "never cancels what is claimed at the same time",
 	}},

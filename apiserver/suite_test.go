@@ -45,6 +45,8 @@ import (
 var (
 	// admin may do everything; it plays the part of people and of the manager.
 	admin client.WithWatch
+	// adminConfig is how admin reaches the API server.
+	adminConfig *rest.Config
 	// restricted is what the apiserver itself uses: it has no rights but those
 	// of its generated role.
 	restricted *rest.Config
@@ -76,6 +78,7 @@ var _ = BeforeSuite(func() {
 	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 	config.QPS = -1
+	adminConfig = config
 	admin, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 
