@@ -82,6 +82,9 @@ var contractRows = []struct {
 		"has as much text as its platform takes", "TikTok's 2,200 characters", "2,201 characters on TikTok", "Instagram's 2,200 characters",
 		"2,201 characters on Instagram", "YouTube's description of 5,000 bytes", "a description of 5,001 bytes",
 	}},
+	{"limits: Facebook takes captions of any length, as far as one object holds them", []string{
+		"a large post is taken if it fits", "a large post is refused before anything is reserved",
+	}},
 	{"rule 6: YouTube needs a title", []string{"refuses no title on YouTube", "refuses an empty title"}},
 	{"rule 7: a privacy level that the account cannot choose has a code of its own", []string{"names the levels that a private account can choose, and posts nothing"}},
 	{"rule 8: music for images only", []string{"music on images", "music on a video", "refuses what is wrong and says where music"}},

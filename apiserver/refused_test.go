@@ -24,6 +24,7 @@ import (
 	postcontroller "github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/facebook"
 	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/platforms/x"
 )
@@ -53,8 +54,9 @@ func (t *team) deliver() (stop func()) {
 	r, err := postcontroller.New(postcontroller.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, NewID: rand.Text, Tokens: noTokens{},
 		Platforms: platforms.Registry{
-			v1alpha1.PlatformX:      x.New(x.Config{}, out),
-			v1alpha1.PlatformTikTok: tiktok.New(tiktok.Config{}, out),
+			v1alpha1.PlatformX:        x.New(x.Config{}, out),
+			v1alpha1.PlatformTikTok:   tiktok.New(tiktok.Config{}, out),
+			v1alpha1.PlatformFacebook: facebook.New(facebook.Config{}, out),
 		},
 	})
 	Expect(err).NotTo(HaveOccurred())

@@ -48,6 +48,13 @@ func TestCreateWhenAnswersAreLost(t *testing.T) {
 		"Refused":    {"a clear refusal is not repeated", []fault{{false, apierrors.NewForbidden(resource, "p", lost)}}, 1, 0, "internal", ""},
 		"Invalid":    {"what the CRD refuses is the client's to mend, in the client's words", []fault{{false, invalid}}, 1, 0, "VALIDATION_ERROR", "targets[0].connection_id: "},
 		"TooLarge":   {"so is a post that does not fit", []fault{{false, apierrors.NewRequestEntityTooLargeError("limit")}}, 1, 0, "VALIDATION_ERROR", "too large"},
+		"TooLargeForEtcd": {
+			"nor does it when only the store notices", []fault{{false, apierrors.NewInternalError(errors.New("etcdserver: request is too large"))}}, 1, 0, "VALIDATION_ERROR", "too large",
+		},
+		"TooLargeToSend": {
+			"or what sends it there", []fault{{false, apierrors.NewInternalError(errors.New("rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"))}},
+			1, 0, "VALIDATION_ERROR", "too large",
+		},
 		"NothingBad": {"nothing goes wrong", nil, 1, 1, "", ""},
 	}
 	for name, tc := range tests {

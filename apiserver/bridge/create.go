@@ -14,6 +14,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/readiness"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/rules"
 )
 
@@ -168,6 +169,9 @@ func (s *Service) store(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Pos
 // answerLost reports whether a write may have taken effect although it failed.
 func answerLost(err error) bool {
 	var status apierrors.APIStatus
+	if posting.TooLarge(err) {
+		return false
+	}
 	return !errors.As(err, &status) ||
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
 		apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err)
