@@ -64,16 +64,19 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if err := needs.check(ctx, needs.ofPlatform); err != nil {
 		return PostDetail{}, err
 	}
+	var notReady error
 	if !in.Draft {
-		if err := s.requireReady(ctx, connections.known); err != nil {
-			return PostDetail{}, err
-		}
+		notReady = s.requireReady(ctx, connections.known)
 	}
-	// A check may just have told what a TikTok account can choose.
+	// Only now, for a check may just have told what a TikTok account can
+	// choose; but what is wrong comes before what is not ready.
 	if errs := rules.TikTokPrivacy(post, rules.Env{Connection: connections.latest, Limits: s.Limits}); len(errs) > 0 {
 		refused := invalid(errs)
 		refused.Code = CodeTikTokPrivacy
 		return PostDetail{}, refused
+	}
+	if notReady != nil {
+		return PostDetail{}, notReady
 	}
 	created, err := s.counted(ctx, needs, post)
 	if err != nil {
