@@ -259,6 +259,8 @@ var _ = Describe("bad input", Ordered, func() {
 		Entry("parameters that nobody knows, as often as they please", "a=1&a=2&sort=id", 1, 20),
 		Entry("the last page of 64 bits", "page=9223372036854775807&limit=100", 9223372036854775807, 100),
 		Entry("the least numbers of 64 bits", "page=-9223372036854775808&limit=-9223372036854775808", 1, 1),
+		Entry("numbers of more than 64 bits", "page=99999999999999999999&limit=99999999999999999999", 9223372036854775807, 100),
+		Entry("and below zero", "page=-99999999999999999999&limit=-99999999999999999999", 1, 1),
 		Entry("zeros before a number", "page=007&limit=0100", 7, 100),
 	)
 

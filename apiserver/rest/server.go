@@ -61,7 +61,7 @@ func NewHandler(service *bridge.Service, limiter *ratelimit.Limiter) (http.Handl
 		defer cancel()
 		r = r.WithContext(ctx)
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		server.ServeHTTP(w, r)
+		server.ServeHTTP(w, withinInt(r))
 	}), nil
 }
 
