@@ -109,6 +109,9 @@ var answers = map[string]metav1.Condition{
 func playManager(ctx context.Context) {
 	defer GinkgoRecover()
 	connections, err := admin.Watch(ctx, &v1alpha1.ConnectionList{})
+	if ctx.Err() != nil { // the suite was over at once
+		return
+	}
 	Expect(err).NotTo(HaveOccurred())
 	defer connections.Stop()
 	for event := range connections.ResultChan() {

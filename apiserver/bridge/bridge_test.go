@@ -52,7 +52,8 @@ func TestCreateWhenAnswersAreLost(t *testing.T) {
 			"nor does it when only the store notices", []fault{{false, apierrors.NewInternalError(errors.New("etcdserver: request is too large"))}}, 1, 0, "VALIDATION_ERROR", "too large",
 		},
 		"TooLargeToSend": {
-			"or what sends it there", []fault{{false, apierrors.NewInternalError(errors.New("rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"))}},
+			"or what sends it there",
+			[]fault{{false, apierrors.NewInternalError(errors.New("rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"))}},
 			1, 0, "VALIDATION_ERROR", "too large",
 		},
 		"NothingBad": {"nothing goes wrong", nil, 1, 1, "", ""},

@@ -5,6 +5,8 @@ package rest
 
 import (
 	"context"
+	"errors"
+	"net/url"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
@@ -14,11 +16,11 @@ import (
 // ListConnections serves listConnections.
 func (d *door) ListConnections(ctx context.Context, params oas.ListConnectionsParams) (oas.ListConnectionsRes, error) {
 	found := d.service.ListConnections(caller(ctx), v1alpha1.Platform(params.Platform.Or("")))
-	out := &oas.ConnectionList{Data: make([]oas.Connection, len(found))}
+	out := oas.ConnectionList{Data: make([]oas.Connection, len(found))}
 	for i := range found {
 		out.Data[i] = wireConnection(&found[i])
 	}
-	return out, nil
+	return &oas.ConnectionListHeaders{Response: out}, nil
 }
 
 // ListPosts serves listPosts.
@@ -29,14 +31,14 @@ func (d *door) ListPosts(ctx context.Context, params oas.ListPostsParams) (oas.L
 		Page:     params.Page.Or(1),
 		Limit:    params.Limit.Or(bridge.DefaultLimit),
 	})
-	out := &oas.PostList{
+	out := oas.PostList{
 		Data:       make([]oas.PostSummary, len(page.Posts)),
 		Pagination: oas.Pagination{Total: page.Total, Page: page.Page, Limit: page.Limit, HasNext: page.HasNext},
 	}
 	for i := range page.Posts {
 		out.Data[i] = wireSummary(&page.Posts[i])
 	}
-	return out, nil
+	return &oas.PostListHeaders{Response: out}, nil
 }
 
 // CreatePost serves createPost.
@@ -50,7 +52,7 @@ func (d *door) CreatePost(ctx context.Context, req oas.CreatePostRequest, params
 	if err != nil {
 		return nil, err
 	}
-	return &oas.PostResponse{Data: wireDetail(&post)}, nil
+	return &oas.PostResponseHeaders{Response: oas.PostResponse{Data: wireDetail(&post)}}, nil
 }
 
 // CreateMediaUploadUrl serves createMediaUploadUrl.
@@ -66,7 +68,13 @@ func (d *door) CreateMediaUploadUrl(
 	if err != nil {
 		return nil, err
 	}
-	return &oas.MediaUploadResponse{Data: oas.MediaUpload{MediaID: upload.ID, UploadURL: upload.UploadURL, Name: upload.Name}}, nil
+	address, err := url.Parse(upload.UploadURL)
+	if err != nil {
+		return nil, errors.New("the address that was signed for an upload is none") // err would tell it
+	}
+	return &oas.MediaUploadResponseHeaders{Response: oas.MediaUploadResponse{
+		Data: oas.MediaUpload{MediaID: upload.ID, UploadURL: *address, Name: upload.Name},
+	}}, nil
 }
 
 // GetPost serves getPost.
@@ -75,7 +83,7 @@ func (d *door) GetPost(ctx context.Context, params oas.GetPostParams) (oas.GetPo
 	if err != nil {
 		return nil, err
 	}
-	return &oas.PostResponse{Data: wireDetail(&post)}, nil
+	return &oas.PostResponseHeaders{Response: oas.PostResponse{Data: wireDetail(&post)}}, nil
 }
 
 // CancelPost serves cancelPost.
@@ -83,5 +91,7 @@ func (d *door) CancelPost(ctx context.Context, params oas.CancelPostParams) (oas
 	if err := d.service.CancelPost(ctx, caller(ctx), params.ID); err != nil {
 		return nil, err
 	}
-	return &oas.CancelResponse{Data: oas.CancelledPost{ID: params.ID, Status: oas.CancelledPostStatusCancelled}}, nil
+	return &oas.CancelResponseHeaders{Response: oas.CancelResponse{
+		Data: oas.CancelledPost{ID: params.ID, Status: oas.CancelledPostStatusCancelled},
+	}}, nil
 }

@@ -3,6 +3,7 @@
 package oas
 
 import (
+	"net/url"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -34,22 +35,6 @@ func (s *BearerAuth) SetRoles(val []string) {
 	s.Roles = val
 }
 
-type CancelPostConflict Error
-
-func (*CancelPostConflict) cancelPostRes() {}
-
-type CancelPostInternalServerError Error
-
-func (*CancelPostInternalServerError) cancelPostRes() {}
-
-type CancelPostNotFound Error
-
-func (*CancelPostNotFound) cancelPostRes() {}
-
-type CancelPostUnauthorized Error
-
-func (*CancelPostUnauthorized) cancelPostRes() {}
-
 // Ref: #/components/schemas/CancelResponse
 type CancelResponse struct {
 	Data CancelledPost `json:"data"`
@@ -65,7 +50,55 @@ func (s *CancelResponse) SetData(val CancelledPost) {
 	s.Data = val
 }
 
-func (*CancelResponse) cancelPostRes() {}
+// CancelResponseHeaders wraps CancelResponse with response headers.
+type CancelResponseHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	Response           CancelResponse
+}
+
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *CancelResponseHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
+
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *CancelResponseHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
+
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *CancelResponseHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
+
+// GetResponse returns the value of Response.
+func (s *CancelResponseHeaders) GetResponse() CancelResponse {
+	return s.Response
+}
+
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *CancelResponseHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
+
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *CancelResponseHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
+
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *CancelResponseHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
+
+// SetResponse sets the value of Response.
+func (s *CancelResponseHeaders) SetResponse(val CancelResponse) {
+	s.Response = val
+}
+
+func (*CancelResponseHeaders) cancelPostRes() {}
 
 // Ref: #/components/schemas/CancelledPost
 type CancelledPost struct {
@@ -126,6 +159,56 @@ func (s *CancelledPostStatus) UnmarshalText(data []byte) error {
 		return errors.Errorf("invalid value: %q", data)
 	}
 }
+
+// ConflictHeaders wraps Error with response headers.
+type ConflictHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	Response           Error
+}
+
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *ConflictHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
+
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *ConflictHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
+
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *ConflictHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
+
+// GetResponse returns the value of Response.
+func (s *ConflictHeaders) GetResponse() Error {
+	return s.Response
+}
+
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *ConflictHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
+
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *ConflictHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
+
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *ConflictHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
+
+// SetResponse sets the value of Response.
+func (s *ConflictHeaders) SetResponse(val Error) {
+	s.Response = val
+}
+
+func (*ConflictHeaders) cancelPostRes() {}
 
 // Ref: #/components/schemas/Connection
 type Connection struct {
@@ -204,7 +287,55 @@ func (s *ConnectionList) SetData(val []Connection) {
 	s.Data = val
 }
 
-func (*ConnectionList) listConnectionsRes() {}
+// ConnectionListHeaders wraps ConnectionList with response headers.
+type ConnectionListHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	Response           ConnectionList
+}
+
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *ConnectionListHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
+
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *ConnectionListHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
+
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *ConnectionListHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
+
+// GetResponse returns the value of Response.
+func (s *ConnectionListHeaders) GetResponse() ConnectionList {
+	return s.Response
+}
+
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *ConnectionListHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
+
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *ConnectionListHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
+
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *ConnectionListHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
+
+// SetResponse sets the value of Response.
+func (s *ConnectionListHeaders) SetResponse(val ConnectionList) {
+	s.Response = val
+}
+
+func (*ConnectionListHeaders) listConnectionsRes() {}
 
 // Ref: #/components/schemas/CreateImagePost
 type CreateImagePost struct {
@@ -343,50 +474,6 @@ func (s *CreateMediaUploadRequest) SetName(val string) {
 	s.Name = val
 }
 
-type CreateMediaUploadUrlBadRequest Error
-
-func (*CreateMediaUploadUrlBadRequest) createMediaUploadUrlRes() {}
-
-type CreateMediaUploadUrlConflict Error
-
-func (*CreateMediaUploadUrlConflict) createMediaUploadUrlRes() {}
-
-type CreateMediaUploadUrlForbidden Error
-
-func (*CreateMediaUploadUrlForbidden) createMediaUploadUrlRes() {}
-
-type CreateMediaUploadUrlInternalServerError Error
-
-func (*CreateMediaUploadUrlInternalServerError) createMediaUploadUrlRes() {}
-
-type CreateMediaUploadUrlRequestEntityTooLarge Error
-
-func (*CreateMediaUploadUrlRequestEntityTooLarge) createMediaUploadUrlRes() {}
-
-type CreateMediaUploadUrlUnauthorized Error
-
-func (*CreateMediaUploadUrlUnauthorized) createMediaUploadUrlRes() {}
-
-type CreateMediaUploadUrlUnsupportedMediaType Error
-
-func (*CreateMediaUploadUrlUnsupportedMediaType) createMediaUploadUrlRes() {}
-
-type CreatePostBadRequest Error
-
-func (*CreatePostBadRequest) createPostRes() {}
-
-type CreatePostConflict Error
-
-func (*CreatePostConflict) createPostRes() {}
-
-type CreatePostForbidden Error
-
-func (*CreatePostForbidden) createPostRes() {}
-
-type CreatePostInternalServerError Error
-
-func (*CreatePostInternalServerError) createPostRes() {}
-
 // A post to create. `category` decides which fields it has.
 // Ref: #/components/schemas/CreatePostRequest
 // CreatePostRequest represents sum type.
@@ -509,18 +596,6 @@ func NewCreateTreePostCreatePostRequest(v CreateTreePost) CreatePostRequest {
 	s.SetCreateTreePost(v)
 	return s
 }
-
-type CreatePostRequestEntityTooLarge Error
-
-func (*CreatePostRequestEntityTooLarge) createPostRes() {}
-
-type CreatePostUnauthorized Error
-
-func (*CreatePostUnauthorized) createPostRes() {}
-
-type CreatePostUnsupportedMediaType Error
-
-func (*CreatePostUnsupportedMediaType) createPostRes() {}
 
 // Ref: #/components/schemas/CreateTextPost
 type CreateTextPost struct {
@@ -885,41 +960,163 @@ func (s *ErrorBody) SetMessage(val string) {
 	s.Message = val
 }
 
-type GetPostInternalServerError Error
+// InternalHeaders wraps Error with response headers.
+type InternalHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	Response           Error
+}
 
-func (*GetPostInternalServerError) getPostRes() {}
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *InternalHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
 
-type GetPostNotFound Error
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *InternalHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
 
-func (*GetPostNotFound) getPostRes() {}
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *InternalHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
 
-type GetPostUnauthorized Error
+// GetResponse returns the value of Response.
+func (s *InternalHeaders) GetResponse() Error {
+	return s.Response
+}
 
-func (*GetPostUnauthorized) getPostRes() {}
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *InternalHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
 
-type ListConnectionsBadRequest Error
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *InternalHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
 
-func (*ListConnectionsBadRequest) listConnectionsRes() {}
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *InternalHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
 
-type ListConnectionsInternalServerError Error
+// SetResponse sets the value of Response.
+func (s *InternalHeaders) SetResponse(val Error) {
+	s.Response = val
+}
 
-func (*ListConnectionsInternalServerError) listConnectionsRes() {}
+func (*InternalHeaders) cancelPostRes()           {}
+func (*InternalHeaders) createMediaUploadUrlRes() {}
+func (*InternalHeaders) createPostRes()           {}
+func (*InternalHeaders) getPostRes()              {}
+func (*InternalHeaders) listConnectionsRes()      {}
+func (*InternalHeaders) listPostsRes()            {}
 
-type ListConnectionsUnauthorized Error
+// InvalidHeaders wraps Error with response headers.
+type InvalidHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	Response           Error
+}
 
-func (*ListConnectionsUnauthorized) listConnectionsRes() {}
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *InvalidHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
 
-type ListPostsBadRequest Error
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *InvalidHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
 
-func (*ListPostsBadRequest) listPostsRes() {}
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *InvalidHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
 
-type ListPostsInternalServerError Error
+// GetResponse returns the value of Response.
+func (s *InvalidHeaders) GetResponse() Error {
+	return s.Response
+}
 
-func (*ListPostsInternalServerError) listPostsRes() {}
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *InvalidHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
 
-type ListPostsUnauthorized Error
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *InvalidHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
 
-func (*ListPostsUnauthorized) listPostsRes() {}
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *InvalidHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
+
+// SetResponse sets the value of Response.
+func (s *InvalidHeaders) SetResponse(val Error) {
+	s.Response = val
+}
+
+func (*InvalidHeaders) createMediaUploadUrlRes() {}
+func (*InvalidHeaders) createPostRes()           {}
+func (*InvalidHeaders) listConnectionsRes()      {}
+func (*InvalidHeaders) listPostsRes()            {}
+
+// KeyReusedHeaders wraps Error with response headers.
+type KeyReusedHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	Response           Error
+}
+
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *KeyReusedHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
+
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *KeyReusedHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
+
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *KeyReusedHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
+
+// GetResponse returns the value of Response.
+func (s *KeyReusedHeaders) GetResponse() Error {
+	return s.Response
+}
+
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *KeyReusedHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
+
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *KeyReusedHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
+
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *KeyReusedHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
+
+// SetResponse sets the value of Response.
+func (s *KeyReusedHeaders) SetResponse(val Error) {
+	s.Response = val
+}
+
+func (*KeyReusedHeaders) createMediaUploadUrlRes() {}
 
 // The type of a file.
 // Ref: #/components/schemas/MediaType
@@ -990,7 +1187,7 @@ type MediaUpload struct {
 	// Names the file in posts.
 	MediaID string `json:"media_id"`
 	// The signed address for one `PUT` of the file. It carries authority; keep it to yourself.
-	UploadURL string `json:"upload_url"`
+	UploadURL url.URL `json:"upload_url"`
 	// The name of the file.
 	Name string `json:"name"`
 }
@@ -1001,7 +1198,7 @@ func (s *MediaUpload) GetMediaID() string {
 }
 
 // GetUploadURL returns the value of UploadURL.
-func (s *MediaUpload) GetUploadURL() string {
+func (s *MediaUpload) GetUploadURL() url.URL {
 	return s.UploadURL
 }
 
@@ -1016,7 +1213,7 @@ func (s *MediaUpload) SetMediaID(val string) {
 }
 
 // SetUploadURL sets the value of UploadURL.
-func (s *MediaUpload) SetUploadURL(val string) {
+func (s *MediaUpload) SetUploadURL(val url.URL) {
 	s.UploadURL = val
 }
 
@@ -1040,7 +1237,55 @@ func (s *MediaUploadResponse) SetData(val MediaUpload) {
 	s.Data = val
 }
 
-func (*MediaUploadResponse) createMediaUploadUrlRes() {}
+// MediaUploadResponseHeaders wraps MediaUploadResponse with response headers.
+type MediaUploadResponseHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	Response           MediaUploadResponse
+}
+
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *MediaUploadResponseHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
+
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *MediaUploadResponseHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
+
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *MediaUploadResponseHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
+
+// GetResponse returns the value of Response.
+func (s *MediaUploadResponseHeaders) GetResponse() MediaUploadResponse {
+	return s.Response
+}
+
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *MediaUploadResponseHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
+
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *MediaUploadResponseHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
+
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *MediaUploadResponseHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
+
+// SetResponse sets the value of Response.
+func (s *MediaUploadResponseHeaders) SetResponse(val MediaUploadResponse) {
+	s.Response = val
+}
+
+func (*MediaUploadResponseHeaders) createMediaUploadUrlRes() {}
 
 // NewNilDateTime returns new NilDateTime with value set to v.
 func NewNilDateTime(v time.Time) NilDateTime {
@@ -1131,6 +1376,158 @@ func (o NilString) Or(d string) string {
 	}
 	return d
 }
+
+// NotFoundHeaders wraps Error with response headers.
+type NotFoundHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	Response           Error
+}
+
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *NotFoundHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
+
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *NotFoundHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
+
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *NotFoundHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
+
+// GetResponse returns the value of Response.
+func (s *NotFoundHeaders) GetResponse() Error {
+	return s.Response
+}
+
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *NotFoundHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
+
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *NotFoundHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
+
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *NotFoundHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
+
+// SetResponse sets the value of Response.
+func (s *NotFoundHeaders) SetResponse(val Error) {
+	s.Response = val
+}
+
+func (*NotFoundHeaders) cancelPostRes() {}
+func (*NotFoundHeaders) getPostRes()    {}
+
+// NotJSONHeaders wraps Error with response headers.
+type NotJSONHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	Response           Error
+}
+
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *NotJSONHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
+
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *NotJSONHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
+
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *NotJSONHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
+
+// GetResponse returns the value of Response.
+func (s *NotJSONHeaders) GetResponse() Error {
+	return s.Response
+}
+
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *NotJSONHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
+
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *NotJSONHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
+
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *NotJSONHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
+
+// SetResponse sets the value of Response.
+func (s *NotJSONHeaders) SetResponse(val Error) {
+	s.Response = val
+}
+
+func (*NotJSONHeaders) createMediaUploadUrlRes() {}
+func (*NotJSONHeaders) createPostRes()           {}
+
+// NotReadyHeaders wraps Error with response headers.
+type NotReadyHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	Response           Error
+}
+
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *NotReadyHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
+
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *NotReadyHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
+
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *NotReadyHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
+
+// GetResponse returns the value of Response.
+func (s *NotReadyHeaders) GetResponse() Error {
+	return s.Response
+}
+
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *NotReadyHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
+
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *NotReadyHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
+
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *NotReadyHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
+
+// SetResponse sets the value of Response.
+func (s *NotReadyHeaders) SetResponse(val Error) {
+	s.Response = val
+}
+
+func (*NotReadyHeaders) createPostRes() {}
 
 // NewOptBool returns new OptBool with value set to v.
 func NewOptBool(v bool) OptBool {
@@ -1902,9 +2299,13 @@ type PostDetail struct {
 	TreeCards []TreeCard `json:"tree_cards"`
 	// When the post is due; null for one that goes out at once.
 	ScheduledAt NilDateTime `json:"scheduled_at"`
-	// Whether the post can still be cancelled.
+	// Whether the post can be cancelled: true for a draft, and for a scheduled post whose time lies ahead,
+	// until delivery begins. True with status `failed` means that the post was refused as things stand (a
+	// connection or a file is missing, say) and goes out if that is mended in time.
 	CanCancel bool `json:"can_cancel"`
-	// One entry per target.
+	// One entry per target, in their order. A target of a post applied in Kubernetes that names a
+	// connection which has never existed is on no platform yet, and has an entry once the connection is
+	// there.
 	Platforms []PlatformPostDetail `json:"platforms"`
 	DisplayAt Timestamp            `json:"display_at"`
 }
@@ -2096,7 +2497,55 @@ func (s *PostList) SetPagination(val Pagination) {
 	s.Pagination = val
 }
 
-func (*PostList) listPostsRes() {}
+// PostListHeaders wraps PostList with response headers.
+type PostListHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	Response           PostList
+}
+
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *PostListHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
+
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *PostListHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
+
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *PostListHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
+
+// GetResponse returns the value of Response.
+func (s *PostListHeaders) GetResponse() PostList {
+	return s.Response
+}
+
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *PostListHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
+
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *PostListHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
+
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *PostListHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
+
+// SetResponse sets the value of Response.
+func (s *PostListHeaders) SetResponse(val PostList) {
+	s.Response = val
+}
+
+func (*PostListHeaders) listPostsRes() {}
 
 // Where a post stands, in lists.
 // Ref: #/components/schemas/PostListStatus
@@ -2177,8 +2626,56 @@ func (s *PostResponse) SetData(val PostDetail) {
 	s.Data = val
 }
 
-func (*PostResponse) createPostRes() {}
-func (*PostResponse) getPostRes()    {}
+// PostResponseHeaders wraps PostResponse with response headers.
+type PostResponseHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	Response           PostResponse
+}
+
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *PostResponseHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
+
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *PostResponseHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
+
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *PostResponseHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
+
+// GetResponse returns the value of Response.
+func (s *PostResponseHeaders) GetResponse() PostResponse {
+	return s.Response
+}
+
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *PostResponseHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
+
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *PostResponseHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
+
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *PostResponseHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
+
+// SetResponse sets the value of Response.
+func (s *PostResponseHeaders) SetResponse(val PostResponse) {
+	s.Response = val
+}
+
+func (*PostResponseHeaders) createPostRes() {}
+func (*PostResponseHeaders) getPostRes()    {}
 
 // Ref: #/components/schemas/PostSummary
 type PostSummary struct {
@@ -2187,7 +2684,9 @@ type PostSummary struct {
 	Title    string         `json:"title"`
 	Status   PostListStatus `json:"status"`
 	Category PostCategory   `json:"category"`
-	// One entry per target.
+	// One entry per target, in their order. A target of a post applied in Kubernetes that names a
+	// connection which has never existed is on no platform yet, and has an entry once the connection is
+	// there.
 	Platforms []PlatformSummary `json:"platforms"`
 	DisplayAt Timestamp         `json:"display_at"`
 }
@@ -2258,24 +2757,29 @@ type PostTarget struct {
 	ConnectionID string `json:"connection_id"`
 	// The text for this target. Only a draft may leave it out. Each platform counts it in its own way and
 	// takes so much of it: `x` 280 weighted characters, `threads` 500 characters, `tiktok` and `instagram`
-	// 2,200 characters, `youtube` 5,000 bytes, `facebook` as much as fits.
+	// 2,200 characters, `youtube` 5,000 bytes. `facebook` sets no limit; the 65,536 characters are what
+	// this service can store.
 	Caption OptString `json:"caption"`
 	// The title on YouTube. A YouTube target needs one, unless the post is a draft.
 	YoutubeTitle OptString `json:"youtube_title"`
-	// Marks the post as AI-generated; TikTok only.
+	// Marks the post as AI-generated; TikTok only. Omitted, it is false.
 	IsAiGenerated OptBool `json:"is_ai_generated"`
-	// Lets TikTok add music; only posts of category `image` may carry it.
+	// Lets TikTok add music; only posts of category `image` may carry it, and none with `tiktok_draft` set
+	// to true. Omitted, it is false.
 	TiktokAutoAddMusic OptBool `json:"tiktok_auto_add_music"`
 	// Sends the post to the TikTok inbox instead of publishing it. TikTok takes at most 5 pending drafts
-	// of an account within 24 hours; a sixth is refused.
+	// of an account within 24 hours; a sixth is refused. Omitted, it is false.
 	TiktokDraft OptBool `json:"tiktok_draft"`
-	// Who may see the post on TikTok. Cannot stand beside `tiktok_draft` set to true.
+	// Who may see the post on TikTok. Omitted, it is `PUBLIC_TO_EVERYONE`, which a private account cannot
+	// choose: it has to ask for `SELF_ONLY`. Cannot stand beside `tiktok_draft` set to true.
 	TiktokPrivacyLevel OptPostTargetTiktokPrivacyLevel `json:"tiktok_privacy_level"`
-	// Allows comments on TikTok.
+	// Allows comments on TikTok, unless the account has them turned off. Omitted, it is true.
 	TiktokAllowComment OptBool `json:"tiktok_allow_comment"`
-	// Allows duets on TikTok; only posts of category `video` may carry it.
+	// Allows duets on TikTok, unless the account has them turned off; only posts of category `video` may
+	// carry it. Omitted, it is true.
 	TiktokAllowDuet OptBool `json:"tiktok_allow_duet"`
-	// Allows stitches on TikTok; only posts of category `video` may carry it.
+	// Allows stitches on TikTok, unless the account has them turned off; only posts of category `video`
+	// may carry it. Omitted, it is true.
 	TiktokAllowStitch OptBool `json:"tiktok_allow_stitch"`
 }
 
@@ -2379,7 +2883,8 @@ func (s *PostTarget) SetTiktokAllowStitch(val OptBool) {
 	s.TiktokAllowStitch = val
 }
 
-// Who may see the post on TikTok. Cannot stand beside `tiktok_draft` set to true.
+// Who may see the post on TikTok. Omitted, it is `PUBLIC_TO_EVERYONE`, which a private account cannot
+// choose: it has to ask for `SELF_ONLY`. Cannot stand beside `tiktok_draft` set to true.
 type PostTargetTiktokPrivacyLevel string
 
 const (
@@ -2487,7 +2992,109 @@ func (*RateLimitedHeaders) getPostRes()              {}
 func (*RateLimitedHeaders) listConnectionsRes()      {}
 func (*RateLimitedHeaders) listPostsRes()            {}
 
+// SubscriptionRequiredHeaders wraps Error with response headers.
+type SubscriptionRequiredHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	Response           Error
+}
+
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *SubscriptionRequiredHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
+
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *SubscriptionRequiredHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
+
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *SubscriptionRequiredHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
+
+// GetResponse returns the value of Response.
+func (s *SubscriptionRequiredHeaders) GetResponse() Error {
+	return s.Response
+}
+
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *SubscriptionRequiredHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
+
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *SubscriptionRequiredHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
+
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *SubscriptionRequiredHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
+
+// SetResponse sets the value of Response.
+func (s *SubscriptionRequiredHeaders) SetResponse(val Error) {
+	s.Response = val
+}
+
+func (*SubscriptionRequiredHeaders) createMediaUploadUrlRes() {}
+func (*SubscriptionRequiredHeaders) createPostRes()           {}
+
 type Timestamp time.Time
+
+// TooLargeHeaders wraps Error with response headers.
+type TooLargeHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	Response           Error
+}
+
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *TooLargeHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
+
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *TooLargeHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
+
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *TooLargeHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
+
+// GetResponse returns the value of Response.
+func (s *TooLargeHeaders) GetResponse() Error {
+	return s.Response
+}
+
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *TooLargeHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
+
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *TooLargeHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
+
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *TooLargeHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
+
+// SetResponse sets the value of Response.
+func (s *TooLargeHeaders) SetResponse(val Error) {
+	s.Response = val
+}
+
+func (*TooLargeHeaders) createMediaUploadUrlRes() {}
+func (*TooLargeHeaders) createPostRes()           {}
 
 // Ref: #/components/schemas/TreeCard
 type TreeCard struct {
@@ -2593,3 +3200,58 @@ func (s *TreePostTarget) SetTiktokDraft(val jx.Raw) {
 func (s *TreePostTarget) SetTiktokAutoAddMusic(val jx.Raw) {
 	s.TiktokAutoAddMusic = val
 }
+
+// UnauthorizedHeaders wraps Error with response headers.
+type UnauthorizedHeaders struct {
+	RateLimitLimit     OptInt
+	RateLimitRemaining OptInt
+	RateLimitReset     OptInt
+	Response           Error
+}
+
+// GetRateLimitLimit returns the value of RateLimitLimit.
+func (s *UnauthorizedHeaders) GetRateLimitLimit() OptInt {
+	return s.RateLimitLimit
+}
+
+// GetRateLimitRemaining returns the value of RateLimitRemaining.
+func (s *UnauthorizedHeaders) GetRateLimitRemaining() OptInt {
+	return s.RateLimitRemaining
+}
+
+// GetRateLimitReset returns the value of RateLimitReset.
+func (s *UnauthorizedHeaders) GetRateLimitReset() OptInt {
+	return s.RateLimitReset
+}
+
+// GetResponse returns the value of Response.
+func (s *UnauthorizedHeaders) GetResponse() Error {
+	return s.Response
+}
+
+// SetRateLimitLimit sets the value of RateLimitLimit.
+func (s *UnauthorizedHeaders) SetRateLimitLimit(val OptInt) {
+	s.RateLimitLimit = val
+}
+
+// SetRateLimitRemaining sets the value of RateLimitRemaining.
+func (s *UnauthorizedHeaders) SetRateLimitRemaining(val OptInt) {
+	s.RateLimitRemaining = val
+}
+
+// SetRateLimitReset sets the value of RateLimitReset.
+func (s *UnauthorizedHeaders) SetRateLimitReset(val OptInt) {
+	s.RateLimitReset = val
+}
+
+// SetResponse sets the value of Response.
+func (s *UnauthorizedHeaders) SetResponse(val Error) {
+	s.Response = val
+}
+
+func (*UnauthorizedHeaders) cancelPostRes()           {}
+func (*UnauthorizedHeaders) createMediaUploadUrlRes() {}
+func (*UnauthorizedHeaders) createPostRes()           {}
+func (*UnauthorizedHeaders) getPostRes()              {}
+func (*UnauthorizedHeaders) listConnectionsRes()      {}
+func (*UnauthorizedHeaders) listPostsRes()            {}
