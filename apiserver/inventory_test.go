@@ -106,7 +106,11 @@ var contractRows = []struct {
 	{"rule 11: a card is as long as every chosen platform takes", []string{"has as much text on a card as every chosen platform takes"}},
 
 	// Posts: the answer.
-	{"a post reads as it was created, in all fields", []string{"answers what a read answers", "read back with their media", "keeps its cards in their order"}},
+	{"a post reads as it was created, in all fields", []string{
+		"answers what a read answers", "read back with their media", "keeps its cards in their order",
+		"every field of a post is told of a video", "every field of a post is told of images", "every field of a post is told of a tree",
+		"every field of a post is told of a draft of a tree", "every field of a post is told of a draft of a video",
+	}},
 	{"media_ids are empty for posts that did not come through the API", []string{"a post that came another way shows no media"}},
 	{"can_cancel is true for drafts, and for scheduled posts whose time is to come", []string{"lists show each state under its own name", "cannot be cancelled once its time has come"}},
 	{"each platform has its status, address and error", []string{"reading a post tells what became of it", "reading a post tells why it failed", "lists show each state under its own name"}},
@@ -161,8 +165,11 @@ var contractRows = []struct {
 
 	// The description, and the extensions.
 	{"OpenAPI 3.0.3, version 1.0.0, as YAML and JSON, with six operations", []string{"the site serves its description, twice the same"}},
-	{"extension: Idempotency-Key on both POSTs", []string{"An Idempotency-Key", "asking for an upload address with an Idempotency-Key"}},
-	{"extension: 429 RATE_LIMITED", []string{"A limit of requests holds for each API key"}},
+	{"extension: Idempotency-Key on both POSTs", []string{
+		"An Idempotency-Key", "asking for an upload address with an Idempotency-Key", "An Idempotency-Key holds over replicas and restarts",
+		"An Idempotency-Key does not remember what was refused",
+	}},
+	{"extension: 429 RATE_LIMITED, Retry-After and RateLimit headers", []string{"A limit of requests holds for each API key, and says when to come back"}},
 	{"extension: a page for people", []string{"describes itself to people"}},
 }
 

@@ -83,11 +83,12 @@ func decodeCancelPostParams(args [1]string, argsEscaped bool, r *http.Request) (
 // CreateMediaUploadUrlParams is parameters of createMediaUploadUrl operation.
 type CreateMediaUploadUrlParams struct {
 	// A word of the client's choice that makes the request safe to send again. It holds per team: for as
-	// long as the post or the file exists, and at least for 24 hours after the first request. The same key
-	// with the same body answers 201 with the post as it reads now, or with the same `media_id` and a
-	// fresh upload address. 409 `CONFLICT` says that nothing was made, because the key was used for
-	// another body, or for a post that was deleted in Kubernetes or a file that was refused or never came;
-	// send what is wanted under a new key. Refused requests are not remembered.
+	// long as the post or the file exists, which is at least for 24 hours after the first request. The
+	// same key with the same body answers 201 with the post as it reads now, or with the same `media_id`
+	// and a fresh upload address. 409 `CONFLICT` says that nothing was made, because the key was used for
+	// another body, or for a file that was refused or never came; send what is wanted under a new key.
+	// Refused requests are not remembered. Nor is a post that somebody deletes in Kubernetes itself: its
+	// key is free again.
 	IdempotencyKey OptString `json:",omitempty,omitzero"`
 }
 
@@ -178,11 +179,12 @@ func decodeCreateMediaUploadUrlParams(args [0]string, argsEscaped bool, r *http.
 // CreatePostParams is parameters of createPost operation.
 type CreatePostParams struct {
 	// A word of the client's choice that makes the request safe to send again. It holds per team: for as
-	// long as the post or the file exists, and at least for 24 hours after the first request. The same key
-	// with the same body answers 201 with the post as it reads now, or with the same `media_id` and a
-	// fresh upload address. 409 `CONFLICT` says that nothing was made, because the key was used for
-	// another body, or for a post that was deleted in Kubernetes or a file that was refused or never came;
-	// send what is wanted under a new key. Refused requests are not remembered.
+	// long as the post or the file exists, which is at least for 24 hours after the first request. The
+	// same key with the same body answers 201 with the post as it reads now, or with the same `media_id`
+	// and a fresh upload address. 409 `CONFLICT` says that nothing was made, because the key was used for
+	// another body, or for a file that was refused or never came; send what is wanted under a new key.
+	// Refused requests are not remembered. Nor is a post that somebody deletes in Kubernetes itself: its
+	// key is free again.
 	IdempotencyKey OptString `json:",omitempty,omitzero"`
 }
 
