@@ -149,6 +149,12 @@ var _ = Describe("applying a post", func() {
 		Entry("31 hashtags on Instagram", "spec.targets[0].caption", "hashtags", imageOf("png"), to("instagram"), saying(strings.Repeat("#a ", 31))),
 		Entry("2,202 UTF-16 units on TikTok", "spec.targets[0].caption", "2202", videoOf("mp4"), to("tiktok"), saying(strings.Repeat("😀", 1101))),
 		Entry("5,001 bytes on YouTube", "spec.targets[0].caption", "5001 bytes", videoOf("mp4"), to("youtube"), titled("T"), saying(strings.Repeat("a", 5001))),
+		Entry("more than can be stored beside what becomes of it", "spec.targets", "shorten the captions", to("facebook", "facebook", "facebook", "facebook"),
+			func(s *v1alpha1.PostSpec) {
+				for i := range s.Targets {
+					s.Targets[i].Caption = strings.Repeat("<", 63_500)
+				}
+			}),
 		Entry("no title on YouTube", "spec.targets[0].youtube.title", "needs a title", videoOf("mp4"), to("youtube")),
 		Entry("5 images on X", "spec.image.mediaRefs", "x takes at most 4 images", imageOf(times("png", 5)...)),
 		Entry("11 images on Instagram", "spec.image.mediaRefs", "instagram takes at most 10 images", imageOf(times("png", 11)...), to("tiktok", "instagram")),
