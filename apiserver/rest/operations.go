@@ -11,34 +11,40 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/rest/oas"
+	"github.com/herald-social/herald/internal/postindex"
 )
 
 // ListConnections serves listConnections.
 func (d *door) ListConnections(ctx context.Context, params oas.ListConnectionsParams) (oas.ListConnectionsRes, error) {
 	found := d.service.ListConnections(caller(ctx), v1alpha1.Platform(params.Platform.Or("")))
-	out := oas.ConnectionList{Data: make([]oas.Connection, len(found))}
+	out := &oas.ConnectionList{Data: make([]oas.Connection, len(found))}
 	for i := range found {
 		out.Data[i] = wireConnection(&found[i])
 	}
-	return &oas.ConnectionListHeaders{Response: out}, nil
+	return out, nil
 }
 
 // ListPosts serves listPosts.
 func (d *door) ListPosts(ctx context.Context, params oas.ListPostsParams) (oas.ListPostsRes, error) {
+	into, ok := d.pages.Get().(*[]postindex.Summary)
+	if !ok {
+		into = new([]postindex.Summary)
+	}
+	defer d.pages.Put(into)
 	page := d.service.ListPosts(caller(ctx), bridge.ListPosts{
 		Status:   v1alpha1.PostPhase(params.Status.Or("")),
 		Platform: v1alpha1.Platform(params.Platform.Or("")),
 		Page:     params.Page.Or(1),
 		Limit:    params.Limit.Or(bridge.DefaultLimit),
+		Into:     *into,
 	})
-	out := oas.PostList{
-		Data:       make([]oas.PostSummary, len(page.Posts)),
+	if len(page.Posts) > 0 {
+		*into = page.Posts
+	}
+	return &oas.PostList{
+		Data:       wireSummaries(page.Posts),
 		Pagination: oas.Pagination{Total: page.Total, Page: page.Page, Limit: page.Limit, HasNext: page.HasNext},
-	}
-	for i := range page.Posts {
-		out.Data[i] = wireSummary(&page.Posts[i])
-	}
-	return &oas.PostListHeaders{Response: out}, nil
+	}, nil
 }
 
 // CreatePost serves createPost.
@@ -52,7 +58,7 @@ func (d *door) CreatePost(ctx context.Context, req oas.CreatePostRequest, params
 	if err != nil {
 		return nil, err
 	}
-	return &oas.PostResponseHeaders{Response: oas.PostResponse{Data: wireDetail(&post)}}, nil
+	return &oas.PostResponse{Data: wireDetail(&post)}, nil
 }
 
 // CreateMediaUploadUrl serves createMediaUploadUrl.
@@ -72,9 +78,7 @@ func (d *door) CreateMediaUploadUrl(
 	if err != nil {
 		return nil, errors.New("the address that was signed for an upload is none") // err would tell it
 	}
-	return &oas.MediaUploadResponseHeaders{Response: oas.MediaUploadResponse{
-		Data: oas.MediaUpload{MediaID: upload.ID, UploadURL: *address, Name: upload.Name},
-	}}, nil
+	return &oas.MediaUploadResponse{Data: oas.MediaUpload{MediaID: upload.ID, UploadURL: *address, Name: upload.Name}}, nil
 }
 
 // GetPost serves getPost.
@@ -83,7 +87,7 @@ func (d *door) GetPost(ctx context.Context, params oas.GetPostParams) (oas.GetPo
 	if err != nil {
 		return nil, err
 	}
-	return &oas.PostResponseHeaders{Response: oas.PostResponse{Data: wireDetail(&post)}}, nil
+	return &oas.PostResponse{Data: wireDetail(&post)}, nil
 }
 
 // CancelPost serves cancelPost.
@@ -91,7 +95,5 @@ func (d *door) CancelPost(ctx context.Context, params oas.CancelPostParams) (oas
 	if err := d.service.CancelPost(ctx, caller(ctx), params.ID); err != nil {
 		return nil, err
 	}
-	return &oas.CancelResponseHeaders{Response: oas.CancelResponse{
-		Data: oas.CancelledPost{ID: params.ID, Status: oas.CancelledPostStatusCancelled},
-	}}, nil
+	return &oas.CancelResponse{Data: oas.CancelledPost{ID: params.ID, Status: oas.CancelledPostStatusCancelled}}, nil
 }

@@ -35,6 +35,22 @@ func (s *BearerAuth) SetRoles(val []string) {
 	s.Roles = val
 }
 
+type CancelPostConflict Error
+
+func (*CancelPostConflict) cancelPostRes() {}
+
+type CancelPostInternalServerError Error
+
+func (*CancelPostInternalServerError) cancelPostRes() {}
+
+type CancelPostNotFound Error
+
+func (*CancelPostNotFound) cancelPostRes() {}
+
+type CancelPostUnauthorized Error
+
+func (*CancelPostUnauthorized) cancelPostRes() {}
+
 // Ref: #/components/schemas/CancelResponse
 type CancelResponse struct {
 	Data CancelledPost `json:"data"`
@@ -50,55 +66,7 @@ func (s *CancelResponse) SetData(val CancelledPost) {
 	s.Data = val
 }
 
-// CancelResponseHeaders wraps CancelResponse with response headers.
-type CancelResponseHeaders struct {
-	RateLimitLimit     OptInt
-	RateLimitRemaining OptInt
-	RateLimitReset     OptInt
-	Response           CancelResponse
-}
-
-// GetRateLimitLimit returns the value of RateLimitLimit.
-func (s *CancelResponseHeaders) GetRateLimitLimit() OptInt {
-	return s.RateLimitLimit
-}
-
-// GetRateLimitRemaining returns the value of RateLimitRemaining.
-func (s *CancelResponseHeaders) GetRateLimitRemaining() OptInt {
-	return s.RateLimitRemaining
-}
-
-// GetRateLimitReset returns the value of RateLimitReset.
-func (s *CancelResponseHeaders) GetRateLimitReset() OptInt {
-	return s.RateLimitReset
-}
-
-// GetResponse returns the value of Response.
-func (s *CancelResponseHeaders) GetResponse() CancelResponse {
-	return s.Response
-}
-
-// SetRateLimitLimit sets the value of RateLimitLimit.
-func (s *CancelResponseHeaders) SetRateLimitLimit(val OptInt) {
-	s.RateLimitLimit = val
-}
-
-// SetRateLimitRemaining sets the value of RateLimitRemaining.
-func (s *CancelResponseHeaders) SetRateLimitRemaining(val OptInt) {
-	s.RateLimitRemaining = val
-}
-
-// SetRateLimitReset sets the value of RateLimitReset.
-func (s *CancelResponseHeaders) SetRateLimitReset(val OptInt) {
-	s.RateLimitReset = val
-}
-
-// SetResponse sets the value of Response.
-func (s *CancelResponseHeaders) SetResponse(val CancelResponse) {
-	s.Response = val
-}
-
-func (*CancelResponseHeaders) cancelPostRes() {}
+func (*CancelResponse) cancelPostRes() {}
 
 // Ref: #/components/schemas/CancelledPost
 type CancelledPost struct {
@@ -159,56 +127,6 @@ func (s *CancelledPostStatus) UnmarshalText(data []byte) error {
 		return errors.Errorf("invalid value: %q", data)
 	}
 }
-
-// ConflictHeaders wraps Error with response headers.
-type ConflictHeaders struct {
-	RateLimitLimit     OptInt
-	RateLimitRemaining OptInt
-	RateLimitReset     OptInt
-	Response           Error
-}
-
-// GetRateLimitLimit returns the value of RateLimitLimit.
-func (s *ConflictHeaders) GetRateLimitLimit() OptInt {
-	return s.RateLimitLimit
-}
-
-// GetRateLimitRemaining returns the value of RateLimitRemaining.
-func (s *ConflictHeaders) GetRateLimitRemaining() OptInt {
-	return s.RateLimitRemaining
-}
-
-// GetRateLimitReset returns the value of RateLimitReset.
-func (s *ConflictHeaders) GetRateLimitReset() OptInt {
-	return s.RateLimitReset
-}
-
-// GetResponse returns the value of Response.
-func (s *ConflictHeaders) GetResponse() Error {
-	return s.Response
-}
-
-// SetRateLimitLimit sets the value of RateLimitLimit.
-func (s *ConflictHeaders) SetRateLimitLimit(val OptInt) {
-	s.RateLimitLimit = val
-}
-
-// SetRateLimitRemaining sets the value of RateLimitRemaining.
-func (s *ConflictHeaders) SetRateLimitRemaining(val OptInt) {
-	s.RateLimitRemaining = val
-}
-
-// SetRateLimitReset sets the value of RateLimitReset.
-func (s *ConflictHeaders) SetRateLimitReset(val OptInt) {
-	s.RateLimitReset = val
-}
-
-// SetResponse sets the value of Response.
-func (s *ConflictHeaders) SetResponse(val Error) {
-	s.Response = val
-}
-
-func (*ConflictHeaders) cancelPostRes() {}
 
 // Ref: #/components/schemas/Connection
 type Connection struct {
@@ -287,55 +205,7 @@ func (s *ConnectionList) SetData(val []Connection) {
 	s.Data = val
 }
 
-// ConnectionListHeaders wraps ConnectionList with response headers.
-type ConnectionListHeaders struct {
-	RateLimitLimit     OptInt
-	RateLimitRemaining OptInt
-	RateLimitReset     OptInt
-	Response           ConnectionList
-}
-
-// GetRateLimitLimit returns the value of RateLimitLimit.
-func (s *ConnectionListHeaders) GetRateLimitLimit() OptInt {
-	return s.RateLimitLimit
-}
-
-// GetRateLimitRemaining returns the value of RateLimitRemaining.
-func (s *ConnectionListHeaders) GetRateLimitRemaining() OptInt {
-	return s.RateLimitRemaining
-}
-
-// GetRateLimitReset returns the value of RateLimitReset.
-func (s *ConnectionListHeaders) GetRateLimitReset() OptInt {
-	return s.RateLimitReset
-}
-
-// GetResponse returns the value of Response.
-func (s *ConnectionListHeaders) GetResponse() ConnectionList {
-	return s.Response
-}
-
-// SetRateLimitLimit sets the value of RateLimitLimit.
-func (s *ConnectionListHeaders) SetRateLimitLimit(val OptInt) {
-	s.RateLimitLimit = val
-}
-
-// SetRateLimitRemaining sets the value of RateLimitRemaining.
-func (s *ConnectionListHeaders) SetRateLimitRemaining(val OptInt) {
-	s.RateLimitRemaining = val
-}
-
-// SetRateLimitReset sets the value of RateLimitReset.
-func (s *ConnectionListHeaders) SetRateLimitReset(val OptInt) {
-	s.RateLimitReset = val
-}
-
-// SetResponse sets the value of Response.
-func (s *ConnectionListHeaders) SetResponse(val ConnectionList) {
-	s.Response = val
-}
-
-func (*ConnectionListHeaders) listConnectionsRes() {}
+func (*ConnectionList) listConnectionsRes() {}
 
 // Ref: #/components/schemas/CreateImagePost
 type CreateImagePost struct {
@@ -474,6 +344,50 @@ func (s *CreateMediaUploadRequest) SetName(val string) {
 	s.Name = val
 }
 
+type CreateMediaUploadUrlBadRequest Error
+
+func (*CreateMediaUploadUrlBadRequest) createMediaUploadUrlRes() {}
+
+type CreateMediaUploadUrlConflict Error
+
+func (*CreateMediaUploadUrlConflict) createMediaUploadUrlRes() {}
+
+type CreateMediaUploadUrlForbidden Error
+
+func (*CreateMediaUploadUrlForbidden) createMediaUploadUrlRes() {}
+
+type CreateMediaUploadUrlInternalServerError Error
+
+func (*CreateMediaUploadUrlInternalServerError) createMediaUploadUrlRes() {}
+
+type CreateMediaUploadUrlRequestEntityTooLarge Error
+
+func (*CreateMediaUploadUrlRequestEntityTooLarge) createMediaUploadUrlRes() {}
+
+type CreateMediaUploadUrlUnauthorized Error
+
+func (*CreateMediaUploadUrlUnauthorized) createMediaUploadUrlRes() {}
+
+type CreateMediaUploadUrlUnsupportedMediaType Error
+
+func (*CreateMediaUploadUrlUnsupportedMediaType) createMediaUploadUrlRes() {}
+
+type CreatePostBadRequest Error
+
+func (*CreatePostBadRequest) createPostRes() {}
+
+type CreatePostConflict Error
+
+func (*CreatePostConflict) createPostRes() {}
+
+type CreatePostForbidden Error
+
+func (*CreatePostForbidden) createPostRes() {}
+
+type CreatePostInternalServerError Error
+
+func (*CreatePostInternalServerError) createPostRes() {}
+
 // A post to create. `category` decides which fields it has.
 // Ref: #/components/schemas/CreatePostRequest
 // CreatePostRequest represents sum type.
@@ -596,6 +510,18 @@ func NewCreateTreePostCreatePostRequest(v CreateTreePost) CreatePostRequest {
 	s.SetCreateTreePost(v)
 	return s
 }
+
+type CreatePostRequestEntityTooLarge Error
+
+func (*CreatePostRequestEntityTooLarge) createPostRes() {}
+
+type CreatePostUnauthorized Error
+
+func (*CreatePostUnauthorized) createPostRes() {}
+
+type CreatePostUnsupportedMediaType Error
+
+func (*CreatePostUnsupportedMediaType) createPostRes() {}
 
 // Ref: #/components/schemas/CreateTextPost
 type CreateTextPost struct {
@@ -960,163 +886,41 @@ func (s *ErrorBody) SetMessage(val string) {
 	s.Message = val
 }
 
-// InternalHeaders wraps Error with response headers.
-type InternalHeaders struct {
-	RateLimitLimit     OptInt
-	RateLimitRemaining OptInt
-	RateLimitReset     OptInt
-	Response           Error
-}
+type GetPostInternalServerError Error
 
-// GetRateLimitLimit returns the value of RateLimitLimit.
-func (s *InternalHeaders) GetRateLimitLimit() OptInt {
-	return s.RateLimitLimit
-}
+func (*GetPostInternalServerError) getPostRes() {}
 
-// GetRateLimitRemaining returns the value of RateLimitRemaining.
-func (s *InternalHeaders) GetRateLimitRemaining() OptInt {
-	return s.RateLimitRemaining
-}
+type GetPostNotFound Error
 
-// GetRateLimitReset returns the value of RateLimitReset.
-func (s *InternalHeaders) GetRateLimitReset() OptInt {
-	return s.RateLimitReset
-}
+func (*GetPostNotFound) getPostRes() {}
 
-// GetResponse returns the value of Response.
-func (s *InternalHeaders) GetResponse() Error {
-	return s.Response
-}
+type GetPostUnauthorized Error
 
-// SetRateLimitLimit sets the value of RateLimitLimit.
-func (s *InternalHeaders) SetRateLimitLimit(val OptInt) {
-	s.RateLimitLimit = val
-}
+func (*GetPostUnauthorized) getPostRes() {}
 
-// SetRateLimitRemaining sets the value of RateLimitRemaining.
-func (s *InternalHeaders) SetRateLimitRemaining(val OptInt) {
-	s.RateLimitRemaining = val
-}
+type ListConnectionsBadRequest Error
 
-// SetRateLimitReset sets the value of RateLimitReset.
-func (s *InternalHeaders) SetRateLimitReset(val OptInt) {
-	s.RateLimitReset = val
-}
+func (*ListConnectionsBadRequest) listConnectionsRes() {}
 
-// SetResponse sets the value of Response.
-func (s *InternalHeaders) SetResponse(val Error) {
-	s.Response = val
-}
+type ListConnectionsInternalServerError Error
 
-func (*InternalHeaders) cancelPostRes()           {}
-func (*InternalHeaders) createMediaUploadUrlRes() {}
-func (*InternalHeaders) createPostRes()           {}
-func (*InternalHeaders) getPostRes()              {}
-func (*InternalHeaders) listConnectionsRes()      {}
-func (*InternalHeaders) listPostsRes()            {}
+func (*ListConnectionsInternalServerError) listConnectionsRes() {}
 
-// InvalidHeaders wraps Error with response headers.
-type InvalidHeaders struct {
-	RateLimitLimit     OptInt
-	RateLimitRemaining OptInt
-	RateLimitReset     OptInt
-	Response           Error
-}
+type ListConnectionsUnauthorized Error
 
-// GetRateLimitLimit returns the value of RateLimitLimit.
-func (s *InvalidHeaders) GetRateLimitLimit() OptInt {
-	return s.RateLimitLimit
-}
+func (*ListConnectionsUnauthorized) listConnectionsRes() {}
 
-// GetRateLimitRemaining returns the value of RateLimitRemaining.
-func (s *InvalidHeaders) GetRateLimitRemaining() OptInt {
-	return s.RateLimitRemaining
-}
+type ListPostsBadRequest Error
 
-// GetRateLimitReset returns the value of RateLimitReset.
-func (s *InvalidHeaders) GetRateLimitReset() OptInt {
-	return s.RateLimitReset
-}
+func (*ListPostsBadRequest) listPostsRes() {}
 
-// GetResponse returns the value of Response.
-func (s *InvalidHeaders) GetResponse() Error {
-	return s.Response
-}
+type ListPostsInternalServerError Error
 
-// SetRateLimitLimit sets the value of RateLimitLimit.
-func (s *InvalidHeaders) SetRateLimitLimit(val OptInt) {
-	s.RateLimitLimit = val
-}
+func (*ListPostsInternalServerError) listPostsRes() {}
 
-// SetRateLimitRemaining sets the value of RateLimitRemaining.
-func (s *InvalidHeaders) SetRateLimitRemaining(val OptInt) {
-	s.RateLimitRemaining = val
-}
+type ListPostsUnauthorized Error
 
-// SetRateLimitReset sets the value of RateLimitReset.
-func (s *InvalidHeaders) SetRateLimitReset(val OptInt) {
-	s.RateLimitReset = val
-}
-
-// SetResponse sets the value of Response.
-func (s *InvalidHeaders) SetResponse(val Error) {
-	s.Response = val
-}
-
-func (*InvalidHeaders) createMediaUploadUrlRes() {}
-func (*InvalidHeaders) createPostRes()           {}
-func (*InvalidHeaders) listConnectionsRes()      {}
-func (*InvalidHeaders) listPostsRes()            {}
-
-// KeyReusedHeaders wraps Error with response headers.
-type KeyReusedHeaders struct {
-	RateLimitLimit     OptInt
-	RateLimitRemaining OptInt
-	RateLimitReset     OptInt
-	Response           Error
-}
-
-// GetRateLimitLimit returns the value of RateLimitLimit.
-func (s *KeyReusedHeaders) GetRateLimitLimit() OptInt {
-	return s.RateLimitLimit
-}
-
-// GetRateLimitRemaining returns the value of RateLimitRemaining.
-func (s *KeyReusedHeaders) GetRateLimitRemaining() OptInt {
-	return s.RateLimitRemaining
-}
-
-// GetRateLimitReset returns the value of RateLimitReset.
-func (s *KeyReusedHeaders) GetRateLimitReset() OptInt {
-	return s.RateLimitReset
-}
-
-// GetResponse returns the value of Response.
-func (s *KeyReusedHeaders) GetResponse() Error {
-	return s.Response
-}
-
-// SetRateLimitLimit sets the value of RateLimitLimit.
-func (s *KeyReusedHeaders) SetRateLimitLimit(val OptInt) {
-	s.RateLimitLimit = val
-}
-
-// SetRateLimitRemaining sets the value of RateLimitRemaining.
-func (s *KeyReusedHeaders) SetRateLimitRemaining(val OptInt) {
-	s.RateLimitRemaining = val
-}
-
-// SetRateLimitReset sets the value of RateLimitReset.
-func (s *KeyReusedHeaders) SetRateLimitReset(val OptInt) {
-	s.RateLimitReset = val
-}
-
-// SetResponse sets the value of Response.
-func (s *KeyReusedHeaders) SetResponse(val Error) {
-	s.Response = val
-}
-
-func (*KeyReusedHeaders) createMediaUploadUrlRes() {}
+func (*ListPostsUnauthorized) listPostsRes() {}
 
 // The type of a file.
 // Ref: #/components/schemas/MediaType
@@ -1237,55 +1041,7 @@ func (s *MediaUploadResponse) SetData(val MediaUpload) {
 	s.Data = val
 }
 
-// MediaUploadResponseHeaders wraps MediaUploadResponse with response headers.
-type MediaUploadResponseHeaders struct {
-	RateLimitLimit     OptInt
-	RateLimitRemaining OptInt
-	RateLimitReset     OptInt
-	Response           MediaUploadResponse
-}
-
-// GetRateLimitLimit returns the value of RateLimitLimit.
-func (s *MediaUploadResponseHeaders) GetRateLimitLimit() OptInt {
-	return s.RateLimitLimit
-}
-
-// GetRateLimitRemaining returns the value of RateLimitRemaining.
-func (s *MediaUploadResponseHeaders) GetRateLimitRemaining() OptInt {
-	return s.RateLimitRemaining
-}
-
-// GetRateLimitReset returns the value of RateLimitReset.
-func (s *MediaUploadResponseHeaders) GetRateLimitReset() OptInt {
-	return s.RateLimitReset
-}
-
-// GetResponse returns the value of Response.
-func (s *MediaUploadResponseHeaders) GetResponse() MediaUploadResponse {
-	return s.Response
-}
-
-// SetRateLimitLimit sets the value of RateLimitLimit.
-func (s *MediaUploadResponseHeaders) SetRateLimitLimit(val OptInt) {
-	s.RateLimitLimit = val
-}
-
-// SetRateLimitRemaining sets the value of RateLimitRemaining.
-func (s *MediaUploadResponseHeaders) SetRateLimitRemaining(val OptInt) {
-	s.RateLimitRemaining = val
-}
-
-// SetRateLimitReset sets the value of RateLimitReset.
-func (s *MediaUploadResponseHeaders) SetRateLimitReset(val OptInt) {
-	s.RateLimitReset = val
-}
-
-// SetResponse sets the value of Response.
-func (s *MediaUploadResponseHeaders) SetResponse(val MediaUploadResponse) {
-	s.Response = val
-}
-
-func (*MediaUploadResponseHeaders) createMediaUploadUrlRes() {}
+func (*MediaUploadResponse) createMediaUploadUrlRes() {}
 
 // NewNilDateTime returns new NilDateTime with value set to v.
 func NewNilDateTime(v time.Time) NilDateTime {
@@ -1376,158 +1132,6 @@ func (o NilString) Or(d string) string {
 	}
 	return d
 }
-
-// NotFoundHeaders wraps Error with response headers.
-type NotFoundHeaders struct {
-	RateLimitLimit     OptInt
-	RateLimitRemaining OptInt
-	RateLimitReset     OptInt
-	Response           Error
-}
-
-// GetRateLimitLimit returns the value of RateLimitLimit.
-func (s *NotFoundHeaders) GetRateLimitLimit() OptInt {
-	return s.RateLimitLimit
-}
-
-// GetRateLimitRemaining returns the value of RateLimitRemaining.
-func (s *NotFoundHeaders) GetRateLimitRemaining() OptInt {
-	return s.RateLimitRemaining
-}
-
-// GetRateLimitReset returns the value of RateLimitReset.
-func (s *NotFoundHeaders) GetRateLimitReset() OptInt {
-	return s.RateLimitReset
-}
-
-// GetResponse returns the value of Response.
-func (s *NotFoundHeaders) GetResponse() Error {
-	return s.Response
-}
-
-// SetRateLimitLimit sets the value of RateLimitLimit.
-func (s *NotFoundHeaders) SetRateLimitLimit(val OptInt) {
-	s.RateLimitLimit = val
-}
-
-// SetRateLimitRemaining sets the value of RateLimitRemaining.
-func (s *NotFoundHeaders) SetRateLimitRemaining(val OptInt) {
-	s.RateLimitRemaining = val
-}
-
-// SetRateLimitReset sets the value of RateLimitReset.
-func (s *NotFoundHeaders) SetRateLimitReset(val OptInt) {
-	s.RateLimitReset = val
-}
-
-// SetResponse sets the value of Response.
-func (s *NotFoundHeaders) SetResponse(val Error) {
-	s.Response = val
-}
-
-func (*NotFoundHeaders) cancelPostRes() {}
-func (*NotFoundHeaders) getPostRes()    {}
-
-// NotJSONHeaders wraps Error with response headers.
-type NotJSONHeaders struct {
-	RateLimitLimit     OptInt
-	RateLimitRemaining OptInt
-	RateLimitReset     OptInt
-	Response           Error
-}
-
-// GetRateLimitLimit returns the value of RateLimitLimit.
-func (s *NotJSONHeaders) GetRateLimitLimit() OptInt {
-	return s.RateLimitLimit
-}
-
-// GetRateLimitRemaining returns the value of RateLimitRemaining.
-func (s *NotJSONHeaders) GetRateLimitRemaining() OptInt {
-	return s.RateLimitRemaining
-}
-
-// GetRateLimitReset returns the value of RateLimitReset.
-func (s *NotJSONHeaders) GetRateLimitReset() OptInt {
-	return s.RateLimitReset
-}
-
-// GetResponse returns the value of Response.
-func (s *NotJSONHeaders) GetResponse() Error {
-	return s.Response
-}
-
-// SetRateLimitLimit sets the value of RateLimitLimit.
-func (s *NotJSONHeaders) SetRateLimitLimit(val OptInt) {
-	s.RateLimitLimit = val
-}
-
-// SetRateLimitRemaining sets the value of RateLimitRemaining.
-func (s *NotJSONHeaders) SetRateLimitRemaining(val OptInt) {
-	s.RateLimitRemaining = val
-}
-
-// SetRateLimitReset sets the value of RateLimitReset.
-func (s *NotJSONHeaders) SetRateLimitReset(val OptInt) {
-	s.RateLimitReset = val
-}
-
-// SetResponse sets the value of Response.
-func (s *NotJSONHeaders) SetResponse(val Error) {
-	s.Response = val
-}
-
-func (*NotJSONHeaders) createMediaUploadUrlRes() {}
-func (*NotJSONHeaders) createPostRes()           {}
-
-// NotReadyHeaders wraps Error with response headers.
-type NotReadyHeaders struct {
-	RateLimitLimit     OptInt
-	RateLimitRemaining OptInt
-	RateLimitReset     OptInt
-	Response           Error
-}
-
-// GetRateLimitLimit returns the value of RateLimitLimit.
-func (s *NotReadyHeaders) GetRateLimitLimit() OptInt {
-	return s.RateLimitLimit
-}
-
-// GetRateLimitRemaining returns the value of RateLimitRemaining.
-func (s *NotReadyHeaders) GetRateLimitRemaining() OptInt {
-	return s.RateLimitRemaining
-}
-
-// GetRateLimitReset returns the value of RateLimitReset.
-func (s *NotReadyHeaders) GetRateLimitReset() OptInt {
-	return s.RateLimitReset
-}
-
-// GetResponse returns the value of Response.
-func (s *NotReadyHeaders) GetResponse() Error {
-	return s.Response
-}
-
-// SetRateLimitLimit sets the value of RateLimitLimit.
-func (s *NotReadyHeaders) SetRateLimitLimit(val OptInt) {
-	s.RateLimitLimit = val
-}
-
-// SetRateLimitRemaining sets the value of RateLimitRemaining.
-func (s *NotReadyHeaders) SetRateLimitRemaining(val OptInt) {
-	s.RateLimitRemaining = val
-}
-
-// SetRateLimitReset sets the value of RateLimitReset.
-func (s *NotReadyHeaders) SetRateLimitReset(val OptInt) {
-	s.RateLimitReset = val
-}
-
-// SetResponse sets the value of Response.
-func (s *NotReadyHeaders) SetResponse(val Error) {
-	s.Response = val
-}
-
-func (*NotReadyHeaders) createPostRes() {}
 
 // NewOptBool returns new OptBool with value set to v.
 func NewOptBool(v bool) OptBool {
@@ -2497,55 +2101,7 @@ func (s *PostList) SetPagination(val Pagination) {
 	s.Pagination = val
 }
 
-// PostListHeaders wraps PostList with response headers.
-type PostListHeaders struct {
-	RateLimitLimit     OptInt
-	RateLimitRemaining OptInt
-	RateLimitReset     OptInt
-	Response           PostList
-}
-
-// GetRateLimitLimit returns the value of RateLimitLimit.
-func (s *PostListHeaders) GetRateLimitLimit() OptInt {
-	return s.RateLimitLimit
-}
-
-// GetRateLimitRemaining returns the value of RateLimitRemaining.
-func (s *PostListHeaders) GetRateLimitRemaining() OptInt {
-	return s.RateLimitRemaining
-}
-
-// GetRateLimitReset returns the value of RateLimitReset.
-func (s *PostListHeaders) GetRateLimitReset() OptInt {
-	return s.RateLimitReset
-}
-
-// GetResponse returns the value of Response.
-func (s *PostListHeaders) GetResponse() PostList {
-	return s.Response
-}
-
-// SetRateLimitLimit sets the value of RateLimitLimit.
-func (s *PostListHeaders) SetRateLimitLimit(val OptInt) {
-	s.RateLimitLimit = val
-}
-
-// SetRateLimitRemaining sets the value of RateLimitRemaining.
-func (s *PostListHeaders) SetRateLimitRemaining(val OptInt) {
-	s.RateLimitRemaining = val
-}
-
-// SetRateLimitReset sets the value of RateLimitReset.
-func (s *PostListHeaders) SetRateLimitReset(val OptInt) {
-	s.RateLimitReset = val
-}
-
-// SetResponse sets the value of Response.
-func (s *PostListHeaders) SetResponse(val PostList) {
-	s.Response = val
-}
-
-func (*PostListHeaders) listPostsRes() {}
+func (*PostList) listPostsRes() {}
 
 // Where a post stands, in lists.
 // Ref: #/components/schemas/PostListStatus
@@ -2626,56 +2182,8 @@ func (s *PostResponse) SetData(val PostDetail) {
 	s.Data = val
 }
 
-// PostResponseHeaders wraps PostResponse with response headers.
-type PostResponseHeaders struct {
-	RateLimitLimit     OptInt
-	RateLimitRemaining OptInt
-	RateLimitReset     OptInt
-	Response           PostResponse
-}
-
-// GetRateLimitLimit returns the value of RateLimitLimit.
-func (s *PostResponseHeaders) GetRateLimitLimit() OptInt {
-	return s.RateLimitLimit
-}
-
-// GetRateLimitRemaining returns the value of RateLimitRemaining.
-func (s *PostResponseHeaders) GetRateLimitRemaining() OptInt {
-	return s.RateLimitRemaining
-}
-
-// GetRateLimitReset returns the value of RateLimitReset.
-func (s *PostResponseHeaders) GetRateLimitReset() OptInt {
-	return s.RateLimitReset
-}
-
-// GetResponse returns the value of Response.
-func (s *PostResponseHeaders) GetResponse() PostResponse {
-	return s.Response
-}
-
-// SetRateLimitLimit sets the value of RateLimitLimit.
-func (s *PostResponseHeaders) SetRateLimitLimit(val OptInt) {
-	s.RateLimitLimit = val
-}
-
-// SetRateLimitRemaining sets the value of RateLimitRemaining.
-func (s *PostResponseHeaders) SetRateLimitRemaining(val OptInt) {
-	s.RateLimitRemaining = val
-}
-
-// SetRateLimitReset sets the value of RateLimitReset.
-func (s *PostResponseHeaders) SetRateLimitReset(val OptInt) {
-	s.RateLimitReset = val
-}
-
-// SetResponse sets the value of Response.
-func (s *PostResponseHeaders) SetResponse(val PostResponse) {
-	s.Response = val
-}
-
-func (*PostResponseHeaders) createPostRes() {}
-func (*PostResponseHeaders) getPostRes()    {}
+func (*PostResponse) createPostRes() {}
+func (*PostResponse) getPostRes()    {}
 
 // Ref: #/components/schemas/PostSummary
 type PostSummary struct {
@@ -2992,109 +2500,7 @@ func (*RateLimitedHeaders) getPostRes()              {}
 func (*RateLimitedHeaders) listConnectionsRes()      {}
 func (*RateLimitedHeaders) listPostsRes()            {}
 
-// SubscriptionRequiredHeaders wraps Error with response headers.
-type SubscriptionRequiredHeaders struct {
-	RateLimitLimit     OptInt
-	RateLimitRemaining OptInt
-	RateLimitReset     OptInt
-	Response           Error
-}
-
-// GetRateLimitLimit returns the value of RateLimitLimit.
-func (s *SubscriptionRequiredHeaders) GetRateLimitLimit() OptInt {
-	return s.RateLimitLimit
-}
-
-// GetRateLimitRemaining returns the value of RateLimitRemaining.
-func (s *SubscriptionRequiredHeaders) GetRateLimitRemaining() OptInt {
-	return s.RateLimitRemaining
-}
-
-// GetRateLimitReset returns the value of RateLimitReset.
-func (s *SubscriptionRequiredHeaders) GetRateLimitReset() OptInt {
-	return s.RateLimitReset
-}
-
-// GetResponse returns the value of Response.
-func (s *SubscriptionRequiredHeaders) GetResponse() Error {
-	return s.Response
-}
-
-// SetRateLimitLimit sets the value of RateLimitLimit.
-func (s *SubscriptionRequiredHeaders) SetRateLimitLimit(val OptInt) {
-	s.RateLimitLimit = val
-}
-
-// SetRateLimitRemaining sets the value of RateLimitRemaining.
-func (s *SubscriptionRequiredHeaders) SetRateLimitRemaining(val OptInt) {
-	s.RateLimitRemaining = val
-}
-
-// SetRateLimitReset sets the value of RateLimitReset.
-func (s *SubscriptionRequiredHeaders) SetRateLimitReset(val OptInt) {
-	s.RateLimitReset = val
-}
-
-// SetResponse sets the value of Response.
-func (s *SubscriptionRequiredHeaders) SetResponse(val Error) {
-	s.Response = val
-}
-
-func (*SubscriptionRequiredHeaders) createMediaUploadUrlRes() {}
-func (*SubscriptionRequiredHeaders) createPostRes()           {}
-
 type Timestamp time.Time
-
-// TooLargeHeaders wraps Error with response headers.
-type TooLargeHeaders struct {
-	RateLimitLimit     OptInt
-	RateLimitRemaining OptInt
-	RateLimitReset     OptInt
-	Response           Error
-}
-
-// GetRateLimitLimit returns the value of RateLimitLimit.
-func (s *TooLargeHeaders) GetRateLimitLimit() OptInt {
-	return s.RateLimitLimit
-}
-
-// GetRateLimitRemaining returns the value of RateLimitRemaining.
-func (s *TooLargeHeaders) GetRateLimitRemaining() OptInt {
-	return s.RateLimitRemaining
-}
-
-// GetRateLimitReset returns the value of RateLimitReset.
-func (s *TooLargeHeaders) GetRateLimitReset() OptInt {
-	return s.RateLimitReset
-}
-
-// GetResponse returns the value of Response.
-func (s *TooLargeHeaders) GetResponse() Error {
-	return s.Response
-}
-
-// SetRateLimitLimit sets the value of RateLimitLimit.
-func (s *TooLargeHeaders) SetRateLimitLimit(val OptInt) {
-	s.RateLimitLimit = val
-}
-
-// SetRateLimitRemaining sets the value of RateLimitRemaining.
-func (s *TooLargeHeaders) SetRateLimitRemaining(val OptInt) {
-	s.RateLimitRemaining = val
-}
-
-// SetRateLimitReset sets the value of RateLimitReset.
-func (s *TooLargeHeaders) SetRateLimitReset(val OptInt) {
-	s.RateLimitReset = val
-}
-
-// SetResponse sets the value of Response.
-func (s *TooLargeHeaders) SetResponse(val Error) {
-	s.Response = val
-}
-
-func (*TooLargeHeaders) createMediaUploadUrlRes() {}
-func (*TooLargeHeaders) createPostRes()           {}
 
 // Ref: #/components/schemas/TreeCard
 type TreeCard struct {
@@ -3200,58 +2606,3 @@ func (s *TreePostTarget) SetTiktokDraft(val jx.Raw) {
 func (s *TreePostTarget) SetTiktokAutoAddMusic(val jx.Raw) {
 	s.TiktokAutoAddMusic = val
 }
-
-// UnauthorizedHeaders wraps Error with response headers.
-type UnauthorizedHeaders struct {
-	RateLimitLimit     OptInt
-	RateLimitRemaining OptInt
-	RateLimitReset     OptInt
-	Response           Error
-}
-
-// GetRateLimitLimit returns the value of RateLimitLimit.
-func (s *UnauthorizedHeaders) GetRateLimitLimit() OptInt {
-	return s.RateLimitLimit
-}
-
-// GetRateLimitRemaining returns the value of RateLimitRemaining.
-func (s *UnauthorizedHeaders) GetRateLimitRemaining() OptInt {
-	return s.RateLimitRemaining
-}
-
-// GetRateLimitReset returns the value of RateLimitReset.
-func (s *UnauthorizedHeaders) GetRateLimitReset() OptInt {
-	return s.RateLimitReset
-}
-
-// GetResponse returns the value of Response.
-func (s *UnauthorizedHeaders) GetResponse() Error {
-	return s.Response
-}
-
-// SetRateLimitLimit sets the value of RateLimitLimit.
-func (s *UnauthorizedHeaders) SetRateLimitLimit(val OptInt) {
-	s.RateLimitLimit = val
-}
-
-// SetRateLimitRemaining sets the value of RateLimitRemaining.
-func (s *UnauthorizedHeaders) SetRateLimitRemaining(val OptInt) {
-	s.RateLimitRemaining = val
-}
-
-// SetRateLimitReset sets the value of RateLimitReset.
-func (s *UnauthorizedHeaders) SetRateLimitReset(val OptInt) {
-	s.RateLimitReset = val
-}
-
-// SetResponse sets the value of Response.
-func (s *UnauthorizedHeaders) SetResponse(val Error) {
-	s.Response = val
-}
-
-func (*UnauthorizedHeaders) cancelPostRes()           {}
-func (*UnauthorizedHeaders) createMediaUploadUrlRes() {}
-func (*UnauthorizedHeaders) createPostRes()           {}
-func (*UnauthorizedHeaders) getPostRes()              {}
-func (*UnauthorizedHeaders) listConnectionsRes()      {}
-func (*UnauthorizedHeaders) listPostsRes()            {}
