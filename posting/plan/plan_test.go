@@ -160,6 +160,20 @@ func TestIntendedAt(t *testing.T) {
 		"ThroughTheAPI": {
 			"as the apiserver noted it, so that both count in the same month", text(bornAt), born,
 		},
+		"Forged": {
+			"whoever applies a post writes its annotations too, and takes no other month's share by it",
+			text(func(p *v1alpha1.Post) {
+				p.Annotations = map[string]string{v1alpha1.BornAnnotation: "2031-01-01T00:00:00.000Z"}
+			}),
+			noon,
+		},
+		"ForgedPast": {
+			"the same, with a month that is over",
+			text(func(p *v1alpha1.Post) {
+				p.Annotations = map[string]string{v1alpha1.BornAnnotation: "2026-10-01T00:00:00.000Z"}
+			}),
+			noon,
+		},
 		"Tried":    {"the time that the manager notes for one that was never edited is its creation too", text(bornAt, tried), born},
 		"Promoted": {"what was a draft is published when it ceased to be one", text(bornAt, tried, func(p *v1alpha1.Post) { p.Generation = 2 }), scheduled},
 	}
