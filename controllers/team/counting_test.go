@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -148,6 +149,18 @@ var _ = Describe("What a team uses", func() {
 		page, err := store.Page(ctx, quota.XPosts(ns, now))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(page).To(And(HaveLen(3), HaveKey("waits"), HaveKey("comes-any-moment"), HaveKey("delivered-and-deleted")))
+	})
+
+	It("is put in order although somebody spoilt another count", func(ctx SpecContext) {
+		// By name it is the first of the books.
+		spoilt := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "herald-x-posts-2026-10", Labels: map[string]string{v1alpha1.QuotaLabel: quota.KindXPosts}},
+			Data:       map[string]string{"a": "30?"},
+		}
+		Expect(k8s.Create(ctx, spoilt)).To(Succeed())
+		reserve(ctx, now, "never-came", "", 1)
+		clock.SetTime(now.Add(10 * time.Minute))
+		Expect(look(ctx)).To(Equal("0, 0"))
 	})
 
 	It("of long ago is cleared away, of late is kept", func(ctx SpecContext) {

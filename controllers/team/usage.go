@@ -5,6 +5,7 @@ package team
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -99,33 +100,34 @@ func (r *Reconciler) sweepDue(team string, now time.Time) bool {
 	return !ok || !isTime || now.Sub(at) >= sweepEvery
 }
 
-// sweep gives back what was counted in vain, and clears away what is over.
+// sweep gives back what was counted in vain, and clears away what is over. A
+// book that cannot be read keeps none of the others from that.
 func (r *Reconciler) sweep(ctx context.Context, namespace string, now time.Time) error {
 	books, err := r.Quota.Books(ctx, namespace)
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, book := range books {
-		month, ofX := book.Month()
-		if ofX && now.Sub(month.AddDate(0, 1, 0)) > keepMonths {
-			if err := r.Quota.Drop(ctx, book, func(quota.Page) bool { return true }); err != nil {
-				return err
-			}
-			continue
-		}
-		err := r.Quota.Amend(ctx, book, func(page quota.Page) (bool, error) {
-			changed, err := r.tidy(ctx, namespace, book, page, now)
-			// No new draft can share a day with what is two days old.
-			return book.Kind == quota.KindTikTokDrafts && page.Forget(now.Add(-2*plan.TikTokDraftsFor)) || changed, err
-		})
-		if err != nil {
-			return err
-		}
-		if err := r.Quota.Drop(ctx, book, func(page quota.Page) bool { return len(page) == 0 }); err != nil {
-			return err
-		}
+		errs = append(errs, r.sweepBook(ctx, namespace, book, now))
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+func (r *Reconciler) sweepBook(ctx context.Context, namespace string, book quota.Book, now time.Time) error {
+	month, ofX := book.Month()
+	if ofX && now.Sub(month.AddDate(0, 1, 0)) > keepMonths {
+		return r.Quota.Drop(ctx, book, func(quota.Page) bool { return true })
+	}
+	err := r.Quota.Amend(ctx, book, func(page quota.Page) (bool, error) {
+		changed, err := r.tidy(ctx, namespace, book, page, now)
+		// No new draft can share a day with what is two days old.
+		return book.Kind == quota.KindTikTokDrafts && page.Forget(now.Add(-2*plan.TikTokDraftsFor)) || changed, err
+	})
+	if err != nil {
+		return err
+	}
+	return r.Quota.Drop(ctx, book, func(page quota.Page) bool { return len(page) == 0 })
 }
 
 // tidy holds the entries of a page against the posts that they are of. The page
