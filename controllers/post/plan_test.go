@@ -65,6 +65,17 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		return read(ctx, p).Status.Targets[i]
 	}
 
+	// connectTikTok gives the team an account on what passes for TikTok.
+	connectTikTok := func(ctx context.Context, t team) {
+		GinkgoHelper()
+		var conn v1alpha1.Connection
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+		tiktok := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "tiktok"}, Spec: conn.Spec}
+		tiktok.Spec.Platform = v1alpha1.PlatformTikTok
+		Expect(k8s.Create(ctx, tiktok)).To(Succeed())
+		t.setReady(ctx, "tiktok", metav1.ConditionTrue, v1alpha1.ReasonConnected, t.account.Username)
+	}
+
 	It("is published while something is left, and then fails with PlanLimit, unsent", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		use(ctx, month(t), "before", "an-older-post", 29)
@@ -89,6 +100,21 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(page.Used()).To(Equal(30))
 		Expect(page[p.Name].UID).To(Equal(read(ctx, p).UID), "from its claim on it counts, whatever becomes of the object")
+	})
+
+	It("takes what was reserved for it along when its targets change places", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		connectTikTok(ctx, t)
+		use(ctx, month(t), "before", "an-older-post", 29)
+		// Reserved while the first target went to X; it is the second that does now.
+		p := t.post(ctx, "swapped", func(p *v1alpha1.Post) {
+			use(ctx, month(t), p.Name, "", 1)
+			p.Spec.Targets = []v1alpha1.PostTarget{
+				{ConnectionRef: v1alpha1.LocalReference{Name: "tiktok"}, Caption: "swapped"}, p.Spec.Targets[0],
+			}
+		})
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(used(ctx, month(t))()).To(Equal(30), "one post to X counts once")
 	})
 
 	It("sends to as many accounts as are left", func(ctx SpecContext) {
@@ -220,12 +246,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 
 	It("waits in TikTok's inbox with at most four others of a day", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		var conn v1alpha1.Connection
-		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
-		tiktok := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "tiktok"}, Spec: conn.Spec}
-		tiktok.Spec.Platform = v1alpha1.PlatformTikTok
-		Expect(k8s.Create(ctx, tiktok)).To(Succeed())
-		t.setReady(ctx, "tiktok", metav1.ConditionTrue, v1alpha1.ReasonConnected, t.account.Username)
+		connectTikTok(ctx, t)
 		toInbox := func(p *v1alpha1.Post) {
 			p.Spec.Targets[0].ConnectionRef.Name = "tiktok"
 			p.Spec.Targets[0].TikTok = &v1alpha1.TikTokOptions{Draft: true}

@@ -96,6 +96,13 @@ func (s *Store) Take(ctx context.Context, b Book, w *Wish, limit Limit) (Answer,
 	return answer, err
 }
 
+// Undo puts back what the post of a wish had before Take granted it, unless
+// another request has asked for the same post since or its delivery has begun:
+// then what is too much is found when the book is held against the post.
+func (s *Store) Undo(ctx context.Context, b Book, w *Wish, granted Answer, limit Limit) error {
+	return s.Amend(ctx, b, func(p Page) (bool, error) { return p.undo(w, granted, limit), nil })
+}
+
 // Check tells what Take would answer now, without taking anything.
 func (s *Store) Check(ctx context.Context, b Book, w *Wish, limit Limit) (Answer, error) {
 	p, err := s.Page(ctx, b)
