@@ -34,7 +34,7 @@ type counts struct {
 
 func newCounts() *counts {
 	maps := &configMaps{stored: map[string]*corev1.ConfigMap{}}
-	return &counts{Store: quota.NewStore(maps, clocktesting.NewFakePassiveClock(now)), maps: maps}
+	return &counts{Store: quota.NewStore(maps, "", clocktesting.NewFakePassiveClock(now)), maps: maps}
 }
 
 func (c *counts) Check(context.Context, quota.Book, *quota.Wish, quota.Limit) (quota.Answer, error) {

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -31,7 +32,8 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	BeforeAll(func() {
 		maps, err := typedcorev1.NewForConfig(kubeConfig)
 		Expect(err).NotTo(HaveOccurred())
-		store = quota.NewStore(maps, clock.RealClock{})
+		Expect(client.IgnoreAlreadyExists(k8s.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: quota.DefaultNamespace}}))).To(Succeed())
+		store = quota.NewStore(maps, "", clock.RealClock{})
 		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.Plans = &post.Plans{Quota: store, Owner: func(context.Context, string) (*v1alpha1.Team, error) {
 				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, nil

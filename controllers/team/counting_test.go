@@ -43,15 +43,12 @@ var _ = Describe("What a team uses", func() {
 		clock = clocktesting.NewFakePassiveClock(now)
 		maps, err := typedcorev1.NewForConfig(limited)
 		Expect(err).NotTo(HaveOccurred())
-		store = quota.NewStore(maps, clock)
+		store = quota.NewStore(maps, "", clock)
 		r = team.New(asManager, asManager, team.Options{
 			Clock: clock, Quota: store,
 			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
 		})
 		request = ctrl.Request{NamespacedName: types.NamespacedName{Name: ns}}
-		// The rights come with a role binding, which the API server takes a moment
-		// to see.
-		Eventually(func() error { _, err := store.Books(ctx, ns); return err }).Should(Succeed())
 	})
 
 	reserve := func(ctx context.Context, at time.Time, post string, uid types.UID, count int) {
@@ -154,8 +151,10 @@ var _ = Describe("What a team uses", func() {
 	It("is put in order although somebody spoilt another count", func(ctx SpecContext) {
 		// By name it is the first of the books.
 		spoilt := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "herald-x-posts-2026-10", Labels: map[string]string{v1alpha1.QuotaLabel: quota.KindXPosts}},
-			Data:       map[string]string{"a": "30?"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: quota.DefaultNamespace, Name: ns + ".x-posts.2026-10", Labels: map[string]string{
+				v1alpha1.QuotaLabel: quota.KindXPosts, v1alpha1.QuotaOfLabel: ns,
+			}},
+			Data: map[string]string{"a": "30?"},
 		}
 		Expect(k8s.Create(ctx, spoilt)).To(Succeed())
 		reserve(ctx, now, "never-came", "", 1)

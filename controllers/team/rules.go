@@ -5,6 +5,7 @@ package team
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,11 +24,11 @@ const (
 
 // refuseTeam tells whether a team can have the namespace that it wants, as far
 // as the teams themselves can tell: nobody can have Kubernetes' own namespaces
-// or the manager's, and of several teams that want the same one, the oldest
+// or Herald's, and of several teams that want the same one, the oldest
 // can.
-func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, managerNamespace string) (kstatus.Summary, bool) {
+func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, ours ...string) (kstatus.Summary, bool) {
 	wanted := team.Spec.Namespace
-	if strings.HasPrefix(wanted, "kube-") || wanted == metav1.NamespaceDefault || wanted == managerNamespace {
+	if strings.HasPrefix(wanted, "kube-") || wanted == metav1.NamespaceDefault || slices.Contains(ours, wanted) {
 		return stuck(v1alpha1.ReasonNamespaceRefused,
 			"namespace %q cannot belong to a team; create another Team with a namespace of its own", wanted), true
 	}

@@ -148,7 +148,7 @@ func (u usage) of(post *v1alpha1.Post, target int) plan.Use {
 func (r *Reconciler) sweepBook(ctx context.Context, namespace string, book usage, now time.Time) error {
 	month, ofX := book.Month()
 	if ofX && now.Sub(month.AddDate(0, 1, 0)) > keepMonths {
-		return r.Quota.Drop(ctx, book.Book, func(quota.Page) bool { return true })
+		return r.Quota.Drop(ctx, book.Book, nil)
 	}
 	err := r.Quota.Amend(ctx, book.Book, func(page quota.Page) (bool, error) {
 		changed, err := r.tidy(ctx, namespace, book, page, now)

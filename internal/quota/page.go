@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package quota counts what a team may do only so often. A count is kept in a
-// small object per team and limit, a ConfigMap in the team's namespace, which
-// every apiserver replica and the manager write under optimistic concurrency:
-// however they race, the limit holds.
+// small object per team and limit, a ConfigMap, which every apiserver replica and
+// the manager write under optimistic concurrency: however they race, the limit
+// holds. All counts are in one namespace of their own, since whoever works in a
+// team's may well be allowed to change the ConfigMaps there.
 //
 // A book lists what each post has taken, by the name of the post, so that the
 // same post never counts twice and what was taken in vain can be found and given
