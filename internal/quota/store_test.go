@@ -247,6 +247,24 @@ func TestWhatNobodyCanReadIsNotNothing(t *testing.T) {
 	}
 }
 
+func TestDropsWhatIsOverUnread(t *testing.T) {
+	t.Parallel()
+	book, store, ctx := quota.XPosts("over", noon), replica(t), t.Context()
+	broken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: quota.DefaultNamespace, Name: book.Name}, Data: map[string]string{"a": "30?"}}
+	if err := env.Client.Create(ctx, broken); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Drop(ctx, book, func(quota.Page) bool { return true }); err == nil {
+		t.Error("a book that nobody can read was asked what it holds")
+	}
+	if err := store.Drop(ctx, book, nil); err != nil {
+		t.Errorf("nobody needs to read what is over: %v", err)
+	}
+	if page, err := store.Page(ctx, book); err != nil || len(page) != 0 {
+		t.Errorf("the book is still there: %+v %v", page, err)
+	}
+}
+
 func TestDropLosesNothingThatIsWritten(t *testing.T) {
 	t.Parallel()
 	book, store, ctx := quota.XPosts("drop", noon), replica(t), t.Context()
