@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/abema/go-mp4 v1.5.0
-	github.com/bep/imagemeta v1.0.1
 	github.com/gabriel-vasile/mimetype v1.4.16
 	github.com/getkin/kin-openapi v0.152.0
 	github.com/go-faster/errors v0.8.0

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,10 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kstatus"
 )
 
 // verified makes a media file that was verified, of any size.
-func (t *team) verified(ctx context.Context, name string, mimeType v1alpha1.MimeType, size int64) {
+func (t *team) verified(ctx context.Context, name string, mimeType v1alpha1.MimeType, size int64) *v1alpha1.Media {
 	GinkgoHelper()
 	m := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: name},
@@ -30,6 +32,7 @@ func (t *team) verified(ctx context.Context, name string, mimeType v1alpha1.Mime
 		m.Status.DurationMillis = 1500
 	}
 	Expect(admin.Status().Update(ctx, m)).To(Succeed())
+	return m
 }
 
 const mib = 1 << 20
@@ -108,6 +111,9 @@ var _ = Describe("posts with media", Ordered, func() {
 		t.verified(ctx, "mp4-512mb", v1alpha1.MimeMP4, 512*mib)
 		t.verified(ctx, "mp4-over-512mb", v1alpha1.MimeMP4, 512*mib+1)
 		t.verified(ctx, "mp4-1gb", v1alpha1.MimeMP4, 1024*mib)
+		lost := t.verified(ctx, "lost", v1alpha1.MimePNG, mib)
+		kstatus.Apply(&lost.Status.Conditions, kstatus.Summary{Reason: v1alpha1.ReasonFileMissing, Progress: kstatus.Stuck}, 1, time.Now())
+		Expect(admin.Status().Update(ctx, lost)).To(Succeed())
 		foreign := newTeam(ctx)
 		foreign.verified(ctx, "theirs", v1alpha1.MimePNG, mib)
 	})
@@ -170,24 +176,28 @@ var _ = Describe("posts with media", Ordered, func() {
 		Entry("too many images in a draft", images(5, aimed("x"), draft), "media_ids: x takes at most 4 images"),
 		Entry("a draft without media_ids", `{"category":"image","draft":true,`+aimed("x")+`}`, "media_ids: is missing"),
 		Entry("a draft without media_id", `{"category":"video","draft":true,`+aimed("x")+`}`, "media_id: is missing"),
-		Entry("a video among the images", `{"category":"image","media_ids":["png","mp4"],`+aimed("x")+`}`, "media_ids[1]: is a video/mp4; an image post shows images only"),
-		Entry("an image as a video", film("png", aimed("x")), "media_id: is a image/png"),
+		Entry("a video among the images", `{"category":"image","media_ids":["png","mp4"],`+aimed("x")+`}`, "media_ids[1]: is of type video/mp4; an image post shows images only"),
+		Entry("an image as a video", film("png", aimed("x")), "media_id: is of type image/png"),
 		Entry("a video too large for X", film("mp4-over-512mb", aimed("x")), "media_id: has 536870913 bytes; x takes at most 536870912"),
+		Entry("an image that the store has lost", `{"category":"image","media_ids":["lost"],`+aimed("x")+`}`,
+			`media_ids[0]: the store does not have the file any more, upload it again as another one: media file "lost"`),
 		Entry("an image of another team", `{"category":"image","media_ids":["theirs"],`+aimed("x")+`}`, `media_ids[0]: no such media file "theirs" in this team`),
 		Entry("a thumbnail behind the end", film("mp4", aimed("youtube"), `,"thumbnail_time":2`), "thumbnail_time: lies behind the end of the video"),
 		Entry("a thumbnail before the start", film("mp4", aimed("youtube"), `,"thumbnail_time":-1`), "thumbnail_time: "),
 		Entry("no title on YouTube", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a"}]`), "targets[0].youtube_title: a post to youtube needs a title"),
 		Entry("an empty title", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a","youtube_title":""}]`), "targets[0].youtube_title: must not be empty"),
 		Entry("a title of 101 characters", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a","youtube_title":"`+strings.Repeat("t", 101)+`"}]`), "targets[0].youtube_title: 101 characters are too many"),
+		Entry("a title with brackets", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a","youtube_title":"a <b>"}]`), "targets[0].youtube_title: contains < or >"),
 		Entry("a description of 5,001 bytes", film("mp4", `"targets":[{"connection_id":"youtube","youtube_title":"T","caption":"`+strings.Repeat("é", 2500)+`a"}]`), "targets[0].caption: 5001 bytes are too many for youtube"),
 		Entry("2,201 characters on TikTok", film("mp4", `"targets":[{"connection_id":"tiktok","caption":"`+strings.Repeat("a", 2201)+`"}]`), "targets[0].caption: 2201"),
 		Entry("emoji that TikTok counts twice", film("mp4", `"targets":[{"connection_id":"tiktok","caption":"`+strings.Repeat("😀", 1101)+`"}]`), "targets[0].caption: 2202"),
 		Entry("2,201 characters on Instagram", images(1, `"targets":[{"connection_id":"instagram","caption":"`+strings.Repeat("a", 2201)+`"}]`), "targets[0].caption: 2201"),
-		Entry("31 hashtags on Instagram", images(1, `"targets":[{"connection_id":"instagram","caption":"`+strings.Repeat("#a ", 31)+`"}]`), "targets[0].caption: "),
+		Entry("31 hashtags on Instagram", images(1, `"targets":[{"connection_id":"instagram","caption":"`+strings.Repeat("#a ", 31)+`"}]`), "targets[0].caption: has 31 hashtags"),
+		Entry("21 mentions on Instagram", images(1, `"targets":[{"connection_id":"instagram","caption":"`+strings.Repeat("@a ", 21)+`"}]`), "targets[0].caption: mentions 21 accounts"),
 		Entry("501 characters on Threads", images(1, `"targets":[{"connection_id":"threads","caption":"`+strings.Repeat("a", 501)+`"}]`), "targets[0].caption: 501"),
 		Entry("a caption on an image that is left out", images(1, `"targets":[{"connection_id":"x"}]`), "targets[0].caption: a post that is not a draft needs a caption"),
 		Entry("a card with 5 images on X", cards(showing(times("png", 5)...), toX), "tree_cards[0].media_ids: x takes at most 4 media on a card"),
-		Entry("a card with two videos on X", cards(showing("mp4", "mp4"), toX), "tree_cards[0].media_ids: x takes at most 1 videos on a card"),
+		Entry("a card with two videos on X", cards(showing("mp4", "mp4"), toX), "tree_cards[0].media_ids: x takes at most 1 video on a card"),
 		Entry("a card that mixes on X", cards(showing("png", "mp4"), toX), "tree_cards[0].media_ids: x takes images or a video on a card, not both"),
 		Entry("an image over 5 MB on X", cards(showing("png-over-5mb"), toX), "tree_cards[0].media_ids[0]: has 5242881 bytes; x takes at most 5242880"),
 		Entry("a video over 512 MB on X", cards(showing("mp4-over-512mb"), toX), "tree_cards[0].media_ids[0]: has 536870913 bytes"),

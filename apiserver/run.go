@@ -42,6 +42,9 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	serve(s.api, s.config.Listener, "API")
 	s.ready.Store(true)
+	if s.config.Started != nil {
+		s.config.Started()
+	}
 	s.config.Log.InfoContext(ctx, "Serving the API", "address", s.config.Listener.Addr().String())
 
 	select {

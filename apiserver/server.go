@@ -61,6 +61,8 @@ type Config struct {
 	// RequestsPerMinute is how many requests each API key may make; zero for
 	// no limit.
 	RequestsPerMinute int
+	// Started, which may be nil, is called once the API is served.
+	Started func()
 	// Registry takes the metrics.
 	Registry *prometheus.Registry
 	Clock    clock.Clock

@@ -18,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/mediastore"
 )
 
 // sample is a real file of its kind.
@@ -251,6 +253,22 @@ var _ = Describe("a file that was just uploaded", func() {
 		Expect(put(ctx, small.UploadURL, "image/png", sample("picture.png"))).To(Equal(http.StatusOK))
 		t.call(ctx, "POST", "/posts", image(small.MediaID)).mustFail(400, "VALIDATION_ERROR", "but 100 were declared")
 		Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total).To(BeZero())
+	})
+
+	It("is refused while it is overwritten, and can be posted afterwards", func(ctx SpecContext) {
+		id := t.uploaded(ctx, "a.png", "image/png", sample("picture.png"))
+		own := start(restricted, func(c *apiserver.Config) {
+			c.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+				return v1alpha1.MediaStatus{}, fmt.Errorf("again and again: %w", mediastore.ErrChanged)
+			}
+		})
+		defer own.stop()
+		header := map[string]string{"Authorization": "Bearer " + t.token}
+		Eventually(func() int { return do(ctx, own, "GET", base+"/posts", "", header).status }).Should(Equal(http.StatusOK))
+		do(ctx, own, "POST", base+"/posts", image(id), header).mustFail(400, "VALIDATION_ERROR",
+			"media_ids[0]: the file is overwritten while it is examined; end that upload, then send the post again: media file")
+		Expect(t.media(ctx, id).Status.Phase).To(BeEmpty())
+		Expect(t.create(ctx, image(id)).MediaIDs).To(Equal([]string{id}))
 	})
 
 	It("is refused before it came, when it is gone, and when it is another team's", func(ctx SpecContext) {

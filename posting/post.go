@@ -8,7 +8,6 @@
 package posting
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -206,21 +205,25 @@ func Cards(spec *v1alpha1.PostSpec) int {
 	return len(spec.Tree.Cards)
 }
 
-// MediaNames lists the media files that a post shows, each once, in order.
+// MediaNames lists the media files that a post refers to, each once, in order.
+// It takes no longer than the references are many.
 func MediaNames(spec *v1alpha1.PostSpec) (names []string) {
+	seen := map[string]bool{}
 	add := func(refs ...v1alpha1.LocalReference) {
 		for _, ref := range refs {
-			if !slices.Contains(names, ref.Name) {
+			if !seen[ref.Name] {
+				seen[ref.Name] = true
 				names = append(names, ref.Name)
 			}
 		}
 	}
-	switch {
-	case spec.Image != nil:
+	if spec.Image != nil {
 		add(spec.Image.MediaRefs...)
-	case spec.Video != nil:
+	}
+	if spec.Video != nil {
 		add(spec.Video.MediaRef)
-	case spec.Tree != nil:
+	}
+	if spec.Tree != nil {
 		for i := range spec.Tree.Cards {
 			add(spec.Tree.Cards[i].MediaRefs...)
 		}

@@ -146,6 +146,11 @@ func TestMediaNames(t *testing.T) {
 		want []string
 	}{
 		{"text", v1alpha1.PostSpec{}, nil},
+		{"what no category has", v1alpha1.PostSpec{
+			Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{ref("a")}},
+			Video: &v1alpha1.VideoContent{MediaRef: ref("b")},
+			Tree:  &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{MediaRefs: []v1alpha1.LocalReference{ref("a"), ref("c")}}}},
+		}, []string{"a", "b", "c"}},
 		{"images, each once", v1alpha1.PostSpec{Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{ref("b"), ref("a"), ref("b")}}}, []string{"b", "a"}},
 		{"a video", v1alpha1.PostSpec{Video: &v1alpha1.VideoContent{MediaRef: ref("v")}}, []string{"v"}},
 		{"cards", v1alpha1.PostSpec{Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{

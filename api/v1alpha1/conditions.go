@@ -95,6 +95,7 @@ const (
 	ReasonFetching         = "Fetching"
 	ReasonFetchFailed      = "FetchFailed"
 	ReasonSourceRefused    = "SourceRefused"
+	ReasonBeingOverwritten = "BeingOverwritten"
 	ReasonFileChanged      = "FileChanged"
 	ReasonFileMissing      = "FileMissing"
 	ReasonStoreUnavailable = "StoreUnavailable"

@@ -78,7 +78,8 @@ type MediaSpec struct {
 type MediaSource struct {
 	// url of the file. It must start with https:// and lead to a public
 	// address: the manager does not fetch from inside its own network. It is
-	// shown to everybody who may read the Media, so it should hold no secret.
+	// shown to everybody who may read the Media, so it should hold no secret;
+	// conditions and events leave out what follows its path.
 	// +required
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=2048

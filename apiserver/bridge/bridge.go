@@ -80,7 +80,8 @@ type Config struct {
 	Media       Media
 	Files       Files
 	// Verify examines the uploaded file of a Media and returns the status that
-	// follows; mediastore.ErrNotFound if nothing was uploaded.
+	// follows; mediastore.ErrNotFound if nothing was uploaded, and
+	// mediastore.ErrChanged if it is overwritten all the time.
 	Verify    func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
 	Readiness Readiness
 	Index     *postindex.Index

@@ -12,30 +12,27 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/mediaprobe"
 	"github.com/herald-social/herald/internal/mediastore"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/rules"
 )
 
-const (
-	// checksAtOnce is how many of a post's files are looked at side by side.
-	checksAtOnce = 8
-	// maxFiles is how many different files one post may name: more than any
-	// post can show (a tree of 25 cards with 20 files each), and few enough
-	// that naming them costs nobody else.
-	maxFiles = 500
-)
+// checksAtOnce is how many of a post's files are looked at side by side.
+const checksAtOnce = 8
 
 // mediaOf finds the files that a post names, and verifies at once those that
 // have been uploaded but not yet examined. The result answers the rules.
 func (s *Service) mediaOf(ctx context.Context, post *v1alpha1.Post) (func(name string) *v1alpha1.Media, error) {
+	if errs := rules.ValidateFiles(post); len(errs) > 0 {
+		return nil, invalid(errs)
+	}
 	found := map[string]*v1alpha1.Media{}
 	for _, name := range posting.MediaNames(&post.Spec) {
 		if validName(name) {
 			found[name] = nil
 		}
-	}
-	if len(found) > maxFiles {
-		return nil, errorf(CodeValidation, "the post names %d files; a post may name at most %d", len(found), maxFiles)
 	}
 	type result struct {
 		name  string
@@ -77,6 +74,12 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 	status, err := s.Verify(ctx, media)
 	switch {
 	case errors.Is(err, mediastore.ErrNotFound):
+		return media, nil
+	case errors.Is(err, mediastore.ErrChanged):
+		// The rules tell the client. The manager sees for itself, and writes it
+		// down if it lasts.
+		media.Status.Phase = v1alpha1.MediaPending
+		kstatus.Apply(&media.Status.Conditions, mediaprobe.Overwritten(), media.Generation, s.Clock.Now())
 		return media, nil
 	case err != nil:
 		return nil, fmt.Errorf("verify a media file: %w", err)

@@ -33,7 +33,7 @@ func (s *Service) ListPosts(caller Caller, q ListPosts) PostPage {
 	page := max(q.Page, 1)
 	limit := min(max(q.Limit, 1), maxLimit)
 	posts, total := s.Index.List(caller.Namespace, postindex.Query{
-		Status: q.Status, Platform: q.Platform, Page: page, Limit: limit,
+		Status: q.Status, Platform: q.Platform, Page: page, Limit: limit, Into: q.Into,
 	})
 	pages := (total + limit - 1) / limit
 	return PostPage{Posts: posts, Total: total, Page: page, Limit: limit, HasNext: page < pages}

@@ -138,6 +138,8 @@ type ListPosts struct {
 	Platform v1alpha1.Platform
 	// Page and Limit are moved into their bounds.
 	Page, Limit int
+	// Into, which may be nil, is written over to hold the page.
+	Into []postindex.Summary
 }
 
 // PostPage is one page of a list of posts.

@@ -125,17 +125,28 @@ func wireConnection(c *bridge.Connection) oas.Connection {
 	}
 }
 
-func wireSummary(s *postindex.Summary) oas.PostSummary {
-	out := oas.PostSummary{
-		ID:        s.ID,
-		Title:     s.Title,
-		Status:    oas.PostListStatus(s.Status),
-		Category:  oas.PostCategory(s.Category),
-		Platforms: make([]oas.PlatformSummary, len(s.Platforms)),
-		DisplayAt: oas.Timestamp(s.DisplayAt.UTC()),
+// wireSummaries takes over a page. The platforms of all posts stand in one array.
+func wireSummaries(page []postindex.Summary) []oas.PostSummary {
+	targets := 0
+	for i := range page {
+		targets += len(page[i].Platforms)
 	}
-	for i, p := range s.Platforms {
-		out.Platforms[i] = oas.PlatformSummary{Platform: oas.Platform(p.Platform), Status: oas.PostListStatus(p.Status)}
+	platforms := make([]oas.PlatformSummary, 0, targets)
+	out := make([]oas.PostSummary, len(page))
+	for i := range page {
+		s := &page[i]
+		first := len(platforms)
+		for _, p := range s.Platforms {
+			platforms = append(platforms, oas.PlatformSummary{Platform: oas.Platform(p.Platform), Status: oas.PostListStatus(p.Status)})
+		}
+		out[i] = oas.PostSummary{
+			ID:        s.ID,
+			Title:     s.Title,
+			Status:    oas.PostListStatus(s.Status),
+			Category:  oas.PostCategory(s.Category),
+			Platforms: platforms[first:],
+			DisplayAt: oas.Timestamp(s.DisplayAt.UTC()),
+		}
 	}
 	return out
 }

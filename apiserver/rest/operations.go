@@ -9,6 +9,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/rest/oas"
+	"github.com/herald-social/herald/internal/postindex"
 )
 
 // ListConnections serves listConnections.
@@ -23,20 +24,25 @@ func (d *door) ListConnections(ctx context.Context, params oas.ListConnectionsPa
 
 // ListPosts serves listPosts.
 func (d *door) ListPosts(ctx context.Context, params oas.ListPostsParams) (oas.ListPostsRes, error) {
+	into, ok := d.pages.Get().(*[]postindex.Summary)
+	if !ok {
+		into = new([]postindex.Summary)
+	}
+	defer d.pages.Put(into)
 	page := d.service.ListPosts(caller(ctx), bridge.ListPosts{
 		Status:   v1alpha1.PostPhase(params.Status.Or("")),
 		Platform: v1alpha1.Platform(params.Platform.Or("")),
 		Page:     params.Page.Or(1),
 		Limit:    params.Limit.Or(bridge.DefaultLimit),
+		Into:     *into,
 	})
-	out := &oas.PostList{
-		Data:       make([]oas.PostSummary, len(page.Posts)),
+	if len(page.Posts) > 0 {
+		*into = page.Posts
+	}
+	return &oas.PostList{
+		Data:       wireSummaries(page.Posts),
 		Pagination: oas.Pagination{Total: page.Total, Page: page.Page, Limit: page.Limit, HasNext: page.HasNext},
-	}
-	for i := range page.Posts {
-		out.Data[i] = wireSummary(&page.Posts[i])
-	}
-	return out, nil
+	}, nil
 }
 
 // CreatePost serves createPost.

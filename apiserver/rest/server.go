@@ -12,7 +12,10 @@ import (
 	"math"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/ogen-go/ogen/middleware"
 
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/openapi"
@@ -51,18 +54,27 @@ func NewHandler(service *bridge.Service, limiter *ratelimit.Limiter) (http.Handl
 		oas.WithErrorHandler(d.handleError),
 		oas.WithNotFound(d.notFound),
 		oas.WithMethodNotAllowed(d.methodNotAllowed),
-		oas.WithMiddleware(strictly),
+		oas.WithMiddleware(strictly, inTime),
 	)
 	if err != nil {
 		return nil, err
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
-		defer cancel()
-		r = r.WithContext(ctx)
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		server.ServeHTTP(w, r)
 	}), nil
+}
+
+// inTime ends what an operation waits for after answerWithin. Lists wait for
+// nobody.
+func inTime(req middleware.Request, next middleware.Next) (middleware.Response, error) {
+	if req.OperationName == oas.ListPostsOperation || req.OperationName == oas.ListConnectionsOperation {
+		return next(req)
+	}
+	ctx, cancel := context.WithTimeout(req.Context, answerWithin)
+	defer cancel()
+	req.SetContext(ctx)
+	return next(req)
 }
 
 // door implements what the generated server calls.
@@ -70,6 +82,9 @@ type door struct {
 	service *bridge.Service
 	limiter *ratelimit.Limiter
 	schemas *schemas
+	// pages holds []postindex.Summary for use again: what every list would
+	// leave to the garbage collector otherwise.
+	pages sync.Pool
 }
 
 var (

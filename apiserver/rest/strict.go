@@ -51,19 +51,29 @@ func strictly(req middleware.Request, next middleware.Next) (middleware.Response
 // checkQuery says what is wrong with the query of an operation that has one.
 // What net/url cannot read it leaves out, which would drop a filter.
 func checkQuery(req *middleware.Request) (problem string) {
+	raw := req.Raw.URL.RawQuery
+	if raw == "" || !hasQuery(req.Params) {
+		return ""
+	}
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return "the query cannot be read: " + err.Error()
+	}
 	for param := range req.Params {
-		if param.In != openapi.LocationQuery {
-			continue
-		}
-		values, err := url.ParseQuery(req.Raw.URL.RawQuery)
-		if err != nil {
-			return "the query cannot be read: " + err.Error()
-		}
-		if len(values[param.Name]) > 1 {
+		if param.In == openapi.LocationQuery && len(values[param.Name]) > 1 {
 			return twice(param.Name)
 		}
 	}
 	return ""
+}
+
+func hasQuery(params middleware.Parameters) bool {
+	for param := range params {
+		if param.In == openapi.LocationQuery {
+			return true
+		}
+	}
+	return false
 }
 
 func twice(parameter string) string { return parameter + ": stands in the query more than once" }

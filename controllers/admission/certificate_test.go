@@ -94,6 +94,26 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		}
 	})
 
+	It("is made once for replicas that are called by different names, as in a roll-out", func(ctx SpecContext) {
+		Expect(user.Delete(ctx, secret(ctx))).To(Succeed())
+		before := keeper(secretName, "herald", clock.RealClock{}, "old.svc")
+		after := keeper(secretName, "herald", clock.RealClock{}, "new.svc")
+		Expect(before.Check(ctx)).To(Succeed())
+		Expect(after.Check(ctx)).To(Succeed())
+		version := secret(ctx).ResourceVersion
+		for range 3 {
+			Expect(before.Check(ctx)).To(Succeed())
+			Expect(after.Check(ctx)).To(Succeed())
+		}
+		Expect(secret(ctx).ResourceVersion).To(Equal(version), "neither replaces the other's")
+		c, err := before.GetCertificate(nil)
+		Expect(err).NotTo(HaveOccurred())
+		leaf, err := x509.ParseCertificate(c.Certificate[0])
+		Expect(err).NotTo(HaveOccurred())
+		Expect(leaf.DNSNames).To(ConsistOf("old.svc", "new.svc"))
+		Expect(leaf.IPAddresses).To(HaveLen(1))
+	})
+
 	It("is trusted again when somebody applied the configuration anew", func(ctx SpecContext) {
 		c := trusted(ctx)
 		c.Webhooks[0].ClientConfig.CABundle = nil

@@ -91,7 +91,7 @@ func onTikTok(options v1alpha1.TikTokOptions) edit {
 
 func treeOf(cards ...v1alpha1.TreeCard) edit {
 	return func(s *v1alpha1.PostSpec) {
-		s.Category, s.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: cards}
+		s.Category, s.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: append([]v1alpha1.TreeCard{}, cards...)}
 		for i := range s.Targets {
 			s.Targets[i].Caption = ""
 		}
@@ -102,18 +102,45 @@ func card(caption string, media ...string) v1alpha1.TreeCard {
 	return v1alpha1.TreeCard{Caption: caption, MediaRefs: refs(media...)}
 }
 
+// crowded makes cards that name so many different files, which come later.
+func crowded(files int) (cards []v1alpha1.TreeCard) {
+	for n := range files {
+		if n%100 == 0 {
+			cards = append(cards, v1alpha1.TreeCard{})
+		}
+		last := &cards[len(cards)-1]
+		last.MediaRefs = append(last.MediaRefs, v1alpha1.LocalReference{Name: fmt.Sprintf("file-%d", n)})
+	}
+	return cards
+}
+
 func draft(s *v1alpha1.PostSpec) { s.Draft = true }
 
 func times(name string, n int) []string { return strings.Fields(strings.Repeat(name+" ", n)) }
 
 // apply does what kubectl apply --server-side does.
-func apply(ctx context.Context, c client.Client, p *v1alpha1.Post) error {
+func apply(ctx context.Context, c client.Client, typed client.Object, change ...func(object map[string]any)) error {
 	GinkgoHelper()
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	Expect(err).NotTo(HaveOccurred())
+	for _, c := range change {
+		c(object)
+	}
 	delete(object, "status")
 	unstructured.RemoveNestedField(object, "metadata", "creationTimestamp")
 	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: object}), client.FieldOwner("kubectl"))
+}
+
+// causes lists what the API server finds wrong, field by field.
+func causes(err error) (found []string) {
+	GinkgoHelper()
+	Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
+	var status apierrors.APIStatus
+	Expect(errors.As(err, &status)).To(BeTrue())
+	for _, c := range status.Status().Details.Causes {
+		found = append(found, c.Field+": "+c.Message)
+	}
+	return found
 }
 
 var _ = Describe("applying a post", func() {
@@ -122,15 +149,7 @@ var _ = Describe("applying a post", func() {
 	DescribeTable("refuses what contradicts the contract, with the field and what to do",
 		func(ctx context.Context, field, words string, edits ...edit) {
 			p := post(edits...)
-			err := apply(ctx, user, p)
-			Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
-			var status apierrors.APIStatus
-			Expect(errors.As(err, &status)).To(BeTrue())
-			var causes []string
-			for _, c := range status.Status().Details.Causes {
-				causes = append(causes, c.Field+": "+c.Message)
-			}
-			Expect(causes).To(ContainElement(And(HavePrefix(field+": "), ContainSubstring(words))))
+			Expect(causes(apply(ctx, user, p))).To(ContainElement(And(HavePrefix(field+": "), ContainSubstring(words))))
 			Expect(apierrors.IsNotFound(user.Get(ctx, client.ObjectKeyFromObject(p), p))).To(BeTrue(), "nothing is stored")
 		},
 		Entry("text to Instagram", "spec.targets[0].connectionRef.name", "instagram does not take posts of category text", to("instagram")),
@@ -139,17 +158,28 @@ var _ = Describe("applying a post", func() {
 		Entry("an image to YouTube", "spec.targets[0].connectionRef.name", "youtube does not take posts of category image", imageOf("png"), to("youtube")),
 		Entry("a video to Facebook", "spec.targets[0].connectionRef.name", "facebook does not take posts of category video", videoOf("mp4"), to("facebook")),
 		Entry("a tree to Facebook, also as a draft", "spec.targets[0].connectionRef.name", "facebook does not take posts of category tree", treeOf(card("a")), to("facebook"), edit(draft)),
+		Entry("a tree to Instagram, also as a draft", "spec.targets[0].connectionRef.name", "instagram does not take posts of category tree", treeOf(card("a")), to("instagram"), edit(draft)),
+		Entry("an unknown category", "spec.category", "Unsupported value", func(s *v1alpha1.PostSpec) { s.Category = "story" }),
+		Entry("no targets", "spec.targets", "at least 1", func(s *v1alpha1.PostSpec) { s.Targets = []v1alpha1.PostTarget{} }),
 		Entry("a draft with a time", "spec", "draft", edit(draft), func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) }),
 		Entry("no caption", "spec", "every target needs a caption", saying("")),
+		Entry("a NUL in a caption, also in a draft", "spec.targets[0].caption", "must not hold the NUL character", saying("a\x00"), edit(draft)),
 		Entry("281 weighted characters on X", "spec.targets[0].caption", "281 weighted characters are too many for x", saying(strings.Repeat("a", 281))),
 		Entry("141 CJK characters on X", "spec.targets[0].caption", "282 weighted characters", saying(strings.Repeat("写", 141))),
 		Entry("too long, also as a draft", "spec.targets[0].caption", "281 weighted characters", saying(strings.Repeat("a", 281)), edit(draft)),
 		Entry("501 characters on Threads", "spec.targets[0].caption", "501", to("threads"), saying(strings.Repeat("a", 501))),
 		Entry("2,201 characters on Instagram", "spec.targets[0].caption", "2201", imageOf("png"), to("instagram"), saying(strings.Repeat("a", 2201))),
 		Entry("31 hashtags on Instagram", "spec.targets[0].caption", "hashtags", imageOf("png"), to("instagram"), saying(strings.Repeat("#a ", 31))),
+		Entry("21 mentions on Instagram", "spec.targets[0].caption", "mentions 21 accounts", imageOf("png"), to("instagram"), saying(strings.Repeat("@a ", 21))),
 		Entry("2,202 UTF-16 units on TikTok", "spec.targets[0].caption", "2202", videoOf("mp4"), to("tiktok"), saying(strings.Repeat("😀", 1101))),
 		Entry("5,001 bytes on YouTube", "spec.targets[0].caption", "5001 bytes", videoOf("mp4"), to("youtube"), titled("T"), saying(strings.Repeat("a", 5001))),
 		Entry("no title on YouTube", "spec.targets[0].youtube.title", "needs a title", videoOf("mp4"), to("youtube")),
+		Entry("a title of 101 characters", "spec.targets[0].youtube.title", "101 characters are too many", videoOf("mp4"), to("youtube"), titled(strings.Repeat("t", 101))),
+		Entry("a title with <", "spec.targets[0].youtube.title", "contains < or >", videoOf("mp4"), to("youtube"), titled("a < b")),
+		Entry("a title with >", "spec.targets[0].youtube.title", "contains < or >", videoOf("mp4"), to("youtube"), titled("a > b"), edit(draft)),
+		Entry("no images, also as a draft", "spec.image.mediaRefs", "at least 1", imageOf(), edit(draft)),
+		Entry("no block of images, also as a draft", "spec.image", "has the block image", func(s *v1alpha1.PostSpec) { s.Category = v1alpha1.CategoryImage }, edit(draft)),
+		Entry("no video, also as a draft", "spec.video.mediaRef.name", "at least 1", videoOf(""), edit(draft)),
 		Entry("5 images on X", "spec.image.mediaRefs", "x takes at most 4 images", imageOf(times("png", 5)...)),
 		Entry("11 images on Instagram", "spec.image.mediaRefs", "instagram takes at most 10 images", imageOf(times("png", 11)...), to("tiktok", "instagram")),
 		Entry("11 images on Facebook", "spec.image.mediaRefs", "facebook takes at most 10 images", imageOf(times("png", 11)...), to("facebook")),
@@ -161,14 +191,28 @@ var _ = Describe("applying a post", func() {
 		Entry("a file that was rejected", "spec.image.mediaRefs[0].name", "was rejected", imageOf("rejected")),
 		Entry("a thumbnail behind the end", "spec.video.thumbnailOffsetMillis", "behind the end", videoOf("mp4"), func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = new(int32(2000)) }),
 		Entry("a tree of one card", "spec.tree.cards", "at least two cards", treeOf(card("a"))),
+		Entry("no cards, also as a draft", "spec.tree.cards", "at least 1", treeOf(), edit(draft)),
+		Entry("a tree with a target's caption", "spec.targets", "neither a caption nor options", treeOf(card("a"), card("b")), saying("a")),
+		Entry("a tree with a target's options", "spec.targets", "neither a caption nor options", treeOf(card("a"), card("b")), titled("a")),
+		Entry("a NUL on a card, also in a draft", "spec.tree.cards[0].caption", "must not hold the NUL character", treeOf(card("a\x00")), edit(draft)),
 		Entry("a card that says nothing", "spec.tree.cards", "every card needs a caption or media", treeOf(card("a"), card(""))),
 		Entry("a card that is too long for X", "spec.tree.cards[1].caption", "281 weighted characters", treeOf(card("a"), card(strings.Repeat("a", 281)))),
+		Entry("a card that is too long for Threads", "spec.tree.cards[1].caption", "501", treeOf(card("a"), card(strings.Repeat("a", 501))), to("threads")),
+		Entry("a card that is too long for one of two", "spec.tree.cards[0].caption", "281 weighted characters are too many for x", treeOf(card(strings.Repeat("a", 281)), card("b")), to("threads", "x")),
 		Entry("the same connection twice in a tree", "spec.targets", "names each connection once", treeOf(card("a"), card("b")), to("x", "x")),
+		Entry("the same connection twice in a draft of a tree", "spec.targets", "names each connection once", treeOf(card("a")), to("x", "x"), edit(draft)),
+		Entry("a rejected file on a card, also in a draft", "spec.tree.cards[0].mediaRefs[0].name", "was rejected", treeOf(card("a", "rejected")), edit(draft)),
+		Entry("more files than any platform shows", "spec.tree.cards", "names 2001 different media files", treeOf(crowded(2001)...), edit(draft)),
 		Entry("5 images on a card on X", "spec.tree.cards[0].mediaRefs", "x takes at most 4 media", treeOf(card("a", times("png", 5)...), card("b"))),
 		Entry("a card that mixes on X", "spec.tree.cards[0].mediaRefs", "not both", treeOf(card("a", "png", "mp4"), card("b"))),
+		Entry("two videos on a card on X", "spec.tree.cards[0].mediaRefs", "x takes at most 1 videos on a card", treeOf(card("a", "mp4", "mp4"), card("b"))),
+		Entry("a video over 512 MB on a card on X", "spec.tree.cards[0].mediaRefs[0].name", "x takes at most 536870912", treeOf(card("a", "mp4-600mb"), card("b"))),
+		Entry("21 media on a card on Threads", "spec.tree.cards", "at most 20 media", treeOf(card("a", times("png", 21)...), card("b")), to("threads")),
 		Entry("6 MB on a card on X", "spec.tree.cards[0].mediaRefs[0].name", "x takes at most 5242880", treeOf(card("a", "png-6mb"), card("b"))),
 		Entry("9 MB on a card on Threads", "spec.tree.cards[0].mediaRefs[0].name", "threads takes at most 8388608", treeOf(card("a", "png-9mb"), card("b")), to("threads")),
 		Entry("music on a video", "spec.targets", "autoAddMusic", videoOf("mp4"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{AutoAddMusic: true})),
+		Entry("a stitch on an image", "spec.targets", "allowStitch", imageOf("png"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{AllowStitch: new(false)})),
+		Entry("an inbox draft with music", "spec.targets[0].tiktok", "draft", imageOf("png"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{Draft: true, AutoAddMusic: true})),
 		Entry("a duet on an image", "spec.targets", "allowDuet", imageOf("png"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{AllowDuet: new(true)})),
 		Entry("an inbox draft with a privacy level", "spec.targets[0].tiktok", "draft", videoOf("mp4"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{Draft: true, PrivacyLevel: "SELF_ONLY"})),
 		Entry("a privacy level that the account lacks", "spec.targets[0].tiktok.privacyLevel", "it can choose SELF_ONLY", videoOf("mp4"), to("private")),
@@ -185,13 +229,49 @@ var _ = Describe("applying a post", func() {
 		},
 		Entry("a post that is right", nil),
 		Entry("the limits themselves", nil, imageOf(times("png", 4)...), saying(strings.Repeat("a", 280))),
+		Entry("text to all that take it", nil, to("x", "threads", "facebook")),
+		Entry("an image to all that take it", nil, imageOf("png"), to("x", "instagram", "threads", "tiktok", "facebook")),
+		Entry("a video to all that take it", nil, videoOf("mov"), to("x", "instagram", "threads", "tiktok", "youtube"), edit(draft)),
+		Entry("a tree to all that take it", nil, treeOf(card("a"), card("b")), to("x", "threads")),
+		Entry("140 CJK characters on X", nil, saying(strings.Repeat("写", 140))),
+		Entry("500 characters and 20 images on Threads", nil, imageOf(times("png", 20)...), to("threads"), saying(strings.Repeat("é", 500))),
+		Entry("2,200 characters and 35 images on TikTok", nil, imageOf(times("png", 35)...), to("tiktok"), saying(strings.Repeat("a", 2200))),
+		Entry("2,200 characters and 10 images on Instagram", nil, imageOf(times("png", 10)...), to("instagram"), saying(strings.Repeat("é", 2200))),
+		Entry("30 hashtags and 20 mentions on Instagram", nil, imageOf("png"), to("instagram"), saying(strings.Repeat("#a ", 30)+strings.Repeat("@a ", 20))),
+		Entry("5,000 bytes and a title of 100 characters on YouTube", nil, videoOf("mp4-1024mb"), to("youtube"), titled(strings.Repeat("é", 100)), saying(strings.Repeat("é", 2500))),
+		Entry("a text on Facebook as long as can be stored", nil, to("facebook"), saying(strings.Repeat("a", 65536))),
+		Entry("10 images on Facebook", nil, imageOf(times("png", 10)...), to("facebook")),
+		Entry("4 images of 5 MB on a card on X", nil, treeOf(card("a", times("png-5mb", 4)...), card("b", "mp4-512mb"))),
+		Entry("20 media on a card on Threads, mixed", nil, treeOf(card("a", append(times("png-8mb", 10), times("mp4-1024mb", 10)...)...), card("b")), to("threads")),
+		Entry("cards as long as they may be", nil, treeOf(card(strings.Repeat("a", 280)), card("", "png")), to("x", "threads")),
+		Entry("music on images", nil, imageOf("png"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{AutoAddMusic: true})),
+		Entry("a duet and a stitch on a video", nil, videoOf("mp4"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{AllowDuet: new(true), AllowStitch: new(false)})),
+		Entry("an inbox draft", nil, videoOf("mp4"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{Draft: true})),
+		Entry("a privacy level that the account has", nil, videoOf("mp4"), to("private"), onTikTok(v1alpha1.TikTokOptions{PrivacyLevel: "SELF_ONLY"})),
+		Entry("a draft without a caption or a title", nil, videoOf("mp4"), to("youtube"), saying(""), edit(draft)),
+		Entry("a draft of a tree that is too long, too large and mixed", nil, treeOf(card(strings.Repeat("a", 501), append(times("png-9mb", 21), "mp4-600mb")...)), to("x", "threads"), edit(draft)),
+		Entry("a future time", nil, func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) }),
 		Entry("a draft with little in it", nil, treeOf(card("")), edit(draft)),
 		Entry("a connection that comes later", []string{`spec.targets[0].connectionRef.name: no such connection "later"; the post waits for it`}, to("later")),
+		Entry("a connection that is being deleted", []string{`spec.targets[0].connectionRef.name: no such connection "leaving"; the post waits for it`}, to("leaving")),
+		Entry("a file that the store has lost", []string{`spec.image.mediaRefs[0].name: the store does not have the file any more, upload it again as another one: media file "missing"; the post waits for it`}, imageOf("missing")),
+		Entry("a file that comes later on a card of a draft", []string{`spec.tree.cards[0].mediaRefs[0].name: no such media file "later"; the post waits for it`}, treeOf(card("a", "later")), edit(draft)),
 		Entry("a file that comes later", []string{`spec.image.mediaRefs[0].name: no such media file "later"; the post waits for it`}, imageOf("later")),
 		Entry("a file that is not uploaded yet", []string{`spec.image.mediaRefs[0].name: nothing has been uploaded yet for media file "pending"; the post waits for it`}, imageOf("pending")),
 		Entry("a time that has just passed", nil, func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(-time.Minute)) }),
 		Entry("a time long ago", []string{"MissedSchedule"}, func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(-2 * time.Hour)) }),
 	)
+
+	It("refuses music on a video although it is turned off", func(ctx SpecContext) {
+		p := post(videoOf("mp4"), to("tiktok"), onTikTok(v1alpha1.TikTokOptions{AutoAddMusic: true}))
+		off := func(object map[string]any) {
+			targets, _, err := unstructured.NestedSlice(object, "spec", "targets")
+			Expect(err).NotTo(HaveOccurred())
+			Expect(unstructured.SetNestedField(targets[0].(map[string]any), false, "tiktok", "autoAddMusic")).To(Succeed())
+			Expect(unstructured.SetNestedSlice(object, targets, "spec", "targets")).To(Succeed())
+		}
+		Expect(causes(apply(ctx, user, p, off))).To(ContainElement(ContainSubstring("autoAddMusic is for category image only")))
+	})
 
 	It("refuses for what contradicts although something else is missing", func(ctx SpecContext) {
 		err := apply(ctx, user, post(to("later", "instagram")))
@@ -213,8 +293,10 @@ var _ = Describe("applying a post", func() {
 		p := post(to(late), func(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) })
 		Expect(apply(ctx, user, p)).To(Succeed())
 		connect(ctx, late, v1alpha1.PlatformInstagram)
-		p.Spec.Targets[0].Caption = "another"
-		Eventually(func() error { return apply(ctx, user, p) }).Should(MatchError(ContainSubstring("instagram does not take")), "the spec is new")
+		Eventually(func() error {
+			p.Spec.Targets[0].Caption = fmt.Sprint(serial.Add(1)) // Another spec, should the one before have been admitted.
+			return apply(ctx, user, p)
+		}).Should(MatchError(ContainSubstring("instagram does not take")), "the spec is new")
 
 		Expect(user.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		p.Labels = map[string]string{"a": "b"}

@@ -6,10 +6,13 @@ package admission_test
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +31,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/admission"
 	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/internal/kstatus"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/internal/webhookcert"
 	"github.com/herald-social/herald/platforms"
@@ -61,10 +65,22 @@ var (
 	live     client.Client
 	warnings = &collector{}
 	address  string
+	// asked counts the requests that reach the webhook.
+	asked atomic.Int64
 	// serving is the keeper of the certificate that the webhook serves with.
 	serving *webhookcert.Keeper
 	config  = filepath.Join("..", "..", "config")
 )
+
+// counting counts what arrives at a webhook server.
+type counting struct{ webhook.Server }
+
+func (c counting) Register(path string, hook http.Handler) {
+	c.Server.Register(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		hook.ServeHTTP(w, r)
+	}))
+}
 
 // collector keeps the warnings that a client was answered.
 type collector struct {
@@ -124,12 +140,13 @@ func freeAddress() string {
 	return l.Addr().String()
 }
 
-// keeper looks after the certificate under the manager's own rights.
-func keeper(secret, webhook string, c clock.Clock) *webhookcert.Keeper {
+// keeper looks after the certificate under the manager's own rights, for the
+// address of the webhook and other hosts.
+func keeper(secret, webhook string, c clock.Clock, hosts ...string) *webhookcert.Keeper {
 	GinkgoHelper()
 	k, err := webhookcert.New(webhookcert.Options{
 		Reader: live, Writer: live, Secret: types.NamespacedName{Namespace: system, Name: secret},
-		Webhook: webhook, Hosts: []string{"127.0.0.1"}, Clock: c,
+		Webhook: webhook, Hosts: append([]string{"127.0.0.1"}, hosts...), Clock: c,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	return k
@@ -144,9 +161,9 @@ func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment)
 	Expect(err).NotTo(HaveOccurred())
 	mgr, err := ctrl.NewManager(c, ctrl.Options{
 		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		WebhookServer: webhook.NewServer(webhook.Options{Host: host, Port: number, TLSOpts: []func(*tls.Config){
+		WebhookServer: counting{webhook.NewServer(webhook.Options{Host: host, Port: number, TLSOpts: []func(*tls.Config){
 			func(c *tls.Config) { c.GetCertificate = serving.GetCertificate },
-		}}),
+		}})},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(mgr.Add(serving)).To(Succeed())
@@ -180,14 +197,27 @@ func stock(ctx context.Context) {
 	private.Status.TikTok = &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"SELF_ONLY"}}
 	Expect(user.Status().Update(ctx, private)).To(Succeed())
 	file(ctx, "png", "image/png", 1<<20, v1alpha1.MediaUploaded)
-	file(ctx, "png-6mb", "image/png", 6<<20, v1alpha1.MediaUploaded)
-	file(ctx, "png-9mb", "image/png", 9<<20, v1alpha1.MediaUploaded)
+	for _, megabytes := range []int64{5, 6, 8, 9} {
+		file(ctx, fmt.Sprintf("png-%dmb", megabytes), "image/png", megabytes<<20, v1alpha1.MediaUploaded)
+	}
 	file(ctx, "mp4", "video/mp4", 1<<20, v1alpha1.MediaUploaded)
-	file(ctx, "mp4-600mb", "video/mp4", 600<<20, v1alpha1.MediaUploaded)
+	file(ctx, "mov", "video/quicktime", 1<<20, v1alpha1.MediaUploaded)
+	for _, megabytes := range []int64{512, 600, 1024} {
+		file(ctx, fmt.Sprintf("mp4-%dmb", megabytes), "video/mp4", megabytes<<20, v1alpha1.MediaUploaded)
+	}
 	file(ctx, "rejected", "image/png", 1<<20, v1alpha1.MediaRejected)
 	file(ctx, "pending", "image/png", 1<<20, v1alpha1.MediaPending)
+	missing := file(ctx, "missing", "image/png", 1<<20, v1alpha1.MediaUploaded)
+	kstatus.Apply(&missing.Status.Conditions, kstatus.Summary{Reason: v1alpha1.ReasonFileMissing, Progress: kstatus.Stuck}, 1, time.Now())
+	Expect(user.Status().Update(ctx, missing)).To(Succeed())
+	leaving := connect(ctx, "leaving", v1alpha1.PlatformX)
+	leaving.Finalizers = []string{"example.com/held"}
+	Expect(user.Update(ctx, leaving)).To(Succeed())
+	Expect(user.Delete(ctx, leaving)).To(Succeed())
 	// A dry run asks the webhook and stores nothing.
 	Eventually(func(g Gomega) {
+		g.Expect(user.Create(ctx, post(imageOf("missing"), to("leaving")), client.DryRunAll)).To(Succeed())
+		g.Expect(warnings.take()).To(HaveLen(2))
 		probe := post(func(s *v1alpha1.PostSpec) { s.Targets[0].ConnectionRef.Name = "private" }, imageOf("rejected"))
 		err := user.Create(ctx, probe, client.DryRunAll)
 		g.Expect(err).To(MatchError(And(ContainSubstring("was rejected"), ContainSubstring("SELF_ONLY"))))
@@ -207,7 +237,7 @@ func connect(ctx context.Context, name string, platform v1alpha1.Platform) *v1al
 	return c
 }
 
-func file(ctx context.Context, name string, mimeType v1alpha1.MimeType, size int64, phase v1alpha1.MediaPhase) {
+func file(ctx context.Context, name string, mimeType v1alpha1.MimeType, size int64, phase v1alpha1.MediaPhase) *v1alpha1.Media {
 	GinkgoHelper()
 	m := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name},
@@ -219,4 +249,5 @@ func file(ctx context.Context, name string, mimeType v1alpha1.MimeType, size int
 		m.Status.ETag, m.Status.Width, m.Status.Height, m.Status.DurationMillis = "e", 64, 48, 1500
 	}
 	Expect(user.Status().Update(ctx, m)).To(Succeed())
+	return m
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/mediaprobe"
 	"github.com/herald-social/herald/internal/mediastore"
 )
 
@@ -21,6 +22,8 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	switch err := r.verify(ctx, m); {
 	case err == nil:
 		return 0, r.conclude(ctx, m, before)
+	case errors.Is(err, mediastore.ErrChanged):
+		return r.overwritten(ctx, m, before)
 	case !errors.Is(err, mediastore.ErrNotFound):
 		return 0, r.unavailable(ctx, m, before, err)
 	}
@@ -48,6 +51,15 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	}
 	r.describe(m, kstatus.Summary{Reason: v1alpha1.ReasonAwaitingUpload, Message: message, Progress: kstatus.Underway})
 	return w.again, r.write(ctx, m, before)
+}
+
+// overwritten shows the owner that the file does not come to rest, and has it
+// looked at again as if it had not come. No fresh address is offered meanwhile,
+// so that it does come to rest.
+func (r *Reconciler) overwritten(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) (time.Duration, error) {
+	m.Status.Phase = v1alpha1.MediaPending
+	r.describe(m, mediaprobe.Overwritten())
+	return pollPause(r.Clock.Now().Sub(m.CreationTimestamp.Time), m.UID), r.write(ctx, m, before)
 }
 
 // unavailable shows the owner that the store does not answer, and lets the work

@@ -52,6 +52,9 @@ const (
 	// writeWithin bounds the writing of what was done, even while the process
 	// is told to end.
 	writeWithin = 10 * time.Second
+	// longestNote is how much of a message an event holds, in bytes: the
+	// Kubernetes API takes 1,024.
+	longestNote = 1000
 )
 
 // Store is what is asked of the store of files; mediastore has it.
@@ -74,7 +77,7 @@ type Options struct {
 	Store Store
 	// Verify examines the file of a Media and returns the status that follows:
 	// uploaded or rejected. It returns mediastore.ErrNotFound if there is no
-	// file.
+	// file, and mediastore.ErrChanged if it is overwritten all the time.
 	Verify func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error)
 	// Source downloads the files that have one.
 	Source Source
@@ -320,6 +323,6 @@ func (r *Reconciler) tell(m *v1alpha1.Media, before string) {
 		case v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching:
 			kind = corev1.EventTypeNormal
 		}
-		r.Events.Eventf(m, nil, kind, c.Reason, "Reconcile", "%s", c.Message)
+		r.Events.Eventf(m, nil, kind, c.Reason, "Reconcile", "%s", cut(c.Message, longestNote))
 	}
 }

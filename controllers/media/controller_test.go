@@ -6,6 +6,7 @@ package media
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -124,6 +125,24 @@ var _ = Describe("a file that is awaited", func() {
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
 	})
 
+	It("shows that a file is overwritten all the time, and goes on when that ends", func(ctx SpecContext) {
+		d := newDesk(loose())
+		verify := d.Verify
+		d.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+			return v1alpha1.MediaStatus{}, fmt.Errorf("again and again: %w", mediastore.ErrChanged)
+		}
+		m := newMedia(byHand, fromTheAPI)
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		put(ctx, m, "0123456789")
+		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonBeingOverwritten))
+		again, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+		Expect(err).NotTo(HaveOccurred(), "it is the client's doing, and no trouble of the manager's")
+		Expect(again.RequeueAfter).To(BeNumerically(">", 0))
+		Expect(hasFile(ctx, mediastore.Key(m))).To(Succeed())
+		d.Verify = verify
+		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
+	})
+
 	It("is rejected and removed when it is not what was described, and the reason stays", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := newMedia(byHand, fromTheAPI)
@@ -137,12 +156,12 @@ var _ = Describe("a file that is awaited", func() {
 
 var _ = Describe("a source", func() {
 	It("that is refused is not tried again", func(ctx SpecContext) {
-		d := newDesk(&refusing{Message: "it leads to an address that is not public", Final: true})
-		m := newMedia(byHand, fromSource("https://inside.example/a.png"))
+		d := newDesk(&refusing{Message: "the file is empty", Final: true})
+		m := newMedia(byHand, fromSource("https://empty.example/a.png"))
 		Expect(k8s.Create(ctx, m)).To(Succeed())
 		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonSourceRefused))
 		Expect(meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionStalled).Message).
-			To(ContainSubstring("https://inside.example/a.png cannot be fetched: it leads to an address that is not public."))
+			To(ContainSubstring("https://empty.example/a.png cannot be fetched: the file is empty."))
 	})
 
 	It("that does not answer is tried again, for a while", func(ctx SpecContext) {
@@ -169,11 +188,31 @@ var _ = Describe("a verified file", func() {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, fromTheAPI)
 		put(ctx, m, "9876543210")
-		d.clock.Step(lookAgainAfter + 2*time.Second)
+		d.clock.Step(v1alpha1.UploadURLLifetime + lookAgainAfter + 2*time.Second)
 		etag := m.Status.ETag
 		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonFileChanged))
 		Expect(m.Status.ETag).To(Equal(etag))
 		Expect(hasFile(ctx, mediastore.Key(m))).To(MatchError(mediastore.ErrNotFound))
+	})
+
+	It("that was overwritten through a second address is rejected when that one has ended", func(ctx SpecContext) {
+		d := newDesk(loose())
+		m := d.uploaded(ctx, fromTheAPI)
+		d.clock.Step(20 * time.Minute)
+		again := d.clock.Now().Add(v1alpha1.UploadURLLifetime)
+		m.Annotations = map[string]string{v1alpha1.UploadUntilAnnotation: again.Format(time.RFC3339)}
+		Expect(k8s.Update(ctx, m)).To(Succeed())
+		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
+		put(ctx, m, "9876543210")
+		var next ctrl.Result
+		Eventually(func(g Gomega) {
+			var err error
+			next, err = d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(next.RequeueAfter).To(BeNumerically(">", v1alpha1.UploadURLLifetime), "it is looked at when nobody can overwrite it any more")
+		}).Should(Succeed())
+		d.clock.Step(next.RequeueAfter)
+		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonFileChanged))
 	})
 
 	It("that was overwritten later is found by the sweep", func(ctx SpecContext) {

@@ -91,7 +91,7 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	case err != nil:
 		return 0, fmt.Errorf("cannot put the fetched file into the store: %w", err)
 	}
-	if err := r.verify(ctx, m); err != nil {
+	if err := r.verify(ctx, m); err != nil { // Nobody else has an address to write to.
 		return 0, fmt.Errorf("cannot verify the fetched file: %w", err)
 	}
 	return 0, r.conclude(ctx, m, before)
@@ -136,7 +136,7 @@ func (r *Reconciler) download(ctx context.Context, m *v1alpha1.Media) error {
 // again.
 func (r *Reconciler) failed(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, p *fetch.Problem) (time.Duration, error) {
 	tried := r.Clock.Now().Sub(m.CreationTimestamp.Time)
-	sentence := "The source " + m.Spec.Source.URL + " cannot be fetched: " + p.Message + "."
+	sentence := cannotFetch(m.Spec.Source.URL, p.Message)
 	switch {
 	case p.Final:
 		r.Metrics.refused()
@@ -158,4 +158,25 @@ func (r *Reconciler) failed(ctx context.Context, m *v1alpha1.Media, before *v1al
 		r.describe(m, kstatus.Summary{Reason: v1alpha1.ReasonFetchFailed, Message: sentence + " It is tried again.", Progress: kstatus.Underway})
 		return fetchPause(tried, m.UID), r.write(ctx, m, before)
 	}
+}
+
+// longestAddress is how much of a source's address is told, in bytes: the rest
+// of the sentence must fit beside it into an event.
+const longestAddress = 256
+
+// cannotFetch says which source cannot be fetched, and why. What follows the
+// path of an address is left out: signatures and tokens stand there.
+func cannotFetch(address, problem string) string {
+	if i := strings.IndexAny(address, "?#"); i >= 0 {
+		address = address[:i]
+	}
+	return "The source " + cut(address, longestAddress) + " cannot be fetched: " + problem + "."
+}
+
+// cut shortens a text to some bytes and a mark.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

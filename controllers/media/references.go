@@ -12,39 +12,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
 )
 
 // mediaIndex finds posts by the names of the media files that they refer to.
 const mediaIndex = "spec.mediaRefs"
 
-// references returns the names of the media files that a post refers to.
+// references is posting.MediaNames for an index.
 func references(obj client.Object) []string {
 	post, ok := obj.(*v1alpha1.Post)
 	if !ok {
 		return nil
 	}
-	seen := map[string]bool{}
-	var names []string
-	add := func(refs ...v1alpha1.LocalReference) {
-		for _, ref := range refs {
-			if !seen[ref.Name] {
-				seen[ref.Name] = true
-				names = append(names, ref.Name)
-			}
-		}
-	}
-	if post.Spec.Image != nil {
-		add(post.Spec.Image.MediaRefs...)
-	}
-	if post.Spec.Video != nil {
-		add(post.Spec.Video.MediaRef)
-	}
-	if post.Spec.Tree != nil {
-		for _, card := range post.Spec.Tree.Cards {
-			add(card.MediaRefs...)
-		}
-	}
-	return names
+	return posting.MediaNames(&post.Spec)
 }
 
 // mediaOf asks for the media files of a post to be looked at.

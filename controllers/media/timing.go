@@ -62,9 +62,9 @@ const (
 	// renewAhead is how much of the life of an upload address must be left.
 	renewAhead = v1alpha1.UploadURLLifetime / 3
 
-	// lookAgainAfter is when a verified file is looked at once more: by then
-	// no address to overwrite it is valid any more.
-	lookAgainAfter = v1alpha1.UploadURLLifetime + time.Minute
+	// lookAgainAfter is how long after the end of the last address to overwrite
+	// it a verified file is looked at once more: clocks differ a little.
+	lookAgainAfter = time.Minute
 	// lookAgainWithin is how late that is still done; afterwards the next
 	// sweep does it.
 	lookAgainWithin = time.Hour
@@ -105,6 +105,13 @@ func addressUntil(m *v1alpha1.Media, t Timing) time.Time {
 	if !fromAPI(m) {
 		return m.CreationTimestamp.Add(t.UnusedAfter)
 	}
+	return handedOutUntil(m)
+}
+
+// handedOutUntil is the end of the last address that the HTTP API handed out
+// for a file. It hands out another one under the same Idempotency-Key, also
+// when the file has been verified.
+func handedOutUntil(m *v1alpha1.Media) time.Time {
 	until := m.CreationTimestamp.Add(v1alpha1.UploadURLLifetime)
 	if again, err := time.Parse(time.RFC3339, m.Annotations[v1alpha1.UploadUntilAnnotation]); err == nil && again.After(until) {
 		return again
@@ -144,7 +151,13 @@ func lookAgain(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
 	if m.Spec.Source != nil || since.IsZero() {
 		return false, 0
 	}
-	at := since.Add(lookAgainAfter)
+	// An address in the status was replaced at the latest when the file was
+	// verified.
+	until := since.Add(v1alpha1.UploadURLLifetime)
+	if fromAPI(m) {
+		until = handedOutUntil(m)
+	}
+	at := until.Add(lookAgainAfter)
 	switch {
 	case now.Before(at):
 		return false, at.Sub(now)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -105,9 +104,12 @@ func TestPauses(t *testing.T) {
 }
 
 func TestLookAgain(t *testing.T) {
-	ready := func(m *v1alpha1.Media) {
-		kstatus.Apply(&m.Status.Conditions, kstatus.Summary{Ready: true, Reason: "Uploaded"}, 1, noon)
+	readyAt := func(after time.Duration) func(*v1alpha1.Media) {
+		return func(m *v1alpha1.Media) {
+			kstatus.Apply(&m.Status.Conditions, kstatus.Summary{Ready: true, Reason: "Uploaded"}, 1, noon.Add(after))
+		}
 	}
+	ready := readyAt(0)
 	tests := map[string]struct {
 		reason string
 		media  *v1alpha1.Media
@@ -119,6 +121,11 @@ func TestLookAgain(t *testing.T) {
 		"address ended":    {"now nobody can overwrite it", made(ready), 16 * time.Minute, true, 0},
 		"a little later":   {"the manager was busy", made(ready), 30 * time.Minute, true, 0},
 		"long ago":         {"the sweep has seen it", made(ready), 2 * time.Hour, false, 0},
+		"API":              {"the address counts from when it was asked for", made(fromTheAPI, readyAt(5*time.Minute)), 10 * time.Minute, false, 6 * time.Minute},
+		"API, ended":       {"its only address has ended", made(fromTheAPI, readyAt(5*time.Minute)), 16 * time.Minute, true, 0},
+		"API, asked again": {"a second address was handed out after the file was verified", made(fromTheAPI, ready, handedOut("2026-11-20T12:35:00Z")), 20 * time.Minute, false, 16 * time.Minute},
+		"API, both ended":  {"now neither address is good", made(fromTheAPI, ready, handedOut("2026-11-20T12:35:00Z")), 36 * time.Minute, true, 0},
+		"API, much later":  {"the second address came after a day", made(fromTheAPI, ready, handedOut("2026-11-21T12:15:00Z")), 24*time.Hour + 16*time.Minute, true, 0},
 		"fetched":          {"there never was an address", made(ready, fromSource("https://a.example")), 16 * time.Minute, false, 0},
 		"without a status": {"it is not known since when", made(), 16 * time.Minute, false, 0},
 	}
@@ -162,29 +169,6 @@ func TestGoesAt(t *testing.T) {
 			at, ok := goesAt(tc.media, Timing{}.withDefaults(), tc.ttl)
 			if ok != (tc.want != 0) || ok && !at.Equal(noon.Add(tc.want)) {
 				t.Errorf("%s: got %s, %v", tc.reason, at, ok)
-			}
-		})
-	}
-}
-
-func TestReferences(t *testing.T) {
-	ref := func(name string) v1alpha1.LocalReference { return v1alpha1.LocalReference{Name: name} }
-	tests := map[string]struct {
-		reason string
-		spec   v1alpha1.PostSpec
-		want   []string
-	}{
-		"text":  {"nothing", v1alpha1.PostSpec{}, nil},
-		"video": {"one", v1alpha1.PostSpec{Video: &v1alpha1.VideoContent{MediaRef: ref("a")}}, []string{"a"}},
-		"image": {"each once", v1alpha1.PostSpec{Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{ref("a"), ref("b"), ref("a")}}}, []string{"a", "b"}},
-		"tree": {"of all cards", v1alpha1.PostSpec{Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{
-			{Caption: "x"}, {MediaRefs: []v1alpha1.LocalReference{ref("a")}}, {MediaRefs: []v1alpha1.LocalReference{ref("b"), ref("a")}},
-		}}}, []string{"a", "b"}},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, references(&v1alpha1.Post{Spec: tc.spec})); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}

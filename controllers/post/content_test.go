@@ -78,6 +78,31 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed), "it cannot be delivered yet")
 	})
 
+	It("waits while the store has lost its file, and goes on when the file is back", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		media := &v1alpha1.Media{
+			ObjectMeta: metav1.ObjectMeta{Name: "lost", Namespace: t.namespace},
+			Spec:       v1alpha1.MediaSpec{FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10},
+		}
+		Expect(k8s.Create(ctx, media)).To(Succeed())
+		media.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 10, ETag: "e", Conditions: []metav1.Condition{{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonFileMissing, LastTransitionTime: metav1.Now(),
+		}}}
+		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
+		p := t.post(ctx, "look", showing("lost"))
+		said := func() string {
+			c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionAccepted)
+			if c == nil {
+				return ""
+			}
+			return c.Reason + ": " + c.Message
+		}
+		Eventually(said).Should(And(HavePrefix(v1alpha1.ReasonMediaNotReady), ContainSubstring("the store does not have the file any more")))
+		media.Status.Conditions[0].Status, media.Status.Conditions[0].Reason = metav1.ConditionTrue, v1alpha1.ReasonUploaded
+		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
+		Eventually(said).Should(HavePrefix(v1alpha1.ReasonAccepted))
+	})
+
 	DescribeTable("is judged anew when a draft of it is promoted",
 		func(ctx SpecContext, words string, change func(p *v1alpha1.Post)) {
 			t := newTeam(ctx)

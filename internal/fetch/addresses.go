@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// errNotPublic is what Public answers. It does not name the address: whoever
-// chose the URL is not to learn how names resolve inside the cluster.
+// errNotPublic is what Public answers. It is for the log: whoever chose the URL
+// is not to learn how names resolve inside the cluster.
 var errNotPublic = errors.New("it leads to an address that is not public")
 
 // closed lists the IPv4 blocks that are not the public internet: the IANA

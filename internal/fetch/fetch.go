@@ -91,7 +91,7 @@ func control(allow func(netip.Addr) error) func(network, address string, c sysca
 			return fmt.Errorf("cannot read the address %q: %w", address, err)
 		}
 		if err := allow(to.Addr()); err != nil {
-			return final("%s", err)
+			return nowhere(err)
 		}
 		return nil
 	}

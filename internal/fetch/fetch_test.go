@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -193,6 +195,26 @@ func TestNothingReachesClosedAddresses(t *testing.T) {
 	}
 }
 
+// Whoever chooses a URL learns nothing of the names that exist inside: what a
+// name leads to, and that it leads nowhere, are answered alike, as often as
+// they are tried.
+func TestNamesAreAnsweredAlike(t *testing.T) {
+	inside := control(Public)("tcp", "10.96.0.10:443", nil)
+	for name, err := range map[string]error{
+		"inside":    &url.Error{Op: "Get", URL: "https://a?token=secret", Err: &net.OpError{Op: "dial", Err: inside}},
+		"no name":   &net.DNSError{Err: "no such host", Name: "a", IsNotFound: true},
+		"no answer": &net.DNSError{Err: "server misbehaving", Name: "a", IsTemporary: true},
+		"too late":  &net.DNSError{Err: "i/o timeout", Name: "a", IsTimeout: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantProblem(t, explain(err), "it leads to no public server", false)
+			if cause := errors.Unwrap(explain(err)); cause == nil || strings.Contains(cause.Error(), "token=secret") {
+				t.Errorf("the log tells of %v", cause)
+			}
+		})
+	}
+}
+
 // The first server may be reached, the one that it redirects to may not.
 func TestRedirectsAreLookedAtAgain(t *testing.T) {
 	var arrived atomic.Int64
@@ -206,7 +228,7 @@ func TestRedirectsAreLookedAtAgain(t *testing.T) {
 		return nil
 	}
 	err := trusting(outside, Options{Allow: first}).Get(t.Context(), outside.URL, Want{MaxSize: 1}, drain)
-	wantProblem(t, err, "it leads to an address that is not public", true)
+	wantProblem(t, err, "it leads to no public server", false)
 	if n := arrived.Load(); n != 0 {
 		t.Errorf("%d requests arrived", n)
 	}

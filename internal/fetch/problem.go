@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 )
 
 // Problem is why a file cannot be had. Its message is stable and safe to show
@@ -37,6 +38,12 @@ func passing(cause error, format string, args ...any) *Problem {
 	return &Problem{Message: fmt.Sprintf(format, args...), cause: cause}
 }
 
+// nowhere is the one answer to a name that leads to no address and to one that
+// leads inside: two answers would tell whoever chose the URL which names exist
+// in the cluster. It is not final, since a name may come into being, and for
+// the same reason the other is not either.
+func nowhere(cause error) *Problem { return passing(cause, "it leads to no public server") }
+
 // explain puts what went wrong on the way into words.
 func explain(err error) error {
 	var (
@@ -44,16 +51,18 @@ func explain(err error) error {
 		dns     *net.DNSError
 		cert    *tls.CertificateVerificationError
 		timeout net.Error
+		request *url.Error
 	)
+	if errors.As(err, &request) {
+		err = request.Err // It goes to the log without the URL, which may hold a secret.
+	}
 	switch {
 	case errors.As(err, &problem):
 		return problem
 	case errors.Is(err, context.Canceled):
 		return err
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return passing(err, "there is no server of that name")
 	case errors.As(err, &dns):
-		return passing(err, "the name of the server could not be resolved")
+		return nowhere(err)
 	case errors.As(err, &cert):
 		return passing(err, "the certificate of the server is not trusted")
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():

@@ -12,7 +12,6 @@ import (
 	"io"
 	"math"
 
-	"github.com/bep/imagemeta"
 	"golang.org/x/image/webp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -21,16 +20,26 @@ import (
 // imageFormat is how one kind of image is read.
 type imageFormat struct {
 	config func(io.Reader) (image.Config, error)
-	// meta is the same kind in the words of the library that reads metadata.
-	meta imagemeta.ImageFormat
-	// whole tells whether the end of the file is there.
-	whole func(file *blocks, size int64) bool
+	// look finds what Herald needs to know of the parts of the file.
+	look func(file *blocks) imageParts
 }
 
+// imageParts is what the parts of an image tell.
+type imageParts struct {
+	// whole tells whether the end of the picture is there.
+	whole bool
+	// exif is where metadata is that may turn the picture; the zero value if
+	// there is none.
+	exif span
+}
+
+// span is a part of a file, by offsets.
+type span struct{ start, end int64 }
+
 var imageFormats = map[v1alpha1.MimeType]imageFormat{
-	v1alpha1.MimeJPEG: {jpeg.DecodeConfig, imagemeta.JPEG, endsWith("\xff\xd9")},
-	v1alpha1.MimePNG:  {png.DecodeConfig, imagemeta.PNG, endsWith("IEND\xae\x42\x60\x82")},
-	v1alpha1.MimeWebP: {webp.DecodeConfig, imagemeta.WebP, riffIsWhole},
+	v1alpha1.MimeJPEG: {jpeg.DecodeConfig, jpegParts},
+	v1alpha1.MimePNG:  {png.DecodeConfig, pngParts},
+	v1alpha1.MimeWebP: {webpConfig, webpParts},
 }
 
 // picture examines an image without decoding it: its header, its orientation
@@ -44,61 +53,112 @@ func picture(file *blocks, size int64, mimeType v1alpha1.MimeType) (Facts, error
 	if config.Width <= 0 || config.Height <= 0 || config.Width > math.MaxInt32 || config.Height > math.MaxInt32 {
 		return Facts{}, damaged("The image is damaged: it says it is %d pixels wide and %d high. Export it again.", config.Width, config.Height)
 	}
-	if !format.whole(file, size) {
+	parts := format.look(file)
+	if !parts.whole {
 		return Facts{}, damaged("The image is cut off: its end is missing. Upload the whole file.")
 	}
 	facts := Facts{Width: int32(config.Width), Height: int32(config.Height)}
-	if turned(file, size, format.meta) {
+	if turned(file, parts.exif) {
 		facts.Width, facts.Height = facts.Height, facts.Width
 	}
 	return facts, nil
 }
 
-// endsWith looks for the mark that ends a file. Some programs append data of
-// their own, so it may stand anywhere in the last block.
-func endsWith(mark string) func(*blocks, int64) bool {
-	return func(file *blocks, size int64) bool {
-		tail := make([]byte, min(size, blockBytes))
-		if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil {
+// endBytes is how much of the end of a file is searched first for what ends
+// the picture.
+const endBytes = 64 << 10
+
+// ends looks for the mark that ends a picture, behind an offset at which its
+// pixels begin. Some cameras append data of their own, as much as a short film:
+// if the mark is not near the end of the file, it is looked for from the pixels
+// on.
+func ends(file *blocks, pixels int64, mark string) bool {
+	last := max(pixels, file.size-endBytes)
+	across := min(last+int64(len(mark))-1, file.size)
+	return contains(file, span{last, file.size}, mark) || contains(file, span{pixels, across}, mark)
+}
+
+// contains searches a part of a file.
+func contains(file *blocks, in span, mark string) bool {
+	const step = 32 << 10
+	buffer := make([]byte, 0, step+len(mark))
+	for at := in.start; at < in.end; {
+		// What was read before may hold the beginning of the mark.
+		held := min(len(buffer), len(mark)-1)
+		copy(buffer, buffer[len(buffer)-held:])
+		buffer = buffer[:held+int(min(step, in.end-at))]
+		if _, err := file.ReadAt(buffer[held:], at); err != nil {
 			return false
 		}
-		return bytes.Contains(tail, []byte(mark))
+		if bytes.Contains(buffer, []byte(mark)) {
+			return true
+		}
+		at += int64(len(buffer) - held)
+	}
+	return false
+}
+
+// pngParts reads the parts of a PNG up to its pixels (PNG, third edition,
+// section 5). As browsers do, it passes over metadata that comes behind them.
+func pngParts(file *blocks) imageParts {
+	const (
+		signature, header, sum = 8, 8, 4
+		end                    = "\x00\x00\x00\x00IEND\xae\x42\x60\x82"
+	)
+	var parts imageParts
+	var head [header]byte
+	for at := int64(signature); ; {
+		if _, err := file.ReadAt(head[:], at); err != nil {
+			return parts
+		}
+		start := at + header
+		at = start + int64(binary.BigEndian.Uint32(head[:])) + sum
+		switch string(head[4:]) {
+		case "eXIf":
+			parts.exif = span{start, min(at-sum, file.size)}
+		case "IDAT":
+			parts.whole = ends(file, start, end)
+			return parts
+		}
 	}
 }
 
-// riffHeader is how long the header of a RIFF file is, which says how many
-// bytes follow the first eight.
-const riffHeader = 8
-
-func riffIsWhole(file *blocks, size int64) bool {
-	var header [riffHeader]byte
-	if _, err := file.ReadAt(header[:], 0); err != nil {
-		return false
-	}
-	return int64(binary.LittleEndian.Uint32(header[4:]))+riffHeader <= size
+// webpConfig reads the header of a WebP, which is in its first chunk; the
+// library would look for it in all of them.
+func webpConfig(r io.Reader) (image.Config, error) {
+	const head = 1 << 10
+	return webp.DecodeConfig(io.LimitReader(r, head))
 }
 
-// The values of the EXIF tag Orientation that stand for a turn by 90 or 270
-// degrees, mirrored or not (EXIF 2.32, section 4.6.4).
-const firstTurned, lastTurned = 5, 8
-
-// turned tells whether an image is to be shown turned to its side. Metadata
-// that cannot be read turns nothing: viewers pass over it too.
-func turned(file *blocks, size int64, format imagemeta.ImageFormat) bool {
-	result := false
-	_, _ = imagemeta.Decode(imagemeta.Options{
-		R:           io.NewSectionReader(file, 0, size),
-		ImageFormat: format,
-		Sources:     imagemeta.EXIF,
-		ShouldHandleTag: func(tag imagemeta.TagInfo) bool {
-			return tag.Tag == "Orientation" && tag.Namespace == "IFD0"
-		},
-		HandleTag: func(tag imagemeta.TagInfo) error {
-			if value, ok := tag.Value.(uint16); ok {
-				result = value >= firstTurned && value <= lastTurned
-			}
-			return imagemeta.ErrStopWalking
-		},
-	})
-	return result
+// webpParts reads the parts of a WebP (RFC 9649, section 2).
+func webpParts(file *blocks) imageParts {
+	const (
+		fileHeader, chunkHeader = 12, 8
+		// The first chunk tells in its first byte what others there are.
+		first, hasExif = "VP8X", 1 << 3
+	)
+	var head [fileHeader + chunkHeader + 1]byte
+	if _, err := file.ReadAt(head[:], 0); err != nil {
+		return imageParts{}
+	}
+	// The file says how many bytes follow the first eight.
+	end := int64(binary.LittleEndian.Uint32(head[4:])) + chunkHeader
+	parts := imageParts{whole: end <= file.size}
+	if !parts.whole || string(head[fileHeader:][:4]) != first || head[fileHeader+chunkHeader]&hasExif == 0 {
+		return parts
+	}
+	for at := int64(fileHeader); at+chunkHeader <= end; {
+		chunk := head[:chunkHeader]
+		if _, err := file.ReadAt(chunk, at); err != nil {
+			return parts
+		}
+		length := int64(binary.LittleEndian.Uint32(chunk[4:]))
+		start := at + chunkHeader
+		if string(chunk[:4]) == "EXIF" {
+			parts.exif = span{start, min(start+length, end)}
+			return parts
+		}
+		at = start + length + length%2
+	}
+	return parts
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -241,7 +242,8 @@ func (f failingLater) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // FuzzProbe holds that whatever is uploaded is judged, and that what is
-// accepted has what the status of a Media needs.
+// accepted has what the status of a Media needs; and that it takes little
+// memory whatever is claimed.
 func FuzzProbe(f *testing.F) {
 	types := []string{mp4Type, movType, jpegType, pngType, webpType}
 	for _, name := range []string{
@@ -253,9 +255,18 @@ func FuzzProbe(f *testing.F) {
 		}
 	}
 	f.Add(turnedJPEG(file(f, "picture.jpg"), 6), byte(2))
+	f.Add(withThumbnail(file(f, "picture.jpg"), file(f, "picture.jpg")), byte(2))
+	const smaller = 200 // so that many can be tried
+	for _, seed := range hostile(f, smaller) {
+		f.Add(seed.data, byte(slices.Index(types, seed.declared)))
+	}
 	f.Fuzz(func(t *testing.T, data []byte, kind byte) {
 		declared := types[int(kind)%len(types)]
-		facts, err := mediaprobe.Probe(bytes.NewReader(data), int64(len(data)), declared)
+		var facts mediaprobe.Facts
+		var err error
+		if n := allocated(func() { facts, err = mediaprobe.Probe(bytes.NewReader(data), int64(len(data)), declared) }); n > mostAllocated {
+			t.Errorf("%d bytes were allocated, more than %d", n, mostAllocated)
+		}
 		var problem *mediaprobe.Problem
 		switch {
 		case errors.As(err, &problem):

@@ -32,9 +32,22 @@ type Verifier struct {
 // looks is how often a file is examined that is overwritten meanwhile.
 const looks = 3
 
+// Overwritten is how a Media stands whose file cannot be examined because it is
+// overwritten meanwhile, again and again: that is its client's doing, and ends at
+// the latest with the address that was uploaded to.
+func Overwritten() kstatus.Summary {
+	return kstatus.Summary{
+		Reason:   v1alpha1.ReasonBeingOverwritten,
+		Message:  "The file is overwritten while it is examined. Upload it once, and let that end; the manager looks again.",
+		Progress: kstatus.Underway,
+	}
+}
+
 // Verify examines the file of a Media and returns the status that follows, with
-// its conditions: uploaded, or rejected with a reason. It changes nothing. The error is
-// mediastore.ErrNotFound if there is no file; any other is the store's.
+// its conditions: uploaded, or rejected with a reason. It changes nothing. The
+// error is mediastore.ErrNotFound if there is no file, and mediastore.ErrChanged
+// if it was overwritten each time that it was looked at (see Overwritten); any
+// other is the store's.
 func (v *Verifier) Verify(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
 	var err error
 	for range looks {

@@ -8,200 +8,236 @@ import (
 	"io"
 	"math"
 	"time"
-
-	"github.com/abema/go-mp4"
 )
 
-const (
-	// maxBoxes is how many boxes a film's structure may have; real ones have
-	// some hundred, and fragmented ones some thousand.
-	maxBoxes = 100_000
-	// longest is longer than what any platform takes. A file that claims more
-	// is damaged.
-	longest = 30 * 24 * time.Hour
-	// notKnown is the duration of a film of version 0 that does not say it (ISO
-	// 14496-12, section 8.2.2).
-	notKnown = math.MaxUint32
-)
-
-// The parts of an ISO media file that are read, and those that lead to them.
-var (
-	boxMvhd = mp4.StrToBoxType("mvhd")
-	boxMehd = mp4.StrToBoxType("mehd")
-	boxTkhd = mp4.StrToBoxType("tkhd")
-	boxHdlr = mp4.StrToBoxType("hdlr")
-	boxSidx = mp4.StrToBoxType("sidx")
-	boxMdat = mp4.StrToBoxType("mdat")
-	boxMoov = mp4.StrToBoxType("moov")
-	boxMoof = mp4.StrToBoxType("moof")
-	boxTrak = mp4.StrToBoxType("trak")
-
-	parents = map[mp4.BoxType]bool{
-		boxMoov: true, boxTrak: true, mp4.StrToBoxType("mdia"): true, mp4.StrToBoxType("mvex"): true,
-	}
-)
+// longest is longer than what any platform takes. A file that claims more is
+// damaged.
+const longest = 30 * 24 * time.Hour
 
 // film is what the boxes of an MP4 or QuickTime file tell.
 type film struct {
-	size                int64
-	boxes               int
+	boxes
+	// media, index and parts tell whether there are frames (mdat), a
+	// description (moov) and fragments (moof).
 	media, index, parts bool
 	timescale           uint32
-	// whole is the duration of the film and parted that of its fragments, in
-	// units of the timescale.
+	// whole is the duration of the film without its fragments, and parted that
+	// of the film with them, in units of the timescale; zero if not known.
 	whole, parted uint64
+	tracks        []track
+	// fragments is what each track has in fragments, by its number.
+	fragments map[uint32]*fragments
 	// indexed is the duration that segment indexes give, by what they index.
 	indexed map[uint32]time.Duration
-	tracks  []track
 }
 
 type track struct {
+	id            uint32
 	video         bool
 	width, height float64
 	turned        bool
+	timescale     uint32
+	// times is the table of how long the samples last that are not in
+	// fragments; the zero value if there is none.
+	times box
 }
-
-var (
-	errCutOff   = errors.New("a part of it reaches beyond its end")
-	errTooMany  = errors.New("it has too many parts")
-	errNoTracks = errors.New("a part of a track stands outside of any")
-)
 
 // video examines an MP4 or QuickTime film by its boxes, without its frames.
 func video(file *blocks, size int64) (Facts, error) {
-	f := film{size: size, indexed: map[uint32]time.Duration{}}
-	_, err := mp4.ReadBoxStructure(io.NewSectionReader(file, 0, size), f.visit)
+	f := film{boxes: boxes{file: file, size: size}, fragments: map[uint32]*fragments{}, indexed: map[uint32]time.Duration{}}
+	err := f.each(0, size, f.visit)
 	switch {
 	case errors.Is(err, errCutOff) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return Facts{}, damaged("The video is cut off: a part of it reaches beyond its end. Upload the whole file.")
 	case err != nil:
-		return Facts{}, damaged("The video is damaged: its structure cannot be read (%v). Export it again.", err)
+		return Facts{}, unreadable(err)
 	case !f.index:
 		return Facts{}, damaged("The video is damaged or cut off: the part that describes it (moov) is missing. Upload the whole file, or export it again.")
 	case !f.media:
 		return Facts{}, damaged("The video is damaged or cut off: it has no frames (mdat). Upload the whole file, or export it again.")
 	}
-	facts, err := f.picture()
-	if err != nil {
-		return Facts{}, err
+	shown, facts := f.picture()
+	if shown == nil {
+		return Facts{}, damaged("The file shows no moving picture: it has no video track. Upload a video.")
 	}
-	facts.Duration, err = f.duration(file)
+	facts.Duration, err = f.duration(shown)
 	return facts, err
 }
 
-// visit is called for each box, in the order of the file.
-func (f *film) visit(h *mp4.ReadHandle) (any, error) {
-	f.boxes++
-	if f.boxes > maxBoxes {
-		return nil, errTooMany
-	}
-	// A size that is so large that the end of the box cannot be told is beyond
-	// the file's end all the same.
-	if h.BoxInfo.Size > uint64(f.size) || h.BoxInfo.Offset+h.BoxInfo.Size > uint64(f.size) { //nolint:gosec // a file's size is not negative
-		return nil, errCutOff
-	}
-	switch kind := h.BoxInfo.Type; kind {
-	case boxMdat:
-		f.media = true
-	case boxMoof:
-		f.parts = true
-	case boxMvhd, boxMehd, boxTkhd, boxHdlr, boxSidx:
-		return nil, f.take(h)
-	default:
-		if parents[kind] {
-			f.index = f.index || kind == boxMoov
-			if kind == boxTrak {
-				f.tracks = append(f.tracks, track{})
-			}
-			return h.Expand()
-		}
-	}
-	return nil, nil //nolint:nilnil // nobody asks what comes of a box
+func unreadable(err error) *Problem {
+	return damaged("The video is damaged: its structure cannot be read (%v). Export it again.", err)
 }
 
-// take notes what a box says.
-func (f *film) take(h *mp4.ReadHandle) error {
-	payload, _, err := h.ReadPayload()
-	if err != nil {
-		return err
-	}
-	switch box := payload.(type) {
-	case *mp4.Mvhd:
-		f.timescale, f.whole = box.Timescale, box.GetDuration()
-		if box.GetVersion() == 0 && f.whole == notKnown {
-			f.whole = 0
+// visit is called for each box that is in no other.
+func (f *film) visit(b box) error {
+	switch string(b.kind[:]) {
+	case "mdat":
+		f.media = true
+	case "moov":
+		// Films that were put together of several may repeat it; players go by
+		// the first.
+		if f.index {
+			return nil
 		}
-	case *mp4.Mehd:
-		f.parted = uint64(box.FragmentDurationV0)
-		if box.GetVersion() == 1 {
-			f.parted = box.FragmentDurationV1
-		}
-	case *mp4.Sidx:
-		for _, r := range box.References {
-			// The other kind refers to an index, whose own references are
-			// counted.
-			if !r.ReferenceType {
-				sum := f.indexed[box.ReferenceID] + lasting(uint64(r.SubsegmentDuration), box.Timescale)
-				f.indexed[box.ReferenceID] = min(sum, longest+1)
-			}
-		}
-	case *mp4.Tkhd:
-		t, err := f.track()
-		if err != nil {
-			return err
-		}
-		t.width, t.height = box.GetWidth(), box.GetHeight()
-		// The matrix turns to the side when its diagonal is empty.
-		t.turned = box.Matrix[0] == 0 && box.Matrix[4] == 0 && box.Matrix[1] != 0
-	case *mp4.Hdlr:
-		// QuickTime has a second one, of the data, elsewhere.
-		if t, err := f.track(); err == nil && string(box.HandlerType[:]) == "vide" {
-			t.video = true
-		}
+		f.index = true
+		return f.within(b, f.describe)
+	case "moof":
+		f.parts = true
+		return f.within(b, f.fragment)
+	case "sidx":
+		return f.segments(b)
 	}
 	return nil
 }
 
-// track is the one that is being read.
-func (f *film) track() (*track, error) {
-	if len(f.tracks) == 0 {
-		return nil, errNoTracks
+// describe is called for each box in moov.
+func (f *film) describe(b box) error {
+	switch string(b.kind[:]) {
+	case "mvhd":
+		var err error
+		f.timescale, f.whole, err = f.times(b)
+		return err
+	case "trak":
+		if len(f.tracks) == maxTracks {
+			return errTooWide
+		}
+		f.tracks = append(f.tracks, track{})
+		return f.within(b, f.trak)
+	case "mvex":
+		return f.within(b, f.extend)
 	}
-	return &f.tracks[len(f.tracks)-1], nil
+	return nil
 }
 
-// picture returns the size of the first picture that moves.
-func (f *film) picture() (Facts, error) {
-	for _, t := range f.tracks {
-		if !t.video {
-			continue
+// trak is called for each box in the last track.
+func (f *film) trak(b box) error {
+	switch string(b.kind[:]) {
+	case "tkhd":
+		return f.display(b)
+	case "mdia":
+		return f.within(b, f.mdia)
+	}
+	return nil
+}
+
+// mdia is called for each box in the media of the last track.
+func (f *film) mdia(b box) error {
+	t := &f.tracks[len(f.tracks)-1]
+	switch string(b.kind[:]) {
+	case "mdhd":
+		var err error
+		t.timescale, _, err = f.times(b)
+		return err
+	case "hdlr":
+		const kind, end = 8, 12
+		data, err := f.fields(b, end)
+		if err != nil {
+			return err
 		}
+		t.video = t.video || string(data[kind:]) == "vide"
+	case "minf":
+		return f.within(b, f.minf)
+	}
+	return nil
+}
+
+// minf is called for each box in what tells of the samples of the last track.
+func (f *film) minf(b box) error {
+	if string(b.kind[:]) != "stbl" {
+		return nil
+	}
+	return f.within(b, func(b box) error {
+		if string(b.kind[:]) == "stts" {
+			f.tracks[len(f.tracks)-1].times = b
+		}
+		return nil
+	})
+}
+
+// times reads the units per second and the duration of mvhd or mdhd, which
+// begin alike; an unknown duration is zero (ISO 14496-12, sections 8.2.2 and
+// 8.4.2).
+func (f *film) times(b box) (timescale uint32, duration uint64, err error) {
+	const scale0, length0, scale1, length1 = 12, 20, 20, 32
+	data, version, err := f.versioned(b, length0, length1)
+	if err != nil {
+		return 0, 0, err
+	}
+	if version == 0 {
+		timescale, duration = u32(data[scale0:]), uint64(u32(data[scale0+4:]))
+		if duration == math.MaxUint32 {
+			duration = 0
+		}
+		return timescale, duration, nil
+	}
+	timescale, duration = u32(data[scale1:]), u64(data[scale1+4:])
+	if duration == math.MaxUint64 {
+		duration = 0
+	}
+	return timescale, duration, nil
+}
+
+// display reads how the last track is shown, from its tkhd (ISO 14496-12,
+// section 8.3.2).
+func (f *film) display(b box) error {
+	const id0, matrix0, length0, id1, matrix1, length1 = 12, 40, 84, 20, 52, longestFields
+	data, version, err := f.versioned(b, length0, length1)
+	if err != nil {
+		return err
+	}
+	id, matrix := id0, matrix0
+	if version == 1 {
+		id, matrix = id1, matrix1
+	}
+	const cell, one, width, height = 4, 1 << 16, 36, 40
+	t := &f.tracks[len(f.tracks)-1]
+	t.id = u32(data[id:])
+	data = data[matrix:]
+	t.width, t.height = float64(u32(data[width:]))/one, float64(u32(data[height:]))/one
+	// The matrix turns to the side when its diagonal is empty.
+	t.turned = u32(data) == 0 && u32(data[4*cell:]) == 0 && u32(data[1*cell:]) != 0
+	return nil
+}
+
+// picture returns the first track of pictures that move, and their size; nil if
+// there is none.
+func (f *film) picture() (*track, Facts) {
+	for i := range f.tracks {
+		t := &f.tracks[i]
 		width, height := math.Round(t.width), math.Round(t.height)
-		if width < 1 || height < 1 {
+		if !t.video || width < 1 || height < 1 {
 			continue
 		}
 		if t.turned {
 			width, height = height, width
 		}
-		return Facts{Width: int32(width), Height: int32(height)}, nil
+		return t, Facts{Width: int32(width), Height: int32(height)}
 	}
-	return Facts{}, damaged("The file shows no moving picture: it has no video track. Upload a video.")
+	return nil, Facts{}
 }
 
-// duration returns how long the film plays. One in fragments says so in a
-// place of its own, or only by its fragments.
-func (f *film) duration(file *blocks) (time.Duration, error) {
-	long := lasting(f.whole, f.timescale)
-	if long == 0 {
+// duration returns how long the film plays. One in fragments says so in a place
+// of its own, or only by the samples of its video, or by an index.
+func (f *film) duration(shown *track) (time.Duration, error) {
+	long := time.Duration(0)
+	if f.parts || f.whole == 0 {
 		long = lasting(f.parted, f.timescale)
 	}
-	for _, indexed := range f.indexed {
-		if f.whole == 0 && f.parted == 0 {
-			long = max(long, indexed)
+	if long == 0 {
+		long = lasting(f.whole, f.timescale)
+		if f.parts {
+			// Its header may tell of the beginning only.
+			units, err := f.samples(shown)
+			if err != nil {
+				return 0, unreadable(err)
+			}
+			long = max(long, lasting(units, shown.timescale))
 		}
 	}
-	if long == 0 && f.parts {
-		long = fragments(io.NewSectionReader(file, 0, f.size))
+	if long == 0 {
+		for _, indexed := range f.indexed {
+			long = max(long, indexed)
+		}
 	}
 	switch {
 	case long < time.Millisecond:
@@ -210,25 +246,6 @@ func (f *film) duration(file *blocks) (time.Duration, error) {
 		return 0, damaged("The video is damaged: it says that it plays for more than %d days. Export it again.", int(longest.Hours()/24))
 	}
 	return long, nil
-}
-
-// fragments adds up how long the fragments of the longest track play.
-func fragments(r io.ReadSeeker) time.Duration {
-	info, err := mp4.Probe(r)
-	if err != nil {
-		return 0
-	}
-	scale := map[uint32]uint32{}
-	for _, t := range info.Tracks {
-		scale[t.TrackID] = t.Timescale
-	}
-	units := map[uint32]uint64{}
-	var long time.Duration
-	for _, s := range info.Segments {
-		units[s.TrackID] += uint64(s.Duration)
-		long = max(long, lasting(units[s.TrackID], scale[s.TrackID]))
-	}
-	return long
 }
 
 // lasting is a number of units as a duration; what is longer than the longest

@@ -47,6 +47,10 @@ type Query struct {
 	// Page counts from 1; Limit is the number of posts on a page. Both must be
 	// positive.
 	Page, Limit int
+	// Into is where the page is written, over what is there, the platforms of
+	// each summary included: who asks often need not make a page each time. It
+	// may be nil.
+	Into []Summary
 }
 
 // Index is the list of posts of every namespace. Its methods may be called
@@ -137,7 +141,7 @@ func (x *Index) List(namespace string, q Query) (page []Summary, total int) {
 	if q.Page-1 <= math.MaxInt/q.Limit {
 		first = (q.Page - 1) * q.Limit
 	}
-	return p.page(filter{q.Status, q.Platform}, first, q.Limit)
+	return p.page(filter{q.Status, q.Platform}, first, q.Limit, q.Into)
 }
 
 // Len is how many posts are listed in all namespaces.

@@ -34,14 +34,21 @@ type list = btree.BTreeG[*entry]
 // it holds no pointer that it can do without, and shares what is mostly the
 // same in other posts.
 type entry struct {
-	id, title string
+	// text is the id, idLength bytes long, and the title behind it: one thing
+	// less for the garbage collector to look at.
+	text     string
+	idLength uint8
+	// round is the relist that last held the post.
+	round uint32
 	// displayAt is in milliseconds since 1970.
 	displayAt int64
 	version   uint64
 	facts     unique.Handle[facts]
-	// round is the relist that last held the post.
-	round uint32
 }
+
+func (e *entry) id() string { return e.text[:e.idLength] }
+
+func (e *entry) title() string { return e.text[e.idLength:] }
 
 // facts are of few kinds: posts of a team mostly go to the same platforms.
 type facts struct {
@@ -60,17 +67,26 @@ func before(a, b *entry) bool {
 	if a.displayAt != b.displayAt {
 		return a.displayAt > b.displayAt
 	}
-	return a.id < b.id
+	return a.id() < b.id()
 }
 
-// add takes in a post that is not there. What the entry keeps is copied: a
-// title is cut out of a caption, which it would keep alive.
+// text is what an entry keeps of the strings: a copy, for a title is cut out of
+// a caption, which it would keep alive.
+func (s *Summary) text() string {
+	var b strings.Builder
+	b.Grow(len(s.ID) + len(s.Title))
+	b.WriteString(s.ID)
+	b.WriteString(s.Title)
+	return b.String()
+}
+
+// add takes in a post that is not there.
 func (p *posts) add(s *Summary, version uint64) *entry {
 	e := &entry{
-		id: strings.Clone(s.ID), title: strings.Clone(s.Title),
+		text: s.text(), idLength: uint8(len(s.ID)), //nolint:gosec // names of the Kubernetes API have at most 253 bytes
 		displayAt: s.DisplayAt.UnixMilli(), version: version, facts: s.facts(),
 	}
-	p.byID[e.id] = e
+	p.byID[e.id()] = e
 	p.enlist(e, e.facts.Value())
 	return e
 }
@@ -79,8 +95,11 @@ func (p *posts) add(s *Summary, version uint64) *entry {
 // that it is on change.
 func (p *posts) change(e *entry, s *Summary, version uint64) {
 	e.version = version
-	if e.title != s.Title {
-		e.title = strings.Clone(s.Title)
+	if e.title() != s.Title {
+		// The key would keep the old text alive.
+		delete(p.byID, e.id())
+		e.text = s.text()
+		p.byID[e.id()] = e
 	}
 	displayAt, now := s.DisplayAt.UnixMilli(), s.facts()
 	if displayAt == e.displayAt && now == e.facts {
@@ -93,7 +112,7 @@ func (p *posts) change(e *entry, s *Summary, version uint64) {
 
 // drop takes an entry out.
 func (p *posts) drop(e *entry) {
-	delete(p.byID, e.id)
+	delete(p.byID, e.id())
 	p.delist(e, e.facts.Value())
 }
 
@@ -120,8 +139,8 @@ func (p *posts) delist(e *entry, facts facts) {
 }
 
 // page returns up to limit posts of a list from a position on, and the length
-// of the list.
-func (p *posts) page(f filter, first, limit int) (page []Summary, total int) {
+// of the list. It writes over the summaries of into.
+func (p *posts) page(f filter, first, limit int, into []Summary) (page []Summary, total int) {
 	l := p.lists[f]
 	if l == nil {
 		return nil, 0
@@ -130,20 +149,24 @@ func (p *posts) page(f filter, first, limit int) (page []Summary, total int) {
 	if first >= total {
 		return nil, total
 	}
-	page = make([]Summary, 0, min(limit, total-first))
+	size := min(limit, total-first)
+	page = slices.Grow(into[:0], size)[:size]
 	from, _ := l.GetAt(first)
+	next := 0
 	l.Ascend(from, func(e *entry) bool {
-		page = append(page, e.summary())
-		return len(page) < cap(page)
+		e.summarise(&page[next])
+		next++
+		return next < size
 	})
 	return page, total
 }
 
-func (e *entry) summary() Summary {
+// summarise writes over a summary.
+func (e *entry) summarise(s *Summary) {
 	facts := e.facts.Value()
-	return Summary{
-		ID: e.id, Title: e.title, Status: facts.status, Category: facts.category,
-		Platforms: facts.platforms(), DisplayAt: time.UnixMilli(e.displayAt).UTC(),
+	*s = Summary{
+		ID: e.id(), Title: e.title(), Status: facts.status, Category: facts.category,
+		Platforms: facts.platforms(s.Platforms[:0]), DisplayAt: time.UnixMilli(e.displayAt).UTC(),
 	}
 }
 
@@ -160,16 +183,16 @@ func (s *Summary) facts() unique.Handle[facts] {
 	return unique.Make(facts{status: s.Status, category: s.Category, targets: targets.String()})
 }
 
-func (f facts) platforms() []PlatformStatus {
+// platforms appends each target's platform and status.
+func (f facts) platforms(to []PlatformStatus) []PlatformStatus {
 	if f.targets == "" {
-		return nil
+		return to
 	}
-	out := make([]PlatformStatus, 0, strings.Count(f.targets, ",")+1)
 	for target := range strings.SplitSeq(f.targets, ",") {
 		platform, status, _ := strings.Cut(target, "=")
-		out = append(out, PlatformStatus{Platform: v1alpha1.Platform(platform), Status: v1alpha1.PostPhase(status)})
+		to = append(to, PlatformStatus{Platform: v1alpha1.Platform(platform), Status: v1alpha1.PostPhase(status)})
 	}
-	return out
+	return to
 }
 
 // eachFilter visits the filters that let the post through, each once, however
@@ -177,7 +200,7 @@ func (f facts) platforms() []PlatformStatus {
 func (f facts) eachFilter(visit func(filter)) {
 	visit(filter{})
 	visit(filter{status: f.status})
-	platforms := f.platforms()
+	platforms := f.platforms(nil)
 	for i, p := range platforms {
 		again := slices.ContainsFunc(platforms[:i], func(q PlatformStatus) bool { return q.Platform == p.Platform })
 		if p.Platform != "" && !again {

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -26,6 +27,13 @@ const (
 	renewAhead = lifetime / 3
 	// backdate allows for clocks that are set back a little.
 	backdate = time.Hour
+	// maxHosts is how many hosts a certificate names beyond those that its maker
+	// needs: the names that other replicas are called by, for a roll-out or two.
+	maxHosts = 16
+	// maxTrusted is how many authorities stay trusted beside a new one. A
+	// replica serves with the newest certificate within checkEvery, so that one
+	// would do; the others are for replicas that disagree about their hosts.
+	maxTrusted = 4
 	// serialBits is how long serial numbers are (RFC 5280 allows 160).
 	serialBits = 120
 )
@@ -45,19 +53,43 @@ func good(data map[string][]byte, hosts []string, now time.Time) bool {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(data[keyAuthority])
-	for _, host := range hosts {
-		for _, at := range []time.Time{now, now.Add(renewAhead)} {
-			if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host, CurrentTime: at}); err != nil {
-				return false
-			}
+	for _, at := range []time.Time{now, now.Add(renewAhead)} {
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: at}); err != nil {
+			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(hosts, func(host string) bool { return leaf.VerifyHostname(host) != nil })
+}
+
+// everyone returns the hosts that a new certificate is for: those that are
+// needed, and those of the certificate before it if that one is still good. Other
+// replicas may need these, and would otherwise make a certificate of their own,
+// in turns. When a certificate is renewed for its age, names that nobody needs
+// any more go.
+func everyone(data map[string][]byte, needed []string, now time.Time) []string {
+	if !good(data, needed[:0], now) {
+		return needed
+	}
+	pair, err := tls.X509KeyPair(data[keyCertificate], data[keyPrivate])
+	if err != nil {
+		return needed
+	}
+	hosts := slices.Clone(needed)
+	others := slices.Clone(pair.Leaf.DNSNames)
+	for _, ip := range pair.Leaf.IPAddresses {
+		others = append(others, ip.String())
+	}
+	for _, host := range others {
+		if len(hosts) < len(needed)+maxHosts && !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
 }
 
 // issue makes an authority and a certificate. The authorities that were trusted
-// before stay so until their end: another replica may still serve with a
-// certificate of theirs.
+// before stay so until their end, the newest maxTrusted of them: another replica
+// may still serve with a certificate of theirs.
 func issue(trusted []byte, hosts []string, now time.Time) (map[string][]byte, error) {
 	authority := template("herald-webhook-ca", now)
 	authority.IsCA, authority.BasicConstraintsValid = true, true
@@ -100,20 +132,23 @@ func issue(trusted []byte, hosts []string, now time.Time) (map[string][]byte, er
 	}, nil
 }
 
-// stillTrusted keeps of a bundle what has not ended.
+// stillTrusted keeps of a bundle what has not ended, the first maxTrusted: the
+// newest stand in front.
 func stillTrusted(bundle []byte, now time.Time) []byte {
 	var kept bytes.Buffer
-	for {
+	for n := 0; n < maxTrusted; {
 		var block *pem.Block
 		block, bundle = pem.Decode(bundle)
 		if block == nil {
-			return kept.Bytes()
+			break
 		}
 		authority, err := x509.ParseCertificate(block.Bytes)
 		if err == nil && now.Before(authority.NotAfter) {
 			kept.Write(pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: block.Bytes}))
+			n++
 		}
 	}
+	return kept.Bytes()
 }
 
 func template(name string, now time.Time) *x509.Certificate {

@@ -7,9 +7,12 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/pem"
+	"fmt"
 	"maps"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
@@ -83,5 +86,49 @@ func TestIssueKeepsWhatIsTrusted(t *testing.T) {
 	garbage := pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: []byte("x")})
 	if kept := stillTrusted(garbage, noon); len(kept) > 0 {
 		t.Errorf("kept %q", kept)
+	}
+}
+
+func TestBundlesAreBounded(t *testing.T) {
+	data := made(t, nil, []string{"a"}, noon)
+	last := data
+	for i := range 3 * maxTrusted {
+		last, data = data, made(t, data[keyAuthority], []string{"a"}, noon.Add(time.Duration(i)*time.Minute))
+	}
+	if n := bytes.Count(data[keyAuthority], []byte("BEGIN CERTIFICATE")); n != maxTrusted+1 {
+		t.Errorf("%d authorities are trusted", n)
+	}
+	last[keyAuthority] = data[keyAuthority]
+	if !good(last, []string{"a"}, noon) {
+		t.Error("the newest ones are kept: a replica may still serve with the certificate before")
+	}
+}
+
+func TestEveryone(t *testing.T) {
+	many := make([]string, maxHosts+5)
+	for i := range many {
+		many[i] = fmt.Sprintf("host-%d.svc", i)
+	}
+	other := made(t, nil, []string{"b.svc"}, noon)
+	for name, tc := range map[string]struct {
+		reason string
+		data   map[string][]byte
+		at     time.Time
+		want   []string
+	}{
+		"nothing":      {"there is no certificate yet", nil, noon, []string{"a.svc"}},
+		"another name": {"another replica needs it", made(t, nil, []string{"b.svc", "10.0.0.1"}, noon), noon, []string{"a.svc", "b.svc", "10.0.0.1"}},
+		"its own name": {"once is enough", made(t, nil, []string{"b.svc", "a.svc"}, noon), noon, []string{"a.svc", "b.svc"}},
+		"near its end": {"names that nobody needs go with the renewal", made(t, nil, []string{"b.svc"}, noon), noon.Add(lifetime - renewAhead + time.Minute), []string{"a.svc"}},
+		"a stranger's": {"nobody vouches for its names", map[string][]byte{
+			keyCertificate: other[keyCertificate], keyPrivate: other[keyPrivate], keyAuthority: made(t, nil, []string{"b.svc"}, noon)[keyAuthority],
+		}, noon, []string{"a.svc"}},
+		"many": {"they do not grow for ever", made(t, nil, many, noon), noon, append([]string{"a.svc"}, many[:maxHosts]...)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, everyone(tc.data, []string{"a.svc"}, tc.at)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

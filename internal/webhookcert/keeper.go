@@ -133,7 +133,7 @@ func (k *Keeper) ensure(ctx context.Context) (*corev1.Secret, error) {
 	if !missing && good(secret.Data, k.Hosts, now) {
 		return secret, nil
 	}
-	data, err := issue(secret.Data[keyAuthority], k.Hosts, now)
+	data, err := issue(secret.Data[keyAuthority], everyone(secret.Data, k.Hosts, now), now)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a certificate: %w", err)
 	}

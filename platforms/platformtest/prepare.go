@@ -44,6 +44,17 @@ func (s *Suite) testPrepare(t *testing.T) {
 			t.Errorf("got %q, %v after %d calls; it is not tried for ever", checkpoint, err, f.arrived(t, "create"))
 		}
 	})
+	t.Run("needs content that is allowed", func(t *testing.T) {
+		f, _, preparer := s.preparer(t)
+		if _, err := preparer.Prepare(t.Context(), f.job(" ")); classOf(asError(err)) != platforms.ClassPermanent {
+			t.Errorf("got %v, want that the content is refused for good", err)
+		}
+	})
+	s.testPreparedAgain(t)
+}
+
+// testPreparedAgain prepares again what was prepared once.
+func (s *Suite) testPreparedAgain(t *testing.T) {
 	t.Run("is used again", func(t *testing.T) {
 		f, p, preparer := s.preparer(t)
 		job := f.prepared(t, "hello")
@@ -81,12 +92,6 @@ func (s *Suite) testPrepare(t *testing.T) {
 		job.Checkpoint = made
 		if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
 			t.Errorf("got %+v", got)
-		}
-	})
-	t.Run("needs content that is allowed", func(t *testing.T) {
-		f, _, preparer := s.preparer(t)
-		if _, err := preparer.Prepare(t.Context(), f.job(" ")); classOf(asError(err)) != platforms.ClassPermanent {
-			t.Errorf("got %v, want that the content is refused for good", err)
 		}
 	})
 }

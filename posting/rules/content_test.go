@@ -5,6 +5,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,13 +15,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kstatus"
 	"github.com/herald-social/herald/platforms"
 )
 
 // contentEnv knows a connection to each of four platforms, called as they are,
 // whose limits are small, and media files called after what they are: "image",
-// "big-image", "video", "big-video", "pending", "rejected", "expired" and
-// "leaving", one that is being deleted.
+// "big-image", "video", "big-video", "pending", "rejected", "expired",
+// "missing", one whose file the store has lost, and "leaving", one that is being
+// deleted. A connection whose name ends in "-leaving" is being deleted too.
 func contentEnv() Env {
 	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
 	limits := map[v1alpha1.Platform]platforms.Limits{
@@ -58,13 +61,20 @@ func contentEnv() Env {
 	file("rejected", v1alpha1.MimePNG, 0, v1alpha1.MediaRejected)
 	file("expired", v1alpha1.MimePNG, 0, v1alpha1.MediaExpired)
 	file("leaving", v1alpha1.MimePNG, 40, v1alpha1.MediaUploaded).DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	kstatus.Apply(&file("missing", v1alpha1.MimePNG, 40, v1alpha1.MediaUploaded).Status.Conditions,
+		kstatus.Summary{Reason: v1alpha1.ReasonFileMissing, Message: "lost", Progress: kstatus.Stuck}, 1, time.Unix(1, 0))
 	return Env{
 		Connection: func(name string) *v1alpha1.Connection {
-			platform := v1alpha1.Platform(strings.TrimSuffix(name, "-2"))
+			name, leaving := strings.CutSuffix(strings.TrimSuffix(name, "-2"), "-leaving")
+			platform := v1alpha1.Platform(name)
 			if _, ok := limits[platform]; !ok {
 				return nil
 			}
-			return &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: platform}}
+			c := &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: platform}}
+			if leaving {
+				c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+			}
+			return c
 		},
 		Media:  func(name string) *v1alpha1.Media { return media[name] },
 		Limits: func(p v1alpha1.Platform) (platforms.Limits, bool) { l, ok := limits[p]; return l, ok },
@@ -128,6 +138,57 @@ func titled(title string) []v1alpha1.PostTarget {
 	return out
 }
 
+// A tree of a hundred full cards on Threads is the largest that a platform
+// shows; the schema lets a draft name more.
+func TestFiles(t *testing.T) {
+	env := contentEnv()
+	env.Media = func(name string) *v1alpha1.Media {
+		m := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.MediaSpec{MimeType: v1alpha1.MimePNG, SizeBytes: 1}}
+		m.Status.Phase = v1alpha1.MediaUploaded
+		return m
+	}
+	limits := env.Limits
+	env.Limits = func(p v1alpha1.Platform) (platforms.Limits, bool) {
+		l, ok := limits(p)
+		l.Card.MaxItems = 20
+		return l, ok
+	}
+	cards := func(each ...int) (out []v1alpha1.TreeCard) {
+		n := 0
+		for _, count := range each {
+			var names []string
+			for range count {
+				names = append(names, fmt.Sprintf("m%d", n))
+				n++
+			}
+			out = append(out, card("", names...))
+		}
+		return out
+	}
+	full := slices.Repeat([]int{20}, 100)
+	for _, tt := range []struct {
+		name, reason string
+		spec         v1alpha1.PostSpec
+		want         string
+	}{
+		{"a hundred full cards", "they can be shown", tree(bare("threads"), cards(full...)...), ""},
+		{
+			"one more", "no platform shows as many", draft(tree(bare("threads"), cards(append(full[:99:99], 21)...)...)),
+			"spec.tree.cards: Invalid value: 2001: the post names 2001 different media files, and may name at most 2000; make several posts of it",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := ""
+			if err := Validate(&v1alpha1.Post{Spec: tt.spec}, env).ToAggregate(); err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s:\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
 func TestContent(t *testing.T) {
 	const imageRefs = "spec.image.mediaRefs"
 	for _, tt := range []struct {
@@ -146,10 +207,14 @@ func TestContent(t *testing.T) {
 		{"unknown media, draft", "drafts name media that exist", draft(images(to("x"), "gone")), []string{"NotFound " + imageRefs + "[0].name"}},
 		{"not uploaded", "it may come later", images(to("x"), "image", "pending"), []string{"NotFound " + imageRefs + "[1].name"}},
 		{"being deleted", "it will be gone", images(to("x"), "leaving"), []string{"NotFound " + imageRefs + "[0].name"}},
+		{"missing", "it may be put back, but nothing can be posted until then", images(to("x"), "missing"), []string{"NotFound " + imageRefs + "[0].name"}},
+		{"missing, draft", "drafts name media that are there", draft(images(to("x"), "missing")), []string{"NotFound " + imageRefs + "[0].name"}},
 		{"rejected", "it will never be good", images(to("x"), "rejected"), []string{"Invalid " + imageRefs + "[0].name"}},
 		{"expired", "it will never come", images(to("x"), "expired"), []string{"Invalid " + imageRefs + "[0].name"}},
 		{"a video among images", "an image post shows images", images(to("x"), "video"), []string{"Invalid " + imageRefs + "[0].name"}},
 		{"images to a video platform", "the platform has no such posts", images(to("youtube"), "image"), []string{"Invalid spec.targets[0].connectionRef.name", "Required spec.targets[0].youtube.title"}},
+
+		{"a connection being deleted", "it will be gone", images(to("x-leaving"), "image"), []string{"NotFound spec.targets[0].connectionRef.name"}},
 
 		{"a video", "nothing is wrong", video(to("x"), "video"), nil},
 		{"no video", "media_id is required, in drafts too", draft(video(to("x"), "")), []string{"Required spec.video.mediaRef.name"}},
@@ -164,6 +229,12 @@ func TestContent(t *testing.T) {
 		{"youtube draft without a title", "a draft may omit it", draft(video(to("youtube"), "video")), nil},
 		{"title too long", "YouTube would refuse it", draft(video(titled("Titles"), "video")), []string{"Invalid spec.targets[0].youtube.title"}},
 		{"title with a bracket", "YouTube would refuse it", video(titled("a<b"), "video"), []string{"Invalid spec.targets[0].youtube.title"}},
+		{"a title with NUL", "nobody can show it", draft(video(titled("a\x00b"), "video")), []string{"Invalid spec.targets[0].youtube.title"}},
+		{"a caption with NUL", "nobody can show it", func() v1alpha1.PostSpec {
+			spec := draft(images(to("x", "gone"), "image"))
+			spec.Targets[0].Caption, spec.Targets[1].Caption = "a\x00", "\x00"
+			return spec
+		}(), []string{"Invalid spec.targets[0].caption", "Invalid spec.targets[1].caption", "NotFound spec.targets[1].connectionRef.name"}},
 		{"title for another platform", "it has no effect there", func() v1alpha1.PostSpec {
 			targets := titled("far too long a title")
 			targets[0].ConnectionRef.Name = "x"
@@ -180,6 +251,7 @@ func TestContent(t *testing.T) {
 		{"a card too long for both", "each is said", tree(bare("x", "threads"), card("012345678901234567890"), card("two")), []string{"Invalid spec.tree.cards[0].caption", "Invalid spec.tree.cards[0].caption"}},
 		{"a card too long, draft", "lengths are postponed", draft(tree(bare("x"), card("01234567890"))), nil},
 		{"the same platform twice", "its limits are told once", tree(bare("x", "x-2"), card("01234567890"), card("two")), []string{"Invalid spec.tree.cards[0].caption"}},
+		{"a card with NUL, draft", "nobody can show it, and REST takes it in no body", draft(tree(bare("x"), card("one"), card("t\x00o"))), []string{"Invalid spec.tree.cards[1].caption"}},
 		{"unknown media on a card", "checked always", draft(tree(bare("x"), card("one", "image", "gone"))), []string{"NotFound spec.tree.cards[0].mediaRefs[1].name"}},
 		{"too many media", "X takes two here", tree(bare("x", "threads"), card("one", "image", "image", "image"), card("two")), []string{"Invalid spec.tree.cards[0].mediaRefs"}},
 		{"too many media, draft", "counts of cards are postponed", draft(tree(bare("x"), card("one", "image", "image", "image"))), nil},

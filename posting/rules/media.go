@@ -9,10 +9,30 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
 )
+
+// maxFiles is how many different files one post may name, drafts included: as
+// many as the largest post that a platform shows, a tree of 100 cards (the
+// schema) with 20 files each (the contract, for Threads). What names them costs
+// a look at each.
+const maxFiles = 2000
+
+// ValidateFiles returns what is wrong with the number of different files that a
+// post names, before anybody looks at them. It is a part of Validate.
+func ValidateFiles(post *v1alpha1.Post) field.ErrorList {
+	n := len(posting.MediaNames(&post.Spec))
+	if n <= maxFiles {
+		return nil
+	}
+	// Other categories have room for fewer.
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "tree", "cards"), n,
+		fmt.Sprintf("the post names %d different media files, and may name at most %d; make several posts of it", n, maxFiles))}
+}
 
 // images checks the media of an image post. Their number is checked for drafts
 // too, like every limit that the contract does not postpone.
@@ -26,7 +46,7 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 		name := path.Index(i).Child("name")
 		media, err := v.usable(ref.Name, name)
 		if err == nil && isVideo(media) {
-			err = field.Invalid(name, ref.Name, fmt.Sprintf("is a %s; an image post shows images only", media.Spec.MimeType))
+			err = field.Invalid(name, ref.Name, fmt.Sprintf("is of type %s; an image post shows images only", media.Spec.MimeType))
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -41,7 +61,7 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 	if strictest >= 0 {
 		if t := v.takers[strictest]; len(refs) > t.limits.MaxImages {
 			errs = append(errs, field.Invalid(path, len(refs),
-				fmt.Sprintf("%s takes at most %d images; leave some out, or post to the other connections apart", t.name, t.limits.MaxImages)))
+				fmt.Sprintf("%s takes at most %s; leave some out, or post to the other connections apart", t.name, counted(t.limits.MaxImages, "image"))))
 		}
 	}
 	return errs
@@ -59,7 +79,7 @@ func (v *validation) video(path *field.Path) field.ErrorList {
 		return field.ErrorList{err}
 	}
 	if !isVideo(media) {
-		return field.ErrorList{field.Invalid(ref, name, fmt.Sprintf("is a %s; a video post shows a video", media.Spec.MimeType))}
+		return field.ErrorList{field.Invalid(ref, name, fmt.Sprintf("is of type %s; a video post shows a video", media.Spec.MimeType))}
 	}
 	var errs field.ErrorList
 	for _, t := range v.takers {
@@ -85,26 +105,45 @@ func (v *validation) usable(name string, path *field.Path) (*v1alpha1.Media, *fi
 	}
 	switch media.Status.Phase {
 	case v1alpha1.MediaUploaded:
+		if c := ready(media); c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonFileMissing {
+			// The store may get it back, and then the post goes on.
+			return nil, notFound(path, name, "the store does not have the file any more, upload it again as another one: media file")
+		}
 		return media, nil
 	case v1alpha1.MediaRejected:
 		return nil, field.Invalid(path, name, "the file was rejected: "+rejection(media))
 	case v1alpha1.MediaExpired:
 		return nil, field.Invalid(path, name, "the file is gone, or never came; upload it again as another one")
 	case v1alpha1.MediaPending:
+		if c := meta.FindStatusCondition(media.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Reason == v1alpha1.ReasonBeingOverwritten {
+			return nil, notFound(path, name, "the file is overwritten while it is examined; end that upload, then send the post again: media file")
+		}
 	}
 	return nil, notFound(path, name, "nothing has been uploaded yet for media file")
 }
 
 // rejection is why a file was rejected, as its Media tells.
 func rejection(media *v1alpha1.Media) string {
-	if c := meta.FindStatusCondition(media.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Message != "" {
+	if c := ready(media); c != nil && c.Message != "" {
 		return c.Message
 	}
 	return "it is not what was described, or was changed; upload another one"
 }
 
+func ready(media *v1alpha1.Media) *metav1.Condition {
+	return meta.FindStatusCondition(media.Status.Conditions, v1alpha1.ConditionReady)
+}
+
 func isVideo(media *v1alpha1.Media) bool {
 	return strings.HasPrefix(string(media.Spec.MimeType), "video/")
+}
+
+// counted is a number of things, which are called that if there is one.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // sizeOf is how many bytes a file has.

@@ -17,7 +17,8 @@ import (
 
 // Env is what a post is judged against.
 type Env struct {
-	// Connection returns a connection of the post's namespace, or nil.
+	// Connection returns a connection of the post's namespace, or nil. One
+	// that is being deleted is judged like one that is not there.
 	Connection func(name string) *v1alpha1.Connection
 	// Media returns a media file of the post's namespace, or nil. Without it
 	// no media file is there.
@@ -25,6 +26,14 @@ type Env struct {
 	// Limits returns what a platform declares; false if this installation
 	// cannot publish there.
 	Limits func(v1alpha1.Platform) (platforms.Limits, bool)
+}
+
+// connection returns a connection that is there to stay, or nil.
+func (e Env) connection(name string) *v1alpha1.Connection {
+	if c := e.Connection(name); c != nil && c.DeletionTimestamp.IsZero() {
+		return c
+	}
+	return nil
 }
 
 // LimitsOf makes Env.Limits from a registry.
@@ -58,6 +67,7 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 	for i := range post.Spec.Targets {
 		errs = append(errs, v.target(i, spec.Child("targets").Index(i))...)
 	}
+	errs = append(errs, ValidateFiles(post)...)
 	switch post.Spec.Category {
 	case v1alpha1.CategoryImage:
 		errs = append(errs, v.images(spec.Child("image", "mediaRefs"))...)

@@ -6,6 +6,7 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -20,11 +21,15 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 	if target.Caption == "" && !v.post.Spec.Draft && category != v1alpha1.CategoryTree {
 		errs = append(errs, field.Required(path.Child("caption"), "a post that is not a draft needs a caption"))
 	}
+	errs = append(errs, validateText(target.Caption, path.Child("caption"))...)
+	if target.YouTube != nil {
+		errs = append(errs, validateText(target.YouTube.Title, path.Child("youtube", "title"))...)
+	}
 	ref := path.Child("connectionRef", "name")
 	if category == v1alpha1.CategoryTree && v.namedBefore(i) {
 		errs = append(errs, field.Duplicate(ref, target.ConnectionRef.Name))
 	}
-	conn := v.env.Connection(target.ConnectionRef.Name)
+	conn := v.env.connection(target.ConnectionRef.Name)
 	if conn == nil {
 		return append(errs, notFound(ref, target.ConnectionRef.Name, "no such connection"))
 	}
@@ -54,6 +59,15 @@ func notFound(path *field.Path, name, detail string) *field.Error {
 	err := field.NotFound(path, name)
 	err.Detail = detail
 	return err
+}
+
+// validateText refuses what no text can hold, in drafts too: databases and
+// programs on the way end it there, or refuse it.
+func validateText(text string, path *field.Path) field.ErrorList {
+	if !strings.ContainsRune(text, 0) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, `must not hold the NUL character (\u0000)`)}
 }
 
 func validateTitle(options *v1alpha1.YouTubeOptions, draft bool, platform v1alpha1.Platform, limits platforms.Limits, path *field.Path) field.ErrorList {

@@ -22,7 +22,7 @@ func TikTokPrivacy(post *v1alpha1.Post, env Env) field.ErrorList {
 	var errs field.ErrorList
 	for i := range post.Spec.Targets {
 		target := &post.Spec.Targets[i]
-		conn := env.Connection(target.ConnectionRef.Name)
+		conn := env.connection(target.ConnectionRef.Name)
 		if conn == nil || conn.Spec.Platform != v1alpha1.PlatformTikTok || conn.Status.TikTok == nil {
 			continue
 		}

@@ -30,6 +30,7 @@ func (v *validation) tree(path *field.Path) field.ErrorList {
 		card, at := &cards[i], path.Index(i)
 		media, missing := v.cardMedia(card, at.Child("mediaRefs"))
 		errs = append(errs, missing...)
+		errs = append(errs, validateText(card.Caption, at.Child("caption"))...)
 		if draft {
 			continue
 		}
@@ -86,7 +87,7 @@ func validateCardMedia(card *v1alpha1.TreeCard, media []*v1alpha1.Media, t taker
 		errs = append(errs, field.Forbidden(path, fmt.Sprintf("%s takes images or a video on a card, not both; spread them over two cards", t.name)))
 	} else if videos > limits.MaxVideos {
 		errs = append(errs, field.Invalid(path, videos,
-			fmt.Sprintf("%s takes at most %d videos on a card; spread them over more cards", t.name, limits.MaxVideos)))
+			fmt.Sprintf("%s takes at most %s on a card; spread them over more cards", t.name, counted(limits.MaxVideos, "video"))))
 	}
 	return errs
 }

@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -168,6 +169,11 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 		b.sayf("  B4: the apiserver serves %.1f s after its start", l.Start)
 	}
 	for _, page := range pagesOf(posts) {
+		if l != nil {
+			if err := b.look(ctx, page, &teams[len(teams)-1]); err != nil {
+				return f, fmt.Errorf("%s: %w", page.name, err)
+			}
+		}
 		result, err := b.ask(ctx, page, teams)
 		if err != nil {
 			return f, fmt.Errorf("%s: %w", page.name, err)
@@ -187,7 +193,7 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 
 // ask has every team asked for a page in turn.
 func (b *b4) ask(ctx context.Context, page page, teams []stack.Team) (bare.Result, error) {
-	config := bare.Config{InFlight: restInFlight, Warm: warmAsks, Count: b.b4Asks}
+	config := bare.Config{Processor: measure.ClientProcessor, InFlight: restInFlight, Warm: warmAsks, Count: b.b4Asks}
 	for _, team := range teams {
 		config.Requests = append(config.Requests, bare.Request{
 			Method: http.MethodGet, URL: b.stack.PostsURL() + "?" + page.query.Encode(), Key: team.Token, Status: http.StatusOK,
@@ -229,25 +235,61 @@ func (b *b4) heap(ctx context.Context) (float64, error) {
 type page struct {
 	name  string
 	query url.Values
+	// posts is how many stand on it.
+	posts int
 }
 
-// pagesOf are the kinds of pages of a team's posts: the first and the last, of all posts and of those that a filter
-// leaves.
+// pagesOf are the kinds of pages of a team's posts: the first, one in the middle and the last, of all posts and of those
+// that a filter leaves.
 func pagesOf(posts int) []page {
 	var pages []page
 	for _, filter := range []struct {
-		name  string
-		query url.Values
-		share float64
+		name     string
+		status   v1alpha1.PostPhase
+		platform v1alpha1.Platform
 	}{
-		{"", url.Values{}, 1},
-		{" by status", url.Values{"status": {string(v1alpha1.PhasePosted)}}, shareOf(v1alpha1.PhasePosted)},
-		{" by platform", url.Values{"platform": {string(v1alpha1.PlatformThreads)}}, 0.5},
-		{" by both", url.Values{"status": {string(v1alpha1.PhasePosted)}, "platform": {string(v1alpha1.PlatformThreads)}}, shareOf(v1alpha1.PhasePosted) / 2},
+		{"", "", ""},
+		{" by status", v1alpha1.PhasePosted, ""},
+		{" by platform", "", v1alpha1.PlatformThreads},
+		{" by both", v1alpha1.PhasePosted, v1alpha1.PlatformThreads},
 	} {
-		last := url.Values{"page": {strconv.Itoa(max(int(float64(posts)*filter.share)/pageSize, 1))}}
-		maps.Copy(last, filter.query)
-		pages = append(pages, page{"first" + filter.name, filter.query}, page{"last" + filter.name, last})
+		query := url.Values{}
+		if filter.status != "" {
+			query.Set("status", string(filter.status))
+		}
+		if filter.platform != "" {
+			query.Set("platform", string(filter.platform))
+		}
+		total := countOf(posts, filter.status, filter.platform)
+		last := max((total+pageSize-1)/pageSize, 1)
+		for _, at := range []struct {
+			name   string
+			number int
+		}{{"first", 1}, {"middle", (last + 1) / 2}, {"last", last}} {
+			asked := url.Values{"page": {strconv.Itoa(at.number)}}
+			maps.Copy(asked, query)
+			pages = append(pages, page{at.name + filter.name, asked, min(total-(at.number-1)*pageSize, pageSize)})
+		}
 	}
 	return pages
+}
+
+// look reads a page once and fails unless what it should show stands on it: an empty one would be fast.
+func (b *b4) look(ctx context.Context, page page, team *stack.Team) error {
+	answer, err := b.answerTo(ctx, bare.Request{
+		Method: http.MethodGet, URL: b.stack.PostsURL() + "?" + page.query.Encode(), Key: team.Token, Status: http.StatusOK,
+	})
+	if err != nil {
+		return err
+	}
+	var list struct {
+		Data []json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(answer.Body, &list); err != nil {
+		return err
+	}
+	if len(list.Data) != page.posts {
+		return fmt.Errorf("%d posts of %s stand on it, want %d", len(list.Data), team.Namespace, page.posts)
+	}
+	return nil
 }

@@ -27,14 +27,20 @@ var mix = []struct {
 
 const mixed = 20
 
-// shareOf is the share of posts that have a phase.
-func shareOf(phase v1alpha1.PostPhase) float64 {
-	for _, part := range mix {
-		if part.phase == phase {
-			return float64(part.posts) / mixed
+// countOf is how many of a team's posts a filter leaves; what is empty filters nothing.
+func countOf(posts int, phase v1alpha1.PostPhase, platform v1alpha1.Platform) int {
+	count := 0
+	for nth := range posts {
+		if (phase == "" || phase == phaseOf(nth/2)) && (platform == "" || platform == v1alpha1.PlatformX || platform == secondOf(nth)) {
+			count++
 		}
 	}
-	return 0
+	return count
+}
+
+// secondOf is the other platform of a post, beside X.
+func secondOf(nth int) v1alpha1.Platform {
+	return []v1alpha1.Platform{v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook}[nth%2]
 }
 
 // forest makes posts as Herald leaves them: of every phase, to two platforms, X and every second time Threads or
@@ -79,7 +85,7 @@ func (f *forest) post(i int) *v1alpha1.Post {
 	for j := range post.Status.Targets {
 		target := &post.Status.Targets[j]
 		if target.Index == 1 {
-			target.Platform = []v1alpha1.Platform{v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook}[nth%2]
+			target.Platform = secondOf(nth)
 		}
 		if target.PostedAt != nil {
 			target.PostedAt = v1alpha1.NewTimePtr(at)

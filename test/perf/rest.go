@@ -142,7 +142,7 @@ func (s *session) answerTo(ctx context.Context, r bare.Request) (bare.Reply, err
 // plainly has the bare server answer.
 func (s *session) plainly(ctx context.Context, request bare.Request, answer bare.Reply, asks int) (served, error) {
 	server, err := s.bare(ctx, bare.Plain, "", bare.Config{
-		Address: s.stack.PlainAddress(), Answers: map[string]bare.Reply{request.Method: answer},
+		Processor: measure.ServerProcessor, Address: s.stack.PlainAddress(), Answers: map[string]bare.Reply{request.Method: answer},
 	})
 	if err != nil {
 		return served{}, err
@@ -177,7 +177,7 @@ func (s *session) byHerald(ctx context.Context, request bare.Request, _ bare.Rep
 // cost is what a process takes to answer a request.
 func (s *session) cost(ctx context.Context, request bare.Request, pid, asks int) (served, error) {
 	ask, err := s.bare(ctx, bare.Ask, "", bare.Config{
-		InFlight: restInFlight, Warm: warmAsks, Count: asks, Requests: []bare.Request{request},
+		Processor: measure.ClientProcessor, InFlight: restInFlight, Warm: warmAsks, Count: asks, Requests: []bare.Request{request},
 	})
 	if err != nil {
 		return served{}, err

@@ -17,9 +17,9 @@ func encodeCancelPostResponse(response CancelPostRes, w http.ResponseWriter) err
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(200)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -29,9 +29,9 @@ func encodeCancelPostResponse(response CancelPostRes, w http.ResponseWriter) err
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(401)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -41,9 +41,9 @@ func encodeCancelPostResponse(response CancelPostRes, w http.ResponseWriter) err
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(404)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -53,9 +53,9 @@ func encodeCancelPostResponse(response CancelPostRes, w http.ResponseWriter) err
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(409)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -130,9 +130,9 @@ func encodeCancelPostResponse(response CancelPostRes, w http.ResponseWriter) err
 		}
 		w.WriteHeader(429)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -142,9 +142,9 @@ func encodeCancelPostResponse(response CancelPostRes, w http.ResponseWriter) err
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(500)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -161,9 +161,9 @@ func encodeCreateMediaUploadUrlResponse(response CreateMediaUploadUrlRes, w http
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(201)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -173,9 +173,9 @@ func encodeCreateMediaUploadUrlResponse(response CreateMediaUploadUrlRes, w http
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(400)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -185,9 +185,9 @@ func encodeCreateMediaUploadUrlResponse(response CreateMediaUploadUrlRes, w http
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(401)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -197,9 +197,9 @@ func encodeCreateMediaUploadUrlResponse(response CreateMediaUploadUrlRes, w http
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(403)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -209,9 +209,9 @@ func encodeCreateMediaUploadUrlResponse(response CreateMediaUploadUrlRes, w http
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(409)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -221,9 +221,9 @@ func encodeCreateMediaUploadUrlResponse(response CreateMediaUploadUrlRes, w http
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(413)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -233,9 +233,9 @@ func encodeCreateMediaUploadUrlResponse(response CreateMediaUploadUrlRes, w http
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(415)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -310,9 +310,9 @@ func encodeCreateMediaUploadUrlResponse(response CreateMediaUploadUrlRes, w http
 		}
 		w.WriteHeader(429)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -322,9 +322,9 @@ func encodeCreateMediaUploadUrlResponse(response CreateMediaUploadUrlRes, w http
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(500)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -341,9 +341,9 @@ func encodeCreatePostResponse(response CreatePostRes, w http.ResponseWriter) err
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(201)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -353,9 +353,9 @@ func encodeCreatePostResponse(response CreatePostRes, w http.ResponseWriter) err
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(400)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -365,9 +365,9 @@ func encodeCreatePostResponse(response CreatePostRes, w http.ResponseWriter) err
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(401)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -377,9 +377,9 @@ func encodeCreatePostResponse(response CreatePostRes, w http.ResponseWriter) err
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(403)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -389,9 +389,9 @@ func encodeCreatePostResponse(response CreatePostRes, w http.ResponseWriter) err
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(409)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -401,9 +401,9 @@ func encodeCreatePostResponse(response CreatePostRes, w http.ResponseWriter) err
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(413)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -413,9 +413,9 @@ func encodeCreatePostResponse(response CreatePostRes, w http.ResponseWriter) err
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(415)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -490,9 +490,9 @@ func encodeCreatePostResponse(response CreatePostRes, w http.ResponseWriter) err
 		}
 		w.WriteHeader(429)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -502,9 +502,9 @@ func encodeCreatePostResponse(response CreatePostRes, w http.ResponseWriter) err
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(500)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -521,9 +521,9 @@ func encodeGetPostResponse(response GetPostRes, w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(200)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -533,9 +533,9 @@ func encodeGetPostResponse(response GetPostRes, w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(401)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -545,9 +545,9 @@ func encodeGetPostResponse(response GetPostRes, w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(404)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -622,9 +622,9 @@ func encodeGetPostResponse(response GetPostRes, w http.ResponseWriter) error {
 		}
 		w.WriteHeader(429)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -634,9 +634,9 @@ func encodeGetPostResponse(response GetPostRes, w http.ResponseWriter) error {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(500)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -653,9 +653,9 @@ func encodeListConnectionsResponse(response ListConnectionsRes, w http.ResponseW
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(200)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -665,9 +665,9 @@ func encodeListConnectionsResponse(response ListConnectionsRes, w http.ResponseW
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(400)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -677,9 +677,9 @@ func encodeListConnectionsResponse(response ListConnectionsRes, w http.ResponseW
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(401)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -754,9 +754,9 @@ func encodeListConnectionsResponse(response ListConnectionsRes, w http.ResponseW
 		}
 		w.WriteHeader(429)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -766,9 +766,9 @@ func encodeListConnectionsResponse(response ListConnectionsRes, w http.ResponseW
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(500)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -785,9 +785,9 @@ func encodeListPostsResponse(response ListPostsRes, w http.ResponseWriter) error
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(200)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -797,9 +797,9 @@ func encodeListPostsResponse(response ListPostsRes, w http.ResponseWriter) error
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(400)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -809,9 +809,9 @@ func encodeListPostsResponse(response ListPostsRes, w http.ResponseWriter) error
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(401)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -886,9 +886,9 @@ func encodeListPostsResponse(response ListPostsRes, w http.ResponseWriter) error
 		}
 		w.WriteHeader(429)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 
@@ -898,9 +898,9 @@ func encodeListPostsResponse(response ListPostsRes, w http.ResponseWriter) error
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(500)
 
-		e := new(jx.Encoder)
+		e := jx.GetEncoder()
 		response.Encode(e)
-		if _, err := e.WriteTo(w); err != nil {
+		if _, err := writeAnswer(e, w); err != nil {
 			return errors.Wrap(err, "write")
 		}
 

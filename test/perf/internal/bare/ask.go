@@ -107,8 +107,8 @@ func (a *ask) warm(ctx context.Context) error {
 	return nil
 }
 
-// run takes no more than one processor, which it shares with the server, and does not collect its garbage meanwhile, of
-// which there is little: what it waits for itself would count as the server's time.
+// run takes no more than one processor and does not collect its garbage meanwhile, of which there is little: what it
+// waits for itself would count as the server's time.
 func (a *ask) run(ctx context.Context) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

@@ -47,6 +47,8 @@ const (
 type Config struct {
 	// Kubeconfig is the way to the Kubernetes API.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
+	// Processor is the only one that the program runs on (see measure.OnProcessor); zero for any. Start reads it.
+	Processor int `json:"-"`
 	// InFlight is how many are worked on at once; Warm is how many come before the clock runs, Count how many after.
 	InFlight int `json:"inFlight"`
 	Warm     int `json:"warm"`

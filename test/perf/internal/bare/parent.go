@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/herald-social/herald/hack/local/process"
+	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
 // Child is a bare program that this process has started.
@@ -37,6 +38,7 @@ func Start(ctx context.Context, spawner *process.Spawner, name string, config Co
 		return nil, err
 	}
 	c := &Child{name: name, command: exec.Command(executable, "bare", name), said: make(chan message, 2)}
+	measure.OnProcessor(c.command, config.Processor)
 	c.command.Stderr = &c.stderr
 	if c.stdin, err = c.command.StdinPipe(); err != nil {
 		return nil, err

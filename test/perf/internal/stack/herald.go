@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
 // StartHerald starts the manager and the apiserver with their defaults and returns once both do their work.
@@ -27,7 +28,7 @@ func (s *Stack) StartHerald(ctx context.Context) error {
 		return err
 	}
 	s.herald = append(s.herald, manager)
-	apiserver, err := s.startAPIServer()
+	apiserver, err := s.startAPIServer(0)
 	if err != nil {
 		return err
 	}
@@ -40,12 +41,12 @@ func (s *Stack) StartHerald(ctx context.Context) error {
 	return s.waitForWork(ctx, manager)
 }
 
-// StartAPIServer starts the apiserver without the manager and returns once it serves.
+// StartAPIServer starts the apiserver without the manager, on a processor of its own, and returns once it serves.
 func (s *Stack) StartAPIServer(ctx context.Context) (*Process, error) {
 	if len(s.herald) > 0 {
 		return nil, errors.New("herald is already started")
 	}
-	apiserver, err := s.startAPIServer()
+	apiserver, err := s.startAPIServer(measure.ServerProcessor)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +54,8 @@ func (s *Stack) StartAPIServer(ctx context.Context) (*Process, error) {
 	return apiserver, err
 }
 
-func (s *Stack) startAPIServer() (*Process, error) {
-	apiserver, err := s.start(APIServer, s.options.Herald, s.apiserverArgs()...)
+func (s *Stack) startAPIServer(processor int) (*Process, error) {
+	apiserver, err := s.startOn(processor, APIServer, s.options.Herald, s.apiserverArgs()...)
 	if err == nil {
 		s.herald = append(s.herald, apiserver)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/hack/local/process"
+	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
 const (
@@ -39,6 +40,11 @@ type Process struct {
 
 // start starts a program with its output in a log of its own, to which it appends.
 func (s *Stack) start(name, path string, args ...string) (*Process, error) {
+	return s.startOn(0, name, path, args...)
+}
+
+// startOn starts a program on one processor: see measure.OnProcessor.
+func (s *Stack) startOn(processor int, name, path string, args ...string) (*Process, error) {
 	p := &Process{Name: name, logPath: filepath.Join(s.options.Dir, name+".log"), done: make(chan struct{})}
 	log, err := os.OpenFile(p.logPath, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -46,6 +52,7 @@ func (s *Stack) start(name, path string, args ...string) (*Process, error) {
 	}
 	defer log.Close() //nolint:errcheck // the child has its own descriptor
 	p.command = exec.Command(path, args...)
+	measure.OnProcessor(p.command, processor)
 	p.command.Stdout, p.command.Stderr = log, log
 	if err := s.options.Spawner.Start(p.command); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)

@@ -1,0 +1,256 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// PostPhase sums up a post, or one target of it, for people. It is derived
+// from facts and never read back as an input.
+// +kubebuilder:validation:Enum=draft;scheduled;processing;posted;failed;cancelled
+type PostPhase string
+
+// The phases.
+const (
+	PhaseDraft      PostPhase = "draft"
+	PhaseScheduled  PostPhase = "scheduled"
+	PhaseProcessing PostPhase = "processing"
+	PhasePosted     PostPhase = "posted"
+	PhaseFailed     PostPhase = "failed"
+	PhaseCancelled  PostPhase = "cancelled"
+)
+
+// AttemptOutcome is how an attempt was closed. An attempt without one is open:
+// its call may have been made.
+// +kubebuilder:validation:Enum=posted;refused;notSent;absent;unknown
+type AttemptOutcome string
+
+// The ways to close an attempt.
+const (
+	// OutcomePosted: the platform confirmed the publication.
+	OutcomePosted AttemptOutcome = "posted"
+	// OutcomeRefused: the platform answered that it did not publish.
+	OutcomeRefused AttemptOutcome = "refused"
+	// OutcomeNotSent: no byte of the call left the process, or a person said
+	// that nothing was published.
+	OutcomeNotSent AttemptOutcome = "notSent"
+	// OutcomeAbsent: the platform was asked afterwards, in a way that its
+	// limits call authoritative, and does not have the post.
+	OutcomeAbsent AttemptOutcome = "absent"
+	// OutcomeUnknown: nobody can tell. A person may, by the annotation
+	// social.herald.dev/settle.
+	OutcomeUnknown AttemptOutcome = "unknown"
+)
+
+// Attempt is the write-ahead record of one irrevocable call: it is stored
+// before the call is made, and no other call is made until it is closed.
+//
+// +kubebuilder:validation:XValidation:rule="self.number >= oldSelf.number",message="the attempt number never decreases"
+// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.id == oldSelf.id",message="an attempt keeps its id"
+// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.?card.orValue(0) == oldSelf.?card.orValue(0)",message="an attempt keeps its card"
+// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome) || (oldSelf.outcome == 'unknown' && has(self.outcome))",message="a closed attempt keeps its outcome, except that an unknown one may become known"
+// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || (has(self.checkpoint) == has(oldSelf.checkpoint) && (!has(self.checkpoint) || self.checkpoint == oldSelf.checkpoint))",message="an attempt keeps its checkpoint"
+type Attempt struct {
+	// number of this attempt; the first is 1.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Number int32 `json:"number"`
+
+	// id of this attempt, never used for another one.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	ID string `json:"id"`
+
+	// card is the index in spec.tree.cards of the card that the call
+	// publishes. Outside trees there is one thing to publish, and card is 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=99
+	Card int32 `json:"card,omitempty"`
+
+	// startedAt is when the attempt was claimed.
+	// +required
+	StartedAt Time `json:"startedAt"`
+
+	// sendBefore is the time after which the call is not begun any more.
+	// +required
+	SendBefore Time `json:"sendBefore"`
+
+	// contentHash identifies what was claimed: connection, account, text.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ContentHash string `json:"contentHash,omitempty"`
+
+	// checkpoint names what was made on the platform, and cannot be seen there
+	// yet, before this call makes it visible. It was made for the content that
+	// contentHash identifies.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Checkpoint string `json:"checkpoint,omitempty"`
+
+	// accountID is the platform's id of the account that was claimed. What
+	// became of the call is asked of this account and no other.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	AccountID string `json:"accountID,omitempty"`
+
+	// lookFrom is the earliest time at which this attempt, or an earlier one
+	// whose outcome was in doubt, can have published. Defaults to startedAt.
+	// +optional
+	LookFrom *Time `json:"lookFrom,omitempty"`
+
+	// endedAt is when the call is known to have ended without a clear answer.
+	// +optional
+	EndedAt *Time `json:"endedAt,omitempty"`
+
+	// duplicate is set when the platform refused the call because it already
+	// has the same content.
+	// +optional
+	Duplicate bool `json:"duplicate,omitempty"`
+
+	// looks counts the authoritative looks that did not find the post.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Looks int32 `json:"looks,omitempty"`
+
+	// outcome is how the attempt was closed; absent while it is open.
+	// +optional
+	Outcome AttemptOutcome `json:"outcome,omitempty"`
+}
+
+// TargetStatus is the ledger of one target.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.externalID) || (has(self.externalID) && self.externalID == oldSelf.externalID)",message="externalID never changes once set"
+// +kubebuilder:validation:XValidation:rule="oldSelf.phase != 'posted' || self.phase == 'posted'",message="a posted target stays posted"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.attempt) || has(self.attempt)",message="the record of an attempt is never removed"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.attempt) || !has(self.attempt) || self.attempt.number == oldSelf.attempt.number || (self.attempt.?card.orValue(0) == oldSelf.attempt.?card.orValue(0) ? has(oldSelf.attempt.outcome) && oldSelf.attempt.outcome != 'posted' : self.attempt.?card.orValue(0) == oldSelf.attempt.?card.orValue(0) + 1)",message="a new attempt needs the previous one closed, and not posted, or else is for the next card"
+// +kubebuilder:validation:XValidation:rule="!has(self.attempt) || has(self.attempt.outcome) || (has(self.cards) ? size(self.cards) : 0) == self.attempt.?card.orValue(0)",message="an open attempt is for the first card that is not recorded"
+// +kubebuilder:validation:XValidation:rule="!has(self.cards) || self.cards.all(c, c.index < size(self.cards))",message="the cards of a tree are recorded in their order, without a gap"
+// +kubebuilder:validation:XValidation:rule="(has(self.cards) ? size(self.cards) : 0) >= (has(oldSelf.cards) ? size(oldSelf.cards) : 0)",message="the record of a card is never removed"
+type TargetStatus struct {
+	// index of the target in spec.targets.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=99
+	Index int32 `json:"index"`
+
+	// platform of the target's connection.
+	// +optional
+	Platform Platform `json:"platform,omitempty"`
+
+	// phase of this target.
+	// +required
+	Phase PostPhase `json:"phase"`
+
+	// reason is a machine-readable word for the phase.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason,omitempty"`
+
+	// message says what happened and what to do, in words.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
+
+	// externalID is the platform's id of the published post; of a tree, that
+	// of its first card.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	ExternalID string `json:"externalID,omitempty"`
+
+	// externalURL is the address of the published post.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	ExternalURL string `json:"externalURL,omitempty"`
+
+	// postedAt is when the platform published it.
+	// +optional
+	PostedAt *Time `json:"postedAt,omitempty"`
+
+	// nextTryAt is when the manager will act on this target again.
+	// +optional
+	NextTryAt *Time `json:"nextTryAt,omitempty"`
+
+	// tryUntil is when the manager gives up on what the platform refuses only
+	// for the moment.
+	// +optional
+	TryUntil *Time `json:"tryUntil,omitempty"`
+
+	// attempt is the record of the latest call that may have been made.
+	// +optional
+	Attempt *Attempt `json:"attempt,omitempty"`
+
+	// cards holds the cards of a tree that are published: the first ones, up
+	// to the first that is not.
+	// +optional
+	// +listType=map
+	// +listMapKey=index
+	// +kubebuilder:validation:MaxItems=100
+	Cards []CardStatus `json:"cards,omitempty"`
+}
+
+// CardStatus is the record of one published card of a tree.
+//
+// +kubebuilder:validation:XValidation:rule="self.externalID == oldSelf.externalID",message="externalID never changes once set"
+type CardStatus struct {
+	// index of the card in spec.tree.cards.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=99
+	Index int32 `json:"index"`
+
+	// externalID is the platform's id of the published card.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	ExternalID string `json:"externalID"`
+
+	// postedAt is when the platform published the card.
+	// +optional
+	PostedAt *Time `json:"postedAt,omitempty"`
+}
+
+// PostStatus is what became of a post.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.targets) || size(oldSelf.targets) == 0 || (has(self.targets) && oldSelf.targets.all(o, self.targets.exists(n, n.index == o.index)))",message="the record of a target is never removed"
+// +kubebuilder:validation:XValidation:rule="!has(self.targets) || self.targets.all(t, t.index >= 0)",message="a target's index is a whole number; 1.0 would be another key than 1"
+type PostStatus struct {
+	// conditions of the post: Accepted and Ready; Reconciling and Stalled
+	// while they apply.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('1970-01-01T00:00:00Z') && c.lastTransitionTime < timestamp('2999-01-01T00:00:00Z'))",message="lastTransitionTime must lie between the years 1970 and 2998"
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation that this status speaks of.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// phase sums up the post.
+	// +optional
+	Phase PostPhase `json:"phase,omitempty"`
+
+	// finished is true when nothing is left to be done: the manager stops
+	// watching the post.
+	// +optional
+	Finished bool `json:"finished,omitempty"`
+
+	// platforms of the targets, for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Platforms string `json:"platforms,omitempty"`
+
+	// targets holds one entry per target that was accepted.
+	// +optional
+	// +listType=map
+	// +listMapKey=index
+	// +kubebuilder:validation:MaxItems=100
+	Targets []TargetStatus `json:"targets,omitempty"`
+}

@@ -1,0 +1,68 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package headroom lets a process that lives long and answers fast collect its
+// garbage less often. Go collects when the heap has grown by as much as it held
+// after the last collection: with little to hold, that is many times a second
+// under load, and on one or two processors a request may wait several
+// milliseconds for each. A fixed percentage (GOGC) would make what is held
+// dearer instead, by as many times.
+package headroom
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// goDefault is the percentage that Go begins with, and the least that is set.
+const goDefault = 100
+
+// coarse is how many hundredths the percentage must be off to be set anew, which
+// stops the process for some microseconds.
+const coarse = 10
+
+// Keep lets the heap grow by so many bytes at least before garbage is
+// collected, however little it holds, until the process ends. A process that
+// allocates little does not grow: Go collects every two minutes in any case, and
+// returns what is free.
+func Keep(bytes uint64) {
+	k := &keeper{
+		bytes: bytes, percent: goDefault,
+		held: []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}},
+	}
+	k.collected()
+}
+
+// keeper sets the percentage after each collection.
+type keeper struct {
+	bytes   uint64
+	percent int
+	held    []metrics.Sample
+}
+
+// sentinel is what nobody holds, so that each collection finds it.
+type sentinel struct{ _ *byte }
+
+func (k *keeper) collected() {
+	metrics.Read(k.held)
+	var held uint64
+	for _, sample := range k.held {
+		if sample.Value.Kind() == metrics.KindUint64 {
+			held += sample.Value.Uint64()
+		}
+	}
+	if want := percentage(k.bytes, held); want*100 < k.percent*(100-coarse) || want*100 > k.percent*(100+coarse) {
+		debug.SetGCPercent(want)
+		k.percent = want
+	}
+	runtime.AddCleanup(&sentinel{}, (*keeper).collected, k)
+}
+
+// percentage is by how many hundredths of what it holds a heap may grow, to
+// grow by so many bytes or by as much again, whichever is more.
+func percentage(bytes, held uint64) int {
+	// Go lets every heap grow to 4 MiB times the percentage.
+	const least = 4 << 20
+	return int(max(bytes/(max(held, least)/goDefault), goDefault)) //nolint:gosec // what a machine has, divided by 42 KB
+}
