@@ -98,38 +98,34 @@ var _ = Describe("Doubt", Ordered, func() {
 
 var _ = Describe("The end of the starting deadline", Ordered, func() {
 	var (
-		m      *manager
-		lonely team
-		nobody *v1alpha1.Post
+		m               *manager
+		lonely          team
+		nobody          *v1alpha1.Post
+		called, instead team
+		moved           *v1alpha1.Post
 	)
+	// moveAway has an account called without an answer, and another take its connection's name.
+	moveAway := func(ctx SpecContext) {
+		called = newTeam(ctx)
+		called.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
+		called.fault(ctx, sandboxtest.Fault{Operation: "list", Kind: "status", Status: 503, Times: 50})
+		moved = called.post(ctx, "moved away")
+		Eventually(func() []string { return called.published(ctx) }).Should(HaveLen(1))
+
+		key := client.ObjectKey{Namespace: called.namespace, Name: "x"}
+		Expect(k8s.Delete(ctx, &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}})).To(Succeed())
+		Expect(k8s.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}})).To(Succeed())
+		Eventually(func() bool { return apierrors.IsNotFound(k8s.Get(ctx, key, &v1alpha1.Connection{})) }).Should(BeTrue())
+		instead = team{namespace: called.namespace, account: called.connect(ctx, "x")}
+	}
 	BeforeAll(func(ctx SpecContext) {
 		m = startManager(interceptor.Funcs{}, func(o *post.Options) { o.StartingDeadline = 5 * time.Second })
-		// Its deadline passes while the specs before its own wait for theirs.
+		// Their deadlines pass while the first spec waits for its own.
+		moveAway(ctx)
 		lonely = newTeam(ctx)
 		nobody = lonely.post(ctx, "nobody", func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "never" })
 	})
 	AfterAll(func() { m.stop() })
-
-	It("leaves doubt to the account that was called, and to no other", func(ctx SpecContext) {
-		t := newTeam(ctx)
-		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
-		t.fault(ctx, sandboxtest.Fault{Operation: "list", Kind: "status", Status: 503, Times: 50})
-		p := t.post(ctx, "moved away")
-		Eventually(func() []string { return t.published(ctx) }).Should(HaveLen(1))
-
-		key := client.ObjectKey{Namespace: t.namespace, Name: "x"}
-		Expect(k8s.Delete(ctx, &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}})).To(Succeed())
-		Expect(k8s.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}})).To(Succeed())
-		Eventually(func() bool { return apierrors.IsNotFound(k8s.Get(ctx, key, &v1alpha1.Connection{})) }).Should(BeTrue())
-		other := team{namespace: t.namespace, account: t.connect(ctx, "x")}
-
-		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
-		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring(t.account.ID), "it says where to look")
-		Expect(other.published(ctx)).To(BeEmpty())
-		settle(ctx, p, "0=posted:42")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Expect(other.published(ctx)).To(BeEmpty())
-	})
 
 	It("starts anew when a post that waited is scheduled for another time", func(ctx SpecContext) {
 		t := newTeam(ctx)
@@ -148,6 +144,15 @@ var _ = Describe("The end of the starting deadline", Ordered, func() {
 		Eventually(func() *v1alpha1.Time { return read(ctx, p).Status.Targets[0].TryUntil }).Should(BeNil())
 		t.setReady(ctx, "x", metav1.ConditionTrue, v1alpha1.ReasonConnected, t.account.Username)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+	})
+
+	It("leaves doubt to the account that was called, and to no other", func(ctx SpecContext) {
+		Eventually(func() string { return readyReason(ctx, moved) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
+		Expect(read(ctx, moved).Status.Targets[0].Message).To(ContainSubstring(called.account.ID), "it says where to look")
+		Expect(instead.published(ctx)).To(BeEmpty())
+		settle(ctx, moved, "0=posted:42")
+		Eventually(phase(ctx, moved)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(instead.published(ctx)).To(BeEmpty())
 	})
 
 	It("fails a post whose connection never comes into being", func(ctx SpecContext) {

@@ -35,7 +35,7 @@ const (
 	// settled is for how long a process's memory must not have become less, and settleLimit how long that is waited for.
 	settled, settleLimit = 5 * time.Second, time.Minute
 	// heapEvery paces the question what the heaps hold.
-	heapEvery = 100 * time.Millisecond
+	heapEvery = 500 * time.Millisecond
 )
 
 // uploaded is what one upload took. Times are in seconds.
