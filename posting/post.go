@@ -153,12 +153,16 @@ func DisplayAt(post *v1alpha1.Post) time.Time {
 }
 
 // Created is when a post was created, to the millisecond where the apiserver
-// noted it: Kubernetes keeps seconds only.
+// noted it: Kubernetes keeps seconds only. A note that is further from the
+// object's own time than clocks differ is not believed, for whoever applies a
+// post can write one. One that Kubernetes has not seen yet has the note only.
 func Created(post *v1alpha1.Post) time.Time {
-	if born, ok := born(post); ok && !Restored(post) {
+	made := post.CreationTimestamp.Time
+	born, ok := born(post)
+	if ok && (made.IsZero() || made.Sub(born).Abs() <= clockMargin) {
 		return born
 	}
-	return post.CreationTimestamp.Time
+	return made
 }
 
 // Title is how a post is called in a list: the title of its first YouTube

@@ -220,6 +220,7 @@ func TestRestored(t *testing.T) {
 		{"made by the apiserver a moment ago", t0.Add(-time.Second).Format(time.RFC3339Nano), false},
 		{"created anew a day later", t0.Add(-24 * time.Hour).Format(time.RFC3339Nano), true},
 		{"unreadable note", "yesterday", false},
+		{"a note from the future", t0.Add(24 * time.Hour).Format(time.RFC3339Nano), false},
 	} {
 		p := post(nil)
 		if tt.born != "" {
@@ -228,5 +229,33 @@ func TestRestored(t *testing.T) {
 		if got := Restored(p); got != tt.want {
 			t.Errorf("%s: Restored = %v", tt.name, got)
 		}
+	}
+}
+
+func TestCreated(t *testing.T) {
+	for _, tt := range []struct {
+		name, reason string
+		born         time.Duration
+		want         time.Duration
+	}{
+		{"a moment before", "the apiserver knows the milliseconds, which Kubernetes drops", -300 * time.Millisecond, -300 * time.Millisecond},
+		{"a moment after", "the clocks of the two differ a little", 300 * time.Millisecond, 300 * time.Millisecond},
+		{"as early as clocks differ", "the margin is part of what is believed", -time.Minute, -time.Minute},
+		{"as late as clocks differ", "so is it the other way round", time.Minute, time.Minute},
+		{"a day before", "a copy from a backup was made when it was made", -24 * time.Hour, 0},
+		{"later than clocks differ", "nothing is born after it is there: whoever applies a post cannot move it to another month", time.Minute + time.Millisecond, 0},
+		{"years after", "the same", 5 * 365 * 24 * time.Hour, 0},
+	} {
+		p := post(nil)
+		p.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(tt.born).Format(time.RFC3339Nano)}
+		if got := Created(p).Sub(t0); got != tt.want {
+			t.Errorf("%s: created %s after its creationTimestamp, want %s: %s", tt.name, got, tt.want, tt.reason)
+		}
+	}
+	p := post(nil)
+	p.CreationTimestamp = metav1.Time{}
+	p.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Format(time.RFC3339Nano)}
+	if got := Created(p); !got.Equal(t0) {
+		t.Errorf("a post that the apiserver is about to create is from %s, want the time that it notes", got)
 	}
 }

@@ -86,22 +86,25 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 // given back if the post certainly did not come into being.
 func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	if err := needs.take(ctx); err != nil {
-		needs.giveBack(ctx, s)
+		needs.giveBack(ctx, nil)
 		return nil, err
 	}
 	created, err := s.store(ctx, post)
 	if err != nil && answerLost(err) {
 		return nil, &UncertainError{Err: err}
 	}
+	var other *v1alpha1.Post
 	if err == nil {
-		err = sameRequest(created, post)
+		if err = sameRequest(created, post); err != nil {
+			other = created
+		}
 	} else if refused := refusedByKubernetes(err); refused != nil {
 		err = refused
 	} else {
 		err = fmt.Errorf("create a post: %w", err)
 	}
 	if err != nil {
-		needs.giveBack(ctx, s)
+		needs.giveBack(ctx, other)
 		return nil, err
 	}
 	return created, nil

@@ -205,7 +205,7 @@ var _ = Describe("applying a post", func() {
 		Entry("more files than any platform shows", "spec.tree.cards", "names 2001 different media files", treeOf(crowded(2001)...), edit(draft)),
 		Entry("5 images on a card on X", "spec.tree.cards[0].mediaRefs", "x takes at most 4 media", treeOf(card("a", times("png", 5)...), card("b"))),
 		Entry("a card that mixes on X", "spec.tree.cards[0].mediaRefs", "not both", treeOf(card("a", "png", "mp4"), card("b"))),
-		Entry("two videos on a card on X", "spec.tree.cards[0].mediaRefs", "x takes at most 1 videos on a card", treeOf(card("a", "mp4", "mp4"), card("b"))),
+		Entry("two videos on a card on X", "spec.tree.cards[0].mediaRefs", "x takes at most 1 video on a card", treeOf(card("a", "mp4", "mp4"), card("b"))),
 		Entry("a video over 512 MB on a card on X", "spec.tree.cards[0].mediaRefs[0].name", "x takes at most 536870912", treeOf(card("a", "mp4-600mb"), card("b"))),
 		Entry("21 media on a card on Threads", "spec.tree.cards", "at most 20 media", treeOf(card("a", times("png", 21)...), card("b")), to("threads")),
 		Entry("6 MB on a card on X", "spec.tree.cards[0].mediaRefs[0].name", "x takes at most 5242880", treeOf(card("a", "png-6mb"), card("b"))),

@@ -115,7 +115,7 @@ func (v *validation) usable(name string, path *field.Path) (*v1alpha1.Media, *fi
 	case v1alpha1.MediaExpired:
 		return nil, field.Invalid(path, name, "the file is gone, or never came; upload it again as another one")
 	case v1alpha1.MediaPending:
-		if c := meta.FindStatusCondition(media.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Reason == v1alpha1.ReasonBeingOverwritten {
+		if c := ready(media); c != nil && c.Reason == v1alpha1.ReasonBeingOverwritten {
 			return nil, notFound(path, name, "the file is overwritten while it is examined; end that upload, then send the post again: media file")
 		}
 	}
