@@ -191,10 +191,11 @@ var _ = Describe("listing posts", func() {
 		far := list("?page=9223372036854775807&limit=100")
 		Expect(far.Data).To(BeEmpty())
 		Expect(far.Pagination.Total).To(Equal(4))
+		Expect(list("?page=99999999999999999999&limit=99999999999999999999").Pagination.Limit).To(Equal(100))
 
 		for query, words := range map[string]string{
 			"?page=x": "page: must be a whole number", "?limit=1.5": "limit: must be a whole number", "?limit=": "limit: ",
-			"?page=99999999999999999999": "page: ", "?status=cancelled": "status: must be one of posted, scheduled, processing, failed, draft",
+			"?page=99999999999999999999x": "page: ", "?status=cancelled": "status: must be one of posted, scheduled, processing, failed, draft",
 			"?status=": "status: ", "?platform=X": "platform: must be one of",
 		} {
 			t.call(ctx, "GET", "/posts"+query, "").mustFail(400, "VALIDATION_ERROR", words)

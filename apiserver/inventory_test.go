@@ -108,6 +108,10 @@ var contractRows = []struct {
 		"by the contract a post has as much text as its platform takes", "TikTok's 2,200 characters", "2,201 characters on TikTok",
 		"Instagram's 2,200 characters", "2,201 characters on Instagram", "YouTube's description of 5,000 bytes", "a description of 5,001 bytes",
 	}},
+	{"limits: Facebook takes captions of any length, as far as one object holds them", []string{
+		"a large post is taken if it fits, with all that is ever recorded of it",
+		"a large post is refused before anything is reserved, if what becomes of it would not fit beside it",
+	}},
 	{"rule 6: YouTube needs a title", []string{"posts with media refuses no title on YouTube", "posts with media refuses an empty title"}},
 	{"rule 7: a privacy level that the account cannot choose has a code of its own", []string{
 		"names the levels that a private account can choose, and posts nothing",
@@ -154,6 +158,8 @@ var contractRows = []struct {
 	{"a post reads as it was created, in all fields", []string{
 		"answers what a read answers, and lists it at once", "read back with their media, their titles and their states",
 		"keeps its cards in their order, and reads like any other post",
+		"is told of a video that some platforms took", "is told of images that are scheduled", "is told of a tree of which one platform took all",
+		"is told of a draft of a tree, and once it is cancelled", "is told of a draft of a video without a title or a caption",
 	}},
 	{"media_ids are empty for posts that did not come through the API", []string{
 		"a post that came another way shows no media, and cannot be cancelled once its time has come",
@@ -171,6 +177,8 @@ var contractRows = []struct {
 	{"a draft is saved and never delivered", []string{"keeps a draft without a caption and without asking any platform"}},
 	{"drafts and scheduled posts can be cancelled", []string{
 		"cancelling a post cancels what has not begun, once a draft", "cancelling a post cancels what has not begun, once a scheduled post",
+		"a post that is refused after it was created reads as failed, says why, and can be cancelled while it may still go out",
+		"cancels what still waits when its time has come, though it promises that to nobody",
 	}},
 	{"what is under way, done, cancelled or immediate cannot", []string{
 		"cancelling a post refuses an immediate post", "refuses a scheduled post once its delivery has begun, and what has ended",
@@ -233,8 +241,11 @@ var contractRows = []struct {
 
 	// The description, and the extensions.
 	{"OpenAPI 3.0.3, version 1.0.0, as YAML and JSON, with six operations", []string{"the site serves its description, twice the same"}},
-	{"extension: Idempotency-Key on both POSTs", []string{"An Idempotency-Key", "asking for an upload address with an Idempotency-Key"}},
-	{"extension: 429 RATE_LIMITED", []string{"A limit of requests holds for each API key, and says when to come back"}},
+	{"extension: Idempotency-Key on both POSTs", []string{
+		"An Idempotency-Key", "asking for an upload address with an Idempotency-Key", "holds over replicas and restarts, for posts and for uploads",
+		"does not remember what was refused",
+	}},
+	{"extension: 429 RATE_LIMITED, Retry-After and RateLimit headers", []string{"A limit of requests holds for each API key, and says when to come back"}},
 	{"extension: a page for people", []string{"describes itself to people, without a key, a script or another site"}},
 }
 

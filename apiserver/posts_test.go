@@ -315,7 +315,7 @@ var _ = Describe("reading a post", func() {
 		})).To(Succeed())
 		got := as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data
 		Expect(got.Status).To(Equal("failed"))
-		Expect(got.CanCancel).To(BeFalse())
+		Expect(got.CanCancel).To(BeTrue(), "it may be mended, and then it goes out")
 		Expect(*got.Platforms[0].ErrorMessage).To(Equal("the caption is too long"))
 	})
 
@@ -402,6 +402,25 @@ var _ = Describe("cancelling a post", func() {
 		})).To(Succeed())
 		t.call(ctx, "DELETE", "/posts/"+id, "").mustFail(409, "CONFLICT", "is failed")
 		Expect(t.stored(ctx, id).Spec.Cancelled).To(BeFalse())
+	})
+
+	It("cancels what still waits when its time has come, though it promises that to nobody", func(ctx context.Context) {
+		post := &v1alpha1.Post{
+			ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "late"},
+			Spec: v1alpha1.PostSpec{
+				Category: v1alpha1.CategoryText, ScheduledAt: v1alpha1.NewTimePtr(time.Now().Add(-time.Minute)),
+				Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "acme-x"}, Caption: "a"}},
+			},
+		}
+		Expect(admin.Create(ctx, post)).To(Succeed())
+		Expect(setStatus(ctx, post, func(s *v1alpha1.PostStatus) {
+			meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+				Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonMediaNotReady, ObservedGeneration: post.Generation,
+			})
+		})).To(Succeed())
+		Expect(as[postBody](t.call(ctx, "GET", "/posts/late", "")).Data.CanCancel).To(BeFalse())
+		Expect(t.call(ctx, "DELETE", "/posts/late", "").status).To(Equal(http.StatusOK))
+		Expect(t.stored(ctx, "late").Spec.Cancelled).To(BeTrue())
 	})
 
 	It("lets one of many cancels win", func(ctx context.Context) {

@@ -128,6 +128,15 @@ var _ = Describe("by the contract", func() {
 				t.create(ctx, postTo(category, "expired-x")+draft+"}")
 			}
 			t.call(ctx, "POST", "/posts", text("expired-x", strings.Repeat("a", 281))).mustFail(400, "VALIDATION_ERROR", "targets[0].caption: ")
+			t.connect(ctx, "private-tiktok", v1alpha1.PlatformTikTok)
+			t.connect(ctx, "expired-tiktok", v1alpha1.PlatformTikTok)
+			for _, connection := range []string{"private-tiktok", "expired-tiktok"} {
+				t.tells(ctx, connection, "SELF_ONLY")
+				for _, more := range []string{"", inAnHour()} {
+					t.call(ctx, "POST", "/posts", film("mp4", aimed("expired-x", connection), more)).
+						mustFail(400, "TIKTOK_PRIVACY_LEVEL_UNAVAILABLE", "targets[1].tiktok_privacy_level: the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY")
+				}
+			}
 		})
 	})
 

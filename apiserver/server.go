@@ -58,6 +58,9 @@ type Config struct {
 	Files bridge.Files
 	// Verify examines an uploaded file.
 	Verify func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
+	// UsageNamespace is where is counted what the plans limit; by default
+	// quota.DefaultNamespace.
+	UsageNamespace string
 	// RequestsPerMinute is how many requests each API key may make; zero for
 	// no limit.
 	RequestsPerMinute int
@@ -126,7 +129,7 @@ func New(config Config) (*Server, error) {
 		Teams:       s.teams,
 		Connections: s.connections,
 		Posts:       kube.NewPosts(client),
-		Quota:       quota.NewStore(configMaps, config.Clock),
+		Quota:       quota.NewStore(configMaps, config.UsageNamespace, config.Clock),
 		Media:       kube.NewMedia(client),
 		Files:       config.Files,
 		Verify:      config.Verify,

@@ -4,6 +4,7 @@
 package apiserver_test
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"net"
@@ -16,6 +17,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,6 +32,7 @@ import (
 	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/internal/mediaprobe"
 	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/facebook"
@@ -45,6 +48,8 @@ import (
 var (
 	// admin may do everything; it plays the part of people and of the manager.
 	admin client.WithWatch
+	// adminConfig is how admin reaches the API server.
+	adminConfig *rest.Config
 	// restricted is what the apiserver itself uses: it has no rights but those
 	// of its generated role.
 	restricted *rest.Config
@@ -76,6 +81,7 @@ var _ = BeforeSuite(func() {
 	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 	config.QPS = -1
+	adminConfig = config
 	admin, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 
@@ -89,8 +95,8 @@ var _ = BeforeSuite(func() {
 	DeferCleanup(func() { instance.stop() })
 })
 
-// asAPIServer makes a user that has the generated role and, in the namespaces of
-// teams, what the manager gives it there; nothing else.
+// asAPIServer makes a user that has the generated role and, where the counts are
+// kept, the role there; nothing else.
 func asAPIServer(environment *envtest.Environment) *rest.Config {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{}
@@ -103,14 +109,33 @@ func asAPIServer(environment *envtest.Environment) *rest.Config {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "herald-apiserver"}},
 	})).To(Succeed())
-	usage := &rbacv1.ClusterRole{}
-	manifest, err = os.ReadFile(filepath.Join("..", "config", "rbac", "team_usage_role.yaml"))
-	Expect(err).NotTo(HaveOccurred())
-	Expect(yaml.UnmarshalStrict(manifest, usage)).To(Succeed())
+	Expect(admin.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: quota.DefaultNamespace}})).To(Succeed())
+	usage := usageRole("herald-apiserver-usage")
 	Expect(admin.Create(context.Background(), usage)).To(Succeed())
+	Expect(admin.Create(context.Background(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: usage.Namespace, Name: usage.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: usage.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "herald-apiserver"}},
+	})).To(Succeed())
 	user, err := environment.AddUser(envtest.User{Name: "herald-apiserver"}, nil)
 	Expect(err).NotTo(HaveOccurred())
 	return user.Config()
+}
+
+// usageRole is the role of that name in config/rbac/usage.yaml.
+func usageRole(name string) *rbacv1.Role {
+	GinkgoHelper()
+	manifests, err := os.ReadFile(filepath.Join("..", "config", "rbac", "usage.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	for manifest := range bytes.SplitSeq(manifests, []byte("\n---\n")) {
+		role := &rbacv1.Role{}
+		Expect(yaml.Unmarshal(manifest, role)).To(Succeed())
+		if role.Kind == "Role" && role.Name == name {
+			return role
+		}
+	}
+	Fail("config/rbac/usage.yaml has no role " + name)
+	return nil
 }
 
 // running is a server under test.

@@ -117,19 +117,20 @@ func TargetPhaseOf(post *v1alpha1.Post, i int) v1alpha1.PostPhase {
 	return unsettledPhase(post)
 }
 
-// CanCancel reports whether a person may still cancel the post: delivery has
-// not started and it is a draft, or scheduled for a time in the future.
+// Cancellable reports whether a post can still be withdrawn: a draft or a
+// scheduled post of which nothing was claimed and something is yet to be
+// decided. One that is not accepted is among them, though it reads as failed:
+// it may be mended, or what it waits for may come, and then it goes out.
+func Cancellable(post *v1alpha1.Post) bool {
+	return (post.Spec.Draft || post.Spec.ScheduledAt != nil) && !post.Spec.Cancelled && !Started(post) && !AllSettled(post)
+}
+
+// CanCancel is what clients are told about cancelling: true for a draft, and for
+// a post scheduled for a time in the future, while it is Cancellable. One whose
+// time has come is about to be claimed, and telling otherwise would promise too
+// much.
 func CanCancel(post *v1alpha1.Post, now time.Time) bool {
-	switch PhaseOf(post) {
-	case v1alpha1.PhaseDraft:
-		return true
-	case v1alpha1.PhaseScheduled:
-		return post.Spec.ScheduledAt.After(now)
-	case v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseFailed, v1alpha1.PhaseCancelled:
-		return false
-	default:
-		return false
-	}
+	return Cancellable(post) && (post.Spec.Draft || post.Spec.ScheduledAt.After(now))
 }
 
 // DisplayAt is the time under which a post is listed: when it was posted, else
@@ -153,12 +154,16 @@ func DisplayAt(post *v1alpha1.Post) time.Time {
 }
 
 // Created is when a post was created, to the millisecond where the apiserver
-// noted it: Kubernetes keeps seconds only.
+// noted it: Kubernetes keeps seconds only. A note that is further from the
+// object's own time than clocks differ is not believed, for whoever applies a
+// post can write one. One that Kubernetes has not seen yet has the note only.
 func Created(post *v1alpha1.Post) time.Time {
-	if born, ok := born(post); ok && !Restored(post) {
+	made := post.CreationTimestamp.Time
+	born, ok := born(post)
+	if ok && (made.IsZero() || made.Sub(born).Abs() <= clockMargin) {
 		return born
 	}
-	return post.CreationTimestamp.Time
+	return made
 }
 
 // Title is how a post is called in a list: the title of its first YouTube

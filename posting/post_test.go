@@ -70,7 +70,11 @@ func TestPhases(t *testing.T) {
 		{"one of two posted", "not every target is settled", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhaseProcessing, false)), v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, false},
 		{"posted", "every target is", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhasePosted, true)), v1alpha1.PhasePosted, v1alpha1.PhasePosted, false},
 		{"partly failed", "posted targets stay posted, the post failed", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhaseFailed, true)), v1alpha1.PhaseFailed, v1alpha1.PhasePosted, false},
-		{"refused", "a post that is not accepted reads as failed", post(refused(2)), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, false},
+		{"refused", "a post that is not accepted reads as failed, and an immediate one cannot be cancelled", post(refused(2)), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, false},
+		{"refused, scheduled", "it may be mended and go out, so it may be cancelled", post(func(p *v1alpha1.Post) { scheduled(p); refused(2)(p) }), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, true},
+		{"refused draft", "a draft may always be cancelled", post(func(p *v1alpha1.Post) { p.Spec.Draft = true; refused(2)(p) }), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, true},
+		{"refused, cancelled", "once is enough", post(func(p *v1alpha1.Post) { scheduled(p); refused(2)(p); p.Spec.Cancelled = true }), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
+		{"given up", "what it waited for did not come in time: nothing can go out any more", post(scheduled, entry(v1alpha1.PhaseFailed, false)), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, false},
 		{"mended", "the refusal speaks of an earlier spec", post(refused(1)), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -220,6 +224,7 @@ func TestRestored(t *testing.T) {
 		{"made by the apiserver a moment ago", t0.Add(-time.Second).Format(time.RFC3339Nano), false},
 		{"created anew a day later", t0.Add(-24 * time.Hour).Format(time.RFC3339Nano), true},
 		{"unreadable note", "yesterday", false},
+		{"a note from the future", t0.Add(24 * time.Hour).Format(time.RFC3339Nano), false},
 	} {
 		p := post(nil)
 		if tt.born != "" {
@@ -228,5 +233,33 @@ func TestRestored(t *testing.T) {
 		if got := Restored(p); got != tt.want {
 			t.Errorf("%s: Restored = %v", tt.name, got)
 		}
+	}
+}
+
+func TestCreated(t *testing.T) {
+	for _, tt := range []struct {
+		name, reason string
+		born         time.Duration
+		want         time.Duration
+	}{
+		{"a moment before", "the apiserver knows the milliseconds, which Kubernetes drops", -300 * time.Millisecond, -300 * time.Millisecond},
+		{"a moment after", "the clocks of the two differ a little", 300 * time.Millisecond, 300 * time.Millisecond},
+		{"as early as clocks differ", "the margin is part of what is believed", -time.Minute, -time.Minute},
+		{"as late as clocks differ", "so is it the other way round", time.Minute, time.Minute},
+		{"a day before", "a copy from a backup was made when it was made", -24 * time.Hour, 0},
+		{"later than clocks differ", "nothing is born after it is there: whoever applies a post cannot move it to another month", time.Minute + time.Millisecond, 0},
+		{"years after", "the same", 5 * 365 * 24 * time.Hour, 0},
+	} {
+		p := post(nil)
+		p.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(tt.born).Format(time.RFC3339Nano)}
+		if got := Created(p).Sub(t0); got != tt.want {
+			t.Errorf("%s: created %s after its creationTimestamp, want %s: %s", tt.name, got, tt.want, tt.reason)
+		}
+	}
+	p := post(nil)
+	p.CreationTimestamp = metav1.Time{}
+	p.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Format(time.RFC3339Nano)}
+	if got := Created(p); !got.Equal(t0) {
+		t.Errorf("a post that the apiserver is about to create is from %s, want the time that it notes", got)
 	}
 }

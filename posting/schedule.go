@@ -9,9 +9,9 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// restoreMargin is how much newer than its noted birth an object may be: the
-// clocks of an apiserver replica and of the Kubernetes API differ.
-const restoreMargin = time.Minute
+// clockMargin is how far an object's creation and its noted birth may lie apart:
+// the clocks of an apiserver replica and of the Kubernetes API differ.
+const clockMargin = time.Minute
 
 // Due is when a post is to be published: its scheduled time, or its creation.
 func Due(post *v1alpha1.Post) time.Time {
@@ -51,7 +51,7 @@ func TryUntil(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration
 // The apiserver notes the birth of each post; a copy is clearly younger.
 func Restored(post *v1alpha1.Post) bool {
 	born, ok := born(post)
-	return ok && post.CreationTimestamp.Sub(born) > restoreMargin
+	return ok && post.CreationTimestamp.Sub(born) > clockMargin
 }
 
 // born reads what the apiserver noted at a post's birth.

@@ -26,6 +26,10 @@ const (
 // contract: 15 minutes).
 const UploadURLLifetime = 15 * time.Minute
 
+// KeyLifetime is how long the Idempotency-Key of a request holds at least: for
+// as long, the same request is answered with the same post or media file.
+const KeyLifetime = 24 * time.Hour
+
 // The largest files that Herald takes, in bytes (the HTTP contract: 1 GB for a
 // video and 20 MB for an image, counted in powers of two). The schema of
 // MediaSpec holds the same numbers.

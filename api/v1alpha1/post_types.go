@@ -111,7 +111,11 @@ type PostTarget struct {
 
 	// caption is the text to publish there. Required unless the post is a
 	// draft or a tree, whose text stands in its cards. Each platform counts
-	// and limits it in its own way.
+	// and limits it in its own way; where one sets no limit, as Facebook, it
+	// has at most 65,536 characters, because an object of Kubernetes has a
+	// greatest size. For the same reason all captions of a post together,
+	// with what becomes of it, must fit into 1.5 MiB, where <, > and & take
+	// six bytes each.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Caption string `json:"caption,omitempty"`

@@ -66,6 +66,9 @@ const (
 	// do only so often, and names what is counted.
 	QuotaLabel = "social.herald.dev/quota"
 
+	// QuotaOfLabel stands beside QuotaLabel and names the team's namespace.
+	QuotaOfLabel = "social.herald.dev/quota-of"
+
 	// OriginLabel tells which door a Post or a Media came through.
 	OriginLabel = "social.herald.dev/origin"
 	// OriginAPI is the OriginLabel of what was made through the REST API.

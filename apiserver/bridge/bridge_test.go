@@ -40,14 +40,22 @@ func TestCreateWhenAnswersAreLost(t *testing.T) {
 		want    string // what code says of the error
 		message string
 	}{
-		"Landed":     {"the answer to a create that took effect was lost", []fault{{true, lost}}, 2, 1, "", ""},
-		"NotLanded":  {"a create was lost on its way", []fault{{false, lost}}, 2, 1, "", ""},
-		"TimedOut":   {"the Kubernetes API gave up waiting but had stored it", []fault{{true, apierrors.NewTimeoutError("late", 1)}}, 2, 1, "", ""},
-		"LostTwice":  {"and again", []fault{{false, lost}, {true, lost}}, 3, 1, "", ""},
-		"StaysLost":  {"the Kubernetes API is down", []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}}, 3, 0, "uncertain", ""},
-		"Refused":    {"a clear refusal is not repeated", []fault{{false, apierrors.NewForbidden(resource, "p", lost)}}, 1, 0, "internal", ""},
-		"Invalid":    {"what the CRD refuses is the client's to mend, in the client's words", []fault{{false, invalid}}, 1, 0, "VALIDATION_ERROR", "targets[0].connection_id: "},
-		"TooLarge":   {"so is a post that does not fit", []fault{{false, apierrors.NewRequestEntityTooLargeError("limit")}}, 1, 0, "VALIDATION_ERROR", "too large"},
+		"Landed":    {"the answer to a create that took effect was lost", []fault{{true, lost}}, 2, 1, "", ""},
+		"NotLanded": {"a create was lost on its way", []fault{{false, lost}}, 2, 1, "", ""},
+		"TimedOut":  {"the Kubernetes API gave up waiting but had stored it", []fault{{true, apierrors.NewTimeoutError("late", 1)}}, 2, 1, "", ""},
+		"LostTwice": {"and again", []fault{{false, lost}, {true, lost}}, 3, 1, "", ""},
+		"StaysLost": {"the Kubernetes API is down", []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}}, 3, 0, "uncertain", ""},
+		"Refused":   {"a clear refusal is not repeated", []fault{{false, apierrors.NewForbidden(resource, "p", lost)}}, 1, 0, "internal", ""},
+		"Invalid":   {"what the CRD refuses is the client's to mend, in the client's words", []fault{{false, invalid}}, 1, 0, "VALIDATION_ERROR", "targets[0].connection_id: "},
+		"TooLarge":  {"so is a post that does not fit", []fault{{false, apierrors.NewRequestEntityTooLargeError("limit")}}, 1, 0, "VALIDATION_ERROR", "too large"},
+		"TooLargeForEtcd": {
+			"nor does it when only the store notices", []fault{{false, apierrors.NewInternalError(errors.New("etcdserver: request is too large"))}}, 1, 0, "VALIDATION_ERROR", "too large",
+		},
+		"TooLargeToSend": {
+			"or what sends it there",
+			[]fault{{false, apierrors.NewInternalError(errors.New("rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"))}},
+			1, 0, "VALIDATION_ERROR", "too large",
+		},
 		"NothingBad": {"nothing goes wrong", nil, 1, 1, "", ""},
 	}
 	for name, tc := range tests {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/readiness"
+	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/rules"
 )
 
@@ -63,16 +64,19 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if err := needs.check(ctx, needs.ofPlatform); err != nil {
 		return PostDetail{}, err
 	}
+	var notReady error
 	if !in.Draft {
-		if err := s.requireReady(ctx, connections.known); err != nil {
-			return PostDetail{}, err
-		}
+		notReady = s.requireReady(ctx, connections.known)
 	}
-	// A check may just have told what a TikTok account can choose.
+	// Only now, for a check may just have told what a TikTok account can
+	// choose; but what is wrong comes before what is not ready.
 	if errs := rules.TikTokPrivacy(post, rules.Env{Connection: connections.latest, Limits: s.Limits}); len(errs) > 0 {
 		refused := invalid(errs)
 		refused.Code = CodeTikTokPrivacy
 		return PostDetail{}, refused
+	}
+	if notReady != nil {
+		return PostDetail{}, notReady
 	}
 	created, err := s.counted(ctx, needs, post)
 	if err != nil {
@@ -86,22 +90,25 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 // given back if the post certainly did not come into being.
 func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	if err := needs.take(ctx); err != nil {
-		needs.giveBack(ctx, s)
+		needs.giveBack(ctx, nil)
 		return nil, err
 	}
 	created, err := s.store(ctx, post)
 	if err != nil && answerLost(err) {
 		return nil, &UncertainError{Err: err}
 	}
+	var other *v1alpha1.Post
 	if err == nil {
-		err = sameRequest(created, post)
+		if err = sameRequest(created, post); err != nil {
+			other = created
+		}
 	} else if refused := refusedByKubernetes(err); refused != nil {
 		err = refused
 	} else {
 		err = fmt.Errorf("create a post: %w", err)
 	}
 	if err != nil {
-		needs.giveBack(ctx, s)
+		needs.giveBack(ctx, other)
 		return nil, err
 	}
 	return created, nil
@@ -168,6 +175,9 @@ func (s *Service) store(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Pos
 // answerLost reports whether a write may have taken effect although it failed.
 func answerLost(err error) bool {
 	var status apierrors.APIStatus
+	if posting.TooLarge(err) {
+		return false
+	}
 	return !errors.As(err, &status) ||
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
 		apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err)

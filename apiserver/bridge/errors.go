@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/posting"
 )
 
 // Code says what kind of error it is, for programs.
@@ -85,8 +87,8 @@ func problem(err *field.Error) string {
 // refusedByKubernetes words what the Kubernetes API refused about a post; nil
 // if it did not refuse the content.
 func refusedByKubernetes(err error) *Error {
-	if apierrors.IsRequestEntityTooLargeError(err) {
-		return errorf(CodeValidation, "the post is too large to be stored; shorten its captions")
+	if apierrors.IsRequestEntityTooLargeError(err) || posting.TooLarge(err) {
+		return errorf(CodeValidation, "the post is too large to be stored; shorten its captions, or make several posts with fewer targets each")
 	}
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {

@@ -30,10 +30,8 @@ type posts struct {
 	stored  map[string]*v1alpha1.Post
 	faults  []fault
 	creates int
-	// creating, if set, is called at each create. appears, if set, makes a post
-	// that somebody else creates just before.
+	// creating, if set, is called at each create.
 	creating func()
-	appears  func(name string) *v1alpha1.Post
 }
 
 // fault is what goes wrong with one create.
@@ -46,9 +44,6 @@ func (p *posts) Create(_ context.Context, post *v1alpha1.Post) (*v1alpha1.Post, 
 	p.creates++
 	if p.creating != nil {
 		p.creating()
-	}
-	if p.appears != nil {
-		p.stored[post.Name] = p.appears(post.Name)
 	}
 	if _, ok := p.stored[post.Name]; ok {
 		return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "posts"}, post.Name)

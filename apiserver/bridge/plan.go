@@ -5,10 +5,12 @@ package bridge
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -20,6 +22,7 @@ import (
 type Quota interface {
 	Check(ctx context.Context, b quota.Book, w *quota.Wish, limit quota.Limit) (quota.Answer, error)
 	Take(ctx context.Context, b quota.Book, w *quota.Wish, limit quota.Limit) (quota.Answer, error)
+	Undo(ctx context.Context, b quota.Book, w *quota.Wish, granted quota.Answer, limit quota.Limit) error
 	Return(ctx context.Context, b quota.Book, post string, uid types.UID, keep func(target int) int) error
 }
 
@@ -27,13 +30,15 @@ type Quota interface {
 // finds later what could not be given back.
 const returnWithin = 5 * time.Second
 
-// needs is what a post takes of what is counted. The zero value takes nothing.
+// needs is what a post takes of what is counted.
 type needs struct {
-	quota Quota
+	service *Service
+	// by tells this request apart from others under the same Idempotency-Key;
+	// empty without one.
+	by   string
+	find func(string) *v1alpha1.Connection
 	// ofPlan are limits of the team's plan, ofPlatform those of a platform.
 	ofPlan, ofPlatform []need
-	// taken undoes what take did.
-	taken []func(context.Context) error
 }
 
 // need is what a post takes of one count.
@@ -41,6 +46,10 @@ type need struct {
 	book  quota.Book
 	limit quota.Limit
 	wish  quota.Wish
+	// granted is what came of it.
+	granted quota.Answer
+	// use is what a target of a post takes of the count, given its connection.
+	use func(post *v1alpha1.Post, target int, connection *v1alpha1.Connection) plan.Use
 	// refusal words that there is not enough left.
 	refusal func(quota.Answer) *Error
 }
@@ -52,9 +61,12 @@ func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find func
 	if refused := s.requireCovered(post, limits, find); refused != nil {
 		return nil, refused
 	}
-	n := &needs{quota: s.Quota}
+	n := &needs{service: s, find: find}
 	if post.Spec.Draft {
 		return n, nil
+	}
+	if post.Annotations[v1alpha1.RequestAnnotation] != "" {
+		n.by = rand.Text()
 	}
 	var onX []quota.Share
 	for i := range post.Spec.Targets {
@@ -71,7 +83,7 @@ func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find func
 		}
 	}
 	if len(onX) > 0 {
-		n.ofPlan = append(n.ofPlan, xPosts(post, onX, limits.XPosts))
+		n.ofPlan = append(n.ofPlan, n.xPosts(post, onX, limits.XPosts))
 	}
 	if err := n.check(ctx, n.ofPlan); err != nil {
 		return nil, err
@@ -79,7 +91,7 @@ func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find func
 	return n, nil
 }
 
-func xPosts(post *v1alpha1.Post, shares []quota.Share, most int) need {
+func (n *needs) xPosts(post *v1alpha1.Post, shares []quota.Share, most int) need {
 	asked, at := 0, shares[0].At
 	for _, share := range shares {
 		asked += share.Count
@@ -87,7 +99,8 @@ func xPosts(post *v1alpha1.Post, shares []quota.Share, most int) need {
 	return need{
 		book:  quota.XPosts(post.Namespace, at),
 		limit: quota.Limit{Most: most},
-		wish:  quota.Wish{Post: post.Name, Shares: shares},
+		wish:  quota.Wish{Post: post.Name, By: n.by, Shares: shares},
+		use:   plan.XUse,
 		refusal: func(a quota.Answer) *Error {
 			return errorf(CodeSubscriptionRequired, "the starter plan allows %d posts to X in a calendar month (UTC), each account and each card of a tree counted; "+
 				"%d of %s are used and this post needs %d. Cancel a scheduled post, choose another month, or change the plan.",
@@ -109,7 +122,8 @@ func (n *needs) addTikTokDraft(post string, connection *v1alpha1.Connection, sha
 	n.ofPlatform = append(n.ofPlatform, need{
 		book:  book,
 		limit: quota.Limit{Most: plan.MaxTikTokDrafts, Within: plan.TikTokDraftsFor},
-		wish:  quota.Wish{Post: post, Shares: []quota.Share{share}},
+		wish:  quota.Wish{Post: post, By: n.by, Shares: []quota.Share{share}},
+		use:   plan.InboxUse,
 		refusal: func(a quota.Answer) *Error {
 			return errorf(CodeValidation, "targets[%d].tiktok_draft: TikTok takes at most %d pending drafts of an account within 24 hours, and besides this post %d are sent or scheduled for connection %q; "+
 				"schedule it for another day, or publish it without tiktok_draft",
@@ -150,7 +164,7 @@ func (s *Service) requireCovered(post *v1alpha1.Post, limits plan.Limits, find f
 // looked at that would have to be taken back.
 func (n *needs) check(ctx context.Context, list []need) error {
 	for i := range list {
-		answer, err := n.quota.Check(ctx, list[i].book, &list[i].wish, list[i].limit)
+		answer, err := n.ask(ctx, &list[i], n.service.Quota.Check)
 		if err != nil {
 			return fmt.Errorf("look up a limit: %w", err)
 		}
@@ -165,54 +179,71 @@ func (n *needs) check(ctx context.Context, list []need) error {
 func (n *needs) take(ctx context.Context) error {
 	for _, list := range [][]need{n.ofPlan, n.ofPlatform} {
 		for i := range list {
-			wanted := &list[i]
-			answer, err := n.quota.Take(ctx, wanted.book, &wanted.wish, wanted.limit)
-			if err == nil && len(answer.Refused) > 0 {
-				err = wanted.refusal(answer)
-			} else if err != nil {
-				err = fmt.Errorf("count a post: %w", err)
-			}
+			answer, err := n.ask(ctx, &list[i], n.service.Quota.Take)
 			if err != nil {
-				return err
+				return fmt.Errorf("count a post: %w", err)
 			}
-			if len(answer.Added) > 0 {
-				n.taken = append(n.taken, n.undo(wanted, answer.Added))
+			if len(answer.Refused) > 0 {
+				return list[i].refusal(answer)
 			}
+			list[i].granted = answer
 		}
 	}
 	return nil
 }
 
-// undo gives back what was added, and no more: the rest was taken by an earlier
-// request for the same post.
-func (n *needs) undo(wanted *need, added []int) func(context.Context) error {
-	keep := func(target int) int {
-		at := slices.IndexFunc(wanted.wish.Shares, func(share quota.Share) bool { return share.Target == target })
-		if at < 0 {
-			return 0
-		}
-		if slices.Contains(added, target) {
-			return 0
-		}
-		return wanted.wish.Shares[at].Count
+// ask puts a wish. A post that was delivered may have had the same name, that is
+// the same Idempotency-Key: if it is gone, it still counts, and the new one needs
+// a share of its own.
+func (n *needs) ask(ctx context.Context, wanted *need,
+	put func(context.Context, quota.Book, *quota.Wish, quota.Limit) (quota.Answer, error),
+) (quota.Answer, error) {
+	answer, err := put(ctx, wanted.book, &wanted.wish, wanted.limit)
+	if err != nil || answer.Delivered == "" {
+		return answer, err
 	}
-	return func(ctx context.Context) error {
-		return n.quota.Return(ctx, wanted.book, wanted.wish.Post, "", keep)
+	made, err := n.service.Posts.Get(ctx, wanted.book.Namespace, wanted.wish.Post)
+	switch {
+	case err == nil && made.UID == answer.Delivered:
+		return answer, nil // and the create will find it
+	case err == nil, apierrors.IsNotFound(err):
+		wanted.wish.Gone = answer.Delivered
+		return put(ctx, wanted.book, &wanted.wish, wanted.limit)
+	default:
+		return answer, fmt.Errorf("read what was created under an Idempotency-Key: %w", err)
 	}
 }
 
-// giveBack undoes take. It goes on when the client has left.
-func (n *needs) giveBack(ctx context.Context, s *Service) {
-	if len(n.taken) == 0 {
-		return
-	}
+// giveBack undoes take, as far as no other request under the same key relies on
+// what was taken. If made is given, that is the post of another such request, and
+// no more than it takes stays counted. It goes on when the client has left.
+func (n *needs) giveBack(ctx context.Context, made *v1alpha1.Post) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
 	defer cancel()
-	for _, undo := range n.taken {
-		if err := undo(ctx); err != nil {
-			s.Log.WarnContext(ctx, "Cannot give back yet what a post did not take; the manager will", "error", err)
+	for _, list := range [][]need{n.ofPlan, n.ofPlatform} {
+		for i := range list {
+			taken := &list[i]
+			var err error
+			if len(taken.granted.Added) > 0 {
+				err = n.service.Quota.Undo(ctx, taken.book, &taken.wish, taken.granted, taken.limit)
+			}
+			if err == nil && made != nil {
+				err = n.service.Quota.Return(ctx, taken.book, made.Name, "", func(target int) int { return n.used(taken, made, target) })
+			}
+			if err != nil {
+				n.service.Log.WarnContext(ctx, "Cannot give back yet what a post did not take; the manager will", "error", err)
+			}
 		}
 	}
+}
+
+// used is what a target of a post takes of a count.
+func (n *needs) used(of *need, post *v1alpha1.Post, target int) int {
+	var connection *v1alpha1.Connection
+	if target < len(post.Spec.Targets) {
+		connection = n.find(post.Spec.Targets[target].ConnectionRef.Name)
+	}
+	return of.use(post, target, connection).Count
 }
 
 // returnAll gives back what a post took that has been cancelled.

@@ -6,7 +6,6 @@ package bridge_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -14,65 +13,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/internal/postindex"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/platforms"
 )
-
-// counts is a count that never runs out, but for the kind of book in full; down
-// is what taking fails with.
-type counts struct {
-	full string
-	down error
-	// held is what each kind of book holds, by the indexes of the targets.
-	held map[string][]int
-	// before were there already: an earlier request took them.
-	before map[int]bool
-}
-
-func (c *counts) Check(context.Context, quota.Book, *quota.Wish, quota.Limit) (quota.Answer, error) {
-	return quota.Answer{}, nil // somebody else takes the last one between the two
-}
-
-func (c *counts) Take(_ context.Context, b quota.Book, w *quota.Wish, _ quota.Limit) (quota.Answer, error) {
-	if c.down != nil {
-		return quota.Answer{}, c.down
-	}
-	var answer quota.Answer
-	for _, share := range w.Shares {
-		switch {
-		case b.Kind == c.full:
-			answer.Refused = append(answer.Refused, share.Target)
-		case c.before[share.Target]:
-		default:
-			answer.Added = append(answer.Added, share.Target)
-		}
-	}
-	if len(answer.Refused) == 0 {
-		for _, share := range w.Shares {
-			c.held[b.Kind] = append(c.held[b.Kind], share.Target)
-		}
-	}
-	return answer, nil
-}
-
-func (c *counts) Return(ctx context.Context, b quota.Book, _ string, _ types.UID, keep func(int) int) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	var kept []int
-	for _, target := range c.held[b.Kind] {
-		if keep(target) > 0 {
-			kept = append(kept, target)
-		}
-	}
-	c.held[b.Kind] = kept
-	return nil
-}
 
 type starter struct{}
 
@@ -80,91 +26,210 @@ func (starter) Owner(string) *v1alpha1.Team {
 	return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{State: v1alpha1.SubscriptionActive, Plan: v1alpha1.PlanStarter}}}
 }
 
+// counting is a service of a starter team that may post to acme and beta on X and
+// to the inbox of box on TikTok.
+func counting(p *posts, c *counts) *bridge.Service {
+	box := onX("box")
+	box.Spec.Platform = v1alpha1.PlatformTikTok
+	s := service(p, &connections{memory: map[string]*v1alpha1.Connection{"acme": onX("acme"), "beta": onX("beta"), "box": box}})
+	s.Teams, s.Quota = starter{}, c
+	s.Limits = func(v1alpha1.Platform) (platforms.Limits, bool) {
+		return platforms.Limits{Categories: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryTree}}, true
+	}
+	return s
+}
+
+var (
+	xBook   = quota.XPosts(caller.Namespace, now)
+	boxBook = quota.TikTokDrafts(&v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: "box"}})
+)
+
 // What is counted for a post stays counted exactly if the post is there, or may
 // be.
 func TestCountsWhatMayBeThere(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("read: connection reset by peer")
 	forbidden := fault{false, apierrors.NewForbidden(resource, "p", lost)}
-	both := map[string][]int{quota.KindXPosts: {0, 1}, quota.KindTikTokDrafts: {2}}
+	onBoth, inBox := map[int]int{0: 1, 1: 1}, map[int]int{2: 1}
 	tests := map[string]struct {
 		reason string
-		counts counts
+		full   string
+		down   error
 		faults []fault
-		other  bool // another request has used the key
 		want   string
-		held   map[string][]int
+		x, box map[int]int
 	}{
-		"Created":    {"the usual case", counts{}, nil, false, "", both},
-		"Refused":    {"Kubernetes took nothing", counts{}, []fault{forbidden}, false, "internal", nil},
-		"LostAnswer": {"it may be there, and the manager will know", counts{}, []fault{{true, lost}, {true, lost}, {true, lost}}, false, "", both},
-		"Uncertain":  {"nobody can tell, so it counts until the manager can", counts{}, []fault{{false, lost}, {false, lost}, {false, lost}}, false, "uncertain", both},
-		"NoMoreX":    {"the plan has run out meanwhile", counts{full: quota.KindXPosts}, nil, false, "SUBSCRIPTION_REQUIRED", nil},
-		"NoMoreBox":  {"the inbox has run full meanwhile: what was counted before is given back", counts{full: quota.KindTikTokDrafts}, nil, false, "VALIDATION_ERROR", nil},
-		"Down":       {"what cannot be counted is not created", counts{down: lost}, nil, false, "internal", nil},
-		"OtherBody": {
-			"an earlier request under the key has taken the first target's share, which stays its own",
-			counts{before: map[int]bool{0: true}},
-			nil, true, "CONFLICT",
-			map[string][]int{quota.KindXPosts: {0}},
-		},
+		"Created":    {"the usual case", "", nil, nil, "", onBoth, inBox},
+		"Refused":    {"Kubernetes took nothing", "", nil, []fault{forbidden}, "internal", nil, nil},
+		"LostAnswer": {"it may be there, and the manager will know", "", nil, []fault{{true, lost}, {true, lost}, {true, lost}}, "", onBoth, inBox},
+		"Uncertain":  {"nobody can tell, so it counts until the manager can", "", nil, []fault{{false, lost}, {false, lost}, {false, lost}}, "uncertain", onBoth, inBox},
+		"NoMoreX":    {"the plan has run out meanwhile", quota.KindXPosts, nil, nil, "SUBSCRIPTION_REQUIRED", nil, nil},
+		"NoMoreBox":  {"the inbox has run full meanwhile: what was counted before is given back", quota.KindTikTokDrafts, nil, nil, "VALIDATION_ERROR", nil, nil},
+		"Down":       {"what cannot be counted is not created", "", lost, nil, "internal", nil, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			box := onX("box")
-			box.Spec.Platform = v1alpha1.PlatformTikTok
-			p := &posts{stored: map[string]*v1alpha1.Post{}, faults: tc.faults}
-			tc.counts.held = map[string][]int{}
-			s := bridge.New(bridge.Config{
-				Used: func(*v1alpha1.APIKey) {}, Teams: starter{}, Posts: p, Quota: &tc.counts, Readiness: ready{}, Index: postindex.New(),
-				Connections: &connections{memory: map[string]*v1alpha1.Connection{"acme": onX("acme"), "beta": onX("beta"), "box": box}},
-				Limits: func(v1alpha1.Platform) (platforms.Limits, bool) {
-					return platforms.Limits{Categories: []v1alpha1.Category{v1alpha1.CategoryText}}, true
-				},
-				Clock: clocktesting.NewFakePassiveClock(now), Log: slog.New(slog.DiscardHandler),
-			})
-			in := bridge.CreatePost{Category: v1alpha1.CategoryText, IdempotencyKey: "k", Targets: []bridge.CreateTarget{
+			c := newCounts()
+			c.full, c.down = tc.full, tc.down
+			s := counting(&posts{stored: map[string]*v1alpha1.Post{}, faults: tc.faults}, c)
+			_, err := s.CreatePost(t.Context(), caller, bridge.CreatePost{Category: v1alpha1.CategoryText, IdempotencyKey: "k", Targets: []bridge.CreateTarget{
 				{ConnectionID: "acme", Caption: "Hello"},
 				{ConnectionID: "beta", Caption: "Hello"},
 				{ConnectionID: "box", Caption: "Hello", TikTok: bridge.TikTokOptions{Draft: new(true)}},
-			}}
-			if tc.other {
-				p.appears = func(name string) *v1alpha1.Post {
-					return &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{v1alpha1.RequestAnnotation: "another"}}}
-				}
-			}
-			_, err := s.CreatePost(t.Context(), caller, in)
+			}})
 			if code(err) != tc.want {
 				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.want)
 			}
-			for kind, targets := range tc.counts.held {
-				if len(targets) == 0 {
-					delete(tc.counts.held, kind)
-				}
+			if diff := cmp.Diff(tc.x, c.held(t, xBook)); diff != "" {
+				t.Errorf("%s: what is counted of the posts to X:\n%s", tc.reason, diff)
 			}
-			want := tc.held
-			if want == nil {
-				want = map[string][]int{}
+			if diff := cmp.Diff(tc.box, c.held(t, boxBook)); diff != "" {
+				t.Errorf("%s: what is counted of the inbox:\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(want, tc.counts.held); diff != "" {
+		})
+	}
+}
+
+// one is a text to X, five a tree of five cards, both under the same key.
+func one() bridge.CreatePost {
+	in := hello("acme")
+	in.IdempotencyKey = "k"
+	return in
+}
+
+func five() bridge.CreatePost {
+	in := bridge.CreatePost{Category: v1alpha1.CategoryTree, IdempotencyKey: "k", Targets: []bridge.CreateTarget{{ConnectionID: "acme"}}}
+	for range 5 {
+		in.Cards = append(in.Cards, bridge.Card{Caption: "card"})
+	}
+	return in
+}
+
+// Two requests come under one key: just before the outer one creates its post,
+// the inner one is served from beginning to end.
+func TestTwoRequestsUnderOneKey(t *testing.T) {
+	t.Parallel()
+	forbidden := fault{false, apierrors.NewForbidden(resource, "p", errors.New("no"))}
+	tests := map[string]struct {
+		reason       string
+		outer, inner bridge.CreatePost
+		faults       []fault
+		wantOuter    string
+		wantInner    string
+		held         map[int]int
+	}{
+		"LargerComesSecond": {"the larger one, refused, leaves the smaller one its share", one(), five(), []fault{forbidden}, "", "internal", map[int]int{0: 1}},
+		"SmallerWins":       {"the larger one finds the smaller one's post, and gives back what that does not take", five(), one(), nil, "CONFLICT", "", map[int]int{0: 1}},
+		"LargerWins":        {"the smaller one finds the larger one's post, and takes nothing from it", one(), five(), nil, "CONFLICT", "", map[int]int{0: 5}},
+		"Same":              {"the same request, sent again", one(), one(), nil, "", "", map[int]int{0: 1}},
+		"SameRefused":       {"one of the two is refused by Kubernetes, the other is not", one(), one(), []fault{forbidden}, "", "internal", map[int]int{0: 1}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCounts()
+			p := &posts{stored: map[string]*v1alpha1.Post{}, faults: tc.faults}
+			s := counting(p, c)
+			var inner error
+			p.creating = func() {
+				p.creating = nil
+				_, inner = s.CreatePost(t.Context(), caller, tc.inner)
+			}
+			_, outer := s.CreatePost(t.Context(), caller, tc.outer)
+			if code(outer) != tc.wantOuter || code(inner) != tc.wantInner {
+				t.Errorf("%s: errors %v and %v, want %q and %q", tc.reason, outer, inner, tc.wantOuter, tc.wantInner)
+			}
+			if diff := cmp.Diff(tc.held, c.held(t, xBook)); diff != "" {
 				t.Errorf("%s: what is counted afterwards:\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
+// A post that was delivered stays counted when its object is gone; the next one
+// under its key needs a share of its own.
+func TestKeyOfADeliveredPost(t *testing.T) {
+	t.Parallel()
+	deliver := func(t *testing.T, c *counts, post *v1alpha1.Post, uid types.UID, others int) {
+		t.Helper()
+		post.UID = uid
+		for _, w := range []*quota.Wish{
+			{Post: post.Name, UID: uid, Shares: []quota.Share{{Count: 1, At: now}}, Partly: true},
+			{Post: "others", UID: "o", Shares: []quota.Share{{Count: others, At: now}}, Partly: true},
+		} {
+			if answer, err := c.Store.Take(t.Context(), xBook, w, quota.Limit{Most: 30}); err != nil || len(answer.Refused) > 0 {
+				t.Fatalf("%+v %v", answer, err)
+			}
+		}
+	}
+	used := func(t *testing.T, c *counts) int {
+		t.Helper()
+		page, err := c.Page(t.Context(), xBook)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return page.Used()
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		others int
+		want   string
+		used   int
+	}{
+		"Room": {"both count", 28, "", 30},
+		"Full": {"nothing is left for the second", 29, "SUBSCRIPTION_REQUIRED", 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, p := newCounts(), &posts{stored: map[string]*v1alpha1.Post{}}
+			s := counting(p, c)
+			detail, err := s.CreatePost(t.Context(), caller, one())
+			if err != nil {
+				t.Fatal(err)
+			}
+			deliver(t, c, p.stored[detail.ID], "1", tc.others)
+			delete(p.stored, detail.ID)
+			if _, err := s.CreatePost(t.Context(), caller, one()); code(err) != tc.want {
+				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.want)
+			}
+			if got := used(t, c); got != tc.used {
+				t.Errorf("%s: %d are used, want %d", tc.reason, got, tc.used)
+			}
+		})
+	}
+	t.Run("DeliveredMeanwhile", func(t *testing.T) {
+		t.Parallel()
+		c, p := newCounts(), &posts{stored: map[string]*v1alpha1.Post{}}
+		s := counting(p, c)
+		// The other request's post is created and delivered before this one takes.
+		c.taking = func() {
+			c.taking = nil
+			detail, err := s.CreatePost(t.Context(), caller, one())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			deliver(t, c, p.stored[detail.ID], "1", 29)
+		}
+		if _, err := s.CreatePost(t.Context(), caller, one()); err != nil {
+			t.Errorf("error %v, want the post that is there", err)
+		}
+		if got := used(t, c); got != 30 {
+			t.Errorf("%d are used, want 30: it is one post", got)
+		}
+	})
+}
+
 func TestGivesBackWhenTheClientLeaves(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
 	p := &posts{stored: map[string]*v1alpha1.Post{}, faults: []fault{{false, apierrors.NewForbidden(resource, "p", context.Canceled)}}, creating: leave}
-	c := &counts{held: map[string][]int{}}
-	s := service(p, inMemory("acme"))
-	s.Teams, s.Quota = starter{}, c
-	if _, err := s.CreatePost(ctx, caller, hello("acme")); err == nil || strings.Contains(err.Error(), "perhaps") {
+	c := newCounts()
+	if _, err := counting(p, c).CreatePost(ctx, caller, hello("acme")); err == nil || strings.Contains(err.Error(), "perhaps") {
 		t.Fatalf("error %v, want a clear one", err)
 	}
-	if len(c.held[quota.KindXPosts]) > 0 {
-		t.Error("the share is still counted, although the post was refused")
+	if held := c.held(t, xBook); len(held) > 0 {
+		t.Errorf("%v is still counted, although the post was refused", held)
 	}
 }

@@ -70,16 +70,16 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 
 // cannotCancel returns why a post cannot be cancelled, or nil.
 func cannotCancel(post *v1alpha1.Post) *Error {
-	phase := posting.PhaseOf(post)
-	switch phase {
-	case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled:
+	if posting.Cancellable(post) {
 		return nil
+	}
+	switch phase := posting.PhaseOf(post); phase {
 	case v1alpha1.PhaseCancelled:
 		return errorf(CodeConflict, "post %s is already cancelled", post.Name)
 	case v1alpha1.PhaseProcessing:
 		return errorf(CodeConflict, "post %s is being delivered and cannot be cancelled any more", post.Name)
-	case v1alpha1.PhasePosted, v1alpha1.PhaseFailed:
-		return errorf(CodeConflict, "post %s is %s; only a draft or a scheduled post can be cancelled", post.Name, phase)
+	case v1alpha1.PhasePosted, v1alpha1.PhaseFailed, v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled:
+		return errorf(CodeConflict, "post %s is %s; only a draft or a scheduled post whose delivery has not begun can be cancelled", post.Name, phase)
 	default:
 		return errorf(CodeConflict, "post %s cannot be cancelled", post.Name)
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/teams"
 )
 
 // namespaceOfTeam is the name of the index of teams by the namespace they own.
@@ -97,16 +98,9 @@ func (t *Teams) Owner(namespace string) *v1alpha1.Team {
 	var owner *v1alpha1.Team
 	for _, obj := range found {
 		team, ok := obj.(*v1alpha1.Team)
-		if ok && (owner == nil || olderTeam(team, owner)) {
+		if ok && (owner == nil || teams.Older(team, owner)) {
 			owner = team
 		}
 	}
 	return owner
-}
-
-func olderTeam(a, b *v1alpha1.Team) bool {
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
-	}
-	return a.Name < b.Name
 }

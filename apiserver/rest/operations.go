@@ -5,6 +5,8 @@ package rest
 
 import (
 	"context"
+	"errors"
+	"net/url"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
@@ -72,7 +74,11 @@ func (d *door) CreateMediaUploadUrl(
 	if err != nil {
 		return nil, err
 	}
-	return &oas.MediaUploadResponse{Data: oas.MediaUpload{MediaID: upload.ID, UploadURL: upload.UploadURL, Name: upload.Name}}, nil
+	address, err := url.Parse(upload.UploadURL)
+	if err != nil {
+		return nil, errors.New("the address that was signed for an upload is none") // err would tell it
+	}
+	return &oas.MediaUploadResponse{Data: oas.MediaUpload{MediaID: upload.ID, UploadURL: *address, Name: upload.Name}}, nil
 }
 
 // GetPost serves getPost.

@@ -6,9 +6,12 @@ package rest
 import (
 	"encoding/json"
 	"log/slog"
+	"math"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"testing"
@@ -22,32 +25,44 @@ import (
 	"github.com/herald-social/herald/internal/postindex"
 )
 
+// wholeNumber is one as people write it, of any size.
+var wholeNumber = regexp.MustCompile(`^[+-]?[0-9]+$`)
+
 // wantPage is what a query asks for, read by the contract's words: false if it
 // is to be refused.
-func wantPage(query string) (page, limit int, ok bool) {
+func wantPage(query string) (page, limit string, ok bool) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return 0, 0, false
+		return "", "", false
 	}
-	number := func(name string, otherwise int) int {
+	ok = true
+	number := func(name string, otherwise, least, most int64) string {
 		given, present := values[name]
-		switch n, err := strconv.Atoi(values.Get(name)); {
-		case !present:
-			return otherwise
-		case err != nil, len(given) > 1:
-			ok = false
-			return otherwise
-		default:
-			return n
+		if !present {
+			return strconv.FormatInt(otherwise, 10)
 		}
+		n, isNumber := new(big.Int), len(given) == 1 && wholeNumber.MatchString(given[0])
+		if !isNumber {
+			ok = false
+			return ""
+		}
+		n.SetString(given[0], 10)
+		for _, bound := range []struct {
+			at   int64
+			past int
+		}{{least, -1}, {most, 1}} {
+			if end := big.NewInt(bound.at); n.Cmp(end) == bound.past {
+				n = end
+			}
+		}
+		return n.String()
 	}
 	among := func(name string, known ...string) {
 		if given, present := values[name]; present && (len(given) > 1 || !slices.Contains(known, given[0])) {
 			ok = false
 		}
 	}
-	ok = true
-	page, limit = max(number("page", 1), 1), min(max(number("limit", 20), 1), 100)
+	page, limit = number("page", 1, 1, math.MaxInt64), number("limit", 20, 1, 100)
 	among("status", "posted", "scheduled", "processing", "failed", "draft")
 	among("platform", "youtube", "tiktok", "instagram", "threads", "x", "facebook")
 	return page, limit, ok
@@ -59,6 +74,8 @@ func FuzzListQuery(f *testing.F) {
 	for _, seed := range []string{
 		"", "page=2&limit=100", "page=0&limit=-3", "page=1e3", "page=9223372036854775808", "limit=abc", "limit=", "page=%2B1", "page=1&page=1",
 		"status=draft&platform=x", "status=cancelled", "status=draft%00", "platform=%ff", "status=%zz", "page=1;limit=2", "a=b&a=c&=", "page=0x1&limit=1_0", "%70age=3",
+		"page=99999999999999999999&limit=99999999999999999999", "page=-99999999999999999999&limit=-99999999999999999999", "limit=00000000000000000000000000000000003",
+		"page=%2B99999999999999999999&status=draft", "page=9007199254740993", "limit=--99999999999999999999", "limit=9999999999999999999x", "page=%D9%A3", "page=-92270000000000000000000000000000A00", "page=+99999999999999999999",
 	} {
 		f.Add(seed)
 	}
@@ -76,8 +93,8 @@ func FuzzListQuery(f *testing.F) {
 		handler.ServeHTTP(w, r)
 		var answer struct {
 			Pagination struct {
-				Page  int `json:"page"`
-				Limit int `json:"limit"`
+				Page  json.Number `json:"page"`
+				Limit json.Number `json:"limit"`
 			} `json:"pagination"`
 			Error struct {
 				Code    string `json:"code"`
@@ -91,8 +108,8 @@ func FuzzListQuery(f *testing.F) {
 		switch {
 		case !ok && (w.Code != http.StatusBadRequest || answer.Error.Code != string(bridge.CodeValidation) || answer.Error.Message == ""):
 			t.Errorf("%q is to be refused, but is answered %d %s", query, w.Code, w.Body)
-		case ok && (w.Code != http.StatusOK || answer.Pagination.Page != page || answer.Pagination.Limit != limit):
-			t.Errorf("%q asks for %d posts of page %d, but is answered %d %s", query, limit, page, w.Code, w.Body)
+		case ok && (w.Code != http.StatusOK || answer.Pagination.Page.String() != page || answer.Pagination.Limit.String() != limit):
+			t.Errorf("%q asks for %s posts of page %s, but is answered %d %s", query, limit, page, w.Code, w.Body)
 		}
 	})
 }

@@ -61,7 +61,7 @@ func NewHandler(service *bridge.Service, limiter *ratelimit.Limiter) (http.Handl
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		server.ServeHTTP(w, r)
+		server.ServeHTTP(w, withinInt(r))
 	}), nil
 }
 

@@ -45,6 +45,7 @@ type apiserverFlags struct {
 	log             *logFlags
 
 	requestsPerMinute int
+	usageNamespace    string
 }
 
 func parseAPIServerFlags(args []string) (*apiserverFlags, error) {
@@ -59,6 +60,7 @@ func parseAPIServerFlags(args []string) (*apiserverFlags, error) {
 	flags.DurationVar(&f.shutdownDelay, "shutdown-delay", 3*time.Second, "how long to go on serving, not ready any more, before stopping")
 	flags.DurationVar(&f.shutdownTimeout, "shutdown-timeout", 20*time.Second, "how long requests under way may take once stopping")
 	flags.IntVar(&f.requestsPerMinute, "requests-per-minute", 600, "how many requests each API key may make; 0 for no limit")
+	addUsageFlag(flags, &f.usageNamespace)
 	f.media = addMediaFlags(flags)
 	f.log = addLogFlags(flags)
 	if err := parse(flags, args); err != nil {
@@ -125,6 +127,7 @@ func runAPIServer(ctx context.Context, args []string) error {
 		Log:             log,
 
 		RequestsPerMinute: f.requestsPerMinute,
+		UsageNamespace:    f.usageNamespace,
 		Started:           keepHeadroom,
 	})
 	if err != nil {

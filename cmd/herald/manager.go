@@ -62,6 +62,7 @@ type managerFlags struct {
 	probeAddress   string
 
 	namespace        string
+	usageNamespace   string
 	postWorkers      int
 	kubeQPS          float64
 	kubeBurst        int
@@ -85,6 +86,7 @@ func parseManagerFlags(args []string) (*managerFlags, error) {
 	addPprofFlag(flags, &f.pprofAddress)
 	flags.StringVar(&f.probeAddress, "health-probe-bind-address", ":8082", "address of /healthz and /readyz")
 	flags.StringVar(&f.namespace, "namespace", "herald-system", "namespace of the manager's own service account")
+	addUsageFlag(flags, &f.usageNamespace)
 	flags.IntVar(&f.postWorkers, "post-workers", 256, "how many posts are worked on at once")
 	flags.Float64Var(&f.kubeQPS, "kube-api-qps", -1, "requests a second to the Kubernetes API; -1 leaves pacing to its priority and fairness")
 	flags.IntVar(&f.kubeBurst, "kube-api-burst", 0, "burst above --kube-api-qps")

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"flag"
 	"fmt"
 
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -35,11 +36,13 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 		return err
 	}
 	store := credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), now, identity)
-	directory, counts, err := plans(ctx, mgr, now)
+	directory, counts, err := plans(ctx, mgr, f.usageNamespace, now)
 	if err != nil {
 		return err
 	}
-	if err := team.SetupWithManager(mgr, team.Options{Clock: now, ManagerNamespace: f.namespace, Owner: directory.Owner, Quota: counts}); err != nil {
+	if err := team.SetupWithManager(mgr, team.Options{
+		Clock: now, ManagerNamespace: f.namespace, UsageNamespace: f.usageNamespace, Owner: directory.Owner, Quota: counts,
+	}); err != nil {
 		return err
 	}
 	if err := apikey.SetupWithManager(mgr, apikey.Options{Clock: now}); err != nil {
@@ -81,9 +84,14 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 	return posts.SetupWithManager(mgr)
 }
 
+// addUsageFlag adds the flag by which manager and apiserver find the same counts.
+func addUsageFlag(flags *flag.FlagSet, namespace *string) {
+	flags.StringVar(namespace, "usage-namespace", quota.DefaultNamespace, "namespace in which is counted what the teams' plans limit; the same for manager and apiserver")
+}
+
 // plans makes what finds the team of a namespace, and what counts what its plan
 // limits.
-func plans(ctx context.Context, mgr ctrl.Manager, now clock.PassiveClock) (*teams.Directory, *quota.Store, error) {
+func plans(ctx context.Context, mgr ctrl.Manager, namespace string, now clock.PassiveClock) (*teams.Directory, *quota.Store, error) {
 	directory, err := teams.NewDirectory(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	if err != nil {
 		return nil, nil, err
@@ -92,5 +100,5 @@ func plans(ctx context.Context, mgr ctrl.Manager, now clock.PassiveClock) (*team
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot make a client for ConfigMaps: %w", err)
 	}
-	return directory, quota.NewStore(configMaps, now), nil
+	return directory, quota.NewStore(configMaps, namespace, now), nil
 }

@@ -173,6 +173,12 @@ var _ = Describe("applying a post", func() {
 		Entry("21 mentions on Instagram", "spec.targets[0].caption", "mentions 21 accounts", imageOf("png"), to("instagram"), saying(strings.Repeat("@a ", 21))),
 		Entry("2,202 UTF-16 units on TikTok", "spec.targets[0].caption", "2202", videoOf("mp4"), to("tiktok"), saying(strings.Repeat("😀", 1101))),
 		Entry("5,001 bytes on YouTube", "spec.targets[0].caption", "5001 bytes", videoOf("mp4"), to("youtube"), titled("T"), saying(strings.Repeat("a", 5001))),
+		Entry("more than can be stored beside what becomes of it", "spec.targets", "shorten the captions", to("facebook", "facebook", "facebook", "facebook"),
+			func(s *v1alpha1.PostSpec) {
+				for i := range s.Targets {
+					s.Targets[i].Caption = strings.Repeat("<", 63_500)
+				}
+			}),
 		Entry("no title on YouTube", "spec.targets[0].youtube.title", "needs a title", videoOf("mp4"), to("youtube")),
 		Entry("a title of 101 characters", "spec.targets[0].youtube.title", "101 characters are too many", videoOf("mp4"), to("youtube"), titled(strings.Repeat("t", 101))),
 		Entry("a title with <", "spec.targets[0].youtube.title", "contains < or >", videoOf("mp4"), to("youtube"), titled("a < b")),

@@ -113,10 +113,22 @@ func addressUntil(m *v1alpha1.Media, t Timing) time.Time {
 // when the file has been verified.
 func handedOutUntil(m *v1alpha1.Media) time.Time {
 	until := m.CreationTimestamp.Add(v1alpha1.UploadURLLifetime)
+	if underKey := keyUntil(m); underKey.After(until) {
+		until = underKey
+	}
 	if again, err := time.Parse(time.RFC3339, m.Annotations[v1alpha1.UploadUntilAnnotation]); err == nil && again.After(until) {
 		return again
 	}
 	return until
+}
+
+// keyUntil is until when the Idempotency-Key of a Media holds at least; the zero
+// time if it was made under none.
+func keyUntil(m *v1alpha1.Media) time.Time {
+	if m.Annotations[v1alpha1.RequestAnnotation] == "" {
+		return time.Time{}
+	}
+	return m.CreationTimestamp.Add(v1alpha1.KeyLifetime)
 }
 
 // wait is what to do for a file that has not arrived.
@@ -189,7 +201,11 @@ func goesAt(m *v1alpha1.Media, t Timing, ttl time.Duration) (at time.Time, ok bo
 	}
 	switch m.Status.Phase {
 	case v1alpha1.MediaUploaded, v1alpha1.MediaExpired:
-		return m.Status.UnusedSince.Add(t.UnusedAfter), true
+		at = m.Status.UnusedSince.Add(t.UnusedAfter)
+		if underKey := keyUntil(m); underKey.After(at) {
+			at = underKey
+		}
+		return at, true
 	case v1alpha1.MediaRejected:
 		return m.Status.UnusedSince.Add(max(t.UnusedAfter, ttl)), true
 	case v1alpha1.MediaPending:

@@ -30,7 +30,13 @@ func offered(until time.Duration) func(*v1alpha1.Media) {
 }
 
 func handedOut(until string) func(*v1alpha1.Media) {
-	return func(m *v1alpha1.Media) { m.Annotations = map[string]string{v1alpha1.UploadUntilAnnotation: until} }
+	return func(m *v1alpha1.Media) {
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.UploadUntilAnnotation, until)
+	}
+}
+
+func madeUnderKey(m *v1alpha1.Media) {
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.RequestAnnotation, "0123")
 }
 
 func TestAwait(t *testing.T) {
@@ -47,6 +53,9 @@ func TestAwait(t *testing.T) {
 		"API, a second address ended": {"and its grace", made(fromTheAPI, handedOut("2026-11-20T20:15:00Z")), 9*time.Hour + 15*time.Minute, true, false},
 		"API, an earlier address":     {"never shorter than the first", made(fromTheAPI, handedOut("2026-11-20T12:00:00Z")), 74 * time.Minute, false, false},
 		"API, nonsense":               {"what cannot be read does not count", made(fromTheAPI, handedOut("for ever")), 75 * time.Minute, true, false},
+		"API, under a key":            {"the same request asks for a fresh address within a day", made(fromTheAPI, madeUnderKey), 24 * time.Hour, false, false},
+		"API, under a key, a day old": {"and its grace", made(fromTheAPI, madeUnderKey), 25 * time.Hour, true, false},
+		"API, key and late address":   {"whichever ends later", made(fromTheAPI, madeUnderKey, handedOut("2026-11-21T12:10:00Z")), 25*time.Hour + 9*time.Minute, false, false},
 		"new from kubectl":            {"it needs an address", made(), 0, false, true},
 		"a fresh address":             {"it is good for a while", made(offered(15 * time.Minute)), 0, false, false},
 		"five minutes left":           {"enough to begin", made(offered(15 * time.Minute)), 10 * time.Minute, false, false},
@@ -171,6 +180,18 @@ func TestGoesAt(t *testing.T) {
 				t.Errorf("%s: got %s, %v", tc.reason, at, ok)
 			}
 		})
+	}
+	for reason, tc := range map[string]struct {
+		media *v1alpha1.Media
+		want  time.Duration
+	}{
+		"without a key, as long as the manager is told":        {made(in(v1alpha1.MediaUploaded)), time.Minute},
+		"under a key, as long as that holds, all the same":     {made(in(v1alpha1.MediaUploaded), madeUnderKey), 24 * time.Hour},
+		"and no longer for a file that was refused: it is 409": {made(in(v1alpha1.MediaRejected), madeUnderKey), time.Minute},
+	} {
+		if at, _ := goesAt(tc.media, Timing{UnusedAfter: time.Minute}.withDefaults(), 0); !at.Equal(noon.Add(tc.want)) {
+			t.Errorf("unused for a minute %s: goes at %s", reason, at)
+		}
 	}
 }
 

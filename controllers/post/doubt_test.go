@@ -20,39 +20,47 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
+// twins are two posts of one account with the same words.
+type twins struct {
+	team
+	a, b *v1alpha1.Post
+}
+
 var _ = Describe("Doubt", Ordered, func() {
-	var m *manager
-	BeforeAll(func() {
+	var (
+		m     *manager
+		twice team
+		both  *v1alpha1.Post
+	)
+	BeforeAll(func(ctx SpecContext) {
 		m = startManager(interceptor.Funcs{}, func(o *post.Options) { o.StartingDeadline = 8 * time.Second })
+		twice = newTeam(ctx)
+		both = twice.post(ctx, "same words twice", func(p *v1alpha1.Post) { p.Spec.Targets = append(p.Spec.Targets, p.Spec.Targets[0]) })
 	})
 	AfterAll(func() { m.stop() })
 
-	It("is settled on the account that was called, and on no other", func(ctx SpecContext) {
-		t := newTeam(ctx)
-		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
-		t.fault(ctx, sandboxtest.Fault{Operation: "list", Kind: "status", Status: 503, Times: 50})
-		p := t.post(ctx, "moved away")
-		Eventually(func() []string { return t.published(ctx) }).Should(HaveLen(1))
-
-		key := client.ObjectKey{Namespace: t.namespace, Name: "x"}
-		Expect(k8s.Delete(ctx, &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}})).To(Succeed())
-		Expect(k8s.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}})).To(Succeed())
-		Eventually(func() bool { return apierrors.IsNotFound(k8s.Get(ctx, key, &v1alpha1.Connection{})) }).Should(BeTrue())
-		other := team{namespace: t.namespace, account: t.connect(ctx, "x")}
-
-		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
-		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring(t.account.ID), "it says where to look")
-		Expect(other.published(ctx)).To(BeEmpty())
-		settle(ctx, p, "0=posted:42")
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Expect(other.published(ctx)).To(BeEmpty())
+	It("never gives one publication to two posts that are looked for at once", func(ctx SpecContext) {
+		settled := Or(Equal(v1alpha1.PhasePosted), Equal(v1alpha1.PhaseFailed))
+		var pairs []twins
+		for range 3 {
+			t := newTeam(ctx)
+			t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
+			words := fmt.Sprintf("resent %d", serial.Add(1))
+			pairs = append(pairs, twins{t, t.post(ctx, words), t.post(ctx, words)})
+		}
+		for _, pair := range pairs {
+			Eventually(phase(ctx, pair.a)).Should(settled)
+			Eventually(phase(ctx, pair.b)).Should(settled)
+			idA, idB := read(ctx, pair.a).Status.Targets[0].ExternalID, read(ctx, pair.b).Status.Targets[0].ExternalID
+			Expect(idA + idB).NotTo(BeEmpty())
+			Expect(idA).NotTo(Equal(idB))
+			Expect(pair.team.published(ctx)).To(HaveLen(1))
+		}
 	})
 
 	It("never gives one publication to two targets", func(ctx SpecContext) {
-		t := newTeam(ctx)
-		p := t.post(ctx, "same words twice", func(p *v1alpha1.Post) { p.Spec.Targets = append(p.Spec.Targets, p.Spec.Targets[0]) })
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
-		now := read(ctx, p)
+		Eventually(phase(ctx, both)).Should(Equal(v1alpha1.PhaseFailed))
+		now := read(ctx, both)
 		ids := map[string]int{}
 		for _, target := range now.Status.Targets {
 			if target.ExternalID != "" {
@@ -61,23 +69,7 @@ var _ = Describe("Doubt", Ordered, func() {
 		}
 		Expect(ids).To(HaveLen(1))
 		Expect(ids).To(HaveEach(1))
-		Expect(t.published(ctx)).To(HaveLen(1))
-	})
-
-	It("never gives one publication to two posts that are looked for at once", func(ctx SpecContext) {
-		for range 3 {
-			t := newTeam(ctx)
-			t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
-			words := fmt.Sprintf("resent %d", serial.Add(1))
-			a, b := t.post(ctx, words), t.post(ctx, words)
-			settled := Or(Equal(v1alpha1.PhasePosted), Equal(v1alpha1.PhaseFailed))
-			Eventually(phase(ctx, a)).Should(settled)
-			Eventually(phase(ctx, b)).Should(settled)
-			idA, idB := read(ctx, a).Status.Targets[0].ExternalID, read(ctx, b).Status.Targets[0].ExternalID
-			Expect(idA + idB).NotTo(BeEmpty())
-			Expect(idA).NotTo(Equal(idB))
-			Expect(t.published(ctx)).To(HaveLen(1))
-		}
+		Expect(twice.published(ctx)).To(HaveLen(1))
 	})
 
 	It("does not send what was to be tried again until a time that has passed", func(ctx SpecContext) {
@@ -95,6 +87,46 @@ var _ = Describe("Doubt", Ordered, func() {
 		Expect(t.published(ctx)).To(BeEmpty())
 	})
 
+	It("accepts a restored post whose time is still to come", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "restored in time", at(2*time.Second), func(p *v1alpha1.Post) {
+			p.Annotations = map[string]string{v1alpha1.BornAnnotation: time.Now().Add(-24 * time.Hour).Format(time.RFC3339)}
+		})
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+	})
+})
+
+var _ = Describe("The end of the starting deadline", Ordered, func() {
+	var (
+		m               *manager
+		lonely          team
+		nobody          *v1alpha1.Post
+		called, instead team
+		moved           *v1alpha1.Post
+	)
+	// moveAway has an account called without an answer, and another take its connection's name.
+	moveAway := func(ctx SpecContext) {
+		called = newTeam(ctx)
+		called.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
+		called.fault(ctx, sandboxtest.Fault{Operation: "list", Kind: "status", Status: 503, Times: 50})
+		moved = called.post(ctx, "moved away")
+		Eventually(func() []string { return called.published(ctx) }).Should(HaveLen(1))
+
+		key := client.ObjectKey{Namespace: called.namespace, Name: "x"}
+		Expect(k8s.Delete(ctx, &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}})).To(Succeed())
+		Expect(k8s.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}})).To(Succeed())
+		Eventually(func() bool { return apierrors.IsNotFound(k8s.Get(ctx, key, &v1alpha1.Connection{})) }).Should(BeTrue())
+		instead = team{namespace: called.namespace, account: called.connect(ctx, "x")}
+	}
+	BeforeAll(func(ctx SpecContext) {
+		m = startManager(interceptor.Funcs{}, func(o *post.Options) { o.StartingDeadline = 5 * time.Second })
+		// Their deadlines pass while the first spec waits for its own.
+		moveAway(ctx)
+		lonely = newTeam(ctx)
+		nobody = lonely.post(ctx, "nobody", func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "never" })
+	})
+	AfterAll(func() { m.stop() })
+
 	It("starts anew when a post that waited is scheduled for another time", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.setReady(ctx, "x", metav1.ConditionFalse, v1alpha1.ReasonRevoked, t.account.Username)
@@ -107,27 +139,26 @@ var _ = Describe("Doubt", Ordered, func() {
 			return targets[0].TryUntil
 		}).ShouldNot(BeNil())
 		now := read(ctx, p)
-		now.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(12 * time.Second))
+		now.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(7 * time.Second))
 		Expect(k8s.Update(ctx, now)).To(Succeed())
 		Eventually(func() *v1alpha1.Time { return read(ctx, p).Status.Targets[0].TryUntil }).Should(BeNil())
 		t.setReady(ctx, "x", metav1.ConditionTrue, v1alpha1.ReasonConnected, t.account.Username)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 	})
 
-	It("fails a post whose connection never comes into being", func(ctx SpecContext) {
-		t := newTeam(ctx)
-		p := t.post(ctx, "nobody", func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "never" })
-		Eventually(func() bool { return read(ctx, p).Status.Finished }).Should(BeTrue())
-		Expect(readyReason(ctx, p)).To(Equal(v1alpha1.ReasonConnectionNotFound))
-		t.connect(ctx, "never")
-		Consistently(phase(ctx, p), time.Second).Should(Equal(v1alpha1.PhaseFailed))
+	It("leaves doubt to the account that was called, and to no other", func(ctx SpecContext) {
+		Eventually(func() string { return readyReason(ctx, moved) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
+		Expect(read(ctx, moved).Status.Targets[0].Message).To(ContainSubstring(called.account.ID), "it says where to look")
+		Expect(instead.published(ctx)).To(BeEmpty())
+		settle(ctx, moved, "0=posted:42")
+		Eventually(phase(ctx, moved)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(instead.published(ctx)).To(BeEmpty())
 	})
 
-	It("accepts a restored post whose time is still to come", func(ctx SpecContext) {
-		t := newTeam(ctx)
-		p := t.post(ctx, "restored in time", at(2*time.Second), func(p *v1alpha1.Post) {
-			p.Annotations = map[string]string{v1alpha1.BornAnnotation: time.Now().Add(-24 * time.Hour).Format(time.RFC3339)}
-		})
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+	It("fails a post whose connection never comes into being", func(ctx SpecContext) {
+		Eventually(func() bool { return read(ctx, nobody).Status.Finished }).Should(BeTrue())
+		Expect(readyReason(ctx, nobody)).To(Equal(v1alpha1.ReasonConnectionNotFound))
+		lonely.connect(ctx, "never")
+		Consistently(phase(ctx, nobody), time.Second).Should(Equal(v1alpha1.PhaseFailed))
 	})
 })

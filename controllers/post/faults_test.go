@@ -22,38 +22,71 @@ import (
 )
 
 var _ = Describe("Platform faults", Ordered, func() {
-	var m *manager
-	BeforeAll(func() { m = startManager(interceptor.Funcs{}) })
+	var (
+		m         *manager
+		repeating team
+		repeated  *v1alpha1.Post
+	)
+	BeforeAll(func(ctx SpecContext) {
+		m = startManager(interceptor.Funcs{})
+		// What comes of it takes a while, in which other specs go on.
+		repeating = newTeam(ctx)
+		first := repeating.post(ctx, "same words")
+		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
+		repeated = repeating.post(ctx, "same words")
+	})
 	AfterAll(func() { m.stop() })
 
-	DescribeTable("each ends in exactly one publication, or in a failure that says why",
-		func(ctx SpecContext, f sandboxtest.Fault, want v1alpha1.PostPhase, wantAttempts int32, message string) {
-			t := newTeam(ctx)
-			t.fault(ctx, f)
-			before := publishCalls(ctx)
-			text := fmt.Sprintf("fault %d", serial.Add(1))
-			p := t.post(ctx, text)
-			Eventually(phase(ctx, p)).Should(Equal(want))
-			target := read(ctx, p).Status.Targets[0]
-			Expect(target.Attempt.Number).To(Equal(wantAttempts))
-			Expect(publishCalls(ctx)-before).To(BeEquivalentTo(wantAttempts), "one call for each recorded attempt")
-			if want == v1alpha1.PhasePosted {
-				Expect(t.published(ctx)).To(Equal([]string{text}))
-				Expect(target.ExternalID).NotTo(BeEmpty())
-				return
+	// All are on their way at once, for what takes long is waiting: each has an account of its own.
+	Context("each ends in exactly one publication, or in a failure that says why", func() {
+		type row struct {
+			reason   string
+			fault    sandboxtest.Fault
+			phase    v1alpha1.PostPhase
+			attempts int
+			message  string
+		}
+		rows := []row{
+			{"published, answer lost: found by looking", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}, v1alpha1.PhasePosted, 1, ""},
+			{"not published, answer lost: proved absent, sent again", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}, v1alpha1.PhasePosted, 2, ""},
+			{"published, answered 500: found by looking", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}, v1alpha1.PhasePosted, 1, ""},
+			{"answered 503 without acting: proved absent, sent again", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 503}, v1alpha1.PhasePosted, 2, ""},
+			{"refused for good", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 400}, v1alpha1.PhaseFailed, 1, "X"},
+			{"rate limited: tried again at the time that X named", sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 1}, v1alpha1.PhasePosted, 2, ""},
+			{"slower than the call's limit, acting after all", sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 2300}, v1alpha1.PhasePosted, 1, ""},
+			{"slow but in time", sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 500}, v1alpha1.PhasePosted, 1, ""},
+		}
+		type begun struct {
+			team team
+			text string
+			post *v1alpha1.Post
+		}
+		posts := make([]begun, len(rows))
+		BeforeAll(func(ctx SpecContext) {
+			for i, row := range rows {
+				b := begun{team: newTeam(ctx), text: fmt.Sprintf("fault %d", serial.Add(1))}
+				b.team.fault(ctx, row.fault)
+				b.post = b.team.post(ctx, b.text)
+				posts[i] = b
 			}
-			Expect(t.published(ctx)).To(BeEmpty())
-			Expect(target.Message).To(ContainSubstring(message))
-		},
-		Entry("published, answer lost: found by looking", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}, v1alpha1.PhasePosted, int32(1), ""),
-		Entry("not published, answer lost: proved absent, sent again", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}, v1alpha1.PhasePosted, int32(2), ""),
-		Entry("published, answered 500: found by looking", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}, v1alpha1.PhasePosted, int32(1), ""),
-		Entry("answered 503 without acting: proved absent, sent again", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 503}, v1alpha1.PhasePosted, int32(2), ""),
-		Entry("refused for good", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 400}, v1alpha1.PhaseFailed, int32(1), "X"),
-		Entry("rate limited: tried again at the time that X named", sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 1}, v1alpha1.PhasePosted, int32(2), ""),
-		Entry("slower than the call's limit, acting after all", sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 2300}, v1alpha1.PhasePosted, int32(1), ""),
-		Entry("slow but in time", sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 500}, v1alpha1.PhasePosted, int32(1), ""),
-	)
+		})
+		for i, row := range rows {
+			It(row.reason, func(ctx SpecContext) {
+				t, p := posts[i].team, posts[i].post
+				Eventually(phase(ctx, p)).Should(Equal(row.phase))
+				target := read(ctx, p).Status.Targets[0]
+				Expect(target.Attempt.Number).To(BeEquivalentTo(row.attempts))
+				Expect(publishesBy(t.account)).To(Equal(row.attempts), "one call for each recorded attempt")
+				if row.phase == v1alpha1.PhasePosted {
+					Expect(t.published(ctx)).To(Equal([]string{posts[i].text}))
+					Expect(target.ExternalID).NotTo(BeEmpty())
+					return
+				}
+				Expect(t.published(ctx)).To(BeEmpty())
+				Expect(target.Message).To(ContainSubstring(row.message))
+			})
+		}
+	})
 
 	It("sends again once the connection has been checked after a refused token", func(ctx SpecContext) {
 		t := newTeam(ctx)
@@ -80,13 +113,9 @@ var _ = Describe("Platform faults", Ordered, func() {
 	})
 
 	It("does not take another post's publication for its own", func(ctx SpecContext) {
-		t := newTeam(ctx)
-		first := t.post(ctx, "same words")
-		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
-		second := t.post(ctx, "same words")
-		Eventually(phase(ctx, second)).Should(Equal(v1alpha1.PhaseFailed))
-		Expect(read(ctx, second).Status.Targets[0].Message).To(ContainSubstring("same content"))
-		Expect(t.published(ctx)).To(HaveLen(1))
+		Eventually(phase(ctx, repeated)).Should(Equal(v1alpha1.PhaseFailed))
+		Expect(read(ctx, repeated).Status.Targets[0].Message).To(ContainSubstring("same content"))
+		Expect(repeating.published(ctx)).To(HaveLen(1))
 	})
 })
 

@@ -121,7 +121,8 @@ const unsentFor = time.Hour
 // mayHaveLanded reports whether a write that failed may have taken effect.
 func mayHaveLanded(err error) bool {
 	return !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) && !apierrors.IsNotFound(err) &&
-		!apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsTooManyRequests(err)
+		!apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsTooManyRequests(err) &&
+		!posting.TooLarge(err)
 }
 
 // keep remembers a result that could not be written.
@@ -202,7 +203,7 @@ func (l *ledger) tryRecord(ctx context.Context, post *v1alpha1.Post, batch []*sh
 		case apierrors.IsNotFound(err):
 			l.log.Info("the post was removed while it was being published", "post", client.ObjectKeyFromObject(post), "uid", post.UID)
 			return nil
-		case apierrors.IsInvalid(err):
+		case apierrors.IsInvalid(err), posting.TooLarge(err):
 			return l.recordBare(ctx, post, batch, err)
 		case !apierrors.IsConflict(err):
 			return err

@@ -76,7 +76,7 @@ func (s *scope) take(ctx context.Context, sh *shipment, book quota.Book, limit q
 	reason string, message func(used int) string,
 ) (bool, error) {
 	answer, err := s.Plans.Quota.Take(ctx, book, &quota.Wish{
-		Post: s.key.Name, UID: s.post.UID, Shares: []quota.Share{share}, Partly: true,
+		Post: s.key.Name, UID: s.post.UID, Shares: []quota.Share{share}, Keep: s.usesOf(ctx, book), Partly: true,
 	}, limit)
 	if err != nil {
 		return false, err
@@ -170,7 +170,7 @@ func (s *scope) returnUnused(ctx context.Context) {
 	books, err := s.booksOf(ctx)
 	for _, book := range books {
 		if err == nil {
-			err = s.Plans.Quota.Return(ctx, book, s.post.Name, s.post.UID, func(target int) int { return plan.UseOf(s.post, target).Count })
+			err = s.Plans.Quota.Return(ctx, book, s.post.Name, s.post.UID, s.usesOf(ctx, book))
 		}
 	}
 	if err != nil {
@@ -207,6 +207,37 @@ func (s *scope) booksOf(ctx context.Context) (books []quota.Book, err error) {
 		}
 	}
 	return books, nil
+}
+
+// usesOf returns what tells how much each target takes of a book. What was
+// reserved for a target that goes elsewhere since is nothing of it.
+func (s *scope) usesOf(ctx context.Context, book quota.Book) func(target int) int {
+	return func(target int) int {
+		var conn *v1alpha1.Connection
+		if target < len(s.post.Spec.Targets) {
+			conn = s.known(ctx, s.post.Spec.Targets[target].ConnectionRef.Name)
+		}
+		switch {
+		case book.Kind == quota.KindXPosts:
+			return plan.XUse(s.post, target, conn).Count
+		case conn != nil && quota.TikTokDrafts(conn).Name != book.Name:
+			return 0
+		default:
+			return plan.InboxUse(s.post, target, conn).Count
+		}
+	}
+}
+
+// known is a connection as the cache has it; nil if it cannot be read.
+func (s *scope) known(ctx context.Context, name string) *v1alpha1.Connection {
+	if conn := s.conns[name]; conn != nil {
+		return conn
+	}
+	var conn v1alpha1.Connection
+	if err := s.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &conn); err != nil {
+		return nil
+	}
+	return &conn
 }
 
 func indexes(post *v1alpha1.Post) []int {

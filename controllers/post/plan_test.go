@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -31,7 +32,8 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	BeforeAll(func() {
 		maps, err := typedcorev1.NewForConfig(kubeConfig)
 		Expect(err).NotTo(HaveOccurred())
-		store = quota.NewStore(maps, clock.RealClock{})
+		Expect(client.IgnoreAlreadyExists(k8s.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: quota.DefaultNamespace}}))).To(Succeed())
+		store = quota.NewStore(maps, "", clock.RealClock{})
 		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.Plans = &post.Plans{Quota: store, Owner: func(context.Context, string) (*v1alpha1.Team, error) {
 				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, nil
@@ -65,6 +67,17 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		return read(ctx, p).Status.Targets[i]
 	}
 
+	// connectTikTok gives the team an account on what passes for TikTok.
+	connectTikTok := func(ctx context.Context, t team) {
+		GinkgoHelper()
+		var conn v1alpha1.Connection
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+		tiktok := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "tiktok"}, Spec: conn.Spec}
+		tiktok.Spec.Platform = v1alpha1.PlatformTikTok
+		Expect(k8s.Create(ctx, tiktok)).To(Succeed())
+		t.setReady(ctx, "tiktok", metav1.ConditionTrue, v1alpha1.ReasonConnected, t.account.Username)
+	}
+
 	It("is published while something is left, and then fails with PlanLimit, unsent", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		use(ctx, month(t), "before", "an-older-post", 29)
@@ -89,6 +102,21 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(page.Used()).To(Equal(30))
 		Expect(page[p.Name].UID).To(Equal(read(ctx, p).UID), "from its claim on it counts, whatever becomes of the object")
+	})
+
+	It("takes what was reserved for it along when its targets change places", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		connectTikTok(ctx, t)
+		use(ctx, month(t), "before", "an-older-post", 29)
+		// Reserved while the first target went to X; it is the second that does now.
+		p := t.post(ctx, "swapped", func(p *v1alpha1.Post) {
+			use(ctx, month(t), p.Name, "", 1)
+			p.Spec.Targets = []v1alpha1.PostTarget{
+				{ConnectionRef: v1alpha1.LocalReference{Name: "tiktok"}, Caption: "swapped"}, p.Spec.Targets[0],
+			}
+		})
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(used(ctx, month(t))()).To(Equal(30), "one post to X counts once")
 	})
 
 	It("sends to as many accounts as are left", func(ctx SpecContext) {
@@ -220,12 +248,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 
 	It("waits in TikTok's inbox with at most four others of a day", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		var conn v1alpha1.Connection
-		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
-		tiktok := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "tiktok"}, Spec: conn.Spec}
-		tiktok.Spec.Platform = v1alpha1.PlatformTikTok
-		Expect(k8s.Create(ctx, tiktok)).To(Succeed())
-		t.setReady(ctx, "tiktok", metav1.ConditionTrue, v1alpha1.ReasonConnected, t.account.Username)
+		connectTikTok(ctx, t)
 		toInbox := func(p *v1alpha1.Post) {
 			p.Spec.Targets[0].ConnectionRef.Name = "tiktok"
 			p.Spec.Targets[0].TikTok = &v1alpha1.TikTokOptions{Draft: true}

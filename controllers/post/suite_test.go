@@ -7,9 +7,12 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -52,6 +55,7 @@ var (
 	scheme     *runtime.Scheme
 	k8s        client.Client
 	platform   sandboxtest.Client
+	arrivals   *counter
 	serial     atomic.Int64
 )
 
@@ -78,10 +82,55 @@ var _ = BeforeSuite(func() {
 
 	server, err := sandbox.New(sandbox.Options{})
 	Expect(err).NotTo(HaveOccurred())
-	site := httptest.NewServer(server)
+	arrivals = &counter{next: server, seen: map[string]int{}}
+	site := httptest.NewServer(arrivals)
 	DeferCleanup(func() { site.Close(); Expect(server.Close()).To(Succeed()) })
 	platform = sandboxtest.Client{URL: site.URL}
 })
+
+// counter counts the requests that come to the platforms for an account, so that specs whose posts are on their way at the
+// same time each see their own.
+type counter struct {
+	next http.Handler
+	mu   sync.Mutex
+	seen map[string]int
+}
+
+const (
+	tweets     = "/x/2/tweets"
+	containers = "/threads"
+)
+
+// ServeHTTP implements http.Handler.
+func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	key := ""
+	switch {
+	case r.Method == http.MethodPost && r.URL.Path == tweets:
+		key = tweets + r.Header.Get("Authorization")
+	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, containers):
+		key = r.URL.Path
+	}
+	c.mu.Lock()
+	c.seen[key]++
+	c.mu.Unlock()
+	c.next.ServeHTTP(w, r)
+}
+
+func (c *counter) of(key string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen[key]
+}
+
+// publishesBy counts the calls that could publish on X for one account.
+func publishesBy(account sandboxtest.Account) int {
+	return arrivals.of(tweets + "Bearer " + account.AccessToken)
+}
+
+// containersOf counts the containers that were asked for on Threads for one account.
+func containersOf(account sandboxtest.Account) int {
+	return arrivals.of("/threads/v1.0/" + account.ID + containers)
+}
 
 // fast is X with times that a test can wait for.
 type fast struct{ platforms.Publisher }

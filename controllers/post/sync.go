@@ -218,7 +218,7 @@ func (s *scope) refuse(ctx context.Context, errs field.ErrorList) (time.Duration
 	s.waitForConnections()
 	setAccepted(s.post, s.Clock.Now(), reason, message)
 	changed, err := s.write(ctx)
-	if changed && err == nil {
+	if (changed && err == nil) || posting.TooLarge(err) { // when not even this fits, the owner learns it all the same
 		s.warn(reason, message)
 	}
 	return left, err

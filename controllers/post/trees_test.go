@@ -84,48 +84,74 @@ var _ = Describe("A tree", Ordered, func() {
 		Expect(chain(ctx, "threads", onThreads, read(ctx, p).Status.Targets[0])).To(Equal([]string{"again", "again", "again"}))
 	})
 
-	DescribeTable("goes on where it stood after a fault in its middle",
-		func(ctx SpecContext, on string, f sandboxtest.Fault) {
-			t := newTeam(ctx)
-			account, target := t.account, func(*v1alpha1.Post) {}
-			if on == "threads" {
-				account, target = t.onThreads(ctx, 0), toThreads
+	// All are on their way at once, each on an account of its own.
+	Context("goes on where it stood after a fault in its middle", func() {
+		type row struct {
+			reason, platform string
+			fault            sandboxtest.Fault
+		}
+		rows := []row{
+			{"X published, the answer was lost", "x", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}},
+			{"X did not publish, the answer was lost", "x", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}},
+			{"X published and answered 500", "x", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}},
+			{"X was too busy", "x", sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 1}},
+			{"Threads published, the answer was lost", "threads", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}},
+			{"Threads did not publish, the answer was lost", "threads", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}},
+		}
+		type begun struct {
+			team    team
+			account sandboxtest.Account
+			target  func(*v1alpha1.Post)
+			text    []string
+			first   *v1alpha1.Post
+			tree    *v1alpha1.Post
+		}
+		trees := make([]begun, len(rows))
+		var refused begun
+		BeforeAll(func(ctx SpecContext) {
+			refused = begun{team: newTeam(ctx), text: words(2)}
+			// X refuses the same words twice from one account.
+			refused.tree = refused.team.post(ctx, "", cards(refused.text[0], refused.text[1], refused.text[0]))
+			for i, row := range rows {
+				t := newTeam(ctx)
+				b := begun{team: t, account: t.account, target: func(*v1alpha1.Post) {}, text: words(3)}
+				if row.platform == "threads" {
+					b.account, b.target = t.onThreads(ctx, 0), toThreads
+				}
+				// What was posted before goes well, and is not what the first card hangs from.
+				b.first = t.post(ctx, "", b.target, func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "before the tree" })
+				trees[i] = b
 			}
-			text := words(3)
-			// The first card goes well, and meets the fault after it.
-			first := t.post(ctx, "", target, func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "before the tree" })
-			Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
-			f.Platform, f.Account, f.Times = on, account.ID, 2
-			Expect(platform.Fault(ctx, f)).To(Succeed())
-			p := t.post(ctx, "", target, cards(text...))
-			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-			posts, err := platform.Posts(ctx, on, account.ID)
-			Expect(err).NotTo(HaveOccurred())
-			Expect(posts).To(HaveLen(4), "each card once, after the post before")
-			for i, want := range text {
-				Expect(posts[i+1].Text).To(Equal(want))
+			for i, row := range rows {
+				b := &trees[i]
+				Eventually(phase(ctx, b.first)).Should(Equal(v1alpha1.PhasePosted))
+				f := row.fault
+				f.Platform, f.Account, f.Times = row.platform, b.account.ID, 2
+				Expect(platform.Fault(ctx, f)).To(Succeed())
+				b.tree = b.team.post(ctx, "", b.target, cards(b.text...))
 			}
-			Expect(posts[1].InReplyTo).To(BeEmpty())
-			Expect(posts[2].InReplyTo).To(Equal(posts[1].ID))
-			Expect(posts[3].InReplyTo).To(Equal(posts[2].ID))
-		},
-		Entry("X published, the answer was lost", "x", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}),
-		Entry("X did not publish, the answer was lost", "x", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}),
-		Entry("X published and answered 500", "x", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}),
-		Entry("X was too busy", "x", sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 1}),
-		Entry("Threads published, the answer was lost", "threads", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}),
-		Entry("Threads did not publish, the answer was lost", "threads", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}),
-	)
+		})
+		for i, row := range rows {
+			It(row.reason, func(ctx SpecContext) {
+				Eventually(phase(ctx, trees[i].tree)).Should(Equal(v1alpha1.PhasePosted))
+				posts, err := platform.Posts(ctx, row.platform, trees[i].account.ID)
+				Expect(err).NotTo(HaveOccurred())
+				Expect(posts).To(HaveLen(4), "each card once, after the post before")
+				for j, want := range trees[i].text {
+					Expect(posts[j+1].Text).To(Equal(want))
+				}
+				Expect(posts[1].InReplyTo).To(BeEmpty())
+				Expect(posts[2].InReplyTo).To(Equal(posts[1].ID))
+				Expect(posts[3].InReplyTo).To(Equal(posts[2].ID))
+			})
+		}
 
-	It("says which card was refused and what is online already", func(ctx SpecContext) {
-		t := newTeam(ctx)
-		text := words(2)
-		// X refuses the same words twice from one account.
-		p := t.post(ctx, "", cards(text[0], text[1], text[0]))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
-		target := read(ctx, p).Status.Targets[0]
-		Expect(chain(ctx, "x", t.account, target)).To(Equal(text))
-		Expect(target.Message).To(And(HavePrefix("card 3 was not published: "), ContainSubstring("the cards before it are online, beginning at "+target.ExternalURL)))
+		It("or says which card was refused and what is online already", func(ctx SpecContext) {
+			Eventually(phase(ctx, refused.tree)).Should(Equal(v1alpha1.PhaseFailed))
+			target := read(ctx, refused.tree).Status.Targets[0]
+			Expect(chain(ctx, "x", refused.team.account, target)).To(Equal(refused.text))
+			Expect(target.Message).To(And(HavePrefix("card 3 was not published: "), ContainSubstring("the cards before it are online, beginning at "+target.ExternalURL)))
+		})
 	})
 
 	It("is not cancelled in its middle", func(ctx SpecContext) {

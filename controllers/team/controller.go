@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package team gives each Team its namespace, the manager the right to the
-// Secrets in it, and both the manager and the apiserver the right to the
-// ConfigMaps in it, in which they count what the team's plan limits. It keeps
-// that count in order and shows it in status.usage.
+// Package team gives each Team its namespace, and the manager the right to the
+// Secrets in it. It keeps in order the count of what the team's plan limits, and
+// shows it in status.usage.
 //
 // Deleting a Team leaves its namespace, with everything in it: connections and
 // posts are not to be lost by one mistaken command. Whoever wants the namespace
@@ -42,7 +41,7 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;create;update;delete
-// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=herald-team-secrets;herald-team-usage
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=herald-team-secrets
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections;posts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -52,10 +51,6 @@ const (
 	DefaultClusterRole    = "herald-team-secrets"
 	DefaultServiceAccount = "herald-manager"
 	DefaultNamespace      = "herald-system"
-
-	DefaultUsageBinding     = "herald-apiserver-usage"
-	DefaultUsageRole        = "herald-team-usage"
-	DefaultAPIServerAccount = "herald-apiserver"
 )
 
 // Options is what the reconciler needs. The names default to the constants
@@ -72,15 +67,11 @@ type Options struct {
 	ManagerNamespace      string
 	ManagerServiceAccount string
 	// RoleBinding is the name of the object that gives the manager, in each
-	// team's namespace, the rights of ClusterRole to Secrets and ConfigMaps.
+	// team's namespace, the rights of ClusterRole to Secrets.
 	RoleBinding string
 	ClusterRole string
-	// APIServerServiceAccount names the account that the apiserver runs under, in
-	// ManagerNamespace. UsageBinding is the name of the object that gives it, in
-	// each team's namespace, the rights of UsageRole to ConfigMaps.
-	APIServerServiceAccount string
-	UsageBinding            string
-	UsageRole               string
+	// UsageNamespace is where Quota keeps its counts. It can belong to no team.
+	UsageNamespace string
 	// Owner returns the team that owns a namespace, nil if none does; Quota keeps
 	// what is counted of a team. Without them nothing is counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
@@ -97,10 +88,7 @@ func (o *Options) setDefaults() {
 		&o.ManagerServiceAccount: DefaultServiceAccount,
 		&o.RoleBinding:           DefaultRoleBinding,
 		&o.ClusterRole:           DefaultClusterRole,
-
-		&o.APIServerServiceAccount: DefaultAPIServerAccount,
-		&o.UsageBinding:            DefaultUsageBinding,
-		&o.UsageRole:               DefaultUsageRole,
+		&o.UsageNamespace:        quota.DefaultNamespace,
 	} {
 		if *field == "" {
 			*field = value
@@ -138,9 +126,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 			return r.teamsOf(ctx, namespaceOf(obj))
 		})
 	}
-	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool {
-		return obj.GetName() == r.RoleBinding || obj.GetName() == r.UsageBinding
-	})
+	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetName() == r.RoleBinding })
 	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, byNamespace(wantedNamespace), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -218,7 +204,7 @@ func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (kstatus.Sum
 	if err := r.client.List(ctx, &teams); err != nil {
 		return kstatus.Summary{}, fmt.Errorf("cannot list the teams: %w", err)
 	}
-	if refusal, refused := refuseTeam(team, teams.Items, r.ManagerNamespace); refused {
+	if refusal, refused := refuseTeam(team, teams.Items, r.ManagerNamespace, r.UsageNamespace); refused {
 		return refusal, nil
 	}
 	namespace, err := r.namespace(ctx, team)
@@ -228,10 +214,8 @@ func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (kstatus.Sum
 	if refusal, refused := refuseNamespace(team, namespace); refused {
 		return refusal, nil
 	}
-	for _, binding := range r.bindings(team) {
-		if err := r.bind(ctx, binding); err != nil {
-			return kstatus.Summary{}, err
-		}
+	if err := r.bind(ctx, r.binding(team)); err != nil {
+		return kstatus.Summary{}, err
 	}
 	return ready(team), nil
 }
@@ -280,23 +264,16 @@ func (r *Reconciler) bind(ctx context.Context, wanted *rbacv1.RoleBinding) error
 	return nil
 }
 
-// bindings are the rights that Herald's two processes have in the namespace:
-// the manager to Secrets and ConfigMaps, the apiserver to ConfigMaps only.
-func (r *Reconciler) bindings(team *v1alpha1.Team) []*rbacv1.RoleBinding {
-	binding := func(name, role, account string) *rbacv1.RoleBinding {
-		return &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: team.Spec.Namespace,
-				Name:      name,
-				Labels:    map[string]string{managedBy: managedByHerald},
-			},
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.ManagerNamespace, Name: account}},
-		}
-	}
-	return []*rbacv1.RoleBinding{
-		binding(r.RoleBinding, r.ClusterRole, r.ManagerServiceAccount),
-		binding(r.UsageBinding, r.UsageRole, r.APIServerServiceAccount),
+// binding gives the manager the right to the Secrets in the namespace.
+func (r *Reconciler) binding(team *v1alpha1.Team) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: team.Spec.Namespace,
+			Name:      r.RoleBinding,
+			Labels:    map[string]string{managedBy: managedByHerald},
+		},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: r.ClusterRole},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.ManagerNamespace, Name: r.ManagerServiceAccount}},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -42,15 +43,12 @@ var _ = Describe("What a team uses", func() {
 		clock = clocktesting.NewFakePassiveClock(now)
 		maps, err := typedcorev1.NewForConfig(limited)
 		Expect(err).NotTo(HaveOccurred())
-		store = quota.NewStore(maps, clock)
+		store = quota.NewStore(maps, "", clock)
 		r = team.New(asManager, asManager, team.Options{
 			Clock: clock, Quota: store,
 			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
 		})
 		request = ctrl.Request{NamespacedName: types.NamespacedName{Name: ns}}
-		// The rights come with a role binding, which the API server takes a moment
-		// to see.
-		Eventually(func() error { _, err := store.Books(ctx, ns); return err }).Should(Succeed())
 	})
 
 	reserve := func(ctx context.Context, at time.Time, post string, uid types.UID, count int) {
@@ -148,6 +146,20 @@ var _ = Describe("What a team uses", func() {
 		page, err := store.Page(ctx, quota.XPosts(ns, now))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(page).To(And(HaveLen(3), HaveKey("waits"), HaveKey("comes-any-moment"), HaveKey("delivered-and-deleted")))
+	})
+
+	It("is put in order although somebody spoilt another count", func(ctx SpecContext) {
+		// By name it is the first of the books.
+		spoilt := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: quota.DefaultNamespace, Name: ns + ".x-posts.2026-10", Labels: map[string]string{
+				v1alpha1.QuotaLabel: quota.KindXPosts, v1alpha1.QuotaOfLabel: ns,
+			}},
+			Data: map[string]string{"a": "30?"},
+		}
+		Expect(k8s.Create(ctx, spoilt)).To(Succeed())
+		reserve(ctx, now, "never-came", "", 1)
+		clock.SetTime(now.Add(10 * time.Minute))
+		Expect(look(ctx)).To(Equal("0, 0"))
 	})
 
 	It("of long ago is cleared away, of late is kept", func(ctx SpecContext) {

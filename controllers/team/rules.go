@@ -5,6 +5,7 @@ package team
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/teams"
 )
 
 // The label by which people see who made an object.
@@ -22,30 +24,22 @@ const (
 
 // refuseTeam tells whether a team can have the namespace that it wants, as far
 // as the teams themselves can tell: nobody can have Kubernetes' own namespaces
-// or the manager's, and of several teams that want the same one, the oldest
+// or Herald's, and of several teams that want the same one, the oldest
 // can.
-func refuseTeam(team *v1alpha1.Team, teams []v1alpha1.Team, managerNamespace string) (kstatus.Summary, bool) {
+func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, ours ...string) (kstatus.Summary, bool) {
 	wanted := team.Spec.Namespace
-	if strings.HasPrefix(wanted, "kube-") || wanted == metav1.NamespaceDefault || wanted == managerNamespace {
+	if strings.HasPrefix(wanted, "kube-") || wanted == metav1.NamespaceDefault || slices.Contains(ours, wanted) {
 		return stuck(v1alpha1.ReasonNamespaceRefused,
 			"namespace %q cannot belong to a team; create another Team with a namespace of its own", wanted), true
 	}
-	for i := range teams {
-		other := &teams[i]
-		if other.UID != team.UID && other.Spec.Namespace == wanted && older(other, team) {
+	for i := range all {
+		other := &all[i]
+		if other.UID != team.UID && other.Spec.Namespace == wanted && teams.Older(other, team) {
 			return stuck(v1alpha1.ReasonNamespaceTaken,
 				"namespace %q belongs to Team %q, which is older; create another Team with a namespace of its own", wanted, other.Name), true
 		}
 	}
 	return kstatus.Summary{}, false
-}
-
-// older orders teams by age; those of the same second by name.
-func older(a, b *v1alpha1.Team) bool {
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
-	}
-	return a.Name < b.Name
 }
 
 // refuseNamespace tells whether a namespace that exists can be the team's: its

@@ -4,6 +4,7 @@
 package team_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -20,6 +21,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -55,8 +57,9 @@ var _ = BeforeSuite(func() {
 	k8s = env.Client
 
 	// The manager runs with the rights that it is installed with, and no others.
-	apply(env.Client, "manager/role.yaml", &rbacv1.ClusterRole{})
-	apply(env.Client, "team_secrets_role.yaml", &rbacv1.ClusterRole{})
+	apply(env.Client, "manager/role.yaml")
+	apply(env.Client, "team_secrets_role.yaml")
+	apply(env.Client, "usage.yaml")
 	Expect(env.Client.Create(context.Background(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "herald-manager"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "herald-manager"},
@@ -80,12 +83,15 @@ var _ = BeforeSuite(func() {
 })
 
 // apply creates what a file of config/rbac holds.
-func apply(k8s client.Client, file string, into client.Object) {
+func apply(k8s client.Client, file string) {
 	GinkgoHelper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", file))
 	Expect(err).NotTo(HaveOccurred())
-	Expect(yaml.UnmarshalStrict(data, into)).To(Succeed())
-	Expect(k8s.Create(context.Background(), into)).To(Succeed())
+	for manifest := range bytes.SplitSeq(data, []byte("\n---\n")) {
+		object := &unstructured.Unstructured{}
+		Expect(yaml.Unmarshal(manifest, &object.Object)).To(Succeed())
+		Expect(k8s.Create(context.Background(), object)).To(Succeed())
+	}
 }
 
 // name makes a name that no other spec uses.

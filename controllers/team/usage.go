@@ -5,6 +5,7 @@ package team
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -99,39 +100,71 @@ func (r *Reconciler) sweepDue(team string, now time.Time) bool {
 	return !ok || !isTime || now.Sub(at) >= sweepEvery
 }
 
-// sweep gives back what was counted in vain, and clears away what is over.
+// sweep gives back what was counted in vain, and clears away what is over. A
+// book that cannot be read keeps none of the others from that.
 func (r *Reconciler) sweep(ctx context.Context, namespace string, now time.Time) error {
 	books, err := r.Quota.Books(ctx, namespace)
 	if err != nil {
 		return err
 	}
-	for _, book := range books {
-		month, ofX := book.Month()
-		if ofX && now.Sub(month.AddDate(0, 1, 0)) > keepMonths {
-			if err := r.Quota.Drop(ctx, book, func(quota.Page) bool { return true }); err != nil {
-				return err
-			}
-			continue
-		}
-		err := r.Quota.Amend(ctx, book, func(page quota.Page) (bool, error) {
-			changed, err := r.tidy(ctx, namespace, book, page, now)
-			// No new draft can share a day with what is two days old.
-			return book.Kind == quota.KindTikTokDrafts && page.Forget(now.Add(-2*plan.TikTokDraftsFor)) || changed, err
-		})
-		if err != nil {
-			return err
-		}
-		if err := r.Quota.Drop(ctx, book, func(page quota.Page) bool { return len(page) == 0 }); err != nil {
-			return err
-		}
+	var connections v1alpha1.ConnectionList
+	if err := r.client.List(ctx, &connections, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("cannot list the team's connections: %w", err)
 	}
-	return nil
+	known := make(map[string]*v1alpha1.Connection, len(connections.Items))
+	for i := range connections.Items {
+		known[connections.Items[i].Name] = &connections.Items[i]
+	}
+	var errs []error
+	for _, book := range books {
+		errs = append(errs, r.sweepBook(ctx, namespace, usage{book, known}, now))
+	}
+	return errors.Join(errs...)
+}
+
+// usage is a book, and the team's connections by name.
+type usage struct {
+	quota.Book
+
+	connections map[string]*v1alpha1.Connection
+}
+
+// of tells what a target of a post takes of the book.
+func (u usage) of(post *v1alpha1.Post, target int) plan.Use {
+	var conn *v1alpha1.Connection
+	if target < len(post.Spec.Targets) {
+		conn = u.connections[post.Spec.Targets[target].ConnectionRef.Name]
+	}
+	if u.Kind == quota.KindXPosts {
+		return plan.XUse(post, target, conn)
+	}
+	use := plan.InboxUse(post, target, conn)
+	if conn != nil && quota.TikTokDrafts(conn).Name != u.Name {
+		use.Count = 0
+	}
+	return use
+}
+
+func (r *Reconciler) sweepBook(ctx context.Context, namespace string, book usage, now time.Time) error {
+	month, ofX := book.Month()
+	if ofX && now.Sub(month.AddDate(0, 1, 0)) > keepMonths {
+		return r.Quota.Drop(ctx, book.Book, nil)
+	}
+	err := r.Quota.Amend(ctx, book.Book, func(page quota.Page) (bool, error) {
+		changed, err := r.tidy(ctx, namespace, book, page, now)
+		// No new draft can share a day with what is two days old.
+		return book.Kind == quota.KindTikTokDrafts && page.Forget(now.Add(-2*plan.TikTokDraftsFor)) || changed, err
+	})
+	if err != nil {
+		return err
+	}
+	return r.Quota.Drop(ctx, book.Book, func(page quota.Page) bool { return len(page) == 0 })
 }
 
 // tidy holds the entries of a page against the posts that they are of. The page
 // was read before any post is: what is counted meanwhile makes the writing of
 // the page fail.
-func (r *Reconciler) tidy(ctx context.Context, namespace string, book quota.Book, page quota.Page, now time.Time) (changed bool, err error) {
+func (r *Reconciler) tidy(ctx context.Context, namespace string, book usage, page quota.Page, now time.Time) (changed bool, err error) {
 	for name, entry := range page {
 		if entry.Settled {
 			continue
@@ -151,7 +184,7 @@ func (r *Reconciler) tidy(ctx context.Context, namespace string, book quota.Book
 
 // post reads the post of an entry: from the cache if that shows nothing to
 // change, else from the API server.
-func (r *Reconciler) post(ctx context.Context, key types.NamespacedName, entry *quota.Entry, book quota.Book) (*v1alpha1.Post, error) {
+func (r *Reconciler) post(ctx context.Context, key types.NamespacedName, entry *quota.Entry, book usage) (*v1alpha1.Post, error) {
 	var post v1alpha1.Post
 	if err := r.client.Get(ctx, key, &post); err == nil {
 		trial := *entry
@@ -178,7 +211,7 @@ func tidyOrphan(entry *quota.Entry, now time.Time) (changed bool) {
 }
 
 // tidyEntry treats an entry by what its post takes.
-func tidyEntry(entry *quota.Entry, post *v1alpha1.Post, book quota.Book) (changed bool) {
+func tidyEntry(entry *quota.Entry, post *v1alpha1.Post, book usage) (changed bool) {
 	started := posting.Started(post)
 	if entry.UID != "" && entry.UID != post.UID {
 		// The post that took it is gone, another has its name.
@@ -193,7 +226,7 @@ func tidyEntry(entry *quota.Entry, post *v1alpha1.Post, book quota.Book) (change
 	}
 	final := true
 	changed = entry.Reduce(func(target int) int {
-		use := plan.UseOf(post, target)
+		use := book.of(post, target)
 		final = final && use.Final
 		if elsewhere {
 			return 0

@@ -19,10 +19,13 @@ var today = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func TestTidyEntry(t *testing.T) {
 	t.Parallel()
+	to := func(name string) v1alpha1.PostTarget {
+		return v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: name}}
+	}
 	post := func(edits ...func(*v1alpha1.Post)) *v1alpha1.Post {
 		p := &v1alpha1.Post{
 			ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "1", Generation: 1, CreationTimestamp: metav1.NewTime(today)},
-			Spec:       v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{{}, {}}},
+			Spec:       v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{to("x"), to("x")}},
 		}
 		for _, edit := range edits {
 			edit(p)
@@ -44,6 +47,10 @@ func TestTidyEntry(t *testing.T) {
 	unknown := func(p *v1alpha1.Post) { p.Status.Targets[0].Reason = v1alpha1.ReasonOutcomeUnknown }
 	cancelled := func(p *v1alpha1.Post) { p.Spec.Cancelled = true }
 	draft := func(p *v1alpha1.Post) { p.Spec.Draft = true }
+	second := func(name string) func(*v1alpha1.Post) {
+		return func(p *v1alpha1.Post) { p.Spec.Targets[1] = to(name) }
+	}
+	onThreads := func(p *v1alpha1.Post) { p.Status.Targets[1].Platform = v1alpha1.PlatformThreads }
 	tests := map[string]struct {
 		reason  string
 		uid     types.UID
@@ -63,9 +70,15 @@ func TestTidyEntry(t *testing.T) {
 		"HalfFailed":       {"one of two was refused", "1", post(ledger(v1alpha1.PhasePosted, v1alpha1.PhaseFailed)), 1, true},
 		"HalfUnknown":      {"one of two may be out, and a person may say that it is not", "1", post(ledger(v1alpha1.PhaseFailed, v1alpha1.PhasePosted), unknown), 2, false},
 		"Claimless":        {"the manager counted it and its claim failed; then it was cancelled", "1", post(cancelled), 0, true},
+		"Moved":            {"one of two goes to Threads since an edit", "", post(second("threads")), 1, false},
+		"MovedAndSent":     {"the manager counted both before it saw the edit", "1", post(second("threads"), ledger(v1alpha1.PhasePosted, v1alpha1.PhasePosted), onThreads), 1, true},
+		"Forgotten":        {"the connection is gone, so nobody knows that it was not on X", "", post(second("gone")), 2, false},
 		"OtherPost":        {"the post that took it is gone, and another has its name", "0", post(draft), 2, true},
 	}
-	book := quota.XPosts("team", today)
+	on := func(platform v1alpha1.Platform) *v1alpha1.Connection {
+		return &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: platform}}
+	}
+	book := usage{quota.XPosts("team", today), map[string]*v1alpha1.Connection{"x": on(v1alpha1.PlatformX), "threads": on(v1alpha1.PlatformThreads)}}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

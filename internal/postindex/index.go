@@ -13,6 +13,7 @@ package postindex
 
 import (
 	"fmt"
+	"hash/maphash"
 	"math"
 	"strconv"
 	"strings"
@@ -30,10 +31,12 @@ type PlatformStatus struct {
 
 // Summary is what a list shows of a post.
 type Summary struct {
-	ID        string
-	Title     string
-	Status    v1alpha1.PostPhase
-	Category  v1alpha1.Category
+	ID       string
+	Title    string
+	Status   v1alpha1.PostPhase
+	Category v1alpha1.Category
+	// Platforms are the targets, in their order. Those of a page belong to the
+	// index: they are only read.
 	Platforms []PlatformStatus
 	// DisplayAt is kept to the millisecond, as the resources keep it.
 	DisplayAt time.Time
@@ -47,9 +50,8 @@ type Query struct {
 	// Page counts from 1; Limit is the number of posts on a page. Both must be
 	// positive.
 	Page, Limit int
-	// Into is where the page is written, over what is there, the platforms of
-	// each summary included: who asks often need not make a page each time. It
-	// may be nil.
+	// Into is where the page is written, over what is there: who asks often need
+	// not make a page each time. It may be nil.
 	Into []Summary
 }
 
@@ -58,6 +60,9 @@ type Query struct {
 type Index struct {
 	mu         sync.RWMutex
 	namespaces map[string]*posts
+	kinds      *kinds
+	// hash is this index's own: nobody can choose ids that have the same.
+	hash func(id string) uint64
 	// seen is the resourceVersion up to which the watch has told everything.
 	seen uint64
 	// hidden holds cancelled posts whose cancellation the watch has not told
@@ -74,7 +79,11 @@ type key struct{ namespace, id string }
 
 // New returns an empty index.
 func New() *Index {
-	return &Index{namespaces: map[string]*posts{}, hidden: map[key]uint64{}}
+	seed := maphash.MakeSeed()
+	return &Index{
+		namespaces: map[string]*posts{}, hidden: map[key]uint64{}, kinds: &kinds{numbers: map[facts]uint32{}},
+		hash: func(id string) uint64 { return maphash.String(seed, id) },
+	}
 }
 
 // Upsert takes in a post as it was at a resourceVersion, told by the watch or
@@ -87,11 +96,11 @@ func (x *Index) Upsert(namespace string, s Summary, version uint64) {
 	if x.hidden[k] >= version {
 		return
 	}
-	old := x.find(namespace, s.ID)
+	p, old := x.find(namespace, s.ID)
 	switch {
-	case old == nil && version <= x.seen:
+	case old == 0 && version <= x.seen:
 		return // the watch has told what came after: the post is gone or cancelled
-	case old != nil && old.version >= version:
+	case old != 0 && p.known(old) >= version:
 		return
 	}
 	if s.Status == v1alpha1.PhaseCancelled {
@@ -106,7 +115,7 @@ func (x *Index) Upsert(namespace string, s Summary, version uint64) {
 func (x *Index) Delete(namespace, id string, version uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if old := x.find(namespace, id); old != nil && old.version <= version {
+	if p, old := x.find(namespace, id); old != 0 && p.known(old) <= version {
 		x.remove(namespace, old)
 	}
 }
@@ -151,38 +160,47 @@ func (x *Index) Len() int {
 	return x.count
 }
 
-func (x *Index) find(namespace, id string) *entry {
+// find returns where a post is: the posts of its namespace, nil if there are
+// none, and its place there, zero if it has none.
+func (x *Index) find(namespace, id string) (*posts, place) {
 	p := x.namespaces[namespace]
 	if p == nil {
-		return nil
+		return nil, 0
 	}
-	return p.byID[id]
+	return p, p.find(id)
 }
 
-// put stores a summary in place of old, which may be nil.
-func (x *Index) put(namespace string, old *entry, s *Summary, version uint64) *entry {
-	if old != nil {
-		x.namespaces[namespace].change(old, s, version)
-		return old
+// known is the version of what the index holds of a post; zero without any.
+func (p *posts) known(i place) uint64 {
+	if i == 0 {
+		return 0
 	}
+	return p.at(i).version
+}
+
+// put stores a summary, in the place of an older one unless that is zero.
+func (x *Index) put(namespace string, old place, s *Summary, version uint64) *entry {
 	p := x.namespaces[namespace]
+	if old != 0 {
+		return p.change(old, s, version)
+	}
 	if p == nil {
-		p = newPosts()
+		p = newPosts(x.kinds, x.hash)
 		x.namespaces[strings.Clone(namespace)] = p
 	}
 	x.count++
 	return p.add(s, version)
 }
 
-// remove takes an entry out; it may be nil.
-func (x *Index) remove(namespace string, e *entry) {
-	if e == nil {
+// remove takes an entry out; its place may be zero.
+func (x *Index) remove(namespace string, i place) {
+	if i == 0 {
 		return
 	}
 	p := x.namespaces[namespace]
-	p.drop(e)
+	p.drop(i)
 	x.count--
-	if len(p.byID) == 0 {
+	if p.count == 0 {
 		delete(x.namespaces, namespace)
 	}
 }

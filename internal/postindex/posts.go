@@ -7,20 +7,31 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unique"
 
 	"github.com/tidwall/btree"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// posts are those of one namespace.
+// posts are those of one namespace. Entries refer to each other, and lists to
+// them, by number: garbage collections follow every pointer, and of a hundred
+// thousand posts there would be a million.
 type posts struct {
-	byID map[string]*entry
+	kinds   *kinds
+	hash    func(id string) uint64
+	entries []entry
+	// heads begins the chain of the entries whose ids have one hash; free, that
+	// of the places that no entry takes. Chains are of places; see place.
+	heads map[uint64]place
+	free  place
+	count int
 	// lists holds every list that is not empty, in the order in which it is
 	// read.
 	lists map[filter]*list
 }
+
+// place is the number of an entry, counted from 1; zero is none.
+type place uint32
 
 // filter says what a list is narrowed to; what is empty narrows nothing.
 type filter struct {
@@ -28,46 +39,52 @@ type filter struct {
 	platform v1alpha1.Platform
 }
 
-type list = btree.BTreeG[*entry]
+type list = btree.BTreeG[place]
 
-// entry is a summary as it is kept. A team may have a hundred thousand of them:
-// it holds no pointer that it can do without, and shares what is mostly the
-// same in other posts.
+// entry is a summary as it is kept, or a place that is free.
 type entry struct {
 	// text is the id, idLength bytes long, and the title behind it: one thing
-	// less for the garbage collector to look at.
-	text     string
-	idLength uint8
-	// round is the relist that last held the post.
-	round uint32
+	// less for the garbage collector to look at. It is empty in a free place.
+	text string
 	// displayAt is in milliseconds since 1970.
 	displayAt int64
 	version   uint64
-	facts     unique.Handle[facts]
+	kind      uint32
+	// round is the relist that last held the post.
+	round uint32
+	// next is the next entry of the chain.
+	next     place
+	idLength uint8
 }
 
 func (e *entry) id() string { return e.text[:e.idLength] }
 
 func (e *entry) title() string { return e.text[e.idLength:] }
 
-// facts are of few kinds: posts of a team mostly go to the same platforms.
-type facts struct {
-	status   v1alpha1.PostPhase
-	category v1alpha1.Category
-	// targets holds "platform=status" of each, separated by commas.
-	targets string
+func newPosts(k *kinds, hash func(id string) uint64) *posts {
+	return &posts{kinds: k, hash: hash, heads: map[uint64]place{}, lists: map[filter]*list{}}
 }
 
-func newPosts() *posts {
-	return &posts{byID: map[string]*entry{}, lists: map[filter]*list{}}
-}
+func (p *posts) at(i place) *entry { return &p.entries[i-1] }
+
+func (p *posts) kind(e *entry) *kind { return &p.kinds.list[e.kind] }
 
 // before is the order of lists: the newest first, and equal times by id.
-func before(a, b *entry) bool {
+func (p *posts) before(i, j place) bool {
+	a, b := p.at(i), p.at(j)
 	if a.displayAt != b.displayAt {
 		return a.displayAt > b.displayAt
 	}
 	return a.id() < b.id()
+}
+
+// find returns where a post is; zero if it is not there.
+func (p *posts) find(id string) place {
+	i := p.heads[p.hash(id)]
+	for i != 0 && p.at(i).id() != id {
+		i = p.at(i).next
+	}
+	return i
 }
 
 // text is what an entry keeps of the strings: a copy, for a title is cut out of
@@ -82,56 +99,82 @@ func (s *Summary) text() string {
 
 // add takes in a post that is not there.
 func (p *posts) add(s *Summary, version uint64) *entry {
-	e := &entry{
-		text: s.text(), idLength: uint8(len(s.ID)), //nolint:gosec // names of the Kubernetes API have at most 253 bytes
-		displayAt: s.DisplayAt.UnixMilli(), version: version, facts: s.facts(),
+	i := p.free
+	if i != 0 {
+		p.free = p.at(i).next
+	} else {
+		p.entries = append(p.entries, entry{})
+		i = place(len(p.entries)) //nolint:gosec // a store holds fewer objects
 	}
-	p.byID[e.id()] = e
-	p.enlist(e, e.facts.Value())
+	hash := p.hash(s.ID)
+	e := p.at(i)
+	*e = entry{
+		text: s.text(), idLength: uint8(len(s.ID)), //nolint:gosec // names of the Kubernetes API have at most 253 bytes
+		displayAt: s.DisplayAt.UnixMilli(), version: version, kind: p.kinds.take(s.facts(), s.Platforms), next: p.heads[hash],
+	}
+	p.heads[hash] = i
+	p.count++
+	p.enlist(i)
 	return e
 }
 
-// change brings an entry up to date. It moves only if its place or the lists
-// that it is on change.
-func (p *posts) change(e *entry, s *Summary, version uint64) {
+// change brings an entry up to date. It moves only if its place in the lists, or
+// the lists that it is on, change.
+func (p *posts) change(i place, s *Summary, version uint64) *entry {
+	e := p.at(i)
 	e.version = version
 	if e.title() != s.Title {
-		// The key would keep the old text alive.
-		delete(p.byID, e.id())
 		e.text = s.text()
-		p.byID[e.id()] = e
 	}
 	displayAt, now := s.DisplayAt.UnixMilli(), s.facts()
-	if displayAt == e.displayAt && now == e.facts {
-		return
+	if displayAt == e.displayAt && now == p.kind(e).facts {
+		return e
 	}
-	p.delist(e, e.facts.Value())
-	e.displayAt, e.facts = displayAt, now
-	p.enlist(e, now.Value())
+	p.delist(i)
+	p.kinds.release(e.kind)
+	e.displayAt, e.kind = displayAt, p.kinds.take(now, s.Platforms)
+	p.enlist(i)
+	return e
 }
 
 // drop takes an entry out.
-func (p *posts) drop(e *entry) {
-	delete(p.byID, e.id())
-	p.delist(e, e.facts.Value())
+func (p *posts) drop(i place) {
+	p.delist(i)
+	e := p.at(i)
+	p.kinds.release(e.kind)
+	hash := p.hash(e.id())
+	switch before := p.heads[hash]; {
+	case before != i:
+		for p.at(before).next != i {
+			before = p.at(before).next
+		}
+		p.at(before).next = e.next
+	case e.next != 0:
+		p.heads[hash] = e.next
+	default:
+		delete(p.heads, hash)
+	}
+	*e = entry{next: p.free}
+	p.free = i
+	p.count--
 }
 
-func (p *posts) enlist(e *entry, facts facts) {
-	facts.eachFilter(func(f filter) {
+func (p *posts) enlist(i place) {
+	p.kind(p.at(i)).eachFilter(func(f filter) {
 		l := p.lists[f]
 		if l == nil {
 			// The index has a lock of its own.
-			l = btree.NewBTreeGOptions(before, btree.Options{NoLocks: true})
+			l = btree.NewBTreeGOptions(p.before, btree.Options{NoLocks: true})
 			p.lists[f] = l
 		}
-		l.Set(e)
+		l.Set(i)
 	})
 }
 
-func (p *posts) delist(e *entry, facts facts) {
-	facts.eachFilter(func(f filter) {
+func (p *posts) delist(i place) {
+	p.kind(p.at(i)).eachFilter(func(f filter) {
 		l := p.lists[f]
-		l.Delete(e)
+		l.Delete(i)
 		if l.Len() == 0 {
 			delete(p.lists, f)
 		}
@@ -153,59 +196,15 @@ func (p *posts) page(f filter, first, limit int, into []Summary) (page []Summary
 	page = slices.Grow(into[:0], size)[:size]
 	from, _ := l.GetAt(first)
 	next := 0
-	l.Ascend(from, func(e *entry) bool {
-		e.summarise(&page[next])
+	l.Ascend(from, func(i place) bool {
+		e := p.at(i)
+		of := p.kind(e)
+		page[next] = Summary{
+			ID: e.id(), Title: e.title(), Status: of.status, Category: of.category,
+			Platforms: of.platforms, DisplayAt: time.UnixMilli(e.displayAt).UTC(),
+		}
 		next++
 		return next < size
 	})
 	return page, total
-}
-
-// summarise writes over a summary.
-func (e *entry) summarise(s *Summary) {
-	facts := e.facts.Value()
-	*s = Summary{
-		ID: e.id(), Title: e.title(), Status: facts.status, Category: facts.category,
-		Platforms: facts.platforms(s.Platforms[:0]), DisplayAt: time.UnixMilli(e.displayAt).UTC(),
-	}
-}
-
-func (s *Summary) facts() unique.Handle[facts] {
-	var targets strings.Builder
-	for i, p := range s.Platforms {
-		if i > 0 {
-			targets.WriteByte(',')
-		}
-		targets.WriteString(string(p.Platform))
-		targets.WriteByte('=')
-		targets.WriteString(string(p.Status))
-	}
-	return unique.Make(facts{status: s.Status, category: s.Category, targets: targets.String()})
-}
-
-// platforms appends each target's platform and status.
-func (f facts) platforms(to []PlatformStatus) []PlatformStatus {
-	if f.targets == "" {
-		return to
-	}
-	for target := range strings.SplitSeq(f.targets, ",") {
-		platform, status, _ := strings.Cut(target, "=")
-		to = append(to, PlatformStatus{Platform: v1alpha1.Platform(platform), Status: v1alpha1.PostPhase(status)})
-	}
-	return to
-}
-
-// eachFilter visits the filters that let the post through, each once, however
-// many targets it has on a platform.
-func (f facts) eachFilter(visit func(filter)) {
-	visit(filter{})
-	visit(filter{status: f.status})
-	platforms := f.platforms(nil)
-	for i, p := range platforms {
-		again := slices.ContainsFunc(platforms[:i], func(q PlatformStatus) bool { return q.Platform == p.Platform })
-		if p.Platform != "" && !again {
-			visit(filter{platform: p.Platform})
-			visit(filter{f.status, p.Platform})
-		}
-	}
 }

@@ -51,8 +51,8 @@ func (r *Relist) Put(namespace string, s Summary, version uint64) {
 	if x.hidden[key{namespace, s.ID}] > r.version {
 		return
 	}
-	old := x.find(namespace, s.ID)
-	if old != nil && old.version > r.horizon {
+	p, old := x.find(namespace, s.ID)
+	if old != 0 && p.known(old) > r.horizon {
 		return
 	}
 	if s.Status == v1alpha1.PhaseCancelled {
@@ -69,9 +69,9 @@ func (r *Relist) Done() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for namespace, p := range x.namespaces {
-		for _, e := range p.byID {
-			if e.round != r.round && e.version <= r.horizon {
-				x.remove(namespace, e)
+		for i := range p.entries {
+			if e := &p.entries[i]; e.text != "" && e.round != r.round && e.version <= r.horizon {
+				x.remove(namespace, place(i+1)) //nolint:gosec // see add
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -32,6 +33,15 @@ func TestTake(t *testing.T) {
 	delivered := func(uid types.UID, counts ...int) *Entry {
 		return &Entry{UID: uid, Since: noon, Shares: some(counts...)}
 	}
+	gone := func(w Wish) Wish { w.Gone = "1"; return w }
+	only := func(kept int) func(int) int {
+		return func(target int) int {
+			if target == kept {
+				return 5
+			}
+			return 0
+		}
+	}
 	tests := map[string]struct {
 		reason  string
 		page    Page
@@ -40,34 +50,69 @@ func TestTake(t *testing.T) {
 		changed bool
 		used    int
 	}{
-		"First":           {"the book is empty", Page{}, wish("a", "", false, 1), Answer{Added: []int{0}}, true, 1},
-		"Last":            {"it is exactly enough", Page{"b": reserved(3)}, wish("a", "", false, 2), Answer{Added: []int{0}}, true, 5},
-		"OneTooMany":      {"it would be six of five", Page{"b": reserved(4)}, wish("a", "", false, 2), Answer{Refused: []int{0}, Used: 4}, false, 4},
-		"AllOrNothing":    {"one of two has no room, so neither is taken", Page{"b": reserved(4)}, wish("a", "", false, 1, 1), Answer{Refused: []int{1}, Used: 4}, false, 4},
-		"Partly":          {"whoever delivers takes what there is", Page{"b": reserved(4)}, wish("a", "1", true, 1, 1), Answer{Added: []int{0}, Refused: []int{1}, Used: 5}, true, 5},
-		"PartlySmaller":   {"what is too much for one may suit the next", Page{"b": reserved(4)}, wish("a", "1", true, 2, 1), Answer{Added: []int{1}, Refused: []int{0}, Used: 4}, true, 5},
-		"Again":           {"the same post never counts twice", Page{"a": reserved(5)}, wish("a", "", false, 5), Answer{}, false, 5},
-		"AgainWhenFull":   {"what is held is not asked for anew", Page{"a": reserved(1), "b": reserved(4)}, wish("a", "1", true, 1), Answer{}, true, 5},
-		"Delivered":       {"a repeat of a request whose post is delivered", Page{"a": delivered("1", 1)}, wish("a", "", false, 1), Answer{}, false, 1},
-		"DeliveredTwice":  {"a second attempt", Page{"a": delivered("1", 1)}, wish("a", "1", true, 1), Answer{}, false, 1},
-		"MoreTargets":     {"another target of the post joins", Page{"a": delivered("1", 1)}, wish("a", "1", true, 1, 1), Answer{Added: []int{1}}, true, 2},
-		"MoreCards":       {"the tree has grown", Page{"a": reserved(2)}, wish("a", "1", true, 4), Answer{Added: []int{0}}, true, 4},
-		"TooManyCards":    {"the tree has grown too much, and keeps what it had", Page{"a": reserved(2)}, wish("a", "1", true, 6), Answer{Refused: []int{0}}, true, 2},
-		"FewerCards":      {"what is too much is given back when the post is over", Page{"a": reserved(4)}, wish("a", "", false, 2), Answer{}, false, 4},
-		"SameNameLater":   {"another post has the name of one that was delivered and deleted: both count", Page{"a": delivered("1", 2)}, wish("a", "2", true, 2), Answer{Added: []int{0}}, true, 4},
+		"First":          {"the book is empty", Page{}, wish("a", "", false, 1), Answer{Added: []int{0}}, true, 1},
+		"Last":           {"it is exactly enough", Page{"b": reserved(3)}, wish("a", "", false, 2), Answer{Added: []int{0}}, true, 5},
+		"OneTooMany":     {"it would be six of five", Page{"b": reserved(4)}, wish("a", "", false, 2), Answer{Refused: []int{0}, Used: 4}, false, 4},
+		"AllOrNothing":   {"one of two has no room, so neither is taken", Page{"b": reserved(4)}, wish("a", "", false, 1, 1), Answer{Refused: []int{1}, Used: 4}, false, 4},
+		"Partly":         {"whoever delivers takes what there is", Page{"b": reserved(4)}, wish("a", "1", true, 1, 1), Answer{Added: []int{0}, Refused: []int{1}, Used: 5}, true, 5},
+		"PartlySmaller":  {"what is too much for one may suit the next", Page{"b": reserved(4)}, wish("a", "1", true, 2, 1), Answer{Added: []int{1}, Refused: []int{0}, Used: 4}, true, 5},
+		"Again":          {"the same post never counts twice", Page{"a": reserved(5)}, wish("a", "", false, 5), Answer{}, false, 5},
+		"AgainWhenFull":  {"what is held is not asked for anew", Page{"a": reserved(1), "b": reserved(4)}, wish("a", "1", true, 1), Answer{}, true, 5},
+		"Delivered":      {"a repeat of a request whose post is delivered", Page{"a": delivered("1", 1)}, wish("a", "", false, 1), Answer{Delivered: "1"}, false, 1},
+		"DeliveredTwice": {"a second attempt", Page{"a": delivered("1", 1)}, wish("a", "1", true, 1), Answer{}, false, 1},
+		"MoreTargets":    {"another target of the post joins", Page{"a": delivered("1", 1)}, wish("a", "1", true, 1, 1), Answer{Added: []int{1}, Before: some(1)}, true, 2},
+		"MoreCards":      {"the tree has grown", Page{"a": reserved(2)}, wish("a", "1", true, 4), Answer{Added: []int{0}, Before: some(2)}, true, 4},
+		"TooManyCards":   {"the tree has grown too much, and keeps what it had", Page{"a": reserved(2)}, wish("a", "1", true, 6), Answer{Refused: []int{0}}, true, 2},
+		"FewerCards":     {"what is too much is given back when the post is over", Page{"a": reserved(4)}, wish("a", "", false, 2), Answer{}, false, 4},
+		"SameNameLater":  {"another post has the name of one that was delivered and deleted: both count", Page{"a": delivered("1", 2)}, wish("a", "2", true, 2), Answer{Added: []int{0}}, true, 4},
+		"SameNameReserved": {
+			"a post that was delivered is gone, and another is about to be created under its name: it takes a share of its own",
+			Page{"a": delivered("1", 2)},
+			gone(wish("a", "", false, 1)),
+			Answer{Added: []int{0}},
+			true, 3,
+		},
+		"SameNameFull": {
+			"the same, and nothing is left",
+			Page{"a": delivered("1", 5)},
+			gone(wish("a", "", false, 1)),
+			Answer{Refused: []int{0}, Used: 5},
+			false, 5,
+		},
+		"SameNameOnceMore": {
+			"the one that is gone is not the one that was delivered last",
+			Page{"a": delivered("2", 2)},
+			gone(wish("a", "", false, 1)),
+			Answer{Delivered: "2"},
+			false, 2,
+		},
+		"Swapped": {
+			"the first target was changed to another platform, the second to this one: what was reserved is enough",
+			Page{"a": reserved(1), "b": reserved(4)},
+			Wish{Post: "a", UID: "1", Partly: true, Shares: []Share{{Target: 1, Count: 1, At: noon}}, Keep: only(1)},
+			Answer{Added: []int{1}},
+			true, 5,
+		},
+		"SwappedTooMany": {
+			"what the target does not take any more is given back, whether or not there is enough for the other",
+			Page{"a": reserved(1), "b": reserved(4)},
+			Wish{Post: "a", UID: "1", Partly: true, Shares: []Share{{Target: 1, Count: 2, At: noon}}, Keep: only(1)},
+			Answer{Refused: []int{1}, Used: 4},
+			true, 4,
+		},
 		"SameNameTooMany": {"the former one still counts", Page{"a": delivered("1", 4)}, wish("a", "2", true, 2), Answer{Refused: []int{0}, Used: 4}, true, 4},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, changed := tc.page.take(&tc.wish, Limit{Most: 5}, noon)
-			if diff := cmp.Diff(tc.want, got); diff != "" || changed != tc.changed {
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" || changed != tc.changed {
 				t.Errorf("%s: changed %v, want %v:\n%s", tc.reason, changed, tc.changed, diff)
 			}
 			if used := tc.page.Used(); used != tc.used {
 				t.Errorf("%s: %d are used afterwards, want %d", tc.reason, used, tc.used)
 			}
-			if e := tc.page[tc.wish.Post]; tc.wish.UID != "" && len(e.Shares) > 0 && e.UID != tc.wish.UID {
+			if e := tc.page[tc.wish.Post]; tc.wish.UID != "" && e != nil && len(e.Shares) > 0 && e.UID != tc.wish.UID {
 				t.Errorf("%s: the shares are those of %q, want %q", tc.reason, e.UID, tc.wish.UID)
 			}
 			again, _ := tc.page.take(&tc.wish, Limit{Most: 5}, noon)
@@ -113,7 +158,7 @@ func TestTakeWithin(t *testing.T) {
 			if name == "Rescheduled" {
 				page["new"] = &Entry{Since: noon, Shares: at(0)}
 			}
-			got, _ := page.take(&Wish{Post: "new", Shares: at(tc.want)}, limit, noon)
+			got, _ := page.take(&Wish{Post: "new", UID: "1", Shares: at(tc.want)}, limit, noon)
 			if ok := len(got.Refused) == 0; ok != tc.ok {
 				t.Errorf("%s: %+v", tc.reason, got)
 			}
@@ -121,6 +166,37 @@ func TestTakeWithin(t *testing.T) {
 				t.Errorf("%s: it holds %+v", tc.reason, e.Shares)
 			}
 		})
+	}
+}
+
+// Until a post is there, nobody knows which of the requests under its key is the
+// one that creates it.
+func TestTimesThatWereAskedFor(t *testing.T) {
+	t.Parallel()
+	limit := Limit{Most: 3, Within: 24 * time.Hour}
+	page := Page{}
+	ask := func(by string, uid types.UID, at time.Time) Answer {
+		answer, _ := page.take(&Wish{Post: "p", By: by, UID: uid, Shares: []Share{{Count: 1, At: at}}}, limit, noon)
+		return answer
+	}
+	for _, step := range []struct {
+		reason string
+		by     string
+		uid    types.UID
+		at     time.Time
+		added  int
+		used   int
+	}{
+		{"the first request", "a", "", noon, 1, 1},
+		{"the same, sent again: it is to be published at once, and that is later now", "b", "", noon.Add(5 * time.Second), 0, 1},
+		{"another body, under the same key", "c", "", noon.Add(3 * time.Hour), 1, 2},
+		{"the first has created the post, which is delivered", "", "1", noon, 0, 1},
+		{"its time was changed before its claim", "", "1", noon.Add(9 * time.Hour), 1, 1},
+	} {
+		answer := ask(step.by, step.uid, step.at)
+		if len(answer.Added) != step.added || len(answer.Refused) > 0 || page.Used() != step.used {
+			t.Errorf("%s: %+v, and %d are used; want %d added and %d used", step.reason, answer, page.Used(), step.added, step.used)
+		}
 	}
 }
 

@@ -5,16 +5,20 @@ package quota
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
@@ -28,9 +32,11 @@ const (
 	KindTikTokDrafts = "tiktok-drafts"
 )
 
+// DefaultNamespace is where the counts are kept. config/rbac uses the same.
+const DefaultNamespace = "herald-usage"
+
 const (
-	xPostsPrefix = "herald-x-posts-"
-	monthLayout  = "2006-01"
+	monthLayout = "2006-01"
 
 	managedBy = "app.kubernetes.io/managed-by"
 	herald    = "herald"
@@ -41,48 +47,59 @@ const (
 // written any more, so that its limit bounds them.
 const mostTries = 200
 
-// Book names the object that holds one count.
+// Book is one count.
 type Book struct {
-	Namespace, Name string
+	// Namespace is the team's.
+	Namespace string
 	// Kind is KindXPosts or KindTikTokDrafts.
-	Kind  string
-	owner *metav1.OwnerReference
+	Kind string
+	// Name is that of the ConfigMap.
+	Name string
+}
+
+// newBook names a book after whose it is, what it counts and of what. The name of
+// a namespace has no dot.
+func newBook(namespace, kind, of string) Book {
+	return Book{Namespace: namespace, Kind: kind, Name: namespace + "." + kind + "." + of}
 }
 
 // XPosts is the book of a team's posts to X in the calendar month (UTC) of a
 // time.
 func XPosts(namespace string, at time.Time) Book {
-	return Book{Namespace: namespace, Name: xPostsPrefix + at.UTC().Format(monthLayout), Kind: KindXPosts}
+	return newBook(namespace, KindXPosts, at.UTC().Format(monthLayout))
 }
 
-// TikTokDrafts is the book of what was sent to the inbox of an account. It goes
-// with its connection.
+// TikTokDrafts is the book of what a team sent to the inbox of an account. A
+// connection that is made anew for the same account goes on with it.
 func TikTokDrafts(c *v1alpha1.Connection) Book {
-	// Without blockOwnerDeletion, for which some clusters ask for more rights.
-	owner := metav1.NewControllerRef(c, v1alpha1.GroupVersion.WithKind("Connection"))
-	owner.BlockOwnerDeletion = nil
-	return Book{Namespace: c.Namespace, Name: "herald-tiktok-drafts-" + string(c.UID), Kind: KindTikTokDrafts, owner: owner}
+	sum := sha256.Sum256([]byte(c.Spec.AccountID))
+	return newBook(c.Namespace, KindTikTokDrafts, hex.EncodeToString(sum[:16]))
 }
 
 // Month is when the month of a book of posts to X begins; false for other books.
 func (b Book) Month() (time.Time, bool) {
-	if b.Kind != KindXPosts || len(b.Name) < len(xPostsPrefix) {
+	if b.Kind != KindXPosts {
 		return time.Time{}, false
 	}
-	month, err := time.Parse(monthLayout, b.Name[len(xPostsPrefix):])
+	month, err := time.Parse(monthLayout, b.Name[strings.LastIndexByte(b.Name, '.')+1:])
 	return month, err == nil
 }
 
 // Store reads and writes books. Its methods may be called from many goroutines
 // and processes at once. Their errors are those of the Kubernetes API, wrapped.
 type Store struct {
-	maps  typedcorev1.ConfigMapsGetter
-	clock clock.PassiveClock
+	maps      typedcorev1.ConfigMapInterface
+	namespace string
+	clock     clock.PassiveClock
 }
 
-// NewStore returns a store that uses a client without a cache.
-func NewStore(maps typedcorev1.ConfigMapsGetter, now clock.PassiveClock) *Store {
-	return &Store{maps: maps, clock: now}
+// NewStore returns a store that keeps its books in a namespace, by default
+// DefaultNamespace, by a client without a cache.
+func NewStore(maps typedcorev1.ConfigMapsGetter, namespace string, now clock.PassiveClock) *Store {
+	if namespace == "" {
+		namespace = DefaultNamespace
+	}
+	return &Store{maps: maps.ConfigMaps(namespace), namespace: namespace, clock: now}
 }
 
 // Take grants a wish as far as the limit allows, and stores it.
@@ -94,6 +111,13 @@ func (s *Store) Take(ctx context.Context, b Book, w *Wish, limit Limit) (Answer,
 		return changed, nil
 	})
 	return answer, err
+}
+
+// Undo puts back what the post of a wish had before Take granted it, unless
+// another request has asked for the same post since or its delivery has begun:
+// then what is too much is found when the book is held against the post.
+func (s *Store) Undo(ctx context.Context, b Book, w *Wish, granted Answer, limit Limit) error {
+	return s.Amend(ctx, b, func(p Page) (bool, error) { return p.undo(w, granted, limit), nil })
 }
 
 // Check tells what Take would answer now, without taking anything.
@@ -140,13 +164,13 @@ func (s *Store) Amend(ctx context.Context, b Book, change func(Page) (bool, erro
 			return nil
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (stored.ResourceVersion == "" || !apierrors.IsNotFound(err)) {
-			return fmt.Errorf("cannot write the count in ConfigMap %s/%s: %w", b.Namespace, b.Name, err)
+			return fmt.Errorf("cannot write the count in ConfigMap %s/%s: %w", s.namespace, b.Name, err)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
-	return fmt.Errorf("cannot write the count in ConfigMap %s/%s: somebody else changes it all the time", b.Namespace, b.Name)
+	return fmt.Errorf("cannot write the count in ConfigMap %s/%s: somebody else changes it all the time", s.namespace, b.Name)
 }
 
 // Page reads a book; it is empty if the book does not exist.
@@ -158,50 +182,51 @@ func (s *Store) Page(ctx context.Context, b Book) (Page, error) {
 	return decode(stored)
 }
 
-// Books lists the books of a namespace.
+// Books lists the books of a team, by its namespace.
 func (s *Store) Books(ctx context.Context, namespace string) ([]Book, error) {
-	found, err := s.maps.ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.QuotaLabel})
+	found, err := s.maps.List(ctx, metav1.ListOptions{
+		LabelSelector: labels.Set{v1alpha1.QuotaOfLabel: namespace}.String() + "," + v1alpha1.QuotaLabel,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the counts of namespace %q: %w", namespace, err)
 	}
 	books := make([]Book, 0, len(found.Items))
 	for i := range found.Items {
 		item := &found.Items[i]
-		books = append(books, Book{
-			Namespace: namespace, Name: item.Name, Kind: item.Labels[v1alpha1.QuotaLabel], owner: metav1.GetControllerOf(item),
-		})
+		books = append(books, Book{Namespace: namespace, Name: item.Name, Kind: item.Labels[v1alpha1.QuotaLabel]})
 	}
 	return books, nil
 }
 
-// Drop deletes a book on the condition that unneeded says so of what it holds.
-// Whoever writes it at the same time wins.
+// Drop deletes a book on the condition that unneeded, unless it is nil, says so of
+// what it holds. Whoever writes it at the same time wins.
 func (s *Store) Drop(ctx context.Context, b Book, unneeded func(Page) bool) error {
 	stored, err := s.get(ctx, b)
 	if err != nil || stored.ResourceVersion == "" {
 		return err
 	}
-	p, err := decode(stored)
-	if err != nil || !unneeded(p) {
-		return err
+	if unneeded != nil {
+		if p, err := decode(stored); err != nil || !unneeded(p) {
+			return err
+		}
 	}
-	err = s.maps.ConfigMaps(b.Namespace).Delete(ctx, b.Name, metav1.DeleteOptions{
+	err = s.maps.Delete(ctx, b.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &stored.UID, ResourceVersion: &stored.ResourceVersion},
 	})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("cannot delete the count in ConfigMap %s/%s: %w", b.Namespace, b.Name, err)
+		return fmt.Errorf("cannot delete the count in ConfigMap %s/%s: %w", s.namespace, b.Name, err)
 	}
 	return nil
 }
 
 // get reads the object of a book; one without a resourceVersion does not exist.
 func (s *Store) get(ctx context.Context, b Book) (*corev1.ConfigMap, error) {
-	stored, err := s.maps.ConfigMaps(b.Namespace).Get(ctx, b.Name, metav1.GetOptions{})
+	stored, err := s.maps.Get(ctx, b.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return &corev1.ConfigMap{}, nil
 	case err != nil:
-		return nil, fmt.Errorf("cannot read the count in ConfigMap %s/%s: %w", b.Namespace, b.Name, err)
+		return nil, fmt.Errorf("cannot read the count in ConfigMap %s/%s: %w", s.namespace, b.Name, err)
 	default:
 		return stored, nil
 	}
@@ -218,19 +243,16 @@ func (s *Store) put(ctx context.Context, b Book, stored *corev1.ConfigMap, p Pag
 	if next.Labels == nil {
 		next.Labels = map[string]string{}
 	}
-	maps.Copy(next.Labels, map[string]string{managedBy: herald, v1alpha1.QuotaLabel: b.Kind})
+	maps.Copy(next.Labels, map[string]string{managedBy: herald, v1alpha1.QuotaLabel: b.Kind, v1alpha1.QuotaOfLabel: b.Namespace})
 	if stored.ResourceVersion != "" {
 		if equality.Semantic.DeepEqual(stored, next) {
 			return nil
 		}
-		_, err = s.maps.ConfigMaps(b.Namespace).Update(ctx, next, metav1.UpdateOptions{})
+		_, err = s.maps.Update(ctx, next, metav1.UpdateOptions{})
 		return err
 	}
-	next.Namespace, next.Name = b.Namespace, b.Name
-	if b.owner != nil {
-		next.OwnerReferences = []metav1.OwnerReference{*b.owner}
-	}
-	_, err = s.maps.ConfigMaps(b.Namespace).Create(ctx, next, metav1.CreateOptions{})
+	next.Namespace, next.Name = s.namespace, b.Name
+	_, err = s.maps.Create(ctx, next, metav1.CreateOptions{})
 	return err
 }
 

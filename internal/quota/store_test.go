@@ -38,6 +38,11 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	usage := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: quota.DefaultNamespace}}
+	if err := env.Client.Create(context.Background(), usage); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
 	if err := env.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -52,15 +57,7 @@ func replica(t *testing.T) *quota.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return quota.NewStore(maps, clocktesting.NewFakePassiveClock(noon))
-}
-
-func namespace(t *testing.T, name string) string {
-	t.Helper()
-	if err := env.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
-		t.Fatal(err)
-	}
-	return name
+	return quota.NewStore(maps, "", clocktesting.NewFakePassiveClock(noon))
 }
 
 func one(post string, uid types.UID) *quota.Wish {
@@ -71,7 +68,7 @@ func one(post string, uid types.UID) *quota.Wish {
 // was reserved: what is granted is never more than the limit, at no moment.
 func TestRaceNeverExceedsTheLimit(t *testing.T) {
 	t.Parallel()
-	book := quota.XPosts(namespace(t, "race"), noon)
+	book := quota.XPosts("race", noon)
 	stores := []*quota.Store{replica(t), replica(t), replica(t)}
 	var granted, returned atomic.Int64
 	done := make(chan struct{})
@@ -137,7 +134,7 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 // counts once.
 func TestRaceOfOnePostCountsOnce(t *testing.T) {
 	t.Parallel()
-	book := quota.XPosts(namespace(t, "once"), noon)
+	book := quota.XPosts("once", noon)
 	stores := []*quota.Store{replica(t), replica(t)}
 	var added atomic.Int64
 	var racing sync.WaitGroup
@@ -159,7 +156,7 @@ func TestRaceOfOnePostCountsOnce(t *testing.T) {
 
 func TestMonthsAndAccountsAreApart(t *testing.T) {
 	t.Parallel()
-	ns, store, ctx := namespace(t, "apart"), replica(t), t.Context()
+	ns, store, ctx := "apart", replica(t), t.Context()
 	last := time.Date(2026, 11, 30, 23, 59, 59, 999e6, time.UTC)
 	tokyo := time.FixedZone("JST", 9*3600)
 	for _, b := range []quota.Book{
@@ -169,38 +166,52 @@ func TestMonthsAndAccountsAreApart(t *testing.T) {
 			t.Errorf("%s: %+v %v", b.Name, answer, err)
 		}
 	}
-	if name := quota.XPosts(ns, last.In(tokyo)).Name; name != "herald-x-posts-2026-11" {
+	if name := quota.XPosts(ns, last.In(tokyo)).Name; name != "apart.x-posts.2026-11" {
 		t.Errorf("the month of a time in Tokyo is counted in %s; months are those of UTC", name)
 	}
 	if answer, err := store.Check(ctx, quota.XPosts(ns, last), one("b", ""), limit); err != nil || len(answer.Refused) != 1 || answer.Used != 30 {
 		t.Errorf("a full month takes another: %+v %v", answer, err)
 	}
-	connection := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: strings.Repeat("long", 60), UID: "c1"}}
+	connection := &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "first", UID: "c1"},
+		Spec:       v1alpha1.ConnectionSpec{AccountID: strings.Repeat("An Account!", 20)},
+	}
 	drafts := quota.TikTokDrafts(connection)
 	if _, err := store.Take(ctx, drafts, one("a", ""), quota.Limit{Most: 5, Within: 24 * time.Hour}); err != nil {
 		t.Error(err)
 	}
+	anew := connection.DeepCopy()
+	anew.Name, anew.UID = "second", "c2"
+	if again := quota.TikTokDrafts(anew); again != drafts {
+		t.Errorf("another connection to the same account counts in %s; the account is still the same", again.Name)
+	}
+	anew.Spec.AccountID = "another"
+	if other := quota.TikTokDrafts(anew); other == drafts {
+		t.Errorf("two accounts are counted in %s", other.Name)
+	}
+	if _, err := store.Take(ctx, quota.XPosts(ns+"-too", last), one("a", ""), limit); err != nil {
+		t.Error(err)
+	}
 	books, err := store.Books(ctx, ns)
 	if err != nil || len(books) != 4 {
-		t.Errorf("found %+v (%v), want the four books of the namespace", books, err)
+		t.Errorf("found %+v (%v), want the four books of the team and none of another's", books, err)
 	}
-	var stored corev1.ConfigMap
-	if err := env.Client.Get(ctx, types.NamespacedName{Namespace: ns, Name: drafts.Name}, &stored); err != nil {
-		t.Fatal(err)
-	}
-	if owner := metav1.GetControllerOf(&stored); owner == nil || owner.UID != connection.UID {
-		t.Errorf("the book of an account goes with its connection; its owner is %+v", owner)
+	for _, b := range books {
+		month, ofX := b.Month()
+		if ofX != (b.Kind == quota.KindXPosts) || ofX && quota.XPosts(ns, month) != b {
+			t.Errorf("book %+v is of %s (%v)", b, month, ofX)
+		}
 	}
 }
 
 func TestReturnTouchesNobodyElses(t *testing.T) {
 	t.Parallel()
-	book, store, ctx := quota.XPosts(namespace(t, "return"), noon), replica(t), t.Context()
+	book, store, ctx := quota.XPosts("return", noon), replica(t), t.Context()
 	none := func(int) int { return 0 }
 	if err := store.Return(ctx, book, "a", "", none); err != nil {
 		t.Errorf("nothing was taken, so nothing is to be given back: %v", err)
 	}
-	if err := env.Client.Get(ctx, types.NamespacedName{Namespace: book.Namespace, Name: book.Name}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+	if err := env.Client.Get(ctx, types.NamespacedName{Namespace: quota.DefaultNamespace, Name: book.Name}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a book was made for nothing: %v", err)
 	}
 	if _, err := store.Take(ctx, book, one("a", "uid-1"), limit); err != nil {
@@ -224,9 +235,9 @@ func TestReturnTouchesNobodyElses(t *testing.T) {
 
 func TestWhatNobodyCanReadIsNotNothing(t *testing.T) {
 	t.Parallel()
-	ns, store, ctx := namespace(t, "unreadable"), replica(t), t.Context()
+	ns, store, ctx := "unreadable", replica(t), t.Context()
 	book := quota.XPosts(ns, noon)
-	broken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: book.Name}, Data: map[string]string{"a": "30?"}}
+	broken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: quota.DefaultNamespace, Name: book.Name}, Data: map[string]string{"a": "30?"}}
 	if err := env.Client.Create(ctx, broken); err != nil {
 		t.Fatal(err)
 	}
@@ -236,9 +247,27 @@ func TestWhatNobodyCanReadIsNotNothing(t *testing.T) {
 	}
 }
 
+func TestDropsWhatIsOverUnread(t *testing.T) {
+	t.Parallel()
+	book, store, ctx := quota.XPosts("over", noon), replica(t), t.Context()
+	broken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: quota.DefaultNamespace, Name: book.Name}, Data: map[string]string{"a": "30?"}}
+	if err := env.Client.Create(ctx, broken); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Drop(ctx, book, func(quota.Page) bool { return true }); err == nil {
+		t.Error("a book that nobody can read was asked what it holds")
+	}
+	if err := store.Drop(ctx, book, nil); err != nil {
+		t.Errorf("nobody needs to read what is over: %v", err)
+	}
+	if page, err := store.Page(ctx, book); err != nil || len(page) != 0 {
+		t.Errorf("the book is still there: %+v %v", page, err)
+	}
+}
+
 func TestDropLosesNothingThatIsWritten(t *testing.T) {
 	t.Parallel()
-	book, store, ctx := quota.XPosts(namespace(t, "drop"), noon), replica(t), t.Context()
+	book, store, ctx := quota.XPosts("drop", noon), replica(t), t.Context()
 	if _, err := store.Take(ctx, book, one("a", ""), limit); err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +295,7 @@ func TestDropLosesNothingThatIsWritten(t *testing.T) {
 
 func TestAmendEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	book, store := quota.XPosts(namespace(t, "ends"), noon), replica(t)
+	book, store := quota.XPosts("ends", noon), replica(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := store.Take(ctx, book, one("a", ""), limit); !errors.Is(err, context.Canceled) {

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package teams finds the team that owns a namespace, for the manager.
+// Package teams tells which team owns a namespace.
 package teams
 
 import (
@@ -16,7 +16,8 @@ import (
 // byNamespace is the index of teams by the namespace that they name.
 const byNamespace = "spec.namespace"
 
-// Directory finds teams in the manager's cache.
+// Directory finds teams in the manager's cache. The apiserver has an index of
+// its own.
 type Directory struct{ cache client.Reader }
 
 // NewDirectory returns a directory that reads from cache, whose index of teams
@@ -44,14 +45,16 @@ func (d *Directory) Owner(ctx context.Context, namespace string) (*v1alpha1.Team
 	}
 	var owner *v1alpha1.Team
 	for i := range found.Items {
-		if team := &found.Items[i]; owner == nil || older(team, owner) {
+		if team := &found.Items[i]; owner == nil || Older(team, owner) {
 			owner = team
 		}
 	}
 	return owner, nil
 }
 
-func older(a, b *v1alpha1.Team) bool {
+// Older tells whether a team is older than another, and so owns the namespace if
+// both name the same; of those made within the same second, the first by name is.
+func Older(a, b *v1alpha1.Team) bool {
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)
 	}

@@ -146,3 +146,40 @@ func UseOf(post *v1alpha1.Post, i int) Use {
 		return Use{Count: cost}
 	}
 }
+
+// XUse tells what target i of a post takes of the posts to X, given its
+// connection: nothing if it goes elsewhere. Where it goes is known as long as
+// the connection is (else nil); what began goes where it went.
+func XUse(post *v1alpha1.Post, i int, connection *v1alpha1.Connection) Use {
+	use := UseOf(post, i)
+	if platform := platformOf(post, i, connection); platform != "" && platform != v1alpha1.PlatformX {
+		use.Count = 0
+	}
+	return use
+}
+
+// InboxUse tells what target i of a post takes of the drafts in a TikTok
+// account's inbox, like XUse.
+func InboxUse(post *v1alpha1.Post, i int, connection *v1alpha1.Connection) Use {
+	use := UseOf(post, i)
+	if platform := platformOf(post, i, connection); platform != "" && !IsTikTokDraft(post, i, platform) {
+		use.Count = 0
+	}
+	use.Count = min(use.Count, 1)
+	return use
+}
+
+// platformOf is where target i goes, or went; "" if nobody can tell or there is
+// no such target.
+func platformOf(post *v1alpha1.Post, i int, connection *v1alpha1.Connection) v1alpha1.Platform {
+	if i >= len(post.Spec.Targets) {
+		return ""
+	}
+	if t := posting.Target(post, i); t != nil && t.Attempt != nil && t.Platform != "" {
+		return t.Platform
+	}
+	if connection != nil {
+		return connection.Spec.Platform
+	}
+	return ""
+}

@@ -141,6 +141,46 @@ func TestUseOf(t *testing.T) {
 	}
 }
 
+// What is counted is counted where it goes to.
+func TestUseByPlatform(t *testing.T) {
+	t.Parallel()
+	to := func(platform v1alpha1.Platform) *v1alpha1.Connection {
+		return &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: platform}}
+	}
+	inbox := func(p *v1alpha1.Post) { p.Spec.Targets[0].TikTok = &v1alpha1.TikTokOptions{Draft: true} }
+	attempt := &v1alpha1.Attempt{Number: 1}
+	postedOn := func(platform v1alpha1.Platform) func(*v1alpha1.Post) {
+		return ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt, Platform: platform})
+	}
+	waitsFor := ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseScheduled, Platform: v1alpha1.PlatformX})
+	tests := map[string]struct {
+		reason     string
+		post       *v1alpha1.Post
+		target     int
+		connection *v1alpha1.Connection
+		x, inbox   Use
+	}{
+		"X":          {"it goes to X", text(), 0, to(v1alpha1.PlatformX), Use{1, false}, Use{0, false}},
+		"Threads":    {"it goes elsewhere, perhaps since an edit", text(), 0, to(v1alpha1.PlatformThreads), Use{0, false}, Use{0, false}},
+		"Moved":      {"what was noted before an edit does not hold", text(waitsFor), 0, to(v1alpha1.PlatformThreads), Use{0, false}, Use{0, false}},
+		"Inbox":      {"a draft on TikTok", text(inbox), 0, to(v1alpha1.PlatformTikTok), Use{0, false}, Use{1, false}},
+		"NotInInbox": {"published on TikTok", text(), 0, to(v1alpha1.PlatformTikTok), Use{0, false}, Use{0, false}},
+		"Unknown":    {"nobody can tell, so it stays counted", text(inbox), 0, nil, Use{1, false}, Use{1, false}},
+		"Replaced":   {"it was published on X, and its connection's name is another's now", text(postedOn(v1alpha1.PlatformX)), 0, to(v1alpha1.PlatformThreads), Use{1, true}, Use{0, true}},
+		"Elsewhere":  {"it was published on Threads, and its connection is gone", text(postedOn(v1alpha1.PlatformThreads)), 0, nil, Use{0, true}, Use{0, true}},
+		"Tree":       {"the cards count", text(cards(7)), 0, to(v1alpha1.PlatformX), Use{7, false}, Use{0, false}},
+		"NotATarget": {"an edit took the target away", text(), 2, nil, Use{0, false}, Use{0, false}},
+	}
+	for name, tc := range tests {
+		if got := XUse(tc.post, tc.target, tc.connection); got != tc.x {
+			t.Errorf("%s: %s: %+v of the posts to X, want %+v", name, tc.reason, got, tc.x)
+		}
+		if got := InboxUse(tc.post, tc.target, tc.connection); got != tc.inbox {
+			t.Errorf("%s: %s: %+v of the inbox, want %+v", name, tc.reason, got, tc.inbox)
+		}
+	}
+}
+
 func TestIntendedAt(t *testing.T) {
 	t.Parallel()
 	const deadline = time.Hour
@@ -159,6 +199,20 @@ func TestIntendedAt(t *testing.T) {
 		"Immediate": {"its creation", text(), noon},
 		"ThroughTheAPI": {
 			"as the apiserver noted it, so that both count in the same month", text(bornAt), born,
+		},
+		"Forged": {
+			"whoever applies a post writes its annotations too, and takes no other month's share by it",
+			text(func(p *v1alpha1.Post) {
+				p.Annotations = map[string]string{v1alpha1.BornAnnotation: "2031-01-01T00:00:00.000Z"}
+			}),
+			noon,
+		},
+		"ForgedPast": {
+			"the same, with a month that is over",
+			text(func(p *v1alpha1.Post) {
+				p.Annotations = map[string]string{v1alpha1.BornAnnotation: "2026-10-01T00:00:00.000Z"}
+			}),
+			noon,
 		},
 		"Tried":    {"the time that the manager notes for one that was never edited is its creation too", text(bornAt, tried), born},
 		"Promoted": {"what was a draft is published when it ceased to be one", text(bornAt, tried, func(p *v1alpha1.Post) { p.Generation = 2 }), scheduled},

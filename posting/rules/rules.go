@@ -77,7 +77,7 @@ func Validate(post *v1alpha1.Post, env Env) field.ErrorList {
 		errs = append(errs, v.tree(spec.Child("tree", "cards"))...)
 	case v1alpha1.CategoryText:
 	}
-	return errs
+	return append(errs, size(post, spec)...)
 }
 
 // validation is the work on one post.

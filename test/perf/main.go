@@ -26,7 +26,7 @@ const usage = `Usage: make bench, or bin/perf
 
 Environment:
   BENCH                which benchmarks, such as B1,B3 (default: all)
-  BENCH_SCALE          factor on the number of posts, such as 0.1 for a quick look (1)
+  BENCH_SCALE          factor on the number of posts, and on the size of films, such as 0.1 for a quick look (1)
   BENCH_ROUNDS         rounds, each with the floor and Herald once (3)
   BENCH_IN_FLIGHT      B2: posts worked on at once, by the floor and by Herald (256)
   BENCH_B1_POSTS       B1: posts in a round (4000)
@@ -94,7 +94,7 @@ func bench(ctx context.Context) (err error) {
 		}
 		defer os.RemoveAll(dir)
 	}
-	s := &session{settings: set, spawner: process.NewSpawner(), out: os.Stdout}
+	s := &session{settings: set, root: checkout.Root, spawner: process.NewSpawner(), out: os.Stdout}
 	if err := s.open(ctx, checkout, assets, dir); err != nil {
 		return err
 	}
@@ -126,5 +126,6 @@ func benchmarks() []benchmark {
 		{"B3", "deliver posts at their time", runB3},
 		{"B4", "list posts", runB4},
 		{"REST", "answer requests that no other process has a part in", runREST},
+		{"UPLOAD", "upload films as large as they may be, and verify them", runUpload},
 	}
 }

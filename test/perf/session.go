@@ -42,6 +42,7 @@ const (
 type session struct {
 	settings
 
+	root      string
 	spawner   *process.Spawner
 	stack     *stack.Stack
 	posts     metadata.Getter
@@ -66,7 +67,7 @@ func (s *session) open(ctx context.Context, checkout workspace.Workspace, assets
 	s.stack, err = stack.Start(ctx, stack.Options{
 		Root: checkout.Root, Dir: dir,
 		Etcd: filepath.Join(assets, "etcd"), KubeAPIServer: filepath.Join(assets, "kube-apiserver"), Store: checkout.Bin("herald-store"), Herald: herald,
-		PostWorkers: s.inFlight, Pprof: s.pprof != "" || s.wanted["B4"], Spawner: s.spawner,
+		PostWorkers: s.inFlight, Pprof: s.pprof != "" || s.wanted["B4"] || s.wanted["UPLOAD"], Spawner: s.spawner,
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/herald-social/herald/api/v1alpha1"
 )
 
 // settings are the sizes of a run. The defaults are those that the goals are stated for.
@@ -21,6 +23,7 @@ type settings struct {
 	b4Posts     int
 	b4Asks      int
 	restAsks    int
+	filmBytes   int64
 	teams       int
 	connections int
 	pprof       string
@@ -56,6 +59,7 @@ func readSettings(getenv func(string) string) (settings, error) {
 	s.b4Posts = s.scaled(r.whole("BENCH_B4_POSTS", 100_000))
 	s.b4Asks = s.scaled(r.whole("BENCH_B4_REQUESTS", 20_000))
 	s.restAsks = s.scaled(r.whole("BENCH_REST_REQUESTS", 40_000))
+	s.filmBytes = max(int64(float64(v1alpha1.MaxVideoBytes)*s.scale), leastFilm)
 	s.b3Minutes = s.scale * r.number("BENCH_B3_MINUTES", 3)
 	if r.err == nil && s.connections/s.teams < 2 {
 		r.err = fmt.Errorf("%d connections for %d teams: each team needs two", s.connections, s.teams)

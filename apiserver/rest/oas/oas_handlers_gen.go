@@ -30,7 +30,8 @@ func recordError(string, error) {}
 
 // handleCancelPostRequest handles cancelPost operation.
 //
-// Cancels a draft, or a scheduled post whose delivery has not begun.
+// Cancels a draft, or a scheduled post whose delivery has not begun. That holds for one that reads as
+// `failed` because it was refused after it had been created, too: it could still go out.
 //
 // DELETE /posts/{id}
 func (s *Server) handleCancelPostRequest(args [1]string, argsEscaped bool, w http.ResponseWriter, r *http.Request) {

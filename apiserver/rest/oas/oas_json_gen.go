@@ -3125,7 +3125,7 @@ func (s *MediaUpload) encodeFields(e *jx.Encoder) {
 	}
 	{
 		e.FieldStart("upload_url")
-		e.Str(s.UploadURL)
+		json.EncodeURI(e, s.UploadURL)
 	}
 	{
 		e.FieldStart("name")
@@ -3163,8 +3163,8 @@ func (s *MediaUpload) Decode(d *jx.Decoder) error {
 		case "upload_url":
 			requiredBitSet[0] |= 1 << 1
 			if err := func() error {
-				v, err := d.Str()
-				s.UploadURL = string(v)
+				v, err := json.DecodeURI(d)
+				s.UploadURL = v
 				if err != nil {
 					return err
 				}

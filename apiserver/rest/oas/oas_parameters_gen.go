@@ -82,10 +82,13 @@ func decodeCancelPostParams(args [1]string, argsEscaped bool, r *http.Request) (
 
 // CreateMediaUploadUrlParams is parameters of createMediaUploadUrl operation.
 type CreateMediaUploadUrlParams struct {
-	// A word of the client's choice that makes the request safe to send again. It holds per team, for as
-	// long as the post or the file exists. The same key with the same body answers 201 with the post as it
-	// reads now, or with the same `media_id` and a fresh upload address; with another body, 409
-	// `CONFLICT`. Refused requests are not remembered.
+	// A word of the client's choice that makes the request safe to send again. It holds per team: for as
+	// long as the post or the file exists, which is at least for 24 hours after the first request. The
+	// same key with the same body answers 201 with the post as it reads now, or with the same `media_id`
+	// and a fresh upload address. 409 `CONFLICT` says that nothing was made, because the key was used for
+	// another body, or for a file that was refused or never came; send what is wanted under a new key.
+	// Refused requests are not remembered. Nor is a post that somebody deletes in Kubernetes itself: its
+	// key is free again.
 	IdempotencyKey OptString `json:",omitempty,omitzero"`
 }
 
@@ -175,10 +178,13 @@ func decodeCreateMediaUploadUrlParams(args [0]string, argsEscaped bool, r *http.
 
 // CreatePostParams is parameters of createPost operation.
 type CreatePostParams struct {
-	// A word of the client's choice that makes the request safe to send again. It holds per team, for as
-	// long as the post or the file exists. The same key with the same body answers 201 with the post as it
-	// reads now, or with the same `media_id` and a fresh upload address; with another body, 409
-	// `CONFLICT`. Refused requests are not remembered.
+	// A word of the client's choice that makes the request safe to send again. It holds per team: for as
+	// long as the post or the file exists, which is at least for 24 hours after the first request. The
+	// same key with the same body answers 201 with the post as it reads now, or with the same `media_id`
+	// and a fresh upload address. 409 `CONFLICT` says that nothing was made, because the key was used for
+	// another body, or for a file that was refused or never came; send what is wanted under a new key.
+	// Refused requests are not remembered. Nor is a post that somebody deletes in Kubernetes itself: its
+	// key is free again.
 	IdempotencyKey OptString `json:",omitempty,omitzero"`
 }
 

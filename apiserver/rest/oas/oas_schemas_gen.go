@@ -3,6 +3,7 @@
 package oas
 
 import (
+	"net/url"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -990,7 +991,7 @@ type MediaUpload struct {
 	// Names the file in posts.
 	MediaID string `json:"media_id"`
 	// The signed address for one `PUT` of the file. It carries authority; keep it to yourself.
-	UploadURL string `json:"upload_url"`
+	UploadURL url.URL `json:"upload_url"`
 	// The name of the file.
 	Name string `json:"name"`
 }
@@ -1001,7 +1002,7 @@ func (s *MediaUpload) GetMediaID() string {
 }
 
 // GetUploadURL returns the value of UploadURL.
-func (s *MediaUpload) GetUploadURL() string {
+func (s *MediaUpload) GetUploadURL() url.URL {
 	return s.UploadURL
 }
 
@@ -1016,7 +1017,7 @@ func (s *MediaUpload) SetMediaID(val string) {
 }
 
 // SetUploadURL sets the value of UploadURL.
-func (s *MediaUpload) SetUploadURL(val string) {
+func (s *MediaUpload) SetUploadURL(val url.URL) {
 	s.UploadURL = val
 }
 
@@ -1902,9 +1903,13 @@ type PostDetail struct {
 	TreeCards []TreeCard `json:"tree_cards"`
 	// When the post is due; null for one that goes out at once.
 	ScheduledAt NilDateTime `json:"scheduled_at"`
-	// Whether the post can still be cancelled.
+	// Whether the post can be cancelled: true for a draft, and for a scheduled post whose time lies ahead,
+	// until delivery begins. True with status `failed` means that the post was refused as things stand (a
+	// connection or a file is missing, say) and goes out if that is mended in time.
 	CanCancel bool `json:"can_cancel"`
-	// One entry per target.
+	// One entry per target, in their order. A target of a post applied in Kubernetes that names a
+	// connection which has never existed is on no platform yet, and has an entry once the connection is
+	// there.
 	Platforms []PlatformPostDetail `json:"platforms"`
 	DisplayAt Timestamp            `json:"display_at"`
 }
@@ -2187,7 +2192,9 @@ type PostSummary struct {
 	Title    string         `json:"title"`
 	Status   PostListStatus `json:"status"`
 	Category PostCategory   `json:"category"`
-	// One entry per target.
+	// One entry per target, in their order. A target of a post applied in Kubernetes that names a
+	// connection which has never existed is on no platform yet, and has an entry once the connection is
+	// there.
 	Platforms []PlatformSummary `json:"platforms"`
 	DisplayAt Timestamp         `json:"display_at"`
 }
@@ -2258,24 +2265,29 @@ type PostTarget struct {
 	ConnectionID string `json:"connection_id"`
 	// The text for this target. Only a draft may leave it out. Each platform counts it in its own way and
 	// takes so much of it: `x` 280 weighted characters, `threads` 500 characters, `tiktok` and `instagram`
-	// 2,200 characters, `youtube` 5,000 bytes, `facebook` as much as fits.
+	// 2,200 characters, `youtube` 5,000 bytes. `facebook` sets no limit; the 65,536 characters are what
+	// this service can store.
 	Caption OptString `json:"caption"`
 	// The title on YouTube. A YouTube target needs one, unless the post is a draft.
 	YoutubeTitle OptString `json:"youtube_title"`
-	// Marks the post as AI-generated; TikTok only.
+	// Marks the post as AI-generated; TikTok only. Omitted, it is false.
 	IsAiGenerated OptBool `json:"is_ai_generated"`
-	// Lets TikTok add music; only posts of category `image` may carry it.
+	// Lets TikTok add music; only posts of category `image` may carry it, and none with `tiktok_draft` set
+	// to true. Omitted, it is false.
 	TiktokAutoAddMusic OptBool `json:"tiktok_auto_add_music"`
 	// Sends the post to the TikTok inbox instead of publishing it. TikTok takes at most 5 pending drafts
-	// of an account within 24 hours; a sixth is refused.
+	// of an account within 24 hours; a sixth is refused. Omitted, it is false.
 	TiktokDraft OptBool `json:"tiktok_draft"`
-	// Who may see the post on TikTok. Cannot stand beside `tiktok_draft` set to true.
+	// Who may see the post on TikTok. Omitted, it is `PUBLIC_TO_EVERYONE`, which a private account cannot
+	// choose: it has to ask for `SELF_ONLY`. Cannot stand beside `tiktok_draft` set to true.
 	TiktokPrivacyLevel OptPostTargetTiktokPrivacyLevel `json:"tiktok_privacy_level"`
-	// Allows comments on TikTok.
+	// Allows comments on TikTok, unless the account has them turned off. Omitted, it is true.
 	TiktokAllowComment OptBool `json:"tiktok_allow_comment"`
-	// Allows duets on TikTok; only posts of category `video` may carry it.
+	// Allows duets on TikTok, unless the account has them turned off; only posts of category `video` may
+	// carry it. Omitted, it is true.
 	TiktokAllowDuet OptBool `json:"tiktok_allow_duet"`
-	// Allows stitches on TikTok; only posts of category `video` may carry it.
+	// Allows stitches on TikTok, unless the account has them turned off; only posts of category `video`
+	// may carry it. Omitted, it is true.
 	TiktokAllowStitch OptBool `json:"tiktok_allow_stitch"`
 }
 
@@ -2379,7 +2391,8 @@ func (s *PostTarget) SetTiktokAllowStitch(val OptBool) {
 	s.TiktokAllowStitch = val
 }
 
-// Who may see the post on TikTok. Cannot stand beside `tiktok_draft` set to true.
+// Who may see the post on TikTok. Omitted, it is `PUBLIC_TO_EVERYONE`, which a private account cannot
+// choose: it has to ask for `SELF_ONLY`. Cannot stand beside `tiktok_draft` set to true.
 type PostTargetTiktokPrivacyLevel string
 
 const (

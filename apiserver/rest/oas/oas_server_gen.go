@@ -10,7 +10,8 @@ import (
 type Handler interface {
 	// CancelPost implements cancelPost operation.
 	//
-	// Cancels a draft, or a scheduled post whose delivery has not begun.
+	// Cancels a draft, or a scheduled post whose delivery has not begun. That holds for one that reads as
+	// `failed` because it was refused after it had been created, too: it could still go out.
 	//
 	// DELETE /posts/{id}
 	CancelPost(ctx context.Context, params CancelPostParams) (CancelPostRes, error)

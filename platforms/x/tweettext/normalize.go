@@ -26,6 +26,9 @@ func normalize(text string) string {
 	if !utf8.ValidString(text) {
 		text = string([]rune(text))
 	}
+	if strings.ContainsFunc(text, newer) {
+		return compose(decompose(text))
+	}
 	if norm.NFC.IsNormalString(text) {
 		return text
 	}
@@ -57,8 +60,12 @@ type mark struct {
 func decompose(text string) []mark {
 	marks := make([]mark, 0, utf8.RuneCountInString(text))
 	for _, whole := range text {
+		if pair, ok := newPairs[whole]; ok {
+			marks = append(marks, decompose(string(pair[:]))...)
+			continue
+		}
 		for _, r := range norm.NFD.String(string(whole)) {
-			marks = append(marks, mark{r, norm.NFD.PropertiesString(string(r)).CCC()})
+			marks = append(marks, mark{r, max(norm.NFD.PropertiesString(string(r)).CCC(), newClass(r))})
 		}
 	}
 	for first := 0; first < len(marks); first++ {
@@ -99,6 +106,9 @@ func compose(marks []mark) string {
 
 // join returns the single code point that a and b make in normal form C, if there is one.
 func join(a, b rune) (rune, bool) {
+	if r, ok := newJoins[[2]rune{a, b}]; ok {
+		return r, true
+	}
 	pair := norm.NFC.String(string([]rune{a, b}))
 	r, width := utf8.DecodeRuneInString(pair)
 	return r, width == len(pair)

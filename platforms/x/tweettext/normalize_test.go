@@ -32,6 +32,14 @@ func TestNormalize(t *testing.T) {
 		{"two marks of different classes join one after the other", "a\u0323\u0302" + strings.Repeat("\u0308", 40), "ậ" + strings.Repeat("\u0308", 40)},
 		{"syllables beside so many marks are joined too", "\u1112\u1161\u11ab" + many, "한" + many},
 		{"and are not taken apart", "한" + many, "한" + many},
+		{"marks of Unicode 16 are put in order", "x\u0897\u0316\U0001612f", "x\U0001612f\u0316\u0897"},
+		{"and let what joins join past them", "e\u1add\u0301", "é\u1add"},
+		{"unless they are of its class", "e\u0897\u0301", "e\u0897\u0301"},
+		{"two of three signs of Unicode 16 join, and then the third", "\U0001611e\U0001611e\U0001611f", "\U00016126"},
+		{"a pair and a third do so too", "\U00016121\U0001611f", "\U00016126"},
+		{"whole signs stay", "\U00016126\U00016d6a", "\U00016126\U00016d6a"},
+		{"an accent keeps signs from joining", "\U000113c2\u0301\U000113c2", "\U000113c2\u0301\U000113c2"},
+		{"new marks and many old ones", "e\u1add" + many + "\u0301", "é\u1add" + many},
 		{"a starter that follows marks begins anew", "e" + many + "e\u0301", "e" + many + "é"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
@@ -60,5 +68,33 @@ func TestComposeAgrees(t *testing.T) {
 	}
 	if compared < 2000 {
 		t.Errorf("only %d code points were compared", compared)
+	}
+}
+
+// TestNewerAgrees holds what Unicode 16 and 17 added against package norm: it either knows a character as it stands here,
+// or, being older, does not know it at all.
+func TestNewerAgrees(t *testing.T) {
+	marks := 0
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		class, p := newClass(r), norm.NFC.PropertiesString(string(r))
+		if class != 0 {
+			marks++
+			if p.CCC() != 0 && p.CCC() != class {
+				t.Errorf("%U has class %d, not %d", r, p.CCC(), class)
+			}
+		}
+		pair, ok := newPairs[r]
+		if whole := string(pair[:]); ok && p.Decomposition() != nil && norm.NFC.String(whole) != string(r) {
+			t.Errorf("%+q does not make %U", whole, r)
+		}
+		if (ok || class != 0) && !newer(r) {
+			t.Errorf("%U is passed over", r)
+		}
+		if newer(r) && class == 0 && unicode.Is(unicode.M, r) && p.CCC() != 0 {
+			t.Errorf("%U is a mark of class %d, not a letter that begins a pair", r, p.CCC())
+		}
+	}
+	if marks != 46 || len(newPairs) != 20 {
+		t.Errorf("there are %d marks and %d pairs; Unicode 16 and 17 brought 46 and 20", marks, len(newPairs))
 	}
 }

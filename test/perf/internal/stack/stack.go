@@ -185,7 +185,8 @@ func (s *Stack) configure() error {
 		return err
 	}
 	s.Sandbox = sandboxtest.Client{URL: "http://" + s.address(portSandbox)}
-	config := fmt.Sprintf("x: {apiURL: %[1]s, webURL: %[1]s, clientID: bench, listingLag: 5s}\n", s.PlatformURL())
+	config := fmt.Sprintf("x: {apiURL: %[1]s, webURL: %[1]s, clientID: bench, listingLag: 5s}\nyoutube: {apiURL: %[2]s, clientID: bench}\n",
+		s.PlatformURL(), s.Sandbox.URL+"/youtube")
 	if err := workspace.WriteFile(s.storeKeyFile(), []byte(`{"accessKey":"bench","secretKey":"bench-secret"}`), 0o600); err != nil {
 		return err
 	}
@@ -208,6 +209,11 @@ func (s *Stack) PlatformURL() string { return s.Sandbox.URL + "/x" }
 
 // PostsURL is where posts are created through Herald's REST API.
 func (s *Stack) PostsURL() string { return "http://" + s.address(portSite) + "/api/v1/posts" }
+
+// UploadURL is where addresses to upload files to are asked for.
+func (s *Stack) UploadURL() string {
+	return "http://" + s.address(portSite) + "/api/v1/media/upload-url"
+}
 
 // ManagerMetricsURL is the address of the manager's metrics.
 func (s *Stack) ManagerMetricsURL() string {
@@ -261,6 +267,9 @@ func (s *Stack) Version(ctx context.Context) string {
 
 // Processes are all that run now.
 func (s *Stack) Processes() []*Process { return slices.Concat(s.servers, s.herald) }
+
+// Herald are the manager and the apiserver, of those that are started.
+func (s *Stack) Herald() []*Process { return slices.Clone(s.herald) }
 
 // Stop ends everything, the last started first.
 func (s *Stack) Stop() error {

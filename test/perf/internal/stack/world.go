@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -57,7 +58,9 @@ func (s *Stack) Connect(ctx context.Context, teams, connections int) ([]Team, er
 		made[i].Connections = make([]Connection, connections)
 		for j := range made[i].Connections {
 			group.Go(func() error {
-				return s.connect(inner, made[i].Namespace, firstAccount+i*connections+j, &made[i].Connections[j])
+				var err error
+				made[i].Connections[j], err = s.ConnectTo(inner, v1alpha1.PlatformX, made[i].Namespace, fmt.Sprint(firstAccount+i*connections+j))
+				return err
 			})
 		}
 	}
@@ -102,12 +105,14 @@ func (s *Stack) makeTeam(ctx context.Context, t *Team) error {
 	return s.waitReady(ctx, key, &key.Status.Conditions)
 }
 
-func (s *Stack) connect(ctx context.Context, namespace string, number int, c *Connection) error {
-	account, err := s.Sandbox.Account(ctx, string(v1alpha1.PlatformX), fmt.Sprint(number), map[string]any{"token_ttl_s": int(tokenLife.Seconds())})
+// ConnectTo connects a new account of a platform of the sandbox to a team, and returns when the manager has checked it.
+// Herald must be started.
+func (s *Stack) ConnectTo(ctx context.Context, platform v1alpha1.Platform, namespace, id string) (Connection, error) {
+	account, err := s.Sandbox.Account(ctx, string(platform), id, map[string]any{"token_ttl_s": int(tokenLife.Seconds())})
 	if err != nil {
-		return err
+		return Connection{}, err
 	}
-	*c = Connection{Name: "x-" + account.ID, AccountID: account.ID, AccessToken: account.AccessToken}
+	c := Connection{Name: string(platform) + "-" + strings.ToLower(account.ID), AccountID: account.ID, AccessToken: account.AccessToken}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: c.Name},
 		StringData: map[string]string{
@@ -117,18 +122,18 @@ func (s *Stack) connect(ctx context.Context, namespace string, number int, c *Co
 		},
 	}
 	if err := s.Kubernetes.Create(ctx, secret); err != nil {
-		return err
+		return Connection{}, err
 	}
 	connection := &v1alpha1.Connection{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: c.Name},
 		Spec: v1alpha1.ConnectionSpec{
-			Platform: v1alpha1.PlatformX, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: c.Name},
+			Platform: platform, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: c.Name},
 		},
 	}
 	if err := s.Kubernetes.Create(ctx, connection); err != nil {
-		return err
+		return Connection{}, err
 	}
-	return s.waitReady(ctx, connection, &connection.Status.Conditions)
+	return c, s.waitReady(ctx, connection, &connection.Status.Conditions)
 }
 
 // waitReady waits until the object's Ready condition is True. conditions points into the object.

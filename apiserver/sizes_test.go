@@ -1,0 +1,105 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+)
+
+// pages makes the body of a text post that goes to one Facebook page so often.
+func pages(count int, caption string, more ...string) string {
+	target := fmt.Sprintf(`{"connection_id":"acme-page","caption":%q}`, caption)
+	return fmt.Sprintf(`{"category":"text","targets":[%s%s]%s}`, target, strings.Repeat(","+target, count-1), strings.Join(more, ""))
+}
+
+// told is the most that a ledger entry says in practice: while a call is under
+// way, and when it has failed.
+func told(index int32, now time.Time) v1alpha1.TargetStatus {
+	target := claimed(index, now)
+	target.Platform, target.Reason, target.Message = v1alpha1.PlatformFacebook, v1alpha1.ReasonRateLimited, strings.Repeat("m", 2000)
+	target.NextTryAt, target.TryUntil = v1alpha1.NewTimePtr(now), v1alpha1.NewTimePtr(now)
+	target.Attempt.Checkpoint, target.Attempt.ContentHash = strings.Repeat("c", 1024), strings.Repeat("h", 64)
+	target.Attempt.AccountID = strings.Repeat("a", 64)
+	target.Attempt.LookFrom, target.Attempt.EndedAt = v1alpha1.NewTimePtr(now), v1alpha1.NewTimePtr(now)
+	return target
+}
+
+var _ = Describe("a large post", func() {
+	var t *team
+	BeforeEach(func(ctx context.Context) {
+		t = newTeam(ctx, onStarter)
+		t.connect(ctx, "acme-page", v1alpha1.PlatformFacebook)
+		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
+	})
+
+	DescribeTable("is refused before anything is reserved, if what becomes of it would not fit beside it",
+		func(ctx SpecContext, body, words string) {
+			t.call(ctx, "POST", "/posts", body).mustFail(400, "VALIDATION_ERROR", words)
+			Expect(t.counts(ctx)).To(BeEmpty(), "nothing was counted")
+			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total).To(BeZero())
+		},
+		Entry("of text that the store writes in six bytes a character",
+			strings.Replace(pages(5, strings.Repeat("<", 60_000), inAnHour()), `"targets":[`, `"targets":[{"connection_id":"acme-x","caption":"counted"},`, 1),
+			"targets: the post takes 18"),
+		Entry("of ampersands, as a draft", pages(5, strings.Repeat("&", 60_000), draft), "shorten the captions, or make several posts"),
+		Entry("whose one caption is too long", pages(1, strings.Repeat("a", 65_537)), "targets[0].caption: must have at most 65536 characters"),
+	)
+
+	DescribeTable("is taken if it fits, with all that is ever recorded of it",
+		func(ctx SpecContext, body string) {
+			id := t.create(ctx, body).ID
+			stored := t.stored(ctx, id)
+			Expect(setStatus(ctx, stored, func(s *v1alpha1.PostStatus) {
+				for i := range stored.Spec.Targets {
+					s.Targets = append(s.Targets, told(int32(i), time.Now()))
+				}
+				for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
+					s.Conditions = append(s.Conditions, metav1.Condition{
+						Type: kind, Status: metav1.ConditionFalse, Reason: "R", Message: strings.Repeat("<", 2000), LastTransitionTime: metav1.Now(),
+					})
+				}
+			})).To(Succeed(), "a claim of every target")
+			got := as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data
+			Expect(got.Status).To(Equal("processing"))
+			Expect(got.Platforms[0].Caption).To(Equal(stored.Spec.Targets[0].Caption))
+		},
+		Entry("five captions of the greatest length", pages(5, strings.Repeat("a", 65_536), inAnHour())),
+		Entry("angle brackets up to the bound", pages(4, strings.Repeat("<", 60_000), inAnHour())),
+		Entry("a hundred targets up to the bound", pages(100, strings.Repeat("<", 1_450), inAnHour())),
+	)
+
+	It("is refused by the controller if it was applied without the webhook, and never claimed", func(ctx SpecContext) {
+		post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "huge"}, Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText}}
+		for range 4 {
+			post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{
+				ConnectionRef: v1alpha1.LocalReference{Name: "acme-page"}, Caption: strings.Repeat("<", 63_500),
+			})
+		}
+		bytes, most := posting.Size(post)
+		Expect(bytes).To(BeNumerically(">", most))
+		Expect(admin.Create(ctx, post)).To(Succeed(), "the store itself takes it")
+		DeferCleanup(t.deliver())
+		Eventually(t.accepted(ctx, "huge")).Should(Equal("False " + v1alpha1.ReasonInvalid))
+		got := as[postBody](t.call(ctx, "GET", "/posts/huge", "")).Data
+		Expect(got.Status).To(Equal("failed"))
+		Expect(*got.Platforms[0].ErrorMessage).To(ContainSubstring("shorten the captions"))
+		Expect(t.stored(ctx, "huge").Status.Targets).To(BeEmpty(), "it has no ledger, and so no claim")
+	})
+
+	It("is refused by name when it is larger than anybody stores", func(ctx SpecContext) {
+		r := t.call(ctx, "POST", "/posts", pages(15, strings.Repeat("<", 65_000)))
+		Expect(r.status).To(Equal(http.StatusBadRequest), "%.300s", r.body)
+	})
+})

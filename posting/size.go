@@ -1,0 +1,53 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package posting
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+const (
+	// maxObject is how many bytes of JSON a resource may have: etcd refuses
+	// more in one request (the default of its --max-request-bytes, 1.5 MiB).
+	maxObject = 1536 << 10
+	// roomAround is kept for metadata and conditions: four conditions of at
+	// most 2,000 bytes, which escaping makes up to six times as many.
+	roomAround = 64 << 10
+	// roomPerTarget is kept for the ledger of a target: message 2 KiB,
+	// checkpoint 1 KiB, addresses, ids and times 2 KiB, and what the API
+	// server notes of their ownership 1 KiB.
+	roomPerTarget = 6 << 10
+	// roomPerCard is kept for the record of each card of a tree for each target:
+	// id and time, and again their ownership.
+	roomPerCard = 256
+)
+
+// Size returns how many bytes a post takes of what the Kubernetes API can store,
+// and how many it may take so that its delivery can be recorded to the end:
+// a claim that cannot be stored would keep the post from ever going out.
+func Size(post *v1alpha1.Post) (bytes, most int) {
+	targets := len(post.Spec.Targets)
+	most = maxObject - roomAround - targets*(roomPerTarget+Cards(&post.Spec)*roomPerCard)
+	return stored(&post.Spec) + stored(post.Annotations), most
+}
+
+// stored is the size of a value in the API server's JSON, which like this one
+// writes <, > and & in six bytes each.
+func stored(value any) int {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return 0 // what cannot be encoded is not stored either
+	}
+	return len(data)
+}
+
+// TooLarge reports whether the Kubernetes API refused to store something because
+// of its size. It says so in words only: nothing of the kind has a code.
+func TooLarge(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "etcdserver: request is too large") ||
+		strings.Contains(err.Error(), "trying to send message larger than max"))
+}

@@ -1,0 +1,75 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/abema/go-mp4"
+)
+
+// film is an MP4 of a wanted size that is sent without ever being held: a real one whose box of frames (mdat) goes on
+// behind the last frame.
+type film struct {
+	head, tail []byte
+	fill       int64
+}
+
+// stretch makes a film of a size out of a small one. Frames stay where they were, so that the index still finds them.
+func stretch(data []byte, size int64) (film, error) {
+	var frames mp4.BoxInfo
+	_, err := mp4.ReadBoxStructure(bytes.NewReader(data), func(h *mp4.ReadHandle) (any, error) {
+		if h.BoxInfo.Type == mp4.BoxTypeMdat() {
+			frames = h.BoxInfo
+		}
+		return nil, nil
+	})
+	if err != nil {
+		return film{}, err
+	}
+	if frames.Size == 0 || frames.HeaderSize != mp4.SmallHeaderSize {
+		return film{}, errors.New("the film has no frames in a box with a short header")
+	}
+	fill := size - int64(len(data))
+	longer := frames.Size + uint64(max(fill, 0))
+	if fill < 0 || longer > math.MaxUint32 {
+		return film{}, fmt.Errorf("a film of %d bytes cannot be made one of %d", len(data), size)
+	}
+	end := frames.Offset + frames.Size
+	head := bytes.Clone(data[:end])
+	binary.BigEndian.PutUint32(head[frames.Offset:], uint32(longer))
+	return film{head: head, tail: data[end:], fill: fill}, nil
+}
+
+func (f film) size() int64 { return int64(len(f.head)) + f.fill + int64(len(f.tail)) }
+
+// read returns the film from its beginning.
+func (f film) read() io.Reader {
+	return io.MultiReader(bytes.NewReader(f.head), io.LimitReader(newNoise(), f.fill), bytes.NewReader(f.tail))
+}
+
+// noise is a megabyte of bytes that nothing can make smaller, over and over.
+type noise struct {
+	block []byte
+	at    int
+}
+
+func newNoise() *noise {
+	n := &noise{block: make([]byte, 1<<20)}
+	_, _ = rand.Read(n.block) // it never fails
+	return n
+}
+
+// Read implements io.Reader.
+func (n *noise) Read(p []byte) (int, error) {
+	done := copy(p, n.block[n.at:])
+	n.at = (n.at + done) % len(n.block)
+	return done, nil
+}

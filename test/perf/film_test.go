@@ -1,0 +1,79 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/mediaprobe"
+)
+
+func small(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", filmFolder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestStretchedFilmsAreValid(t *testing.T) {
+	for _, tc := range []struct {
+		reason, name string
+		size         int64
+	}{
+		{"the index stays at the beginning", "faststart.mp4", 3<<20 + 1},
+		{"the index moves to the end", "tail.mp4", 3<<20 + 1},
+		{"a film of the wanted size stays as it is", "tail.mp4", int64(len(small(t, "tail.mp4")))},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			f, err := stretch(small(t, tc.name), tc.size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := io.ReadAll(f.read())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.size() != tc.size || int64(len(data)) != tc.size {
+				t.Errorf("the film says that it has %d bytes, and has %d; want %d", f.size(), len(data), tc.size)
+			}
+			got, err := mediaprobe.Probe(bytes.NewReader(data), int64(len(data)), string(v1alpha1.MimeMP4))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := mediaprobe.Facts{MIMEType: string(v1alpha1.MimeMP4), Width: 64, Height: 48, Duration: 1500 * time.Millisecond}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStretchRefuses(t *testing.T) {
+	tail := small(t, "tail.mp4")
+	for _, tc := range []struct {
+		reason string
+		data   []byte
+		size   int64
+	}{
+		{"a film does not become smaller", tail, int64(len(tail)) - 1},
+		{"a short header holds no more than 4 GiB", tail, 5 << 30},
+		{"without frames there is nothing to make longer", bytes.Replace(tail, []byte("mdat"), []byte("free"), 1), 1 << 20},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			if f, err := stretch(tc.data, tc.size); err == nil {
+				t.Errorf("there is a film of %d bytes", f.size())
+			}
+		})
+	}
+}
