@@ -29,7 +29,11 @@ type fastPreparer struct {
 	platforms.Preparer
 }
 
-func (f fastPreparer) Limits() platforms.Limits { return fast{f.Publisher}.Limits() }
+func (f fastPreparer) Limits() platforms.Limits {
+	limits := f.Publisher.Limits()
+	limits.CallTimeout = 2 * time.Second
+	return limits
+}
 
 // withThreads lets a manager publish to Threads as well.
 func withThreads(o *post.Options) {

@@ -133,10 +133,10 @@ func containersOf(account sandboxtest.Account) int {
 }
 
 // fast is X with times that a test can wait for.
-type fast struct{ platforms.Publisher }
+type fast struct{ *x.Platform }
 
 func (f fast) Limits() platforms.Limits {
-	limits := f.Publisher.Limits()
+	limits := f.Platform.Limits()
 	limits.CallTimeout = 2 * time.Second
 	return limits
 }
