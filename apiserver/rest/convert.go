@@ -5,6 +5,7 @@ package rest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-faster/jx"
@@ -125,30 +126,29 @@ func wireConnection(c *bridge.Connection) oas.Connection {
 	}
 }
 
-// wireSummaries takes over a page. The platforms of all posts stand in one array.
-func wireSummaries(page []postindex.Summary) []oas.PostSummary {
+// wire takes over a page. The platforms of all posts stand in one array.
+func (l *listing) wire(page []postindex.Summary) {
 	targets := 0
 	for i := range page {
 		targets += len(page[i].Platforms)
 	}
-	platforms := make([]oas.PlatformSummary, 0, targets)
-	out := make([]oas.PostSummary, len(page))
+	l.platforms = slices.Grow(l.platforms[:0], targets)
+	l.out.Data = slices.Grow(l.out.Data[:0], len(page))
 	for i := range page {
 		s := &page[i]
-		first := len(platforms)
+		first := len(l.platforms)
 		for _, p := range s.Platforms {
-			platforms = append(platforms, oas.PlatformSummary{Platform: oas.Platform(p.Platform), Status: oas.PostListStatus(p.Status)})
+			l.platforms = append(l.platforms, oas.PlatformSummary{Platform: oas.Platform(p.Platform), Status: oas.PostListStatus(p.Status)})
 		}
-		out[i] = oas.PostSummary{
+		l.out.Data = append(l.out.Data, oas.PostSummary{
 			ID:        s.ID,
 			Title:     s.Title,
 			Status:    oas.PostListStatus(s.Status),
 			Category:  oas.PostCategory(s.Category),
-			Platforms: platforms[first:],
+			Platforms: l.platforms[first:],
 			DisplayAt: oas.Timestamp(s.DisplayAt.UTC()),
-		}
+		})
 	}
-	return out
 }
 
 func wireDetail(p *bridge.PostDetail) oas.PostDetail {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest/oas"
 	"github.com/herald-social/herald/internal/postindex"
 )
@@ -24,27 +25,33 @@ func (d *door) ListConnections(ctx context.Context, params oas.ListConnectionsPa
 	return out, nil
 }
 
+// listing is what a list of posts is made of.
+type listing struct {
+	page      []postindex.Summary
+	platforms []oas.PlatformSummary
+	out       oas.PostList
+}
+
 // ListPosts serves listPosts.
 func (d *door) ListPosts(ctx context.Context, params oas.ListPostsParams) (oas.ListPostsRes, error) {
-	into, ok := d.pages.Get().(*[]postindex.Summary)
+	l, ok := d.listings.Get().(*listing)
 	if !ok {
-		into = new([]postindex.Summary)
+		l = &listing{}
 	}
-	defer d.pages.Put(into)
+	request.From(ctx).Answered = func() { d.listings.Put(l) }
 	page := d.service.ListPosts(caller(ctx), bridge.ListPosts{
 		Status:   v1alpha1.PostPhase(params.Status.Or("")),
 		Platform: v1alpha1.Platform(params.Platform.Or("")),
 		Page:     params.Page.Or(1),
 		Limit:    params.Limit.Or(bridge.DefaultLimit),
-		Into:     *into,
+		Into:     l.page,
 	})
 	if len(page.Posts) > 0 {
-		*into = page.Posts
+		l.page = page.Posts
 	}
-	return &oas.PostList{
-		Data:       wireSummaries(page.Posts),
-		Pagination: oas.Pagination{Total: page.Total, Page: page.Page, Limit: page.Limit, HasNext: page.HasNext},
-	}, nil
+	l.wire(page.Posts)
+	l.out.Pagination = oas.Pagination{Total: page.Total, Page: page.Page, Limit: page.Limit, HasNext: page.HasNext}
+	return &l.out, nil
 }
 
 // CreatePost serves createPost.

@@ -62,6 +62,9 @@ func NewHandler(service *bridge.Service, limiter *ratelimit.Limiter) (http.Handl
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		server.ServeHTTP(w, withinInt(r))
+		if done := request.From(r.Context()).Answered; done != nil {
+			done()
+		}
 	}), nil
 }
 
@@ -82,9 +85,9 @@ type door struct {
 	service *bridge.Service
 	limiter *ratelimit.Limiter
 	schemas *schemas
-	// pages holds []postindex.Summary for use again: what every list would
-	// leave to the garbage collector otherwise.
-	pages sync.Pool
+	// listings holds *listing for use again: what every list would leave to the
+	// garbage collector otherwise.
+	listings sync.Pool
 }
 
 var (

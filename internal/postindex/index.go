@@ -167,7 +167,8 @@ func (x *Index) find(namespace, id string) (*posts, place) {
 	if p == nil {
 		return nil, 0
 	}
-	return p, p.find(id)
+	i := p.find(id)
+	return p, i
 }
 
 // known is the version of what the index holds of a post; zero without any.

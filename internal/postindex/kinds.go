@@ -77,7 +77,8 @@ func (k *kinds) take(f facts, platforms []PlatformStatus) uint32 {
 // release counts one post less. A kind of which there are none is forgotten.
 func (k *kinds) release(number uint32) {
 	of := &k.list[number]
-	if of.posts--; of.posts > 0 {
+	of.posts--
+	if of.posts > 0 {
 		return
 	}
 	delete(k.numbers, of.facts)

@@ -28,6 +28,8 @@ type posts struct {
 	// lists holds every list that is not empty, in the order in which it is
 	// read.
 	lists map[filter]*list
+	// less is before, made once for all lists.
+	less func(i, j place) bool
 }
 
 // place is the number of an entry, counted from 1; zero is none.
@@ -62,7 +64,9 @@ func (e *entry) id() string { return e.text[:e.idLength] }
 func (e *entry) title() string { return e.text[e.idLength:] }
 
 func newPosts(k *kinds, hash func(id string) uint64) *posts {
-	return &posts{kinds: k, hash: hash, heads: map[uint64]place{}, lists: map[filter]*list{}}
+	p := &posts{kinds: k, hash: hash, heads: map[uint64]place{}, lists: map[filter]*list{}}
+	p.less = p.before
+	return p
 }
 
 func (p *posts) at(i place) *entry { return &p.entries[i-1] }
@@ -164,7 +168,7 @@ func (p *posts) enlist(i place) {
 		l := p.lists[f]
 		if l == nil {
 			// The index has a lock of its own.
-			l = btree.NewBTreeGOptions(p.before, btree.Options{NoLocks: true})
+			l = btree.NewBTreeGOptions(p.less, btree.Options{NoLocks: true})
 			p.lists[f] = l
 		}
 		l.Set(i)

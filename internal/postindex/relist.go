@@ -71,7 +71,7 @@ func (r *Relist) Done() {
 	for namespace, p := range x.namespaces {
 		for i := range p.entries {
 			if e := &p.entries[i]; e.text != "" && e.round != r.round && e.version <= r.horizon {
-				x.remove(namespace, place(i+1)) //nolint:gosec // see add
+				x.remove(namespace, place(i+1))
 			}
 		}
 	}
