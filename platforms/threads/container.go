@@ -5,8 +5,11 @@ package threads
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/herald-social/herald/internal/graph"
@@ -35,6 +38,9 @@ const (
 	firstPause   = 300 * time.Millisecond
 	longestPause = 3 * time.Second
 
+	// fetchWithin is how long Threads may take to fetch a file.
+	fetchWithin = 2 * time.Hour
+
 	// maxContainers is how many containers one preparation makes, if Threads
 	// fails to make one.
 	maxContainers = 2
@@ -45,6 +51,9 @@ const (
 	msgNoState     = "Threads did not say how far it is with the post"
 	msgNotReady    = "Threads is not done with preparing the post; Herald tries again"
 	msgFailed      = "Threads could not prepare the post (%s); change it, or try again later"
+	msgFileFailed  = "Threads could not prepare the file %q (%s); change it, or try again later"
+	msgFileChanged = "the file %q is not the one that was checked any more: it was overwritten or deleted; upload it again and make a new post"
+	msgNoAddress   = "no address can be made from which Threads could fetch the file %q"
 	msgVisible     = "Threads shows the post already, by a call that was taken for lost"
 )
 
@@ -82,12 +91,76 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return "", platforms.Errorf(platforms.ClassPermanent, msgFailed, word)
 }
 
-// createContainer makes what nobody sees.
+// createContainer makes what nobody sees: of several files, one container for
+// each, and one around them.
 func (p *Platform) createContainer(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
-	form := url.Values{"media_type": {"TEXT"}, "text": {job.Content.Text}}
+	media := job.Content.Media
+	form := url.Values{"media_type": {"TEXT"}}
+	switch {
+	case len(media) == 1:
+		var err *platforms.Error
+		if form, err = showing(ctx, &media[0]); err != nil {
+			return "", err
+		}
+	case len(media) > 1:
+		children, err := p.createChildren(ctx, job)
+		if err != nil {
+			return "", err
+		}
+		form = url.Values{"media_type": {"CAROUSEL"}, "children": {strings.Join(children, ",")}}
+	}
+	if job.Content.Text != "" {
+		form.Set("text", job.Content.Text)
+	}
 	if job.Content.InReplyTo != "" {
 		form.Set("reply_to_id", job.Content.InReplyTo)
 	}
+	return p.create(ctx, job, form)
+}
+
+// createChildren makes a container for each file of a carousel and waits until
+// Threads is done with all.
+func (p *Platform) createChildren(ctx context.Context, job platforms.Job) ([]string, *platforms.Error) {
+	media := job.Content.Media
+	children := make([]string, len(media))
+	for i := range media {
+		form, err := showing(ctx, &media[i])
+		if err != nil {
+			return nil, err
+		}
+		form.Set("is_carousel_item", "true")
+		if children[i], err = p.create(ctx, job, form); err != nil {
+			return nil, err
+		}
+	}
+	for i, id := range children {
+		found, why, err := p.awaitContainer(ctx, job, id)
+		if err != nil {
+			return nil, err
+		}
+		if found != stateFinished {
+			return nil, platforms.Errorf(platforms.ClassPermanent, msgFileFailed, media[i].Name, why)
+		}
+	}
+	return children, nil
+}
+
+// showing is the form of a container that shows a file, which Threads fetches.
+func showing(ctx context.Context, file *platforms.File) (url.Values, *platforms.Error) {
+	address, err := file.Bytes.Address(ctx, fetchWithin)
+	switch {
+	case errors.Is(err, platforms.ErrFileChanged):
+		return nil, &platforms.Error{Class: platforms.ClassPermanent, Message: fmt.Sprintf(msgFileChanged, file.Name), Err: err}
+	case err != nil:
+		return nil, &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgNoAddress, file.Name), Err: err}
+	case file.IsVideo():
+		return url.Values{"media_type": {"VIDEO"}, "video_url": {address}}, nil
+	default:
+		return url.Values{"media_type": {"IMAGE"}, "image_url": {address}}, nil
+	}
+}
+
+func (p *Platform) create(ctx context.Context, job platforms.Job, form url.Values) (string, *platforms.Error) {
 	resp, failed := p.ask(ctx, graph.Call{
 		Action: "create", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/threads"), Token: job.Account.Token.Access,
 		Form: form, Timeout: readTimeout,

@@ -6,6 +6,7 @@ package threads
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -104,17 +105,27 @@ func fits(job platforms.Job, entry jsondoc.Object) bool {
 	switch {
 	case !at.IsZero() && at.Before(job.LookFrom.Truncate(time.Second)):
 		return false
-	case entry.Object("replied_to").Text("id") != job.Content.InReplyTo, entry.Bool("is_reply") != (job.Content.InReplyTo != ""), !isText(entry.Text("media_type")), !graph.SameText(job.Content.Text, entry.Text("text")):
+	case entry.Object("replied_to").Text("id") != job.Content.InReplyTo, entry.Bool("is_reply") != (job.Content.InReplyTo != ""), !sameKind(job.Content.Media, entry.Text("media_type")), !graph.SameText(job.Content.Text, entry.Text("text")):
 		return false
 	default:
 		return job.Taken == nil || !job.Taken(entry.Text("id"))
 	}
 }
 
-// isText tells whether a listed post is one of text. Threads lists as
-// TEXT_POST what is created as TEXT.
-func isText(mediaType string) bool {
-	return mediaType == "" || mediaType == "TEXT" || mediaType == "TEXT_POST"
+// sameKind tells whether a listed post is of the kind that shows these files.
+// Threads lists under other names than those that posts are created with:
+// TEXT_POST is what was created as TEXT, CAROUSEL_ALBUM as CAROUSEL.
+func sameKind(media []platforms.File, listed string) bool {
+	kinds := []string{"CAROUSEL", "CAROUSEL_ALBUM"}
+	switch {
+	case len(media) == 0:
+		kinds = []string{"TEXT", "TEXT_POST"}
+	case len(media) == 1 && media[0].IsVideo():
+		kinds = []string{"VIDEO"}
+	case len(media) == 1:
+		kinds = []string{"IMAGE"}
+	}
+	return listed == "" || slices.Contains(kinds, listed)
 }
 
 func publishedAt(entry jsondoc.Object) time.Time { return graph.ParseTime(entry.Text("timestamp")) }

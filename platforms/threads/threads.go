@@ -102,7 +102,7 @@ func New(c Config, client *transport.Client) *Platform {
 func (p *Platform) Limits() platforms.Limits {
 	return platforms.Limits{
 		Categories:    []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
-		Delivers:      []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryTree},
+		Delivers:      []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
 		MaxImages:     maxItems,
 		MaxVideoBytes: maxVideoBytes,
 		Card: platforms.CardLimits{

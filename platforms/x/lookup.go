@@ -104,8 +104,8 @@ func (p *Platform) readPage(resp *transport.Response) (timelinePage, *platforms.
 
 // search collects the posts that fit a job.
 type search struct {
-	job   platforms.Job
-	text  wanted
+	job  platforms.Job
+	text wanted
 	// media are the ids of the files that the post shows, if any.
 	media []string
 	found map[string]time.Time
