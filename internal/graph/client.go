@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/herald-social/herald/internal/multipartbody"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -34,6 +35,8 @@ type Call struct {
 	Token string
 	// Form makes the call a POST with this body; nil makes it a GET.
 	Form url.Values
+	// Upload makes the call a POST with this body instead.
+	Upload *multipartbody.Form
 	// Timeout bounds the call.
 	Timeout time.Duration
 }
@@ -41,14 +44,21 @@ type Call struct {
 // Do makes the call once. Errors are *transport.Error.
 func (c *Client) Do(ctx context.Context, call Call) (*transport.Response, error) {
 	method, body := http.MethodGet, io.Reader(http.NoBody)
-	if call.Form != nil {
+	switch {
+	case call.Upload != nil:
+		method, body = http.MethodPost, call.Upload
+	case call.Form != nil:
 		method, body = http.MethodPost, strings.NewReader(call.Form.Encode())
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.BaseURL+call.Path, body)
 	if err != nil {
 		return nil, &transport.Error{Err: err}
 	}
-	if call.Form != nil {
+	switch {
+	case call.Upload != nil:
+		req.ContentLength = call.Upload.Len()
+		req.Header.Set("Content-Type", call.Upload.ContentType())
+	case call.Form != nil:
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	if call.Token != "" {

@@ -63,7 +63,10 @@ type Platform struct {
 	graph  graph.Client
 }
 
-var _ platforms.Publisher = (*Platform)(nil)
+var (
+	_ platforms.Publisher = (*Platform)(nil)
+	_ platforms.Preparer  = (*Platform)(nil)
+)
 
 // New makes the platform.
 func New(c Config, client *transport.Client) *Platform {
@@ -94,7 +97,7 @@ func New(c Config, client *transport.Client) *Platform {
 func (p *Platform) Limits() platforms.Limits {
 	return platforms.Limits{
 		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
-		Delivers:             []v1alpha1.Category{v1alpha1.CategoryText},
+		Delivers:             []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
 		MaxImages:            maxImages,
 		CaptionProblem:       captionProblem,
 		CallTimeout:          callTimeout,

@@ -24,9 +24,15 @@ const (
 // Publish creates the post by one call to POST /{page}/feed, which answers with
 // the post's address as well.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	ids := photoIDs(job)
+	if p.Prepares(job.Content) && ids == nil {
+		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
+	}
+	form := url.Values{"message": {job.Content.Text}}
+	attach(form, ids)
 	resp, err := p.graph.Do(ctx, graph.Call{
 		Action: "publish", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/feed?fields=id,permalink_url"), Token: job.Account.Token.Access,
-		Form: url.Values{"message": {job.Content.Text}}, Timeout: callTimeout,
+		Form: form, Timeout: callTimeout,
 	})
 	switch {
 	case err != nil && notSent(err):

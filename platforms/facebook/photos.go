@@ -1,0 +1,138 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facebook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/internal/graph"
+	"github.com/herald-social/herald/internal/jsondoc"
+	"github.com/herald-social/herald/internal/multipartbody"
+	"github.com/herald-social/herald/platforms"
+)
+
+// uploadTimeout bounds one request that carries a photo.
+const uploadTimeout = 2 * time.Minute
+
+const (
+	msgNoPhoto      = "Facebook took the photo %q without saying under which id"
+	msgPhotoRefused = "Facebook refused the photo %q: its format or size is not one that Facebook takes; change the file"
+	msgUnreadable   = "the file %q cannot be read in the media store"
+	msgFileChanged  = "the file %q is not the one that was checked any more: it was overwritten or deleted; upload it again and make a new post"
+	msgUnprepared   = "the photos of the post are not uploaded yet; Herald tries again"
+)
+
+// Prepares reports whether the content has photos, which are uploaded first
+// without anybody seeing them.
+func (*Platform) Prepares(content platforms.Content) bool { return len(content.Media) > 0 }
+
+// Prepare uploads the photos of a post, unpublished: Facebook keeps them for
+// about a day. Those that were uploaded before are used again while Facebook has
+// them.
+func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+	if ids := photoIDs(job); ids != nil {
+		there, err := p.allThere(ctx, job, ids)
+		if err != nil {
+			return "", err
+		}
+		if there {
+			return job.Checkpoint, nil
+		}
+	}
+	ids := make([]string, len(job.Content.Media))
+	for i := range job.Content.Media {
+		var err *platforms.Error
+		if ids[i], err = p.upload(ctx, job, &job.Content.Media[i]); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(ids, ","), nil
+}
+
+// photoIDs are the ids that a checkpoint names, one for each photo; nil if it
+// names others, or none.
+func photoIDs(job platforms.Job) []string {
+	ids := strings.Split(job.Checkpoint, ",")
+	if job.Checkpoint == "" || len(ids) != len(job.Content.Media) {
+		return nil
+	}
+	for _, id := range ids {
+		if !graph.ValidID(id) {
+			return nil
+		}
+	}
+	return ids
+}
+
+// allThere reports whether Facebook still has every photo.
+func (p *Platform) allThere(ctx context.Context, job platforms.Job, ids []string) (bool, *platforms.Error) {
+	for _, id := range ids {
+		_, failure, said := p.read(ctx, "status", p.path("/"+url.PathEscape(id)+"?fields=id"), job.Account.Token)
+		switch {
+		case failure != nil && said.Kind() == graph.KindOther && failure.Class == platforms.ClassPermanent:
+			return false, nil
+		case failure != nil:
+			return false, failure
+		}
+	}
+	return true, nil
+}
+
+// upload sends one photo.
+func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
+	content, err := file.Bytes.Open(ctx, 0, file.Size)
+	if err != nil {
+		return "", unreadable(file, err)
+	}
+	defer content.Close() //nolint:errcheck // what was read was sent
+	form, err := multipartbody.New(multipartbody.File{
+		Field: "source", Name: file.Name, Type: string(file.MIMEType), Content: content, Size: file.Size,
+	}, multipartbody.Field{Name: "published", Value: "false"})
+	if err != nil {
+		return "", unreadable(file, err)
+	}
+	resp, err := p.graph.Do(ctx, graph.Call{
+		Action: "upload", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/photos"), Token: job.Account.Token.Access,
+		Upload: form, Timeout: uploadTimeout,
+	})
+	switch {
+	case errors.Is(err, platforms.ErrFileChanged):
+		return "", unreadable(file, err)
+	case err != nil:
+		return "", unanswered(err)
+	case resp.Status != http.StatusOK:
+		failure, _ := p.classify(resp)
+		if failure.Class == platforms.ClassPermanent {
+			failure.Message = fmt.Sprintf(msgPhotoRefused, file.Name)
+		}
+		return "", failure
+	}
+	doc, _ := jsondoc.Parse(resp.Body)
+	id := doc.Text("id")
+	if !graph.ValidID(id) {
+		return "", platforms.Errorf(platforms.ClassUnknown, msgNoPhoto, file.Name)
+	}
+	return id, nil
+}
+
+// unreadable says why a file could not be read while it was sent.
+func unreadable(file *platforms.File, err error) *platforms.Error {
+	if errors.Is(err, platforms.ErrFileChanged) {
+		return &platforms.Error{Class: platforms.ClassPermanent, Message: fmt.Sprintf(msgFileChanged, file.Name), Err: err}
+	}
+	return &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgUnreadable, file.Name), Err: err}
+}
+
+// attach adds photos to the form of a post, in their order.
+func attach(form url.Values, ids []string) {
+	for i, id := range ids {
+		form.Set(fmt.Sprintf("attached_media[%d]", i), fmt.Sprintf(`{"media_fbid":%q}`, id))
+	}
+}
