@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/platforms"
 )
 
 func ofTree(p *v1alpha1.Post) {
@@ -29,12 +31,31 @@ func showing(media string) func(p *v1alpha1.Post) {
 	}
 }
 
+// textOnly is X as it would be if files could not be delivered there.
+type textOnly struct{ fast }
+
+func (t textOnly) Limits() platforms.Limits {
+	limits := t.fast.Limits()
+	limits.Delivers = []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryTree}
+	return limits
+}
+
 var _ = Describe("A post that is more than text", Ordered, func() {
 	var m *manager
 	BeforeAll(func() { m = startManager(interceptor.Funcs{}) })
 	AfterAll(func() { m.stop() })
 
 	It("is never sent as something else", func(ctx SpecContext) {
+		m.stop()
+		texts := startManager(interceptor.Funcs{}, func(o *post.Options) {
+			p, ok := o.Platforms[v1alpha1.PlatformX].(fast)
+			Expect(ok).To(BeTrue())
+			o.Platforms[v1alpha1.PlatformX] = textOnly{p}
+		})
+		DeferCleanup(func() {
+			texts.stop()
+			m = startManager(interceptor.Funcs{})
+		})
 		t := newTeam(ctx)
 		media := &v1alpha1.Media{
 			ObjectMeta: metav1.ObjectMeta{Name: "picture", Namespace: t.namespace},
@@ -75,7 +96,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 		media.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 10, ETag: "e"}
 		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
 		Eventually(accepted).Should(Equal("True " + v1alpha1.ReasonAccepted))
-		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed), "it cannot be delivered yet")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed), "the store has no such file")
 	})
 
 	It("waits while the store has lost its file, and goes on when the file is back", func(ctx SpecContext) {

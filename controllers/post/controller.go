@@ -48,8 +48,8 @@ type Tokens interface {
 	Forget(conn *v1alpha1.Connection)
 }
 
-// Options is what the reconciler needs. Client, Live, Platforms, Tokens, Clock
-// and NewID are required.
+// Options is what the reconciler needs. Client, Live, Platforms, Tokens, Files,
+// Clock and NewID are required.
 type Options struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
@@ -59,7 +59,7 @@ type Options struct {
 	Platforms platforms.Registry
 	// Tokens gives access to credentials.
 	Tokens Tokens
-	// Files reads the media files of posts; nil on an installation of texts only.
+	// Files reads the media files of posts.
 	Files Files
 	// Clock is the time.
 	Clock clock.WithTicker
@@ -135,8 +135,8 @@ type workqueue struct {
 
 // New makes a reconciler.
 func New(o Options) (*Reconciler, error) {
-	if o.Client == nil || o.Live == nil || o.Platforms == nil || o.Tokens == nil || o.Clock == nil || o.NewID == nil {
-		return nil, errors.New("the post reconciler needs Client, Live, Platforms, Tokens, Clock and NewID")
+	if o.Client == nil || o.Live == nil || o.Platforms == nil || o.Tokens == nil || o.Files == nil || o.Clock == nil || o.NewID == nil {
+		return nil, errors.New("the post reconciler needs Client, Live, Platforms, Tokens, Files, Clock and NewID")
 	}
 	o.setDefaults()
 	r := &Reconciler{

@@ -18,23 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/mediastore"
 	"github.com/herald-social/herald/test/sandboxtest"
-	"github.com/herald-social/herald/test/storetest"
 )
 
 var _ = Describe("A post with files", Ordered, func() {
-	var (
-		m     *manager
-		store *mediastore.Store
-	)
-	BeforeAll(func() {
-		var err error
-		store, err = mediastore.New(storetest.Start(GinkgoT()))
-		Expect(err).NotTo(HaveOccurred())
-		m = startManager(interceptor.Funcs{}, func(o *post.Options) { o.Files = store })
-	})
+	var m *manager
+	BeforeAll(func() { m = startManager(interceptor.Funcs{}) })
 	AfterAll(func() { m.stop() })
 
 	// file uploads a sample and returns its hash.

@@ -37,11 +37,13 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/mediastore"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/x"
 	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/sandboxtest"
+	"github.com/herald-social/herald/test/storetest"
 )
 
 func TestPostController(t *testing.T) {
@@ -56,7 +58,8 @@ var (
 	k8s        client.Client
 	platform   sandboxtest.Client
 	arrivals   *counter
-	serial     atomic.Int64
+	serial     atomic.Int64 // store keeps the media files.
+	store      *mediastore.Store
 )
 
 var _ = BeforeSuite(func() {
@@ -80,6 +83,8 @@ var _ = BeforeSuite(func() {
 	k8s, err = client.New(kubeConfig, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 
+	store, err = mediastore.New(storetest.Start(GinkgoT()))
+	Expect(err).NotTo(HaveOccurred())
 	server, err := sandbox.New(sandbox.Options{})
 	Expect(err).NotTo(HaveOccurred())
 	arrivals = &counter{next: server, seen: map[string]int{}}
@@ -187,6 +192,7 @@ func startManager(intercept interceptor.Funcs, change ...func(*post.Options)) *m
 			APIURL: platform.URL + "/x", WebURL: platform.URL + "/x", ListingLag: 500 * time.Millisecond,
 		}, out)}},
 		Tokens:      tokens{live: mgr.GetAPIReader()},
+		Files:       store,
 		Clock:       clock.RealClock{},
 		NewID:       rand.Text,
 		Events:      mgr.GetEventRecorder("herald-post"),
