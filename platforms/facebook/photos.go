@@ -91,7 +91,7 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 	if err != nil {
 		return "", unreadable(file, err)
 	}
-	defer content.Close() //nolint:errcheck // what was read was sent
+	defer content.Close()
 	form, err := multipartbody.New(multipartbody.File{
 		Field: "source", Name: file.Name, Type: string(file.MIMEType), Content: content, Size: file.Size,
 	}, multipartbody.Field{Name: "published", Value: "false"})

@@ -53,7 +53,7 @@ func file(t *testing.T, name string, mimeType v1alpha1.MimeType, pad int) platfo
 		t.Fatal(err)
 	}
 	if pad > 0 {
-		data = binary.BigEndian.AppendUint32(data, uint32(8+pad)) //nolint:gosec // some megabytes
+		data = binary.BigEndian.AppendUint32(data, uint32(8+pad))
 		data = append(append(data, "free"...), make([]byte, pad)...)
 	}
 	h := &held{data: data}

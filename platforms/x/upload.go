@@ -154,7 +154,7 @@ func (p *Platform) sendBytes(
 	if err != nil {
 		return nil, unreadable(file, err)
 	}
-	defer bytes.Close() //nolint:errcheck // what was read was sent
+	defer bytes.Close()
 	form, err := multipartbody.New(multipartbody.File{
 		Field: "media", Name: "media", Type: string(file.MIMEType), Content: bytes, Size: length,
 	}, multipartbody.Field{Name: field, Value: value})
