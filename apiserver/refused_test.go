@@ -52,7 +52,7 @@ func (t *team) deliver() (stop func()) {
 	Expect(err).NotTo(HaveOccurred())
 	out := transport.New(transport.Options{})
 	r, err := postcontroller.New(postcontroller.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, NewID: rand.Text, Tokens: noTokens{},
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, NewID: rand.Text, Tokens: noTokens{}, Files: files,
 		Platforms: platforms.Registry{
 			v1alpha1.PlatformX:        x.New(x.Config{}, out),
 			v1alpha1.PlatformTikTok:   tiktok.New(tiktok.Config{}, out),
