@@ -6,7 +6,9 @@ package platforms
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +40,32 @@ type File struct {
 
 // IsVideo reports whether the file is a video.
 func (f *File) IsVideo() bool { return strings.HasPrefix(string(f.MIMEType), "video/") }
+
+// Unreadable says why the file could not be read while it was sent, or be given
+// an address to be fetched from.
+func (f *File) Unreadable(err error) *Error {
+	if errors.Is(err, ErrFileChanged) {
+		return &Error{Class: ClassPermanent, Err: err, Message: fmt.Sprintf(
+			"the file %q is not the one that was checked any more: it was overwritten or deleted; upload it again and make a new post", f.Name)}
+	}
+	return &Error{Class: ClassTransient, Err: err, Message: fmt.Sprintf("the file %q cannot be read in the media store", f.Name)}
+}
+
+// FileIDs are the ids under which a platform took the files of the job, one for
+// each, from a checkpoint that JoinFileIDs made; nil if it names others, or none.
+func (j *Job) FileIDs(valid func(id string) bool) []string {
+	if j.Checkpoint == "" {
+		return nil
+	}
+	ids := strings.Split(j.Checkpoint, ",")
+	if len(ids) != len(j.Content.Media) || slices.ContainsFunc(ids, func(id string) bool { return !valid(id) }) {
+		return nil
+	}
+	return ids
+}
+
+// JoinFileIDs makes the checkpoint of a job whose files were taken under ids.
+func JoinFileIDs(ids []string) string { return strings.Join(ids, ",") }
 
 // Bytes gives access to those of one file. Its methods may be called from many
 // goroutines at once.

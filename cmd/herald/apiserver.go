@@ -92,8 +92,6 @@ func runAPIServer(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	// Only the platforms' limits are asked for here: this process has neither
 	// their secrets nor anybody's token, and calls none of them.
 	platforms, err := loadPlatforms(f.platformsConfig, transport.New(transport.Options{}), false)
@@ -122,7 +120,7 @@ func runAPIServer(ctx context.Context, args []string) error {
 		MetricsListener: metricsListener,
 		ShutdownDelay:   f.shutdownDelay,
 		ShutdownTimeout: f.shutdownTimeout,
-		Registry:        registry,
+		Registry:        newRegistry(),
 		Clock:           clock.RealClock{},
 		Log:             log,
 
@@ -135,6 +133,13 @@ func runAPIServer(ctx context.Context, args []string) error {
 	}
 	log.InfoContext(ctx, "Starting", "version", version, "baseUrl", f.site(listener)+rest.Prefix)
 	return server.Run(ctx)
+}
+
+// newRegistry returns a registry with what every process measures of itself.
+func newRegistry() *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return registry
 }
 
 // keepHeadroom has garbage collected less often, unless the environment says

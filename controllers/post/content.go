@@ -66,24 +66,18 @@ func (s *scope) content(post *v1alpha1.Post, i int) platforms.Content {
 	if target.TikTok != nil {
 		c.TikTok = *target.TikTok
 	}
-	switch {
-	case spec.Image != nil:
-		c.Media = s.files(spec.Image.MediaRefs)
-	case spec.Video != nil:
-		c.Media = s.files([]v1alpha1.LocalReference{spec.Video.MediaRef})
-		if ms := spec.Video.ThumbnailOffsetMillis; ms != nil {
-			c.ThumbnailAt = new(time.Duration(*ms) * time.Millisecond)
-		}
-	case spec.Tree != nil:
-		t := posting.Target(post, i)
-		card := int(attempt.NextCard(t))
-		if card >= len(spec.Tree.Cards) {
-			return c
-		}
-		c.Text, c.Media = spec.Tree.Cards[card].Caption, s.files(spec.Tree.Cards[card].MediaRefs)
-		if card > 0 {
-			c.InReplyTo = t.Cards[card-1].ExternalID
-		}
+	c.Media = s.files(nextFiles(post, i))
+	if spec.Video != nil && spec.Video.ThumbnailOffsetMillis != nil {
+		c.ThumbnailAt = new(time.Duration(*spec.Video.ThumbnailOffsetMillis) * time.Millisecond)
+	}
+	t := posting.Target(post, i)
+	card := int(attempt.NextCard(t))
+	if spec.Tree == nil || card >= len(spec.Tree.Cards) {
+		return c
+	}
+	c.Text = spec.Tree.Cards[card].Caption
+	if card > 0 {
+		c.InReplyTo = t.Cards[card-1].ExternalID
 	}
 	return c
 }

@@ -4,6 +4,7 @@
 package post_test
 
 import (
+	"context"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -29,6 +30,17 @@ func showing(media string) func(p *v1alpha1.Post) {
 		p.Spec.Category = v1alpha1.CategoryImage
 		p.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: media}}}
 	}
+}
+
+// picture makes a file of which nothing is uploaded yet.
+func (t team) picture(ctx context.Context, name string) *v1alpha1.Media {
+	GinkgoHelper()
+	media := &v1alpha1.Media{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.namespace},
+		Spec:       v1alpha1.MediaSpec{FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10},
+	}
+	Expect(k8s.Create(ctx, media)).To(Succeed())
+	return media
 }
 
 // textOnly is X as it would be if files could not be delivered there.
@@ -57,11 +69,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 			m = startManager(interceptor.Funcs{})
 		})
 		t := newTeam(ctx)
-		media := &v1alpha1.Media{
-			ObjectMeta: metav1.ObjectMeta{Name: "picture", Namespace: t.namespace},
-			Spec:       v1alpha1.MediaSpec{FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10},
-		}
-		Expect(k8s.Create(ctx, media)).To(Succeed())
+		media := t.picture(ctx, "picture")
 		media.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 10, ETag: "e"}
 		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
 		p := t.post(ctx, "", ofTree, func(p *v1alpha1.Post) {
@@ -87,11 +95,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 		}
 		Eventually(accepted).Should(Equal("False " + v1alpha1.ReasonMediaNotFound))
 
-		media := &v1alpha1.Media{
-			ObjectMeta: metav1.ObjectMeta{Name: "picture", Namespace: t.namespace},
-			Spec:       v1alpha1.MediaSpec{FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10},
-		}
-		Expect(k8s.Create(ctx, media)).To(Succeed())
+		media := t.picture(ctx, "picture")
 		Eventually(accepted).Should(Equal("False "+v1alpha1.ReasonMediaNotReady), "it is not uploaded yet")
 		media.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 10, ETag: "e"}
 		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
@@ -101,11 +105,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 
 	It("waits while the store has lost its file, and goes on when the file is back", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		media := &v1alpha1.Media{
-			ObjectMeta: metav1.ObjectMeta{Name: "lost", Namespace: t.namespace},
-			Spec:       v1alpha1.MediaSpec{FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10},
-		}
-		Expect(k8s.Create(ctx, media)).To(Succeed())
+		media := t.picture(ctx, "lost")
 		media.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 10, ETag: "e", Conditions: []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonFileMissing, LastTransitionTime: metav1.Now(),
 		}}}
@@ -145,11 +145,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 
 	It("is refused when a draft of it is promoted whose file was changed meanwhile", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		media := &v1alpha1.Media{
-			ObjectMeta: metav1.ObjectMeta{Name: "changed", Namespace: t.namespace},
-			Spec:       v1alpha1.MediaSpec{FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10},
-		}
-		Expect(k8s.Create(ctx, media)).To(Succeed())
+		media := t.picture(ctx, "changed")
 		media.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 10, ETag: "e"}
 		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
 		p := t.post(ctx, "look", showing("changed"), func(p *v1alpha1.Post) { p.Spec.Draft = true })
@@ -190,11 +186,7 @@ var _ = Describe("A post that is more than text", Ordered, func() {
 
 	It("is refused for a file that was rejected", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		media := &v1alpha1.Media{
-			ObjectMeta: metav1.ObjectMeta{Name: "bad", Namespace: t.namespace},
-			Spec:       v1alpha1.MediaSpec{FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10},
-		}
-		Expect(k8s.Create(ctx, media)).To(Succeed())
+		media := t.picture(ctx, "bad")
 		media.Status.Phase = v1alpha1.MediaRejected
 		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
 		p := t.post(ctx, "look", showing("bad"))

@@ -100,7 +100,7 @@ func (x *Index) Upsert(namespace string, s Summary, version uint64) {
 	switch {
 	case old == 0 && version <= x.seen:
 		return // the watch has told what came after: the post is gone or cancelled
-	case old != 0 && p.known(old) >= version:
+	case old != 0 && p.at(old).version >= version:
 		return
 	}
 	if s.Status == v1alpha1.PhaseCancelled {
@@ -115,7 +115,7 @@ func (x *Index) Upsert(namespace string, s Summary, version uint64) {
 func (x *Index) Delete(namespace, id string, version uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if p, old := x.find(namespace, id); old != 0 && p.known(old) <= version {
+	if p, old := x.find(namespace, id); old != 0 && p.at(old).version <= version {
 		x.remove(namespace, old)
 	}
 }
@@ -169,14 +169,6 @@ func (x *Index) find(namespace, id string) (*posts, place) {
 	}
 	i := p.find(id)
 	return p, i
-}
-
-// known is the version of what the index holds of a post; zero without any.
-func (p *posts) known(i place) uint64 {
-	if i == 0 {
-		return 0
-	}
-	return p.at(i).version
 }
 
 // put stores a summary, in the place of an older one unless that is zero.

@@ -52,7 +52,7 @@ func (r *Relist) Put(namespace string, s Summary, version uint64) {
 		return
 	}
 	p, old := x.find(namespace, s.ID)
-	if old != 0 && p.known(old) > r.horizon {
+	if old != 0 && p.at(old).version > r.horizon {
 		return
 	}
 	if s.Status == v1alpha1.PhaseCancelled {

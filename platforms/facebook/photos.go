@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/herald-social/herald/internal/graph"
@@ -24,8 +23,6 @@ const uploadTimeout = 2 * time.Minute
 const (
 	msgNoPhoto      = "Facebook took the photo %q without saying under which id"
 	msgPhotoRefused = "Facebook refused the photo %q: its format or size is not one that Facebook takes; change the file"
-	msgUnreadable   = "the file %q cannot be read in the media store"
-	msgFileChanged  = "the file %q is not the one that was checked any more: it was overwritten or deleted; upload it again and make a new post"
 	msgUnprepared   = "the photos of the post are not uploaded yet; Herald tries again"
 )
 
@@ -37,7 +34,7 @@ func (*Platform) Prepares(content platforms.Content) bool { return len(content.M
 // about a day. Those that were uploaded before are used again while Facebook has
 // them.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
-	if ids := photoIDs(job); ids != nil {
+	if ids := job.FileIDs(graph.ValidID); ids != nil {
 		there, err := p.allThere(ctx, job, ids)
 		if err != nil {
 			return "", err
@@ -53,22 +50,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 			return "", err
 		}
 	}
-	return strings.Join(ids, ","), nil
-}
-
-// photoIDs are the ids that a checkpoint names, one for each photo; nil if it
-// names others, or none.
-func photoIDs(job platforms.Job) []string {
-	ids := strings.Split(job.Checkpoint, ",")
-	if job.Checkpoint == "" || len(ids) != len(job.Content.Media) {
-		return nil
-	}
-	for _, id := range ids {
-		if !graph.ValidID(id) {
-			return nil
-		}
-	}
-	return ids
+	return platforms.JoinFileIDs(ids), nil
 }
 
 // allThere reports whether Facebook still has every photo.
@@ -89,14 +71,14 @@ func (p *Platform) allThere(ctx context.Context, job platforms.Job, ids []string
 func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
 	content, err := file.Bytes.Open(ctx, 0, file.Size)
 	if err != nil {
-		return "", unreadable(file, err)
+		return "", file.Unreadable(err)
 	}
 	defer content.Close()
 	form, err := multipartbody.New(multipartbody.File{
 		Field: "source", Name: file.Name, Type: string(file.MIMEType), Content: content, Size: file.Size,
 	}, multipartbody.Field{Name: "published", Value: "false"})
 	if err != nil {
-		return "", unreadable(file, err)
+		return "", file.Unreadable(err)
 	}
 	resp, err := p.graph.Do(ctx, graph.Call{
 		Action: "upload", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/photos"), Token: job.Account.Token.Access,
@@ -104,7 +86,7 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 	})
 	switch {
 	case errors.Is(err, platforms.ErrFileChanged):
-		return "", unreadable(file, err)
+		return "", file.Unreadable(err)
 	case err != nil:
 		return "", unanswered(err)
 	case resp.Status != http.StatusOK:
@@ -120,14 +102,6 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 		return "", platforms.Errorf(platforms.ClassUnknown, msgNoPhoto, file.Name)
 	}
 	return id, nil
-}
-
-// unreadable says why a file could not be read while it was sent.
-func unreadable(file *platforms.File, err error) *platforms.Error {
-	if errors.Is(err, platforms.ErrFileChanged) {
-		return &platforms.Error{Class: platforms.ClassPermanent, Message: fmt.Sprintf(msgFileChanged, file.Name), Err: err}
-	}
-	return &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgUnreadable, file.Name), Err: err}
 }
 
 // attach adds photos to the form of a post, in their order.

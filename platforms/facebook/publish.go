@@ -24,7 +24,7 @@ const (
 // Publish creates the post by one call to POST /{page}/feed, which answers with
 // the post's address as well.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
-	ids := photoIDs(job)
+	ids := job.FileIDs(graph.ValidID)
 	if p.Prepares(job.Content) && ids == nil {
 		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
 	}

@@ -52,7 +52,6 @@ const (
 	msgNotReady    = "Threads is not done with preparing the post; Herald tries again"
 	msgFailed      = "Threads could not prepare the post (%s); change it, or try again later"
 	msgFileFailed  = "Threads could not prepare the file %q (%s); change it, or try again later"
-	msgFileChanged = "the file %q is not the one that was checked any more: it was overwritten or deleted; upload it again and make a new post"
 	msgNoAddress   = "no address can be made from which Threads could fetch the file %q"
 	msgVisible     = "Threads shows the post already, by a call that was taken for lost"
 )
@@ -150,7 +149,7 @@ func showing(ctx context.Context, file *platforms.File) (url.Values, *platforms.
 	address, err := file.Bytes.Address(ctx, fetchWithin)
 	switch {
 	case errors.Is(err, platforms.ErrFileChanged):
-		return nil, &platforms.Error{Class: platforms.ClassPermanent, Message: fmt.Sprintf(msgFileChanged, file.Name), Err: err}
+		return nil, file.Unreadable(err)
 	case err != nil:
 		return nil, &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgNoAddress, file.Name), Err: err}
 	case file.IsVideo():

@@ -113,7 +113,7 @@ type search struct {
 }
 
 func newSearch(job platforms.Job) *search {
-	return &search{job: job, text: want(job.Content.Text), media: mediaIDs(job), found: map[string]time.Time{}}
+	return &search{job: job, text: want(job.Content.Text), media: job.FileIDs(validID), found: map[string]time.Time{}}
 }
 
 // page looks at the posts of one page.

@@ -23,7 +23,7 @@ const (
 
 // Publish creates the post by one call to POST /2/tweets.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
-	ids := mediaIDs(job)
+	ids := job.FileIDs(validID)
 	if p.Prepares(job.Content) && ids == nil {
 		return notSent(platforms.Errorf(platforms.ClassTransient, msgUnprepared))
 	}

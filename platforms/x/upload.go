@@ -5,13 +5,11 @@ package x
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/herald-social/herald/internal/multipartbody"
@@ -37,8 +35,6 @@ const (
 
 const (
 	msgNoMediaID   = "X took the file %q without saying under which id"
-	msgUnreadable  = "the file %q cannot be read in the media store"
-	msgFileChanged = "the file %q is not the one that was checked any more: it was overwritten or deleted; upload it again and make a new post"
 	msgFileRefused = "X refused the file %q: its format, size or length is not one that X takes; change the file"
 	msgFileFailed  = "X could not process the file %q; change the file, or try again later"
 	msgFileBusy    = "X is not done with processing the file %q; Herald tries again"
@@ -51,7 +47,7 @@ func (*Platform) Prepares(content platforms.Content) bool { return len(content.M
 // Prepare uploads the files of a post and waits until X is done with them. What
 // was uploaded before is used again as long as X knows it.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
-	if ids := mediaIDs(job); ids != nil && p.allReady(ctx, job, ids) {
+	if ids := job.FileIDs(validID); ids != nil && p.allReady(ctx, job, ids) {
 		return job.Checkpoint, nil
 	}
 	ids := make([]string, 0, len(job.Content.Media))
@@ -62,25 +58,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 		}
 		ids = append(ids, id)
 	}
-	return strings.Join(ids, ","), nil
-}
-
-// mediaIDs are the ids that a checkpoint names, one for each file; nil if it
-// names others, or none.
-func mediaIDs(job platforms.Job) []string {
-	if job.Checkpoint == "" {
-		return nil
-	}
-	ids := strings.Split(job.Checkpoint, ",")
-	if len(ids) != len(job.Content.Media) {
-		return nil
-	}
-	for _, id := range ids {
-		if !validID(id) {
-			return nil
-		}
-	}
-	return ids
+	return platforms.JoinFileIDs(ids), nil
 }
 
 // allReady reports whether X still has what was uploaded, ready to be shown.
@@ -152,14 +130,14 @@ func (p *Platform) sendBytes(
 ) (*transport.Response, *platforms.Error) {
 	bytes, err := file.Bytes.Open(ctx, offset, length)
 	if err != nil {
-		return nil, unreadable(file, err)
+		return nil, file.Unreadable(err)
 	}
 	defer bytes.Close()
 	form, err := multipartbody.New(multipartbody.File{
 		Field: "media", Name: "media", Type: string(file.MIMEType), Content: bytes, Size: length,
 	}, multipartbody.Field{Name: field, Value: value})
 	if err != nil {
-		return nil, unreadable(file, err)
+		return nil, file.Unreadable(err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.config.APIURL+path, form)
 	if err != nil {
@@ -218,7 +196,7 @@ func (p *Platform) callMedia(
 	req.Header.Set("Authorization", "Bearer "+job.Account.Token.Access)
 	resp, err := p.client.Do(ctx, call(action, timeout), req)
 	if err != nil {
-		if failure := unreadable(file, err); failure.Class == platforms.ClassPermanent {
+		if failure := file.Unreadable(err); failure.Class == platforms.ClassPermanent {
 			return nil, failure
 		}
 		return nil, unanswered(err)
@@ -247,12 +225,4 @@ func aboutFile(file *platforms.File, failure *platforms.Error) *platforms.Error 
 		failure.Class, failure.Message = platforms.ClassPermanent, fmt.Sprintf(msgFileRefused, file.Name)
 	}
 	return failure
-}
-
-// unreadable says why a file could not be read while it was sent.
-func unreadable(file *platforms.File, err error) *platforms.Error {
-	if errors.Is(err, platforms.ErrFileChanged) {
-		return &platforms.Error{Class: platforms.ClassPermanent, Message: fmt.Sprintf(msgFileChanged, file.Name), Err: err}
-	}
-	return &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgUnreadable, file.Name), Err: err}
 }

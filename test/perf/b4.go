@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -221,27 +220,11 @@ func (b *b4) ask(ctx context.Context, page page, teams []stack.Team) (bare.Resul
 
 // heap is what the apiserver's heap holds after a collection, in bytes.
 func (b *b4) heap(ctx context.Context) (float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.stack.ProfileURLs()[stack.APIServer]+"/heap?gc=1", http.NoBody)
-	if err != nil {
+	if err := b.collect(ctx, stack.APIServer); err != nil {
 		return 0, err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		return 0, err
-	}
-	const inUse = "go_memstats_heap_alloc_bytes"
-	samples, err := scrape(ctx, http.DefaultClient, b.stack.APIServerMetricsURL(), inUse)
-	if err == nil && len(samples) != 1 {
-		err = fmt.Errorf("the apiserver's metrics have %d samples of %s", len(samples), inUse)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return samples[0].Value, nil
+	held, err := b.heapNow(ctx, stack.APIServer)
+	return float64(held), err
 }
 
 // page is a kind of page that is asked for.
