@@ -53,9 +53,11 @@ type Preparer interface {
 	//
 	// It may be repeated at will: what is not made visible vanishes by itself.
 	// If job.Checkpoint names what was prepared before, for the same content,
-	// that is used again as long as it is good. ClassDuplicate means that it
-	// has become visible meanwhile, by a call that was taken for lost: nothing
-	// may be sent then, and the caller looks.
+	// that is used again as long as it is good. It may name a part only, told
+	// by Job.Note while the rest was under way: Prepare goes on from there
+	// where the platform allows, and from the start otherwise. ClassDuplicate
+	// means that it has become visible meanwhile, by a call that was taken for
+	// lost: nothing may be sent then, and the caller looks.
 	Prepare(ctx context.Context, job Job) (checkpoint string, err *Error)
 }
 
@@ -115,8 +117,10 @@ type Content struct {
 	// they are shown.
 	Media []File
 	// ThumbnailAt is which moment of the video is its thumbnail, if one was
-	// chosen.
+	// chosen. Thumbnail is the picture of that moment, for platforms whose
+	// Limits.TakesThumbnail asks for one; nil if there is none.
 	ThumbnailAt *time.Duration
+	Thumbnail   *File
 	// Title is what only YouTube asks for.
 	Title string
 	// TikTok holds what only TikTok asks for.
@@ -128,14 +132,36 @@ type Job struct {
 	Account Account
 	Content Content
 	// Checkpoint names what Prepare made for this content; empty where nothing
-	// was, or on a platform that is no Preparer.
+	// was, or on a platform that is no Preparer. Whoever may read the post may
+	// read it, so that it carries no authority.
 	Checkpoint string
+	// Secret is what belongs to the checkpoint and carries authority, such as
+	// the address of an upload session. It is kept as a secret, and is empty if
+	// Prepare noted none, or if it is lost.
+	Secret string
+	// Handle is what an earlier Publish of this call said in Result.Handle.
+	Handle string
+	// Keep stores how far Prepare has come; see Note.
+	Keep func(ctx context.Context, checkpoint, secret string) error
 	// LookFrom is the earliest time at which a call for this job can have
 	// taken effect. Lookup ignores what is older.
 	LookFrom time.Time
 	// Taken reports whether a post of the account is known to belong to
 	// another job; Lookup passes over those. Nil means none is.
 	Taken func(externalID string) bool
+}
+
+// Note tells the caller of Prepare how far it has come, so that a later one, in
+// this process or another, goes on from there: both values come back in the job.
+// It returns when the secret is stored.
+func (j *Job) Note(ctx context.Context, checkpoint, secret string) *Error {
+	if j.Keep == nil {
+		return nil
+	}
+	if err := j.Keep(ctx, checkpoint, secret); err != nil {
+		return &Error{Class: ClassTransient, Message: "how far the upload has come cannot be stored in the Kubernetes API; Herald tries again", Err: err}
+	}
+	return nil
 }
 
 // Verdict is what is known after a call that could publish.
@@ -156,6 +182,9 @@ const (
 // Result is the outcome of Publish.
 type Result struct {
 	Verdict Verdict
+	// Handle is what the platform calls a call that it took and works on
+	// still, with Unknown: the caller keeps it and looks with it.
+	Handle string
 	// ExternalID and ExternalURL name the published post. With Posted, an
 	// empty id means that the platform confirmed without saying which.
 	ExternalID  string
@@ -179,6 +208,10 @@ type Finding struct {
 	// very thing that was to become visible, and that it is not. It counts for
 	// absence also where Limits.ListingAuthoritative does not hold.
 	Proof bool
+	// Refused says, where nothing matches, that the platform took the call and
+	// then gave it up, and why; nil if it does not say so. It is proof, and
+	// needs no second look.
+	Refused *Error
 }
 
 // Limits is what a platform declares about itself.
@@ -211,7 +244,16 @@ type Limits struct {
 	MaxVideoBytes int64
 	// Card bounds the media of one card of a tree.
 	Card CardLimits
+	// Images says which images the platform takes as they are; of others it
+	// gets a rendition.
+	Images ImageLimits
+	// TakesThumbnail says that the platform wants a picture where a moment of
+	// the video was chosen as its thumbnail.
+	TakesThumbnail bool
 
+	// PreparedLasts is how long the platform keeps what Prepare made; zero on a
+	// platform that prepares nothing.
+	PreparedLasts time.Duration
 	// CallTimeout bounds one publishing call.
 	CallTimeout time.Duration
 	// ListingLag is how long a published post may be missing from the
@@ -237,6 +279,19 @@ type CardLimits struct {
 	// MaxImageBytes and MaxVideoBytes bound each file; zero means that the
 	// bound of every upload suffices.
 	MaxImageBytes, MaxVideoBytes int64
+}
+
+// ImageLimits says which images a platform takes as they are. Zero values mean
+// that what every upload may be suffices.
+type ImageLimits struct {
+	// Types are the formats; empty for every one that an upload may have.
+	Types []v1alpha1.MimeType
+	// MaxBytes bounds the file, and MaxWidth and MaxHeight the picture, in
+	// pixels.
+	MaxBytes            int64
+	MaxWidth, MaxHeight int
+	// MinAspect and MaxAspect bound width divided by height.
+	MinAspect, MaxAspect float64
 }
 
 // CanDeliver reports whether the publisher delivers the category today.

@@ -50,6 +50,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.?card.orValue(0) == oldSelf.?card.orValue(0)",message="an attempt keeps its card"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome) || (oldSelf.outcome == 'unknown' && has(self.outcome))",message="a closed attempt keeps its outcome, except that an unknown one may become known"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || (has(self.checkpoint) == has(oldSelf.checkpoint) && (!has(self.checkpoint) || self.checkpoint == oldSelf.checkpoint))",message="an attempt keeps its checkpoint"
+// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.handle) || (has(self.handle) && self.handle == oldSelf.handle)",message="an attempt keeps its handle"
 type Attempt struct {
 	// number of this attempt; the first is 1.
 	// +required
@@ -89,6 +90,13 @@ type Attempt struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Checkpoint string `json:"checkpoint,omitempty"`
+
+	// handle is what the platform calls this call, which it took and was still
+	// working on when it answered.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Handle string `json:"handle,omitempty"`
 
 	// accountID is the platform's id of the account that was claimed. What
 	// became of the call is asked of this account and no other.

@@ -84,7 +84,7 @@ func (s *scope) ask(ctx context.Context, l *look) (platforms.Finding, *platforms
 		return platforms.Finding{}, platforms.Errorf(platforms.ClassReconnect, "the credentials of connection %q cannot be used: %v", conn.Name, err)
 	}
 	j := s.job(s.post, i, conn, token)
-	j.Checkpoint = l.target.Attempt.Checkpoint
+	j.Checkpoint, j.Handle = l.target.Attempt.Checkpoint, l.target.Attempt.Handle
 	j.LookFrom = attempt.LookFrom(l.target.Attempt)
 	if err := s.taken.load(ctx, s.key.Namespace, j.LookFrom); err != nil {
 		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, "the other posts of the team cannot be read: %v", err)

@@ -68,7 +68,7 @@ func (s *Suite) testLookupFaults(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	operations := []string{"list"}
-	if preparesText(f.platform) {
+	if prepares(f.platform) {
 		operations = append(operations, "status")
 	}
 	for _, operation := range operations {

@@ -96,8 +96,9 @@ func posts() map[string]post {
 }
 
 // media is a job that publishes files.
-func (f *fixture) media(category v1alpha1.Category, files ...platforms.File) platforms.Job {
-	job := f.job("look at this")
+func (f *fixture) media(t *testing.T, category v1alpha1.Category, files ...platforms.File) platforms.Job {
+	t.Helper()
+	job := f.job(t, "look at this")
 	job.Content.Category, job.Content.Media = category, files
 	return job
 }
@@ -121,7 +122,7 @@ func (s *Suite) testMedia(t *testing.T) {
 				t.Skipf("%s delivers no category %s", s.Name, tc.category)
 			}
 			files := tc.files(t)
-			job := f.prepare(t, f.media(tc.category, files...))
+			job := f.prepare(t, f.media(t, tc.category, files...))
 			if got := f.published(t); len(got) > 0 {
 				t.Fatalf("%s: preparing published %+v", tc.reason, got)
 			}
@@ -173,7 +174,7 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 					}
 					k.fault.Operation = operation
 					f.fault(t, k.fault)
-					job := f.media(tc.category, tc.files(t)...)
+					job := f.media(t, tc.category, tc.files(t)...)
 					checkpoint, err := preparer.Prepare(t.Context(), job)
 					if err != nil && err.Class != k.class {
 						t.Errorf("class %s, want %s: %v (%v)", err.Class, k.class, err, err.Err)
@@ -199,7 +200,7 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 		}
 		picture := file(t, "picture.jpg", v1alpha1.MimeJPEG, 0)
 		picture.Bytes = &held{err: platforms.ErrFileChanged}
-		if _, err := preparer.Prepare(t.Context(), f.media(v1alpha1.CategoryImage, picture)); classOf(asError(err)) != platforms.ClassPermanent {
+		if _, err := preparer.Prepare(t.Context(), f.media(t, v1alpha1.CategoryImage, picture)); classOf(asError(err)) != platforms.ClassPermanent {
 			t.Errorf("got %v; other bytes than those that were checked must not be published", err)
 		}
 	})

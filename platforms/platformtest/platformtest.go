@@ -70,7 +70,7 @@ func (s *Suite) Run(t *testing.T) {
 	t.Run("Lookup", s.testLookup)
 	t.Run("LookupFaults", s.testLookupFaults)
 	t.Run("LookupLag", s.testLookupLag)
-	if preparesText(publisher) {
+	if prepares(publisher) {
 		t.Run("Prepare", s.testPrepare)
 		t.Run("PrepareFaults", s.testPrepareFaults)
 	}
@@ -130,25 +130,51 @@ func (f *fixture) token() platforms.Token {
 	return platforms.Token{Access: f.account.AccessToken, Refresh: f.account.RefreshToken, ExpiresAt: f.account.ExpiresAt}
 }
 
-// job is a post of text, not prepared yet.
-func (f *fixture) job(text string) platforms.Job {
-	return platforms.Job{
+// job is the simplest post with a text that the platform takes, not prepared
+// yet: the text alone, or else an image or a video with it.
+func (f *fixture) job(t *testing.T, text string) platforms.Job {
+	t.Helper()
+	job := platforms.Job{
 		Account:  platforms.Account{ID: f.account.ID, Username: f.account.Username, Token: f.token()},
 		Content:  platforms.Content{Category: v1alpha1.CategoryText, Text: text},
 		LookFrom: now().Add(-2 * time.Second),
 	}
+	limits := f.platform.Limits()
+	switch {
+	case limits.CanDeliver(v1alpha1.CategoryText):
+	case limits.CanDeliver(v1alpha1.CategoryImage):
+		job.Content.Category, job.Content.Media = v1alpha1.CategoryImage, []platforms.File{file(t, "picture.jpg", v1alpha1.MimeJPEG, 0)}
+	default:
+		job.Content.Category, job.Content.Media = v1alpha1.CategoryVideo, []platforms.File{file(t, "faststart.mp4", v1alpha1.MimeMP4, 0)}
+	}
+	if limits.MaxTitle > 0 {
+		job.Content.Title = "a title"
+	}
+	return job
 }
 
-// prepared is a post of text that can be published.
+// prepared is such a post that can be published.
 func (f *fixture) prepared(t *testing.T, text string) platforms.Job {
 	t.Helper()
-	return f.prepare(t, f.job(text))
+	return f.prepare(t, f.job(t, text))
 }
 
-// preparesText tells whether a platform takes even a text in two steps.
-func preparesText(p platforms.Platform) bool {
+// prepares tells whether a platform takes even its simplest post in two steps.
+func prepares(p platforms.Platform) bool {
 	preparer, ok := p.(platforms.Preparer)
-	return ok && preparer.Prepares(platforms.Content{Category: v1alpha1.CategoryText, Text: "hello"})
+	if !ok {
+		return false
+	}
+	simplest := platforms.Content{Category: v1alpha1.CategoryText, Text: "hello"}
+	for _, category := range []v1alpha1.Category{v1alpha1.CategoryVideo, v1alpha1.CategoryImage, v1alpha1.CategoryText} {
+		if p.Limits().CanDeliver(category) {
+			simplest.Category = category
+		}
+	}
+	if simplest.Category != v1alpha1.CategoryText {
+		simplest.Media = make([]platforms.File, 1)
+	}
+	return preparer.Prepares(simplest)
 }
 
 // prepare does what precedes the visible call of a job.

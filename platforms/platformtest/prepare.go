@@ -40,13 +40,13 @@ func (s *Suite) testPrepare(t *testing.T) {
 		if _, err := f.control.Account(t.Context(), s.Name, f.account.ID, map[string]any{"processing_error": "FAILED_PROCESSING"}); err != nil {
 			t.Fatal(err)
 		}
-		if checkpoint, err := preparer.Prepare(t.Context(), f.job("hello")); classOf(asError(err)) != platforms.ClassPermanent || f.arrived(t, "create") > 3 {
+		if checkpoint, err := preparer.Prepare(t.Context(), f.job(t, "hello")); classOf(asError(err)) != platforms.ClassPermanent || f.arrived(t, "create") > 3 {
 			t.Errorf("got %q, %v after %d calls; it is not tried for ever", checkpoint, err, f.arrived(t, "create"))
 		}
 	})
 	t.Run("needs content that is allowed", func(t *testing.T) {
 		f, _, preparer := s.preparer(t)
-		if _, err := preparer.Prepare(t.Context(), f.job(" ")); classOf(asError(err)) != platforms.ClassPermanent {
+		if _, err := preparer.Prepare(t.Context(), f.job(t, " ")); classOf(asError(err)) != platforms.ClassPermanent {
 			t.Errorf("got %v, want that the content is refused for good", err)
 		}
 	})
@@ -83,7 +83,7 @@ func (s *Suite) testPreparedAgain(t *testing.T) {
 	})
 	t.Run("makes what is missing anew", func(t *testing.T) {
 		f, p, preparer := s.preparer(t)
-		job := f.job("hello")
+		job := f.job(t, "hello")
 		job.Checkpoint = "404404404"
 		made, err := preparer.Prepare(t.Context(), job)
 		if err != nil || made == "" || made == job.Checkpoint {
@@ -122,7 +122,7 @@ func (s *Suite) testPrepareFaults(t *testing.T) {
 				f, p, preparer := s.preparer(t)
 				tc.fault.Operation = operation
 				f.fault(t, tc.fault)
-				checkpoint, err := preparer.Prepare(t.Context(), f.job("hello"))
+				checkpoint, err := preparer.Prepare(t.Context(), f.job(t, "hello"))
 				f.keepsSecrets(t, asError(err))
 				// A question that was lost may have been put again, and what
 				// cannot be asked for may have been made anew.

@@ -133,6 +133,23 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+func TestRecordHandle(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, handle, want string }{
+		"taken":    {"the platform is asked by it later", "p~v2.1", "p~v2.1"},
+		"too long": {"a status that the schema refuses could not record the doubt", strings.Repeat("p", 257), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := claimed(t)
+			if err := Record(target, "a1", platforms.Result{Verdict: platforms.Unknown, Handle: tc.handle}, 1, at(time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if a := target.Attempt; !IsOpen(a) || a.Handle != tc.want {
+				t.Errorf("%s: got %+v", tc.reason, a)
+			}
+		})
+	}
+}
+
 func TestRecordIsConditional(t *testing.T) {
 	posted := platforms.Result{Verdict: platforms.Posted, ExternalID: "7"}
 	for _, tt := range []struct {
@@ -404,6 +421,14 @@ func TestLook(t *testing.T) {
 		{
 			name: "missing within the lag, proof", reason: "a call may be on its way still", finding: platforms.Finding{Proof: true}, after: quiet + time.Second, timing: weak,
 			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonSettling, wantNext: timePtr(quiet + 2*time.Second),
+		},
+		{
+			name: "given up by the platform", reason: "it took the call and says that nothing came of it, for good", finding: platforms.Finding{Refused: platforms.Errorf(platforms.ClassPermanent, "no")}, after: time.Second, timing: weak,
+			wantOutcome: v1alpha1.OutcomeRefused, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonRefused,
+		},
+		{
+			name: "given up by the platform for now", reason: "another call may have more luck", finding: platforms.Finding{Refused: platforms.Errorf(platforms.ClassTransient, "no")}, after: time.Second, timing: weak,
+			wantOutcome: v1alpha1.OutcomeRefused, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(2 * time.Second),
 		},
 		{
 			name: "missing twice, not authoritative, retry", reason: "the owner prefers twice to never", looks: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownRetry,

@@ -51,6 +51,9 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, 
 		a.Outcome = v1alpha1.OutcomeNotSent
 		tryAgain(t, v1alpha1.ReasonPlatformBusy, r.Err, pause(tries(t)), now)
 	case platforms.Unknown:
+		if len(r.Handle) <= maxHandle { // a status that the schema refused could not record the doubt
+			a.Handle = r.Handle
+		}
 		inDoubt(t, r.Err, now)
 	default:
 		inDoubt(t, platforms.Errorf(platforms.ClassUnknown, "unexpected verdict %q", r.Verdict), now)
@@ -185,6 +188,9 @@ func pause(attempts int32) time.Duration {
 
 // maxMessage is the schema's bound on a target's message, in characters.
 const maxMessage = 2048
+
+// maxHandle is the schema's bound on an attempt's handle, in bytes at least.
+const maxHandle = 256
 
 // clip shortens a message to what the schema takes: a status that it refused
 // could not record the outcome.

@@ -40,6 +40,10 @@ func Look(t *v1alpha1.TargetStatus, f platforms.Finding, timing Timing, policy v
 	case f.Matches > 1:
 		unknown(t, v1alpha1.OnUnknownFail, now, fmt.Sprintf("%d posts of the account fit, so it cannot be told which is this one", f.Matches))
 		return nil
+	case f.Refused != nil:
+		t.Attempt.Outcome = v1alpha1.OutcomeRefused
+		refused(t, f.Refused, pause(tries(t)), now)
+		return nil
 	case now.Before(authoritativeFrom):
 		again(t, timing, now)
 		if t.NextTryAt.After(authoritativeFrom) {

@@ -161,6 +161,10 @@ func checkpoint(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Checkpoint = name }
 }
 
+func handle(name string) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Handle = name }
+}
+
 func prepared(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		claimed(p)
@@ -201,6 +205,8 @@ var _ = DescribeTable("a Post when its status is written", statusOf(asText),
 	Entry("another id for the same number", claimed, func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.ID = "other" }, "keeps its id"),
 	Entry("another checkpoint for the same attempt", prepared("c1"), checkpoint("c2"), "keeps its checkpoint"),
 	Entry("a checkpoint that comes after the claim", claimed, checkpoint("c1"), "keeps its checkpoint"),
+	Entry("a handle that comes with the answer", claimed, handle("h1"), ""),
+	Entry("another handle for the same attempt", func(p *v1alpha1.Post) { claimed(p); handle("h1")(p) }, handle("h2"), "keeps its handle"),
 	Entry("the next attempt, with another checkpoint", func(p *v1alpha1.Post) {
 		prepared("c1")(p)
 		outcome(v1alpha1.OutcomeAbsent)(p)
