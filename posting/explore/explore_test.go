@@ -93,7 +93,7 @@ func scenarios() []scenario {
 	return []scenario{
 		text("a text, where the listing is proof", func(s *scenario) {}),
 		text("a text, with clocks that lie", func(s *scenario) {
-			s.clocks, s.kinds = lying, []fault{crash, stall, answerLost}
+			s.clocks, s.kinds = lying, []fault{crash, answerLost}
 		}),
 		text("a text, with a clock that jumps", func(s *scenario) {
 			s.jumps, s.kinds = []int64{-margin / 2, 0, margin / 2}, []fault{clockJump, crash, answerLost}
@@ -102,16 +102,18 @@ func scenarios() []scenario {
 			s.alone, s.faults, s.kinds = true, 4, []fault{crash, stall}
 		}),
 		text("a text that is cancelled and edited", func(s *scenario) { s.cancels, s.edits, s.faults = true, true, 1 }),
-		text("a text, prepared in a container", func(s *scenario) { s.containers, s.edits, s.faults = true, true, 1 }),
+		text("a text, prepared in a container", func(s *scenario) {
+			s.containers, s.edits, s.faults, s.kinds = true, true, 1, []fault{crash, stall, answerLost, writeLost}
+		}),
 		text("a text, where the listing proves nothing", func(s *scenario) {
 			s.listing, s.asked, s.kinds = unreliable, true, []fault{crash, answerLost, blind, writeLost}
 		}),
 		text("a text to be sent again in doubt", func(s *scenario) {
 			s.listing, s.policy, s.kinds = unreliable, v1alpha1.OnUnknownRetry, []fault{crash, answerLost, blind, writeLost}
 		}),
-		text("a tree", func(s *scenario) { s.cards, s.kinds = 2, []fault{crash, answerLost, writeLost, stale} }),
+		text("a tree", func(s *scenario) { s.cards, s.kinds = 2, []fault{crash, answerLost, stale} }),
 		text("a tree, where a card is recorded and the next one claimed by one write", func(s *scenario) {
-			s.cards, s.chained, s.kinds = 2, true, []fault{crash, answerLost, writeLost, refusal}
+			s.cards, s.chained, s.kinds = 2, true, []fault{crash, answerLost, writeLost}
 		}),
 		text("a text for two accounts", func(s *scenario) { s.targets, s.faults = 2, 1 }),
 	}
