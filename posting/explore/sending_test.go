@@ -119,6 +119,9 @@ func (w *world) sendSteps(i int, add adder) {
 	if m.behind == 0 {
 		add(i, "records (landed)", writeLost, false, func(n *world) { n.recordLost(i, m) })
 	}
+	if w.x.chained {
+		add(i, "records (did not land)", writeLost, false, func(n *world) { n.recordAlone(i) })
+	}
 	if over {
 		add(i, "gives up recording", writeLost, false, func(n *world) { n.keep(i) })
 	}
@@ -233,9 +236,7 @@ func (w *world) record(i int) {
 	case stored:
 	case conflict, invalid:
 		m.copy, m.behind = w.etcd, 0
-		for k := range m.ships {
-			m.ships[k].alone = true
-		}
+		w.recordAlone(i)
 		return
 	}
 	m.copy, m.behind = next, 0
@@ -251,6 +252,13 @@ func (w *world) record(i int) {
 	}
 	if !slices.ContainsFunc(m.ships, func(s ship) bool { return s.phase != recorded }) {
 		w.sentAll(i)
+	}
+}
+
+// recordAlone has the calls that are under way recorded without a claim.
+func (w *world) recordAlone(i int) {
+	for k := range w.manager[i].ships {
+		w.manager[i].ships[k].alone = true
 	}
 }
 
@@ -313,9 +321,7 @@ func (w *world) recordLost(i int, before *manager) {
 	for _, s := range chained {
 		m.unsent = append(m.unsent, s.attempt)
 	}
-	for k := range m.ships {
-		m.ships[k].alone = true
-	}
+	w.recordAlone(i)
 	m.behind, m.wrote, m.seen = 1, min(before.wrote+1, forgotten), min(before.seen+1, forgotten)
 }
 
