@@ -30,7 +30,7 @@ var (
 func newInstagram(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Server) {
 	t.Helper()
 	server := recorder.Start(t, answer)
-	return New(Config{APIURL: server.URL + "/", Clock: clocktesting.NewFakePassiveClock(noon)}, transport.New(transport.Options{})), server
+	return New(Config{APIURL: server.URL + "/", Clock: clocktesting.NewFakeClock(noon)}, transport.New(transport.Options{})), server
 }
 
 func problem(status, code, subcode int) http.HandlerFunc {
@@ -126,7 +126,7 @@ func TestRefresh(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Limits()
-	if len(limits.Categories) == 0 || len(limits.Delivers) != 0 || limits.RefreshLead != 30*24*time.Hour {
+	if len(limits.Categories) == 0 || len(limits.Delivers) != 2 || limits.RefreshLead != 30*24*time.Hour {
 		t.Errorf("got %+v", limits)
 	}
 	if got := limits.CaptionLength("日本"); got != 2 || limits.MaxCaption != 2200 {
