@@ -33,8 +33,8 @@ const msgUploadRefused = "Instagram refused the upload of %s (%s); change the vi
 // was cut off has come. A failure that another container may mend says so.
 func (t *task) fill(ctx context.Context, id string) *failure {
 	for try := 1; ; try++ {
-		bad := t.send(ctx, id)
-		if bad == nil || bad.Class != platforms.ClassTransient || try == uploadTries || ctx.Err() != nil {
+		sent, bad := t.send(ctx, id)
+		if bad == nil || bad.Class != platforms.ClassTransient || !sent || try == uploadTries || ctx.Err() != nil {
 			return bad
 		}
 		// The answer may be what was lost, and not the file.
@@ -48,12 +48,12 @@ func (t *task) fill(ctx context.Context, id string) *failure {
 	}
 }
 
-// send uploads the video once.
-func (t *task) send(ctx context.Context, id string) *failure {
+// send uploads the video once. sent says that some of it may have arrived.
+func (t *task) send(ctx context.Context, id string) (sent bool, bad *failure) {
 	file := &t.job.Content.Media[0]
 	content, err := file.Bytes.Open(ctx, 0, file.Size)
 	if err != nil {
-		return failed(file.Unreadable(err))
+		return false, failed(file.Unreadable(err))
 	}
 	defer content.Close()
 	resp, err := t.uploads.Send(ctx, graph.Stream{
@@ -62,11 +62,11 @@ func (t *task) send(ctx context.Context, id string) *failure {
 	})
 	switch {
 	case errors.Is(err, platforms.ErrFileChanged):
-		return failed(file.Unreadable(err))
+		return true, failed(file.Unreadable(err))
 	case err != nil:
-		return failed(unanswered(err))
+		return !notSent(err), failed(unanswered(err))
 	}
-	return t.host.judgeUpload(resp, theFile(file))
+	return true, t.host.judgeUpload(resp, theFile(file))
 }
 
 // typeName is the form of the names that the host of uploads gives its errors.
