@@ -11,7 +11,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/herald-social/herald/internal/graph"
+	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -139,4 +142,26 @@ func TestPublishNeedsAContainer(t *testing.T) {
 	if got := p.Publish(t.Context(), prepared("")); got.Verdict != platforms.NotSent || got.Err.Class != platforms.ClassTransient {
 		t.Errorf("got %+v without a connection, want NotSent, to be tried again", got)
 	}
+}
+
+// FuzzJudge holds what is read of an answer against what alone may be said.
+func FuzzJudge(f *testing.F) {
+	f.Add(200, `{"id":"17900000000000777"}`)
+	f.Add(400, `{"error":{"code":100,"error_subcode":2207028}}`)
+	f.Add(400, `{"error":{"code":-1,"error_subcode":2207001}}`)
+	f.Add(500, `{"error":{"code":190}}`)
+	f.Add(429, ``)
+	f.Add(204, ``)
+	p := New(Config{Clock: clocktesting.NewFakeClock(noon)}, nil)
+	f.Fuzz(func(t *testing.T, status int, body string) {
+		got := p.own.judge(&transport.Response{Status: status, Body: []byte(body)})
+		success := status >= 200 && status < 300
+		switch {
+		case got.Verdict == platforms.Posted && (!success || !graph.ValidID(got.ExternalID) || got.Err != nil),
+			got.Verdict == platforms.Refused && (status < 400 || status >= 500 || got.Err == nil),
+			got.Verdict == platforms.Unknown && (got.Err == nil || got.ExternalID != ""),
+			got.Verdict == platforms.NotSent:
+			t.Errorf("status %d with %q gives %+v (%v)", status, body, got, got.Err)
+		}
+	})
 }
