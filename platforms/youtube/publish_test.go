@@ -62,7 +62,8 @@ func TestPublish(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 				}
 			}
-			if got := g.seen[0]; got != (asked{Line: putLine, Span: fmt.Sprintf("bytes %d-%d/%d", last, size-1, size), Length: 7}) || g.headers[0].Get("Authorization") != "" {
+			seen, headers := g.requests()
+			if got := seen[0]; got != (asked{Line: putLine, Span: fmt.Sprintf("bytes %d-%d/%d", last, size-1, size), Length: 7}) || headers[0].Get("Authorization") != "" {
 				t.Errorf("the visible call was %+v", got)
 			}
 			if got.Err != nil && strings.Contains(fmt.Sprintf("%v %+v", got.Err, got.Err.Err), "s3cr3t") {
@@ -140,15 +141,16 @@ func TestNotes(t *testing.T) {
 					t.Errorf("%s: the note %q does not say %q", tc.reason, got.Note, words)
 				}
 			}
-			if len(g.seen) != len(tc.answers) {
-				t.Errorf("%s: asked %+v", tc.reason, g.seen)
+			seen, headers := g.requests()
+			if len(seen) != len(tc.answers) {
+				t.Errorf("%s: asked %+v", tc.reason, seen)
 			}
 			if !tc.picture {
 				return
 			}
 			want := asked{Line: "POST /upload/youtube/v3/thumbnails/set?uploadType=media&videoId=AbCdEfGhIjK", Length: 5}
-			if g.seen[1] != want || g.headers[1].Get("Content-Type") != "image/jpeg" || g.headers[1].Get("Authorization") != "Bearer access-t0ken" {
-				t.Errorf("the thumbnail went as %+v with %v", g.seen[1], g.headers[1])
+			if seen[1] != want || headers[1].Get("Content-Type") != "image/jpeg" || headers[1].Get("Authorization") != "Bearer access-t0ken" {
+				t.Errorf("the thumbnail went as %+v with %v", seen[1], headers[1])
 			}
 		})
 	}
@@ -206,8 +208,9 @@ func TestLookup(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
 				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, err, diff)
 			}
-			if len(g.seen) != len(tc.answers) {
-				t.Errorf("%s: asked %+v", tc.reason, g.seen)
+			seen, _ := g.requests()
+			if len(seen) != len(tc.answers) {
+				t.Errorf("%s: asked %+v", tc.reason, seen)
 			}
 		})
 	}

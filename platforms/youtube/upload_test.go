@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -84,12 +85,18 @@ func newGoogle(t *testing.T, answers ...http.HandlerFunc) (*Platform, *google) {
 	return p, g
 }
 
+// requests returns what the server was asked so far.
+func (g *google) requests() ([]asked, []http.Header) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.seen), slices.Clone(g.headers)
+}
+
 // did fails unless the server was asked this, and nothing else.
 func (g *google) did(t *testing.T, want ...asked) {
 	t.Helper()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if diff := cmp.Diff(want, g.seen); diff != "" {
+	seen, _ := g.requests()
+	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
