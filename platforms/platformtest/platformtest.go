@@ -261,7 +261,11 @@ func (f *fixture) prepare(t *testing.T, job platforms.Job) platforms.Job {
 	if err != nil || checkpoint == "" {
 		t.Fatalf("cannot prepare the post: %q, %v", checkpoint, err)
 	}
-	return f.withSecret(job, checkpoint)
+	job = f.withSecret(job, checkpoint)
+	if job.Secret != "" && !f.platform.Limits().SecretUploads {
+		t.Error("the limits do not say that uploads have a secret")
+	}
+	return job
 }
 
 func (f *fixture) fault(t *testing.T, fault sandboxtest.Fault) {

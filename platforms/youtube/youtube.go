@@ -49,8 +49,8 @@ const (
 	callTimeout      = publishTimeout + thumbnailTries*thumbnailTimeout
 
 	// preparedLasts is how long a session is relied on. YouTube does not say how
-	// long one lives; elsewhere at Google it is about a week. A day is far from
-	// that, and is all that posts gain by: their uploads begin hours ahead.
+	// long one lives; elsewhere at Google it is about a week. A day stays far from
+	// that, and more would gain nothing: uploads begin less than an hour ahead.
 	preparedLasts = 24 * time.Hour
 
 	// readTimeout bounds the calls that only ask.
@@ -124,6 +124,7 @@ func (p *Platform) Limits() platforms.Limits {
 		CaptionProblem: captionProblem,
 		TakesThumbnail: true,
 		PreparedLasts:  preparedLasts,
+		SecretUploads:  true,
 		CallTimeout:    callTimeout,
 		ListingLag:     p.config.ListingLag,
 		RefreshLead:    refreshLead,
