@@ -69,7 +69,14 @@ func (t *task) await(ctx context.Context, id, about string) (found graph.State, 
 	}
 	err := graph.Await(ctx, t.config.Clock, longest, func() bool {
 		found, status, bad = t.state(ctx, id)
-		return bad == nil && found == graph.StateInProgress
+		if bad != nil || found != graph.StateInProgress {
+			return false
+		}
+		if t.isVideo() {
+			// Whoever keeps notes may pass over those that come soon.
+			bad = t.note(ctx, id)
+		}
+		return bad == nil
 	})
 	if err != nil {
 		bad = because(platforms.ClassTransient, msgWait, about)

@@ -266,9 +266,21 @@ func TestFilesThatCannotBeSent(t *testing.T) {
 func TestPrepareGivesUp(t *testing.T) {
 	server := recorder.Start(t, inTurn(answers{made(container), holds("IN_PROGRESS")}))
 	p := New(Config{APIURL: server.URL}, transport.New(transport.Options{}))
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := p.Prepare(ctx, jobFor("hello", "", film("a.mp4"))); class(asError(err)) != platforms.ClassTransient {
+	job, kept := jobFor("hello", "", film("a.mp4")), &diary{}
+	job.Keep = func(ctx context.Context, checkpoint, secret string) error {
+		if err := kept.keep(ctx, checkpoint, secret); err != nil || len(kept.notes) == 2 {
+			cancel()
+		}
+		return nil
+	}
+	if _, err := p.Prepare(ctx, job); class(asError(err)) != platforms.ClassTransient {
 		t.Errorf("got %v, want that it is tried again", err)
+	}
+	// Once for what was made, and once more with the question: whoever keeps
+	// notes may pass over those that come soon after one another.
+	if diff := cmp.Diff([]string{container, container}, kept.notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }
