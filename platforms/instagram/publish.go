@@ -79,13 +79,13 @@ func aboutContainer(class platforms.Class) bool {
 }
 
 // doubleCheck asks the container whether a refusal holds: Instagram also refuses
-// to publish what is published, as if it were not there.
+// to publish what is published, and documents no words for that.
 func (t *task) doubleCheck(ctx context.Context, refused platforms.Result) platforms.Result {
 	found, _, bad := t.state(ctx, t.job.Checkpoint)
 	switch {
-	case bad == nil && found == graph.StatePublished, bad != nil && refused.Err.Class == platforms.ClassTransient:
+	case bad != nil, found == graph.StatePublished:
 		refused.Verdict = platforms.Unknown
-	case bad == nil && found != graph.StateFinished && found != graph.StateInProgress && refused.Err.Class == platforms.ClassPermanent:
+	case found != graph.StateFinished && found != graph.StateInProgress && refused.Err.Class == platforms.ClassPermanent:
 		// The container has ended, which another one mends.
 		refused.Err.Class, refused.Err.Message = platforms.ClassTransient, msgNotYet
 	}

@@ -95,6 +95,7 @@ func TestVerdicts(t *testing.T) {
 		"invalid":                   {"content that is refused is never sent again unchanged", problem(400, 100, 0), "FINISHED", want{platforms.Refused, platforms.ClassPermanent, 0}},
 		"invalid, published":        {"unless the container says that it is published already", problem(400, 100, 0), "PUBLISHED", want{platforms.Unknown, platforms.ClassPermanent, 0}},
 		"invalid, expired":          {"another container mends what is wrong with this one", problem(400, 100, 0), "EXPIRED", want{platforms.Refused, platforms.ClassTransient, 0}},
+		"invalid, and no answer":    {"what it says of what is published is documented nowhere", problem(400, 100, 0), "oops", want{platforms.Unknown, platforms.ClassPermanent, 0}},
 		"not ready":                 {"that passes", problem(400, 9007, 2207027), "IN_PROGRESS", want{platforms.Refused, platforms.ClassTransient, 0}},
 		"not found yet":             {"so does that it is not found", problem(400, 24, 2207008), "FINISHED", want{platforms.Refused, platforms.ClassTransient, 0}},
 		"not found, published":      {"which is also the answer for what is published", problem(400, 24, 2207008), "PUBLISHED", want{platforms.Unknown, platforms.ClassTransient, 0}},
