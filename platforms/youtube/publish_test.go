@@ -39,6 +39,7 @@ func TestPublish(t *testing.T) {
 		"404":         {"a 404 without Google's words may come from in between", []http.HandlerFunc{says(404, "not found")}, platforms.Unknown, platforms.ClassUnknown},
 		"403":         {"so may a 403", []http.HandlerFunc{says(403, "no")}, platforms.Unknown, platforms.ClassUnknown},
 		"outage":      {"an outage may come after the act", []http.HandlerFunc{fails(500, "backendError")}, platforms.Unknown, platforms.ClassUnknown},
+		"odd outage":  {"trouble is no refusal, whatever the status", []http.HandlerFunc{fails(400, "backendError")}, platforms.Unknown, platforms.ClassUnknown},
 		"lost":        {"a lost answer tells nothing", []http.HandlerFunc{hangUp}, platforms.Unknown, platforms.ClassUnknown},
 		"refused":     {"a refusal for good is asked about", []http.HandlerFunc{fails(400, "badRequest"), goOn(last)}, platforms.Refused, platforms.ClassPermanent},
 		"refused, out of step": {
