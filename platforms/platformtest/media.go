@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -210,4 +211,44 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 			}
 		}
 	})
+}
+
+// testThumbnail publishes a video with the picture of a chosen moment. Whatever
+// becomes of the picture, the video is published once, and what went wrong is
+// told.
+func (s *Suite) testThumbnail(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		fault  sandboxtest.Fault
+		noted  bool
+	}{
+		"set":         {"there is nothing to tell", sandboxtest.Fault{}, false},
+		"after all":   {"trouble passes", sandboxtest.Fault{Kind: "status", Status: 503}, false},
+		"not allowed": {"the account may not choose one", sandboxtest.Fault{Kind: "status", Status: 403, Times: 9}, true},
+		"not at all":  {"trouble stays", sandboxtest.Fault{Kind: "drop_before", Times: 9}, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, p := s.publisher(t)
+			if !p.Limits().TakesThumbnail {
+				t.Skipf("%s takes no pictures", s.Name)
+			}
+			job := f.post(t, v1alpha1.CategoryVideo, "look at this")
+			picture := file(t, "picture.jpg", v1alpha1.MimeJPEG, 0)
+			moment := 500 * time.Millisecond
+			job.Content.ThumbnailAt, job.Content.Thumbnail = &moment, &picture
+			job = f.prepare(t, job)
+			before := f.arrived(t, "upload")
+			if tc.fault.Kind != "" {
+				tc.fault.Operation = "upload"
+				f.fault(t, tc.fault)
+			}
+			got := p.Publish(t.Context(), job)
+			if got.Verdict != platforms.Posted || got.Err != nil || (got.Note != "") != tc.noted || f.arrived(t, "upload") == before {
+				t.Errorf("%s: got %+v (%v)", tc.reason, got, got.Err)
+			}
+			f.keepsSecrets(t, errors.New(got.Note))
+			f.sees(t, p, job, 1)
+		})
+	}
 }

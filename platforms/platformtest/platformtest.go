@@ -95,6 +95,7 @@ func (s *Suite) Run(t *testing.T) {
 		t.Run("PrepareFaults", s.testPrepareFaults)
 	}
 	t.Run("Resume", s.testResume)
+	t.Run("Thumbnail", s.testThumbnail)
 	t.Run("Media", s.testMedia)
 	t.Run("MediaFaults", s.testMediaFaults)
 }

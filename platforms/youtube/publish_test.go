@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -37,6 +39,7 @@ func TestPublish(t *testing.T) {
 		"404":         {"a 404 without Google's words may come from in between", []http.HandlerFunc{says(404, "not found")}, platforms.Unknown, platforms.ClassUnknown},
 		"403":         {"so may a 403", []http.HandlerFunc{says(403, "no")}, platforms.Unknown, platforms.ClassUnknown},
 		"outage":      {"an outage may come after the act", []http.HandlerFunc{fails(500, "backendError")}, platforms.Unknown, platforms.ClassUnknown},
+		"odd outage":  {"trouble is no refusal, whatever the status", []http.HandlerFunc{fails(400, "backendError")}, platforms.Unknown, platforms.ClassUnknown},
 		"lost":        {"a lost answer tells nothing", []http.HandlerFunc{hangUp}, platforms.Unknown, platforms.ClassUnknown},
 		"refused":     {"a refusal for good is asked about", []http.HandlerFunc{fails(400, "badRequest"), goOn(last)}, platforms.Refused, platforms.ClassPermanent},
 		"refused, out of step": {
@@ -214,4 +217,38 @@ func TestLookup(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzJudge shows that nothing but an answer with an id is taken for a success,
+// and nothing but Google's own words, or its "go on", for a refusal.
+func FuzzJudge(f *testing.F) {
+	f.Add(200, published, "", "")
+	f.Add(200, `{"id":"a/b"}`, "", "")
+	f.Add(308, "", "bytes=0-9", "")
+	f.Add(308, "", "bytes=0-99999999999999999999", "/")
+	f.Add(400, `{"error":{"errors":[{"reason":"badRequest"}]}}`, "", "")
+	f.Add(403, `{"error":{"errors":[null]}}`, "", "")
+	f.Add(503, `{"error":[]}`, "", "")
+	p := New(Config{Clock: clocktesting.NewFakePassiveClock(noon)}, nil)
+	f.Fuzz(func(t *testing.T, status int, body, stored, location string) {
+		header := http.Header{"Range": {stored}, "Location": {location}}
+		got := p.judge(&transport.Response{Status: status, Header: header, Body: []byte(body)}, 100)
+		switch got.Verdict {
+		case platforms.Posted:
+			if status != 200 && status != 201 || !validID(got.ExternalID) || got.Err != nil {
+				t.Errorf("%d %q was taken for a success: %+v", status, body, got)
+			}
+		case platforms.Refused:
+			if status == 308 && location == "" && got.Err.Class == platforms.ClassTransient {
+				return
+			}
+			if status < 400 || status > 429 || !strings.Contains(body, "reason") && !strings.Contains(body, `\u`) {
+				t.Errorf("%d %q was taken for a refusal: %+v", status, body, got)
+			}
+		case platforms.NotSent, platforms.Unknown:
+			if got.Err == nil {
+				t.Errorf("%d %q leaves open why: %+v", status, body, got)
+			}
+		}
+	})
 }

@@ -44,7 +44,7 @@ const (
 
 	// publishTimeout bounds the last part of an upload, and thumbnailTimeout a
 	// thumbnail. callTimeout bounds all that Publish does.
-	publishTimeout   = 40 * time.Second
+	publishTimeout   = 30 * time.Second
 	thumbnailTimeout = 10 * time.Second
 	callTimeout      = publishTimeout + thumbnailTries*thumbnailTimeout
 
