@@ -8,10 +8,13 @@
 package platformtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -51,6 +54,28 @@ type Suite struct {
 	Renewal Renewal
 	// AccountID makes the id of the n-th account; nil makes numbers.
 	AccountID func(n int64) string
+	// Refuses names the texts among those of testPublish that the platform
+	// does not take, by its documented rules.
+	Refuses []string
+	// SilentLimits says that the platform does not tell when a limit that was
+	// reached passes.
+	SilentLimits bool
+	// LateProcessing says that the platform works on files only after it has
+	// published them, so that what is wrong with them shows afterwards.
+	LateProcessing bool
+	// Resumes is how many bytes of an upload are sent in vain at most if it is
+	// cut off: a later preparation goes on behind the last so many that had
+	// arrived. Zero says that it begins anew.
+	Resumes int64
+	// First is the category of those posts of which one kind is enough; empty
+	// for the simplest that the platform delivers.
+	First v1alpha1.Category
+	// Unprovable are categories of which nothing tells for certain that a post
+	// was not published.
+	Unprovable []v1alpha1.Category
+	// Bearerless are categories whose visible call bears no token: it goes to an
+	// address that ends, and that another preparation replaces.
+	Bearerless []v1alpha1.Category
 
 	accounts atomic.Int64
 }
@@ -70,10 +95,11 @@ func (s *Suite) Run(t *testing.T) {
 	t.Run("Lookup", s.testLookup)
 	t.Run("LookupFaults", s.testLookupFaults)
 	t.Run("LookupLag", s.testLookupLag)
-	if prepares(publisher) {
+	if s.prepares(publisher) {
 		t.Run("Prepare", s.testPrepare)
 		t.Run("PrepareFaults", s.testPrepareFaults)
 	}
+	t.Run("Resume", s.testResume)
 	t.Run("Media", s.testMedia)
 	t.Run("MediaFaults", s.testMediaFaults)
 }
@@ -83,10 +109,43 @@ func now() time.Time { return clock.RealClock{}.Now() }
 
 // fixture is one test's sandbox, platform and account.
 type fixture struct {
+	suite    *Suite
 	name     string
 	platform platforms.Platform
 	control  sandboxtest.Client
 	account  sandboxtest.Account
+	// stop ends the sandbox; the test's end does it as well.
+	stop func()
+
+	mu    sync.Mutex
+	notes []note
+}
+
+// note is what a preparation told about how far it is.
+type note struct{ checkpoint, secret string }
+
+// keep stores a note, as a caller of Prepare does.
+func (f *fixture) keep(_ context.Context, checkpoint, secret string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.notes = append(f.notes, note{checkpoint, secret})
+	return nil
+}
+
+// kept returns the notes so far.
+func (f *fixture) kept() []note {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.notes)
+}
+
+// later is a job as another process takes it up: with what was noted last.
+func (f *fixture) later(job platforms.Job) platforms.Job {
+	if notes := f.kept(); len(notes) > 0 {
+		last := notes[len(notes)-1]
+		job.Checkpoint, job.Secret = last.checkpoint, last.secret
+	}
+	return job
 }
 
 // start makes a fixture whose sandbox tells the time by a clock.
@@ -97,17 +156,18 @@ func (s *Suite) start(t *testing.T, clk clock.WithTicker) *fixture {
 		t.Fatal(err)
 	}
 	site := httptest.NewServer(server)
-	t.Cleanup(func() {
+	stop := sync.OnceFunc(func() {
 		if err := server.Close(); err != nil {
 			t.Error(err)
 		}
 		site.Close()
 	})
+	t.Cleanup(stop)
 	id := fmt.Sprint(100 + s.accounts.Add(1))
 	if s.AccountID != nil {
 		id = s.AccountID(s.accounts.Add(1))
 	}
-	f := &fixture{name: s.Name, platform: s.New(t, site.URL), control: sandboxtest.Client{URL: site.URL}}
+	f := &fixture{suite: s, name: s.Name, platform: s.New(t, site.URL), control: sandboxtest.Client{URL: site.URL}, stop: stop}
 	// What is prepared is ready at once, unless a test wants it otherwise.
 	if f.account, err = f.control.Account(t.Context(), s.Name, id, map[string]any{"processing_ms": 0}); err != nil {
 		t.Fatal(err)
@@ -134,20 +194,36 @@ func (f *fixture) token() platforms.Token {
 // yet: the text alone, or else an image or a video with it.
 func (f *fixture) job(t *testing.T, text string) platforms.Job {
 	t.Helper()
+	return f.post(t, f.suite.simplest(f.platform)[0], text)
+}
+
+// simplest are the categories of the simplest posts that a platform delivers,
+// the simplest first, unless the suite wants it otherwise.
+func (s *Suite) simplest(p platforms.Platform) []v1alpha1.Category {
+	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo}
+	if i := slices.Index(all, s.First); i > 0 {
+		all = slices.Insert(slices.Delete(all, i, i+1), 0, s.First)
+	}
+	return slices.DeleteFunc(all, func(c v1alpha1.Category) bool { return !p.Limits().CanDeliver(c) })
+}
+
+// post is the simplest post of a category with a text, not prepared yet.
+func (f *fixture) post(t *testing.T, category v1alpha1.Category, text string) platforms.Job {
+	t.Helper()
 	job := platforms.Job{
 		Account:  platforms.Account{ID: f.account.ID, Username: f.account.Username, Token: f.token()},
-		Content:  platforms.Content{Category: v1alpha1.CategoryText, Text: text},
+		Content:  platforms.Content{Category: category, Text: text},
 		LookFrom: now().Add(-2 * time.Second),
+		Keep:     f.keep,
 	}
-	limits := f.platform.Limits()
-	switch {
-	case limits.CanDeliver(v1alpha1.CategoryText):
-	case limits.CanDeliver(v1alpha1.CategoryImage):
-		job.Content.Category, job.Content.Media = v1alpha1.CategoryImage, []platforms.File{file(t, "picture.jpg", v1alpha1.MimeJPEG, 0)}
-	default:
-		job.Content.Category, job.Content.Media = v1alpha1.CategoryVideo, []platforms.File{file(t, "faststart.mp4", v1alpha1.MimeMP4, 0)}
+	switch category {
+	case v1alpha1.CategoryImage:
+		job.Content.Media = []platforms.File{file(t, "picture.jpg", v1alpha1.MimeJPEG, 0)}
+	case v1alpha1.CategoryVideo:
+		job.Content.Media = []platforms.File{file(t, "faststart.mp4", v1alpha1.MimeMP4, 0)}
+	case v1alpha1.CategoryText, v1alpha1.CategoryTree:
 	}
-	if limits.MaxTitle > 0 {
+	if f.platform.Limits().MaxTitle > 0 {
 		job.Content.Title = "a title"
 	}
 	return job
@@ -160,21 +236,20 @@ func (f *fixture) prepared(t *testing.T, text string) platforms.Job {
 }
 
 // prepares tells whether a platform takes even its simplest post in two steps.
-func prepares(p platforms.Platform) bool {
+func (s *Suite) prepares(p platforms.Platform) bool {
 	preparer, ok := p.(platforms.Preparer)
 	if !ok {
 		return false
 	}
-	simplest := platforms.Content{Category: v1alpha1.CategoryText, Text: "hello"}
-	for _, category := range []v1alpha1.Category{v1alpha1.CategoryVideo, v1alpha1.CategoryImage, v1alpha1.CategoryText} {
-		if p.Limits().CanDeliver(category) {
-			simplest.Category = category
-		}
+	categories := s.simplest(p)
+	if len(categories) == 0 {
+		return false
 	}
-	if simplest.Category != v1alpha1.CategoryText {
-		simplest.Media = make([]platforms.File, 1)
+	content := platforms.Content{Category: categories[0], Text: "hello"}
+	if content.Category != v1alpha1.CategoryText {
+		content.Media = make([]platforms.File, 1)
 	}
-	return preparer.Prepares(simplest)
+	return preparer.Prepares(content)
 }
 
 // prepare does what precedes the visible call of a job.
@@ -189,6 +264,11 @@ func (f *fixture) prepare(t *testing.T, job platforms.Job) platforms.Job {
 		t.Fatalf("cannot prepare the post: %q, %v", checkpoint, err)
 	}
 	job.Checkpoint = checkpoint
+	for _, n := range f.kept() {
+		if n.checkpoint == checkpoint {
+			job.Secret = n.secret
+		}
+	}
 	return job
 }
 
@@ -230,14 +310,30 @@ func (f *fixture) arrived(t *testing.T, operation string) int {
 	return calls[operation]
 }
 
-// keepsSecrets fails if an error, or anything that it wraps, tells a token.
+// keepsSecrets fails if an error, or anything that it wraps, tells a token, or
+// the secret of an upload; or if a checkpoint does.
 func (f *fixture) keepsSecrets(t *testing.T, err error) {
 	t.Helper()
+	secrets := []string{f.account.AccessToken, f.account.RefreshToken}
+	for _, n := range f.kept() {
+		for _, word := range strings.Fields(n.secret) {
+			if len(word) > 16 { // a number beside the secret is none
+				secrets = append(secrets, word)
+			}
+		}
+	}
+	for _, n := range f.kept() {
+		for _, secret := range secrets {
+			if secret != "" && strings.Contains(n.checkpoint, secret) {
+				t.Errorf("the checkpoint %s tells a secret", n.checkpoint)
+			}
+		}
+	}
 	for ; err != nil; err = errors.Unwrap(err) {
 		said := fmt.Sprintf("%v %+v %#v", err, err, err)
-		for _, secret := range []string{f.account.AccessToken, f.account.RefreshToken} {
+		for _, secret := range secrets {
 			if secret != "" && strings.Contains(said, secret) {
-				t.Errorf("the error tells a token: %s", said)
+				t.Errorf("the error tells a secret: %s", said)
 			}
 		}
 	}
