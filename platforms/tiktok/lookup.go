@@ -123,7 +123,8 @@ func (p *Platform) consider(found *platforms.Finding, job platforms.Job, entry j
 	found.Matches++
 	if found.ExternalID == "" || at.Before(found.PostedAt) {
 		found.ExternalID, found.PostedAt = id, at
-		found.ExternalURL = cmp.Or(entry.Text("share_url"), p.postURL(job, id))
+		// The address that TikTok lists tells who shares it.
+		found.ExternalURL = cmp.Or(p.postURL(job, id), entry.Text("share_url"))
 	}
 }
 
