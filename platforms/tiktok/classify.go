@@ -130,11 +130,7 @@ func (p *Platform) classify(a answer) *refusal {
 	if v, ok := said(a.code); ok && speaks {
 		out.Class, out.Message = v.class, v.message
 	}
-	switch out.Class {
-	case platforms.ClassTransient, platforms.ClassUnknown:
-	default:
-		out.documented = speaks
-	}
+	out.documented = speaks && out.Class != platforms.ClassTransient && out.Class != platforms.ClassUnknown
 	if out.Class != platforms.ClassTransient && !out.documented {
 		out.Class, out.Message = platforms.ClassUnknown, fmt.Sprintf(msgNonsense, a.status)
 	}

@@ -123,7 +123,10 @@ func (p *Platform) begin(ctx context.Context, job platforms.Job, who creator) (*
 	if address, err := url.Parse(u.Address); err != nil || address.Host == "" || !validTicket(u.ticket) {
 		return nil, platforms.Errorf(platforms.ClassUnknown, msgNoTicket, file.Name)
 	}
-	return u, u.note(ctx, &job)
+	if err := u.note(ctx, &job); err != nil {
+		return nil, err
+	}
+	return u, nil
 }
 
 // sendAllButLast sends what precedes the call that makes the post. It reports
@@ -148,7 +151,8 @@ func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upl
 		default:
 			return false, p.uploadRefused(file, resp.Status)
 		}
-		if tries++; u.sent > before {
+		tries++
+		if u.sent > before {
 			tries = 0
 		}
 		if tries >= chunkTries || ctx.Err() != nil {
