@@ -44,8 +44,8 @@ type platformsConfig struct {
 // passes over what it has no use for.
 type platformConfig struct {
 	// APIURL is where the platform's API is served, and WebURL where people
-	// read posts (Facebook, TikTok, X). They default to the platform's own addresses;
-	// others are for proxies and simulators.
+	// read posts (Facebook, TikTok, X, YouTube). They default to the platform's
+	// own addresses; others are for proxies and simulators.
 	APIURL string `json:"apiURL,omitempty"`
 	WebURL string `json:"webURL,omitempty"`
 	// Version is the version of a graph: v25.0 by default for Facebook and
@@ -57,7 +57,7 @@ type platformConfig struct {
 	// ClientSecretFile holds the app's secret; empty for a public client of X.
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`
 	// ListingLag is how long a published post may be missing when the platform
-	// is asked for it (Facebook, Threads, TikTok, X).
+	// is asked for it (Facebook, Threads, TikTok, X, YouTube).
 	ListingLag metav1.Duration `json:"listingLag,omitzero"`
 }
 
@@ -98,7 +98,8 @@ func loadPlatforms(path string, client *transport.Client, withSecrets bool) (pla
 	}
 	if c := config.YouTube; c != nil {
 		registry[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{
-			APIURL: c.APIURL, ClientID: c.ClientID, ClientSecret: secrets.read("youtube", c),
+			APIURL: c.APIURL, WebURL: c.WebURL, ListingLag: c.ListingLag.Duration,
+			ClientID: c.ClientID, ClientSecret: secrets.read("youtube", c),
 		}, client)
 	}
 	if secrets.err != nil {

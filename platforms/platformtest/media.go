@@ -222,8 +222,7 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 			job.Content.Media[0].Bytes = &held{err: platforms.ErrFileChanged}
 			checkpoint, err := preparer.Prepare(t.Context(), job)
 			if err == nil { // it is small, and goes as a whole with the visible call
-				job.Checkpoint = checkpoint
-				err = p.Publish(t.Context(), f.later(job)).Err
+				err = p.Publish(t.Context(), f.withSecret(job, checkpoint)).Err
 			}
 			if classOf(asError(err)) != platforms.ClassPermanent || len(f.published(t)) > 0 {
 				t.Errorf("%s: got %v; other bytes than those that were checked must not be published", category, err)

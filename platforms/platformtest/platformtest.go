@@ -139,6 +139,17 @@ func (f *fixture) kept() []note {
 	return slices.Clone(f.notes)
 }
 
+// withSecret is a job with what was prepared for it.
+func (f *fixture) withSecret(job platforms.Job, checkpoint string) platforms.Job {
+	job.Checkpoint = checkpoint
+	for _, n := range f.kept() {
+		if n.checkpoint == checkpoint {
+			job.Secret = n.secret
+		}
+	}
+	return job
+}
+
 // later is a job as another process takes it up: with what was noted last.
 func (f *fixture) later(job platforms.Job) platforms.Job {
 	if notes := f.kept(); len(notes) > 0 {
@@ -263,11 +274,9 @@ func (f *fixture) prepare(t *testing.T, job platforms.Job) platforms.Job {
 	if err != nil || checkpoint == "" {
 		t.Fatalf("cannot prepare the post: %q, %v", checkpoint, err)
 	}
-	job.Checkpoint = checkpoint
-	for _, n := range f.kept() {
-		if n.checkpoint == checkpoint {
-			job.Secret = n.secret
-		}
+	job = f.withSecret(job, checkpoint)
+	if job.Secret != "" && !f.platform.Limits().SecretUploads {
+		t.Error("the limits do not say that uploads have a secret")
 	}
 	return job
 }
@@ -316,7 +325,7 @@ func (f *fixture) keepsSecrets(t *testing.T, err error) {
 	t.Helper()
 	secrets := []string{f.account.AccessToken, f.account.RefreshToken}
 	for _, n := range f.kept() {
-		for _, word := range strings.Fields(n.secret) {
+		for word := range strings.FieldsSeq(n.secret) {
 			if len(word) > 16 { // a number beside the secret is none
 				secrets = append(secrets, word)
 			}

@@ -73,11 +73,11 @@ func (s *Suite) testResume(t *testing.T) {
 				t.Skipf("%s prepares no videos", s.Name)
 			}
 			part := max(s.Resumes, 4<<20)
-			film := file(t, "faststart.mp4", v1alpha1.MimeMP4, int(4*part))
+			film := file(t, "faststart.mp4", v1alpha1.MimeMP4, int(5*part))
 			data, _ := film.Bytes.(*held)
 			want := hashes([]platforms.File{film})
 			bytes := &metered{held: data}
-			bytes.until.Store(2*part + part/2)
+			bytes.until.Store(3*part + part/2)
 			film.Bytes = bytes
 			job := f.media(t, v1alpha1.CategoryVideo, film)
 
@@ -94,8 +94,10 @@ func (s *Suite) testResume(t *testing.T) {
 			job = f.later(job)
 			tc.lose(&job)
 			job = f.prepare(t, job)
+			// The part that broke off may still be on its way, so that the platform
+			// has it only after the next one has been sent: that one goes twice.
 			if n := bytes.read.Load(); tc.resumes && s.Resumes > 0 && n > film.Size-2*part {
-				t.Errorf("%s: %d bytes were sent again of %d, of which %d had arrived", tc.reason, n, film.Size, 2*part)
+				t.Errorf("%s: %d bytes were sent of %d, of which %d had arrived", tc.reason, n, film.Size, 3*part)
 			}
 			if got := f.published(t); len(got) > 0 {
 				t.Fatalf("%s: preparing published %+v", tc.reason, got)

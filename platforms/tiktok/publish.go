@@ -67,11 +67,6 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *tra
 	found, bad := p.fetchStatus(ctx, job.Account.Token, job.Checkpoint)
 	switch {
 	case bad == nil && found.partial(file.Size):
-		if addressEnded(resp.Status) {
-			// The next preparation begins another upload. If this cannot be
-			// stored, it does so when the address has ended by the clock.
-			_ = job.Note(ctx, job.Checkpoint, "")
-		}
 		return platforms.Result{Verdict: platforms.Refused, Err: p.uploadRefused(file, resp.Status)}
 	case bad == nil && found.final():
 		return p.outcome(ctx, job, job.Checkpoint)

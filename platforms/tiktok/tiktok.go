@@ -125,6 +125,7 @@ func (p *Platform) Limits() platforms.Limits {
 		CaptionUnit:          "UTF-16 code units",
 		CaptionLength:        func(text string) int { return len(utf16.Encode([]rune(text))) },
 		PreparedLasts:        preparedLasts,
+		SecretUploads:        true,
 		CallTimeout:          callTimeout,
 		ListingLag:           p.config.ListingLag,
 		ListingAuthoritative: false,

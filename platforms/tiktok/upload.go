@@ -42,6 +42,7 @@ const (
 	msgFileRefused = "TikTok refused the upload of the file %q: its format, size or length is not one that TikTok takes; change the file"
 	msgNoProgress  = "TikTok did not take a part of the file %q; Herald tries again"
 	msgEnded       = "TikTok's address for the upload of the file %q has ended; Herald uploads it anew"
+	msgNotTaken    = "TikTok does not know the address of the upload of the file %q; Herald tries again, and uploads it anew when an hour has passed"
 	msgVisible     = "TikTok has the whole video already, by a call that was taken for lost"
 )
 
@@ -222,7 +223,7 @@ func (p *Platform) uploadRefused(file *platforms.File, status int) *platforms.Er
 	case http.StatusBadRequest:
 		out.Class, out.Message = platforms.ClassPermanent, fmt.Sprintf(msgFileRefused, file.Name)
 	case http.StatusForbidden, http.StatusNotFound:
-		out.Class, out.Message = platforms.ClassTransient, fmt.Sprintf(msgEnded, file.Name)
+		out.Class, out.Message = platforms.ClassTransient, fmt.Sprintf(msgNotTaken, file.Name)
 	case http.StatusRequestedRangeNotSatisfiable:
 		out.Class, out.Message = platforms.ClassTransient, fmt.Sprintf(msgNoProgress, file.Name)
 	case http.StatusTooManyRequests:
