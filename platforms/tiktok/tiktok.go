@@ -40,10 +40,10 @@ const (
 	// became of it: ten megabytes at 128 KiB a second take 80 seconds.
 	callTimeout = 100 * time.Second
 
-	// preparedLasts is how long an upload can be completed after it began:
-	// TikTok's addresses work for an hour, of which the upload itself takes
-	// some (Content Posting API, "Media Transfer Guide").
-	preparedLasts = addressLife - leastLeft
+	// preparedLasts is how long an upload can be completed after it was
+	// prepared: TikTok's addresses work for an hour (Content Posting API, "Media
+	// Transfer Guide"), of which the preparation itself takes a part.
+	preparedLasts = addressLife - 15*time.Minute
 
 	// maxCaption is the greatest length of a video's title in UTF-16 code
 	// units (Content Posting API, "Direct Post").
