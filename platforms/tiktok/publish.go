@@ -38,7 +38,7 @@ func (p *Platform) publishVideo(ctx context.Context, job platforms.Job) platform
 	case !p.config.Clock.Now().Before(known.Ends):
 		return unsent(platforms.Errorf(platforms.ClassTransient, msgEnded, file.Name))
 	}
-	resp, sent, failure := p.put(ctx, file, known.Address, max(known.From, cut.last()), file.Size, "publish")
+	resp, sent, failure := p.put(ctx, file, known.Address, max(known.From, cut.last()), file.Size, transport.Call{Action: "publish", Timeout: publishTimeout})
 	switch {
 	case failure != nil && !sent:
 		return unsent(failure)
@@ -81,7 +81,7 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 	if failure != nil {
 		return unsent(failure)
 	}
-	said, err := p.post(ctx, "publish", "/v2/post/publish/content/init/", job.Account.Token, body, uploadTimeout)
+	said, err := p.post(ctx, "publish", "/v2/post/publish/content/init/", job.Account.Token, body, publishTimeout)
 	switch {
 	case err != nil && !wasSent(err):
 		return unsent(unanswered(err))

@@ -36,9 +36,12 @@ const (
 	// which usually takes less than a minute.
 	DefaultListingLag = time.Minute
 
-	// callTimeout bounds the call that publishes, together with asking what
-	// became of it: ten megabytes at 128 KiB a second take 80 seconds.
-	callTimeout = 100 * time.Second
+	// callTimeout bounds the call that publishes, and asking what became of it.
+	// A call that was lost is not repeated for as long.
+	callTimeout = time.Minute
+	// publishTimeout bounds the call alone: ten megabytes at 256 KiB a second
+	// take 40 seconds.
+	publishTimeout = 45 * time.Second
 
 	// preparedLasts is how long an upload can be completed after it was
 	// prepared: TikTok's addresses work for an hour (Content Posting API, "Media

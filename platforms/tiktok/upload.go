@@ -26,9 +26,9 @@ const (
 	// leastLeft is how long an address must work still for an upload to be
 	// taken for good.
 	leastLeft = 5 * time.Minute
-	// uploadTimeout bounds a request that carries bytes, ten megabytes at
-	// 128 KiB a second, and the one that has TikTok fetch photos.
-	uploadTimeout = 80 * time.Second
+	// uploadTimeout bounds a chunk before the last: eight megabytes at most, at
+	// 128 KiB a second.
+	uploadTimeout = time.Minute
 	// chunkTries is how often in succession a chunk is sent of which nothing
 	// arrives.
 	chunkTries = 3
@@ -136,7 +136,7 @@ func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upl
 	file := &job.Content.Media[0]
 	for tries := 0; u.sent < u.last(); {
 		before, end := u.sent, u.end(u.sent)
-		resp, sent, failure := p.put(ctx, file, u.Address, u.sent, end, "upload")
+		resp, sent, failure := p.put(ctx, file, u.Address, u.sent, end, transport.Call{Action: "upload", Timeout: uploadTimeout})
 		switch {
 		case failure != nil && (!sent || failure.Class == platforms.ClassPermanent):
 			return false, failure
@@ -191,7 +191,7 @@ func (p *Platform) catchUp(ctx context.Context, job platforms.Job, u *upload) *p
 // put sends a part of a file to the address of an upload. The address carries
 // all authority: no token goes along. sent is false if nothing can have arrived.
 func (p *Platform) put(
-	ctx context.Context, file *platforms.File, address string, from, end int64, action string,
+	ctx context.Context, file *platforms.File, address string, from, end int64, call transport.Call,
 ) (resp *transport.Response, sent bool, failure *platforms.Error) {
 	bytes, err := file.Bytes.Open(ctx, from, end-from)
 	if err != nil {
@@ -206,7 +206,8 @@ func (p *Platform) put(
 	req.ContentLength = end - from
 	req.Header.Set("Content-Type", string(file.MIMEType))
 	req.Header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, end-1, file.Size))
-	resp, err = p.client.Do(ctx, transport.Call{Platform: "tiktok", Action: action, Timeout: uploadTimeout}, req)
+	call.Platform = "tiktok"
+	resp, err = p.client.Do(ctx, call, req)
 	if err == nil {
 		return resp, true, nil
 	}
