@@ -38,12 +38,15 @@ type shipment struct {
 	conn      *v1alpha1.Connection
 	publisher platforms.Publisher
 	token     platforms.Token
-	// checkpoint names what was prepared for the call; doubt is set if that
-	// has turned out to be visible already.
-	checkpoint string
-	doubt      *platforms.Error
-	attempt    string
-	result     platforms.Result
+	// made is what was prepared for the call; doubt is set if that has turned
+	// out to be visible already.
+	made made
+	// unasked is set if it was made ahead of time, and the platform may have
+	// forgotten it since.
+	unasked bool
+	doubt   *platforms.Error
+	attempt string
+	result  platforms.Result
 }
 
 // publish claims the targets whose turn it is, sends them side by side, each
@@ -175,10 +178,16 @@ func (s *scope) claim(ctx context.Context, shipments []*shipment) error {
 		t := posting.Target(s.post, sh.index)
 		claim := attempt.Claim{
 			ID: sh.attempt, ContentHash: s.contentHash(sh.index, sh.conn), AccountID: sh.conn.Spec.AccountID,
-			Checkpoint: sh.checkpoint, Window: s.SendWindow, Card: attempt.NextCard(t),
+			Checkpoint: sh.made.checkpoint, Window: s.SendWindow, Card: attempt.NextCard(t),
 		}
 		if err := attempt.Open(t, claim, now); err != nil {
 			return fmt.Errorf("cannot claim target %d: %w", sh.index, err)
+		}
+		t.Prepared = nil
+		if sh.made.secret != "" {
+			// The look for a call whose answer was lost needs it.
+			t.Prepared = &v1alpha1.Prepared{ContentHash: claim.ContentHash, Checkpoint: sh.made.checkpoint, Secret: true, MadeAt: v1alpha1.NewTime(now)}
+			s.keepsSessions = true
 		}
 	}
 	describe(s.post, now)
@@ -279,8 +288,15 @@ func (s *scope) send(ctx context.Context, post *v1alpha1.Post, sh *shipment) pla
 	ctx, cancel := context.WithTimeout(ctx, sh.publisher.Limits().CallTimeout)
 	defer cancel()
 	j := s.job(post, sh.index, sh.conn, sh.token)
-	j.Checkpoint = a.Checkpoint
+	j.Checkpoint, j.Secret = a.Checkpoint, sh.made.secret
 	result := sh.publisher.Publish(ctx, j)
+	if sh.unasked && result.Verdict == platforms.Refused && result.Err != nil && result.Err.Class == platforms.ClassPermanent {
+		// It may have been refused for that alone. What is prepared for the next
+		// attempt is asked for first.
+		again := *result.Err
+		again.Class = platforms.ClassTransient
+		result.Err = &again
+	}
 	if result.Verdict == platforms.Posted && result.ExternalID != "" {
 		// Before the gate opens for a post with the same words, which may look.
 		s.taken.reserve(sh.conn.Spec.Platform, result.ExternalID, owner{post.UID, posting.Target(post, sh.index).Index})
@@ -312,8 +328,7 @@ func (s *scope) record(ctx context.Context, batch []*shipment) error {
 	return nil
 }
 
-// tell lets the owner know of a result, and the connection's keeper of a token
-// that was refused.
+// tell lets those know of a result who can do something about it.
 func (s *scope) tell(ctx context.Context, sh *shipment) {
 	t := posting.Target(s.post, sh.index)
 	if t == nil {
@@ -325,13 +340,20 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 	case sh.result.Verdict == platforms.Posted:
 		s.story.note(s.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", sh.index, t.Platform, t.ExternalURL))
 		return
-	case sh.result.Err != nil && (sh.result.Err.Class == platforms.ClassRefresh || sh.result.Err.Class == platforms.ClassReconnect):
+	}
+	s.alert(ctx, sh)
+	s.warn(t.Reason, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, t.Message))
+}
+
+// alert lets the connection's keeper know of a token that was refused, and the
+// other posts of the connection of a limit.
+func (s *scope) alert(ctx context.Context, sh *shipment) {
+	if err := sh.result.Err; err != nil && (err.Class == platforms.ClassRefresh || err.Class == platforms.ClassReconnect) {
 		s.Tokens.Forget(sh.conn)
 		s.requestProbe(ctx, sh)
 		s.waitForConnections()
 	}
 	s.hold(ctx, sh)
-	s.warn(t.Reason, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, t.Message))
 }
 
 // requestProbe asks the connection controller to look at a connection whose
