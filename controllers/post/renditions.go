@@ -156,3 +156,13 @@ func (c converted) Open(ctx context.Context, offset, length int64) (io.ReadClose
 func (c converted) Address(ctx context.Context, valid time.Duration) (string, error) {
 	return c.files.PresignGet(ctx, c.rendition.Key, valid)
 }
+
+// msgNoThumbnail tells of a video that is online without its thumbnail. Taking a
+// picture out of a video needs a decoder of videos, which Herald does not have.
+const msgNoThumbnail = "target %d: the video is online on %s without the chosen thumbnail, which Herald cannot take out of a video; set a picture there by hand"
+
+// lacksThumbnail reports whether a moment of the video was chosen as thumbnail of
+// which the platform wants a picture.
+func lacksThumbnail(post *v1alpha1.Post, limits platforms.Limits) bool {
+	return limits.TakesThumbnail && post.Spec.Video != nil && post.Spec.Video.ThumbnailOffsetMillis != nil
+}
