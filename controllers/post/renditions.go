@@ -130,6 +130,8 @@ func unconverted(file *platforms.File, err error) *platforms.Error {
 		return &platforms.Error{Class: platforms.ClassPermanent, Err: err, Message: fmt.Sprintf("the file %q %s", file.Name, problem.Message)}
 	case errors.Is(err, mediastore.ErrChanged), errors.Is(err, mediastore.ErrNotFound):
 		return file.Unreadable(fmt.Errorf("%w: %w", platforms.ErrFileChanged, err))
+	case errors.Is(err, rendition.ErrBusy):
+		return &platforms.Error{Class: platforms.ClassTransient, Err: err, Message: fmt.Sprintf("the file %q waits for other images to be converted; Herald tries again", file.Name)}
 	default:
 		return file.Unreadable(err)
 	}

@@ -39,6 +39,29 @@ func (n narrow) Limits() platforms.Limits {
 	return limits
 }
 
+// direct is a platform that takes files with the call that publishes, and prepares
+// nothing.
+type direct struct {
+	platforms.Publisher
+
+	uploads platforms.Preparer
+}
+
+func (d direct) Limits() platforms.Limits {
+	limits := d.Publisher.Limits()
+	limits.PreparedLasts = 0
+	return limits
+}
+
+func (d direct) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	checkpoint, err := d.uploads.Prepare(ctx, job)
+	if err != nil {
+		return platforms.Result{Verdict: platforms.NotSent, Err: err}
+	}
+	job.Checkpoint = checkpoint
+	return d.Publisher.Publish(ctx, job)
+}
+
 // counting counts the renditions that are put into the store.
 type counting struct {
 	*mediastore.Store
@@ -54,13 +77,13 @@ func (c *counting) PutTagged(ctx context.Context, key, mimeType string, size int
 var _ = Describe("Images that a platform does not take", Ordered, func() {
 	var made counting
 	var m *manager
-	begin := func() {
-		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
+	begin := func(change ...func(*post.Options)) {
+		m = startManager(interceptor.Funcs{}, append([]func(*post.Options){func(o *post.Options) {
 			p, ok := o.Platforms[v1alpha1.PlatformX].(fast)
 			Expect(ok).To(BeTrue())
 			o.Platforms[v1alpha1.PlatformX] = narrow{p}
 			o.Renditions = rendition.NewMaker(&made)
-		})
+		}}, change...)...)
 	}
 	BeforeAll(func() {
 		made.Store = store
@@ -199,5 +222,24 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 			}
 			return notes
 		}).Should(ContainElement(ContainSubstring("without the chosen thumbnail")))
+	})
+
+	It("are converted for a platform that prepares nothing", func(ctx SpecContext) {
+		m.stop()
+		begin(func(o *post.Options) {
+			p, ok := o.Platforms[v1alpha1.PlatformX].(narrow)
+			Expect(ok).To(BeTrue())
+			o.Platforms[v1alpha1.PlatformX] = direct{p, p}
+		})
+		t := newTeam(ctx)
+		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
+		jpeg := file(ctx, t, "jpeg", "picture.jpg", v1alpha1.MimeJPEG)
+		p := t.post(ctx, "look", with("png", "jpeg"))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posts := shown(ctx, t)
+		Expect(posts).To(HaveLen(1))
+		Expect(renditions(ctx, t, "png")).To(HaveKey(posts[0][0].hash))
+		Expect(posts[0][1].hash).To(Equal(jpeg))
+		Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(1))
 	})
 })

@@ -36,6 +36,10 @@ type Maker struct {
 	known *lru.Cache
 }
 
+// ErrBusy is returned when other images were converted for as long as the context
+// allowed to wait.
+var ErrBusy = errors.New("other images are being converted")
+
 // remembered is how many renditions a process knows without asking the store.
 const remembered = 4096
 
@@ -78,15 +82,15 @@ func (m *Maker) look(ctx context.Context, key string) (Rendition, error) {
 
 // Make returns the rendition of a source for a target, and makes it if the store
 // has none. The error is a *Problem if none can be made of this file; it is
-// mediastore.ErrChanged or ErrNotFound if the source is not there any more; any
-// other is the store's.
+// mediastore.ErrChanged or ErrNotFound if the source is not there any more, and
+// ErrBusy if its turn did not come; any other is the store's.
 func (m *Maker) Make(ctx context.Context, source Source, t Target) (Rendition, error) {
 	key := Key(source, t)
 	if r, err := m.look(ctx, key); !errors.Is(err, mediastore.ErrNotFound) {
 		return r, err
 	}
 	if err := m.turn.Acquire(ctx, 1); err != nil {
-		return Rendition{}, fmt.Errorf("other pictures were converted meanwhile: %w", err)
+		return Rendition{}, fmt.Errorf("%w: %w", ErrBusy, err)
 	}
 	defer m.turn.Release(1)
 	// Somebody else may have made it meanwhile.

@@ -5,6 +5,7 @@ package rendition_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -378,6 +379,29 @@ func TestTroubleWithTheStoreIsNotTheFile(t *testing.T) {
 	source.ETag = "another"
 	if _, err := rendition.NewMaker(store).Make(t.Context(), source, narrow); !errors.Is(err, mediastore.ErrChanged) {
 		t.Errorf("a changed source: %v", err)
+	}
+}
+
+func TestAnImageWaitsForItsTurn(t *testing.T) {
+	slow, begun, goOn := newMemory(), make(chan struct{}), make(chan struct{})
+	source := slow.source(t, sample(t, "picture.png"), pngType)
+	maker := rendition.NewMaker(stopping{slow, begun, goOn})
+	var other sync.WaitGroup
+	other.Go(func() {
+		if _, err := maker.Make(t.Context(), source, narrow); err != nil {
+			t.Error(err)
+		}
+	})
+	<-begun
+	short, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := maker.Make(short, source, both); !errors.Is(err, rendition.ErrBusy) || !errors.Is(err, context.Canceled) {
+		t.Errorf("while another is made: %v", err)
+	}
+	close(goOn)
+	other.Wait()
+	if _, err := maker.Make(t.Context(), source, both); err != nil {
+		t.Errorf("afterwards: %v", err)
 	}
 }
 

@@ -114,3 +114,20 @@ func (m *memory) source(t *testing.T, data []byte, mimeType string) rendition.So
 	m.puts = 0
 	return rendition.Source{Key: key, ETag: object.ETag, MIMEType: mimeType, Size: object.Size}
 }
+
+// stopping stops where the first image is read until it may go on.
+type stopping struct {
+	*memory
+
+	begun, goOn chan struct{}
+}
+
+func (s stopping) Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error) {
+	select {
+	case <-s.goOn:
+	default:
+		close(s.begun)
+		<-s.goOn
+	}
+	return s.memory.Open(ctx, key, etag, offset, length)
+}
