@@ -53,9 +53,19 @@ func (l ImageLimits) Takes(f *File) bool {
 	if f.Width == 0 || f.Height == 0 {
 		return true
 	}
+	l = l.For(f)
 	aspect := float64(f.Width) / float64(f.Height)
 	return !(l.MaxWidth > 0 && f.Width > l.MaxWidth || l.MaxHeight > 0 && f.Height > l.MaxHeight ||
 		l.MinAspect > 0 && aspect < l.MinAspect || l.MaxAspect > 0 && aspect > l.MaxAspect)
+}
+
+// For returns the limits as they hold for a picture: where EitherWay says so,
+// the bounds are turned to lie or stand as it does.
+func (l ImageLimits) For(f *File) ImageLimits {
+	if l.EitherWay && f.Width != f.Height && (f.Width > f.Height) != (l.MaxWidth > l.MaxHeight) {
+		l.MaxWidth, l.MaxHeight = l.MaxHeight, l.MaxWidth
+	}
+	return l
 }
 
 // Unreadable says why the file could not be read while it was sent, or be given

@@ -101,7 +101,7 @@ func (c converting) convert(ctx context.Context, content *platforms.Content, get
 			continue
 		}
 		source := rendition.Source{Key: original.key, ETag: file.ETag, MIMEType: string(file.MIMEType), Size: file.Size}
-		r, err := get(ctx, source, target(images))
+		r, err := get(ctx, source, target(images.For(file)))
 		if err != nil {
 			return unconverted(file, err)
 		}

@@ -122,7 +122,7 @@ func (p *Platform) Limits() platforms.Limits {
 		MaxImages:  maxImages,
 		Images: platforms.ImageLimits{
 			Types:    []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimeWebP},
-			MaxBytes: maxPhotoBytes, MaxWidth: photoWidth, MaxHeight: photoHeight,
+			MaxBytes: maxPhotoBytes, MaxWidth: photoWidth, MaxHeight: photoHeight, EitherWay: true,
 		},
 		MaxCaption:           maxCaption,
 		CaptionUnit:          "UTF-16 code units",
