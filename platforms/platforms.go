@@ -296,6 +296,8 @@ type ImageLimits struct {
 	// pixels.
 	MaxBytes            int64
 	MaxWidth, MaxHeight int
+	// EitherWay says that MaxWidth and MaxHeight may change places.
+	EitherWay bool
 	// MinAspect and MaxAspect bound width divided by height.
 	MinAspect, MaxAspect float64
 }

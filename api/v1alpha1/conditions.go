@@ -38,6 +38,10 @@ const (
 	ReasonMediaNotReady      = "MediaNotReady"
 )
 
+// ReasonThumbnailNotSet is the reason of an event of a Post: it is published, but
+// without the chosen thumbnail.
+const ReasonThumbnailNotSet = "ThumbnailNotSet"
+
 // Reasons of a Post's Prepared condition.
 const (
 	ReasonPrepared          = "Prepared"

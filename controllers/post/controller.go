@@ -50,7 +50,7 @@ type Tokens interface {
 }
 
 // Options is what the reconciler needs. Client, Live, Platforms, Tokens, Files,
-// Clock and NewID are required.
+// Renditions, Clock and NewID are required.
 type Options struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
@@ -62,6 +62,8 @@ type Options struct {
 	Tokens Tokens
 	// Files reads the media files of posts.
 	Files Files
+	// Renditions converts images that a platform does not take.
+	Renditions Renditions
 	// Clock is the time.
 	Clock clock.WithTicker
 	// NewID makes ids of attempts; they never repeat.
@@ -145,8 +147,8 @@ type workqueue struct {
 
 // New makes a reconciler.
 func New(o Options) (*Reconciler, error) {
-	if o.Client == nil || o.Live == nil || o.Platforms == nil || o.Tokens == nil || o.Files == nil || o.Clock == nil || o.NewID == nil {
-		return nil, errors.New("the post reconciler needs Client, Live, Platforms, Tokens, Files, Clock and NewID")
+	if o.Client == nil || o.Live == nil || o.Platforms == nil || o.Tokens == nil || o.Files == nil || o.Renditions == nil || o.Clock == nil || o.NewID == nil {
+		return nil, errors.New("the post reconciler needs Client, Live, Platforms, Tokens, Files, Renditions, Clock and NewID")
 	}
 	o.setDefaults()
 	r := &Reconciler{

@@ -375,8 +375,12 @@ func (s *scope) removeFinalizer(ctx context.Context) error {
 	return nil
 }
 
-// publisher returns what publishes to a platform, if this process has it.
+// publisher returns what publishes to a platform, and converts images for it, if
+// this process has it.
 func (s *scope) publisher(name v1alpha1.Platform) (platforms.Publisher, bool) {
 	p, ok := s.Platforms[name].(platforms.Publisher)
-	return p, ok
+	if !ok {
+		return nil, false
+	}
+	return converting{Publisher: p, files: s.Files, renditions: s.Renditions}, true
 }

@@ -164,10 +164,17 @@ func (p *Platform) refreshRefused(status int, code string) *platforms.Error {
 // repeated.
 func unanswered(err error) *platforms.Error {
 	message := msgLost
-	if failure, ok := errors.AsType[*transport.Error](err); ok && !failure.Sent {
+	if !wasSent(err) {
 		message = msgNotSent
 	}
 	return &platforms.Error{Class: platforms.ClassTransient, Message: message, Err: err}
+}
+
+// wasSent tells whether something of a call can have arrived that failed with
+// this error.
+func wasSent(err error) bool {
+	failure, ok := errors.AsType[*transport.Error](err)
+	return !ok || failure.Sent
 }
 
 // badAddress says that the configured address of TikTok is none.

@@ -30,7 +30,7 @@ func newTikTok(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Serv
 	t.Helper()
 	server := recorder.Start(t, answer)
 	return New(Config{
-		APIURL: server.URL + "/", ClientKey: "key", ClientSecret: "s3cr3t", Clock: clocktesting.NewFakePassiveClock(noon),
+		APIURL: server.URL + "/", ClientKey: "key", ClientSecret: "s3cr3t", Clock: clocktesting.NewFakeClock(noon),
 	}, transport.New(transport.Options{})), server
 }
 
@@ -157,7 +157,7 @@ func TestRateLimit(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Limits()
-	if len(limits.Categories) == 0 || len(limits.Delivers) != 0 || limits.RefreshLead != 15*time.Minute {
+	if len(limits.Categories) == 0 || len(limits.Delivers) != 2 || limits.RefreshLead != 15*time.Minute {
 		t.Errorf("got %+v", limits)
 	}
 	if got := limits.CaptionLength("a🎉"); got != 3 {
