@@ -127,7 +127,7 @@ func TestMake(t *testing.T) {
 		"transparent webp":          {"JPEG is never transparent", sample(t, "transparent.webp"), webpType, narrow, jpegType, 64, 48},
 		"transparent webp as png":   {"where the platform takes it, transparency stays", sample(t, "transparent.webp"), webpType, both, pngType, 64, 48},
 		"opaque webp":               {"PNG is for transparency only", sample(t, "picture.webp"), webpType, both, jpegType, 64, 48},
-		"gray jpeg":                 {"a picture without colours", sample(t, "gray.jpg"), jpegType, rendition.Target{MaxWidth: 32}, jpegType, 32, 24},
+		"gray jpeg":                 {"a picture without colours", asJPEG(t, image.NewGray(image.Rect(0, 0, 64, 48))), jpegType, rendition.Target{MaxWidth: 32}, jpegType, 32, 24},
 		"jpeg with all its colours": {"colours may be stored for every point", sample(t, "full.jpg"), jpegType, rendition.Target{MaxWidth: 32}, jpegType, 32, 24},
 		"too wide":                  {"scaled", asPNG(t, quarters(300, 200)), pngType, rendition.Target{MaxWidth: 100}, jpegType, 100, 67},
 		"too high":                  {"scaled", asPNG(t, quarters(200, 300)), pngType, rendition.Target{MaxHeight: 30}, jpegType, 20, 30},
