@@ -68,7 +68,7 @@ func file(t *testing.T, name string, mimeType v1alpha1.MimeType, pad int) platfo
 		Name: name, MIMEType: mimeType, Size: int64(len(data)), Width: 64, Height: 48, ETag: name, Bytes: h,
 	}
 	if out.IsVideo() {
-		out.Duration = time.Second
+		out.Duration = 10 * time.Second
 	}
 	return out
 }
@@ -88,10 +88,10 @@ func posts() map[string]post {
 			return []platforms.File{picture(t), file(t, "picture.jpg", v1alpha1.MimeJPEG, 0), picture(t)}
 		}},
 		"a video": {"it is processed after its upload", v1alpha1.CategoryVideo, func(t *testing.T) []platforms.File {
-			return []platforms.File{file(t, "faststart.mp4", v1alpha1.MimeMP4, 0)}
+			return []platforms.File{file(t, "tenseconds.mp4", v1alpha1.MimeMP4, 0)}
 		}},
 		"a long video": {"it goes in several parts", v1alpha1.CategoryVideo, func(t *testing.T) []platforms.File {
-			return []platforms.File{file(t, "faststart.mp4", v1alpha1.MimeMP4, 9<<20)}
+			return []platforms.File{file(t, "tenseconds.mp4", v1alpha1.MimeMP4, 9<<20)}
 		}},
 	}
 }

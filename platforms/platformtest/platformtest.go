@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -54,6 +55,9 @@ type Suite struct {
 	Renewal Renewal
 	// AccountID makes the id of the n-th account; nil makes numbers.
 	AccountID func(n int64) string
+	// Account is how its accounts are made in the sandbox, beside what every
+	// suite asks for, such as another way to log in.
+	Account map[string]any
 	// Refuses names the texts among those of testPublish that the platform
 	// does not take, by its documented rules.
 	Refuses []string
@@ -171,7 +175,9 @@ func (s *Suite) start(t *testing.T, clk clock.WithTicker) *fixture {
 	}
 	f := &fixture{name: s.Name, platform: s.New(t, site.URL), control: sandboxtest.Client{URL: site.URL}, stop: stop}
 	// What is prepared is ready at once, unless a test wants it otherwise.
-	if f.account, err = f.control.Account(t.Context(), s.Name, id, map[string]any{"processing_ms": 0}); err != nil {
+	settings := map[string]any{"processing_ms": 0}
+	maps.Copy(settings, s.Account)
+	if f.account, err = f.control.Account(t.Context(), s.Name, id, settings); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -189,7 +195,10 @@ func (s *Suite) publisher(t *testing.T) (*fixture, platforms.Publisher) {
 }
 
 func (f *fixture) token() platforms.Token {
-	return platforms.Token{Access: f.account.AccessToken, Refresh: f.account.RefreshToken, ExpiresAt: f.account.ExpiresAt}
+	return platforms.Token{
+		Access: f.account.AccessToken, Refresh: f.account.RefreshToken, ExpiresAt: f.account.ExpiresAt,
+		Scopes: strings.Join(f.account.Scopes, " "),
+	}
 }
 
 // job is the simplest post with a text that the platform takes, not prepared
@@ -219,7 +228,7 @@ func (f *fixture) post(t *testing.T, category v1alpha1.Category, text string) pl
 	case v1alpha1.CategoryImage:
 		job.Content.Media = []platforms.File{file(t, "picture.jpg", v1alpha1.MimeJPEG, 0)}
 	case v1alpha1.CategoryVideo:
-		job.Content.Media = []platforms.File{file(t, "faststart.mp4", v1alpha1.MimeMP4, 0)}
+		job.Content.Media = []platforms.File{file(t, "tenseconds.mp4", v1alpha1.MimeMP4, 0)}
 	case v1alpha1.CategoryText, v1alpha1.CategoryTree:
 	}
 	if f.platform.Limits().MaxTitle > 0 {

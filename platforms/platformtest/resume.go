@@ -77,7 +77,7 @@ func (s *Suite) testResume(t *testing.T) {
 				t.Skipf("uploads to %s have no secret", s.Name)
 			}
 			part := max(s.Resumes, 4<<20)
-			film := file(t, "faststart.mp4", v1alpha1.MimeMP4, int(5*part))
+			film := file(t, "tenseconds.mp4", v1alpha1.MimeMP4, int(5*part))
 			data, _ := film.Bytes.(*held)
 			want := hashes([]platforms.File{film})
 			bytes := &metered{held: data}
