@@ -22,6 +22,11 @@ const (
 	// ConditionStalled is True when nothing more will happen without a
 	// person (kstatus "Failed"); it is absent otherwise.
 	ConditionStalled = "Stalled"
+
+	// ConditionOutcomeUnknown is True while a person has to find out whether a
+	// target of a Post was published; its message holds the commands that say
+	// so. It is absent otherwise.
+	ConditionOutcomeUnknown = "OutcomeUnknown"
 )
 
 // Reasons of a Post's Accepted condition.

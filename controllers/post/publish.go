@@ -205,6 +205,7 @@ func (s *scope) sendAndRecord(ctx context.Context, shipments []*shipment) error 
 	for _, sh := range shipments {
 		calls.Go(func() {
 			sh.result = s.send(detached, &claimed, sh)
+			s.holds.note(sh, s.Clock.Now())
 			s.admission.Release(s.key.String(), sh.gate())
 			results <- sh
 		})
@@ -319,6 +320,10 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 	if t == nil {
 		return
 	}
+	s.hold(ctx, sh)
+	if sh.result.Verdict == platforms.Posted {
+		s.watchQuota(ctx, sh)
+	}
 	switch {
 	case sh.result.Verdict == platforms.Posted && t.Phase != v1alpha1.PhasePosted:
 		return // a card; the story is told when the tree is complete
@@ -330,7 +335,6 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 		s.requestProbe(ctx, sh)
 		s.waitForConnections()
 	}
-	s.hold(ctx, sh)
 	s.warn(t.Reason, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, t.Message))
 }
 

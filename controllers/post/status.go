@@ -27,6 +27,7 @@ func describe(post *v1alpha1.Post, now time.Time) {
 	s.Finished = finished(post)
 
 	kstatus.Apply(&s.Conditions, summary(post), post.Generation, now)
+	ask(post, now)
 }
 
 // withdrawExtra marks the entries of targets that an edit, made before

@@ -39,6 +39,9 @@ type scope struct {
 	// media holds the files that the post shows, by name; nil for one that does
 	// not exist.
 	media map[string]*v1alpha1.Media
+	// appHolds holds until when platforms take no calls of the app, as far as this
+	// pass has asked.
+	appHolds map[v1alpha1.Platform]time.Time
 	// rank is the priority with which the post comes back; nil keeps it.
 	rank *int
 	// waits is set when a change of a connection is to wake the post.

@@ -189,6 +189,7 @@ func (p *Platform) ask(ctx context.Context, call graph.Call, refused string, cla
 		failure.Class, failure.Message = c, message
 	}
 	failure.RetryAt = graph.RetryAt(resp.Header, said.Kind(), p.config.Clock.Now())
+	failure.AppWide = said.AppWide()
 	return nil, failure
 }
 
