@@ -49,7 +49,8 @@ type ConnectionSpec struct {
 
 // ConnectionStatus is what the manager learnt from the platform.
 type ConnectionStatus struct {
-	// conditions of the connection: Ready.
+	// conditions of the connection: Ready; PublishingRefused, Reconciling and
+	// Stalled while they apply.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -30,6 +30,7 @@ type Metrics struct {
 // standing is what is shown of one connection.
 type standing struct {
 	platform string
+	disabled bool
 	ready    bool
 	expires  time.Time
 	// reconnectBy is from when on nothing can renew the token.
@@ -45,7 +46,7 @@ func NewMetrics(r prometheus.Registerer, c clock.PassiveClock) *Metrics {
 	m := &Metrics{
 		clock: c,
 		ready: prometheus.NewDesc("herald_connection_ready",
-			"1 if the account can be published to, else 0.", labels, nil),
+			"1 if the account can be published to, else 0. Absent while the connection is disabled.", labels, nil),
 		expiry: prometheus.NewDesc("herald_connection_token_expiry_seconds",
 			"Seconds until the access token ends, negative afterwards. Absent where it does not end.", labels, nil),
 		reconnect: prometheus.NewDesc("herald_connection_reconnect_seconds",
@@ -72,11 +73,13 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, s := range m.known {
-		ready := 0.0
-		if s.ready {
-			ready = 1
+		if !s.disabled {
+			ready := 0.0
+			if s.ready {
+				ready = 1
+			}
+			ch <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, ready, name.Namespace, name.Name, s.platform)
 		}
-		ch <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, ready, name.Namespace, name.Name, s.platform)
 		for desc, at := range map[*prometheus.Desc]time.Time{m.expiry: s.expires, m.reconnect: s.reconnectBy} {
 			if !at.IsZero() {
 				ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, at.Sub(now).Seconds(), name.Namespace, name.Name, s.platform)
@@ -87,7 +90,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 
 // show takes note of how a connection stands.
 func (m *Metrics) show(conn *v1alpha1.Connection) {
-	s := standing{platform: string(conn.Spec.Platform), ready: kstatus.IsReady(conn.Status.Conditions)}
+	s := standing{platform: string(conn.Spec.Platform), disabled: conn.Spec.Disabled, ready: kstatus.IsReady(conn.Status.Conditions)}
 	if ends := conn.Status.TokenExpiresAt; ends != nil {
 		s.expires = ends.Time
 	}

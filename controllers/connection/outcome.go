@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/kstatus"
@@ -140,6 +142,10 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	}
 	if o.reason == v1alpha1.ReasonCredentialsNotFound {
 		status.CredentialsVersion, status.TokenExpiresAt, status.ReconnectBy = "", nil, nil
+	}
+	if o.reason == v1alpha1.ReasonConnected && reconnected {
+		// What was refused was refused to other credentials.
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionPublishingRefused)
 	}
 	if o.identity != nil {
 		status.AccountName = cut(o.identity.DisplayName, longestName)

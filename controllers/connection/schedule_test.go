@@ -173,11 +173,14 @@ func TestMetrics(t *testing.T) {
 	good, bad := ending(conn("Connected"), time.Hour), conn("Revoked")
 	good.Status.ReconnectBy = v1alpha1.NewTimePtr(noon.Add(2 * time.Hour))
 	bad.Name = "old"
+	off := conn("Disabled")
+	off.Name, off.Spec.Disabled = "off", true
 	m.show(good)
 	m.show(bad)
+	m.show(off)
 	now.SetTime(noon.Add(time.Minute))
 	const want = `
-# HELP herald_connection_ready 1 if the account can be published to, else 0.
+# HELP herald_connection_ready 1 if the account can be published to, else 0. Absent while the connection is disabled.
 # TYPE herald_connection_ready gauge
 herald_connection_ready{connection="acme",namespace="team",platform="x"} 1
 herald_connection_ready{connection="old",namespace="team",platform="x"} 0
@@ -193,6 +196,7 @@ herald_connection_token_expiry_seconds{connection="acme",namespace="team",platfo
 	}
 	m.drop(types.NamespacedName{Namespace: "team", Name: "acme"})
 	m.drop(types.NamespacedName{Namespace: "team", Name: "old"})
+	m.drop(types.NamespacedName{Namespace: "team", Name: "off"})
 	if n := testutil.CollectAndCount(m); n != 0 {
 		t.Errorf("%d series are left of connections that are gone", n)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -166,7 +168,21 @@ func enterPace(status *v1alpha1.ConnectionStatus, result *platforms.Result, now 
 	return held
 }
 
-// hold notes in a shipment's connection what its platform told of its limits: if
+// enterRefusal notes in a connection that its platform does not let it publish,
+// until it does again.
+func enterRefusal(conn *v1alpha1.Connection, result *platforms.Result, now time.Time) {
+	switch {
+	case result.Verdict == platforms.Posted:
+		meta.RemoveStatusCondition(&conn.Status.Conditions, v1alpha1.ConditionPublishingRefused)
+	case result.Err != nil && result.Err.Class == platforms.ClassReconnect:
+		meta.SetStatusCondition(&conn.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionPublishingRefused, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRefused,
+			Message: truncate(result.Err.Message, maxMessage), ObservedGeneration: conn.Generation, LastTransitionTime: metav1.NewTime(now),
+		})
+	}
+}
+
+// hold notes in a shipment's connection what its platform told of it: if
 // it wants no calls, the other posts of the connection wait until then without
 // trying, and those of the whole platform if the limit is the app's. Nothing is
 // written as long as there is room.
@@ -176,6 +192,7 @@ func (s *scope) hold(ctx context.Context, sh *shipment) {
 	for range mostHolds {
 		base := conn.DeepCopy()
 		held := enterPace(&conn.Status, &sh.result, s.Clock.Now())
+		enterRefusal(conn, &sh.result, s.Clock.Now())
 		if v1alpha1.SemanticEqual(base.Status, conn.Status) {
 			return
 		}
