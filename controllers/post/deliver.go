@@ -23,6 +23,9 @@ func (s *scope) deliver(ctx context.Context) (time.Duration, error) {
 	if err := s.loadConnections(ctx); err != nil {
 		return 0, err
 	}
+	if err := s.loadAppHolds(ctx); err != nil {
+		return 0, err
+	}
 	if err := s.loadMedia(ctx); err != nil {
 		return 0, err
 	}

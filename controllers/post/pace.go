@@ -32,7 +32,7 @@ func (s *scope) heldUntil(i int, now time.Time) time.Time {
 		return time.Time{}
 	}
 	until := limits.Held(&conn.Status, now)
-	for _, other := range []time.Time{s.holds.until(conn, now), s.appHeldUntil(conn.Spec.Platform, now)} {
+	for _, other := range []time.Time{s.holds.until(conn, now), s.appHolds[conn.Spec.Platform]} {
 		if other.After(until) {
 			until = other
 		}
@@ -40,28 +40,32 @@ func (s *scope) heldUntil(i int, now time.Time) time.Time {
 	return until
 }
 
-// appHeldUntil is when a platform wants calls of Herald's app again, as it said
-// to any account; zero if it wants them now.
-func (s *scope) appHeldUntil(platform v1alpha1.Platform, now time.Time) time.Time {
-	if until, ok := s.appHolds[platform]; ok {
-		return until
-	}
-	var held v1alpha1.ConnectionList
-	var until time.Time
-	// Nearly always there is none.
-	if err := s.Client.List(context.Background(), &held, client.MatchingFields{appHeldField: string(platform)}, client.UnsafeDisableDeepCopy); err != nil {
-		s.log.Error(err, "cannot tell whether the platform limits the whole app", "platform", platform)
-	}
-	for i := range held.Items {
-		if at := limits.AppHeld(&held.Items[i].Status, now); at.After(until) {
-			until = at
+// loadAppHolds reads until when the platforms of the post want no calls of
+// Herald's app, as they said to any account.
+func (s *scope) loadAppHolds(ctx context.Context) error {
+	s.appHolds = map[v1alpha1.Platform]time.Time{}
+	now := s.Clock.Now()
+	for _, conn := range s.conns {
+		if conn == nil {
+			continue
+		}
+		platform := conn.Spec.Platform
+		if _, read := s.appHolds[platform]; read {
+			continue
+		}
+		s.appHolds[platform] = time.Time{}
+		var held v1alpha1.ConnectionList
+		// Nearly always there is none.
+		if err := s.Client.List(ctx, &held, client.MatchingFields{appHeldField: string(platform)}, client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("cannot tell whether %s limits the whole app: %w", platform, err)
+		}
+		for i := range held.Items {
+			if at := limits.AppHeld(&held.Items[i].Status, now); at.After(s.appHolds[platform]) {
+				s.appHolds[platform] = at
+			}
 		}
 	}
-	if s.appHolds == nil {
-		s.appHolds = map[v1alpha1.Platform]time.Time{}
-	}
-	s.appHolds[platform] = until
-	return until
+	return nil
 }
 
 // appHeldField indexes the connections to which a platform said that it limits

@@ -39,8 +39,7 @@ type scope struct {
 	// media holds the files that the post shows, by name; nil for one that does
 	// not exist.
 	media map[string]*v1alpha1.Media
-	// appHolds holds until when platforms take no calls of the app, as far as this
-	// pass has asked.
+	// appHolds holds until when the post's platforms want no calls of the app.
 	appHolds map[v1alpha1.Platform]time.Time
 	// rank is the priority with which the post comes back; nil keeps it.
 	rank *int

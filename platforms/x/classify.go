@@ -130,7 +130,7 @@ func retryAt(h http.Header, class platforms.Class, now time.Time) time.Time {
 		return time.Time{}
 	}
 	var at time.Time
-	if remaining := h.Get(window+"-remaining"); remaining == "" || remaining == "0" {
+	if remaining := h.Get(window + "-remaining"); remaining == "" || remaining == "0" {
 		at = unixHeader(h, window+"-reset")
 	}
 	for _, prefix := range []string{userDaily, appDaily} {

@@ -131,7 +131,7 @@ func Low(l *v1alpha1.ConnectionLimit, since int) bool {
 // plausible tells whether a time is one to wait for.
 func plausible(t, now time.Time) bool { return t.After(now) && !t.After(now.Add(longestHold)) }
 
-func bounded(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) } //nolint:gosec // it is within the bounds
+func bounded(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
 
 func clip(message string) string {
 	if utf8.RuneCountInString(message) <= longestMessage {
