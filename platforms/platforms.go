@@ -260,6 +260,9 @@ type Limits struct {
 	// PreparedLasts is how long the platform keeps what Prepare made; zero on a
 	// platform that prepares nothing.
 	PreparedLasts time.Duration
+	// SecretUploads says that Prepare notes a secret: what it makes is reached
+	// by an address that carries authority.
+	SecretUploads bool
 	// CallTimeout bounds one publishing call.
 	CallTimeout time.Duration
 	// ListingLag is how long a published post may be missing from the

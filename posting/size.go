@@ -18,9 +18,9 @@ const (
 	// most 2,000 bytes, which escaping makes up to six times as many.
 	roomAround = 64 << 10
 	// roomPerTarget is kept for the ledger of a target: message 2 KiB,
-	// checkpoint 1 KiB, addresses, ids and times 2 KiB, and what the API
-	// server notes of their ownership 1 KiB.
-	roomPerTarget = 6 << 10
+	// checkpoint 1 KiB, what was prepared 2 KiB, addresses, ids and times 2 KiB,
+	// and what the API server notes of their ownership 1 KiB.
+	roomPerTarget = 8 << 10
 	// roomPerCard is kept for the record of each card of a tree for each target:
 	// id and time, and again their ownership.
 	roomPerCard = 256

@@ -15,6 +15,11 @@ const (
 	// did not is never delivered, and its spec may still be mended.
 	ConditionAccepted = "Accepted"
 
+	// ConditionPrepared tells whether what can be done ahead of a scheduled Post's
+	// time is done. It is absent while nothing is under way, and from the first
+	// call on. False does not make the Post fail: at its time it is tried again.
+	ConditionPrepared = "Prepared"
+
 	// ConditionReconciling is True while the manager works towards Ready
 	// (kstatus "InProgress"); it is absent otherwise.
 	ConditionReconciling = "Reconciling"
@@ -41,6 +46,13 @@ const (
 	ReasonConnectionNotFound = "ConnectionNotFound"
 	ReasonMediaNotFound      = "MediaNotFound"
 	ReasonMediaNotReady      = "MediaNotReady"
+)
+
+// Reasons of a Post's Prepared condition.
+const (
+	ReasonPrepared          = "Prepared"
+	ReasonPreparing         = "Preparing"
+	ReasonPreparationFailed = "PreparationFailed"
 )
 
 // Reasons of a Post's Ready condition and of its targets.

@@ -129,6 +129,41 @@ type Attempt struct {
 	Outcome AttemptOutcome `json:"outcome,omitempty"`
 }
 
+// Prepared names what was made on the platform before the visible call: an
+// upload or a container, which nobody sees. It is kept so that it is used again
+// after a restart. A post that was prepared can still be cancelled.
+type Prepared struct {
+	// contentHash identifies what it was made for: connection, account, text
+	// and files.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	ContentHash string `json:"contentHash"`
+
+	// checkpoint is what the platform calls it. While complete is not set, it
+	// names the part that is there.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Checkpoint string `json:"checkpoint,omitempty"`
+
+	// secret is set if what carries authority over it, such as the address of
+	// an upload session, is kept in the Secret of the post's uploads.
+	// +optional
+	Secret bool `json:"secret,omitempty"`
+
+	// madeAt is when it was made or, while complete is not set, last worked on.
+	// +required
+	MadeAt Time `json:"madeAt"`
+
+	// complete is set when nothing is left to be done but the visible call.
+	// +optional
+	Complete bool `json:"complete,omitempty"`
+
+	// message says why it could not be made, and what to do, in words.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
 // TargetStatus is the ledger of one target.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.externalID) || (has(self.externalID) && self.externalID == oldSelf.externalID)",message="externalID never changes once set"
@@ -187,6 +222,11 @@ type TargetStatus struct {
 	// for the moment.
 	// +optional
 	TryUntil *Time `json:"tryUntil,omitempty"`
+
+	// prepared is what was made ahead of the call; absent while nothing was, or
+	// nothing needs to be.
+	// +optional
+	Prepared *Prepared `json:"prepared,omitempty"`
 
 	// attempt is the record of the latest call that may have been made.
 	// +optional

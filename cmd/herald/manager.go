@@ -67,6 +67,7 @@ type managerFlags struct {
 	kubeQPS          float64
 	kubeBurst        int
 	startingDeadline time.Duration
+	prepareAhead     time.Duration
 	keepUnusedMedia  time.Duration
 
 	webhook webhookFlags
@@ -90,6 +91,7 @@ func parseManagerFlags(args []string) (*managerFlags, error) {
 	flags.IntVar(&f.postWorkers, "post-workers", 256, "how many posts are worked on at once")
 	flags.Float64Var(&f.kubeQPS, "kube-api-qps", -1, "requests a second to the Kubernetes API; -1 leaves pacing to its priority and fairness")
 	flags.IntVar(&f.kubeBurst, "kube-api-burst", 0, "burst above --kube-api-qps")
+	flags.DurationVar(&f.prepareAhead, "prepare-ahead", 30*time.Minute, "how long before its time the files of a scheduled post are uploaded, as far as nobody sees them; big ones begin earlier")
 	flags.DurationVar(&f.startingDeadline, "starting-deadline", time.Hour, "how late a scheduled post may still go out, and how long temporary refusals are tried again")
 	flags.DurationVar(&f.keepUnusedMedia, "keep-unused-media", 24*time.Hour, "how long media files are kept that no post refers to")
 	f.webhook.add(flags)
@@ -112,6 +114,8 @@ func (f *managerFlags) check(flags *flag.FlagSet) error {
 		return fmt.Errorf("--post-workers=%d: want 1 or more", f.postWorkers)
 	case f.keepUnusedMedia <= 0:
 		return fmt.Errorf("--keep-unused-media=%s: want more than zero", f.keepUnusedMedia)
+	case f.prepareAhead <= 0:
+		return fmt.Errorf("--prepare-ahead=%s: want more than zero", f.prepareAhead)
 	case f.startingDeadline <= 0:
 		return fmt.Errorf("--starting-deadline=%s: want more than zero", f.startingDeadline)
 	default:

@@ -75,6 +75,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 		Events:           mgr.GetEventRecorder("herald-post"),
 		Metrics:          post.NewMetrics(metrics.Registry),
 		Workers:          f.postWorkers,
+		PrepareAhead:     f.prepareAhead,
 		StartingDeadline: f.startingDeadline,
 		Points:           crashPoint(),
 	})

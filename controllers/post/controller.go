@@ -3,7 +3,8 @@
 
 // Package post delivers Posts. controller.go wires it up; sync.go decides what
 // a pass does; prepare.go has made what precedes the visible calls; publish.go
-// is the only place that can make anything public;
+// is the only place that can make anything public, and trees.go has it go on from
+// card to card;
 // settle.go finds out what became of calls whose answer was lost; ledger.go
 // writes; status.go describes.
 package post
@@ -73,6 +74,10 @@ type Options struct {
 	Metrics *Metrics
 	// Workers is how many posts are worked on at once (default 256).
 	Workers int
+	// PrepareAhead is how long before its time a scheduled post with files is
+	// prepared: uploaded, as far as nobody sees it (default 30 min). Big files
+	// begin earlier, and what a platform keeps for a short time begins later.
+	PrepareAhead time.Duration
 	// StartingDeadline is how late a scheduled post may still go out, and how
 	// long temporary refusals are tried again (default 1 h).
 	StartingDeadline time.Duration
@@ -90,6 +95,7 @@ type Options struct {
 
 func (o *Options) setDefaults() {
 	orDefault(&o.StartingDeadline, time.Hour)
+	orDefault(&o.PrepareAhead, 30*time.Minute)
 	orDefault(&o.SendWindow, 5*time.Second)
 	orDefault(&o.ClockMargin, 2*time.Second)
 	orDefault(&o.RecordFor, time.Minute)
@@ -114,8 +120,10 @@ func orDefault(d *time.Duration, value time.Duration) {
 type Reconciler struct {
 	Options
 
-	// admission says whose turn it is to publish, lanes whose to prepare.
+	// admission says whose turn it is to publish, uploads whose to prepare files,
+	// and lanes whose to prepare texts.
 	admission *throttle.Admission
+	uploads   *throttle.Admission
 	lanes     *throttle.Gates
 	turns     *throttle.Turns
 	waiting   *waiting
@@ -123,8 +131,10 @@ type Reconciler struct {
 	taken     *taken
 	story     *story
 	holds     *holds
-	// preparations holds what was made ahead of visible calls.
+	// preparations holds what was made ahead of visible calls, and sessions what
+	// carries authority over it.
 	preparations *preparations
+	sessions     sessions
 
 	queue atomic.Pointer[workqueue]
 }
@@ -144,6 +154,7 @@ func New(o Options) (*Reconciler, error) {
 		Options: o,
 
 		admission: throttle.NewAdmission(o.Workers),
+		uploads:   throttle.NewAdmission(uploads),
 		lanes:     throttle.New(),
 		turns:     throttle.NewTurns(o.Clock.Now),
 		waiting:   newWaiting(),
@@ -152,6 +163,7 @@ func New(o Options) (*Reconciler, error) {
 		holds:     newHolds(),
 
 		preparations: newPreparations(o.Clock),
+		sessions:     sessions{client: o.Client, live: o.Live},
 	}
 	r.ledger = newLedger(o, r.taken)
 	return r, nil
@@ -220,10 +232,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.waiting.forget(req.NamespacedName)
 			r.ledger.forget(req.NamespacedName)
 			r.preparations.forget(req.NamespacedName)
+			r.passUploads(req.String(), maxTargets)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("cannot read the post: %w", err)
 	}
+	defer r.passUploads(req.String(), len(post.Spec.Targets))
 	if r.ledger.stale(&post) {
 		// The cache has not seen our own last write yet; its event comes.
 		return ctrl.Result{}, nil
@@ -232,12 +246,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		Reconciler: r,
 		post:       post.DeepCopy(),
 		stored:     post.Status,
-		key:        req.NamespacedName,
-		log:        log.FromContext(ctx),
+
+		keepsSessions: keepsSessions(&post.Status),
+		key:           req.NamespacedName,
+		log:           log.FromContext(ctx),
 	}
 	wait, err := s.sync(ctx)
 	if err == nil && s.over() {
 		s.returnUnused(ctx)
+		s.discardUploads(ctx)
 	}
 	if !s.waits {
 		r.waiting.forget(s.key)

@@ -23,9 +23,6 @@ func (s *scope) deliver(ctx context.Context) (time.Duration, error) {
 	if err := s.loadConnections(ctx); err != nil {
 		return 0, err
 	}
-	if err := s.loadAppHolds(ctx); err != nil {
-		return 0, err
-	}
 	if err := s.loadMedia(ctx); err != nil {
 		return 0, err
 	}

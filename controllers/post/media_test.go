@@ -22,30 +22,31 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
+// file uploads a sample of a team and returns its hash.
+func file(ctx context.Context, t team, name, sample string, mimeType v1alpha1.MimeType) string {
+	GinkgoHelper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "mediaprobe", "testdata", sample))
+	Expect(err).NotTo(HaveOccurred())
+	media := &v1alpha1.Media{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.namespace},
+		Spec:       v1alpha1.MediaSpec{FileName: sample, MimeType: mimeType, SizeBytes: int64(len(data))},
+	}
+	Expect(k8s.Create(ctx, media)).To(Succeed())
+	object, err := store.Put(ctx, mediastore.Key(media), string(mimeType), int64(len(data)), bytes.NewReader(data))
+	Expect(err).NotTo(HaveOccurred())
+	media.Status = v1alpha1.MediaStatus{
+		Phase: v1alpha1.MediaUploaded, SizeBytes: object.Size, ETag: object.ETag, Width: 64, Height: 48, DurationMillis: 1000,
+	}
+	Expect(k8s.Status().Update(ctx, media)).To(Succeed())
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
 var _ = Describe("A post with files", Ordered, func() {
 	var m *manager
 	BeforeAll(func() { m = startManager(interceptor.Funcs{}) })
 	AfterAll(func() { m.stop() })
 
-	// file uploads a sample and returns its hash.
-	file := func(ctx context.Context, t team, name, sample string, mimeType v1alpha1.MimeType) string {
-		GinkgoHelper()
-		data, err := os.ReadFile(filepath.Join("..", "..", "internal", "mediaprobe", "testdata", sample))
-		Expect(err).NotTo(HaveOccurred())
-		media := &v1alpha1.Media{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.namespace},
-			Spec:       v1alpha1.MediaSpec{FileName: sample, MimeType: mimeType, SizeBytes: int64(len(data))},
-		}
-		Expect(k8s.Create(ctx, media)).To(Succeed())
-		object, err := store.Put(ctx, mediastore.Key(media), string(mimeType), int64(len(data)), bytes.NewReader(data))
-		Expect(err).NotTo(HaveOccurred())
-		media.Status = v1alpha1.MediaStatus{
-			Phase: v1alpha1.MediaUploaded, SizeBytes: object.Size, ETag: object.ETag, Width: 64, Height: 48, DurationMillis: 1000,
-		}
-		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
-		sum := sha256.Sum256(data)
-		return hex.EncodeToString(sum[:])
-	}
 	shown := func(ctx context.Context, t team) (posts [][]string) {
 		GinkgoHelper()
 		published, err := platform.Posts(ctx, "x", t.account.ID)

@@ -98,6 +98,21 @@ var _ = Describe("Pace", func() {
 		Expect(publishesBy(t.account)).To(Equal(2))
 	})
 
+	It("has the next card of a tree wait if a card was the last post for now", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		var once sync.Once
+		until := time.Now().Add(3 * time.Second)
+		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
+			once.Do(func() {
+				r.Allowances = []platforms.Allowance{{Name: platforms.PostsPerWindow, Most: 20, HoldUntil: until}}
+			})
+		}))
+		defer m.stop()
+		p := t.post(ctx, "", cards("the last one", "the next one"))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(read(ctx, p).Status.Targets[0].Cards[1].PostedAt.Time).To(BeTemporally(">=", until))
+	})
+
 	It("writes nothing as long as there is room", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {

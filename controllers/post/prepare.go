@@ -6,11 +6,7 @@ package post
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
@@ -27,105 +23,9 @@ const (
 	// preparation, so that all are claimed by one write. One that takes longer
 	// goes on alone.
 	preparePatience = 3 * time.Second
-	// preparedFresh is how long a preparation is taken for good without asking
-	// again. Platforms keep what was prepared for a day.
-	preparedFresh = 10 * time.Minute
+	// progressEvery is how often it is written down how far an upload has come.
+	progressEvery = 15 * time.Second
 )
-
-// preparation is what is made for one target before its visible call. Nobody
-// holds a gate meanwhile: it may take long, and it disturbs no one.
-type preparation struct {
-	uid     types.UID
-	hash    string
-	begunAt time.Time
-	// done is closed when the other fields are set.
-	done       chan struct{}
-	checkpoint string
-	err        *platforms.Error
-	madeAt     time.Time
-}
-
-// finished reports whether the preparation has ended.
-func (p *preparation) finished() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// preparations remembers what was prepared and is not claimed yet. It is lost
-// with the process, which costs an orphan that nobody sees; what was claimed
-// is remembered by the claim.
-type preparations struct {
-	clock clock.PassiveClock
-
-	mu     sync.Mutex
-	byPost map[types.NamespacedName]map[int]*preparation
-}
-
-func newPreparations(c clock.PassiveClock) *preparations {
-	return &preparations{clock: c, byPost: map[types.NamespacedName]map[int]*preparation{}}
-}
-
-// work makes what precedes a call. It is told what an earlier preparation had
-// made, or "".
-type work func(earlier string) (checkpoint string, err *platforms.Error)
-
-// known returns the preparation of a target if it is under way or fresh.
-func (p *preparations) known(key types.NamespacedName, i int, uid types.UID, hash string) *preparation {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known := p.byPost[key][i]
-	if known == nil || known.uid != uid || known.hash != hash {
-		return nil
-	}
-	if known.finished() && p.clock.Since(known.madeAt) >= preparedFresh {
-		return nil
-	}
-	return known
-}
-
-// start begins the preparation of a target that has none under way or fresh, and
-// calls wake when it has ended. A pass over the post is the only one to do so.
-func (p *preparations) start(key types.NamespacedName, i int, uid types.UID, hash string, do work, wake func()) *preparation {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	earlier := ""
-	if known := p.byPost[key][i]; known != nil && known.uid == uid && known.hash == hash {
-		earlier = known.checkpoint
-	}
-	begun := &preparation{uid: uid, hash: hash, begunAt: p.clock.Now(), done: make(chan struct{})}
-	if p.byPost[key] == nil {
-		p.byPost[key] = map[int]*preparation{}
-	}
-	p.byPost[key][i] = begun
-	go func() {
-		begun.checkpoint, begun.err = do(earlier)
-		begun.madeAt = p.clock.Now()
-		close(begun.done)
-		wake()
-	}()
-	return begun
-}
-
-// drop forgets the preparation of a target: it is claimed, or has failed.
-func (p *preparations) drop(key types.NamespacedName, i int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.byPost[key], i)
-	if len(p.byPost[key]) == 0 {
-		delete(p.byPost, key)
-	}
-}
-
-// forget drops what was prepared for a post that is gone.
-func (p *preparations) forget(key types.NamespacedName) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.byPost, key)
-}
 
 // prepare has everything made that precedes the visible calls, side by side,
 // and returns the shipments that can go out: none while something that was begun
@@ -139,8 +39,8 @@ func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*sh
 			ready = append(ready, sh)
 			continue
 		}
-		// One that finds no lane free is woken when one is.
-		if p := s.startPreparing(ctx, preparer, sh); p != nil {
+		// One that finds no place free is woken when one is.
+		if p := s.preparing(ctx, preparer, sh); p != nil {
 			running[sh] = p
 		}
 	}
@@ -150,16 +50,19 @@ func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*sh
 	for _, sh := range shipments {
 		p := running[sh]
 		switch {
-		case p == nil, !p.finished():
+		case p == nil:
+		case !p.finished():
+			changed = s.noteProgress(sh.index, p) || changed
 		case p.err == nil:
-			sh.checkpoint = p.checkpoint
+			sh.made, sh.unasked = p.result, p.ahead
 			ready = append(ready, sh)
 			s.Points(PointAfterPrepare)
-		case p.err.Class == platforms.ClassDuplicate && p.checkpoint != "":
+		case p.err.Class == platforms.ClassDuplicate && p.result.checkpoint != "":
 			// The claim is made for the look that follows; see send.
-			sh.checkpoint, sh.doubt = p.checkpoint, p.err
+			sh.made, sh.doubt = p.result, p.err
 			ready = append(ready, sh)
 		default:
+			s.noteProgress(sh.index, p)
 			s.notPrepared(ctx, sh, p.err)
 			changed = true
 		}
@@ -167,37 +70,130 @@ func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*sh
 	return ready, changed
 }
 
-// lanesPerAccount is how many posts are prepared for one account at once. The calls go
-// out one after another, so that more would only run ahead of them.
-const lanesPerAccount = 4
-
-// uploads is how many posts with files are prepared at once. Each holds some
-// kilobytes of a file at a time.
-const uploads = 32
-
-// startPreparing begins the preparation of a shipment, or finds the one that
-// was begun before; nil if the account has as many under way as it may.
-func (s *scope) startPreparing(ctx context.Context, preparer platforms.Preparer, sh *shipment) *preparation {
-	hash := s.contentHash(sh.index, sh.conn)
-	if known := s.preparations.known(s.key, sh.index, s.post.UID, hash); known != nil {
+// preparing returns the preparation of a shipment whose time has come: the one
+// that is under way or good, or else one that begins now. It is nil if the
+// account, or the team, has as many under way as it may.
+func (s *scope) preparing(ctx context.Context, preparer platforms.Preparer, sh *shipment) *preparation {
+	hash := s.contentHash(s.post, sh.index, sh.conn)
+	known := s.prepared(ctx, sh, hash)
+	if known != nil && (!known.finished() || known.err == nil || !known.ahead) {
 		return known
 	}
-	j := s.job(s.post, sh.index, sh.conn, sh.token)
-	lane := s.freeLane(sh, len(j.Content.Media) > 0)
-	if lane == "" {
+	return s.startPreparing(ctx, preparer, sh, hash, known)
+}
+
+// prepared returns what this process, or the post, remembers of the preparation
+// of a shipment; nil if that is nothing, or the platform does not keep it for
+// long enough to go without asking.
+func (s *scope) prepared(ctx context.Context, sh *shipment, hash string) *preparation {
+	fresh := keptFor(sh.publisher.Limits())
+	if known := s.preparations.known(s.key, sh.index, s.post.UID, hash); known != nil {
+		if known.ready() && s.Clock.Since(known.endedAt) >= fresh {
+			return nil
+		}
+		return known
+	}
+	noted := posting.Target(s.post, sh.index).Prepared
+	if noted == nil || !noted.Complete || noted.ContentHash != hash || s.Clock.Since(noted.MadeAt.Time) >= fresh {
 		return nil
 	}
-	j.Checkpoint = attempt.Checkpoint(posting.Target(s.post, sh.index).Attempt, hash)
-	return s.preparations.start(s.key, sh.index, s.post.UID, hash, func(earlier string) (string, *platforms.Error) {
-		defer s.lanes.Release(lane)
-		// It outlives the pass, and nothing is lost if it ends with the process.
-		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience(&j.Content))
-		defer cancel()
-		if earlier != "" {
-			j.Checkpoint = earlier
+	result := made{checkpoint: noted.Checkpoint}
+	if noted.Secret {
+		kept, err := s.session(ctx, sh.index)
+		if err != nil || kept.Checkpoint != noted.Checkpoint {
+			return nil
 		}
-		return preparer.Prepare(within, j)
+		result.secret = kept.Secret
+	}
+	p := adopted(s.post.UID, hash, result, noted.MadeAt.Time)
+	s.preparations.put(s.key, sh.index, p)
+	return p
+}
+
+// keptFor is how long a preparation is taken for good without asking again: what
+// is left then suffices for the tries that follow.
+func keptFor(limits platforms.Limits) time.Duration { return limits.PreparedLasts * 3 / 4 }
+
+// startPreparing begins the preparation of a shipment; before is what failed, or
+// is too old, of it.
+func (s *scope) startPreparing(ctx context.Context, preparer platforms.Preparer, sh *shipment, hash string, before *preparation) *preparation {
+	j := s.job(s.post, sh.index, sh.conn, sh.token)
+	done := s.place(sh, len(j.Content.Media) > 0)
+	if done == nil {
+		return nil
+	}
+	begun := &preparation{uid: s.post.UID, hash: hash, ahead: posting.Wait(s.post, s.Clock.Now()) > 0, part: s.begunBefore(sh.index, hash)}
+	if before != nil && before.finished() && before.err != nil {
+		begun.failures = before.failures + 1
+	}
+	owner := s.ownerOf(sh.index, hash)
+	secret := sh.publisher.Limits().SecretUploads
+	s.preparations.start(ctx, patience(&j.Content), begun, func(ctx context.Context, p *preparation) (made, *platforms.Error) {
+		defer done()
+		return s.make(ctx, preparer, j, p, owner, secret)
 	}, func() { s.enqueue(s.key) })
+	s.preparations.put(s.key, sh.index, begun)
+	return begun
+}
+
+// make does the work of a preparation, going on from where an earlier one stood.
+func (s *scope) make(ctx context.Context, preparer platforms.Preparer, j platforms.Job, p *preparation, owner sessionOwner, secret bool) (made, *platforms.Error) {
+	part := p.progress()
+	if secret {
+		kept, err := s.sessions.load(ctx, owner)
+		if err != nil {
+			return made{}, &platforms.Error{Class: platforms.ClassTransient, Message: "the Secret of the post's uploads cannot be read; Herald tries again", Err: err}
+		}
+		if kept.ContentHash == owner.hash {
+			part = made{kept.Checkpoint, kept.Secret}
+		}
+		owner.found = kept.Checkpoint
+	}
+	j.Checkpoint, j.Secret = part.checkpoint, part.secret
+	j.Keep = func(ctx context.Context, checkpoint, secret string) error {
+		now := made{checkpoint, secret}
+		if secret != "" && now != part {
+			if err := s.sessions.store(ctx, owner, now); err != nil {
+				return err
+			}
+			owner.found = checkpoint
+		}
+		part = now
+		if p.note(now, s.Clock.Now()) {
+			s.enqueue(s.key)
+		}
+		return nil
+	}
+	checkpoint, err := preparer.Prepare(ctx, j)
+	if checkpoint == part.checkpoint {
+		return part, err
+	}
+	return made{checkpoint: checkpoint}, err
+}
+
+// begunBefore is what is known to be there of a target's preparation.
+func (s *scope) begunBefore(i int, hash string) made {
+	if known := s.preparations.known(s.key, i, s.post.UID, hash); known != nil && known.progress().checkpoint != "" {
+		return known.progress()
+	}
+	t := posting.Target(s.post, i)
+	if t.Prepared != nil && t.Prepared.ContentHash == hash && t.Prepared.Checkpoint != "" {
+		return made{checkpoint: t.Prepared.Checkpoint}
+	}
+	return made{checkpoint: attempt.Checkpoint(t.Attempt, hash)}
+}
+
+// noteProgress puts down how far the upload of a target has come, so that another
+// process can go on from there. It reports whether that is news worth a write.
+func (s *scope) noteProgress(i int, p *preparation) (changed bool) {
+	t, part := posting.Target(s.post, i), p.progress()
+	if part.checkpoint == "" || t.Prepared != nil && t.Prepared.ContentHash == p.hash && t.Prepared.Checkpoint == part.checkpoint {
+		return false
+	}
+	t.Prepared = &v1alpha1.Prepared{
+		ContentHash: p.hash, Checkpoint: part.checkpoint, Secret: part.secret != "", MadeAt: v1alpha1.NewTime(s.Clock.Now()),
+	}
+	return true
 }
 
 // patience is how long a preparation may take.
@@ -209,22 +205,49 @@ func patience(c *platforms.Content) time.Duration {
 	return prepareWithin + time.Duration(bytes/slowest)*time.Second
 }
 
-// freeLane takes a lane for a preparation, or none: of its account's for a text,
-// of those that all uploads share for files, which take longer and more of the
-// network.
-func (s *scope) freeLane(sh *shipment, files bool) string {
-	of, lanes := string(sh.conn.UID)+"/prepare", lanesPerAccount
+// lanesPerAccount is how many texts are prepared for one account at once. The calls go
+// out one after another, so that more would only run ahead of them.
+const lanesPerAccount = 4
+
+// uploads is how many targets with files are prepared at once. Each holds some
+// kilobytes of a file at a time. Teams share them as they share the workers.
+const uploads = 32
+
+// place takes a place for a preparation, and returns what gives it back: in one of
+// its account's lanes for a text, among the uploads for files, which take longer
+// and more of the network. It returns nil if none is free; then the post is woken
+// when one is.
+func (s *scope) place(sh *shipment, files bool) (done func()) {
 	if files {
-		of, lanes = "upload", uploads
+		w := s.waiter()
+		w.ID = uploadID(w.ID, sh.index)
+		if len(s.uploads.Enter(w, []string{w.ID})) == 0 {
+			return nil
+		}
+		return func() { s.uploads.Done(w.ID) }
 	}
-	first := int(s.spread(time.Duration(lanes)))
-	for i := range lanes {
-		lane := fmt.Sprintf("%s/%d", of, (first+i)%lanes)
+	first := int(s.spread(lanesPerAccount))
+	for i := range lanesPerAccount {
+		lane := fmt.Sprintf("%s/prepare/%d", sh.conn.UID, (first+i)%lanesPerAccount)
 		if s.lanes.TryAcquire(lane, s.waiter()) {
-			return lane
+			return func() { s.lanes.Release(lane) }
 		}
 	}
-	return ""
+	return nil
+}
+
+// uploadID names the waiter of a target of a post.
+func uploadID(post string, target int) string { return fmt.Sprintf("%s#%d", post, target) }
+
+// maxTargets is how many targets a post has at most, by its schema.
+const maxTargets = 100
+
+// passUploads lets others have the places that were kept for a post and that it
+// did not take in a pass.
+func (r *Reconciler) passUploads(post string, targets int) {
+	for i := range targets {
+		r.uploads.Pass(uploadID(post, i))
+	}
 }
 
 // endSoon reports whether a preparation is under way for which the post is

@@ -86,6 +86,15 @@ func (s *scope) ask(ctx context.Context, l *look) (platforms.Finding, *platforms
 	j := s.job(s.post, i, conn, token)
 	j.Checkpoint, j.Handle = l.target.Attempt.Checkpoint, l.target.Attempt.Handle
 	j.LookFrom = attempt.LookFrom(l.target.Attempt)
+	if p, ok := s.publisher(conn.Spec.Platform); ok && p.Limits().SecretUploads && j.Checkpoint != "" {
+		kept, err := s.session(ctx, i)
+		if err != nil {
+			return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, "%v", err)
+		}
+		if kept.Checkpoint == j.Checkpoint {
+			j.Secret = kept.Secret
+		}
+	}
 	if err := s.taken.load(ctx, s.key.Namespace, j.LookFrom); err != nil {
 		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, "the other posts of the team cannot be read: %v", err)
 	}

@@ -26,6 +26,7 @@ func describe(post *v1alpha1.Post, now time.Time) {
 	s.Platforms = platformList(post)
 	s.Finished = finished(post)
 
+	describePrepared(post, now)
 	kstatus.Apply(&s.Conditions, summary(post), post.Generation, now)
 	ask(post, now)
 }

@@ -45,6 +45,8 @@ type scope struct {
 	rank *int
 	// waits is set when a change of a connection is to wake the post.
 	waits bool
+	// keepsSessions is set if uploads of the post are known to be kept in a Secret.
+	keepsSessions bool
 	// patientUntil is how long the targets wait for a preparation; zero if
 	// they do not.
 	patientUntil time.Time
@@ -127,7 +129,7 @@ func (s *scope) loadConnections(ctx context.Context) error {
 			s.conns[name] = &conn
 		}
 	}
-	return nil
+	return s.loadAppHolds(ctx)
 }
 
 // loadMedia reads the files that the post shows.
@@ -248,13 +250,19 @@ func (s *scope) patience() time.Duration {
 // accept writes that the post passed every rule and waits for its time, or
 // for a person.
 func (s *scope) accept(ctx context.Context, reason string) error {
-	setAccepted(s.post, s.Clock.Now(), v1alpha1.ReasonAccepted, acceptedMessage)
-	s.noteTargets()
+	news := posting.PhaseOf(&v1alpha1.Post{Spec: s.post.Spec, Status: s.stored}) != s.stored.Phase || s.stored.ObservedGeneration != s.post.Generation
+	s.noteAccepted()
 	changed, err := s.write(ctx)
-	if changed && err == nil {
+	if news && changed && err == nil {
 		s.story.note(s.post, reason, summary(s.post).Message)
 	}
 	return err
+}
+
+// noteAccepted enters into the ledger that the post passed every rule.
+func (s *scope) noteAccepted() {
+	setAccepted(s.post, s.Clock.Now(), v1alpha1.ReasonAccepted, acceptedMessage)
+	s.noteTargets()
 }
 
 // longestWait bounds one wait for a scheduled time: a timer does not run while
@@ -262,11 +270,17 @@ func (s *scope) accept(ctx context.Context, reason string) error {
 const longestWait = 5 * time.Minute
 
 func (s *scope) schedule(ctx context.Context) (time.Duration, error) {
+	s.noteAccepted()
+	next := s.prepareAhead(ctx)
 	if err := s.accept(ctx, v1alpha1.ReasonScheduled); err != nil {
 		return 0, err
 	}
 	// Never zero, which would mean "not again".
-	wait := max(posting.Wait(s.post, s.Clock.Now()), time.Millisecond)
+	now := s.Clock.Now()
+	wait := max(posting.Wait(s.post, now), time.Millisecond)
+	if ahead := next.Sub(now); !next.IsZero() && ahead < min(wait, longestWait) {
+		return max(ahead, time.Millisecond), nil
+	}
 	if wait > longestWait {
 		return longestWait - s.spread(longestWait/2), nil
 	}

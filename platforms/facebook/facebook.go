@@ -42,6 +42,9 @@ const (
 	// maxImages is how many photos a post shows (the HTTP contract).
 	maxImages = 10
 
+	// photoLasts is how long a Page keeps a photo that is not published (Pages
+	// API, "Photos").
+	photoLasts = 24 * time.Hour
 	// readTimeout bounds the calls that only ask.
 	readTimeout = 10 * time.Second
 )
@@ -100,6 +103,7 @@ func (p *Platform) Limits() platforms.Limits {
 		Delivers:             []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
 		MaxImages:            maxImages,
 		CaptionProblem:       captionProblem,
+		PreparedLasts:        photoLasts,
 		CallTimeout:          callTimeout,
 		ListingLag:           p.config.ListingLag,
 		ListingAuthoritative: true,

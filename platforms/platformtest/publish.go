@@ -23,6 +23,9 @@ func (s *Suite) testLimits(t *testing.T) {
 	if limits.MaxCaption > 0 && (limits.CaptionLength == nil || limits.CaptionUnit == "") {
 		t.Error("a caption that has a greatest length must be counted, in a unit that people know")
 	}
+	if _, ok := s.New(t, "http://herald.invalid").(platforms.Preparer); ok != (limits.PreparedLasts > 0) {
+		t.Error("a platform that prepares says how long what is prepared lasts, and only such a one")
+	}
 	for name, text := range texts {
 		if limits.CaptionProblem != nil && limits.CaptionProblem(text) != "" || limits.MaxCaption > 0 && limits.CaptionLength(text) > limits.MaxCaption {
 			t.Errorf("the ordinary caption %q must be fine", name)

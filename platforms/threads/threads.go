@@ -45,6 +45,10 @@ const (
 	maxImageBytes = 8 << 20
 	maxVideoBytes = 1 << 30
 
+	// containerLasts is how long a container can be published (Publishing,
+	// container status EXPIRED).
+	containerLasts = 24 * time.Hour
+
 	// readTimeout bounds the calls that only ask, or make what nobody sees.
 	readTimeout = 10 * time.Second
 
@@ -112,6 +116,7 @@ func (p *Platform) Limits() platforms.Limits {
 		CaptionUnit:          "characters (an emoji counts its UTF-8 bytes)",
 		CaptionLength:        length,
 		CaptionProblem:       captionProblem,
+		PreparedLasts:        containerLasts,
 		CallTimeout:          callTimeout,
 		ListingLag:           p.config.ListingLag,
 		ListingAuthoritative: false,

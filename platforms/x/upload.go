@@ -25,6 +25,9 @@ const (
 	// appendTries is how often one chunk is sent: X takes it again under its
 	// number.
 	appendTries = 3
+	// mediaLasts is how long X keeps what was uploaded ("expires_after_secs" of its
+	// answers is 86,400).
+	mediaLasts = 24 * time.Hour
 	// uploadTimeout bounds one request that carries bytes.
 	uploadTimeout = 2 * time.Minute
 	// leastPause and longestPause bound how long to wait between two questions

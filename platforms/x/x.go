@@ -108,6 +108,7 @@ func (p *Platform) Limits() platforms.Limits {
 		CaptionUnit:          "weighted characters",
 		CaptionLength:        tweettext.Length,
 		CaptionProblem:       captionProblem,
+		PreparedLasts:        mediaLasts,
 		CallTimeout:          callTimeout,
 		ListingLag:           p.config.ListingLag,
 		ListingAuthoritative: true,

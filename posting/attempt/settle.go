@@ -43,7 +43,7 @@ func Look(t *v1alpha1.TargetStatus, f platforms.Finding, timing Timing, policy v
 	case f.Refused != nil:
 		t.Attempt.Outcome = v1alpha1.OutcomeRefused
 		refused(t, f.Refused, pause(tries(t)), now)
-		return nil
+		return nil //nolint:nilerr // the refusal is what was found
 	case now.Before(authoritativeFrom):
 		again(t, timing, now)
 		if t.NextTryAt.After(authoritativeFrom) {
