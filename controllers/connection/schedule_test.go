@@ -206,6 +206,8 @@ func TestSurveyDue(t *testing.T) {
 	told := func(left int32, ago time.Duration) *v1alpha1.ConnectionStatus {
 		return &v1alpha1.ConnectionStatus{Limits: []v1alpha1.ConnectionLimit{{Name: "postsPerDay", Most: 50, Left: left, ObservedAt: v1alpha1.NewTime(noon.Add(-ago))}}}
 	}
+	held := told(40, time.Minute)
+	held.RateLimitedUntil = v1alpha1.NewTimePtr(noon.Add(time.Hour))
 	tests := map[string]struct {
 		reason string
 		status *v1alpha1.ConnectionStatus
@@ -215,6 +217,7 @@ func TestSurveyDue(t *testing.T) {
 		"just asked":   {"a probe a minute must not be two calls", told(40, time.Minute), false},
 		"asked before": {"what was left is out of date", told(40, 10*time.Minute), true},
 		"little left":  {"then it is worth a call", told(5, time.Second), true},
+		"held":         {"the platform has just said something else", held, true},
 		"choices":      {"what an account may choose belongs to every probe", &v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{}, Limits: told(40, 0).Limits}, true},
 	}
 	for name, tc := range tests {

@@ -53,7 +53,7 @@ func (e *examination) survey(ctx context.Context) (*platforms.Survey, *platforms
 
 // surveyDue tells whether a survey may tell what is not known.
 func surveyDue(status *v1alpha1.ConnectionStatus, now time.Time) bool {
-	if status.TikTok != nil || len(status.Limits) == 0 {
+	if status.TikTok != nil || len(status.Limits) == 0 || !limits.Held(status, now).IsZero() {
 		return true
 	}
 	return slices.ContainsFunc(status.Limits, func(l v1alpha1.ConnectionLimit) bool {

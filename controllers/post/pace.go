@@ -95,6 +95,9 @@ type holds struct {
 	// posted counts what was published since a platform last told how much is
 	// left.
 	posted map[string]posted
+	// refused holds the connections that were not allowed to publish by the
+	// latest answer.
+	refused map[string]bool
 }
 
 // posted is how many posts were made since a platform's word of that time.
@@ -103,7 +106,9 @@ type posted struct {
 	n     int
 }
 
-func newHolds() *holds { return &holds{held: map[string]time.Time{}, posted: map[string]posted{}} }
+func newHolds() *holds {
+	return &holds{held: map[string]time.Time{}, posted: map[string]posted{}, refused: map[string]bool{}}
+}
 
 func appKey(platform v1alpha1.Platform) string { return "app/" + string(platform) }
 
@@ -120,6 +125,21 @@ func (h *holds) note(sh *shipment, now time.Time) {
 			h.held[key] = until
 		}
 	}
+	if err := sh.result.Err; err != nil && err.Class == platforms.ClassReconnect {
+		h.refused[string(sh.conn.UID)] = true
+	}
+}
+
+// allowed reports whether a connection publishes again that was not allowed to a
+// moment ago, which the cache may not tell yet.
+func (h *holds) allowed(sh *shipment) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if sh.result.Verdict != platforms.Posted || !h.refused[string(sh.conn.UID)] {
+		return false
+	}
+	delete(h.refused, string(sh.conn.UID))
+	return true
 }
 
 // until is until when an account is left alone, as far as this process knows.
@@ -192,15 +212,24 @@ func enterRefusal(conn *v1alpha1.Connection, result *platforms.Result, now time.
 // written as long as there is room.
 func (s *scope) hold(ctx context.Context, sh *shipment) {
 	s.holds.note(sh, s.Clock.Now())
-	conn := sh.conn.DeepCopy()
+	conn, err := sh.conn.DeepCopy(), error(nil)
+	if s.holds.allowed(sh) {
+		conn, err = s.liveConnection(ctx, sh)
+	}
 	for range mostHolds {
+		if err != nil {
+			// This process knows it all the same; another will be told by the
+			// platform.
+			s.log.Error(err, "cannot note what the platform said of the connection", "connection", sh.conn.Name)
+			return
+		}
 		base := conn.DeepCopy()
 		held := enterPace(&conn.Status, &sh.result, s.Clock.Now())
 		enterRefusal(conn, &sh.result, s.Clock.Now())
 		if v1alpha1.SemanticEqual(base.Status, conn.Status) {
 			return
 		}
-		err := s.Client.Status().Patch(ctx, conn, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+		err = s.Client.Status().Patch(ctx, conn, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
 		if err == nil {
 			if held {
 				s.story.limited(conn)
@@ -208,16 +237,21 @@ func (s *scope) hold(ctx context.Context, sh *shipment) {
 			return
 		}
 		if apierrors.IsConflict(err) {
-			conn = &v1alpha1.Connection{}
-			err = s.Live.Get(ctx, client.ObjectKeyFromObject(sh.conn), conn)
-		}
-		if err != nil || conn.UID != sh.conn.UID {
-			// This process knows it all the same; another will be told by the
-			// platform.
-			s.log.Error(err, "cannot note that the connection is rate limited", "connection", sh.conn.Name)
-			return
+			conn, err = s.liveConnection(ctx, sh)
 		}
 	}
+}
+
+// liveConnection reads the connection of a shipment as it stands now.
+func (s *scope) liveConnection(ctx context.Context, sh *shipment) (*v1alpha1.Connection, error) {
+	var conn v1alpha1.Connection
+	if err := s.Live.Get(ctx, client.ObjectKeyFromObject(sh.conn), &conn); err != nil {
+		return nil, fmt.Errorf("cannot read the connection again: %w", err)
+	}
+	if conn.UID != sh.conn.UID {
+		return nil, fmt.Errorf("connection %q was made anew", sh.conn.Name)
+	}
+	return &conn, nil
 }
 
 // mostHolds is how often the note of a limit gives way to others who write the
@@ -225,9 +259,13 @@ func (s *scope) hold(ctx context.Context, sh *shipment) {
 const mostHolds = 5
 
 // watchQuota asks for a look at what is left of the account's limits when, by
-// count, it has become little.
+// count, it has become little, or when the platform says that it is used up.
 func (s *scope) watchQuota(ctx context.Context, sh *shipment) {
-	if _, tells := sh.publisher.(platforms.Surveyor); tells && s.holds.low(sh.conn) {
+	if _, tells := sh.publisher.(platforms.Surveyor); !tells {
+		return
+	}
+	err := sh.result.Err
+	if sh.result.Verdict == platforms.Posted && s.holds.low(sh.conn) || err != nil && err.Class == platforms.ClassQuota {
 		s.requestProbe(ctx, sh)
 	}
 }

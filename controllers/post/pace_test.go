@@ -174,6 +174,23 @@ var _ = Describe("Pace", func() {
 		Eventually(probe).ShouldNot(BeEmpty())
 	})
 
+	It("asks what is left when the platform says that nothing is", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
+			*r = platforms.Result{Verdict: platforms.Refused, Err: &platforms.Error{
+				Class: platforms.ClassQuota, Message: "used up", RetryAt: time.Now().Add(10 * time.Minute),
+			}}
+		}))
+		defer m.stop()
+		t.post(ctx, "one too many")
+		var conn v1alpha1.Connection
+		Eventually(func() string {
+			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+			return conn.Annotations[v1alpha1.ProbeAnnotation]
+		}).ShouldNot(BeEmpty())
+		Expect(conn.Status.RateLimitedMessage).To(Equal("used up"), "whoever looks knows that already")
+	})
+
 	It("keeps room for a team's single post while another team's calls are slow", func(ctx SpecContext) {
 		greedy, small := newTeam(ctx), newTeam(ctx)
 		var slow []*v1alpha1.Post

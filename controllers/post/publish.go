@@ -350,8 +350,8 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 	}
 	if sh.result.Verdict == platforms.Posted {
 		s.hold(ctx, sh)
-		s.watchQuota(ctx, sh)
 	}
+	defer s.watchQuota(ctx, sh)
 	switch {
 	case sh.result.Verdict == platforms.Posted && t.Phase != v1alpha1.PhasePosted:
 		return // a card; the story is told when the tree is complete

@@ -150,6 +150,7 @@ var _ = Describe("A token that is refused when a post is sent", Ordered, func() 
 			Expect(ok).To(BeTrue())
 			o.Platforms = platforms.Registry{v1alpha1.PlatformX: forbidding{x, &refuses}}
 		})
+		Eventually(t.condition(ctx, v1alpha1.ConditionReady)).Should(ContainSubstring("connected as"), "what comes later is not taken for the first look's")
 		p := t.post(ctx, "with all permissions")
 		Eventually(t.condition(ctx, v1alpha1.ConditionPublishingRefused)).Should(Equal("Refused: a permission is missing"))
 		Expect(t.condition(ctx, v1alpha1.ConditionReady)()).To(HavePrefix(v1alpha1.ReasonConnected))
