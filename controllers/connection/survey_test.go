@@ -89,6 +89,9 @@ var _ = Describe("A survey", func() {
 		left = 7
 		Expect(again(ctx)).To(Equal(v1alpha1.ReasonConnected))
 		Expect(a.conn.Status.Limits).To(ConsistOf(HaveField("Left", BeEquivalentTo(7))))
+
+		a.conn.Status.RateLimitedUntil = nil // the hold is over
+		Expect(k8s.Status().Update(ctx, a.conn)).To(Succeed())
 		asked = x.asked.Load()
 		Expect(again(ctx)).To(Equal(v1alpha1.ReasonConnected))
 		Expect(x.asked.Load()).To(Equal(asked), "enough is left, and it was told a moment ago")
