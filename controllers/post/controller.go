@@ -132,6 +132,7 @@ type Reconciler struct {
 	ledger    *ledger
 	taken     *taken
 	story     *story
+	holds     *holds
 	// preparations holds what was made ahead of visible calls, and sessions what
 	// carries authority over it.
 	preparations *preparations
@@ -161,6 +162,7 @@ func New(o Options) (*Reconciler, error) {
 		waiting:   newWaiting(),
 		taken:     newTaken(o.Live, o.Clock),
 		story:     newStory(o.Events, o.Clock),
+		holds:     newHolds(),
 
 		preparations: newPreparations(o.Clock),
 		sessions:     sessions{client: o.Client, live: o.Live},
@@ -174,6 +176,9 @@ func New(o Options) (*Reconciler, error) {
 // have come.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.Metrics.watch(newUnfinished(r.Options)); err != nil {
+		return err
+	}
+	if err := indexAppHeld(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	wake := source.Func(func(_ context.Context, queue clientworkqueue.TypedRateLimitingInterface[reconcile.Request]) error {

@@ -39,6 +39,8 @@ type scope struct {
 	// media holds the files that the post shows, by name; nil for one that does
 	// not exist.
 	media map[string]*v1alpha1.Media
+	// appHolds holds until when the post's platforms want no calls of the app.
+	appHolds map[v1alpha1.Platform]time.Time
 	// rank is the priority with which the post comes back; nil keeps it.
 	rank *int
 	// waits is set when a change of a connection is to wake the post.
@@ -127,7 +129,7 @@ func (s *scope) loadConnections(ctx context.Context) error {
 			s.conns[name] = &conn
 		}
 	}
-	return nil
+	return s.loadAppHolds(ctx)
 }
 
 // loadMedia reads the files that the post shows.

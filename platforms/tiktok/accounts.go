@@ -131,7 +131,7 @@ func (p *Platform) renewed(doc jsondoc.Object, old platforms.Token) (platforms.T
 		return platforms.Token{}, platforms.Errorf(platforms.ClassUnknown, msgNoToken)
 	}
 	if token.Refresh == "" {
-		token.Refresh = old.Refresh
+		token.Refresh, token.RefreshExpiresAt = old.Refresh, old.RefreshExpiresAt
 	}
 	// TikTok writes scopes with commas.
 	token.Scopes = strings.Join(strings.FieldsFunc(token.Scopes, isSeparator), " ")
@@ -140,6 +140,9 @@ func (p *Platform) renewed(doc jsondoc.Object, old platforms.Token) (platforms.T
 	}
 	if life := doc.Seconds("expires_in"); life > 0 {
 		token.ExpiresAt = p.config.Clock.Now().Add(life).UTC()
+	}
+	if life := doc.Seconds("refresh_expires_in"); life > 0 {
+		token.RefreshExpiresAt = p.config.Clock.Now().Add(life).UTC()
 	}
 	return token, nil
 }

@@ -104,7 +104,7 @@ func TestRefresh(t *testing.T) {
 		"rotated": {
 			"both tokens are replaced; scopes come with commas", old,
 			says(200, `{"access_token":"a2","expires_in":7200,"refresh_token":"r2","refresh_expires_in":15552000,"open_id":"o-1","scope":"user.info.basic,video.publish","token_type":"Bearer"}`),
-			platforms.Token{Access: "a2", Refresh: "r2", Scopes: "user.info.basic video.publish", ExpiresAt: noon.Add(2 * time.Hour)},
+			platforms.Token{Access: "a2", Refresh: "r2", Scopes: "user.info.basic video.publish", ExpiresAt: noon.Add(2 * time.Hour), RefreshExpiresAt: noon.Add(180 * 24 * time.Hour)},
 			"",
 		},
 		"not rotated": {
