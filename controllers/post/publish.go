@@ -342,6 +342,10 @@ func (s *scope) record(ctx context.Context, batch []*shipment) (next []*shipment
 	return next, nil
 }
 
+// reasonPostedWithNote is the reason of the event about a post that is online
+// and not quite as it was asked for.
+const reasonPostedWithNote = "PostedWithNote"
+
 // tell lets those know of a result who can do something about it.
 func (s *scope) tell(ctx context.Context, sh *shipment) {
 	t := posting.Target(s.post, sh.index)
@@ -352,6 +356,9 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 		s.hold(ctx, sh)
 	}
 	defer s.watchQuota(ctx, sh)
+	if sh.result.Note != "" {
+		s.warn(reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, sh.result.Note))
+	}
 	switch {
 	case sh.result.Verdict == platforms.Posted && t.Phase != v1alpha1.PhasePosted:
 		return // a card; the story is told when the tree is complete

@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -24,18 +22,15 @@ const quotaPause = 30 * time.Minute
 // "content_publishing_limit"). Instagram's pages name three different totals, so
 // that only this answer counts.
 func (p *Platform) Survey(ctx context.Context, account platforms.Account) (platforms.Survey, error) {
-	resp, err := p.ask(ctx, graph.Call{
-		Action: "survey", Token: account.Token.Access, Timeout: readTimeout,
-		Path: "/" + p.config.Version + "/" + url.PathEscape(account.ID) + "/content_publishing_limit?fields=quota_usage,config",
-	}, msgNoIdentity, platforms.ClassUnknown)
-	if err != nil {
-		return platforms.Survey{}, nil //nolint:nilerr // limits that cannot be read are no error
+	h := p.hostOf(account.Token)
+	doc, failed := h.read(ctx, "survey", "/"+url.PathEscape(account.ID)+"/content_publishing_limit?fields=quota_usage,config", account.Token)
+	if failed != nil {
+		return platforms.Survey{}, nil
 	}
-	doc, _ := jsondoc.Parse(resp.Body)
 	entries, _ := doc.List("data")
 	if len(entries) == 0 {
 		return platforms.Survey{}, nil
 	}
-	told := platforms.QuotaUsed(entries[0].Object("config").Text("quota_total"), entries[0].Text("quota_usage"), p.config.Clock.Now().Add(quotaPause))
+	told := platforms.QuotaUsed(entries[0].Object("config").Text("quota_total"), entries[0].Text("quota_usage"), h.clock.Now().Add(quotaPause))
 	return platforms.Survey{Allowances: told}, nil
 }
