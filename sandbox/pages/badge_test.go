@@ -18,7 +18,7 @@ func TestBadge(t *testing.T) {
 		"public on TikTok":  {"everybody sees it", state.Post{Privacy: "PUBLIC_TO_EVERYONE"}, ""},
 		"public on YouTube": {"everybody sees it", state.Post{Privacy: "public"}, ""},
 		"no privacy":        {"most platforms have none", state.Post{}, ""},
-		"inbox":             {"its author has not posted it yet", state.Post{Draft: true, Privacy: "SELF_ONLY"}, "Draft in the inbox"},
+		"inbox":             {"its author has not posted it yet", state.Post{Draft: true, Privacy: "SELF_ONLY"}, "Not public"},
 		"self only":         {"nobody else sees it", state.Post{Privacy: "SELF_ONLY"}, onlyMe},
 		"private":           {"the same on YouTube", state.Post{Privacy: "private"}, onlyMe},
 		"followers":         {"some see it", state.Post{Privacy: "FOLLOWER_OF_CREATOR"}, "Followers"},

@@ -188,7 +188,7 @@ const onlyMe = "Only me"
 func badge(p state.Post) string {
 	switch {
 	case p.Draft:
-		return "Draft in the inbox"
+		return "Not public"
 	case strings.EqualFold(p.Privacy, "SELF_ONLY"), strings.EqualFold(p.Privacy, "private"):
 		return onlyMe
 	case p.Privacy == "FOLLOWER_OF_CREATOR", p.Privacy == "MUTUAL_FOLLOW_FRIENDS":
