@@ -62,6 +62,8 @@ func (s *scope) prepareTargetAhead(ctx context.Context, i int) (next time.Time) 
 	if !preparer.Prepares(content) {
 		return time.Time{}
 	}
+	hash := s.contentHash(s.post, i, conn)
+	s.outdate(i, hash)
 	if from := s.aheadFrom(&content, publisher.Limits()); from.After(now) {
 		return from
 	}
@@ -71,18 +73,33 @@ func (s *scope) prepareTargetAhead(ctx context.Context, i int) (next time.Time) 
 		return s.heldUntil(i, now)
 	}
 	sh := &shipment{index: i, conn: conn, publisher: publisher}
-	p := s.prepared(ctx, sh, s.contentHash(s.post, i, conn))
+	p := s.prepared(ctx, sh, hash)
 	if p == nil || p.finished() && p.err != nil && !s.retryAhead(p).After(now) {
 		var err error
 		if sh.token, err = s.Tokens.Token(ctx, conn); err != nil {
 			s.waitForConnections()
 			return now.Add(credentialsPause)
 		}
-		if p = s.startPreparing(ctx, preparer, sh, s.contentHash(s.post, i, conn), p); p == nil {
+		if p = s.startPreparing(ctx, preparer, sh, hash, p); p == nil {
 			return time.Time{} // woken when a place is free
 		}
 	}
 	return s.noteAhead(ctx, sh, p, len(content.Media) > 0)
+}
+
+// outdate forgets what was prepared of a target, or is being prepared, for what
+// the post said before an edit. What a Secret keeps of it is known still, so that
+// it goes with the rest.
+func (s *scope) outdate(i int, hash string) {
+	s.preparations.outdate(s.key, i, s.post.UID, hash)
+	t := posting.Target(s.post, i)
+	switch {
+	case t.Prepared == nil || t.Prepared.ContentHash == hash:
+	case t.Prepared.Secret:
+		t.Prepared = &v1alpha1.Prepared{ContentHash: hash, Secret: true, MadeAt: t.Prepared.MadeAt}
+	default:
+		t.Prepared = nil
+	}
 }
 
 // aheadFrom is from when on a target may be prepared: as long before the post's
@@ -165,7 +182,7 @@ func describePrepared(post *v1alpha1.Post, now time.Time) {
 		for i := range post.Status.Targets {
 			t := &post.Status.Targets[i]
 			switch p := t.Prepared; {
-			case p == nil:
+			case p == nil, !p.Complete && p.Checkpoint == "" && p.Message == "":
 				continue
 			case p.Message != "":
 				problems = append(problems, fmt.Errorf("target %d (%s): %s", t.Index, t.Platform, p.Message))

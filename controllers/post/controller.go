@@ -239,7 +239,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, fmt.Errorf("cannot read the post: %w", err)
 	}
-	defer r.passUploads(req.String(), len(post.Spec.Targets))
+	// Targets that an edit took out of the post stand in its status still.
+	defer r.passUploads(req.String(), max(len(post.Spec.Targets), len(post.Status.Targets)))
 	if r.ledger.stale(&post) {
 		// The cache has not seen our own last write yet; its event comes.
 		return ctrl.Result{}, nil

@@ -138,11 +138,16 @@ func (s *scope) giveUp(i int, t *v1alpha1.TargetStatus) (changed bool) {
 	case !until.IsZero():
 		reason = v1alpha1.ReasonRateLimited
 		message = fmt.Sprintf("not published: the platform takes no calls for this account before %s; post again later", v1alpha1.NewTime(until))
+	case s.preparations.underWay(s.key, i):
+		reason = v1alpha1.ReasonMissedSchedule
+		message = "not published: what precedes the visible call, such as the upload of its files, was not done within " + s.StartingDeadline.String() +
+			" of its time; use smaller files, or schedule a new post for later, so that they are uploaded ahead of its time"
 	default:
 		reason = v1alpha1.ReasonMissedSchedule
 		message = "not published: its time passed more than " + s.StartingDeadline.String() +
 			" ago (Herald was not running, or other posts of the account were in front of it); schedule a new post"
 	}
+	s.preparations.drop(s.key, i)
 	return attempt.Fail(t, reason, message) == nil
 }
 

@@ -102,6 +102,24 @@ func (p *preparations) known(key types.NamespacedName, i int, uid types.UID, has
 	return nil
 }
 
+// outdate stops and forgets the preparation of a target for another content than
+// this. It gives its place back when it has ended, and wakes the post.
+func (p *preparations) outdate(key types.NamespacedName, i int, uid types.UID, hash string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known := p.byPost[key][i]; known != nil && (known.uid != uid || known.hash != hash) {
+		p.remove(key, i)
+	}
+}
+
+// underWay reports whether a preparation of a target has not ended.
+func (p *preparations) underWay(key types.NamespacedName, i int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.byPost[key][i]
+	return known != nil && !known.finished()
+}
+
 // put remembers a preparation in the place of what was known of its target, which
 // is stopped.
 func (p *preparations) put(key types.NamespacedName, i int, begun *preparation) {
@@ -153,6 +171,10 @@ func adopted(uid types.UID, hash string, result made, at time.Time) *preparation
 func (p *preparations) drop(key types.NamespacedName, i int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.remove(key, i)
+}
+
+func (p *preparations) remove(key types.NamespacedName, i int) {
 	if dropped := p.byPost[key][i]; dropped != nil {
 		dropped.stop()
 	}

@@ -75,6 +75,7 @@ func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*sh
 // account, or the team, has as many under way as it may.
 func (s *scope) preparing(ctx context.Context, preparer platforms.Preparer, sh *shipment) *preparation {
 	hash := s.contentHash(s.post, sh.index, sh.conn)
+	s.preparations.outdate(s.key, sh.index, s.post.UID, hash)
 	known := s.prepared(ctx, sh, hash)
 	if known != nil && (!known.finished() || known.err == nil || !known.ahead) {
 		return known

@@ -1,0 +1,157 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/platforms"
+)
+
+// holding is X, whose uploads of posts with some words do not end before they are
+// let go, or cut off.
+type holding struct {
+	fast
+
+	mu    sync.Mutex
+	gates map[string]chan struct{}
+	// underWay counts the uploads by the words of their posts.
+	underWay map[string]int
+}
+
+func (h *holding) hold(words string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.gates[words] = make(chan struct{})
+}
+
+func (h *holding) letGo(words string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.gates[words])
+	delete(h.gates, words)
+}
+
+// count returns how many uploads with some words are under way.
+func (h *holding) count(words string) func() int {
+	return func() int {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.underWay[words]
+	}
+}
+
+func (h *holding) enter(words string, n int) chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.underWay[words] += n
+	return h.gates[words]
+}
+
+func (h *holding) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+	gate := h.enter(job.Content.Text, 1)
+	defer h.enter(job.Content.Text, -1)
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return "", platforms.Errorf(platforms.ClassTransient, "cut off")
+		}
+	}
+	return h.fast.Prepare(ctx, job)
+}
+
+var _ = Describe("What is being prepared", func() {
+	var (
+		m *manager
+		h *holding
+	)
+	start := func(change ...func(*post.Options)) {
+		m = startManager(interceptor.Funcs{}, append(change, func(o *post.Options) {
+			inner, _ := o.Platforms[v1alpha1.PlatformX].(fast)
+			h = &holding{fast: inner, gates: map[string]chan struct{}{}, underWay: map[string]int{}}
+			o.Platforms[v1alpha1.PlatformX] = h
+		})...)
+	}
+	AfterEach(func() { m.stop() })
+
+	It("is cut off by an edit, and what the post says now is prepared", func(ctx SpecContext) {
+		start()
+		t := newTeam(ctx)
+		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
+		h.hold("before")
+		p := t.post(ctx, "before", showing("a"), at(10*time.Minute))
+		Eventually(h.count("before")).Should(Equal(1))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
+		edited := read(ctx, p)
+		edited.Spec.Targets[0].Caption = "after"
+		Expect(k8s.Update(ctx, edited)).To(Succeed())
+		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))
+		Expect(h.count("before")()).To(BeZero())
+	})
+
+	It("is not said to be done for what a post said before an edit", func(ctx SpecContext) {
+		start()
+		t := newTeam(ctx)
+		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
+		p := t.post(ctx, "first", showing("a"), at(10*time.Minute))
+		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))
+		h.hold("second")
+		edited := read(ctx, p)
+		edited.Spec.Targets[0].Caption = "second"
+		Expect(k8s.Update(ctx, edited)).To(Succeed())
+		Eventually(h.count("second")).Should(Equal(1))
+		Eventually(preparedReason(ctx, p)).ShouldNot(Equal("True Prepared"))
+		h.letGo("second")
+		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))
+	})
+
+	It("leaves its place to others if its target is taken out of the post while it waits for one", func(ctx SpecContext) {
+		start()
+		t := newTeam(ctx)
+		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
+		// As many as one team may have under way.
+		const places = 16
+		times := func(n int) func(*v1alpha1.Post) {
+			return func(p *v1alpha1.Post) {
+				for len(p.Spec.Targets) < n {
+					p.Spec.Targets = append(p.Spec.Targets, p.Spec.Targets[0])
+				}
+			}
+		}
+		h.hold("full")
+		t.post(ctx, "full", showing("a"), times(places), at(10*time.Minute))
+		Eventually(h.count("full")).Should(Equal(places))
+		p := t.post(ctx, "shrinks", showing("a"), times(3), at(9*time.Minute))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
+		edited := read(ctx, p)
+		edited.Spec.Targets = edited.Spec.Targets[:1]
+		Expect(k8s.Update(ctx, edited)).To(Succeed())
+		Eventually(func() int64 { return read(ctx, p).Status.ObservedGeneration }).Should(Equal(edited.Generation))
+		h.letGo("full")
+		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))
+		h.hold("full again")
+		t.post(ctx, "full again", showing("a"), times(places), at(10*time.Minute))
+		Eventually(h.count("full again")).Should(Equal(places))
+	})
+
+	It("is named as what kept a post from being published in time", func(ctx SpecContext) {
+		start(func(o *post.Options) { o.StartingDeadline = time.Second })
+		t := newTeam(ctx)
+		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
+		h.hold("too slow")
+		p := t.post(ctx, "too slow", showing("a"))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring("upload"))
+		Eventually(h.count("too slow")).Should(BeZero(), "nothing is left to upload for")
+	})
+})
