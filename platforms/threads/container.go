@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,10 @@ const (
 	maxContainers = 2
 )
 
+// partItems precedes, in a checkpoint, the containers of a carousel's files as far
+// as they were made. That of the whole post is the id of its container.
+const partItems = "items:"
+
 const (
 	msgNoContainer = "Threads took the post without saying under which id"
 	msgNoState     = "Threads did not say how far it is with the post"
@@ -43,8 +48,9 @@ const (
 // Prepares says that everything is published from a container.
 func (*Platform) Prepares(platforms.Content) bool { return true }
 
-// Prepare makes a container for the job's text and waits until Threads is done
-// with it. One that was made before for the same text is used again.
+// Prepare makes a container for the job and waits until Threads is done with it.
+// One that was made before for the same content is used again, and so are the
+// parts of one: with a video Threads may take longer than one preparation lasts.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if id := job.Checkpoint; graph.ValidID(id) {
 		switch found, _, err := p.awaitContainer(ctx, job, id); {
@@ -56,11 +62,17 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 			return id, nil
 		}
 	}
-	word := ""
+	word, items := "", itemsOf(&job)
 	for range maxContainers {
-		id, err := p.createContainer(ctx, job)
+		id, err := p.createContainer(ctx, job, items)
 		if err != nil {
 			return "", err
+		}
+		items = nil
+		if len(job.Content.Media) > 0 {
+			if err := job.Note(ctx, id, ""); err != nil {
+				return "", err
+			}
 		}
 		found, why, err := p.awaitContainer(ctx, job, id)
 		if err != nil {
@@ -74,9 +86,20 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return "", platforms.Errorf(platforms.ClassPermanent, msgFailed, word)
 }
 
+// itemsOf reads the containers of a carousel's files off the checkpoint of a part;
+// none if it is another one.
+func itemsOf(job *platforms.Job) []string {
+	list, isPart := strings.CutPrefix(job.Checkpoint, partItems)
+	items := strings.Split(list, ",")
+	if !isPart || len(items) > len(job.Content.Media) || slices.ContainsFunc(items, func(id string) bool { return !graph.ValidID(id) }) {
+		return nil
+	}
+	return items
+}
+
 // createContainer makes what nobody sees: of several files, one container for
-// each, and one around them.
-func (p *Platform) createContainer(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+// each, as far as items does not name them, and one around them.
+func (p *Platform) createContainer(ctx context.Context, job platforms.Job, items []string) (string, *platforms.Error) {
 	media := job.Content.Media
 	form := url.Values{"media_type": {"TEXT"}}
 	switch {
@@ -86,7 +109,7 @@ func (p *Platform) createContainer(ctx context.Context, job platforms.Job) (stri
 			return "", err
 		}
 	case len(media) > 1:
-		children, err := p.createChildren(ctx, job)
+		children, err := p.createChildren(ctx, job, items)
 		if err != nil {
 			return "", err
 		}
@@ -101,22 +124,45 @@ func (p *Platform) createContainer(ctx context.Context, job platforms.Job) (stri
 	return p.create(ctx, job, form)
 }
 
-// createChildren makes a container for each file of a carousel and waits until
-// Threads is done with all.
-func (p *Platform) createChildren(ctx context.Context, job platforms.Job) ([]string, *platforms.Error) {
+// createChildren makes a container for each file of a carousel, but for those of
+// known that are good, and waits until Threads is done with all. Each is noted as
+// it comes.
+func (p *Platform) createChildren(ctx context.Context, job platforms.Job, known []string) ([]string, *platforms.Error) {
 	media := job.Content.Media
-	children := make([]string, len(media))
+	children := slices.Clone(known)
+	good := make([]bool, len(media))
 	for i := range media {
+		if i < len(known) {
+			found, _, err := p.awaitContainer(ctx, job, known[i])
+			if err != nil {
+				return nil, err
+			}
+			if good[i] = found == graph.StateFinished; good[i] {
+				continue
+			}
+		}
 		form, err := showing(ctx, &media[i])
 		if err != nil {
 			return nil, err
 		}
 		form.Set("is_carousel_item", "true")
-		if children[i], err = p.create(ctx, job, form); err != nil {
+		id, err := p.create(ctx, job, form)
+		if err != nil {
+			return nil, err
+		}
+		if i < len(known) {
+			children[i] = id
+		} else {
+			children = append(children, id)
+		}
+		if err := job.Note(ctx, partItems+strings.Join(children, ","), ""); err != nil {
 			return nil, err
 		}
 	}
 	for i, id := range children {
+		if good[i] {
+			continue
+		}
 		found, why, err := p.awaitContainer(ctx, job, id)
 		if err != nil {
 			return nil, err

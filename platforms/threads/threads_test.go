@@ -4,8 +4,12 @@
 package threads
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -292,4 +296,82 @@ func TestPrepareGivesUp(t *testing.T) {
 	if _, err := p.Prepare(ctx, job); err == nil || err.Class != platforms.ClassTransient {
 		t.Errorf("got %v, want that it is tried again", err)
 	}
+}
+
+// TestPrepareGoesOn cuts preparations off again and again, while Threads takes
+// longer for a video than one lasts: each goes on waiting for what the first has
+// made.
+func TestPrepareGoesOn(t *testing.T) {
+	video := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: elsewhere{}}
+	tests := map[string]struct {
+		reason string
+		media  []platforms.File
+		want   []string
+	}{
+		"video": {
+			"one container", []platforms.File{video},
+			[]string{"POST", "GET 1", "GET 1", "GET 1"},
+		},
+		"carousel": {
+			"one for each file, and one around them", []platforms.File{video, video},
+			[]string{"POST", "POST", "GET 1", "GET 1", "GET 1", "GET 2", "POST", "GET 3"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			const cuts = 2
+			var asked, created int
+			var did []string
+			ctx, cut := context.WithCancel(t.Context())
+			defer func() { cut() }()
+			p, _ := newThreads(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost {
+					created++
+					did = append(did, "POST")
+					says(200, fmt.Sprintf(`{"id":"%d"}`, created))(w, r)
+					return
+				}
+				did = append(did, "GET "+strings.TrimPrefix(r.URL.Path, "/v1.0/"))
+				if asked++; asked > cuts {
+					holds("FINISHED")(w, r)
+					return
+				}
+				holds("IN_PROGRESS")(w, r)
+				cut()
+			})
+			job := jobFor("hello")
+			job.Content.Category, job.Content.Media, job.Checkpoint = v1alpha1.CategoryVideo, tc.media, ""
+			job.Keep = func(_ context.Context, checkpoint, secret string) error {
+				if secret != "" {
+					t.Errorf("kept %q as a secret", secret)
+				}
+				job.Checkpoint = checkpoint
+				return nil
+			}
+			for range cuts {
+				if _, err := p.Prepare(ctx, job); err == nil || err.Class != platforms.ClassTransient {
+					t.Fatalf("%s: got %v, want that it is tried again", tc.reason, err)
+				}
+				ctx, cut = context.WithCancel(t.Context())
+			}
+			id, err := p.Prepare(ctx, job)
+			if err != nil || id != strconv.Itoa(created) {
+				t.Errorf("%s: got %q, %v", tc.reason, id, err)
+			}
+			if diff := cmp.Diff(tc.want, did); diff != "" {
+				t.Errorf("%s: calls (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// elsewhere is a file that Threads fetches.
+type elsewhere struct{}
+
+func (elsewhere) Open(context.Context, int64, int64) (io.ReadCloser, error) {
+	return nil, errors.New("Threads fetches files")
+}
+
+func (elsewhere) Address(context.Context, time.Duration) (string, error) {
+	return "https://store.invalid/film.mp4", nil
 }
