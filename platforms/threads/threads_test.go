@@ -308,12 +308,10 @@ func TestPrepareGoesOn(t *testing.T) {
 		media  []platforms.File
 		want   []string
 	}{
-		"video": {
-			"one container", []platforms.File{video},
-			[]string{"POST", "GET 1", "GET 1", "GET 1"},
-		},
+		"video": {"one container", []platforms.File{video}, []string{"POST", "GET 1", "GET 1", "GET 1"}},
 		"carousel": {
-			"one for each file, and one around them", []platforms.File{video, video},
+			"one for each file, and one around them",
+			[]platforms.File{video, video},
 			[]string{"POST", "POST", "GET 1", "GET 1", "GET 1", "GET 2", "POST", "GET 3"},
 		},
 	}
@@ -322,8 +320,7 @@ func TestPrepareGoesOn(t *testing.T) {
 			const cuts = 2
 			var asked, created int
 			var did []string
-			ctx, cut := context.WithCancel(t.Context())
-			defer func() { cut() }()
+			cut := func() {}
 			p, _ := newThreads(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodPost {
 					created++
@@ -332,7 +329,8 @@ func TestPrepareGoesOn(t *testing.T) {
 					return
 				}
 				did = append(did, "GET "+strings.TrimPrefix(r.URL.Path, "/v1.0/"))
-				if asked++; asked > cuts {
+				asked++
+				if asked > cuts {
 					holds("FINISHED")(w, r)
 					return
 				}
@@ -348,13 +346,18 @@ func TestPrepareGoesOn(t *testing.T) {
 				job.Checkpoint = checkpoint
 				return nil
 			}
+			prepare := func() (string, *platforms.Error) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				cut = cancel
+				return p.Prepare(ctx, job)
+			}
 			for range cuts {
-				if _, err := p.Prepare(ctx, job); err == nil || err.Class != platforms.ClassTransient {
+				if _, err := prepare(); err == nil || err.Class != platforms.ClassTransient {
 					t.Fatalf("%s: got %v, want that it is tried again", tc.reason, err)
 				}
-				ctx, cut = context.WithCancel(t.Context())
 			}
-			id, err := p.Prepare(ctx, job)
+			id, err := prepare()
 			if err != nil || id != strconv.Itoa(created) {
 				t.Errorf("%s: got %q, %v", tc.reason, id, err)
 			}

@@ -55,8 +55,11 @@ func (*Platform) Prepares(content platforms.Content) bool { return len(content.M
 // was uploaded before, of a video a part of it, is used again as long as X knows
 // it.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
-	if ids := job.FileIDs(validID); ids != nil && p.allReady(ctx, job, ids) {
-		return job.Checkpoint, nil
+	if ids := job.FileIDs(validID); ids != nil {
+		failure := p.allReady(ctx, job, ids)
+		if failure == nil || ctx.Err() != nil {
+			return job.Checkpoint, failure
+		}
 	}
 	ids := make([]string, 0, len(job.Content.Media))
 	for i := range job.Content.Media {
@@ -69,14 +72,15 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return platforms.JoinFileIDs(ids), nil
 }
 
-// allReady reports whether X still has what was uploaded, ready to be shown.
-func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string) bool {
+// allReady waits until X is done with what was uploaded before, and fails if X has
+// it no more.
+func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string) *platforms.Error {
 	for i, id := range ids {
 		if err := p.await(ctx, job, &job.Content.Media[i], id); err != nil {
-			return false
+			return err
 		}
 	}
-	return true
+	return nil
 }
 
 func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
@@ -138,6 +142,12 @@ func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *pla
 	}
 	if _, failure := p.postMedia(ctx, job, file, "finalize", path+"/finalize", "", nil, readTimeout); failure != nil {
 		return failure
+	}
+	if len(job.Content.Media) == 1 {
+		// All of it is there; X may take longer than one preparation lasts.
+		if failure := job.Note(ctx, begun.id, ""); failure != nil {
+			return failure
+		}
 	}
 	return p.await(ctx, job, file, begun.id)
 }

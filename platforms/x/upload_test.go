@@ -129,9 +129,51 @@ func TestGoesOn(t *testing.T) {
 				t.Errorf("%s: prepared %q, want %q", tc.reason, checkpoint, tc.id)
 			}
 			if tc.id == "7" {
-				if diff := cmp.Diff([]string{"part:7:2", "part:7:4"}, notes); diff != "" {
+				if diff := cmp.Diff([]string{"part:7:2", "part:7:4", "7"}, notes); diff != "" {
 					t.Errorf("%s: notes (-want +got):\n%s", tc.reason, diff)
 				}
+			}
+		})
+	}
+}
+
+// TestGoesOnWaiting cuts a preparation off while X processes a video: the next one
+// goes on waiting for the same upload.
+func TestGoesOnWaiting(t *testing.T) {
+	for name, size := range map[string]int64{"one chunk": 1, "six chunks": 5*chunk + 1} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cut := context.WithCancel(t.Context())
+			defer cut()
+			var begun, asked int
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				switch {
+				case strings.HasSuffix(r.URL.Path, "/initialize"):
+					begun++
+				case r.Method == http.MethodGet:
+					asked++
+					if asked == 1 {
+						fmt.Fprint(w, `{"data":{"id":"7","processing_info":{"state":"in_progress","check_after_secs":30}}}`)
+						cut()
+						return
+					}
+				}
+				fmt.Fprint(w, `{"data":{"id":"7"}}`)
+			}))
+			defer server.Close()
+			p := New(Config{APIURL: server.URL}, transport.New(transport.Options{}))
+			job := platforms.Job{Content: platforms.Content{Category: v1alpha1.CategoryVideo, Media: []platforms.File{
+				{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: size, Bytes: zeros{}},
+			}}}
+			job.Keep = func(_ context.Context, checkpoint, _ string) error {
+				job.Checkpoint = checkpoint
+				return nil
+			}
+			if _, failure := p.Prepare(ctx, job); failure == nil || failure.Class != platforms.ClassTransient {
+				t.Fatalf("got %v, want that it is tried again", failure)
+			}
+			if id, failure := p.Prepare(t.Context(), job); failure != nil || id != "7" || begun != 1 || asked != 2 {
+				t.Errorf("prepared %q, %v after %d uploads and %d questions, want one upload that was asked for twice", id, failure, begun, asked)
 			}
 		})
 	}
