@@ -29,7 +29,8 @@ func goesOn(post *v1alpha1.Post, sh *shipment) bool {
 // nextCards returns the shipments that may follow those of a batch at once: the
 // next cards of trees, with what precedes their calls.
 func (s *scope) nextCards(ctx context.Context, batch []*shipment) (next []*shipment) {
-	if ctx.Err() != nil || posting.Cards(&s.post.Spec) < 2 {
+	// Recording may have found that the post is being deleted.
+	if ctx.Err() != nil || posting.Cards(&s.post.Spec) < 2 || !s.post.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	// The post as it will be when the batch is recorded.

@@ -9,6 +9,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/test/sandboxtest"
@@ -185,6 +187,31 @@ var _ = Describe("A tree", Ordered, func() {
 			Expect(chain(ctx, "x", refused.team.account, target)).To(Equal(refused.text))
 			Expect(target.Message).To(And(HavePrefix("card 3 was not published: "), ContainSubstring("the cards before it are online, beginning at "+target.ExternalURL)))
 		})
+	})
+
+	It("does not go on when its post is deleted, however many accounts it is on its way to", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		second := t.connect(ctx, "second")
+		for account, delay := range map[string]int{t.account.ID: 600, second.ID: 1400} {
+			Expect(platform.Fault(ctx, sandboxtest.Fault{
+				Platform: "x", Account: account, Operation: "publish", Kind: "delay", DelayMS: delay, Times: 1,
+			})).To(Succeed())
+		}
+		p := t.post(ctx, "", func(p *v1alpha1.Post) {
+			other := p.Spec.Targets[0]
+			other.ConnectionRef.Name = "second"
+			p.Spec.Targets = append(p.Spec.Targets, other)
+		}, cards(words(3)...))
+		for _, account := range []sandboxtest.Account{t.account, second} {
+			Eventually(func() int { return publishesBy(account) }).Should(Equal(1))
+		}
+		Expect(k8s.Delete(ctx, p)).To(Succeed())
+		Eventually(func() bool {
+			return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(p), &v1alpha1.Post{}))
+		}).Should(BeTrue())
+		for _, account := range []sandboxtest.Account{t.account, second} {
+			Expect(publishesBy(account)).To(Equal(1), "the calls that were under way, and none after that")
+		}
 	})
 
 	It("is not cancelled in its middle", func(ctx SpecContext) {
