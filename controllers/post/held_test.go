@@ -155,3 +155,62 @@ var _ = Describe("What is being prepared", func() {
 		Eventually(h.count("too slow")).Should(BeZero(), "nothing is left to upload for")
 	})
 })
+
+// inStep is X as if it prepared every card. Its calls for one card end when those
+// on both accounts have begun, as do its preparations.
+type inStep struct {
+	fast
+
+	mu      sync.Mutex
+	arrived map[string]int
+	both    map[string]chan struct{}
+}
+
+func (*inStep) Prepares(platforms.Content) bool { return true }
+
+func (i *inStep) meet(ctx context.Context, where string) {
+	i.mu.Lock()
+	if i.both[where] == nil {
+		i.both[where] = make(chan struct{})
+	}
+	i.arrived[where]++
+	if i.arrived[where] == 2 {
+		close(i.both[where])
+	}
+	both := i.both[where]
+	i.mu.Unlock()
+	select {
+	case <-both:
+	case <-ctx.Done():
+	}
+}
+
+func (i *inStep) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+	i.meet(ctx, "prepare "+job.Content.Text)
+	return "", nil
+}
+
+func (i *inStep) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	i.meet(ctx, "publish "+job.Content.Text)
+	return i.fast.Publish(ctx, job)
+}
+
+var _ = Describe("The cards of a tree", func() {
+	It("are prepared side by side for all accounts, before those in front of them are recorded", func(ctx SpecContext) {
+		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+			inner, _ := o.Platforms[v1alpha1.PlatformX].(fast)
+			o.Platforms[v1alpha1.PlatformX] = &inStep{fast: inner, arrived: map[string]int{}, both: map[string]chan struct{}{}}
+		})
+		defer m.stop()
+		t := newTeam(ctx)
+		t.connect(ctx, "second")
+		p := t.post(ctx, "", func(p *v1alpha1.Post) {
+			other := p.Spec.Targets[0]
+			other.ConnectionRef.Name = "second"
+			p.Spec.Targets = append(p.Spec.Targets, other)
+		}, cards("one", "two"))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		targets := read(ctx, p).Status.Targets
+		Expect(targets[0].Attempt.StartedAt).To(Equal(targets[1].Attempt.StartedAt), "one write claims the second cards of both")
+	})
+})

@@ -5,6 +5,7 @@ package post
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -37,6 +38,7 @@ func (s *scope) nextCards(ctx context.Context, batch []*shipment) (next []*shipm
 	trial := *s
 	trial.post = s.post.DeepCopy()
 	s.ledger.enter(trial.post, batch)
+	begun := map[*shipment]*preparation{}
 	for _, sh := range batch {
 		t := posting.Target(trial.post, sh.index)
 		if !s.heldUntil(sh.index, s.Clock.Now()).IsZero() {
@@ -46,34 +48,52 @@ func (s *scope) nextCards(ctx context.Context, batch []*shipment) (next []*shipm
 			continue
 		}
 		follower := &shipment{index: sh.index, conn: sh.conn, publisher: sh.publisher, token: sh.token}
-		if trial.fileProblem(sh.index) == "" && trial.prepareCard(ctx, follower) {
+		if trial.fileProblem(sh.index) == "" && trial.beginCard(ctx, follower, begun) {
 			next = append(next, follower)
 		}
 	}
-	return next
+	s.awaitCards(begun)
+	return slices.DeleteFunc(next, func(sh *shipment) bool {
+		p := begun[sh]
+		if p == nil {
+			return false
+		}
+		if !p.ready() {
+			return true
+		}
+		sh.made, sh.unasked = p.result, p.ahead
+		s.Points(PointAfterPrepare)
+		return false
+	})
 }
 
-// prepareCard has made what precedes the call of a card, and reports whether it
-// was quick. What takes longer goes on, and its end wakes the post.
-func (s *scope) prepareCard(ctx context.Context, sh *shipment) bool {
+// beginCard has made what precedes the call of a card, if anything does, and
+// enters what was begun. It reports false if there is no place for that; the post
+// is woken when there is.
+func (s *scope) beginCard(ctx context.Context, sh *shipment, begun map[*shipment]*preparation) bool {
 	preparer, ok := sh.publisher.(platforms.Preparer)
 	if !ok || !preparer.Prepares(s.content(s.post, sh.index)) {
 		return true
 	}
 	p := s.preparing(ctx, preparer, sh)
-	if p == nil {
-		return false
+	if p != nil {
+		begun[sh] = p
 	}
-	select {
-	case <-p.done:
-	case <-s.Clock.After(cardPatience):
+	return p != nil
+}
+
+// awaitCards waits for what was begun for cards, for all together no longer than
+// for one. What takes longer goes on, and its end wakes the post.
+func (s *scope) awaitCards(begun map[*shipment]*preparation) {
+	timer := s.Clock.NewTimer(cardPatience)
+	defer timer.Stop()
+	for _, p := range begun {
+		select {
+		case <-p.done:
+		case <-timer.C():
+			return
+		}
 	}
-	if !p.ready() {
-		return false
-	}
-	sh.made, sh.unasked = p.result, p.ahead
-	s.Points(PointAfterPrepare)
-	return true
 }
 
 // recordAndClaim records a batch and claims the next cards by one write, which is
