@@ -157,8 +157,10 @@ func (s *scope) make(ctx context.Context, preparer platforms.Preparer, j platfor
 				return err
 			}
 			owner.found = checkpoint
+			s.Points(PointAfterSecret)
 		}
 		part = now
+		s.Points(PointAfterPart)
 		if p.note(now, s.Clock.Now()) {
 			s.enqueue(s.key)
 		}

@@ -21,6 +21,9 @@ import (
 
 // Points of the protocol at which a test may kill the process.
 const (
+	PointAfterSecret  = "after-secret"
+	PointAfterPart    = "after-part"
+	PointAfterAhead   = "after-ahead"
 	PointAfterPrepare = "after-prepare"
 	PointBeforeClaim  = "before-claim"
 	PointAfterClaim   = "after-claim"
