@@ -344,11 +344,18 @@ func (s *scope) record(ctx context.Context, batch []*shipment) (next []*shipment
 	return next, nil
 }
 
+// reasonPostedWithNote is the reason of the event about a post that is online
+// and not quite as it was asked for.
+const reasonPostedWithNote = "PostedWithNote"
+
 // tell lets those know of a result who can do something about it.
 func (s *scope) tell(ctx context.Context, sh *shipment) {
 	t := posting.Target(s.post, sh.index)
 	if t == nil {
 		return
+	}
+	if sh.result.Note != "" {
+		s.warn(reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, sh.result.Note))
 	}
 	switch {
 	case sh.result.Verdict == platforms.Posted && t.Phase != v1alpha1.PhasePosted:
