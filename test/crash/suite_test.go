@@ -114,7 +114,8 @@ func startSandbox() {
 	DeferCleanup(toPlatform.close)
 	config := ""
 	for _, name := range connected() {
-		config += fmt.Sprintf("%[1]s: {apiURL: http://%[2]s/%[1]s, webURL: %[3]s/%[1]s, clientID: crash, listingLag: 2s}\n", name, toPlatform.address(), platform.URL)
+		config += fmt.Sprintf("%[1]s: {apiURL: http://%[2]s/%[1]s, webURL: %[3]s/%[1]s, "+
+			"facebookURL: http://%[2]s/%[1]s/graph.facebook.com, uploadURL: http://%[2]s/%[1]s/rupload.facebook.com, clientID: crash, listingLag: 2s}\n", name, toPlatform.address(), platform.URL)
 	}
 	Expect(os.WriteFile(filepath.Join(folder, "platforms.yaml"), []byte(config), 0o600)).To(Succeed())
 }
