@@ -53,7 +53,8 @@ func (c *campaign) post(ctx SpecContext, n int) {
 	for range n {
 		made.Go(func() {
 			defer GinkgoRecover()
-			t, p := c.teams[rand.IntN(len(c.teams))], c.pick()
+			t := c.teams[rand.IntN(len(c.teams))]
+			p := c.pick(t)
 			to := []v1alpha1.Platform{p.to}
 			if rand.IntN(8) == 0 {
 				to = p.targets()
@@ -74,12 +75,13 @@ func (c *campaign) post(ctx SpecContext, n int) {
 }
 
 // pick chooses a kind and a platform, all as often but for the longest.
-func (c *campaign) pick() pair {
+func (c *campaign) pick(t *team) pair {
 	all := pairs()
 	for {
-		p := all[rand.IntN(len(all))]
-		// The inbox of an account takes five drafts a day.
-		if p.kind != aDraft && (p.kind != aLongFilm || rand.IntN(4) == 0) {
+		switch p := all[rand.IntN(len(all))]; {
+		case p.kind == aLongFilm && rand.IntN(4) > 0:
+		case p.kind == aDraft && t.drafts.Add(1) > draftsAtMost:
+		default:
 			return p
 		}
 	}

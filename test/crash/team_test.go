@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -42,7 +43,13 @@ type team struct {
 
 	mu    sync.Mutex
 	posts []*sent
+	// drafts counts those sent to its inbox.
+	drafts atomic.Int32
 }
+
+// draftsAtMost is how many drafts are sent to one account: an inbox takes five
+// a day, and one that is sent again counts until TikTok has given it up.
+const draftsAtMost = 4
 
 // sent is a post that a team has made.
 type sent struct {
@@ -154,11 +161,27 @@ func content(name string) []byte {
 	}
 	film, err := os.ReadFile(filepath.Join(repository, "internal", "mediaprobe", "testdata", "faststart.mp4"))
 	Expect(err).NotTo(HaveOccurred())
+	enlarge(film)
 	if name == "long" {
 		film = binary.BigEndian.AppendUint32(film, 8+inParts)
 		film = append(append(film, "free"...), make([]byte, inParts)...)
 	}
 	return film
+}
+
+// enlarge changes what the headers of a film say of it, to a size and a length
+// that every platform takes.
+func enlarge(film []byte) {
+	header := bytes.Index(film, []byte("mvhd"))
+	Expect(header).To(BeNumerically(">", 0))
+	// Behind the name: version and flags, two times, the units of a second, the length in them.
+	units := binary.BigEndian.Uint32(film[header+16:])
+	binary.BigEndian.PutUint32(film[header+20:], 10*units)
+	track := bytes.Index(film, []byte("tkhd"))
+	Expect(track).To(BeNumerically(">", 0))
+	end := track - 4 + int(binary.BigEndian.Uint32(film[track-4:]))
+	binary.BigEndian.PutUint32(film[end-8:], 720<<16)
+	binary.BigEndian.PutUint32(film[end-4:], 1280<<16)
 }
 
 // post makes a post of a kind for some platforms, of words that no other has.
