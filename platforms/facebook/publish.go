@@ -39,9 +39,10 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 		return platforms.Result{Verdict: platforms.NotSent, Err: unanswered(err)}
 	case err != nil:
 		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
-	default:
-		return p.judge(resp)
 	}
+	result := p.judge(resp)
+	result.Allowances = p.allowances(resp.Header)
+	return result
 }
 
 // judge decides what an answer to POST /{page}/feed says about the post.
