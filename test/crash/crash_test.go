@@ -113,7 +113,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 
 	It("kills the manager at each point of each kind of post on each platform", func(ctx SpecContext) {
 		if long {
-			for _, p := range pairs() {
+			for _, p := range public() {
 				for _, point := range protocol {
 					killed(ctx, point, p)
 				}
@@ -128,7 +128,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		all := slices.Concat(protocol, preparing)
 		for i, point := range all {
 			var some []pair
-			for k, p := range pairs() {
+			for k, p := range public() {
 				if k%len(all) == i || slices.Contains(preparing, point) && p.kind == aLongFilm {
 					some = append(some, p)
 				}
@@ -148,6 +148,18 @@ var _ = Describe("The crash matrix", Ordered, func() {
 					sum.kills++
 					m = startManager()
 				}
+			}
+		}
+	})
+
+	It("kills the manager at points of a draft for an inbox", func(ctx SpecContext) {
+		at := []string{post.PointAfterSecret, post.PointAfterClaim, post.PointAfterAnswer, post.PointAfterRecord}
+		if !long {
+			at = at[2:3]
+		}
+		for _, to := range aDraft.targets() {
+			for _, point := range at[:min(len(at), draftsAtMost)] {
+				killed(ctx, point, pair{aDraft, to})
 			}
 		}
 	})
@@ -233,7 +245,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	})
 
 	It("kills the manager between a look and its record", func(ctx SpecContext) {
-		for _, p := range pairs() {
+		for _, p := range public() {
 			if !long && p.kind != aText && p.kind != aFilm {
 				continue
 			}
@@ -252,7 +264,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	})
 
 	It("kills the manager in the middle of a call", func(ctx SpecContext) {
-		for _, p := range pairs() {
+		for _, p := range public() {
 			if !long && p.kind != aText && p.kind != aPicture {
 				continue
 			}
@@ -309,7 +321,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 				}
 				for _, point := range at {
 					var onto []pair
-					for _, p := range pairs() {
+					for _, p := range public() {
 						if link != toStore && (long || p.kind == aText) || p.kind == aLongFilm {
 							onto = append(onto, p)
 						}
@@ -328,14 +340,14 @@ var _ = Describe("The crash matrix", Ordered, func() {
 			// Longer than the lease: the manager ends itself, and another begins.
 			for _, way := range []cut{requestsLost, answersLost} {
 				for _, point := range protocol {
-					cuts(ctx, point, toKubernetes, way, 14*time.Second, pairs()[0])
+					cuts(ctx, point, toKubernetes, way, 14*time.Second, public()[0])
 				}
 			}
 		}
 	})
 
 	It("holds one of two managers at each point until its time to send is over", func(ctx SpecContext) {
-		at, of := protocol, pairs()
+		at, of := protocol, public()
 		if !long {
 			at, of = []string{post.PointAfterClaim}, of[:1]
 		}

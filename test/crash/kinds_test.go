@@ -94,6 +94,11 @@ func pairs() (out []pair) {
 	return out
 }
 
+// public are the pairs of which as many can be sent as one likes.
+func public() []pair {
+	return slices.DeleteFunc(pairs(), func(p pair) bool { return p.kind == aDraft })
+}
+
 // connected are the platforms to which anything can be delivered.
 func connected() []v1alpha1.Platform {
 	return slices.DeleteFunc(slices.Clone(everywhere), func(p v1alpha1.Platform) bool { return len(registry[p].Limits().Delivers) == 0 })
