@@ -125,7 +125,11 @@ func (c *campaign) fault(ctx SpecContext) {
 	case 3:
 		f.Kind, f.DelayMS = "delay", 200+rand.IntN(2000)
 	case 4:
-		f.Kind, f.RetryAfterS = "rate_limit", 1+rand.IntN(3)
+		// Some platforms then limit the whole app for minutes.
+		f.Kind, f.DelayMS = "delay", 50
+		if rand.IntN(8) == 0 {
+			f.Kind, f.RetryAfterS, f.DelayMS, f.Times = "rate_limit", 1+rand.IntN(3), 0, 1
+		}
 	case 5:
 		f.Kind, f.Status = "status", 503
 	}

@@ -51,16 +51,21 @@ func adopt(name string) *server {
 	return nil
 }
 
-// restart kills the program as kill -9 does, and starts it again; it returns
-// when the API answers.
+// restart kills the program, and starts it again.
 func (s *server) restart(ctx context.Context) {
 	s.kill()
+	s.again(ctx)
+}
+
+// again starts the program that was killed; it returns when the API answers.
+func (s *server) again(ctx context.Context) {
 	log, err := os.OpenFile(filepath.Join(folder, s.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	Expect(err).NotTo(HaveOccurred())
 	s.now = launch(exec.Command(s.argv[0], s.argv[1:]...), log)
 	Eventually(func() error { return k8s.List(ctx, &corev1.NamespaceList{}) }).Should(Succeed(), "the API answers again")
 }
 
+// kill ends the program as kill -9 does.
 func (s *server) kill() {
 	if s.now != nil {
 		s.now.kill()

@@ -16,6 +16,7 @@ import (
 	"image/jpeg"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -238,18 +239,33 @@ func (t *team) all(ctx context.Context) (out map[string]*v1alpha1.Post, err erro
 	return out, nil
 }
 
-// unfinished counts the posts of which something is left to be done.
-func (t *team) unfinished(ctx context.Context) (n int, err error) {
+// unsettled names the posts of which something is left to be done. One that is
+// given up waits for a person, and is none of them.
+func (t *team) unsettled(ctx context.Context) (names []string, err error) {
 	all, err := t.all(ctx)
-	for _, p := range all {
-		if !p.Status.Finished {
-			n++
+	for name, p := range all {
+		if !settled(p) {
+			names = append(names, fmt.Sprintf("%s (%s, %+v)", name, p.Spec.Category, p.Status.Targets))
 		}
 	}
-	return n, err
+	return names, err
 }
 
-func finished(ctx context.Context, p *sent) bool {
+func settled(p *v1alpha1.Post) bool {
+	switch p.Status.Phase {
+	case v1alpha1.PhasePosted, v1alpha1.PhaseCancelled:
+		return true
+	case v1alpha1.PhaseFailed:
+		return !slices.ContainsFunc(p.Status.Targets, func(t v1alpha1.TargetStatus) bool {
+			return t.Phase != v1alpha1.PhasePosted && t.Phase != v1alpha1.PhaseFailed
+		})
+	default:
+		return false
+	}
+}
+
+// over reports whether nothing is left to be done for a post.
+func over(ctx context.Context, p *sent) bool {
 	var now v1alpha1.Post
-	return k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &now) == nil && now.Status.Finished
+	return k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &now) == nil && settled(&now)
 }
