@@ -90,13 +90,15 @@ func (c *campaign) pick(t *team) pair {
 // cancel withdraws what was chosen for it, some of it too late.
 func (c *campaign) cancel(ctx SpecContext) {
 	c.mu.Lock()
-	var now []func(SpecContext)
-	for i := len(c.recent) - 1; i >= 0; i-- {
+	var now, later []func(SpecContext)
+	for _, f := range c.recent {
 		if rand.IntN(2) == 0 {
-			now = append(now, c.recent[i])
-			c.recent = append(c.recent[:i], c.recent[i+1:]...)
+			now = append(now, f)
+		} else {
+			later = append(later, f)
 		}
 	}
+	c.recent = later
 	c.mu.Unlock()
 	var done sync.WaitGroup
 	for _, f := range now {

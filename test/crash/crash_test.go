@@ -312,7 +312,10 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	}
 
 	It("cuts the manager off, either way, from each of its links, at each point", func(ctx SpecContext) {
-		n := 0
+		n, hold := 0, time.Second
+		if long {
+			hold = 3 * time.Second
+		}
 		for _, link := range []*proxy{toKubernetes, toPlatform, toStore} {
 			for _, way := range []cut{requestsLost, answersLost} {
 				at := protocol
@@ -331,7 +334,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 					}
 					n++
 					for _, p := range onto {
-						cuts(ctx, point, link, way, 2*time.Second, p)
+						cuts(ctx, point, link, way, hold, p)
 					}
 				}
 			}

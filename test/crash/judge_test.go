@@ -79,9 +79,9 @@ func (t *totals) String() string {
 		"%d published twice, %d lost, %d given up, %d settled by looking\n\n",
 		t.posts, t.kills+t.serverKills, t.serverKills, t.cuts, t.holds, t.faults, all.twice, all.lost, all.givenUp, all.looked)
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "platform\tkind\ttargets\tcancelled\tattempts\ttwice\tlost\tgiven up\tby looking\t")
+	_, _ = fmt.Fprintln(table, "platform\tkind\ttargets\tcancelled\tattempts\ttwice\tlost\tgiven up\tby looking\t")
 	line := func(platform, kind string, r row) {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", platform, kind, r.targets, r.cancelled, r.attempts, r.twice, r.lost, r.givenUp, r.looked)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", platform, kind, r.targets, r.cancelled, r.attempts, r.twice, r.lost, r.givenUp, r.looked)
 	}
 	for _, on := range everywhere {
 		for _, k := range kinds {

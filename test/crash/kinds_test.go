@@ -132,12 +132,11 @@ func (k *kind) fill(p *v1alpha1.Post, words string) {
 	for i := range p.Spec.Targets {
 		target := &p.Spec.Targets[i]
 		target.Caption = words
-		switch v1alpha1.Platform(target.ConnectionRef.Name) {
-		case v1alpha1.PlatformYouTube:
+		if target.ConnectionRef.Name == string(v1alpha1.PlatformYouTube) {
 			target.YouTube = &v1alpha1.YouTubeOptions{Title: title(words)}
-		case v1alpha1.PlatformTikTok:
+		}
+		if target.ConnectionRef.Name == string(v1alpha1.PlatformTikTok) {
 			target.TikTok = &v1alpha1.TikTokOptions{Draft: k.inbox}
-		default:
 		}
 	}
 }

@@ -255,6 +255,8 @@ func settled(p *v1alpha1.Post) bool {
 	switch p.Status.Phase {
 	case v1alpha1.PhasePosted, v1alpha1.PhaseCancelled:
 		return true
+	case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing:
+		return false
 	case v1alpha1.PhaseFailed:
 		return !slices.ContainsFunc(p.Status.Targets, func(t v1alpha1.TargetStatus) bool {
 			return t.Phase != v1alpha1.PhasePosted && t.Phase != v1alpha1.PhaseFailed
