@@ -41,6 +41,7 @@ type Team struct {
 // Connection is a connected account with its token.
 type Connection struct {
 	Name        string
+	Platform    v1alpha1.Platform
 	AccountID   string
 	AccessToken string
 }
@@ -112,7 +113,7 @@ func (s *Stack) ConnectTo(ctx context.Context, platform v1alpha1.Platform, names
 	if err != nil {
 		return Connection{}, err
 	}
-	c := Connection{Name: string(platform) + "-" + strings.ToLower(account.ID), AccountID: account.ID, AccessToken: account.AccessToken}
+	c := Connection{Name: string(platform) + "-" + strings.ToLower(account.ID), Platform: platform, AccountID: account.ID, AccessToken: account.AccessToken}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: c.Name},
 		StringData: map[string]string{
