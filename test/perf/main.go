@@ -35,6 +35,7 @@ Environment:
   BENCH_B4_POSTS       B4: posts, of one team and then of 1,000 teams (100000)
   BENCH_B4_REQUESTS    B4: requests for each kind of page (20000)
   BENCH_B5_PLATFORM    B5: where the film goes: youtube, or x, which takes 512 MiB (youtube)
+  BENCH_FAIR_POSTS     FAIR: posts of another team that are due at once (4000)
   BENCH_REST_REQUESTS  REST: requests in a round (40000)
   BENCH_TEAMS          teams that the accounts belong to (4)
   BENCH_CONNECTIONS    connected accounts (200)
@@ -129,6 +130,7 @@ func benchmarks() []benchmark {
 		{"B3M", "deliver posts of a picture at their time", runB3M},
 		{"B4", "list posts", runB4},
 		{"B5", "take memory: without posts, and while a film goes to a platform", runB5},
+		{"FAIR", "deliver one post beside those of others", runFair},
 		{"REST", "answer requests that no other process has a part in", runREST},
 		{"UPLOAD", "upload films as large as they may be, and verify them", runUpload},
 	}
