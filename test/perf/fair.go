@@ -158,6 +158,10 @@ func (f *fair) besideCrowd(ctx context.Context, alone float64) error {
 
 // besideUploads has another team upload many films, slowly, to all its accounts.
 func (f *fair) besideUploads(ctx context.Context, scheduled, picture float64) error {
+	before, err := f.managerMemory()
+	if err != nil {
+		return err
+	}
 	for i := range slowUploads {
 		to := f.crowd.Connections[i%len(f.crowd.Connections)]
 		if err := f.slowly(ctx, to); err != nil {
@@ -180,6 +184,12 @@ func (f *fair) besideUploads(ctx context.Context, scheduled, picture float64) er
 		return err
 	}
 	f.add("uploads_picture", "until a post of a picture is published, alone and beside them", picture, shown)
+	after, err := f.managerMemory()
+	if err != nil {
+		return err
+	}
+	f.found["uploads_manager_mib_more"] = measure.Rounded(after-before, 1)
+	f.sayf("  FAIR: meanwhile the manager took at the most %.1f MiB more than before", after-before)
 	return f.restart(ctx)
 }
 
@@ -218,6 +228,17 @@ func (f *fair) besideFilm(ctx context.Context, alone float64) error {
 		}
 	}
 	return f.restart(ctx)
+}
+
+// managerMemory is the most that the manager has taken since it was asked last, in MiB.
+func (f *fair) managerMemory() (float64, error) {
+	for _, p := range f.stack.Herald() {
+		if p.Name == stack.Manager {
+			_, peak := p.Memory()
+			return inMiB(peak), p.ForgetPeak()
+		}
+	}
+	return 0, errors.New("the manager is not started")
 }
 
 func (f *fair) add(id, what string, alone, beside float64) {
