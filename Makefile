@@ -18,7 +18,7 @@ VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo 
 # etcd and kube-apiserver for the suites that need a real API server.
 ASSETS = $(or $(KUBEBUILDER_ASSETS),$(BIN))
 
-# RACE=1 runs tests under the race detector, LONG=1 the crash matrix in full, FUZZTIME is spent on each fuzz target.
+# RACE=1 runs tests under the race detector, LONG=1 the crash matrix in full and the exploration further, FUZZTIME is spent on each fuzz target.
 RACE ?=
 LONG ?=
 FUZZTIME ?= 20s
@@ -222,6 +222,10 @@ test-crash: ## Kill the manager at its worst moments and count what was publishe
 	fi
 	$(MAKE) controlplane
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 $(if $(LONG),-timeout 12h,-short -timeout 30m)
+
+.PHONY: test-explore
+test-explore: ## Walk through every schedule of the delivery protocol within bounds (LONG=1 for one more fault)
+	go test ./posting/explore/ -v -count=1 -run TestProtocol $(if $(LONG),-timeout 12h -args -explore.long,-timeout 30m)
 
 .PHONY: test-race
 test-race: ## Unit tests and suites under the race detector (needs a C compiler)

@@ -192,6 +192,9 @@ type Result struct {
 	// PostedAt is when the platform says it published; zero where it does not
 	// say.
 	PostedAt time.Time
+	// Note tells people what they should know of a post that is online, such as
+	// that the chosen thumbnail was refused; usually empty.
+	Note string
 	// Err says why, for every verdict but Posted.
 	Err *Error
 }

@@ -37,7 +37,8 @@
 // what a platform measures by a token's life, such as how old it must be to be renewed, shrinks with it. processing_ms is
 // how long the platform works on what is handed to it before it can be published (null: the platform's own time), and a
 // processing_error, as the platform names it, is what that work ends with. documented_limits lets the rates and limits apply
-// that X, TikTok and YouTube document beside the number of posts; without it they do not, for they would be in the way of tests.
+// that X, Instagram, TikTok and YouTube document beside the number of posts; without it they do not, for they would be in
+// the way of tests.
 //
 // Posts come with a detail: the options that a platform took with them, in the words of its simulator.
 //

@@ -324,3 +324,23 @@ func TestInstagramQuota(t *testing.T) {
 		t.Errorf("the documented quota is told, not enforced: %v", got)
 	}
 }
+
+// TestInstagramContainersADay counts what an account makes, published or not.
+func TestInstagramContainersADay(t *testing.T) {
+	b := start(t, "")
+	s := newShelf(t, map[string][]byte{"a.jpg": jpegOf(t, 40, 40)})
+	s.asked = make(chan string, 500)
+	b.control(http.MethodPut, "/accounts/instagram/"+instagramID, `{"documented_limits":true}`, http.StatusOK)
+	image := query("image_url=" + s.url + "/a.jpg&is_carousel_item=true")
+	for range 400 {
+		b.igContainer(image)
+	}
+	if r := b.form("instagram", instagramPath+"/media", image); r.status != http.StatusBadRequest || r.at("error", "code") != 9.0 {
+		t.Errorf("one more: %d %s", r.status, r.body)
+	}
+	b.control(http.MethodPut, "/accounts/instagram/"+instagramID, `{"documented_limits":false}`, http.StatusOK)
+	b.igContainer(image)
+	b.control(http.MethodPut, "/accounts/instagram/"+instagramID, `{"documented_limits":true}`, http.StatusOK)
+	b.clock.Step(24 * time.Hour)
+	b.igContainer(image)
+}

@@ -84,6 +84,16 @@ func TestYouTubePrivacyIsPublicUnlessSaid(t *testing.T) {
 	}
 }
 
+func TestYouTubePrivateChannel(t *testing.T) {
+	b := start(t, "")
+	film := movie("isom", 720, 1280, 5*time.Second, 2000)
+	b.control(http.MethodPut, "/accounts/youtube/"+demo(t, "youtube").ID, `{"private":true}`, http.StatusOK)
+	id := b.uploadOnYouTube(plainVideo, film)
+	if r := b.videoOnYouTube(id); r.text("items", "0", "status", "privacyStatus") != "private" {
+		t.Errorf("the settings of the channel count: %s", r.body)
+	}
+}
+
 func TestYouTubeFilesThatFail(t *testing.T) {
 	film := movie("isom", 720, 1280, 5*time.Second, 2000)
 	tests := []struct {

@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,10 +45,17 @@ type platformsConfig struct {
 // passes over what it has no use for.
 type platformConfig struct {
 	// APIURL is where the platform's API is served, and WebURL where people
-	// read posts (Facebook, X). They default to the platform's own addresses;
+	// read posts (Facebook, X, YouTube). They default to the platform's own addresses;
 	// others are for proxies and simulators.
 	APIURL string `json:"apiURL,omitempty"`
 	WebURL string `json:"webURL,omitempty"`
+	// FacebookURL is where accounts of Instagram are reached that were connected
+	// through their Facebook Page, and UploadURL where their videos go.
+	FacebookURL string `json:"facebookURL,omitempty"`
+	UploadURL   string `json:"uploadURL,omitempty"`
+	// Login is how accounts of Instagram were connected whose Secret names no
+	// scopes: "instagram" by default, or "facebook".
+	Login instagram.Login `json:"login,omitempty"`
 	// Version is the version of a graph: v25.0 by default for Facebook and
 	// Instagram, v1.0 for Threads.
 	Version string `json:"version,omitempty"`
@@ -57,7 +65,7 @@ type platformConfig struct {
 	// ClientSecretFile holds the app's secret; empty for a public client of X.
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`
 	// ListingLag is how long a published post may be missing when the platform
-	// is asked for it (Facebook, Threads, X).
+	// is asked for it (Facebook, Instagram, Threads, X, YouTube).
 	ListingLag metav1.Duration `json:"listingLag,omitzero"`
 }
 
@@ -83,7 +91,10 @@ func loadPlatforms(path string, client *transport.Client, withSecrets bool) (pla
 		}, client)
 	}
 	if c := config.Instagram; c != nil {
-		registry[v1alpha1.PlatformInstagram] = instagram.New(instagram.Config{APIURL: c.APIURL, Version: c.Version}, client)
+		registry[v1alpha1.PlatformInstagram] = instagram.New(instagram.Config{
+			APIURL: c.APIURL, FacebookURL: c.FacebookURL, UploadURL: c.UploadURL, Version: c.Version, Login: c.Login,
+			ListingLag: c.ListingLag.Duration,
+		}, client)
 	}
 	if c := config.Facebook; c != nil {
 		registry[v1alpha1.PlatformFacebook] = facebook.New(facebook.Config{
@@ -97,7 +108,8 @@ func loadPlatforms(path string, client *transport.Client, withSecrets bool) (pla
 	}
 	if c := config.YouTube; c != nil {
 		registry[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{
-			APIURL: c.APIURL, ClientID: c.ClientID, ClientSecret: secrets.read("youtube", c),
+			APIURL: c.APIURL, WebURL: c.WebURL, ListingLag: c.ListingLag.Duration,
+			ClientID: c.ClientID, ClientSecret: secrets.read("youtube", c),
 		}, client)
 	}
 	if secrets.err != nil {
@@ -117,6 +129,9 @@ func readPlatformsConfig(path string) (platformsConfig, error) {
 	}
 	if err := yaml.UnmarshalStrict(data, &config); err != nil {
 		return config, fmt.Errorf("%s: %w", path, err)
+	}
+	if c := config.Instagram; c != nil && !slices.Contains([]instagram.Login{"", instagram.InstagramLogin, instagram.FacebookLogin}, c.Login) {
+		return config, fmt.Errorf("%s: instagram.login is %q; it must be %q or %q", path, c.Login, instagram.InstagramLogin, instagram.FacebookLogin)
 	}
 	return config, nil
 }

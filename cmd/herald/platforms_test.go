@@ -21,7 +21,7 @@ func TestLoadPlatforms(t *testing.T) {
 	full := `
 x: {apiURL: http://s/x, webURL: http://s/x, clientID: id, clientSecretFile: SECRET, listingLag: 5s}
 threads: {apiURL: http://s/threads, version: v1.0, listingLag: 5s}
-instagram: {apiURL: http://s/instagram, version: v26.0}
+instagram: {apiURL: http://s/instagram, facebookURL: http://s/f, uploadURL: http://s/u, login: facebook, version: v26.0, listingLag: 5s}
 facebook: {apiURL: http://s/facebook, webURL: http://s/facebook, version: v26.0, listingLag: 5s}
 tiktok: {apiURL: http://s/tiktok, clientID: key, clientSecretFile: SECRET}
 youtube: {apiURL: http://s/youtube, clientID: id, clientSecretFile: SECRET}
@@ -37,6 +37,7 @@ youtube: {apiURL: http://s/youtube, clientID: id, clientSecretFile: SECRET}
 		"defaults":        {"a platform that is named is available, at its own address", "facebook: {}\nthreads: {}", true, []v1alpha1.Platform{"facebook", "threads"}, ""},
 		"nothing":         {"none is available unasked", "", true, nil, ""},
 		"misspelt field":  {"what is misspelt must not be ignored", "x: {apiAddress: http://s}", true, nil, "apiAddress"},
+		"unknown login":   {"nor a way to connect that there is not", "instagram: {login: google}", true, nil, "instagram.login"},
 		"unknown section": {"nor a platform that there is not", "myspace: {}", true, nil, "myspace"},
 		"no secret":       {"the file that is missing is named", "tiktok: {clientSecretFile: /nowhere/secret}", true, nil, "tiktok.clientSecretFile"},
 		"secret unwanted": {"a process that needs no secrets reads none", "tiktok: {clientSecretFile: /nowhere/secret}", false, []v1alpha1.Platform{"tiktok"}, ""},

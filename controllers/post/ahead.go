@@ -71,14 +71,14 @@ func (s *scope) prepareTargetAhead(ctx context.Context, i int) (next time.Time) 
 		return heldUntil(conn, now)
 	}
 	sh := &shipment{index: i, conn: conn, publisher: publisher}
-	p := s.prepared(ctx, sh, s.contentHash(i, conn))
+	p := s.prepared(ctx, sh, s.contentHash(s.post, i, conn))
 	if p == nil || p.finished() && p.err != nil && !s.retryAhead(p).After(now) {
 		var err error
 		if sh.token, err = s.Tokens.Token(ctx, conn); err != nil {
 			s.waitForConnections()
 			return now.Add(credentialsPause)
 		}
-		if p = s.startPreparing(ctx, preparer, sh, s.contentHash(i, conn), p); p == nil {
+		if p = s.startPreparing(ctx, preparer, sh, s.contentHash(s.post, i, conn), p); p == nil {
 			return time.Time{} // woken when a place is free
 		}
 	}

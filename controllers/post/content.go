@@ -103,8 +103,8 @@ func (s *scope) files(refs []v1alpha1.LocalReference) []platforms.File {
 }
 
 // contentHash identifies what is published next for target i, and by whom.
-func (s *scope) contentHash(i int, conn *v1alpha1.Connection) string {
-	c := s.content(s.post, i)
+func (s *scope) contentHash(post *v1alpha1.Post, i int, conn *v1alpha1.Connection) string {
+	c := s.content(post, i)
 	parts := []string{c.Text}
 	if posting.Cards(&s.post.Spec) > 0 {
 		parts = append(parts, c.InReplyTo)

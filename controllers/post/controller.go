@@ -3,7 +3,8 @@
 
 // Package post delivers Posts. controller.go wires it up; sync.go decides what
 // a pass does; prepare.go has made what precedes the visible calls; publish.go
-// is the only place that can make anything public;
+// is the only place that can make anything public, and trees.go has it go on from
+// card to card;
 // settle.go finds out what became of calls whose answer was lost; ledger.go
 // writes; status.go describes.
 package post

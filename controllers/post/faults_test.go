@@ -139,6 +139,25 @@ var _ = Describe("Kubernetes faults", func() {
 		}}
 	}
 
+	DescribeTable("each failing write of a tree ends in each card once",
+		func(ctx SpecContext, n int32, landed bool) {
+			t := newTeam(ctx)
+			m := startManager(disturb(n, landed, apierrors.NewInternalError(context.DeadlineExceeded)))
+			defer m.stop()
+			before := publishCalls(ctx)
+			text := []string{fmt.Sprintf("first %d", serial.Add(1)), "second", "third"}
+			p := t.post(ctx, "", cards(text...))
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+			Expect(chain(ctx, "x", t.account, read(ctx, p).Status.Targets[0])).To(Equal(text))
+			Expect(publishCalls(ctx)-before).To(Equal(3), "nothing was sent for a claim whose answer was lost")
+		},
+		Entry("the record of the first card, with the claim of the second, is lost", int32(2), false),
+		Entry("it is stored, and its answer is lost", int32(2), true),
+		Entry("the record of the second card, with the claim of the third, is lost", int32(3), false),
+		Entry("it is stored, and its answer is lost", int32(3), true),
+		Entry("the record of the last card is stored, and its answer is lost", int32(4), true),
+	)
+
 	DescribeTable("each failing write of an immediate post ends in exactly one publication",
 		func(ctx SpecContext, n int32, landed bool, err error) {
 			t := newTeam(ctx)

@@ -74,7 +74,7 @@ func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*sh
 // that is under way or good, or else one that begins now. It is nil if the
 // account, or the team, has as many under way as it may.
 func (s *scope) preparing(ctx context.Context, preparer platforms.Preparer, sh *shipment) *preparation {
-	hash := s.contentHash(sh.index, sh.conn)
+	hash := s.contentHash(s.post, sh.index, sh.conn)
 	known := s.prepared(ctx, sh, hash)
 	if known != nil && (!known.finished() || known.err == nil || !known.ahead) {
 		return known

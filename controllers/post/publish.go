@@ -80,22 +80,7 @@ func (s *scope) publish(ctx context.Context, ready []int, waited bool) error {
 		return err
 	}
 	s.Points(PointAfterClaim)
-	if err := s.sendAndRecord(ctx, shipments); err != nil {
-		return err
-	}
-	s.goOnWithTrees(shipments)
-	return nil
-}
-
-// goOnWithTrees has the post come back at once for the next card of a tree.
-func (s *scope) goOnWithTrees(shipments []*shipment) {
-	for _, sh := range shipments {
-		t := posting.Target(s.post, sh.index)
-		if t != nil && !posting.Settled(s.post, sh.index) && t.Attempt != nil && t.Attempt.Outcome == v1alpha1.OutcomePosted {
-			s.enqueue(s.key)
-			return
-		}
-	}
+	return s.sendAndRecord(ctx, shipments)
 }
 
 // load reads the tokens of the targets that are ready. waited tells that the
@@ -174,20 +159,8 @@ func (s *scope) prepareObject(ctx context.Context) error {
 func (s *scope) claim(ctx context.Context, shipments []*shipment) error {
 	now := s.Clock.Now()
 	for _, sh := range shipments {
-		sh.attempt = s.NewID()
-		t := posting.Target(s.post, sh.index)
-		claim := attempt.Claim{
-			ID: sh.attempt, ContentHash: s.contentHash(sh.index, sh.conn), AccountID: sh.conn.Spec.AccountID,
-			Checkpoint: sh.made.checkpoint, Window: s.SendWindow, Card: attempt.NextCard(t),
-		}
-		if err := attempt.Open(t, claim, now); err != nil {
-			return fmt.Errorf("cannot claim target %d: %w", sh.index, err)
-		}
-		t.Prepared = nil
-		if sh.made.secret != "" {
-			// The look for a call whose answer was lost needs it.
-			t.Prepared = &v1alpha1.Prepared{ContentHash: claim.ContentHash, Checkpoint: sh.made.checkpoint, Secret: true, MadeAt: v1alpha1.NewTime(now)}
-			s.keepsSessions = true
+		if err := s.open(s.post, sh, now); err != nil {
+			return err
 		}
 	}
 	describe(s.post, now)
@@ -201,30 +174,56 @@ func (s *scope) claim(ctx context.Context, shipments []*shipment) error {
 	return nil
 }
 
+// open enters into the ledger of a post that a shipment is about to be sent.
+func (s *scope) open(post *v1alpha1.Post, sh *shipment, now time.Time) error {
+	sh.attempt = s.NewID()
+	t := posting.Target(post, sh.index)
+	claim := attempt.Claim{
+		ID: sh.attempt, ContentHash: s.contentHash(post, sh.index, sh.conn), AccountID: sh.conn.Spec.AccountID,
+		Checkpoint: sh.made.checkpoint, Window: s.SendWindow, Card: attempt.NextCard(t),
+	}
+	if err := attempt.Open(t, claim, now); err != nil {
+		return fmt.Errorf("cannot claim target %d: %w", sh.index, err)
+	}
+	t.Prepared = nil
+	if sh.made.secret != "" {
+		// The look for a call whose answer was lost needs it.
+		t.Prepared = &v1alpha1.Prepared{ContentHash: claim.ContentHash, Checkpoint: sh.made.checkpoint, Secret: true, MadeAt: v1alpha1.NewTime(now)}
+		s.keepsSessions = true
+	}
+	return nil
+}
+
 // sendAndRecord makes the claimed calls side by side and writes their results
 // as they come. It outlives the pass's context: a call that has begun is
 // waited for, and its result is written, also while the process shuts down.
 func (s *scope) sendAndRecord(ctx context.Context, shipments []*shipment) error {
 	detached := context.WithoutCancel(ctx)
-	// What is sent is the post as the claim's write returned it; recording
-	// results moves s.post on while other calls are still to begin.
-	claimed := *s.post
 	results := make(chan *shipment, len(shipments))
 	var calls sync.WaitGroup
-	for _, sh := range shipments {
-		calls.Go(func() {
-			sh.result = s.send(detached, &claimed, sh)
-			s.admission.Release(s.key.String(), sh.gate())
-			results <- sh
-		})
+	begin := func(claimed []*shipment) {
+		// What is sent is the post as the claim's write returned it; recording
+		// results moves s.post on while other calls are still to begin.
+		post := *s.post
+		for _, sh := range claimed {
+			calls.Go(func() {
+				sh.result = s.send(detached, &post, sh)
+				if !goesOn(&post, sh) {
+					s.admission.Release(s.key.String(), sh.gate())
+				}
+				results <- sh
+			})
+		}
 	}
+	begin(shipments)
 	defer calls.Wait()
 	slow := s.Clock.NewTimer(slowAfter)
 	defer slow.Stop()
 	for left := len(shipments); left > 0; {
 		batch := s.nextBatch(results, left, slow.C(), shipments)
 		left -= len(batch)
-		if err := s.record(detached, batch); err != nil {
+		next, err := s.record(ctx, batch)
+		if err != nil {
 			// What is still under way is kept and written by the next pass.
 			calls.Wait()
 			close(results)
@@ -233,6 +232,8 @@ func (s *scope) sendAndRecord(ctx context.Context, shipments []*shipment) error 
 			}
 			return err
 		}
+		left += len(next)
+		begin(next)
 	}
 	return nil
 }
@@ -306,8 +307,10 @@ func (s *scope) send(ctx context.Context, post *v1alpha1.Post, sh *shipment) pla
 	return result
 }
 
-// record writes a batch of results and tells what came of them.
-func (s *scope) record(ctx context.Context, batch []*shipment) error {
+// record writes a batch of results and tells what came of them. For trees that
+// go on, the same write claims the next cards, which it returns. The context is
+// that of the pass: a result is written also when it has ended.
+func (s *scope) record(ctx context.Context, batch []*shipment) (next []*shipment, err error) {
 	for _, sh := range batch {
 		if sh.result.Verdict != platforms.Posted {
 			s.log.Info("not published, or not known to be", "uid", s.post.UID, "target", sh.index, "platform", sh.conn.Spec.Platform,
@@ -317,22 +320,39 @@ func (s *scope) record(ctx context.Context, batch []*shipment) error {
 				"externalID", sh.result.ExternalID, "attempt", sh.attempt)
 		}
 	}
-	if err := s.ledger.record(ctx, s.post, batch); err != nil {
-		return err
+	detached := context.WithoutCancel(ctx)
+	if next = s.nextCards(ctx, batch); len(next) > 0 && !s.recordAndClaim(detached, batch, next) {
+		next = nil
+	}
+	if len(next) == 0 {
+		if err := s.ledger.record(detached, s.post, batch); err != nil {
+			return nil, err
+		}
 	}
 	s.stored = *s.post.Status.DeepCopy()
 	s.Points(PointAfterRecord)
-	for _, sh := range batch {
-		s.tell(ctx, sh)
+	if len(next) > 0 {
+		s.Points(PointAfterClaim)
 	}
-	return nil
+	for _, sh := range batch {
+		s.tell(detached, sh)
+	}
+	s.restOfTrees(batch, next)
+	return next, nil
 }
+
+// reasonPostedWithNote is the reason of the event about a post that is online
+// and not quite as it was asked for.
+const reasonPostedWithNote = "PostedWithNote"
 
 // tell lets those know of a result who can do something about it.
 func (s *scope) tell(ctx context.Context, sh *shipment) {
 	t := posting.Target(s.post, sh.index)
 	if t == nil {
 		return
+	}
+	if sh.result.Note != "" {
+		s.warn(reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, sh.result.Note))
 	}
 	switch {
 	case sh.result.Verdict == platforms.Posted && t.Phase != v1alpha1.PhasePosted:

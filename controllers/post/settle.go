@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,8 +20,11 @@ import (
 
 // look is one question to a platform about an open attempt, and its answer.
 type look struct {
-	target  *v1alpha1.TargetStatus
-	timing  attempt.Timing
+	target *v1alpha1.TargetStatus
+	timing attempt.Timing
+	// askedAt is when the question was put: what the platform knew by then is
+	// what its answer tells.
+	askedAt time.Time
 	finding platforms.Finding
 	err     *platforms.Error
 }
@@ -56,6 +60,7 @@ func (s *scope) settle(ctx context.Context) error {
 	var asked sync.WaitGroup
 	for _, l := range looks {
 		if l.err == nil {
+			l.askedAt = now
 			asked.Go(func() { l.finding, l.err = s.ask(ctx, l) })
 		}
 	}
@@ -131,7 +136,7 @@ func (s *scope) enterLooks(ctx context.Context, looks []*look) error {
 				// Another target took it between the look and now.
 				*f = platforms.Finding{}
 			}
-			err = attempt.Look(l.target, l.finding, l.timing, s.post.Spec.OnUnknownOutcome, posting.Cards(&s.post.Spec), now)
+			err = attempt.Look(l.target, l.finding, l.timing, s.post.Spec.OnUnknownOutcome, posting.Cards(&s.post.Spec), l.askedAt)
 		}
 		if err != nil {
 			return fmt.Errorf("target %d: %w", l.target.Index, err)

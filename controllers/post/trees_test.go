@@ -9,7 +9,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/test/sandboxtest"
@@ -50,8 +49,11 @@ func chain(ctx context.Context, on string, account sandboxtest.Account, target v
 }
 
 var _ = Describe("A tree", Ordered, func() {
-	var m *manager
-	BeforeAll(func() { m = startManager(interceptor.Funcs{}, withThreads) })
+	var (
+		m      *manager
+		writes writeCount
+	)
+	BeforeAll(func() { m = startManager(countWrites(&writes), withThreads) })
 	AfterAll(func() { m.stop() })
 
 	words := func(n int) []string {
@@ -74,6 +76,37 @@ var _ = Describe("A tree", Ordered, func() {
 		Expect(chain(ctx, "x", t.account, now.Status.Targets[0])).To(Equal(text))
 		Expect(chain(ctx, "threads", onThreads, now.Status.Targets[1])).To(Equal(text))
 		Expect(now.Status.Finished).To(BeTrue())
+	})
+
+	It("records a card and claims the next one by one write", func(ctx SpecContext) {
+		for _, on := range []string{"x", "threads"} {
+			t := newTeam(ctx)
+			target := func(*v1alpha1.Post) {}
+			if on == "threads" {
+				t.onThreads(ctx, 0)
+				target = toThreads
+			}
+			writes.of(t.namespace)
+			p := t.post(ctx, "", target, cards(words(5)...))
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+			Expect(writes.n.Load()).To(BeEquivalentTo(6), "on %s", on)
+		}
+	})
+
+	It("is published by nobody else while the next card is claimed", func(ctx SpecContext) {
+		// Somebody edits the metadata at the worst moment: the one write fails, the card is recorded alone.
+		t := newTeam(ctx)
+		text := words(3)
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 500})
+		before := publishCalls(ctx)
+		p := t.post(ctx, "", cards(text...))
+		Eventually(func() int { return publishCalls(ctx) }).Should(BeNumerically(">", before))
+		now := read(ctx, p)
+		now.Labels = map[string]string{"touched": "true"}
+		Expect(k8s.Update(ctx, now)).To(Succeed())
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(publishCalls(ctx) - before).To(Equal(3))
+		Expect(chain(ctx, "x", t.account, read(ctx, p).Status.Targets[0])).To(Equal(text))
 	})
 
 	It("may say the same twice", func(ctx SpecContext) {

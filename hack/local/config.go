@@ -138,6 +138,8 @@ func (s settings) writeStoreKey() error {
 type platformConfig struct {
 	APIURL           string `json:"apiURL"`
 	WebURL           string `json:"webURL"`
+	FacebookURL      string `json:"facebookURL"`
+	UploadURL        string `json:"uploadURL"`
 	ClientID         string `json:"clientID"`
 	ClientSecretFile string `json:"clientSecretFile"`
 	ListingLag       string `json:"listingLag"`
@@ -154,7 +156,8 @@ func (s settings) writePlatforms() error {
 	for _, platform := range demoPlatforms() {
 		base := s.sandboxURL() + "/" + string(platform)
 		configs[string(platform)] = platformConfig{
-			APIURL: base, WebURL: base, ClientID: "herald-local", ClientSecretFile: secret, ListingLag: "5s",
+			APIURL: base, WebURL: base, FacebookURL: base + "/graph.facebook.com", UploadURL: base + "/rupload.facebook.com",
+			ClientID: "herald-local", ClientSecretFile: secret, ListingLag: "5s",
 		}
 	}
 	data, err := yaml.Marshal(configs)

@@ -100,10 +100,10 @@ var (
 	tokenCodes       = []int{102, 104, 190}
 	permissionCodes  = []int{3, 10}
 	limitCodes       = []int{4, 17, 32, 341, 613}
-	unavailableCodes = []int{1, 2}
+	unavailableCodes = []int{-2, -1, 1, 2}
 
 	contentSubcodes     = []int{1346003, 1404102}
-	personSubcodes      = []int{1404006, 1404078, 1404112, 4279013, 4854002}
+	personSubcodes      = []int{1404006, 1404078, 1404112, 2207050, 4279013, 4854002}
 	blockedSubcodes     = []int{1390008, 2207051}
 	duplicateSubcodes   = []int{1366051}
 	unavailableSubcodes = []int{1363047, 1609010}

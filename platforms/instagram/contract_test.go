@@ -12,14 +12,24 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest"
 )
 
+func newAt(t *testing.T, url string) platforms.Platform {
+	t.Helper()
+	site := url + "/instagram"
+	return instagram.New(instagram.Config{
+		APIURL: site, FacebookURL: site + "/graph.facebook.com", UploadURL: site + "/rupload.facebook.com",
+	}, transport.New(transport.Options{}))
+}
+
 func TestContract(t *testing.T) {
+	suite := platformtest.Suite{Name: "instagram", New: newAt, Renewal: platformtest.ByItself}
+	suite.Run(t)
+}
+
+// TestContractLinked is the contract for accounts that are reached through
+// their Page.
+func TestContractLinked(t *testing.T) {
 	suite := platformtest.Suite{
-		Name: "instagram",
-		New: func(t *testing.T, url string) platforms.Platform {
-			t.Helper()
-			return instagram.New(instagram.Config{APIURL: url + "/instagram"}, transport.New(transport.Options{}))
-		},
-		Renewal: platformtest.ByItself,
+		Name: "instagram", New: newAt, Renewal: platformtest.Never, Account: map[string]any{"login": "facebook"},
 	}
 	suite.Run(t)
 }

@@ -4,15 +4,19 @@
 package instagram
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
@@ -21,115 +25,151 @@ import (
 // noon is the time at which these tests happen.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
+const (
+	container = "17900000000000001"
+	mediaID   = "17900000000000777"
+)
+
 var (
 	says   = recorder.Says
 	hangUp = recorder.HangUp
+	inTurn = recorder.InTurn
 	class  = recorder.ClassOf
 )
 
+type answers = []http.HandlerFunc
+
+// newInstagram makes the platform with all its hosts on one server, which stand
+// in paths of their own but for Instagram's.
 func newInstagram(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Server) {
 	t.Helper()
 	server := recorder.Start(t, answer)
-	return New(Config{APIURL: server.URL + "/", Clock: clocktesting.NewFakePassiveClock(noon)}, transport.New(transport.Options{})), server
+	return New(Config{
+		APIURL: server.URL + "/", FacebookURL: server.URL + "/facebook/", UploadURL: server.URL + "/rupload/",
+		Clock: clocktesting.NewFakeClock(noon),
+	}, transport.New(transport.Options{})), server
 }
 
 func problem(status, code, subcode int) http.HandlerFunc {
-	return says(status, fmt.Sprintf(`{"error":{"message":"…","type":"OAuthException","code":%d,"error_subcode":%d}}`, code, subcode))
+	return says(status, fmt.Sprintf(`{"error":{"message":"access","type":"OAuthException","code":%d,"error_subcode":%d}}`, code, subcode))
 }
 
-func TestIdentify(t *testing.T) {
-	tests := map[string]struct {
-		reason string
-		answer http.HandlerFunc
-		want   platforms.Identity
-		class  platforms.Class
-	}{
-		"account": {
-			"the professional account's id counts, not the app's own for it",
-			says(200, `{"id":"999","user_id":"42","username":"acme","name":"Acme","profile_picture_url":"https://cdn.example/a","account_type":"BUSINESS"}`),
-			platforms.Identity{AccountID: "42", DisplayName: "Acme", Username: "acme", IconURL: "https://cdn.example/a"},
-			"",
-		},
-		"in a list": {
-			"some of Instagram's pages show it so; an id may come as a number",
-			says(200, `{"data":[{"user_id":17841400000000001,"username":"acme"}]}`),
-			platforms.Identity{AccountID: "17841400000000001", DisplayName: "acme", Username: "acme"},
-			"",
-		},
-		"dead token":     {"nothing renews a dead token", problem(400, 190, 463), platforms.Identity{}, platforms.ClassReconnect},
-		"permission":     {"a person must grant it", problem(403, 10, 0), platforms.Identity{}, platforms.ClassReconnect},
-		"checkpoint":     {"a person must act on Instagram", problem(400, 100, 1404006), platforms.Identity{}, platforms.ClassPermanent},
-		"limited":        {"a limit passes", problem(400, 4, 0), platforms.Identity{}, platforms.ClassRateLimited},
-		"blocked":        {"so does a block", problem(400, 4, 2207051), platforms.Identity{}, platforms.ClassQuota},
-		"outage":         {"an outage passes", says(500, ``), platforms.Identity{}, platforms.ClassTransient},
-		"hang up":        {"a lost answer is asked for again", hangUp, platforms.Identity{}, platforms.ClassTransient},
-		"bad request":    {"a refusal of the request says nothing about the account", problem(400, 100, 0), platforms.Identity{}, platforms.ClassUnknown},
-		"wrong server":   {"nor does an answer that is not Instagram's", says(404, `not here`), platforms.Identity{}, platforms.ClassUnknown},
-		"app's own id":   {"the id for this app alone is not the account's", says(200, `{"id":"999"}`), platforms.Identity{}, platforms.ClassUnknown},
-		"several in one": {"one token is for one account", says(200, `{"data":[{"user_id":"1"},{"user_id":"2"}]}`), platforms.Identity{}, platforms.ClassUnknown},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			p, server := newInstagram(t, tc.answer)
-			got, err := p.Identify(t.Context(), platforms.Token{Access: "access"})
-			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
-				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
-			}
-			if r := server.Requests()[0]; r.Path != "/v25.0/me" || r.Token != "access" || r.Query.Has("access_token") {
-				t.Errorf("asked %+v", r)
-			}
-		})
-	}
+// made answers that a container was.
+func made(id string) http.HandlerFunc { return says(200, `{"id":"`+id+`"}`) }
+
+// holds answers for a container.
+func holds(state string) http.HandlerFunc {
+	return says(200, `{"status_code":"`+state+`","status":"In words","id":"`+container+`"}`)
 }
 
-func TestRefresh(t *testing.T) {
-	old := platforms.Token{Access: "a1", Scopes: "instagram_business_basic", ExpiresAt: noon}
-	tests := map[string]struct {
-		reason string
-		token  platforms.Token
-		answer http.HandlerFunc
-		want   platforms.Token
-		class  platforms.Class
-	}{
-		"renewed": {
-			"the new token takes the place of the old one, and lives as long as Instagram says",
-			old, says(200, `{"access_token":"a2","token_type":"bearer","expires_in":5184000}`),
-			platforms.Token{Access: "a2", Scopes: "instagram_business_basic", ExpiresAt: noon.Add(60 * 24 * time.Hour)},
-			"",
-		},
-		"left-over refresh token": {"an access token renews itself, whatever else is stored", platforms.Token{Access: "a1", Refresh: "r1"}, says(200, `{"access_token":"a2"}`), platforms.Token{Access: "a2", Refresh: "r1"}, ""},
-		"dead":                    {"a dead token needs a person", old, problem(400, 190, 463), platforms.Token{}, platforms.ClassReconnect},
-		"too young":               {"a token that may not be renewed yet is good", old, problem(400, 100, 0), platforms.Token{}, platforms.ClassTransient},
-		"limited":                 {"a limit passes", old, says(429, ``), platforms.Token{}, platforms.ClassRateLimited},
-		"outage":                  {"an outage passes", old, says(502, ``), platforms.Token{}, platforms.ClassTransient},
-		"hang up":                 {"a lost answer does not disconnect the account", old, hangUp, platforms.Token{}, platforms.ClassTransient},
-		"not ours":                {"a 400 of something in between proves nothing", old, says(400, `Bad Request`), platforms.Token{}, platforms.ClassUnknown},
-		"cut":                     {"an answer without a token is not stored", old, says(200, `{"access_tok`), platforms.Token{}, platforms.ClassUnknown},
+// broke answers for a container whose processing has failed.
+func broke(subcode string) http.HandlerFunc {
+	return says(200, `{"status_code":"ERROR","status":"Error: Media upload has failed with error code `+subcode+`"}`)
+}
+
+// paths lists what was asked for.
+func paths(server *recorder.Server) []string {
+	var out []string
+	for _, r := range server.Requests() {
+		out = append(out, r.Method+" "+r.Path)
 	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			p, server := newInstagram(t, tc.answer)
-			got, err := p.Refresh(t.Context(), tc.token)
-			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
-				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
-			}
-			r := server.Requests()[0]
-			if r.Path != "/refresh_access_token" || r.Query.Get("grant_type") != "ig_refresh_token" || r.Query.Get("access_token") != "a1" {
-				t.Errorf("asked %+v", r)
-			}
-			if err != nil && strings.Contains(err.Error(), "a1") {
-				t.Errorf("the message holds a token: %v", err)
-			}
-		})
+	return out
+}
+
+// bytes are those of a file in a test.
+type bytes struct {
+	content string
+	err     error
+}
+
+func (b bytes) Open(_ context.Context, offset, length int64) (io.ReadCloser, error) {
+	if b.err != nil {
+		return nil, b.err
 	}
+	return io.NopCloser(strings.NewReader(b.content[offset : offset+length])), nil
+}
+
+func (b bytes) Address(context.Context, time.Duration) (string, error) {
+	return "https://store.example/" + b.content, b.err
+}
+
+func picture(name string) platforms.File {
+	return platforms.File{Name: name, MIMEType: v1alpha1.MimeJPEG, Size: int64(len(name)), Bytes: bytes{content: name}}
+}
+
+func film(name string) platforms.File {
+	return platforms.File{Name: name, MIMEType: v1alpha1.MimeMP4, Size: int64(len(name)), Duration: 10 * time.Second, Bytes: bytes{content: name}}
+}
+
+// linked are the scopes of Facebook's login.
+const linked = "pages_show_list instagram_basic,instagram_content_publish"
+
+// jobFor is a post with files, of an account that was connected by a login.
+func jobFor(text, scopes string, files ...platforms.File) platforms.Job {
+	job := platforms.Job{
+		Account:  platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access", Scopes: scopes}},
+		Content:  platforms.Content{Category: v1alpha1.CategoryImage, Text: text, Media: files},
+		LookFrom: noon,
+	}
+	if files[0].IsVideo() {
+		job.Content.Category = v1alpha1.CategoryVideo
+	}
+	return job
+}
+
+// diary takes the notes of a preparation.
+type diary struct {
+	mu    sync.Mutex
+	notes []string
+}
+
+func (d *diary) keep(_ context.Context, checkpoint, secret string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.notes = append(d.notes, checkpoint+secret)
+	return nil
+}
+
+// asError makes an error of what may be none.
+func asError(err *platforms.Error) error {
+	if err == nil {
+		return nil
+	}
+	return err
 }
 
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Limits()
-	if len(limits.Categories) == 0 || len(limits.Delivers) != 0 || limits.RefreshLead != 30*24*time.Hour {
+	if len(limits.Categories) != 2 || len(limits.Delivers) != 2 || limits.RefreshLead != 30*24*time.Hour || limits.PreparedLasts != 24*time.Hour {
 		t.Errorf("got %+v", limits)
 	}
 	if got := limits.CaptionLength("日本"); got != 2 || limits.MaxCaption != 2200 {
 		t.Errorf("2200 characters are allowed; two of them counted %d", got)
+	}
+	want := platforms.ImageLimits{Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG}, MaxBytes: 8388608, MinAspect: 0.8, MaxAspect: 1.91}
+	if diff := cmp.Diff(want, limits.Images); diff != "" {
+		t.Errorf("images (-want +got):\n%s", diff)
+	}
+}
+
+func TestHostOf(t *testing.T) {
+	tests := map[string]struct {
+		reason, scopes string
+		otherwise      Login
+		want           Login
+	}{
+		"Instagram's":          {"its permissions have a name of their own", "instagram_business_basic instagram_business_content_publish", FacebookLogin, InstagramLogin},
+		"Facebook's":           {"its permissions as well", "instagram_basic instagram_content_publish", InstagramLogin, FacebookLogin},
+		"Facebook's, later":    {"whichever comes first", "pages_show_list,instagram_basic", InstagramLogin, FacebookLogin},
+		"unknown":              {"Instagram's own login is the usual one", "", "", InstagramLogin},
+		"unknown, as was said": {"whoever runs Herald may know", "", FacebookLogin, FacebookLogin},
+		"neither":              {"permissions of Pages tell nothing", "pages_show_list", "", InstagramLogin},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := New(Config{Login: tc.otherwise}, nil).hostOf(platforms.Token{Scopes: tc.scopes}).login; got != tc.want {
+				t.Errorf("%s: got %s", tc.reason, got)
+			}
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -67,7 +68,7 @@ func file(t *testing.T, name string, mimeType v1alpha1.MimeType, pad int) platfo
 		Name: name, MIMEType: mimeType, Size: int64(len(data)), Width: 64, Height: 48, ETag: name, Bytes: h,
 	}
 	if out.IsVideo() {
-		out.Duration = time.Second
+		out.Duration = 10 * time.Second
 	}
 	return out
 }
@@ -87,10 +88,10 @@ func posts() map[string]post {
 			return []platforms.File{picture(t), file(t, "picture.jpg", v1alpha1.MimeJPEG, 0), picture(t)}
 		}},
 		"a video": {"it is processed after its upload", v1alpha1.CategoryVideo, func(t *testing.T) []platforms.File {
-			return []platforms.File{file(t, "faststart.mp4", v1alpha1.MimeMP4, 0)}
+			return []platforms.File{file(t, "tenseconds.mp4", v1alpha1.MimeMP4, 0)}
 		}},
 		"a long video": {"it goes in several parts", v1alpha1.CategoryVideo, func(t *testing.T) []platforms.File {
-			return []platforms.File{file(t, "faststart.mp4", v1alpha1.MimeMP4, 9<<20)}
+			return []platforms.File{file(t, "tenseconds.mp4", v1alpha1.MimeMP4, 9<<20)}
 		}},
 	}
 }
@@ -98,8 +99,8 @@ func posts() map[string]post {
 // media is a job that publishes files.
 func (f *fixture) media(t *testing.T, category v1alpha1.Category, files ...platforms.File) platforms.Job {
 	t.Helper()
-	job := f.job(t, "look at this")
-	job.Content.Category, job.Content.Media = category, files
+	job := f.post(t, category, "look at this")
+	job.Content.Media = files
 	return job
 }
 
@@ -175,13 +176,13 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 					k.fault.Operation = operation
 					f.fault(t, k.fault)
 					job := f.media(t, tc.category, tc.files(t)...)
-					checkpoint, err := preparer.Prepare(t.Context(), job)
+					_, err := preparer.Prepare(t.Context(), job)
 					if err != nil && err.Class != k.class {
 						t.Errorf("class %s, want %s: %v (%v)", err.Class, k.class, err, err.Err)
 					}
+					f.keepsSecrets(t, asError(err))
 					f.clearFaults(t)
-					job.Checkpoint = checkpoint
-					job = f.prepare(t, job)
+					job = f.prepare(t, f.later(job))
 					if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
 						t.Errorf("got %+v", got)
 					}
@@ -194,14 +195,60 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 	}
 	t.Run("a file that was changed", func(t *testing.T) {
 		f, p := s.publisher(t)
-		preparer, ok := p.(platforms.Preparer)
-		if !ok || !slices.Contains(p.Limits().Delivers, v1alpha1.CategoryImage) {
-			t.Skipf("%s prepares no images", s.Name)
-		}
-		picture := file(t, "picture.jpg", v1alpha1.MimeJPEG, 0)
-		picture.Bytes = &held{err: platforms.ErrFileChanged}
-		if _, err := preparer.Prepare(t.Context(), f.media(t, v1alpha1.CategoryImage, picture)); classOf(asError(err)) != platforms.ClassPermanent {
-			t.Errorf("got %v; other bytes than those that were checked must not be published", err)
+		for _, category := range simplest(p) {
+			job := f.post(t, category, "look at this")
+			preparer, ok := p.(platforms.Preparer)
+			if !ok || len(job.Content.Media) == 0 || !preparer.Prepares(job.Content) {
+				continue
+			}
+			job.Content.Media[0].Bytes = &held{err: platforms.ErrFileChanged}
+			checkpoint, err := preparer.Prepare(t.Context(), job)
+			if err == nil { // it is small, and goes as a whole with the visible call
+				err = p.Publish(t.Context(), f.withSecret(job, checkpoint)).Err
+			}
+			if classOf(asError(err)) != platforms.ClassPermanent || len(f.published(t)) > 0 {
+				t.Errorf("%s: got %v; other bytes than those that were checked must not be published", category, err)
+			}
 		}
 	})
+}
+
+// testThumbnail publishes a video with the picture of a chosen moment. Whatever
+// becomes of the picture, the video is published once, and what went wrong is
+// told.
+func (s *Suite) testThumbnail(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		fault  sandboxtest.Fault
+		noted  bool
+	}{
+		"set":         {"there is nothing to tell", sandboxtest.Fault{}, false},
+		"after all":   {"trouble passes", sandboxtest.Fault{Kind: "status", Status: 503}, false},
+		"not allowed": {"the account may not choose one", sandboxtest.Fault{Kind: "status", Status: 403, Times: 9}, true},
+		"not at all":  {"trouble stays", sandboxtest.Fault{Kind: "drop_before", Times: 9}, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, p := s.publisher(t)
+			if !p.Limits().TakesThumbnail {
+				t.Skipf("%s takes no pictures", s.Name)
+			}
+			job := f.post(t, v1alpha1.CategoryVideo, "look at this")
+			picture := file(t, "picture.jpg", v1alpha1.MimeJPEG, 0)
+			moment := 500 * time.Millisecond
+			job.Content.ThumbnailAt, job.Content.Thumbnail = &moment, &picture
+			job = f.prepare(t, job)
+			before := f.arrived(t, "upload")
+			if tc.fault.Kind != "" {
+				tc.fault.Operation = "upload"
+				f.fault(t, tc.fault)
+			}
+			got := p.Publish(t.Context(), job)
+			if got.Verdict != platforms.Posted || got.Err != nil || (got.Note != "") != tc.noted || f.arrived(t, "upload") == before {
+				t.Errorf("%s: got %+v (%v)", tc.reason, got, got.Err)
+			}
+			f.keepsSecrets(t, errors.New(got.Note))
+			f.sees(t, p, job, 1)
+		})
+	}
 }

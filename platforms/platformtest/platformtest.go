@@ -8,10 +8,14 @@
 package platformtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -51,6 +55,22 @@ type Suite struct {
 	Renewal Renewal
 	// AccountID makes the id of the n-th account; nil makes numbers.
 	AccountID func(n int64) string
+	// Account is how its accounts are made in the sandbox, beside what every
+	// suite asks for, such as another way to log in.
+	Account map[string]any
+	// Refuses names the texts among those of testPublish that the platform
+	// does not take, by its documented rules.
+	Refuses []string
+	// SilentLimits says that the platform does not tell when a limit that was
+	// reached passes.
+	SilentLimits bool
+	// LateProcessing says that the platform works on files only after it has
+	// published them, so that what is wrong with them shows afterwards.
+	LateProcessing bool
+	// Resumes is how many bytes of an upload are sent in vain at most if it is
+	// cut off: a later preparation goes on behind the last so many that had
+	// arrived. Zero says that it begins anew.
+	Resumes int64
 
 	accounts atomic.Int64
 }
@@ -74,6 +94,8 @@ func (s *Suite) Run(t *testing.T) {
 		t.Run("Prepare", s.testPrepare)
 		t.Run("PrepareFaults", s.testPrepareFaults)
 	}
+	t.Run("Resume", s.testResume)
+	t.Run("Thumbnail", s.testThumbnail)
 	t.Run("Media", s.testMedia)
 	t.Run("MediaFaults", s.testMediaFaults)
 }
@@ -87,6 +109,49 @@ type fixture struct {
 	platform platforms.Platform
 	control  sandboxtest.Client
 	account  sandboxtest.Account
+	// stop ends the sandbox; the test's end does it as well.
+	stop func()
+
+	mu    sync.Mutex
+	notes []note
+}
+
+// note is what a preparation told about how far it is.
+type note struct{ checkpoint, secret string }
+
+// keep stores a note, as a caller of Prepare does.
+func (f *fixture) keep(_ context.Context, checkpoint, secret string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.notes = append(f.notes, note{checkpoint, secret})
+	return nil
+}
+
+// kept returns the notes so far.
+func (f *fixture) kept() []note {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.notes)
+}
+
+// withSecret is a job with what was prepared for it.
+func (f *fixture) withSecret(job platforms.Job, checkpoint string) platforms.Job {
+	job.Checkpoint = checkpoint
+	for _, n := range f.kept() {
+		if n.checkpoint == checkpoint {
+			job.Secret = n.secret
+		}
+	}
+	return job
+}
+
+// later is a job as another process takes it up: with what was noted last.
+func (f *fixture) later(job platforms.Job) platforms.Job {
+	if notes := f.kept(); len(notes) > 0 {
+		last := notes[len(notes)-1]
+		job.Checkpoint, job.Secret = last.checkpoint, last.secret
+	}
+	return job
 }
 
 // start makes a fixture whose sandbox tells the time by a clock.
@@ -97,19 +162,22 @@ func (s *Suite) start(t *testing.T, clk clock.WithTicker) *fixture {
 		t.Fatal(err)
 	}
 	site := httptest.NewServer(server)
-	t.Cleanup(func() {
+	stop := sync.OnceFunc(func() {
 		if err := server.Close(); err != nil {
 			t.Error(err)
 		}
 		site.Close()
 	})
+	t.Cleanup(stop)
 	id := fmt.Sprint(100 + s.accounts.Add(1))
 	if s.AccountID != nil {
 		id = s.AccountID(s.accounts.Add(1))
 	}
-	f := &fixture{name: s.Name, platform: s.New(t, site.URL), control: sandboxtest.Client{URL: site.URL}}
+	f := &fixture{name: s.Name, platform: s.New(t, site.URL), control: sandboxtest.Client{URL: site.URL}, stop: stop}
 	// What is prepared is ready at once, unless a test wants it otherwise.
-	if f.account, err = f.control.Account(t.Context(), s.Name, id, map[string]any{"processing_ms": 0}); err != nil {
+	settings := map[string]any{"processing_ms": 0}
+	maps.Copy(settings, s.Account)
+	if f.account, err = f.control.Account(t.Context(), s.Name, id, settings); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -127,27 +195,43 @@ func (s *Suite) publisher(t *testing.T) (*fixture, platforms.Publisher) {
 }
 
 func (f *fixture) token() platforms.Token {
-	return platforms.Token{Access: f.account.AccessToken, Refresh: f.account.RefreshToken, ExpiresAt: f.account.ExpiresAt}
+	return platforms.Token{
+		Access: f.account.AccessToken, Refresh: f.account.RefreshToken, ExpiresAt: f.account.ExpiresAt,
+		Scopes: strings.Join(f.account.Scopes, " "),
+	}
 }
 
 // job is the simplest post with a text that the platform takes, not prepared
 // yet: the text alone, or else an image or a video with it.
 func (f *fixture) job(t *testing.T, text string) platforms.Job {
 	t.Helper()
+	return f.post(t, simplest(f.platform)[0], text)
+}
+
+// simplest are the categories of the simplest posts that a platform delivers,
+// the simplest first.
+func simplest(p platforms.Platform) []v1alpha1.Category {
+	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo}
+	return slices.DeleteFunc(all, func(c v1alpha1.Category) bool { return !p.Limits().CanDeliver(c) })
+}
+
+// post is the simplest post of a category with a text, not prepared yet.
+func (f *fixture) post(t *testing.T, category v1alpha1.Category, text string) platforms.Job {
+	t.Helper()
 	job := platforms.Job{
 		Account:  platforms.Account{ID: f.account.ID, Username: f.account.Username, Token: f.token()},
-		Content:  platforms.Content{Category: v1alpha1.CategoryText, Text: text},
+		Content:  platforms.Content{Category: category, Text: text},
 		LookFrom: now().Add(-2 * time.Second),
+		Keep:     f.keep,
 	}
-	limits := f.platform.Limits()
-	switch {
-	case limits.CanDeliver(v1alpha1.CategoryText):
-	case limits.CanDeliver(v1alpha1.CategoryImage):
-		job.Content.Category, job.Content.Media = v1alpha1.CategoryImage, []platforms.File{file(t, "picture.jpg", v1alpha1.MimeJPEG, 0)}
-	default:
-		job.Content.Category, job.Content.Media = v1alpha1.CategoryVideo, []platforms.File{file(t, "faststart.mp4", v1alpha1.MimeMP4, 0)}
+	switch category {
+	case v1alpha1.CategoryImage:
+		job.Content.Media = []platforms.File{file(t, "picture.jpg", v1alpha1.MimeJPEG, 0)}
+	case v1alpha1.CategoryVideo:
+		job.Content.Media = []platforms.File{file(t, "tenseconds.mp4", v1alpha1.MimeMP4, 0)}
+	case v1alpha1.CategoryText, v1alpha1.CategoryTree:
 	}
-	if limits.MaxTitle > 0 {
+	if f.platform.Limits().MaxTitle > 0 {
 		job.Content.Title = "a title"
 	}
 	return job
@@ -165,16 +249,15 @@ func prepares(p platforms.Platform) bool {
 	if !ok {
 		return false
 	}
-	simplest := platforms.Content{Category: v1alpha1.CategoryText, Text: "hello"}
-	for _, category := range []v1alpha1.Category{v1alpha1.CategoryVideo, v1alpha1.CategoryImage, v1alpha1.CategoryText} {
-		if p.Limits().CanDeliver(category) {
-			simplest.Category = category
-		}
+	categories := simplest(p)
+	if len(categories) == 0 {
+		return false
 	}
-	if simplest.Category != v1alpha1.CategoryText {
-		simplest.Media = make([]platforms.File, 1)
+	content := platforms.Content{Category: categories[0], Text: "hello"}
+	if content.Category != v1alpha1.CategoryText {
+		content.Media = make([]platforms.File, 1)
 	}
-	return preparer.Prepares(simplest)
+	return preparer.Prepares(content)
 }
 
 // prepare does what precedes the visible call of a job.
@@ -188,7 +271,10 @@ func (f *fixture) prepare(t *testing.T, job platforms.Job) platforms.Job {
 	if err != nil || checkpoint == "" {
 		t.Fatalf("cannot prepare the post: %q, %v", checkpoint, err)
 	}
-	job.Checkpoint = checkpoint
+	job = f.withSecret(job, checkpoint)
+	if job.Secret != "" && !f.platform.Limits().SecretUploads {
+		t.Error("the limits do not say that uploads have a secret")
+	}
 	return job
 }
 
@@ -230,14 +316,30 @@ func (f *fixture) arrived(t *testing.T, operation string) int {
 	return calls[operation]
 }
 
-// keepsSecrets fails if an error, or anything that it wraps, tells a token.
+// keepsSecrets fails if an error, or anything that it wraps, tells a token, or
+// the secret of an upload; or if a checkpoint does.
 func (f *fixture) keepsSecrets(t *testing.T, err error) {
 	t.Helper()
+	secrets := []string{f.account.AccessToken, f.account.RefreshToken}
+	for _, n := range f.kept() {
+		for word := range strings.FieldsSeq(n.secret) {
+			if len(word) > 16 { // a number beside the secret is none
+				secrets = append(secrets, word)
+			}
+		}
+	}
+	for _, n := range f.kept() {
+		for _, secret := range secrets {
+			if secret != "" && strings.Contains(n.checkpoint, secret) {
+				t.Errorf("the checkpoint %s tells a secret", n.checkpoint)
+			}
+		}
+	}
 	for ; err != nil; err = errors.Unwrap(err) {
 		said := fmt.Sprintf("%v %+v %#v", err, err, err)
-		for _, secret := range []string{f.account.AccessToken, f.account.RefreshToken} {
+		for _, secret := range secrets {
 			if secret != "" && strings.Contains(said, secret) {
-				t.Errorf("the error tells a token: %s", said)
+				t.Errorf("the error tells a secret: %s", said)
 			}
 		}
 	}

@@ -5,12 +5,14 @@ package platformtest
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -27,8 +29,9 @@ func (s *Suite) testLimits(t *testing.T) {
 		t.Error("a platform that prepares says how long what is prepared lasts, and only such a one")
 	}
 	for name, text := range texts {
-		if limits.CaptionProblem != nil && limits.CaptionProblem(text) != "" || limits.MaxCaption > 0 && limits.CaptionLength(text) > limits.MaxCaption {
-			t.Errorf("the ordinary caption %q must be fine", name)
+		problem := limits.CaptionProblem != nil && limits.CaptionProblem(text) != "" || limits.MaxCaption > 0 && limits.CaptionLength(text) > limits.MaxCaption
+		if refused := slices.Contains(s.Refuses, name); problem != refused {
+			t.Errorf("the caption %q is refused: %t; want %t", name, problem, refused)
 		}
 	}
 }
@@ -47,6 +50,9 @@ var texts = map[string]string{
 func (s *Suite) testPublish(t *testing.T) {
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) {
+			if slices.Contains(s.Refuses, name) {
+				t.Skipf("%s refuses this text", s.Name)
+			}
 			f, p := s.publisher(t)
 			before := now()
 			job := f.prepared(t, text)
@@ -95,41 +101,51 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 		"token expired":  {"an ended token refuses", sandboxtest.Fault{Kind: "token_expired"}, platforms.Refused, s.ended(), 0},
 		"token revoked":  {"so does one that was taken back", sandboxtest.Fault{Kind: "token_revoked"}, platforms.Refused, s.ended(), 0},
 	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			f, p := s.publisher(t)
-			job := f.prepared(t, "hello")
-			// A connection that was used before is one that the HTTP client
-			// might be tempted to send on twice.
-			if _, err := p.Identify(t.Context(), f.token()); err != nil {
-				t.Fatal(err)
-			}
-			tc.fault.Operation = "publish"
-			f.fault(t, tc.fault)
-			got := p.Publish(t.Context(), job)
-			if got.Verdict != tc.verdict || got.Err == nil || tc.class != "" && got.Err.Class != tc.class {
-				t.Fatalf("%s: got %+v (%v)", tc.reason, got, got.Err)
-			}
-			if tc.class == platforms.ClassRateLimited && !got.Err.RetryAt.After(now()) {
-				t.Errorf("the platform said when to try again, but RetryAt is %v", got.Err.RetryAt)
-			}
-			f.keepsSecrets(t, got.Err)
-			if n := f.arrived(t, "publish"); n != 1 {
-				t.Errorf("%d calls arrived for one publication", n)
-			}
-			f.sees(t, p, job, tc.posts)
-		})
-	}
-	t.Run("too slow", s.testSlowPublish)
-	t.Run("unreachable", func(t *testing.T) {
-		f, _ := s.publisher(t)
-		away, _ := s.New(t, "http://herald.invalid").(platforms.Publisher)
-		got := away.Publish(t.Context(), f.prepared(t, "hello"))
-		if got.Verdict != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
-			t.Errorf("got %+v, want that nothing was sent", got)
+	for _, category := range simplest(s.New(t, "http://herald.invalid")) {
+		for name, tc := range tests {
+			t.Run(string(category)+" "+name, func(t *testing.T) {
+				f, p := s.publisher(t)
+				job := f.prepare(t, f.post(t, category, "hello"))
+				// A connection that was used before is one that the HTTP client
+				// might be tempted to send on twice.
+				if _, err := p.Identify(t.Context(), f.token()); err != nil {
+					t.Fatal(err)
+				}
+				tc.fault.Operation = "publish"
+				f.fault(t, tc.fault)
+				got := p.Publish(t.Context(), job)
+				if got.Verdict != tc.verdict || got.Err == nil || tc.class != "" && got.Err.Class != tc.class {
+					t.Fatalf("%s: got %+v (%v)", tc.reason, got, got.Err)
+				}
+				if tc.class == platforms.ClassRateLimited && !s.SilentLimits && !got.Err.RetryAt.After(now()) {
+					t.Errorf("the platform said when to try again, but RetryAt is %v", got.Err.RetryAt)
+				}
+				f.keepsSecrets(t, got.Err)
+				if n := f.arrived(t, "publish"); n != 1 {
+					t.Errorf("%d calls arrived for one publication", n)
+				}
+				job.Handle = got.Handle
+				f.sees(t, p, job, tc.posts)
+			})
 		}
-		f.keepsSecrets(t, got.Err)
-	})
+		t.Run(string(category)+" too slow", func(t *testing.T) { s.testSlowPublish(t, category) })
+		t.Run(string(category)+" unreachable", func(t *testing.T) { s.testUnreachable(t, category) })
+	}
+}
+
+// testUnreachable takes the platform away before the visible call.
+func (s *Suite) testUnreachable(t *testing.T, category v1alpha1.Category) {
+	t.Helper()
+	f, _ := s.publisher(t)
+	job := f.prepare(t, f.post(t, category, "hello"))
+	f.stop()
+	// One that has no connection open, which the call could be written to.
+	away, _ := s.New(t, f.control.URL).(platforms.Publisher)
+	got := away.Publish(t.Context(), job)
+	if got.Verdict != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
+		t.Errorf("got %+v, want that nothing was sent", got)
+	}
+	f.keepsSecrets(t, got.Err)
 }
 
 // sees looks for a job and compares with what the sandbox really holds: what is
@@ -149,10 +165,11 @@ func (f *fixture) sees(t *testing.T, p platforms.Publisher, job platforms.Job, p
 }
 
 // testSlowPublish lets the platform take longer than the call may.
-func (s *Suite) testSlowPublish(t *testing.T) {
+func (s *Suite) testSlowPublish(t *testing.T, category v1alpha1.Category) {
+	t.Helper()
 	// The sandbox waits by a clock that stands still.
 	f := s.start(t, clocktesting.NewFakeClock(now()))
-	job := f.prepared(t, "hello")
+	job := f.prepare(t, f.post(t, category, "hello"))
 	f.fault(t, sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 60000})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

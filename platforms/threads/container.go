@@ -17,25 +17,9 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// state is what Threads says of a container.
-type state string
-
-// The states of a container.
 const (
-	stateInProgress state = "IN_PROGRESS"
-	stateFinished   state = "FINISHED"
-	statePublished  state = "PUBLISHED"
-	stateError      state = "ERROR"
-	stateExpired    state = "EXPIRED"
-	// stateGone is ours: Threads knows no such container, or not for this
-	// token.
-	stateGone state = "gone"
-)
-
-const (
-	// firstPause and longestPause are how long to wait between two questions
-	// for a container that is not ready. A text is ready at once.
-	firstPause   = 300 * time.Millisecond
+	// longestPause is how long to wait between two questions for a container
+	// that is not ready.
 	longestPause = 3 * time.Second
 
 	// fetchWithin is how long Threads may take to fetch a file.
@@ -66,9 +50,9 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 		switch found, _, err := p.awaitContainer(ctx, job, id); {
 		case err != nil:
 			return "", err
-		case found == statePublished:
+		case found == graph.StatePublished:
 			return id, platforms.Errorf(platforms.ClassDuplicate, msgVisible)
-		case found == stateFinished:
+		case found == graph.StateFinished:
 			return id, nil
 		}
 	}
@@ -82,7 +66,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 		if err != nil {
 			return "", err
 		}
-		if found == stateFinished {
+		if found == graph.StateFinished {
 			return id, nil
 		}
 		word = why
@@ -137,7 +121,7 @@ func (p *Platform) createChildren(ctx context.Context, job platforms.Job) ([]str
 		if err != nil {
 			return nil, err
 		}
-		if found != stateFinished {
+		if found != graph.StateFinished {
 			return nil, platforms.Errorf(platforms.ClassPermanent, msgFileFailed, media[i].Name, why)
 		}
 	}
@@ -177,40 +161,32 @@ func (p *Platform) create(ctx context.Context, job platforms.Job, form url.Value
 
 // awaitContainer waits until Threads is done with a container, for as long as
 // the context lasts, and returns its state and, for one that failed, why.
-func (p *Platform) awaitContainer(ctx context.Context, job platforms.Job, id string) (state, string, *platforms.Error) {
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		found, why, err := p.containerState(ctx, job, id)
-		if err != nil || found != stateInProgress {
-			return found, why, err
-		}
-		timer := p.config.Clock.NewTimer(pause)
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-			timer.Stop()
-			return "", "", &platforms.Error{Class: platforms.ClassTransient, Message: msgNotReady, Err: context.Cause(ctx)}
-		}
+func (p *Platform) awaitContainer(ctx context.Context, job platforms.Job, id string) (found graph.State, why string, failed *platforms.Error) {
+	err := graph.Await(ctx, p.config.Clock, longestPause, func() bool {
+		found, why, failed = p.containerState(ctx, job, id)
+		return failed == nil && found == graph.StateInProgress
+	})
+	if err != nil {
+		return "", "", &platforms.Error{Class: platforms.ClassTransient, Message: msgNotReady, Err: err}
 	}
+	return found, why, failed
 }
 
 // containerState asks for a container.
-func (p *Platform) containerState(ctx context.Context, job platforms.Job, id string) (state, string, *platforms.Error) {
+func (p *Platform) containerState(ctx context.Context, job platforms.Job, id string) (graph.State, string, *platforms.Error) {
 	resp, failed := p.read(ctx, "status", p.path("/"+url.PathEscape(id)+"?fields=id,status,error_message"), job.Account.Token)
 	if failed != nil {
 		if failed.said.Kind() == graph.KindOther {
-			return stateGone, "it is gone", nil
+			return graph.StateGone, "it is gone", nil
 		}
 		return "", "", failed.Error
 	}
 	doc, _ := jsondoc.Parse(resp.Body)
-	switch found := state(doc.Text("status")); found {
-	case stateInProgress, stateFinished, statePublished, stateError, stateExpired:
-		return found, word(doc.Text("error_message")), nil
-	case stateGone:
-		return "", "", platforms.Errorf(platforms.ClassUnknown, msgNoState)
-	default:
+	found, known := graph.ParseState(doc.Text("status"))
+	if !known {
 		return "", "", platforms.Errorf(platforms.ClassUnknown, msgNoState)
 	}
+	return found, word(doc.Text("error_message")), nil
 }
 
 // failureWord is the form of the documented words for why a container failed.

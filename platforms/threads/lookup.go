@@ -5,6 +5,7 @@ package threads
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -42,13 +43,13 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Fin
 			return platforms.Finding{}, err
 		}
 		switch found {
-		case statePublished:
+		case graph.StatePublished:
 			published = true
-		case stateFinished, stateError, stateExpired:
+		case graph.StateFinished, graph.StateError, graph.StateExpired:
 			return platforms.Finding{Proof: true}, nil
-		case stateInProgress:
+		case graph.StateInProgress:
 			return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgUnderway)
-		case stateGone:
+		case graph.StateGone:
 		}
 	}
 	finding, err := p.search(ctx, job)
@@ -63,7 +64,6 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Fin
 
 // search looks for the job's text in the account's list of posts.
 func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Finding, *platforms.Error) {
-	found := map[string]jsondoc.Object{}
 	// What hangs from another post is listed apart.
 	listing := "threads"
 	if job.Content.InReplyTo != "" {
@@ -74,29 +74,25 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Fin
 		"since":  {strconv.FormatInt(job.LookFrom.Unix()-1, 10)},
 		"limit":  {strconv.Itoa(pageSize)},
 	}
-	for range maxPages {
+	found, err := graph.Search(query, maxPages, func(query url.Values) (jsondoc.Object, error) {
 		resp, failed := p.read(ctx, "list", p.path("/"+url.PathEscape(job.Account.ID)+"/"+listing+"?"+query.Encode()), job.Account.Token)
 		if failed != nil {
-			return platforms.Finding{}, failed.Error
+			return nil, failed.Error
 		}
 		page, _ := jsondoc.Parse(resp.Body)
-		entries, ok := page.List("data")
-		if !ok {
-			return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
-		}
-		for _, entry := range entries {
-			if !graph.ValidID(entry.Text("id")) {
-				return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
-			}
-			if fits(job, entry) {
-				found[entry.Text("id")] = entry
-			}
-		}
-		if query = graph.NextPage(page); query == nil {
-			return finding(found), nil
-		}
+		return page, nil
+	}, func(entry jsondoc.Object) bool { return fits(job, entry) })
+	if failed, ok := errors.AsType[*platforms.Error](err); ok {
+		return platforms.Finding{}, failed
 	}
-	return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
+	switch {
+	case errors.Is(err, graph.ErrTooManyPages):
+		return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
+	case err != nil:
+		return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+	}
+	id, entry, at := found.Earliest("timestamp")
+	return platforms.Finding{Matches: len(found), ExternalID: id, ExternalURL: entry.Text("permalink"), PostedAt: at}, nil
 }
 
 // fits tells whether a listed post may be the job's.
@@ -105,11 +101,19 @@ func fits(job platforms.Job, entry jsondoc.Object) bool {
 	switch {
 	case !at.IsZero() && at.Before(job.LookFrom.Truncate(time.Second)):
 		return false
-	case entry.Object("replied_to").Text("id") != job.Content.InReplyTo, entry.Bool("is_reply") != (job.Content.InReplyTo != ""), !sameKind(job.Content.Media, entry.Text("media_type")), !graph.SameText(job.Content.Text, entry.Text("text")):
+	case entry.Object("replied_to").Text("id") != job.Content.InReplyTo, entry.Bool("is_reply") != (job.Content.InReplyTo != ""), !sameKind(job.Content.Media, entry.Text("media_type")), !sameText(job.Content, entry.Text("text")):
 		return false
 	default:
 		return job.Taken == nil || !job.Taken(entry.Text("id"))
 	}
+}
+
+// sameText tells whether a listed text is the content's. Files need none.
+func sameText(content platforms.Content, listed string) bool {
+	if len(content.Media) > 0 {
+		return graph.SameCaption(content.Text, listed)
+	}
+	return graph.SameText(content.Text, listed)
 }
 
 // sameKind tells whether a listed post is of the kind that shows these files.
@@ -129,15 +133,3 @@ func sameKind(media []platforms.File, listed string) bool {
 }
 
 func publishedAt(entry jsondoc.Object) time.Time { return graph.ParseTime(entry.Text("timestamp")) }
-
-// finding names the earliest of the posts that fit.
-func finding(found map[string]jsondoc.Object) platforms.Finding {
-	f := platforms.Finding{Matches: len(found)}
-	for id, entry := range found {
-		at := publishedAt(entry)
-		if f.ExternalID == "" || at.Before(f.PostedAt) || at.Equal(f.PostedAt) && id < f.ExternalID {
-			f.ExternalID, f.ExternalURL, f.PostedAt = id, entry.Text("permalink"), at
-		}
-	}
-	return f
-}

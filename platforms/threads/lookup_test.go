@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -130,5 +131,14 @@ func TestLookupEnds(t *testing.T) {
 	job.Checkpoint = ""
 	if _, err := p.Lookup(t.Context(), job); class(err) != platforms.ClassUnknown || len(server.Requests()) != maxPages {
 		t.Errorf("a list without an end proves nothing; got %v after %d pages", err, len(server.Requests()))
+	}
+}
+
+func TestLookupWithoutText(t *testing.T) {
+	p, _ := newThreads(t, inTurn(answers{holds("PUBLISHED"), list(post(t, "2", "a text", noon, `"media_type":"IMAGE"`), post(t, "1", "", noon, `"media_type":"IMAGE"`))}))
+	job := jobFor("")
+	job.Content.Category, job.Content.Media = v1alpha1.CategoryImage, []platforms.File{{MIMEType: v1alpha1.MimeJPEG}}
+	if got, err := p.Lookup(t.Context(), job); err != nil || got.Matches != 1 || got.ExternalID != "1" {
+		t.Errorf("got %+v, %v; an image without a text is found by its kind", got, err)
 	}
 }

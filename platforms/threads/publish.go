@@ -88,9 +88,9 @@ func aboutContainer(class platforms.Class) bool {
 func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, refused platforms.Result) platforms.Result {
 	found, _, err := p.containerState(ctx, job, job.Checkpoint)
 	switch {
-	case err == nil && found == statePublished, err != nil && refused.Err.Class == platforms.ClassTransient:
+	case err == nil && found == graph.StatePublished, err != nil && refused.Err.Class == platforms.ClassTransient:
 		refused.Verdict = platforms.Unknown
-	case err == nil && found != stateFinished && found != stateInProgress && refused.Err.Class == platforms.ClassPermanent:
+	case err == nil && found != graph.StateFinished && found != graph.StateInProgress && refused.Err.Class == platforms.ClassPermanent:
 		// The container has ended, which another one mends.
 		refused.Err.Class, refused.Err.Message = platforms.ClassTransient, msgNotYet
 	}

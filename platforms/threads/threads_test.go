@@ -255,6 +255,7 @@ func TestPrepareWaits(t *testing.T) {
 	p := New(Config{APIURL: server.URL, Clock: clock}, transport.New(transport.Options{}))
 	job := jobFor("hello")
 	job.Checkpoint = ""
+	const pause = 300 * time.Millisecond // the first one
 	done := make(chan string)
 	go func() {
 		id, err := p.Prepare(t.Context(), job)
@@ -269,13 +270,13 @@ func TestPrepareWaits(t *testing.T) {
 			if id != container || len(server.Requests()) != 4 {
 				t.Errorf("got %q after %v", id, paths(server))
 			}
-			if waited := clock.Since(noon); waited < firstPause {
+			if waited := clock.Since(noon); waited < pause {
 				t.Errorf("asked again after %v", waited)
 			}
 			return
 		default:
 			if clock.HasWaiters() {
-				clock.Step(firstPause)
+				clock.Step(pause)
 			}
 		}
 	}

@@ -20,6 +20,7 @@ func TestContract(t *testing.T) {
 			return x.New(x.Config{APIURL: url + "/x", WebURL: url + "/x", ClientID: "herald"}, transport.New(transport.Options{}))
 		},
 		Renewal: platformtest.ByRotation,
+		Resumes: 8 << 20,
 	}
 	suite.Run(t)
 }

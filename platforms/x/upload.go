@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/herald-social/herald/internal/multipartbody"
@@ -22,6 +23,9 @@ const (
 	chunk = 4 << 20
 	// maxSegments is how many appends an upload may have.
 	maxSegments = 1000
+	// noteEvery is after how many chunks it is noted how far an upload has come:
+	// so many are sent again at most if it is cut off.
+	noteEvery = 2
 	// appendTries is how often one chunk is sent: X takes it again under its
 	// number.
 	appendTries = 3
@@ -48,7 +52,8 @@ const (
 func (*Platform) Prepares(content platforms.Content) bool { return len(content.Media) > 0 }
 
 // Prepare uploads the files of a post and waits until X is done with them. What
-// was uploaded before is used again as long as X knows it.
+// was uploaded before, of a video a part of it, is used again as long as X knows
+// it.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if ids := job.FileIDs(validID); ids != nil && p.allReady(ctx, job, ids) {
 		return job.Checkpoint, nil
@@ -90,8 +95,17 @@ func (p *Platform) uploadImage(ctx context.Context, job platforms.Job, file *pla
 	return mediaID(resp, file)
 }
 
-// uploadVideo sends a video in chunks and waits until X has processed it.
+// uploadVideo sends a video in chunks and waits until X has processed it. An
+// upload that was begun before goes on behind the chunks that are known to be
+// there.
 func (p *Platform) uploadVideo(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
+	if begun, ok := partOf(job.Checkpoint); ok {
+		failure := p.finishVideo(ctx, job, file, begun)
+		if failure == nil || failure.Class != platforms.ClassPermanent && failure.Class != platforms.ClassUnknown {
+			return begun.id, failure
+		}
+		// X keeps an upload for a day, and may know this one no more.
+	}
 	body, err := encode(map[string]any{"media_type": file.MIMEType, "total_bytes": file.Size, "media_category": "tweet_video"})
 	if err != nil {
 		return "", &platforms.Error{Class: platforms.ClassPermanent, Message: fmt.Sprintf(msgFileRefused, file.Name), Err: err}
@@ -104,17 +118,48 @@ func (p *Platform) uploadVideo(ctx context.Context, job platforms.Job, file *pla
 	if failure != nil {
 		return "", failure
 	}
-	path := "/2/media/upload/" + url.PathEscape(id)
+	return id, p.finishVideo(ctx, job, file, part{id: id})
+}
+
+// finishVideo sends what an upload lacks.
+func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *platforms.File, begun part) *platforms.Error {
+	path := "/2/media/upload/" + url.PathEscape(begun.id)
 	size := max(int64(chunk), (file.Size+maxSegments-1)/maxSegments)
-	for segment, offset := 0, int64(0); offset < file.Size; segment, offset = segment+1, offset+size {
+	for segment := begun.segments; int64(segment)*size < file.Size; segment++ {
+		offset := int64(segment) * size
+		if segment > begun.segments && segment%noteEvery == 0 {
+			if failure := job.Note(ctx, part{begun.id, segment}.checkpoint(), ""); failure != nil {
+				return failure
+			}
+		}
 		if failure := p.appendChunk(ctx, job, file, path, segment, offset, min(size, file.Size-offset)); failure != nil {
-			return "", failure
+			return failure
 		}
 	}
 	if _, failure := p.postMedia(ctx, job, file, "finalize", path+"/finalize", "", nil, readTimeout); failure != nil {
-		return "", failure
+		return failure
 	}
-	return id, p.await(ctx, job, file, id)
+	return p.await(ctx, job, file, begun.id)
+}
+
+// part is an upload of which so many segments are there. Its name says nothing
+// that a stranger could use without the account's token.
+type part struct {
+	id       string
+	segments int
+}
+
+// partPrefix tells the checkpoint of a part from that of files.
+const partPrefix = "part:"
+
+func (u part) checkpoint() string { return partPrefix + u.id + ":" + strconv.Itoa(u.segments) }
+
+// partOf reads the checkpoint of a part; false if it is another one.
+func partOf(checkpoint string) (part, bool) {
+	rest, isPart := strings.CutPrefix(checkpoint, partPrefix)
+	id, segments, _ := strings.Cut(rest, ":")
+	n, err := strconv.Atoi(segments)
+	return part{id, n}, isPart && validID(id) && err == nil && n > 0 && n <= maxSegments
 }
 
 // appendChunk sends one chunk, again if its answer was lost.

@@ -17,9 +17,14 @@ func TestContract(t *testing.T) {
 		Name: "youtube",
 		New: func(t *testing.T, url string) platforms.Platform {
 			t.Helper()
-			return youtube.New(youtube.Config{APIURL: url + "/youtube", ClientID: "herald", ClientSecret: "secret"}, transport.New(transport.Options{}))
+			return youtube.New(youtube.Config{APIURL: url + "/youtube", WebURL: url + "/youtube", ClientID: "herald", ClientSecret: "secret"}, transport.New(transport.Options{}))
 		},
 		Renewal: platformtest.ByRefreshToken,
+		// YouTube takes no angle brackets.
+		Refuses:        []string{"punctuation"},
+		SilentLimits:   true,
+		LateProcessing: true,
+		Resumes:        4 << 20,
 	}
 	suite.Run(t)
 }

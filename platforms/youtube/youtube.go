@@ -1,7 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package youtube knows channels of YouTube by its Data API v3.
+// Package youtube publishes videos to YouTube by its Data API v3.
+//
+// A video is uploaded in parts to a session, and is on the channel as soon as
+// the last byte is there. So Prepare uploads all but the last 256 KiB at most,
+// and Publish sends those. The session tells for certain what became of it, and
+// whoever knows its address may use it: the address is kept as a secret.
 package youtube
 
 import (
@@ -21,6 +26,12 @@ const (
 	DefaultAPIURL = "https://www.googleapis.com"
 	// DefaultTokenURL is where Google renews tokens.
 	DefaultTokenURL = "https://oauth2.googleapis.com"
+	// DefaultWebURL is where people watch videos.
+	DefaultWebURL = "https://www.youtube.com"
+
+	// DefaultListingLag is how long a video may be missing from the playlist of
+	// its channel's uploads: minutes, by what is believed.
+	DefaultListingLag = 5 * time.Minute
 
 	// maxDescription is the greatest length of a video's description in bytes
 	// (Data API, resource "videos").
@@ -30,6 +41,17 @@ const (
 	// "videos"), counted in UTF-16 code units: YouTube speaks of characters, and
 	// what is short enough so is short enough either way.
 	maxTitle = 100
+
+	// publishTimeout bounds the last part of an upload, and thumbnailTimeout a
+	// thumbnail. callTimeout bounds all that Publish does.
+	publishTimeout   = 30 * time.Second
+	thumbnailTimeout = 10 * time.Second
+	callTimeout      = publishTimeout + thumbnailTries*thumbnailTimeout
+
+	// preparedLasts is how long a session is relied on. YouTube does not say how
+	// long one lives; elsewhere at Google it is about a week. A day stays far from
+	// that, and more would gain nothing: uploads begin less than an hour ahead.
+	preparedLasts = 24 * time.Hour
 
 	// readTimeout bounds the calls that only ask.
 	readTimeout = 10 * time.Second
@@ -44,8 +66,12 @@ type Config struct {
 	// APIURL is where both the Data API and the renewal of tokens are served.
 	// It defaults to DefaultAPIURL and DefaultTokenURL.
 	APIURL string
+	// WebURL defaults to DefaultWebURL.
+	WebURL string
 	// ClientID and ClientSecret are the app's, to renew tokens with.
 	ClientID, ClientSecret string
+	// ListingLag defaults to DefaultListingLag.
+	ListingLag time.Duration
 	// Clock tells when a token that was just handed out ends. Defaults to the
 	// real one.
 	Clock clock.PassiveClock
@@ -58,7 +84,10 @@ type Platform struct {
 	client   *transport.Client
 }
 
-var _ platforms.Platform = (*Platform)(nil)
+var (
+	_ platforms.Publisher = (*Platform)(nil)
+	_ platforms.Preparer  = (*Platform)(nil)
+)
 
 // New makes the platform.
 func New(c Config, client *transport.Client) *Platform {
@@ -66,6 +95,13 @@ func New(c Config, client *transport.Client) *Platform {
 	if c.APIURL == "" {
 		c.APIURL, tokenURL = DefaultAPIURL, DefaultTokenURL
 	}
+	if c.WebURL == "" {
+		c.WebURL = DefaultWebURL
+	}
+	if c.ListingLag <= 0 {
+		c.ListingLag = DefaultListingLag
+	}
+	c.WebURL = strings.TrimRight(c.WebURL, "/")
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
@@ -78,6 +114,7 @@ func New(c Config, client *transport.Client) *Platform {
 func (p *Platform) Limits() platforms.Limits {
 	return platforms.Limits{
 		Categories:     []v1alpha1.Category{v1alpha1.CategoryVideo},
+		Delivers:       []v1alpha1.Category{v1alpha1.CategoryVideo},
 		MaxTitle:       maxTitle,
 		TitleLength:    func(title string) int { return len(utf16.Encode([]rune(title))) },
 		TitleProblem:   captionProblem,
@@ -85,6 +122,11 @@ func (p *Platform) Limits() platforms.Limits {
 		CaptionUnit:    "bytes",
 		CaptionLength:  func(text string) int { return len(text) },
 		CaptionProblem: captionProblem,
+		TakesThumbnail: true,
+		PreparedLasts:  preparedLasts,
+		SecretUploads:  true,
+		CallTimeout:    callTimeout,
+		ListingLag:     p.config.ListingLag,
 		RefreshLead:    refreshLead,
 	}
 }

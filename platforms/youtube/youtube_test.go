@@ -5,6 +5,7 @@ package youtube
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -146,9 +147,11 @@ func TestQuotaRenewed(t *testing.T) {
 		reason    string
 		now, want time.Time
 	}{
-		"before":    {"later on the same day", time.Date(2026, 11, 20, 7, 59, 0, 0, time.UTC), time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)},
-		"at":        {"the very instant is the next day's", time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC), time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)},
-		"month end": {"days follow the calendar", time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC)},
+		"winter":      {"midnight Pacific standard time", time.Date(2026, 11, 20, 7, 59, 0, 0, time.UTC), time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)},
+		"at":          {"the very instant is the next day's", time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC), time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)},
+		"month end":   {"days follow the calendar", time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC)},
+		"summer":      {"midnight Pacific daylight time", time.Date(2026, 7, 1, 6, 59, 0, 0, time.UTC), time.Date(2026, 7, 1, 7, 0, 0, 0, time.UTC)},
+		"clocks back": {"the day on which clocks go back has 25 hours", time.Date(2026, 11, 1, 7, 0, 0, 0, time.UTC), time.Date(2026, 11, 2, 8, 0, 0, 0, time.UTC)},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -163,11 +166,14 @@ func TestAddresses(t *testing.T) {
 	if p := New(Config{}, nil); p.config.APIURL != DefaultAPIURL || p.tokenURL != DefaultTokenURL {
 		t.Errorf("Google renews tokens at another host: %q, %q", p.config.APIURL, p.tokenURL)
 	}
+	if p := New(Config{WebURL: "https://tube.example/"}, nil); p.videoURL("AbC-_1") != "https://tube.example/watch?v=AbC-_1" {
+		t.Errorf("a video is watched at %q", p.videoURL("AbC-_1"))
+	}
 }
 
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Limits()
-	if len(limits.Categories) == 0 || len(limits.Delivers) != 0 || limits.RefreshLead != 5*time.Minute {
+	if !slices.Equal(limits.Delivers, limits.Categories) || limits.ListingAuthoritative || limits.RefreshLead != 5*time.Minute {
 		t.Errorf("got %+v", limits)
 	}
 	if got := limits.CaptionLength("é"); got != 2 {

@@ -192,14 +192,18 @@ func Quiet(a *v1alpha1.Attempt, timing Timing, now time.Time) bool {
 	return !now.Before(quietAt(a, timing))
 }
 
-// proofFrom is from when on a listing that does not show the post may prove
-// that there is none. A call that was seen to end on this side may still be
-// worked on at the other for as long as a call may take.
+// proofFrom is from when on a look that does not find the post may prove that
+// there is none. When the call is over on this side its bytes may have left a
+// moment before, so that the other side may work on them for as long as a call
+// may take. The end of a call is told by the clock of the process that made it,
+// which may be behind that of the one that looks; where nobody saw the end,
+// quietAt has the margin already.
 func proofFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
+	from := quietAt(a, timing).Add(timing.CallTimeout + timing.Lag)
 	if a.EndedAt != nil {
-		return a.EndedAt.Add(timing.CallTimeout + timing.Lag)
+		from = from.Add(timing.ClockMargin)
 	}
-	return quietAt(a, timing).Add(timing.Lag)
+	return from
 }
 
 // ContentHash identifies what a claim is about: the connection, its account,

@@ -288,23 +288,37 @@ func TestSameAccount(t *testing.T) {
 }
 
 func TestProofWaitsForTheOtherSide(t *testing.T) {
-	target := claimed(t)
-	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Unknown}, 1, at(time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	ended := target.Attempt.EndedAt.Time
 	for _, tt := range []struct {
 		name   string
 		reason string
-		after  time.Duration
-		looks  int32
+		// ended tells that the call was seen to end, a second after its claim.
+		ended bool
+		after time.Duration
+		looks int32
 	}{
-		{"just past the lag", "the platform may still be working on the call", timing.Lag + time.Second, 0},
-		{"past the call's limit and the lag", "now the listing counts", timing.CallTimeout + timing.Lag, 1},
+		{"just past the lag", "the platform may still be working on the call", true, time.Second + timing.Lag + time.Second, 0},
+		{"past the call's limit and the lag", "who looks may have a clock that is ahead of the one by which the call ended", true, time.Second + timing.CallTimeout + timing.Lag, 0},
+		{"past the margin of clocks as well", "now the listing counts", true, time.Second + timing.CallTimeout + timing.Lag + timing.ClockMargin, 1},
+		{
+			"nobody saw the end, just past the lag", "its bytes may have left as late as the call's limit allowed, and the platform works on them for as long again", false,
+			timing.SendWindow + timing.CallTimeout + timing.ClockMargin + timing.Lag, 0,
+		},
+		{
+			"nobody saw the end, past the call's limit twice", "now the listing counts", false,
+			timing.SendWindow + 2*timing.CallTimeout + timing.ClockMargin + timing.Lag, 1,
+		},
 	} {
-		if err := Look(target, platforms.Finding{}, timing, v1alpha1.OnUnknownFail, 1, ended.Add(tt.after)); err != nil || target.Attempt.Looks != tt.looks {
-			t.Errorf("%s: %d looks count, want %d (%s) %v", tt.name, target.Attempt.Looks, tt.looks, tt.reason, err)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			target := claimed(t)
+			if tt.ended {
+				if err := Record(target, "a1", platforms.Result{Verdict: platforms.Unknown}, 1, at(time.Second)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := Look(target, platforms.Finding{}, timing, v1alpha1.OnUnknownFail, 1, at(tt.after)); err != nil || target.Attempt.Looks != tt.looks {
+				t.Errorf("%d looks count, want %d (%s) %v", target.Attempt.Looks, tt.looks, tt.reason, err)
+			}
+		})
 	}
 }
 
@@ -361,7 +375,7 @@ func TestNextLook(t *testing.T) {
 func TestLook(t *testing.T) {
 	found := platforms.Finding{Matches: 1, ExternalID: "7", ExternalURL: "u", PostedAt: at(time.Second)}
 	quiet := timing.SendWindow + timing.CallTimeout + timing.ClockMargin
-	past := quiet + timing.Lag
+	past := quiet + timing.CallTimeout + timing.Lag
 	weak := timing
 	weak.Authoritative = false
 	for _, tt := range []struct {
@@ -567,7 +581,7 @@ func walk(t *testing.T, rng *rand.Rand, seed uint64) {
 			if err := Look(target, finding, timing, v1alpha1.OnUnknownFail, 1, now); err != nil {
 				t.Fatal(err)
 			}
-			if target.Attempt.Outcome == v1alpha1.OutcomeAbsent && (looks < looksNeeded-1 || now.Before(quietAt(target.Attempt, timing).Add(timing.Lag))) {
+			if target.Attempt.Outcome == v1alpha1.OutcomeAbsent && (looks < looksNeeded-1 || now.Before(quietAt(target.Attempt, timing).Add(timing.CallTimeout+timing.Lag))) {
 				t.Fatalf("seed %d: absent without two looks past the lag: %+v", seed, target)
 			}
 			closedWithProof = !IsOpen(target.Attempt)

@@ -17,6 +17,9 @@ const (
 	videoProcessing = 2 * time.Second
 	// containerLife is after how long a container that was not published expires.
 	containerLife = 24 * time.Hour
+	// maxContainers is how many containers an account may make in 24 hours, each item of a carousel included. They are
+	// counted where the control API lets documented limits apply. Which error says so is documented nowhere.
+	maxContainers = 400
 )
 
 // The kinds of containers. Only a picture has none in the request.
@@ -62,6 +65,9 @@ func (l *login) create(c *graph.Call) (any, *graph.Error) {
 	account, bad := l.owner(c, l.write)
 	if bad != nil {
 		return nil, bad
+	}
+	if account.Settings.DocumentedLimits && l.Store.ContainersMade(account.Key) >= maxContainers {
+		return nil, quotaUsed()
 	}
 	asked, bad := l.readOrder(c.Params)
 	if bad != nil {

@@ -146,6 +146,19 @@ func (s *Store) everyContainer() []*Container {
 	return out
 }
 
+// ContainersMade returns how many containers an account has made in the last 24 hours.
+func (s *Store) ContainersMade(key Key) int {
+	from, made := s.clock.Now().Add(-QuotaWindow), 0
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, c := range s.containers {
+		if c.Platform == key.Platform && c.AccountID == key.ID && c.CreatedAt().After(from) {
+			made++
+		}
+	}
+	return made
+}
+
 // Unfetched returns the containers of a platform that wait for a file, in order of creation.
 func (s *Store) Unfetched(platform string) []Container {
 	s.mu.RLock()

@@ -208,7 +208,8 @@ func (p *Platform) change(session string, kept detail) error {
 	return err
 }
 
-// make puts a video on the channel. What YouTube finds wrong with the file shows after its work on it.
+// make puts a video on the channel: as a private one, whatever was asked for, if the channel's settings are such. What YouTube
+// finds wrong with the file shows after its work on it.
 func (p *Platform) make(account state.Account, session state.Container, kept detail, file blobs.Blob) error {
 	takes := processing
 	if set := account.Settings.Processing; set != nil {
@@ -219,6 +220,9 @@ func (p *Platform) make(account state.Account, session state.Container, kept det
 		kept.Failure = cmp.Or(kept.Failure, "invalidFile")
 	}
 	kept.Seconds = int64(file.Duration.Round(time.Second) / time.Second)
+	if account.Settings.Private {
+		kept.Resource.Status.PrivacyStatus = "private"
+	}
 	content, err := json.Marshal(kept)
 	if err != nil {
 		return err

@@ -29,6 +29,8 @@ type Account struct {
 	Username     string `json:"username"`
 	AccessToken  string `json:"access_token"`
 	RefreshToken string `json:"refresh_token"`
+	// Scopes are what the tokens were granted.
+	Scopes []string `json:"scopes"`
 	// ExpiresAt is when the access token ends; zero if it does not.
 	ExpiresAt time.Time `json:"-"`
 }

@@ -1,0 +1,183 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// bySession is X, as if what it uploads were reached by an address that carries
+// authority. It remembers what it was handed.
+type bySession struct {
+	fast
+
+	mu       sync.Mutex
+	prepared []string
+	sent     []string
+	looked   []string
+}
+
+const authority = "https://upload.invalid/?signature="
+
+func (b *bySession) Limits() platforms.Limits {
+	limits := b.fast.Limits()
+	limits.SecretUploads = true
+	return limits
+}
+
+func (b *bySession) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+	b.note(&b.prepared, job.Secret)
+	checkpoint, err := b.fast.Prepare(ctx, job)
+	if err == nil {
+		err = job.Note(ctx, checkpoint, authority+checkpoint)
+	}
+	return checkpoint, err
+}
+
+func (b *bySession) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	b.note(&b.sent, job.Secret)
+	return b.fast.Publish(ctx, job)
+}
+
+func (b *bySession) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
+	b.note(&b.looked, job.Secret)
+	return b.fast.Lookup(ctx, job)
+}
+
+func (b *bySession) note(list *[]string, secret string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	*list = append(*list, secret)
+}
+
+func (b *bySession) of(list *[]string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string{}, *list...)
+}
+
+// uploads reads the Secret of a post's uploads; nil if there is none.
+func uploadsOf(ctx context.Context, p *v1alpha1.Post) *corev1.Secret {
+	var secret corev1.Secret
+	err := k8s.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: "herald-uploads-" + string(p.UID)}, &secret)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	Expect(err).NotTo(HaveOccurred())
+	return &secret
+}
+
+var _ = Describe("The authority over an upload", Ordered, func() {
+	var (
+		m *manager
+		b *bySession
+	)
+	start := func() {
+		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
+			inner, _ := o.Platforms[v1alpha1.PlatformX].(fast)
+			b = &bySession{fast: inner}
+			o.Platforms[v1alpha1.PlatformX] = b
+		})
+	}
+	BeforeEach(start)
+	AfterEach(func() { m.stop() })
+	// scheduled makes a post with a file and waits until it is prepared.
+	scheduled := func(ctx context.Context, t team) *v1alpha1.Post {
+		GinkgoHelper()
+		file(ctx, t, "a", "picture.jpg", v1alpha1.MimeJPEG)
+		p := t.post(ctx, "by session", showing("a"), at(10*time.Minute))
+		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))
+		return p
+	}
+	isDue := func(ctx context.Context, p *v1alpha1.Post) {
+		GinkgoHelper()
+		now := read(ctx, p)
+		now.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now())
+		Expect(k8s.Update(ctx, now)).To(Succeed())
+	}
+
+	It("lies in a Secret of the post, and nowhere else, and goes when the post is finished", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := scheduled(ctx, t)
+		secret := uploadsOf(ctx, p)
+		Expect(secret).NotTo(BeNil())
+		Expect(secret.OwnerReferences).To(HaveLen(1))
+		Expect(secret.OwnerReferences[0].UID).To(Equal(p.UID))
+		Expect(string(secret.Data["0"])).To(ContainSubstring(authority))
+		object, err := json.Marshal(read(ctx, p))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(object)).NotTo(ContainSubstring("signature"))
+		isDue(ctx, p)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(b.of(&b.sent)).To(HaveExactElements(HavePrefix(authority)))
+		Eventually(func() *corev1.Secret { return uploadsOf(ctx, p) }).Should(BeNil())
+	})
+
+	It("goes when the post is cancelled", func(ctx SpecContext) {
+		p := scheduled(ctx, newTeam(ctx))
+		Expect(cancelPost(ctx, read(ctx, p))).To(Succeed())
+		Eventually(func() *corev1.Secret { return uploadsOf(ctx, p) }).Should(BeNil())
+	})
+
+	It("is there after a restart, for the call", func(ctx SpecContext) {
+		p := scheduled(ctx, newTeam(ctx))
+		m.stop()
+		start()
+		isDue(ctx, p)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(b.of(&b.prepared)).To(BeEmpty(), "nothing is prepared again")
+		Expect(b.of(&b.sent)).To(HaveExactElements(HavePrefix(authority)))
+	})
+
+	It("is there after a restart, for the look for a call whose answer was lost", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := scheduled(ctx, t)
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
+		t.fault(ctx, sandboxtest.Fault{Operation: "list", Kind: "status", Status: 503, Times: 2})
+		isDue(ctx, p)
+		Eventually(func() []string { return b.of(&b.looked) }).ShouldNot(BeEmpty())
+		m.stop()
+		start()
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(b.of(&b.looked)).To(HaveEach(HavePrefix(authority)))
+		Expect(b.of(&b.looked)).NotTo(BeEmpty())
+	})
+
+	It("is handed to the preparation that goes on", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := scheduled(ctx, t)
+		m.stop()
+		now := read(ctx, p)
+		now.Status.Targets[0].Prepared.Complete = false
+		Expect(k8s.Status().Update(ctx, now)).To(Succeed())
+		start()
+		Eventually(func() []string { return b.of(&b.prepared) }).Should(HaveExactElements(HavePrefix(authority)))
+		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))
+	})
+
+	It("is not taken from a Secret that speaks of other content", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := scheduled(ctx, t)
+		file(ctx, t, "b", "picture.png", v1alpha1.MimePNG)
+		edited := read(ctx, p)
+		edited.Spec.Image.MediaRefs[0].Name = "b"
+		Expect(k8s.Update(ctx, edited)).To(Succeed())
+		Eventually(func() []string { return b.of(&b.prepared) }).Should(Equal([]string{"", ""}))
+	})
+})

@@ -1,0 +1,126 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package instagram
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+// post renders a listed post.
+func post(t *testing.T, id, caption string, at time.Time, fields ...string) string {
+	t.Helper()
+	quoted, err := json.Marshal(caption)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields = append([]string{
+		`"id":"` + id + `"`, `"caption":` + string(quoted), `"timestamp":"` + at.Format("2006-01-02T15:04:05-0700") + `"`,
+		`"permalink":"https://instagram.example/` + id + `"`,
+	}, fields...)
+	return "{" + strings.Join(fields, ",") + "}"
+}
+
+func list(posts ...string) http.HandlerFunc {
+	return says(200, `{"data":[`+strings.Join(posts, ",")+`]}`)
+}
+
+func TestLookup(t *testing.T) {
+	later := noon.Add(time.Minute)
+	fits := func(id string, at time.Time) platforms.Finding {
+		return platforms.Finding{Matches: 1, ExternalID: id, ExternalURL: "https://instagram.example/" + id, PostedAt: at}
+	}
+	proof := platforms.Finding{Proof: true}
+	image, album, video := `"media_type":"IMAGE"`, `"media_type":"CAROUSEL_ALBUM"`, `"media_type":"VIDEO"`
+	one, two, reel := jobFor("hello", "", picture("a")), jobFor("hello", "", picture("a"), picture("b")), jobFor("hello", "", film("a"))
+	bare := jobFor("", "", picture("a"))
+	with := func(job platforms.Job) platforms.Job { job.Checkpoint = container; return job }
+	tests := map[string]struct {
+		reason  string
+		job     platforms.Job
+		answers answers
+		taken   string
+		want    platforms.Finding
+		class   platforms.Class
+	}{
+		"published":               {"the container says that it is, and the list which", with(one), answers{holds("PUBLISHED"), list(post(t, "2", "other", later, image), post(t, "1", "hello", noon, image))}, "", fits("1", noon), ""},
+		"published, no caption":   {"a picture needs none", with(bare), answers{holds("PUBLISHED"), list(post(t, "2", "other", later, image), `{"id":"1","media_type":"IMAGE"}`)}, "", platforms.Finding{Matches: 1, ExternalID: "1"}, ""},
+		"published, not listed":   {"what is published is never absent", with(one), answers{holds("PUBLISHED"), list()}, "", platforms.Finding{}, platforms.ClassTransient},
+		"published, other listed": {"nor if others are listed", with(one), answers{holds("PUBLISHED"), list(post(t, "1", "hello!", noon))}, "", platforms.Finding{}, platforms.ClassTransient},
+		"finished":                {"what is ready is not published", with(one), answers{holds("FINISHED")}, "", proof, ""},
+		"error":                   {"what failed never will be", with(one), answers{holds("ERROR")}, "", proof, ""},
+		"expired":                 {"nor what Instagram has dropped unpublished", with(one), answers{holds("EXPIRED")}, "", proof, ""},
+		"in progress":             {"what is under way proves nothing", with(one), answers{holds("IN_PROGRESS")}, "", platforms.Finding{}, platforms.ClassTransient},
+		"odd state":               {"nor does a state that nobody knows", with(one), answers{holds("LATER")}, "", platforms.Finding{}, platforms.ClassUnknown},
+		"container lost":          {"without the container's word there is none", with(one), answers{hangUp}, "", platforms.Finding{}, platforms.ClassTransient},
+		"dead token":              {"a person must connect again", with(one), answers{problem(400, 190, 0)}, "", platforms.Finding{}, platforms.ClassReconnect},
+		"container gone, listed":  {"the list may still show the post", with(one), answers{problem(400, 100, 33), list(post(t, "1", "hello", noon))}, "", fits("1", noon), ""},
+		"container gone":          {"a list that does not show it proves nothing", with(one), answers{problem(400, 100, 33), list()}, "", platforms.Finding{}, ""},
+		"no container":            {"nor without a container", one, answers{list()}, "", platforms.Finding{}, ""},
+		"carousel":                {"one image is no carousel", two, answers{list(post(t, "2", "hello", later, image), post(t, "1", "hello", noon, album))}, "", fits("1", noon), ""},
+		"reel":                    {"reels are listed as videos", reel, answers{list(post(t, "2", "hello", later, image), post(t, "1", "hello", noon, video, `"media_product_type":"REELS"`))}, "", fits("1", noon), ""},
+		"story":                   {"Herald publishes none", one, answers{list(post(t, "1", "hello", noon, image, `"media_product_type":"STORY"`))}, "", platforms.Finding{}, ""},
+		"kind unknown":            {"when in doubt it fits", one, answers{list(post(t, "1", "hello", noon))}, "", fits("1", noon), ""},
+		"too old":                 {"what is older than the attempt cannot be its post", one, answers{list(post(t, "1", "hello", noon.Add(-time.Second)))}, "", platforms.Finding{}, ""},
+		"taken":                   {"a post of another job is not this job's", one, answers{list(post(t, "2", "hello", later), post(t, "1", "hello", noon))}, "2", fits("1", noon), ""},
+		"two":                     {"two fits need a person; the earlier is named", one, answers{list(post(t, "2", "hello", later), post(t, "1", "hello", noon))}, "", platforms.Finding{Matches: 2, ExternalID: "1", ExternalURL: "https://instagram.example/1", PostedAt: noon}, ""},
+		"no list":                 {"an answer without a list is no empty list", one, answers{says(200, `{}`)}, "", platforms.Finding{}, platforms.ClassUnknown},
+		"cut":                     {"nor is one that broke off", one, answers{says(200, `{"data":[{"id":"1`)}, "", platforms.Finding{}, platforms.ClassUnknown},
+		"odd entry":               {"an entry without an id may be the post", one, answers{says(200, `{"data":[{"caption":"hello"}]}`)}, "", platforms.Finding{}, platforms.ClassUnknown},
+		"limited":                 {"a limit passes", one, answers{says(429, ``)}, "", platforms.Finding{}, platforms.ClassRateLimited},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, server := newInstagram(t, inTurn(tc.answers))
+			tc.job.Taken = func(id string) bool { return id == tc.taken }
+			got, err := p.Lookup(t.Context(), tc.job)
+			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
+				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
+			}
+			for _, r := range server.Requests() {
+				if r.Method != http.MethodGet || r.Query.Has("access_token") {
+					t.Errorf("a look-up asked %+v", r)
+				}
+			}
+		})
+	}
+}
+
+func TestLookupReadsEveryPage(t *testing.T) {
+	pages := map[string]string{
+		"":   `{"data":[` + post(t, "3", "newer", noon.Add(2*time.Hour)) + `],"paging":{"next":"https://elsewhere.example/x?access_token=s3cr3t&limit=100&since=1&after=p2"}}`,
+		"p2": `{"data":[` + post(t, "2", "hello", noon.Add(time.Hour)) + `],"paging":{"next":"https://elsewhere.example/x?after=p3"}}`,
+		"p3": `{"data":[` + post(t, "1", "hello", noon) + `],"paging":{"cursors":{"after":"p4"}}}`,
+	}
+	p, server := newInstagram(t, func(w http.ResponseWriter, r *http.Request) { says(200, pages[r.URL.Query().Get("after")])(w, r) })
+	got, err := p.Lookup(t.Context(), jobFor("hello", linked, picture("a")))
+	if err != nil || got.Matches != 2 || got.ExternalID != "1" {
+		t.Errorf("got %+v, %v; want both matches, the earlier named", got, err)
+	}
+	seen := server.Requests()
+	if len(seen) != len(pages) {
+		t.Fatalf("%d requests for %d pages", len(seen), len(pages))
+	}
+	if q := seen[0].Query; seen[0].Path != "/facebook/v25.0/42/media" || q.Get("limit") != "100" || q.Get("since") != strconv.FormatInt(noon.Unix()-1, 10) {
+		t.Errorf("asked %+v", seen[0])
+	}
+	if seen[1].Query.Has("access_token") || seen[1].Token != "access" {
+		t.Errorf("the token stands in the header only; got %+v", seen[1])
+	}
+}
+
+func TestLookupEnds(t *testing.T) {
+	p, server := newInstagram(t, says(200, `{"data":[],"paging":{"next":"https://elsewhere.example/x?after=more"}}`))
+	if _, err := p.Lookup(t.Context(), jobFor("hello", "", picture("a"))); class(err) != platforms.ClassUnknown || len(server.Requests()) != maxPages {
+		t.Errorf("a list without an end proves nothing; got %v after %d pages", err, len(server.Requests()))
+	}
+}

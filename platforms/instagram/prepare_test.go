@@ -1,0 +1,286 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package instagram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
+)
+
+const (
+	create = "POST /v25.0/42/media"
+	status = "GET /v25.0/" + container
+)
+
+func TestPrepare(t *testing.T) {
+	ok := made(container)
+	tests := map[string]struct {
+		reason  string
+		earlier string
+		answers answers
+		want    string
+		class   platforms.Class
+		asked   []string
+	}{
+		"made":               {"a container that is ready can be published", "", answers{ok, holds("FINISHED")}, container, "", []string{create, status}},
+		"used again":         {"one that is still good needs no other", container, answers{holds("FINISHED")}, container, "", []string{status}},
+		"published":          {"what is visible is not made again, nor published", container, answers{holds("PUBLISHED")}, container, platforms.ClassDuplicate, []string{status}},
+		"expired":            {"a new one takes its place", container, answers{holds("EXPIRED"), ok, holds("FINISHED")}, container, "", []string{status, create, status}},
+		"failed meanwhile":   {"so it does of one that failed", container, answers{holds("ERROR"), ok, holds("FINISHED")}, container, "", []string{status, create, status}},
+		"gone":               {"or that Instagram has forgotten", container, answers{problem(400, 100, 33), ok, holds("FINISHED")}, container, "", []string{status, create, status}},
+		"not ours":           {"a checkpoint of another kind is none", "upload:" + container, answers{ok, holds("FINISHED")}, container, "", []string{create, status}},
+		"nonsense":           {"nor is what is no id", "items:../me", answers{ok, holds("FINISHED")}, container, "", []string{create, status}},
+		"cannot be asked":    {"without an answer it may be published", container, answers{says(503, ``)}, "", platforms.ClassTransient, []string{status}},
+		"odd state":          {"a state that nobody knows is no leave to go on", container, answers{holds("LATER")}, "", platforms.ClassUnknown, []string{status}},
+		"failed once":        {"another container may do", "", answers{ok, broke("2207053"), ok, holds("FINISHED")}, container, "", []string{create, status, create, status}},
+		"failed twice":       {"it passes, but not at once", "", answers{ok, broke("2207053"), ok, broke("2207053")}, "", platforms.ClassTransient, []string{create, status, create, status}},
+		"failed, unknown":    {"nor is it tried for ever", "", answers{ok, broke("FAILED"), ok, broke("FAILED")}, "", platforms.ClassPermanent, []string{create, status, create, status}},
+		"failed for good":    {"another container would not do either", "", answers{ok, broke("2207026")}, "", platforms.ClassPermanent, []string{create, status}},
+		"blocked":            {"nor for an account that is to be left alone", "", answers{ok, broke("2207051")}, "", platforms.ClassQuota, []string{create, status}},
+		"expired at once":    {"what lapses while it is waited for is made again", "", answers{ok, holds("EXPIRED"), ok, holds("FINISHED")}, container, "", []string{create, status, create, status}},
+		"not fetched once":   {"the way to the store may mend", "", answers{problem(400, 9004, 2207052), ok, holds("FINISHED")}, container, "", []string{create, create, status}},
+		"not fetched":        {"an address that Instagram cannot reach needs a person", "", answers{problem(400, 9004, 2207052)}, "", platforms.ClassPermanent, []string{create, create}},
+		"refused":            {"the content is at fault", "", answers{problem(400, 100, 0)}, "", platforms.ClassPermanent, []string{create}},
+		"dead token":         {"a person must connect again", "", answers{problem(400, 190, 0)}, "", platforms.ClassReconnect, []string{create}},
+		"outage":             {"an outage passes", "", answers{says(502, ``)}, "", platforms.ClassTransient, []string{create}},
+		"answer lost":        {"what nobody sees may be made again", "", answers{hangUp}, "", platforms.ClassTransient, []string{create}},
+		"made without an id": {"what has no name cannot be published", "", answers{says(200, `{}`)}, "", platforms.ClassUnknown, []string{create}},
+		"status lost":        {"nor what is not known to be ready", "", answers{ok, says(502, ``)}, "", platforms.ClassTransient, []string{create, status}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, server := newInstagram(t, inTurn(tc.answers))
+			job := jobFor("hello", "", picture("a.jpg"))
+			job.Checkpoint = tc.earlier
+			got, err := p.Prepare(t.Context(), job)
+			if got != tc.want || class(asError(err)) != tc.class {
+				t.Errorf("%s: got %q, %v", tc.reason, got, err)
+			}
+			if diff := cmp.Diff(tc.asked, paths(server)); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestForms shows all that is sent: nothing that nobody asked for.
+func TestForms(t *testing.T) {
+	at := 1500 * time.Millisecond
+	upload := "POST /rupload/ig-api-upload/v25.0/" + container
+	tests := map[string]struct {
+		reason string
+		job    platforms.Job
+		at     *time.Duration
+		asked  []string
+		form   url.Values
+	}{
+		"image":           {"Instagram fetches it", jobFor("Fish & <chips> 🐟\n#now", "", picture("a.jpg")), nil, []string{create, status}, url.Values{"image_url": {"https://store.example/a.jpg"}, "caption": {"Fish & <chips> 🐟\n#now"}}},
+		"no caption":      {"an empty caption is none", jobFor("", "", picture("a.jpg")), nil, []string{create, status}, url.Values{"image_url": {"https://store.example/a.jpg"}}},
+		"video":           {"videos are reels", jobFor("hello", "", film("a.mp4")), nil, []string{create, status}, url.Values{"media_type": {"REELS"}, "video_url": {"https://store.example/a.mp4"}, "caption": {"hello"}}},
+		"thumbnail":       {"in milliseconds", jobFor("", "", film("a.mp4")), &at, []string{create, status}, url.Values{"media_type": {"REELS"}, "video_url": {"https://store.example/a.mp4"}, "thumb_offset": {"1500"}}},
+		"image, linked":   {"the same at another host", jobFor("", linked, picture("a.jpg")), nil, []string{"POST /facebook/v25.0/42/media", "GET /facebook/v25.0/" + container}, url.Values{"image_url": {"https://store.example/a.jpg"}}},
+		"video, uploaded": {"through a Page, bytes can be uploaded", jobFor("hello", linked, film("a.mp4")), &at, []string{"POST /facebook/v25.0/42/media", upload, "GET /facebook/v25.0/" + container}, url.Values{"media_type": {"REELS"}, "upload_type": {"resumable"}, "caption": {"hello"}, "thumb_offset": {"1500"}}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, server := newInstagram(t, func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.Method == http.MethodGet:
+					holds("FINISHED")(w, r)
+				case strings.HasPrefix(r.URL.Path, "/rupload/"):
+					says(200, `{"success":true}`)(w, r)
+				default:
+					made(container)(w, r)
+				}
+			})
+			tc.job.Content.ThumbnailAt = tc.at
+			if got, err := p.Prepare(t.Context(), tc.job); err != nil || got != container {
+				t.Fatalf("%s: got %q, %v", tc.reason, got, err)
+			}
+			if diff := cmp.Diff(tc.asked, paths(server)); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+			r := server.Requests()[0]
+			if diff := cmp.Diff(tc.form, r.Form); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if r.Token != "access" || len(r.Query) != 0 {
+				t.Errorf("the token stands in the header only; got %+v", r)
+			}
+		})
+	}
+}
+
+// carousels answers as a graph that numbers its containers 1, 2, 3, … and says
+// of each what is said of it here; "" that it is finished.
+func carousels(states map[string]string) http.HandlerFunc {
+	next := 0
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			next++
+			made(fmt.Sprint(next))(w, r)
+			return
+		}
+		state := states[r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]]
+		if state == "" {
+			state = "FINISHED"
+		}
+		holds(state)(w, r)
+	}
+}
+
+func TestCarousel(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		earlier string
+		states  map[string]string
+		want    string
+		// posts are the addresses of images for which a container is made;
+		// "=" and what it holds for one around others.
+		posts []string
+		notes []string
+	}{
+		"new":           {"children first, each noted, then the parent", "", nil, "4", []string{"a", "b", "c", "=1,2,3"}, []string{"items:1", "items:1,2", "items:1,2,3"}},
+		"after a crash": {"what was made before is used, and what is missing made", "items:77,78", nil, "2", []string{"c", "=77,78,1"}, []string{"items:77,78,1"}},
+		"all were made": {"only the parent is missing", "items:77,78,79", nil, "1", []string{"=77,78,79"}, nil},
+		"one expired":   {"it is made anew in its place", "items:77,78,79", map[string]string{"78": "EXPIRED"}, "2", []string{"b", "=77,1,79"}, []string{"items:77,1,79"}},
+		"too many":      {"those are of another post", "items:76,77,78,79", nil, "4", []string{"a", "b", "c", "=1,2,3"}, []string{"items:1", "items:1,2", "items:1,2,3"}},
+		"whole":         {"a parent that is there needs no children", "77", nil, "77", nil, nil},
+		"whole, lapsed": {"without it all are made", "77", map[string]string{"77": "EXPIRED"}, "4", []string{"a", "b", "c", "=1,2,3"}, []string{"items:1", "items:1,2", "items:1,2,3"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, server := newInstagram(t, carousels(tc.states))
+			kept := &diary{}
+			job := jobFor("hello", "", picture("a"), picture("b"), picture("c"))
+			job.Checkpoint, job.Keep = tc.earlier, kept.keep
+			got, err := p.Prepare(t.Context(), job)
+			if err != nil || got != tc.want {
+				t.Fatalf("%s: got %q, %v", tc.reason, got, err)
+			}
+			if diff := cmp.Diff(tc.notes, kept.notes); diff != "" {
+				t.Errorf("%s: notes (-want +got):\n%s", tc.reason, diff)
+			}
+			var posts []string
+			for _, r := range server.Requests() {
+				if r.Method != http.MethodPost {
+					continue
+				}
+				post := strings.TrimPrefix(r.Form.Get("image_url"), "https://store.example/")
+				want := url.Values{"image_url": {r.Form.Get("image_url")}, "is_carousel_item": {"true"}}
+				if post == "" {
+					post = "=" + r.Form.Get("children")
+					want = url.Values{"media_type": {"CAROUSEL"}, "children": {r.Form.Get("children")}, "caption": {"hello"}}
+				}
+				if diff := cmp.Diff(want, r.Form); diff != "" {
+					t.Errorf("form (-want +got):\n%s", diff)
+				}
+				posts = append(posts, post)
+			}
+			if diff := cmp.Diff(tc.posts, posts); diff != "" {
+				t.Errorf("%s: containers (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestCarouselNamesTheFile(t *testing.T) {
+	refuse := func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseForm(); err != nil {
+			t.Error(err)
+		}
+		problem(400, 36003, 2207009)(w, r)
+	}
+	p, _ := newInstagram(t, inTurn(answers{made("1"), refuse}))
+	_, err := p.Prepare(t.Context(), jobFor("hello", "", picture("good.jpg"), picture("wide.jpg")))
+	if err == nil || err.Class != platforms.ClassPermanent || !strings.Contains(err.Message, `"wide.jpg"`) {
+		t.Errorf("got %v; a person must know which file it is", err)
+	}
+}
+
+// TestNotesMatter lets the note of a part fail: nothing goes on that a later
+// process would not know of.
+func TestNotesMatter(t *testing.T) {
+	for name, tc := range map[string]struct {
+		job   platforms.Job
+		asked int
+	}{
+		"carousel": {jobFor("", "", picture("a"), picture("b")), 1},
+		"upload":   {jobFor("", linked, film("a.mp4")), 1},
+		"reel":     {jobFor("", "", film("a.mp4")), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, server := newInstagram(t, made(container))
+			tc.job.Keep = func(context.Context, string, string) error { return errors.New("no API server") }
+			if got, err := p.Prepare(t.Context(), tc.job); got != "" || class(asError(err)) != platforms.ClassTransient || len(server.Requests()) != tc.asked {
+				t.Errorf("got %q, %v after %v", got, err, paths(server))
+			}
+		})
+	}
+}
+
+func TestFilesThatCannotBeSent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err   error
+		class platforms.Class
+	}{
+		"changed": {platforms.ErrFileChanged, platforms.ClassPermanent},
+		"away":    {errors.New("no store"), platforms.ClassTransient},
+	} {
+		for what, job := range map[string]platforms.Job{
+			"image": jobFor("", "", picture("a.jpg")), "carousel": jobFor("", "", picture("a.jpg"), picture("b.jpg")),
+			"reel": jobFor("", "", film("a.mp4")), "upload": jobFor("", linked, film("a.mp4")),
+		} {
+			t.Run(name+" "+what, func(t *testing.T) {
+				p, _ := newInstagram(t, made(container))
+				for i := range job.Content.Media {
+					job.Content.Media[i].Bytes = bytes{err: tc.err}
+				}
+				if _, err := p.Prepare(t.Context(), job); class(asError(err)) != tc.class || !strings.Contains(err.Message, "a.") {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+	}
+	p, server := newInstagram(t, hangUp)
+	job := jobFor("hello", "", picture("a.jpg"))
+	job.Content.Media = nil
+	if _, err := p.Prepare(t.Context(), job); class(asError(err)) != platforms.ClassPermanent || len(server.Requests()) != 0 {
+		t.Errorf("got %v; there are no posts of text", err)
+	}
+}
+
+func TestPrepareGivesUp(t *testing.T) {
+	server := recorder.Start(t, inTurn(answers{made(container), holds("IN_PROGRESS")}))
+	p := New(Config{APIURL: server.URL}, transport.New(transport.Options{}))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	job, kept := jobFor("hello", "", film("a.mp4")), &diary{}
+	job.Keep = func(ctx context.Context, checkpoint, secret string) error {
+		if err := kept.keep(ctx, checkpoint, secret); err != nil || len(kept.notes) == 2 {
+			cancel()
+		}
+		return nil
+	}
+	if _, err := p.Prepare(ctx, job); class(asError(err)) != platforms.ClassTransient {
+		t.Errorf("got %v, want that it is tried again", err)
+	}
+	// Once for what was made, and once more with the question: whoever keeps
+	// notes may pass over those that come soon after one another.
+	if diff := cmp.Diff([]string{container, container}, kept.notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}

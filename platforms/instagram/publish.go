@@ -1,0 +1,106 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package instagram
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/herald-social/herald/internal/graph"
+	"github.com/herald-social/herald/internal/jsondoc"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+)
+
+const (
+	msgNoID       = "Instagram confirmed the post without a readable id; Herald looks for it in the account's posts"
+	msgInDoubt    = "Instagram answered with HTTP status %d, which does not tell whether it published the post; Herald asks for it"
+	msgUnprepared = "the post was not prepared; Herald tries again"
+	msgNotYet     = "Instagram cannot publish the post yet; Herald tries again"
+)
+
+// Publish makes the prepared container visible by one call to media_publish.
+func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	if !graph.ValidID(job.Checkpoint) {
+		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
+	}
+	t := p.task(job)
+	resp, err := t.host.graph.Do(ctx, graph.Call{
+		Action: "publish", Path: t.host.path("/" + url.PathEscape(job.Account.ID) + "/media_publish"), Token: job.Account.Token.Access,
+		Form: url.Values{"creation_id": {job.Checkpoint}}, Timeout: callTimeout,
+	})
+	switch {
+	case err != nil && notSent(err):
+		return platforms.Result{Verdict: platforms.NotSent, Err: unanswered(err)}
+	case err != nil:
+		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
+	}
+	result := t.host.judge(resp)
+	switch {
+	case result.Verdict == platforms.Posted:
+		result.ExternalURL, result.PostedAt = t.permalink(ctx, result.ExternalID)
+	case result.Verdict == platforms.Refused && aboutContainer(result.Err.Class):
+		result = t.doubleCheck(ctx, result)
+	}
+	return result
+}
+
+// judge decides what an answer to media_publish says about the post.
+func (h *host) judge(resp *transport.Response) platforms.Result {
+	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
+		doc, _ := jsondoc.Parse(resp.Body)
+		id := doc.Text("id")
+		if !graph.ValidID(id) {
+			return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
+		}
+		return platforms.Result{Verdict: platforms.Posted, ExternalID: id}
+	}
+	bad := h.classify(resp, thePost)
+	switch {
+	case !bad.said.Refusal():
+		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{
+			Class: platforms.ClassUnknown, Message: fmt.Sprintf(msgInDoubt, resp.Status), Err: bad.said,
+		}}
+	case bad.Class == platforms.ClassDuplicate:
+		// It may repeat this very post, from a call whose answer was lost.
+		return platforms.Result{Verdict: platforms.Unknown, Err: bad.Error}
+	}
+	return platforms.Result{Verdict: platforms.Refused, Err: bad.Error}
+}
+
+// aboutContainer tells whether a refusal may be about the container, as one
+// that has become visible already: other refusals are about the account.
+func aboutContainer(class platforms.Class) bool {
+	return class == platforms.ClassPermanent || class == platforms.ClassTransient
+}
+
+// doubleCheck asks the container whether a refusal holds: Instagram also refuses
+// to publish what is published, and documents no words for that.
+func (t *task) doubleCheck(ctx context.Context, refused platforms.Result) platforms.Result {
+	found, _, bad := t.state(ctx, t.job.Checkpoint)
+	switch {
+	case bad != nil, found == graph.StatePublished:
+		refused.Verdict = platforms.Unknown
+	case found != graph.StateFinished && found != graph.StateInProgress && refused.Err.Class == platforms.ClassPermanent:
+		// The container has ended, which another one mends.
+		refused.Err.Class, refused.Err.Message = platforms.ClassTransient, msgNotYet
+	}
+	return refused
+}
+
+// permalink reads the address of a post and when it was published. Without an
+// answer the post has no address here; it is published all the same.
+func (t *task) permalink(ctx context.Context, id string) (string, time.Time) {
+	doc, bad := t.host.ask(ctx, graph.Call{
+		Action: "permalink", Path: t.host.path("/" + url.PathEscape(id) + "?fields=id,permalink,timestamp"), Token: t.job.Account.Token.Access,
+		Timeout: permalinkTimeout,
+	}, thePost)
+	if bad != nil {
+		return "", time.Time{}
+	}
+	return doc.Text("permalink"), graph.ParseTime(doc.Text("timestamp"))
+}

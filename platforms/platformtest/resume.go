@@ -1,0 +1,121 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package platformtest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// errAway is what a store says that has gone in the middle of a file.
+var errAway = errors.New("the store is away")
+
+// metered counts the bytes that are read of a file, and breaks off when so many
+// have been.
+type metered struct {
+	*held
+	read, until atomic.Int64
+}
+
+// Open implements platforms.Bytes.
+func (m *metered) Open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+	content, err := m.held.Open(ctx, offset, length)
+	if err != nil || m.read.Load() >= m.until.Load() {
+		return nil, errors.Join(err, errAway)
+	}
+	return &meteredReader{ReadCloser: content, m: m}, nil
+}
+
+type meteredReader struct {
+	io.ReadCloser
+	m *metered
+}
+
+func (r *meteredReader) Read(p []byte) (int, error) {
+	left := r.m.until.Load() - r.m.read.Load()
+	if left <= 0 {
+		return 0, errAway
+	}
+	n, err := r.ReadCloser.Read(p[:min(int64(len(p)), left)])
+	r.m.read.Add(int64(n))
+	return n, err
+}
+
+// testResume breaks the upload of a long video off and has another process
+// finish it with what was noted: nothing becomes visible of either, what had
+// arrived is not sent again where the platform allows that, and what is published
+// in the end is the very file.
+func (s *Suite) testResume(t *testing.T) {
+	const secretLost = "without the secret"
+	tests := map[string]struct {
+		reason string
+		lose   func(job *platforms.Job)
+		// resumes says that what had arrived is of use.
+		resumes bool
+	}{
+		"with what was noted": {"the later process knows what the earlier one did", func(*platforms.Job) {}, true},
+		secretLost:            {"a secret can be lost; then it begins anew", func(j *platforms.Job) { j.Secret = "" }, false},
+		"without anything":    {"so can everything", func(j *platforms.Job) { j.Checkpoint, j.Secret = "", "" }, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, p := s.publisher(t)
+			preparer, ok := p.(platforms.Preparer)
+			if !ok || !p.Limits().CanDeliver(v1alpha1.CategoryVideo) {
+				t.Skipf("%s prepares no videos", s.Name)
+			}
+			if name == secretLost && !p.Limits().SecretUploads {
+				t.Skipf("uploads to %s have no secret", s.Name)
+			}
+			part := max(s.Resumes, 4<<20)
+			film := file(t, "tenseconds.mp4", v1alpha1.MimeMP4, int(5*part))
+			data, _ := film.Bytes.(*held)
+			want := hashes([]platforms.File{film})
+			bytes := &metered{held: data}
+			bytes.until.Store(3*part + part/2)
+			film.Bytes = bytes
+			job := f.media(t, v1alpha1.CategoryVideo, film)
+
+			checkpoint, err := preparer.Prepare(t.Context(), job)
+			f.keepsSecrets(t, asError(err))
+			if err == nil && bytes.read.Load() == 0 {
+				t.Skipf("%s fetches files itself", s.Name)
+			}
+			if classOf(asError(err)) != platforms.ClassTransient {
+				t.Fatalf("a file that cannot be read now gives %q, %v", checkpoint, err)
+			}
+			bytes.read.Store(0)
+			bytes.until.Store(1 << 60)
+			job = f.later(job)
+			tc.lose(&job)
+			job = f.prepare(t, job)
+			// The part that broke off may still be on its way, so that the platform
+			// has it only after the next one has been sent: that one goes twice.
+			if n := bytes.read.Load(); tc.resumes && s.Resumes > 0 && n > film.Size-2*part {
+				t.Errorf("%s: %d bytes were sent of %d, of which %d had arrived", tc.reason, n, film.Size, 3*part)
+			}
+			if got := f.published(t); len(got) > 0 {
+				t.Fatalf("%s: preparing published %+v", tc.reason, got)
+			}
+			result := p.Publish(t.Context(), job)
+			f.keepsSecrets(t, asError(result.Err))
+			got := f.published(t)
+			if result.Verdict != platforms.Posted || len(got) != 1 || len(got[0].Media) != 1 {
+				t.Fatalf("%s: published %+v by %+v (%v)", tc.reason, got, result, result.Err)
+			}
+			if diff := cmp.Diff(want, []string{got[0].Media[0].SHA256}); diff != "" {
+				t.Errorf("%s: bytes (-want +got):\n%s", tc.reason, diff)
+			}
+			f.sees(t, p, job, 1)
+		})
+	}
+}

@@ -1,0 +1,116 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"context"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+const (
+	// maxSessions is how many uploads one preparation begins: YouTube may forget
+	// one while it is under way. Each is believed to cost one of the 100 that a
+	// project may begin in a day.
+	maxSessions = 2
+	// chunkTries is how often in a row a part may come to nothing.
+	chunkTries = 3
+)
+
+const (
+	msgNoVideo  = "a post to YouTube is one video; the post has none, or more than one"
+	msgForgot   = "YouTube forgot the upload while it was under way; Herald begins again"
+	msgStuck    = "YouTube does not take the next part of the file %q; Herald tries again"
+	msgVisible  = "YouTube has the whole video already, by a call that was taken for lost"
+	msgUnderway = "YouTube has the whole video, and has not said yet what became of it"
+)
+
+// Prepares says that every video is uploaded before it becomes visible.
+func (*Platform) Prepares(platforms.Content) bool { return true }
+
+// Prepare uploads a video but for its last part, which makes it visible. An
+// upload that was begun before goes on where YouTube says that it stands.
+func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+	file, failure := videoOf(&job)
+	if failure != nil {
+		return "", failure
+	}
+	if s, ok := sessionOf(&job); ok {
+		at, failure := p.ask(ctx, s, file.Size)
+		if failure != nil {
+			return "", failure
+		}
+		if at.state != gone {
+			checkpoint, forgotten, failure := p.fill(ctx, &job, file, s, at)
+			if !forgotten {
+				return checkpoint, failure
+			}
+		}
+	}
+	for range maxSessions {
+		s, failure := p.begin(ctx, &job, file)
+		if failure != nil {
+			return "", failure
+		}
+		// Before the first byte, so that no upload is begun in vain.
+		if failure := job.Note(ctx, s.checkpoint(), s.secret()); failure != nil {
+			return "", failure
+		}
+		checkpoint, forgotten, failure := p.fill(ctx, &job, file, s, standing{state: open})
+		if !forgotten {
+			return checkpoint, failure
+		}
+	}
+	return "", platforms.Errorf(platforms.ClassTransient, msgForgot)
+}
+
+// videoOf is the file of a post.
+func videoOf(job *platforms.Job) (*platforms.File, *platforms.Error) {
+	if len(job.Content.Media) != 1 || !job.Content.Media[0].IsVideo() || job.Content.Media[0].Size < 1 {
+		return nil, platforms.Errorf(platforms.ClassPermanent, msgNoVideo)
+	}
+	return &job.Content.Media[0], nil
+}
+
+// fill uploads what a session lacks, but for the last part. Forgotten says that
+// YouTube does not know the session any more.
+func (p *Platform) fill(
+	ctx context.Context, job *platforms.Job, file *platforms.File, s session, at standing,
+) (checkpoint string, forgotten bool, failure *platforms.Error) {
+	for tries := 0; ; {
+		switch {
+		case at.state == gone:
+			return "", true, nil
+		case at.state == done, at.stored == file.Size:
+			return s.checkpoint(), false, platforms.Errorf(platforms.ClassDuplicate, msgVisible)
+		}
+		last := lastPart(at.stored, file.Size)
+		if last == at.stored {
+			if last == s.last {
+				return s.checkpoint(), false, nil
+			}
+			// A part broke off somewhere, and YouTube kept what it had of it.
+			s.last = last
+			return s.checkpoint(), false, job.Note(ctx, s.checkpoint(), s.secret())
+		}
+		next, failure := p.send(ctx, s, file, at.stored, min(chunk, last-at.stored))
+		if failure != nil {
+			if failure.Class != platforms.ClassTransient || ctx.Err() != nil {
+				return "", false, failure
+			}
+			cause := failure
+			if next, failure = p.ask(ctx, s, file.Size); failure != nil {
+				return "", false, cause
+			}
+		}
+		tries++
+		if next.stored > at.stored {
+			tries = 0
+		}
+		at = next
+		if tries == chunkTries {
+			return "", false, platforms.Errorf(platforms.ClassTransient, msgStuck, file.Name)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/internal/jsondoc"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+)
+
+const (
+	msgUnprepared = "the video is not uploaded yet; Herald tries again"
+	msgNoID       = "YouTube took the last part of the video without saying under which id; Herald asks for it"
+	msgInDoubt    = "YouTube answered with HTTP status %d, which does not tell whether the video is published; Herald asks for it"
+	msgIncomplete = "YouTube lacks parts of the video; Herald uploads them and tries again"
+	msgGone       = "YouTube does not know the upload any more; Herald uploads the video again"
+	msgNotPublic  = "YouTube made the video %s instead of public; look at the settings of the channel in YouTube Studio"
+)
+
+// errBadSession says that the address of an upload session is none.
+var errBadSession = errors.New("the address of the upload session is not a URL")
+
+// Publish sends the last part of the video, which makes it visible.
+func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	file, failure := videoOf(&job)
+	if failure != nil {
+		return refusal(failure)
+	}
+	s, ok := sessionOf(&job)
+	if !ok || s.last >= file.Size || file.Size-s.last > unit {
+		return refusal(platforms.Errorf(platforms.ClassTransient, msgUnprepared))
+	}
+	// It is held whole, so that no trouble with the store leaves the call in doubt.
+	part, failure := readPart(ctx, file, s.last)
+	if failure != nil {
+		return refusal(failure)
+	}
+	resp, err := p.put(ctx, s, put{
+		action: "publish", content: bytes.NewReader(part), length: int64(len(part)), mimeType: string(file.MIMEType),
+		span: span(s.last, int64(len(part)), file.Size), timeout: publishTimeout,
+	})
+	switch {
+	case err != nil && notSent(err):
+		return platforms.Result{Verdict: platforms.NotSent, Err: unanswered(err)}
+	case err != nil:
+		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
+	}
+	result := p.judge(resp, file.Size)
+	switch {
+	case result.Verdict == platforms.Posted:
+		result.Note = p.finish(ctx, &job, result.ExternalID, result.Note)
+	case result.Verdict == platforms.Refused && result.Err.Class == platforms.ClassPermanent:
+		p.doubleCheck(ctx, s, file.Size, &result)
+	}
+	return result
+}
+
+// refusal is the result of a call that was not made: something is to be done
+// before, or it can never be.
+func refusal(failure *platforms.Error) platforms.Result {
+	return platforms.Result{Verdict: platforms.Refused, Err: failure}
+}
+
+// readPart reads the file from an offset to its end.
+func readPart(ctx context.Context, file *platforms.File, offset int64) ([]byte, *platforms.Error) {
+	content, err := file.Bytes.Open(ctx, offset, file.Size-offset)
+	if err != nil {
+		return nil, file.Unreadable(err)
+	}
+	defer content.Close()
+	part := make([]byte, file.Size-offset)
+	if _, err := io.ReadFull(content, part); err != nil {
+		return nil, file.Unreadable(err)
+	}
+	return part, nil
+}
+
+// judge decides what an answer to the last part says about the video.
+func (p *Platform) judge(resp *transport.Response, size int64) platforms.Result {
+	inDoubt := func(message string, args ...any) platforms.Result {
+		return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, message, args...)}
+	}
+	switch resp.Status {
+	case http.StatusOK, http.StatusCreated:
+		doc, _ := jsondoc.Parse(resp.Body)
+		if !validID(doc.Text("id")) {
+			return inDoubt(msgNoID)
+		}
+		return p.posted(doc)
+	case http.StatusPermanentRedirect:
+		if n, ok := stored(resp.Header, size); ok && n < size {
+			return refusal(platforms.Errorf(platforms.ClassTransient, msgIncomplete))
+		}
+		return inDoubt(msgInDoubt, resp.Status)
+	}
+	failure, reason := p.videoRefused(resp)
+	switch {
+	case !documented(resp.Status, reason):
+		failure.Class, failure.Message = platforms.ClassUnknown, fmt.Sprintf(msgInDoubt, resp.Status)
+		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
+	case resp.Status == http.StatusNotFound || resp.Status == http.StatusGone:
+		failure.Class, failure.Message = platforms.ClassTransient, msgGone
+	}
+	return refusal(failure)
+}
+
+// documented tells whether an answer is a refusal that YouTube documents, in
+// Google's own words: anything else may come from something in between, which
+// passed the call on or not.
+func documented(status int, reason string) bool {
+	return reason != "" && reason != reasonBackend && slices.Contains([]int{
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone, http.StatusTooManyRequests,
+	}, status)
+}
+
+// posted reads what the last part has made.
+func (p *Platform) posted(doc jsondoc.Object) platforms.Result {
+	id := doc.Text("id")
+	result := platforms.Result{Verdict: platforms.Posted, ExternalID: id, ExternalURL: p.videoURL(id), PostedAt: publishedAt(doc)}
+	if privacy := doc.Object("status").Text("privacyStatus"); privacy == "private" || privacy == "unlisted" {
+		result.Note = fmt.Sprintf(msgNotPublic, privacy)
+	}
+	return result
+}
+
+// videoURL is where people watch a video.
+func (p *Platform) videoURL(id string) string {
+	return p.config.WebURL + "/watch?v=" + url.QueryEscape(id)
+}
+
+// publishedAt reads when a video, or an entry of a playlist, was published; zero
+// where that is not said.
+func publishedAt(doc jsondoc.Object) time.Time {
+	at, err := time.Parse(time.RFC3339, doc.Object("snippet").Text("publishedAt"))
+	if err != nil {
+		return time.Time{}
+	}
+	return at.UTC()
+}
+
+// doubleCheck asks the session whether a refusal for good is about the video:
+// if YouTube has other parts of it than Herald knew, uploading goes on.
+func (p *Platform) doubleCheck(ctx context.Context, s session, size int64, result *platforms.Result) {
+	at, failure := p.ask(ctx, s, size)
+	switch {
+	case failure != nil:
+	case at.state == done, at.state == open && at.stored == size:
+		result.Verdict = platforms.Unknown
+	case at.state == gone, at.stored != s.last:
+		result.Err.Class, result.Err.Message = platforms.ClassTransient, msgIncomplete
+	}
+}
+
+// finish does what follows a publication, and adds to the note what people
+// should know of it. Nothing of it changes that the video is online.
+func (p *Platform) finish(ctx context.Context, job *platforms.Job, id, note string) string {
+	notes := []string{note}
+	if job.Content.Thumbnail != nil {
+		if failure := p.setThumbnail(ctx, job, id); failure != nil {
+			notes = append(notes, fmt.Sprintf(msgNoThumbnail, failure.Message))
+		}
+	}
+	return strings.TrimPrefix(strings.Join(notes, "; "), "; ")
+}

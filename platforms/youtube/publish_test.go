@@ -1,0 +1,254 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+)
+
+func TestPublish(t *testing.T) {
+	const size, last = unit + 7, unit
+	tests := map[string]struct {
+		reason  string
+		answers []http.HandlerFunc
+		verdict platforms.Verdict
+		class   platforms.Class
+	}{
+		"posted":      {"the video is online", []http.HandlerFunc{says(200, published)}, platforms.Posted, ""},
+		"created":     {"the same in another form", []http.HandlerFunc{says(201, published)}, platforms.Posted, ""},
+		"no id":       {"a success without an id may be one", []http.HandlerFunc{says(200, `{}`)}, platforms.Unknown, platforms.ClassUnknown},
+		"odd id":      {"an id that is none is not believed", []http.HandlerFunc{says(200, `{"id":"a/../b"}`)}, platforms.Unknown, platforms.ClassUnknown},
+		"lacks parts": {"YouTube says that the video is not complete", []http.HandlerFunc{goOn(3)}, platforms.Refused, platforms.ClassTransient},
+		"lacks all":   {"also when it has lost everything", []http.HandlerFunc{goOn(0)}, platforms.Refused, platforms.ClassTransient},
+		"has all":     {"a video that is complete may become visible yet", []http.HandlerFunc{goOn(size)}, platforms.Unknown, platforms.ClassUnknown},
+		"redirect":    {"a redirect is not YouTube's word", []http.HandlerFunc{says(308, "", "Location", "/")}, platforms.Unknown, platforms.ClassUnknown},
+		"gone":        {"nothing can be added to a session that is gone", []http.HandlerFunc{fails(410, "gone")}, platforms.Refused, platforms.ClassTransient},
+		"404":         {"a 404 without Google's words may come from in between", []http.HandlerFunc{says(404, "not found")}, platforms.Unknown, platforms.ClassUnknown},
+		"403":         {"so may a 403", []http.HandlerFunc{says(403, "no")}, platforms.Unknown, platforms.ClassUnknown},
+		"outage":      {"an outage may come after the act", []http.HandlerFunc{fails(500, "backendError")}, platforms.Unknown, platforms.ClassUnknown},
+		"odd outage":  {"trouble is no refusal, whatever the status", []http.HandlerFunc{fails(400, "backendError")}, platforms.Unknown, platforms.ClassUnknown},
+		"lost":        {"a lost answer tells nothing", []http.HandlerFunc{hangUp}, platforms.Unknown, platforms.ClassUnknown},
+		"refused":     {"a refusal for good is asked about", []http.HandlerFunc{fails(400, "badRequest"), goOn(last)}, platforms.Refused, platforms.ClassPermanent},
+		"refused, out of step": {
+			"a part that belongs elsewhere is not the video's fault", []http.HandlerFunc{fails(400, "badRequest"), goOn(3)}, platforms.Refused, platforms.ClassTransient,
+		},
+		"refused, and online": {
+			"what is online was not refused", []http.HandlerFunc{fails(400, "badRequest"), says(200, published)}, platforms.Unknown, platforms.ClassPermanent,
+		},
+		"refused, no answer": {"without another word the refusal holds", []http.HandlerFunc{fails(400, "badRequest"), hangUp}, platforms.Refused, platforms.ClassPermanent},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, g := newGoogle(t, tc.answers...)
+			got := p.Publish(t.Context(), g.upTo(size, last))
+			if got.Verdict != tc.verdict || class(asError(got.Err)) != tc.class {
+				t.Errorf("%s: got %+v (%v)", tc.reason, got, got.Err)
+			}
+			if tc.verdict == platforms.Posted {
+				want := platforms.Result{
+					Verdict: platforms.Posted, ExternalID: "AbCdEfGhIjK", ExternalURL: "https://yt.example/watch?v=AbCdEfGhIjK", PostedAt: noon.Add(time.Second),
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+				}
+			}
+			seen, headers := g.requests()
+			if got := seen[0]; got != (asked{Line: putLine, Span: fmt.Sprintf("bytes %d-%d/%d", last, size-1, size), Length: 7}) || headers[0].Get("Authorization") != "" {
+				t.Errorf("the visible call was %+v", got)
+			}
+			if got.Err != nil && strings.Contains(fmt.Sprintf("%v %+v", got.Err, got.Err.Err), "s3cr3t") {
+				t.Errorf("the error tells the session: %v (%v)", got.Err, got.Err.Err)
+			}
+		})
+	}
+}
+
+// TestPublishUnprepared shows when nothing is sent at all.
+func TestPublishUnprepared(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		change func(job *platforms.Job)
+		class  platforms.Class
+	}{
+		"no secret":     {"a lost secret is a new upload", func(j *platforms.Job) { j.Secret = "" }, platforms.ClassTransient},
+		"odd secret":    {"as is one that cannot be read", func(j *platforms.Job) { j.Secret = "x" }, platforms.ClassTransient},
+		"another's":     {"a secret of another upload is not used", func(j *platforms.Job) { j.Secret += "0" }, platforms.ClassTransient},
+		"no checkpoint": {"nor one that belongs to nothing", func(j *platforms.Job) { j.Checkpoint = "" }, platforms.ClassTransient},
+		"another size":  {"nor one of a larger file", func(j *platforms.Job) { j.Content.Media[0].Size = 3 * unit }, platforms.ClassTransient},
+		"store away":    {"trouble with the store passes", func(j *platforms.Job) { j.Content.Media[0].Bytes = away{errors.New("no")} }, platforms.ClassTransient},
+		"file changed":  {"other bytes are not published", func(j *platforms.Job) { j.Content.Media[0].Bytes = away{platforms.ErrFileChanged} }, platforms.ClassPermanent},
+		"no video":      {"YouTube takes videos only", func(j *platforms.Job) { j.Content.Media = nil }, platforms.ClassPermanent},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, g := newGoogle(t)
+			job := g.upTo(unit+7, unit)
+			tc.change(&job)
+			got := p.Publish(t.Context(), job)
+			if got.Verdict != platforms.Refused || got.Err.Class != tc.class {
+				t.Errorf("%s: got %+v (%v)", tc.reason, got, got.Err)
+			}
+			g.did(t)
+		})
+	}
+}
+
+func TestNotes(t *testing.T) {
+	const set = `{"kind":"youtube#thumbnailSetResponse","items":[{}]}`
+	tests := map[string]struct {
+		reason  string
+		picture bool
+		answers []http.HandlerFunc
+		want    []string
+	}{
+		"as asked":    {"there is nothing to say", true, []http.HandlerFunc{says(200, published), says(200, set)}, nil},
+		"no picture":  {"without a picture none is set", false, []http.HandlerFunc{says(200, published)}, nil},
+		"private":     {"a video that is not public is not what was asked for", false, []http.HandlerFunc{says(200, strings.Replace(published, `"public"`, `"private"`, 1))}, []string{"private instead of public"}},
+		"again":       {"an outage passes", true, []http.HandlerFunc{says(200, published), fails(503, "backendError"), says(200, set)}, nil},
+		"not twice":   {"but the post does not wait for long", true, []http.HandlerFunc{says(200, published), hangUp, fails(503, "backendError")}, []string{"without the chosen thumbnail"}},
+		"not allowed": {"a channel has to be verified", true, []http.HandlerFunc{says(200, published), fails(403, "forbidden")}, []string{"verified by phone"}},
+		"bad picture": {"the picture does not suit", true, []http.HandlerFunc{says(200, published), fails(400, "imageTooWide")}, []string{"refuses the picture"}},
+		"limited":     {"a limit is told", true, []http.HandlerFunc{says(200, published), fails(429, "uploadRateLimitExceeded")}, []string{"limits how often"}},
+		"both": {
+			"several things can be amiss", true,
+			[]http.HandlerFunc{says(200, strings.Replace(published, `"public"`, `"unlisted"`, 1)), fails(403, "quotaExceeded")},
+			[]string{"unlisted instead of public", "quota"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, g := newGoogle(t, tc.answers...)
+			job := g.upTo(10, 0)
+			if tc.picture {
+				job.Content.Thumbnail = &platforms.File{Name: "t.jpg", MIMEType: v1alpha1.MimeJPEG, Size: 5, Bytes: inMemory("12345")}
+			}
+			got := p.Publish(t.Context(), job)
+			if got.Verdict != platforms.Posted || got.Err != nil || len(tc.want) == 0 && got.Note != "" {
+				t.Errorf("%s: got %+v (%v); the video is online, whatever else", tc.reason, got, got.Err)
+			}
+			for _, words := range tc.want {
+				if !strings.Contains(got.Note, words) {
+					t.Errorf("%s: the note %q does not say %q", tc.reason, got.Note, words)
+				}
+			}
+			seen, headers := g.requests()
+			if len(seen) != len(tc.answers) {
+				t.Errorf("%s: asked %+v", tc.reason, seen)
+			}
+			if !tc.picture {
+				return
+			}
+			want := asked{Line: "POST /upload/youtube/v3/thumbnails/set?uploadType=media&videoId=AbCdEfGhIjK", Length: 5}
+			if seen[1] != want || headers[1].Get("Content-Type") != "image/jpeg" || headers[1].Get("Authorization") != "Bearer access-t0ken" {
+				t.Errorf("the thumbnail went as %+v with %v", seen[1], headers[1])
+			}
+		})
+	}
+}
+
+func TestLookup(t *testing.T) {
+	channel := says(200, `{"items":[{"id":"UC1","contentDetails":{"relatedPlaylists":{"uploads":"UU1"}}}]}`)
+	item := func(id, title, text, at string) string {
+		return `{"snippet":{"title":"` + title + `","description":"` + text + `","publishedAt":"` + at + `"},"contentDetails":{"videoId":"` + id + `"}}`
+	}
+	list := func(next string, items ...string) http.HandlerFunc {
+		return says(200, `{"items":[`+strings.Join(items, ",")+`],"nextPageToken":"`+next+`"}`)
+	}
+	const now, old = "2026-11-20T12:00:05Z", "2026-11-20T11:00:00Z"
+	ours := item("v1", "Release 1.4", "What changed & why", now)
+	tests := map[string]struct {
+		reason  string
+		answers []http.HandlerFunc
+		// alone says that the session's address is lost.
+		alone bool
+		want  platforms.Finding
+		class platforms.Class
+	}{
+		"published":      {"the session knows its video", []http.HandlerFunc{says(200, published)}, false, platforms.Finding{Matches: 1, ExternalID: "AbCdEfGhIjK"}, ""},
+		"not published":  {"bytes that are missing prove it", []http.HandlerFunc{goOn(unit)}, false, platforms.Finding{Proof: true}, ""},
+		"nothing kept":   {"also if all are", []http.HandlerFunc{goOn(0)}, false, platforms.Finding{Proof: true}, ""},
+		"under way":      {"a video that is complete may be online in a moment", []http.HandlerFunc{goOn(unit + 7)}, false, platforms.Finding{}, platforms.ClassTransient},
+		"outage":         {"no answer is no absence", []http.HandlerFunc{fails(503, "backendError")}, false, platforms.Finding{}, platforms.ClassTransient},
+		"nonsense":       {"nor is one without an id", []http.HandlerFunc{says(200, `{}`)}, false, platforms.Finding{}, platforms.ClassUnknown},
+		"session gone":   {"then the playlist is searched, and proves nothing", []http.HandlerFunc{fails(410, "gone"), channel, list("")}, false, platforms.Finding{}, ""},
+		"gone, listed":   {"it may be there", []http.HandlerFunc{says(404, ""), channel, list("", ours)}, false, platforms.Finding{Matches: 1, ExternalID: "v1"}, ""},
+		"secret lost":    {"the same without the session's address", []http.HandlerFunc{channel, list("", ours)}, true, platforms.Finding{Matches: 1, ExternalID: "v1"}, ""},
+		"blanks changed": {"YouTube may change blanks", []http.HandlerFunc{channel, list("", item("v1", " Release  1.4", "What changed & why\\n", now))}, true, platforms.Finding{Matches: 1, ExternalID: "v1"}, ""},
+		"others":         {"other videos are no answer", []http.HandlerFunc{channel, list("", item("v2", "Release 1.5", "What changed & why", now), item("v3", "Release 1.4", "", now))}, true, platforms.Finding{}, ""},
+		"older":          {"what is older than the call is another's; older pages are not read", []http.HandlerFunc{channel, list("more", item("v1", "Release 1.4", "What changed & why", old))}, true, platforms.Finding{}, ""},
+		"second page":    {"every page that may hold it is read", []http.HandlerFunc{channel, list("more", item("v2", "b", "", now)), list("", ours)}, true, platforms.Finding{Matches: 1, ExternalID: "v1"}, ""},
+		"two":            {"two that fit need a person", []http.HandlerFunc{channel, list("", item("v2", "Release 1.4", "What changed & why", now), ours)}, true, platforms.Finding{Matches: 2, ExternalID: "v1"}, ""},
+		"no list":        {"a page that cannot be read is no absence", []http.HandlerFunc{channel, says(200, `{}`)}, true, platforms.Finding{}, platforms.ClassUnknown},
+		"entry, no id":   {"nor is an entry that cannot", []http.HandlerFunc{channel, list("", `{}`)}, true, platforms.Finding{}, platforms.ClassUnknown},
+		"other channel":  {"another channel's videos prove nothing", []http.HandlerFunc{says(200, `{"items":[{"id":"UC2","contentDetails":{"relatedPlaylists":{"uploads":"UU2"}}}]}`)}, true, platforms.Finding{}, platforms.ClassUnknown},
+		"token ended":    {"an ended token is renewed", []http.HandlerFunc{fails(401, "authError")}, true, platforms.Finding{}, platforms.ClassRefresh},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, g := newGoogle(t, tc.answers...)
+			job := g.upTo(unit+7, unit)
+			if tc.alone {
+				job.Secret = ""
+			}
+			got, err := p.Lookup(t.Context(), job)
+			if got.Matches > 0 && (got.ExternalURL == "" || got.PostedAt.IsZero()) {
+				t.Errorf("found %+v", got)
+			}
+			got.ExternalURL, got.PostedAt = "", time.Time{}
+			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
+				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, err, diff)
+			}
+			seen, _ := g.requests()
+			if len(seen) != len(tc.answers) {
+				t.Errorf("%s: asked %+v", tc.reason, seen)
+			}
+		})
+	}
+}
+
+// FuzzJudge shows that nothing but an answer with an id is taken for a success,
+// and nothing but Google's own words, or its "go on", for a refusal.
+func FuzzJudge(f *testing.F) {
+	f.Add(200, published, "", "")
+	f.Add(200, `{"id":"a/b"}`, "", "")
+	f.Add(308, "", "bytes=0-9", "")
+	f.Add(308, "", "bytes=0-99999999999999999999", "/")
+	f.Add(400, `{"error":{"errors":[{"reason":"badRequest"}]}}`, "", "")
+	f.Add(403, `{"error":{"errors":[null]}}`, "", "")
+	f.Add(503, `{"error":[]}`, "", "")
+	p := New(Config{Clock: clocktesting.NewFakePassiveClock(noon)}, nil)
+	f.Fuzz(func(t *testing.T, status int, body, stored, location string) {
+		header := http.Header{"Range": {stored}, "Location": {location}}
+		got := p.judge(&transport.Response{Status: status, Header: header, Body: []byte(body)}, 100)
+		switch got.Verdict {
+		case platforms.Posted:
+			if status != 200 && status != 201 || !validID(got.ExternalID) || got.Err != nil {
+				t.Errorf("%d %q was taken for a success: %+v", status, body, got)
+			}
+		case platforms.Refused:
+			if status == 308 && location == "" && got.Err.Class == platforms.ClassTransient {
+				return
+			}
+			if status < 400 || status > 429 || !strings.Contains(body, "reason") && !strings.Contains(body, `\u`) {
+				t.Errorf("%d %q was taken for a refusal: %+v", status, body, got)
+			}
+		case platforms.NotSent, platforms.Unknown:
+			if got.Err == nil {
+				t.Errorf("%d %q leaves open why: %+v", status, body, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,250 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/internal/jsondoc"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+)
+
+const (
+	// unit is what the size of every part of an upload but the last is a
+	// multiple of (Data API, guide "Resumable Uploads").
+	unit = 256 << 10
+	// chunk is how many bytes one part carries: a multiple of unit.
+	chunk = 16 * unit
+	// chunkTimeout bounds one request that carries a part.
+	chunkTimeout = 2 * time.Minute
+)
+
+const (
+	msgNoSession  = "YouTube took the description of the video without saying where to upload it"
+	msgNoStanding = "YouTube did not say how much of the video it has"
+)
+
+// session is an upload to YouTube. Whoever knows its address may go on with it.
+type session struct {
+	address string
+	// last is where the last part begins, which makes the video visible.
+	last int64
+}
+
+// checkpoint names the session without telling its address.
+func (s session) checkpoint() string {
+	sum := sha256.Sum256([]byte(s.address))
+	return base64.RawURLEncoding.EncodeToString(sum[:9])
+}
+
+// secret is what is kept of the session, apart from the checkpoint.
+func (s session) secret() string { return strconv.FormatInt(s.last, 10) + " " + s.address }
+
+// sessionOf returns the session that was begun for a job, if its secret is still
+// there.
+func sessionOf(job *platforms.Job) (session, bool) {
+	offset, address, _ := strings.Cut(job.Secret, " ")
+	last, err := strconv.ParseInt(offset, 10, 64)
+	s := session{address: address, last: last}
+	at, bad := url.Parse(address)
+	ok := err == nil && last >= 0 && bad == nil && at.Host != "" && s.checkpoint() == job.Checkpoint
+	return s, ok
+}
+
+// lastPart is where the last part begins if so much of the file is stored: what
+// lies between is a multiple of unit, and at least one byte is left.
+func lastPart(stored, size int64) int64 { return stored + max(0, size-stored-1)/unit*unit }
+
+// video is the resource that an upload begins with.
+type video struct {
+	Snippet struct {
+		Title       string `json:"title"`
+		Description string `json:"description"`
+	} `json:"snippet"`
+	Status struct {
+		PrivacyStatus string `json:"privacyStatus"`
+	} `json:"status"`
+}
+
+// privacyPublic is who may see a video. It is said always: what an upload is
+// that does not say it has changed over the years.
+const privacyPublic = "public"
+
+// begin describes the video and returns the session that its bytes go to.
+// Nobody sees anything of it.
+func (p *Platform) begin(ctx context.Context, job *platforms.Job, file *platforms.File) (session, *platforms.Error) {
+	var about video
+	about.Snippet.Title, about.Snippet.Description = job.Content.Title, job.Content.Text
+	about.Status.PrivacyStatus = privacyPublic
+	body, err := json.Marshal(about)
+	if err != nil {
+		return session{}, &platforms.Error{Class: platforms.ClassPermanent, Message: fmt.Sprintf(msgInvalid, "encoding"), Err: err}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		p.config.APIURL+"/upload/youtube/v3/videos?uploadType=resumable&part=snippet,status", bytes.NewReader(body))
+	if err != nil {
+		return session{}, badAddress(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+job.Account.Token.Access)
+	req.Header.Set("Content-Type", "application/json; charset=UTF-8")
+	req.Header.Set("X-Upload-Content-Length", strconv.FormatInt(file.Size, 10))
+	req.Header.Set("X-Upload-Content-Type", string(file.MIMEType))
+	resp, err := p.client.Do(ctx, transport.Call{Platform: "youtube", Action: "create", Timeout: readTimeout}, req)
+	if err != nil {
+		return session{}, unanswered(err)
+	}
+	if resp.Status != http.StatusOK {
+		failure, _ := p.videoRefused(resp)
+		return session{}, failure
+	}
+	s := session{address: resp.Header.Get("Location"), last: lastPart(0, file.Size)}
+	if at, err := url.Parse(s.address); err != nil || at.Host == "" {
+		return session{}, platforms.Errorf(platforms.ClassUnknown, msgNoSession)
+	}
+	return s, nil
+}
+
+// state is what has become of a session.
+type state int
+
+const (
+	// open: more bytes are expected.
+	open state = iota
+	// done: the video is on the channel.
+	done
+	// gone: YouTube does not know the session any more.
+	gone
+)
+
+// standing is how far a session is.
+type standing struct {
+	state state
+	// stored is how many bytes YouTube has, while the session is open.
+	stored int64
+	// video is what the session has become, when it is done.
+	video jsondoc.Object
+}
+
+// ask asks a session how far it is.
+func (p *Platform) ask(ctx context.Context, s session, size int64) (standing, *platforms.Error) {
+	resp, err := p.put(ctx, s, put{action: "status", content: http.NoBody, span: fmt.Sprintf("bytes */%d", size), timeout: readTimeout})
+	if err != nil {
+		return standing{}, unanswered(err)
+	}
+	return p.read(resp, size)
+}
+
+// send sends a part of the file that makes nothing visible.
+func (p *Platform) send(ctx context.Context, s session, file *platforms.File, offset, length int64) (standing, *platforms.Error) {
+	content, err := file.Bytes.Open(ctx, offset, length)
+	if err != nil {
+		return standing{}, file.Unreadable(err)
+	}
+	defer content.Close()
+	resp, err := p.put(ctx, s, put{
+		action: "upload", content: content, length: length, mimeType: string(file.MIMEType),
+		span: span(offset, length, file.Size), timeout: chunkTimeout,
+	})
+	if err != nil {
+		if failure := file.Unreadable(err); failure.Class == platforms.ClassPermanent {
+			return standing{}, failure
+		}
+		return standing{}, unanswered(err)
+	}
+	at, failure := p.read(resp, file.Size)
+	if failure != nil && failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest {
+		// The description was taken when the session began, so that this is about
+		// where the part belongs: the session may have come further than we know.
+		failure.Class, failure.Message = platforms.ClassTransient, msgBusy
+	}
+	return at, failure
+}
+
+// span is where a part of a file belongs, in the words of Content-Range.
+func span(offset, length, size int64) string {
+	return fmt.Sprintf("bytes %d-%d/%d", offset, offset+length-1, size)
+}
+
+// put is a request to a session. It carries no token: the address has all
+// authority.
+type put struct {
+	action, mimeType, span string
+	content                io.Reader
+	length                 int64
+	timeout                time.Duration
+}
+
+func (p *Platform) put(ctx context.Context, s session, r put) (*transport.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, s.address, r.content)
+	if err != nil { // The error tells the address, which was well formed when it came.
+		return nil, &transport.Error{Err: errBadSession}
+	}
+	req.ContentLength = r.length
+	req.Header.Set("Content-Range", r.span)
+	if r.mimeType != "" {
+		req.Header.Set("Content-Type", r.mimeType)
+	}
+	return p.client.Do(ctx, transport.Call{Platform: "youtube", Action: r.action, Timeout: r.timeout}, req)
+}
+
+// read reads an answer of a session.
+func (p *Platform) read(resp *transport.Response, size int64) (standing, *platforms.Error) {
+	switch resp.Status {
+	case http.StatusOK, http.StatusCreated:
+		doc, _ := jsondoc.Parse(resp.Body)
+		if !validID(doc.Text("id")) {
+			return standing{}, platforms.Errorf(platforms.ClassUnknown, msgNonsense, resp.Status)
+		}
+		return standing{state: done, video: doc}, nil
+	case http.StatusNotFound, http.StatusGone:
+		return standing{state: gone}, nil
+	case http.StatusPermanentRedirect:
+		stored, ok := stored(resp.Header, size)
+		if !ok {
+			return standing{}, platforms.Errorf(platforms.ClassUnknown, msgNoStanding)
+		}
+		return standing{state: open, stored: stored}, nil
+	}
+	failure, _ := p.videoRefused(resp)
+	return standing{}, failure
+}
+
+var storedRange = regexp.MustCompile(`^bytes=0-([0-9]{1,18})$`)
+
+// stored reads how many bytes YouTube has: none, where it names no range. An
+// answer that leads elsewhere is not YouTube's "go on", although it has the same
+// status.
+func stored(h http.Header, size int64) (int64, bool) {
+	if h.Get("Location") != "" {
+		return 0, false
+	}
+	named := h.Get("Range")
+	if named == "" {
+		return 0, true
+	}
+	found := storedRange.FindStringSubmatch(named)
+	if found == nil {
+		return 0, false
+	}
+	last, err := strconv.ParseInt(found[1], 10, 64)
+	return last + 1, err == nil && last < size
+}
+
+// validID tells whether this can be the id of a video, and a part of an address.
+func validID(id string) bool { return idPattern.MatchString(id) }
+
+var idPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)

@@ -1,0 +1,65 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+)
+
+// thumbnailTries is how often a thumbnail is set: as often as one likes, but a
+// live post waits for it to be recorded.
+const thumbnailTries = 2
+
+const (
+	msgNoThumbnail = "the video is online without the chosen thumbnail: %s"
+	msgPhone       = "YouTube lets only channels verified by phone choose thumbnails; verify the channel at youtube.com/verify and set the thumbnail in YouTube Studio"
+	msgPicture     = "YouTube refuses the picture; set a thumbnail in YouTube Studio"
+)
+
+// setThumbnail sets the picture of a video that is online.
+func (p *Platform) setThumbnail(ctx context.Context, job *platforms.Job, id string) *platforms.Error {
+	for try := 1; ; try++ {
+		failure := p.sendThumbnail(ctx, job, id)
+		if failure == nil || failure.Class != platforms.ClassTransient || try == thumbnailTries || ctx.Err() != nil {
+			return failure
+		}
+	}
+}
+
+func (p *Platform) sendThumbnail(ctx context.Context, job *platforms.Job, id string) *platforms.Error {
+	picture := job.Content.Thumbnail
+	content, err := picture.Bytes.Open(ctx, 0, picture.Size)
+	if err != nil {
+		return picture.Unreadable(err)
+	}
+	defer content.Close()
+	query := url.Values{"videoId": {id}, "uploadType": {"media"}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.config.APIURL+"/upload/youtube/v3/thumbnails/set?"+query.Encode(), content)
+	if err != nil {
+		return badAddress(err)
+	}
+	req.ContentLength = picture.Size
+	req.Header.Set("Authorization", "Bearer "+job.Account.Token.Access)
+	req.Header.Set("Content-Type", string(picture.MIMEType))
+	resp, err := p.client.Do(ctx, transport.Call{Platform: "youtube", Action: "thumbnail", Timeout: thumbnailTimeout}, req)
+	switch {
+	case err != nil:
+		return unanswered(err)
+	case resp.Status == http.StatusOK:
+		return nil
+	}
+	failure, reason := p.videoRefused(resp)
+	switch {
+	case reason == "forbidden":
+		failure.Message = msgPhone
+	case failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest:
+		failure.Message = msgPicture
+	}
+	return failure
+}

@@ -1,0 +1,408 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package youtube
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+)
+
+// inMemory is a file that is not in a store.
+type inMemory []byte
+
+func (m inMemory) Open(_ context.Context, offset, length int64) (io.ReadCloser, error) {
+	return io.NopCloser(bytes.NewReader(m[offset : offset+length])), nil
+}
+
+func (inMemory) Address(context.Context, time.Duration) (string, error) {
+	return "", errors.New("YouTube fetches nothing")
+}
+
+// away is a file that cannot be read.
+type away struct{ err error }
+
+func (a away) Open(context.Context, int64, int64) (io.ReadCloser, error) { return nil, a.err }
+func (a away) Address(context.Context, time.Duration) (string, error)    { return "", a.err }
+
+// asked is one request.
+type asked struct {
+	// Line is the method and the path; Span the Content-Range.
+	Line, Span string
+	Length     int64
+}
+
+// google answers each request as the next of the answers says.
+type google struct {
+	*httptest.Server
+
+	mu      sync.Mutex
+	answers []http.HandlerFunc
+	seen    []asked
+	headers []http.Header
+	bodies  []string
+}
+
+func newGoogle(t *testing.T, answers ...http.HandlerFunc) (*Platform, *google) {
+	t.Helper()
+	g := &google{answers: answers}
+	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Errorf("cannot read the request: %v", err)
+		}
+		g.mu.Lock()
+		g.seen = append(g.seen, asked{Line: r.Method + " " + r.URL.RequestURI(), Span: r.Header.Get("Content-Range"), Length: int64(len(body))})
+		g.headers, g.bodies = append(g.headers, r.Header.Clone()), append(g.bodies, string(body))
+		if len(g.answers) == 0 {
+			t.Errorf("one request too many: %+v", g.seen[len(g.seen)-1])
+			g.answers = []http.HandlerFunc{says(500, "")}
+		}
+		next := g.answers[0]
+		g.answers = g.answers[1:]
+		g.mu.Unlock()
+		next(w, r)
+	}))
+	t.Cleanup(g.Close)
+	p := New(Config{APIURL: g.URL, WebURL: "https://yt.example", Clock: clocktesting.NewFakePassiveClock(noon)}, transport.New(transport.Options{}))
+	return p, g
+}
+
+// requests returns what the server was asked so far.
+func (g *google) requests() ([]asked, []http.Header) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.seen), slices.Clone(g.headers)
+}
+
+// did fails unless the server was asked this, and nothing else.
+func (g *google) did(t *testing.T, want ...asked) {
+	t.Helper()
+	seen, _ := g.requests()
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// begun answers the beginning of a session.
+func begun(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Location", "http://"+r.Host+"/session?upload_id=s3cr3t-session")
+}
+
+// goOn answers that so many bytes are stored and more are expected.
+func goOn(bytes int64) http.HandlerFunc {
+	if bytes == 0 {
+		return says(308, "")
+	}
+	return says(308, "", "Range", fmt.Sprintf("bytes=0-%d", bytes-1))
+}
+
+const published = `{"kind":"youtube#video","id":"AbCdEfGhIjK","snippet":{"publishedAt":"2026-11-20T12:00:01Z"},"status":{"privacyStatus":"public"}}`
+
+// job publishes a video of so many bytes.
+func videoJob(size int) platforms.Job {
+	return platforms.Job{
+		Account: platforms.Account{ID: "UC1", Token: platforms.Token{Access: "access-t0ken"}},
+		Content: platforms.Content{
+			Category: v1alpha1.CategoryVideo, Title: "Release 1.4", Text: "What changed & why",
+			Media: []platforms.File{{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: int64(size), Bytes: inMemory(make([]byte, size))}},
+		},
+		LookFrom: noon,
+	}
+}
+
+// upTo is such a job of which all but the last part is uploaded to a server.
+func (g *google) upTo(size int, last int64) platforms.Job {
+	job := videoJob(size)
+	s := session{address: g.URL + "/session?upload_id=s3cr3t-session", last: last}
+	job.Checkpoint, job.Secret = s.checkpoint(), s.secret()
+	return job
+}
+
+const (
+	beginLine = "POST /upload/youtube/v3/videos?uploadType=resumable&part=snippet,status"
+	putLine   = "PUT /session?upload_id=s3cr3t-session"
+)
+
+func TestBegin(t *testing.T) {
+	p, g := newGoogle(t, begun)
+	job := videoJob(100)
+	var notes []string
+	job.Keep = func(_ context.Context, checkpoint, secret string) error {
+		notes = append(notes, checkpoint, secret)
+		return nil
+	}
+	checkpoint, failure := p.Prepare(t.Context(), job)
+	if failure != nil || checkpoint == "" {
+		t.Fatalf("got %q, %v", checkpoint, failure)
+	}
+	body := `{"snippet":{"title":"Release 1.4","description":"What changed \u0026 why"},"status":{"privacyStatus":"public"}}`
+	g.did(t, asked{Line: beginLine, Length: int64(len(body))})
+	if g.bodies[0] != body {
+		t.Errorf("the video is described as %s", g.bodies[0])
+	}
+	for name, want := range map[string]string{
+		"Authorization": "Bearer access-t0ken", "Content-Type": "application/json; charset=UTF-8",
+		"X-Upload-Content-Length": "100", "X-Upload-Content-Type": "video/mp4",
+	} {
+		if got := g.headers[0].Get(name); got != want {
+			t.Errorf("header %s is %q, want %q", name, got, want)
+		}
+	}
+	if diff := cmp.Diff([]string{checkpoint, "0 " + g.URL + "/session?upload_id=s3cr3t-session"}, notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+// TestUpload walks through uploads of 4 MiB + 256 KiB + 1 byte.
+func TestUpload(t *testing.T) {
+	const size = chunk + unit + 1
+	at := func(first, last int64) asked {
+		return asked{Line: putLine, Span: fmt.Sprintf("bytes %d-%d/%d", first, last, size), Length: last - first + 1}
+	}
+	query := asked{Line: putLine, Span: fmt.Sprintf("bytes */%d", size)}
+	begin := asked{Line: beginLine, Length: 111}
+	tests := map[string]struct {
+		reason  string
+		answers []http.HandlerFunc
+		// earlier says that a session exists, and a secret of it.
+		earlier bool
+		want    []asked
+		class   platforms.Class
+		// last is where the last part begins by the note that counts.
+		last int64
+	}{
+		"whole": {
+			"all but the last part goes out, in multiples of 256 KiB",
+			[]http.HandlerFunc{begun, goOn(chunk), goOn(chunk + unit)},
+			false,
+			[]asked{begin, at(0, chunk-1), at(chunk, chunk+unit-1)},
+			"", chunk + unit,
+		},
+		"goes on": {
+			"what YouTube has is not sent again",
+			[]http.HandlerFunc{goOn(chunk), goOn(chunk + unit)},
+			true,
+			[]asked{query, at(chunk, chunk+unit-1)},
+			"", chunk + unit,
+		},
+		"nothing kept": {
+			"YouTube may have kept less than was sent",
+			[]http.HandlerFunc{goOn(0), goOn(chunk), goOn(chunk + unit)},
+			true,
+			[]asked{query, at(0, chunk-1), at(chunk, chunk+unit-1)},
+			"", chunk + unit,
+		},
+		"less kept": {
+			"the upload goes on behind what was kept of a part, and the last part begins elsewhere",
+			[]http.HandlerFunc{begun, goOn(100), goOn(chunk + 100)},
+			false,
+			[]asked{begin, at(0, chunk-1), at(100, chunk+99)},
+			"", chunk + 100,
+		},
+		"part of the last": {
+			"of the visible call, too, a part may have been kept",
+			[]http.HandlerFunc{goOn(size - 1)},
+			true,
+			[]asked{query},
+			"", size - 1,
+		},
+		"lost answer": {
+			"the session is asked what came of a part",
+			[]http.HandlerFunc{begun, hangUp, goOn(chunk), goOn(chunk + unit)},
+			false,
+			[]asked{begin, at(0, chunk-1), query, at(chunk, chunk+unit-1)},
+			"", chunk + unit,
+		},
+		"outage": {
+			"the same after an outage",
+			[]http.HandlerFunc{begun, fails(503, "backendError"), goOn(0), goOn(chunk), goOn(chunk + unit)},
+			false,
+			[]asked{begin, at(0, chunk-1), query, at(0, chunk-1), at(chunk, chunk+unit-1)},
+			"", chunk + unit,
+		},
+		"another uploads as well": {
+			"a part that belongs elsewhere is refused, and says nothing about the video",
+			[]http.HandlerFunc{goOn(0), fails(400, "badRequest"), goOn(chunk), goOn(chunk + unit)},
+			true,
+			[]asked{query, at(0, chunk-1), query, at(chunk, chunk+unit-1)},
+			"", chunk + unit,
+		},
+		"outage without end": {
+			"the caller waits before it goes on",
+			[]http.HandlerFunc{begun, fails(503, "backendError"), fails(503, "backendError")},
+			false,
+			[]asked{begin, at(0, chunk-1), query},
+			platforms.ClassTransient, chunk + unit,
+		},
+		"stuck": {
+			"a part that is not taken is not sent for ever",
+			[]http.HandlerFunc{begun, goOn(0), goOn(0), goOn(0)},
+			false,
+			[]asked{begin, at(0, chunk-1), at(0, chunk-1), at(0, chunk-1)},
+			platforms.ClassTransient, chunk + unit,
+		},
+		"gone": {
+			"a session that is gone is replaced",
+			[]http.HandlerFunc{fails(404, "notFound"), begun, goOn(chunk), goOn(chunk + unit)},
+			true,
+			[]asked{query, begin, at(0, chunk-1), at(chunk, chunk+unit-1)},
+			"", chunk + unit,
+		},
+		"gone on the way": {
+			"also while it is under way",
+			[]http.HandlerFunc{begun, says(410, ""), begun, goOn(chunk), goOn(chunk + unit)},
+			false,
+			[]asked{begin, at(0, chunk-1), begin, at(0, chunk-1), at(chunk, chunk+unit-1)},
+			"", chunk + unit,
+		},
+		"always gone": {
+			"but not for ever: each session costs",
+			[]http.HandlerFunc{begun, says(410, ""), begun, says(404, "")},
+			false,
+			[]asked{begin, at(0, chunk-1), begin, at(0, chunk-1)},
+			platforms.ClassTransient, chunk + unit,
+		},
+		"visible": {
+			"what has become visible must not be sent again",
+			[]http.HandlerFunc{says(200, published)},
+			true,
+			[]asked{query},
+			platforms.ClassDuplicate, 0,
+		},
+		"all there": {
+			"nor what may become so", []http.HandlerFunc{goOn(size)}, true, []asked{query}, platforms.ClassDuplicate, 0,
+		},
+		"redirect": {
+			"a redirect is not YouTube's word to go on",
+			[]http.HandlerFunc{says(308, "", "Location", "/elsewhere")},
+			true,
+			[]asked{query},
+			platforms.ClassUnknown, 0,
+		},
+		"odd range": {
+			"nor is a range that makes no sense",
+			[]http.HandlerFunc{says(308, "", "Range", "bytes=7-9")},
+			true,
+			[]asked{query},
+			platforms.ClassUnknown, 0,
+		},
+		"too much": {
+			"nor one beyond the file's end", []http.HandlerFunc{goOn(size + 1)}, true, []asked{query}, platforms.ClassUnknown, 0,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, g := newGoogle(t, tc.answers...)
+			job := videoJob(size)
+			if tc.earlier {
+				job = g.upTo(size, chunk+unit)
+			}
+			noted, secret := job.Checkpoint, job.Secret
+			job.Keep = func(_ context.Context, c, s string) error { noted, secret = c, s; return nil }
+			checkpoint, failure := p.Prepare(t.Context(), job)
+			if class(asError(failure)) != tc.class {
+				t.Fatalf("%s: got %q, %v", tc.reason, checkpoint, failure)
+			}
+			if failure == nil && checkpoint != noted || tc.class == platforms.ClassDuplicate && checkpoint != job.Checkpoint {
+				t.Errorf("%s: the checkpoint is %q, noted is %q", tc.reason, checkpoint, noted)
+			}
+			if last := fmt.Sprint(tc.last, " "); tc.last != 0 && !strings.HasPrefix(secret, last) {
+				t.Errorf("%s: the last part begins at %s, not %s", tc.reason, strings.Fields(secret)[0], last)
+			}
+			g.did(t, tc.want...)
+			if failure != nil && strings.Contains(fmt.Sprintf("%v %+v", failure, failure.Err), "s3cr3t") {
+				t.Errorf("the error tells the session: %v (%v)", failure, failure.Err)
+			}
+		})
+	}
+}
+
+func asError(err *platforms.Error) error {
+	if err == nil {
+		return nil
+	}
+	return err
+}
+
+func TestKeepFails(t *testing.T) {
+	p, g := newGoogle(t, begun)
+	job := videoJob(chunk * 2)
+	job.Keep = func(context.Context, string, string) error { return errors.New("no") }
+	if _, failure := p.Prepare(t.Context(), job); class(asError(failure)) != platforms.ClassTransient {
+		t.Errorf("got %v; nothing is uploaded to a session that would be lost", failure)
+	}
+	g.did(t, asked{Line: beginLine, Length: 111})
+}
+
+// TestErrors is the table of YouTube's errors, as a video meets them.
+func TestErrors(t *testing.T) {
+	midnight := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	type row struct {
+		status int
+		reason string
+		class  platforms.Class
+		at     time.Time
+	}
+	rows := []row{
+		{401, "authError", platforms.ClassRefresh, time.Time{}},
+		{401, "authorizationRequired", platforms.ClassRefresh, time.Time{}},
+		{401, "youtubeSignupRequired", platforms.ClassReconnect, time.Time{}},
+		{403, "insufficientPermissions", platforms.ClassReconnect, time.Time{}},
+		{403, "forbidden", platforms.ClassPermanent, time.Time{}},
+		{403, "accessNotConfigured", platforms.ClassPermanent, time.Time{}},
+		{403, "quotaExceeded", platforms.ClassQuota, midnight},
+		{403, "dailyLimitExceeded", platforms.ClassQuota, midnight},
+		{403, "rateLimitExceeded", platforms.ClassRateLimited, time.Time{}},
+		{429, "userRateLimitExceeded", platforms.ClassRateLimited, time.Time{}},
+		{400, "uploadLimitExceeded", platforms.ClassQuota, noon.Add(24 * time.Hour)},
+		{403, "forbiddenPrivacySetting", platforms.ClassPermanent, time.Time{}},
+		{403, "forbiddenLicenseSetting", platforms.ClassPermanent, time.Time{}},
+		{429, "uploadRateLimitExceeded", platforms.ClassRateLimited, time.Time{}},
+	}
+	for _, reason := range []string{
+		"invalidTitle", "invalidDescription", "invalidTags", "invalidCategoryId", "invalidPublishAt", "invalidVideoMetadata",
+		"invalidRecordingDetails", "invalidFilename", "defaultLanguageNotSet", "mediaBodyRequired", "badRequest",
+	} {
+		rows = append(rows, row{400, reason, platforms.ClassPermanent, time.Time{}})
+	}
+	for _, reason := range []string{"authenticatedUserAccountClosed", "authenticatedUserAccountSuspended", "channelClosed", "channelSuspended"} {
+		rows = append(rows, row{403, reason, platforms.ClassPermanent, time.Time{}})
+	}
+	for _, tc := range rows {
+		t.Run(tc.reason, func(t *testing.T) {
+			p, _ := newGoogle(t, fails(tc.status, tc.reason))
+			if _, got := p.Prepare(t.Context(), videoJob(10)); class(asError(got)) != tc.class || !got.RetryAt.Equal(tc.at) {
+				t.Errorf("the beginning gives %v of class %q, to be tried at %v", got, class(asError(got)), got.RetryAt)
+			}
+			p, g := newGoogle(t, fails(tc.status, tc.reason), goOn(0))
+			got := p.Publish(t.Context(), g.upTo(10, 0))
+			if got.Verdict != platforms.Refused || got.Err.Class != tc.class || !got.Err.RetryAt.Equal(tc.at) {
+				t.Errorf("the last part gives %+v (%v)", got, got.Err)
+			}
+		})
+	}
+	for _, status := range []int{500, 502, 503, 504} {
+		p, _ := newGoogle(t, fails(status, "backendError"))
+		if _, got := p.Prepare(t.Context(), videoJob(10)); class(asError(got)) != platforms.ClassTransient {
+			t.Errorf("%d gives %v", status, got)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+var long = flag.Bool("explore.long", false, "explore with more faults, which takes minutes")
+
+// listing is what an account's listing is worth.
+type listing int
+
+const (
+	// reliable: what is missing past the lag is not there.
+	reliable listing = iota
+	// unreliable: it may never show a post.
+	unreliable
+)
+
+// scenario bounds an exploration.
+type scenario struct {
+	name string
+	// listing and containers are what the platform offers: a listing, and
+	// containers whose state is proof.
+	listing    listing
+	containers bool
+	targets    int
+	cards      int
+	policy     v1alpha1.UnknownOutcomePolicy
+	// chained: a card is recorded and the next one claimed by one write.
+	chained bool
+	// faults is how many things go wrong in one run, and kinds which; all
+	// without any. longer is how many more do with -explore.long.
+	faults, longer int
+	kinds          []fault
+	// alone has one manager only; when it dies another one comes.
+	alone bool
+	// cancels, edits and asked let people cancel, edit and settle.
+	cancels, edits, asked bool
+	// clocks are how far those of the managers are ahead when it begins, and
+	// jumps what they may be set to.
+	clocks [][managers]int64
+	jumps  []int64
+
+	timing   attempt.Timing
+	deadline time.Duration
+	texts    map[string]bool
+
+	broken   broken
+	noSchema bool
+	beyond   beyond
+}
+
+func (s *scenario) mayHappen(f fault) bool { return s.kinds == nil || slices.Contains(s.kinds, f) }
+
+// Times are short where only their order matters. The lag is as short as the
+// pause between two looks, which leaves the least room for mistakes.
+var timing = attempt.Timing{
+	SendWindow: 3 * time.Second, CallTimeout: 4 * time.Second, ClockMargin: 2 * time.Second,
+	Lag: time.Second, GiveUpAfter: 30 * time.Second, Authoritative: true,
+}
+
+// margin is timing's, in milliseconds.
+const margin = 2000
+
+// right is one pair of clocks that tell the truth; lying are the pairs in which
+// one is as far off as is allowed.
+var (
+	right = [][managers]int64{{0, 0}}
+	lying = [][managers]int64{{0, 0}, {0, margin}, {0, -margin}}
+)
+
+func text(name string, change func(*scenario)) scenario {
+	s := scenario{
+		name: name, targets: 1, policy: v1alpha1.OnUnknownFail, clocks: right, faults: 2, longer: 1,
+		timing: timing, deadline: 2 * time.Minute, texts: map[string]bool{"text": true, "edited": true},
+	}
+	change(&s)
+	s.timing.Authoritative = s.listing == reliable && !s.containers
+	return s
+}
+
+func scenarios() []scenario {
+	return []scenario{
+		text("a text, where the listing is proof", func(s *scenario) {}),
+		text("a text, with clocks that lie", func(s *scenario) {
+			s.clocks, s.kinds = lying, []fault{crash, answerLost}
+		}),
+		text("a text, with a clock that jumps", func(s *scenario) {
+			s.jumps, s.kinds = []int64{-margin / 2, 0, margin / 2}, []fault{clockJump, crash, answerLost}
+		}),
+		text("a text, where a process stalls again and again and dies", func(s *scenario) {
+			s.alone, s.faults, s.kinds = true, 4, []fault{crash, stall}
+		}),
+		text("a text that is cancelled and edited", func(s *scenario) { s.cancels, s.edits, s.faults = true, true, 1 }),
+		text("a text, prepared in a container", func(s *scenario) {
+			s.containers, s.edits, s.faults, s.kinds = true, true, 1, []fault{crash, stall, answerLost, writeLost}
+		}),
+		text("a text, where the listing proves nothing", func(s *scenario) {
+			s.listing, s.asked, s.kinds = unreliable, true, []fault{crash, answerLost, blind, writeLost}
+		}),
+		text("a text to be sent again in doubt", func(s *scenario) {
+			s.listing, s.policy, s.kinds = unreliable, v1alpha1.OnUnknownRetry, []fault{crash, answerLost, blind, writeLost}
+		}),
+		text("a tree", func(s *scenario) { s.cards, s.kinds = 2, []fault{crash, answerLost, stale} }),
+		text("a tree, where a card is recorded and the next one claimed by one write", func(s *scenario) {
+			s.cards, s.chained, s.kinds = 2, true, []fault{crash, answerLost, writeLost}
+		}),
+		text("a text for two accounts", func(s *scenario) { s.targets, s.faults = 2, 1 }),
+	}
+}
+
+// TestProtocol holds the rules of docs/adr/0001 against every schedule.
+func TestProtocol(t *testing.T) {
+	for _, s := range scenarios() {
+		t.Run(s.name, func(t *testing.T) {
+			s.faults -= fewer
+			if *long {
+				s.faults += s.longer
+			}
+			began := time.Now()
+			r := explore(s)
+			t.Logf("%d faults: %s, in %s", s.faults, r, time.Since(began).Round(10*time.Millisecond))
+			if r.violation != nil {
+				t.Fatalf("%s: %s\n%s", r.violation.rule, r.violation.why, strings.Join(r.trace, "\n"))
+			}
+		})
+	}
+}

@@ -1,0 +1,312 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+)
+
+// Rule is what must hold; the first seven are those of docs/adr/0001.
+type Rule string
+
+// The rules.
+const (
+	// I1: no byte of a call leaves a process unless its attempt is stored and
+	// the process knows it. What leaves is what the stored post says, and it was
+	// not cancelled.
+	I1 Rule = "I1"
+	// I2: an attempt stands for one call at most, and each has a higher number
+	// than the one before.
+	I2 Rule = "I2"
+	// I3: a new attempt needs the one before closed, and closed truly: what it
+	// sent is not out there and cannot come any more. Only where the post allows
+	// to send again may it follow one of unknown outcome. So nothing is
+	// published twice.
+	I3 Rule = "I3"
+	// I4: an id that a process has learnt is written or kept in memory until it
+	// is, names what was published, and never changes.
+	I4 Rule = "I4"
+	// I5: no call begins after its window, and nobody asks what became of one
+	// that a process is in the middle of.
+	I5 Rule = "I5"
+	// I6: what cannot be told fails with the reason OutcomeUnknown and says how
+	// to answer, and nothing but an answer leads on from there.
+	I6 Rule = "I6"
+	// I7: what is written about one target leaves the facts of others alone.
+	I7 Rule = "I7"
+	// Schema: the API server takes every status that is written.
+	Schema Rule = "schema"
+	// Lost: when nothing goes on by itself, every target is posted, failed or
+	// cancelled, as the platform has it; and it comes to that.
+	Lost Rule = "lost"
+)
+
+// violation is a rule that does not hold, and how.
+type violation struct {
+	rule Rule
+	why  string
+}
+
+func (w *world) failf(rule Rule, format string, args ...any) {
+	if w.violation == nil {
+		w.violation = &violation{rule, fmt.Sprintf(format, args...)}
+	}
+}
+
+// checkSent is called when the bytes of a call leave a process.
+func (w *world) checkSent(who int, s *ship) {
+	m := &w.manager[who]
+	if s.late {
+		w.failf(I5, "the call of attempt %s was begun after its window", s.attempt)
+	}
+	if slices.Contains(w.sent, s.attempt) {
+		w.failf(I2, "attempt %s was sent before", s.attempt)
+	}
+	if n, err := strconv.Atoi(s.attempt[1:]); err != nil || n > w.attempts {
+		w.failf(I1, "attempt %s is not stored", s.attempt)
+	}
+	if slices.Contains(m.unsent, s.attempt) {
+		w.failf(I1, "the process does not know that attempt %s is stored", s.attempt)
+	}
+	post := m.claimed.post
+	if post.Spec.Cancelled {
+		w.failf(I1, "the post was cancelled before attempt %s was stored", s.attempt)
+	}
+	if want := contentOf(post, s.target); s.text != want {
+		w.failf(I1, "attempt %s sends %q, but %q was claimed", s.attempt, s.text, want)
+	}
+	for _, o := range m.ships {
+		if o.target == s.target && o.phase == answered && o.answer == yes {
+			w.failf(I4, "attempt %s is sent before %s is written", s.attempt, externalID(o.post))
+		}
+	}
+}
+
+// checkLanded is called when something has become visible.
+func (w *world) checkLanded(c call) {
+	twice, same := 0, 0
+	for _, p := range w.posts {
+		if p.target == c.target && p.card == c.card {
+			twice++
+		}
+		if p.attempt == c.attempt {
+			same++
+		}
+	}
+	if same > 1 {
+		w.failf(I2, "attempt %s was published %d times", c.attempt, same)
+	}
+	if twice > 1+w.unknowns[c.target] {
+		w.failf(I3, "target %d, card %d was published %d times", c.target, c.card, twice)
+	}
+}
+
+// checkAsked is called when a platform is asked about the call of a target.
+func (w *world) checkAsked(post *v1alpha1.Post, target int) {
+	a := posting.Target(post, target).Attempt
+	for i := range w.manager {
+		for _, s := range w.manager[i].ships {
+			if s.attempt == a.ID && (s.phase == underway || s.phase == waiting) && s.by > w.now && w.manager[i].pc == sending {
+				w.failf(I5, "attempt %s is looked for while manager %d is in the middle of its call", a.ID, i)
+			}
+		}
+	}
+}
+
+// checkWrite is called when a manager has written a status.
+func (w *world) checkWrite(who int, before, after *v1alpha1.Post, about []int) {
+	for i := range after.Status.Targets {
+		n := &after.Status.Targets[i]
+		o := posting.Target(before, int(n.Index))
+		if o == nil {
+			o = &v1alpha1.TargetStatus{Index: n.Index}
+		}
+		w.checkTarget(before, o, n)
+		if !slices.Contains(about, int(n.Index)) && facts(o) != facts(n) {
+			w.failf(I7, "manager %d changed target %d while it wrote about %v", who, n.Index, about)
+		}
+	}
+}
+
+// facts are those of a target's records that no other target's may touch.
+func facts(t *v1alpha1.TargetStatus) string {
+	if t.Attempt == nil {
+		return t.ExternalID
+	}
+	return fmt.Sprint(t.ExternalID, len(t.Cards), t.Attempt.ID, t.Attempt.Outcome, t.Attempt.EndedAt, t.Attempt.Looks)
+}
+
+func (w *world) checkTarget(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) {
+	i := int(n.Index)
+	if o.ExternalID != "" && n.ExternalID != o.ExternalID {
+		w.failf(I4, "target %d: %s became %q", i, o.ExternalID, n.ExternalID)
+	}
+	if n.ExternalID != "" && n.ExternalID != o.ExternalID && !w.isOut(i, 0, n.ExternalID) {
+		w.failf(I4, "target %d has no post %s", i, n.ExternalID)
+	}
+	for c := len(o.Cards); c < len(n.Cards); c++ {
+		if !w.isOut(i, c, n.Cards[c].ExternalID) {
+			w.failf(I4, "target %d has no card %d named %s", i, c, n.Cards[c].ExternalID)
+		}
+	}
+	if n.Attempt == nil {
+		return
+	}
+	if o.Attempt == nil || o.Attempt.ID != n.Attempt.ID {
+		w.checkOpened(before, o, n)
+	}
+	opened := o.Attempt == nil || o.Attempt.ID != n.Attempt.ID || o.Attempt.Outcome != n.Attempt.Outcome
+	if n.Attempt.Outcome == v1alpha1.OutcomeUnknown && opened {
+		if w.x.policy != v1alpha1.OnUnknownRetry {
+			w.checkHandedOver(n)
+		} else {
+			w.unknowns[i]++
+		}
+	}
+	_, answered := before.Annotations[v1alpha1.SettleAnnotation]
+	if o.Reason == v1alpha1.ReasonOutcomeUnknown && n.Reason != o.Reason && n.Phase != v1alpha1.PhasePosted && !answered && len(n.Cards) == len(o.Cards) {
+		w.failf(I6, "target %d goes on although nobody said what became of it", i)
+	}
+}
+
+// checkHandedOver: what cannot be told is left to a person, who is told how.
+func (w *world) checkHandedOver(t *v1alpha1.TargetStatus) {
+	if t.Phase != v1alpha1.PhaseFailed || t.Reason != v1alpha1.ReasonOutcomeUnknown || !strings.Contains(t.Message, v1alpha1.SettleAnnotation) {
+		w.failf(I6, "target %d has an unknown outcome and is %s (%s): %q", t.Index, t.Phase, t.Reason, t.Message)
+	}
+}
+
+// checkOpened: a new attempt follows one that is closed, and closed truly.
+func (w *world) checkOpened(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) {
+	id := n.Attempt.ID
+	if before.Spec.Cancelled {
+		w.failf(I1, "attempt %s is stored in a cancelled post", id)
+	}
+	prev := o.Attempt
+	if prev == nil {
+		return
+	}
+	if n.Attempt.Number <= prev.Number {
+		w.failf(I2, "attempt %s has number %d after %d", id, n.Attempt.Number, prev.Number)
+	}
+	switch prev.Outcome {
+	case v1alpha1.OutcomePosted:
+		if int(n.Attempt.Card) != len(o.Cards) || len(o.Cards) == 0 {
+			w.failf(I3, "attempt %s follows one that is posted", id)
+		}
+	case v1alpha1.OutcomeUnknown:
+		if w.x.policy != v1alpha1.OnUnknownRetry {
+			w.failf(I3, "attempt %s follows one of unknown outcome", id)
+		}
+	case v1alpha1.OutcomeRefused, v1alpha1.OutcomeNotSent, v1alpha1.OutcomeAbsent:
+		if why := w.mayStillBe(prev.ID); why != "" {
+			w.failf(I3, "attempt %s follows %s, which was closed as %s: %s", id, prev.ID, prev.Outcome, why)
+		}
+	default:
+		// The same write may have closed it, which is how a tree goes on.
+		if len(n.Cards) <= len(o.Cards) || int(n.Attempt.Card) != len(n.Cards) {
+			w.failf(I3, "attempt %s follows %s, which is open", id, prev.ID)
+		}
+	}
+}
+
+// mayStillBe says how the call of an attempt took effect, or yet may; "" if it
+// cannot.
+func (w *world) mayStillBe(id string) string {
+	for n, p := range w.posts {
+		if p.attempt == id {
+			return "it is out there as " + externalID(n+1)
+		}
+	}
+	for _, c := range w.orphans {
+		if c.attempt == id {
+			return "the platform still has its call"
+		}
+	}
+	for i := range w.manager {
+		for _, s := range w.manager[i].ships {
+			if s.attempt == id && (s.phase == waiting || s.phase == underway && (w.now < s.by || w.x.beyond.sleeper)) {
+				return fmt.Sprintf("manager %d is still sending it", i)
+			}
+		}
+	}
+	return ""
+}
+
+// isOut reports whether a platform id names what was published of a target.
+func (w *world) isOut(target, card int, id string) bool {
+	for n, p := range w.posts {
+		if p.target == target && p.card == card && externalID(n+1) == id {
+			return true
+		}
+	}
+	return false
+}
+
+// checkHeld: an id that a process has learnt is in its memory until it is
+// written.
+func (w *world) checkHeld() {
+	for i := range w.manager {
+		m := &w.manager[i]
+		m.known = slices.DeleteFunc(slices.Clone(m.known), w.isWritten)
+		for _, k := range m.known {
+			same := func(s ship) bool { return s.attempt == k.attempt && s.post == k.post }
+			if m.pc != down && !slices.ContainsFunc(m.ships, same) && !slices.ContainsFunc(m.kept, same) && w.x.policy != v1alpha1.OnUnknownRetry {
+				w.failf(I4, "manager %d knew %s and forgot it unwritten", i, externalID(k.post))
+			}
+		}
+	}
+}
+
+func (w *world) isWritten(s ship) bool {
+	t := posting.Target(w.etcd.post, s.target)
+	if t == nil {
+		return false
+	}
+	if w.etcd.post.Spec.Tree == nil {
+		return t.ExternalID == externalID(s.post)
+	}
+	return slices.ContainsFunc(t.Cards, func(c v1alpha1.CardStatus) bool { return c.ExternalID == externalID(s.post) })
+}
+
+// checkEnd is called for a state from which nothing goes on by itself.
+func (w *world) checkEnd() {
+	post := w.etcd.post
+	if !posting.AllSettled(post) && post.Status.Phase != v1alpha1.PhaseCancelled {
+		w.failf(Lost, "the post stays %s", post.Status.Phase)
+		return
+	}
+	for i := range post.Spec.Targets {
+		t := posting.Target(post, i)
+		out := make([]int, max(posting.Cards(&post.Spec), 1))
+		for _, p := range w.posts {
+			if p.target == i {
+				out[p.card]++
+			}
+		}
+		// Whatever is recorded is out there; see I4.
+		done := 0
+		switch {
+		case t == nil || t.Phase == v1alpha1.PhaseCancelled:
+		case t.Phase == v1alpha1.PhasePosted:
+			done = len(out)
+		default:
+			done = len(t.Cards)
+		}
+		for c, n := range out {
+			if c < done && n == 0 {
+				w.failf(Lost, "target %d is %s, but card %d is not out there", i, t.Phase, c)
+			}
+			if c >= done && n > 0 && (t == nil || t.Reason != v1alpha1.ReasonOutcomeUnknown) && w.unknowns[i] == 0 {
+				w.failf(Lost, "target %d is not posted, but card %d is out there", i, c)
+			}
+		}
+	}
+}

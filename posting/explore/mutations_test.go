@@ -1,0 +1,198 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// broken are rules that a manager breaks on purpose. What each does says
+// TestMutations.
+type broken struct {
+	blindClaim, retryClaim, sendUnconfirmed, fromCache, otherCheckpoint bool
+	sendLate, settleEarly, oneLook, trustListing, lostIsNo              bool
+	recordAnyway, blindRecord, otherTarget, forgetPost, forgetResult    bool
+	nextCardEarly, alwaysRetry, silent, noWake, noStaleness             bool
+}
+
+// beyond is by how much the world breaks what the protocol rests on: how long a
+// listing lags and a platform works on a call, in milliseconds more than it
+// declares; and a process that begins a call that it has given up.
+type beyond struct {
+	lag, work int64
+	sleeper   bool
+}
+
+// mutation is a rule that is broken, and which of the checks must notice.
+type mutation struct {
+	name   string
+	reason string
+	change func(*scenario)
+	// want are the rules of which one must be violated; none where the rest of
+	// the protocol holds without it.
+	want []Rule
+}
+
+func faults(n int, kinds ...fault) func(*scenario) {
+	return func(s *scenario) { s.faults, s.kinds = n, append([]fault{}, kinds...) }
+}
+
+// mutations break the protocol.
+var mutations = []mutation{
+	{
+		"a claim without its resourceVersion", "two managers claim one after the other, and both send",
+		func(s *scenario) { faults(1, stall)(s); s.broken.blindClaim, s.noSchema = true, true },
+		[]Rule{I2, I3},
+	},
+	{
+		"a claim without its resourceVersion, under the schema", "the schema is the second line",
+		func(s *scenario) { faults(1, stall)(s); s.broken.blindClaim = true },
+		[]Rule{Schema},
+	},
+	{
+		"a claim tried again after a conflict", "what conflicted may have been a cancel",
+		func(s *scenario) { faults(0)(s); s.cancels, s.broken.retryClaim = true, true },
+		[]Rule{I1},
+	},
+	{
+		"a call after a claim without an answer", "the process does not know that the claim is stored",
+		func(s *scenario) { faults(1, writeLost)(s); s.broken.sendUnconfirmed = true },
+		[]Rule{I1},
+	},
+	{
+		"a call made of what was read before an edit", "what is claimed is not what is sent",
+		func(s *scenario) { faults(0)(s); s.edits, s.broken.fromCache = true, true },
+		[]Rule{I1},
+	},
+	{
+		"a container that was made before an edit", "it holds other words than the post",
+		func(s *scenario) {
+			faults(1, stall)(s)
+			s.containers, s.edits, s.broken.otherCheckpoint = true, true, true
+		},
+		[]Rule{I1},
+	},
+	{
+		"a call after its window", "others may have settled it by then",
+		func(s *scenario) { faults(1, stall)(s); s.broken.sendLate = true },
+		[]Rule{I5},
+	},
+	{
+		"a look before the call is over", "what is not there yet is taken for absent",
+		func(s *scenario) { faults(1, stall)(s); s.broken.settleEarly = true },
+		[]Rule{I5},
+	},
+	{
+		"one look instead of two", "it may have been asked before absence counts, and be entered after",
+		func(s *scenario) { faults(2, stall, answerLost)(s); s.alone, s.broken.oneLook = true, true },
+		[]Rule{I3},
+	},
+	{
+		"a listing believed that proves nothing", "a post that it never shows is sent again",
+		func(s *scenario) { faults(1, answerLost)(s); s.listing, s.broken.trustListing = unreliable, true },
+		[]Rule{I3},
+	},
+	{
+		"a lost answer taken for a refusal", "it may be out there",
+		func(s *scenario) { faults(1, answerLost)(s); s.broken.lostIsNo = true },
+		[]Rule{I3},
+	},
+	{
+		"a result recorded whatever the attempt", "a refusal of the first closes the second, which is on its way",
+		func(s *scenario) { faults(3, busy, stall)(s); s.broken.recordAnyway = true },
+		[]Rule{I3},
+	},
+	{
+		"a record without its resourceVersion", "it undoes what was written meanwhile",
+		func(s *scenario) { faults(2, stall, answerLost)(s); s.broken.blindRecord, s.noSchema = true, true },
+		[]Rule{I2, I3, I4},
+	},
+	{
+		"a result entered for another target", "that one's call may still be under way",
+		func(s *scenario) { faults(0)(s); s.targets, s.broken.otherTarget = 2, true },
+		[]Rule{I4, I7},
+	},
+	{
+		"a published id that is not written", "nobody learns where it is",
+		func(s *scenario) { faults(0)(s); s.broken.forgetPost = true },
+		[]Rule{I4},
+	},
+	{
+		"a result forgotten when it cannot be written", "the process could have kept it",
+		func(s *scenario) { faults(1, writeLost)(s); s.broken.forgetResult = true },
+		[]Rule{I4},
+	},
+	{
+		"the next card before the last is recorded", "a crash loses which card is out there",
+		func(s *scenario) { faults(0)(s); s.cards, s.broken.nextCardEarly, s.noSchema = 2, true, true },
+		[]Rule{I3},
+	},
+	{
+		"sending again in doubt, unasked", "only the owner of the post may allow that",
+		func(s *scenario) { faults(1, answerLost)(s); s.listing, s.broken.alwaysRetry = unreliable, true },
+		[]Rule{I6},
+	},
+	{
+		"an unknown outcome without a word", "nobody knows what to do",
+		func(s *scenario) { faults(1, answerLost)(s); s.listing, s.broken.silent = unreliable, true },
+		[]Rule{I6},
+	},
+	{
+		"nobody comes back for a lost answer", "the post stays where it is",
+		func(s *scenario) { faults(1, answerLost)(s); s.broken.noWake = true },
+		[]Rule{Lost},
+	},
+	{
+		"no check whether the cache is behind", "it spares a conflict: the resourceVersion protects",
+		func(s *scenario) { faults(2, stale, answerLost, writeLost)(s); s.broken.noStaleness = true },
+		nil,
+	},
+	{
+		"a listing that lags more than it declares", "the protocol rests on it",
+		func(s *scenario) { faults(1, answerLost)(s); s.beyond.lag = 5000 },
+		[]Rule{I3},
+	},
+	{
+		"a platform that works on a call for longer than it declares", "the protocol rests on it",
+		func(s *scenario) { faults(1, answerLost)(s); s.beyond.work = 5000 },
+		[]Rule{I3},
+	},
+	{
+		"clocks that differ by more than the margin", "the protocol rests on it",
+		func(s *scenario) {
+			faults(2, stall, crash)(s)
+			s.clocks = [][managers]int64{{0, 4 * margin}}
+		},
+		[]Rule{I3, I5},
+	},
+	{
+		"a process that sleeps through the limit of its call and then begins it", "the protocol rests on it",
+		func(s *scenario) { faults(1, stall)(s); s.beyond.sleeper = true },
+		[]Rule{I3},
+	},
+}
+
+// TestMutations shows that the checks notice. With -v it prints how each is seen.
+func TestMutations(t *testing.T) {
+	for _, m := range mutations {
+		t.Run(m.name, func(t *testing.T) {
+			s := text(m.name, func(s *scenario) { s.policy = v1alpha1.OnUnknownFail; m.change(s) })
+			r := explore(s)
+			switch {
+			case r.violation == nil && m.want != nil:
+				t.Errorf("nobody noticed (%s); want one of %v: %s", m.reason, m.want, r)
+			case r.violation != nil && !slices.Contains(m.want, r.violation.rule):
+				t.Errorf("%s: %s; want one of %v (%s)\n%s", r.violation.rule, r.violation.why, m.want, m.reason, strings.Join(r.trace, "\n"))
+			case r.violation != nil:
+				t.Logf("%s: %s, seen after %s\n%s", r.violation.rule, r.violation.why, r, strings.Join(r.trace, "\n"))
+			default:
+				t.Logf("nothing to notice (%s): %s", m.reason, r)
+			}
+		})
+	}
+}

@@ -1,0 +1,192 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// version is one state of the Post, as etcd or a copy holds it. Equal ones are
+// the same pointer. Its resourceVersion is not part of it: how far a copy is
+// behind is counted by its holder.
+type version struct {
+	n    int64
+	post *v1alpha1.Post
+}
+
+func (v *version) number() int64 {
+	if v == nil {
+		return -1
+	}
+	return v.n
+}
+
+// intern returns the version with this content.
+func (x *explorer) intern(p *v1alpha1.Post) *version {
+	data, err := json.Marshal([]any{p.Generation, p.Annotations, &p.Spec, &p.Status})
+	if err != nil {
+		panic(err)
+	}
+	if v, ok := x.versions[string(data)]; ok {
+		return v
+	}
+	v := &version{n: int64(len(x.versions)), post: p}
+	x.versions[string(data)] = v
+	return v
+}
+
+// changed is a version with a change.
+func (w *world) changed(v *version, change func(*v1alpha1.Post)) *version {
+	p := v.post.DeepCopy()
+	change(p)
+	return w.x.intern(p)
+}
+
+// describe derives what is read of a post from its facts, as far as the
+// protocol looks at it: the phase, and whether the spec is frozen for good.
+func describe(p *v1alpha1.Post) {
+	for i := range p.Status.Targets {
+		if t := &p.Status.Targets[i]; int(t.Index) >= len(p.Spec.Targets) {
+			*t = v1alpha1.TargetStatus{Index: t.Index, Phase: v1alpha1.PhaseCancelled, Reason: v1alpha1.ReasonCancelled}
+		}
+	}
+	p.Status.ObservedGeneration = p.Generation
+	p.Status.Phase = posting.PhaseOf(p)
+	switch p.Status.Phase {
+	case v1alpha1.PhasePosted, v1alpha1.PhaseCancelled:
+		p.Status.Finished = true
+	case v1alpha1.PhaseFailed:
+		p.Status.Finished = posting.AllSettled(p) && !slices.ContainsFunc(p.Status.Targets, func(t v1alpha1.TargetStatus) bool {
+			return t.Reason == v1alpha1.ReasonOutcomeUnknown
+		})
+	case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing:
+		p.Status.Finished = false
+	}
+}
+
+func started(p *v1alpha1.Post) bool { return posting.Started(p) }
+
+// written is how a write ended.
+type written int
+
+const (
+	stored written = iota
+	conflict
+	invalid
+)
+
+// put is a write of the status by a manager. behind is how many versions its
+// copy is behind: none, or the write is refused. blindly is a write without that
+// check. about are the targets of which it says something new.
+func (w *world) put(who int, next *version, behind int8, blindly bool, about []int) written {
+	if behind != 0 && !blindly {
+		return conflict
+	}
+	if behind != 0 {
+		cur := w.etcd.post
+		next = w.changed(next, func(p *v1alpha1.Post) {
+			p.Spec, p.Generation, p.Annotations = cur.Spec, cur.Generation, cur.Annotations
+		})
+	}
+	if why := refusedBySchema(w.etcd.post, next.post); why != "" && !w.x.noSchema {
+		w.failf(Schema, "a status that the schema refuses: %s", why)
+		return invalid
+	}
+	w.checkWrite(who, w.etcd.post, next.post, about)
+	w.store(next)
+	m := &w.manager[who]
+	m.wrote, m.seen = 0, 0
+	return stored
+}
+
+func (w *world) store(next *version) {
+	w.past = append([]*version{w.etcd}, w.past...)
+	w.past = w.past[:min(len(w.past), depth)]
+	w.etcd = next
+	for i := range w.manager {
+		m := &w.manager[i]
+		if m.pc == down || m.pc == absent {
+			continue
+		}
+		m.behind, m.wrote, m.seen = min(m.behind+1, forgotten), min(m.wrote+1, forgotten), min(m.seen+1, forgotten)
+		m.dirty = true
+	}
+}
+
+// putSpec is a change that somebody else than a manager makes.
+func (w *world) putSpec(change func(*v1alpha1.Post)) {
+	w.store(w.changed(w.etcd, change))
+}
+
+// refusedBySchema says which of the CRD's rules about change a status would
+// break. They are those of api/v1alpha1/poststatus_types.go.
+func refusedBySchema(before, after *v1alpha1.Post) string {
+	for i := range before.Status.Targets {
+		o := &before.Status.Targets[i]
+		n := posting.Target(after, int(o.Index))
+		if n == nil {
+			return "the record of a target is never removed"
+		}
+		if why := targetRefused(o, n); why != "" {
+			return fmt.Sprintf("target %d: %s", o.Index, why)
+		}
+	}
+	return ""
+}
+
+func targetRefused(o, n *v1alpha1.TargetStatus) string {
+	switch {
+	case o.ExternalID != "" && n.ExternalID != o.ExternalID:
+		return "externalID never changes once set"
+	case o.Phase == v1alpha1.PhasePosted && n.Phase != v1alpha1.PhasePosted:
+		return "a posted target stays posted"
+	case o.Attempt != nil && n.Attempt == nil:
+		return "the record of an attempt is never removed"
+	case len(n.Cards) < len(o.Cards):
+		return "the record of a card is never removed"
+	case attempt.IsOpen(n.Attempt) && len(n.Cards) != int(n.Attempt.Card):
+		return "an open attempt is for the first card that is not recorded"
+	}
+	for i := range n.Cards {
+		if int(n.Cards[i].Index) >= len(n.Cards) {
+			return "the cards of a tree are recorded in their order, without a gap"
+		}
+		if i < len(o.Cards) && o.Cards[i].ExternalID != n.Cards[i].ExternalID {
+			return "externalID never changes once set"
+		}
+	}
+	if o.Attempt == nil {
+		return ""
+	}
+	return attemptRefused(o.Attempt, n.Attempt)
+}
+
+func attemptRefused(o, n *v1alpha1.Attempt) string {
+	switch {
+	case n.Number < o.Number:
+		return "the attempt number never decreases"
+	case n.Number > o.Number && n.Card == o.Card && (o.Outcome == "" || o.Outcome == v1alpha1.OutcomePosted),
+		n.Number > o.Number && n.Card != o.Card && n.Card != o.Card+1:
+		return "a new attempt needs the previous one closed, and not posted, or else is for the next card"
+	case n.Number > o.Number:
+		return ""
+	case n.ID != o.ID:
+		return "an attempt keeps its id"
+	case n.Card != o.Card:
+		return "an attempt keeps its card"
+	case o.Outcome != "" && n.Outcome != o.Outcome && (o.Outcome != v1alpha1.OutcomeUnknown || n.Outcome == ""):
+		return "a closed attempt keeps its outcome, except that an unknown one may become known"
+	case n.Checkpoint != o.Checkpoint:
+		return "an attempt keeps its checkpoint"
+	case o.Handle != "" && n.Handle != o.Handle:
+		return "an attempt keeps its handle"
+	}
+	return ""
+}

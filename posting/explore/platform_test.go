@@ -1,0 +1,191 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// call is a publishing call whose bytes have left a process.
+type call struct {
+	attempt string
+	target  int
+	card    int
+	text    string
+	// container is what the call makes visible: its number from 1 on, or 0.
+	container int
+	// limit is until when the platform may act on it: it works on a call for at
+	// most as long as a call may take, from when it got it.
+	limit int64
+}
+
+// published is what can be seen on the platform, at once or some time later.
+type published struct {
+	attempt      string
+	target, card int
+	text         string
+	at           int64
+	// visibleAt is from when a listing shows it; never if it does not.
+	visibleAt int64
+}
+
+// container is what was prepared on the platform; post counts from 1 on.
+type container struct {
+	text string
+	post int
+}
+
+// answer is what the platform said to a call.
+type answer string
+
+// The answers.
+const (
+	none         answer = ""
+	yes          answer = "posted"
+	no           answer = "refused"
+	later        answer = "busy"
+	lost         answer = "lost"
+	twin         answer = "duplicate"
+	notSent      answer = "not sent"
+	neverClaimed answer = "claim lost"
+)
+
+// result is an answer as publishers report it.
+func (a answer) result(post int) platforms.Result {
+	switch a {
+	case yes:
+		return platforms.Result{Verdict: platforms.Posted, ExternalID: externalID(post), ExternalURL: "https://platform/" + externalID(post)}
+	case no:
+		return platforms.Result{Verdict: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "no")}
+	case later:
+		return platforms.Result{Verdict: platforms.Refused, Err: platforms.Errorf(platforms.ClassTransient, "busy")}
+	case twin:
+		return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassDuplicate, "duplicate")}
+	case notSent, neverClaimed:
+		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, "not sent")}
+	case lost, none:
+		return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "the connection broke")}
+	}
+	panic("no such answer: " + string(a))
+}
+
+// externalID names the post with a number, counted from 1.
+func externalID(post int) string { return "p" + strconv.Itoa(post) }
+
+// land lets the platform act on a call, and returns the number of the post; 0
+// if what it names is visible already. hidden has its listing show it as late as
+// the platform declares, or never where it promises nothing.
+func (w *world) land(c call, hidden bool) int {
+	if c.container > 0 && w.containers[c.container-1].post > 0 {
+		return 0
+	}
+	visible := w.now
+	switch {
+	case hidden && w.x.listing == unreliable:
+		visible = never
+	case hidden:
+		visible += w.timing().Lag.Milliseconds() + w.x.beyond.lag
+	}
+	w.posts = append(w.posts, published{c.attempt, c.target, c.card, c.text, w.now, visible})
+	if c.container > 0 {
+		w.containers[c.container-1].post = len(w.posts)
+	}
+	w.checkLanded(c)
+	return len(w.posts)
+}
+
+// platformSteps are what becomes of calls that nobody waits for any more: the
+// platform acts on them within its time, or not at all.
+func (w *world) platformSteps(add adder) {
+	for i := range w.orphans {
+		c := w.orphans[i]
+		drop := func(n *world) { n.orphans = append(n.orphans[:i], n.orphans[i+1:]...) }
+		name := "the platform acts on the call of attempt " + c.attempt
+		add(nobody, name+", and its listing shows it", "", false, func(n *world) { drop(n); n.land(c, false) })
+		add(nobody, name+", and its listing lags", "", false, func(n *world) { drop(n); n.land(c, true) })
+		add(nobody, "the platform drops the call of attempt "+c.attempt, "", false, drop)
+	}
+}
+
+// finding is what the platform tells about the call of a target that is looked
+// for.
+func (w *world) finding(post *v1alpha1.Post, i int) platforms.Finding {
+	a := posting.Target(post, i).Attempt
+	if a.Checkpoint != "" {
+		n, err := strconv.Atoi(a.Checkpoint)
+		if err != nil {
+			panic(err)
+		}
+		if at := w.containers[n-1].post; at > 0 {
+			return platforms.Finding{Matches: 1, ExternalID: externalID(at)}
+		}
+		return platforms.Finding{Proof: true}
+	}
+	var f platforms.Finding
+	from := attempt.LookFrom(a).Sub(t0).Milliseconds()
+	text := contentOf(post, i)
+	for n, p := range w.posts {
+		if p.target == i && p.text == text && p.at >= from && p.visibleAt != never && p.visibleAt <= w.now {
+			f.Matches++
+			f.ExternalID = externalID(n + 1)
+		}
+	}
+	return f
+}
+
+// contentOf is what is published next for a target: a caption, or the text of
+// the next card and what it hangs from.
+func contentOf(post *v1alpha1.Post, i int) string {
+	if post.Spec.Tree == nil {
+		return post.Spec.Targets[i].Caption
+	}
+	t := posting.Target(post, i)
+	card := int(attempt.NextCard(t))
+	if card >= len(post.Spec.Tree.Cards) {
+		return ""
+	}
+	text := post.Spec.Tree.Cards[card].Caption
+	if card > 0 {
+		text = fmt.Sprintf("%s after %s", text, t.Cards[card-1].ExternalID)
+	}
+	return text
+}
+
+// edit changes what a post says.
+func edit(p *v1alpha1.Post) {
+	if p.Spec.Tree != nil {
+		p.Spec.Tree.Cards[0].Caption = "edited"
+		return
+	}
+	for i := range p.Spec.Targets {
+		p.Spec.Targets[i].Caption = "edited"
+	}
+}
+
+// verdict is what a person who looks at the account finds out about the first
+// target whose outcome is unknown, once nothing can come any more.
+func (w *world) verdict() (string, bool) {
+	if _, pending := w.etcd.post.Annotations[v1alpha1.SettleAnnotation]; pending || len(w.orphans) > 0 {
+		return "", false
+	}
+	for i := range w.etcd.post.Status.Targets {
+		t := &w.etcd.post.Status.Targets[i]
+		if t.Phase != v1alpha1.PhaseFailed || t.Reason != v1alpha1.ReasonOutcomeUnknown {
+			continue
+		}
+		for n, p := range w.posts {
+			if p.target == i && p.card == int(attempt.NextCard(t)) {
+				return fmt.Sprintf("%d=posted:%s", i, externalID(n+1)), true
+			}
+		}
+		return fmt.Sprintf("%d=not-sent", i), true
+	}
+	return "", false
+}

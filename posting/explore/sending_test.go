@@ -1,0 +1,349 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// phase is how far a call has come.
+type phase int64
+
+const (
+	// claimed: its attempt is stored. underway: its time was checked, and the
+	// connection is being made. waiting: its bytes have left.
+	claimed phase = iota
+	underway
+	waiting
+	answered
+	recorded
+)
+
+// ship is one claimed target on its way.
+type ship struct {
+	target, card int
+	attempt      string
+	phase        phase
+	text         string
+	container    int
+	doubt        bool
+	// by is when the process gives the call up, and late tells that its time had
+	// passed when it was begun.
+	by   int64
+	late bool
+	call call
+	slow bool
+	// alone is set when no claim may go with the record any more: no claim is
+	// tried twice.
+	alone bool
+	// answer is what came back, and post the number of what was published.
+	answer answer
+	post   int
+}
+
+// claim writes the attempts of the targets that are ready.
+func (w *world) claim(i int) {
+	m := &w.manager[i]
+	opened := t0.Add(time.Duration(m.openedAt) * time.Millisecond)
+	var ships []ship
+	next := w.changed(m.copy, func(p *v1alpha1.Post) {
+		for n, k := range m.ready {
+			s, ok := w.open(p, k, w.attempts+n+1, opened, m.prep)
+			if ok {
+				ships = append(ships, s)
+			}
+		}
+		describe(p)
+	})
+	if len(ships) < len(m.ready) {
+		w.again(i)
+		return
+	}
+	switch w.put(i, next, m.behind, w.x.broken.blindClaim, m.ready) {
+	case stored:
+		w.attempts += len(ships)
+		m.copy, m.claimed, m.behind, m.pc, m.ships, m.ready, m.openedAt, m.prep = next, next, 0, sending, ships, nil, 0, preparation{}
+	case conflict:
+		if w.x.broken.retryClaim {
+			m.copy, m.behind = w.etcd, 0
+			return
+		}
+		w.end(i, conflictPause)
+	case invalid:
+		w.end(i, time.Second)
+	}
+}
+
+// open puts the claim for a target into its ledger.
+func (w *world) open(p *v1alpha1.Post, k, number int, now time.Time, prep preparation) (ship, bool) {
+	t := posting.Target(p, k)
+	c := attempt.Claim{
+		ID: "a" + strconv.Itoa(number), ContentHash: hashOf(p, k), AccountID: account,
+		Window: w.timing().SendWindow, Card: attempt.NextCard(t),
+	}
+	s := ship{target: k, card: int(c.Card), attempt: c.ID}
+	if prep.container > 0 {
+		c.Checkpoint, s.container, s.doubt = strconv.Itoa(prep.container), prep.container, prep.doubt
+	}
+	return s, attempt.Open(t, c, now) == nil
+}
+
+// sendSteps are the steps of the calls of a manager, and of their record.
+func (w *world) sendSteps(i int, add adder) {
+	m := &w.manager[i]
+	toRecord, over := false, true
+	for k := range m.ships {
+		switch m.ships[k].phase {
+		case claimed:
+			add(i, "checks the time of attempt "+m.ships[k].attempt, "", false, func(n *world) { n.check(i, k) })
+		case underway:
+			add(i, "sends attempt "+m.ships[k].attempt, "", false, func(n *world) { n.send(i, k) })
+			add(i, "cannot send attempt "+m.ships[k].attempt, notReached, false, func(n *world) { n.answer(i, k, notSent, 0) })
+		case answered:
+			toRecord = true
+		case waiting, recorded:
+		}
+		over = over && m.ships[k].phase >= answered
+	}
+	if !toRecord {
+		return
+	}
+	add(i, "records", "", false, func(n *world) { n.record(i) })
+	if m.behind == 0 {
+		add(i, "records (landed)", writeLost, false, func(n *world) { n.recordLost(i, m) })
+	}
+	if w.x.chained {
+		add(i, "records (did not land)", writeLost, false, func(n *world) { n.recordAlone(i) })
+	}
+	if over {
+		add(i, "gives up recording", writeLost, false, func(n *world) { n.keep(i) })
+	}
+}
+
+// check is the last look at the time before a call is begun.
+func (w *world) check(i, k int) {
+	m := &w.manager[i]
+	s := &m.ships[k]
+	a := posting.Target(m.claimed.post, s.target).Attempt
+	now := w.local(i)
+	switch {
+	case a == nil || a.ID != s.attempt || !attempt.MaySend(a, now) && !w.x.broken.sendLate:
+		w.answer(i, k, notSent, 0)
+		return
+	case s.doubt:
+		w.answer(i, k, twin, 0)
+		return
+	}
+	s.phase = underway
+	s.late = !now.Before(a.SendBefore.Time)
+	s.by = w.now + w.timing().CallTimeout.Milliseconds()
+	from := m.claimed.post
+	if w.x.broken.fromCache {
+		from = m.first.post
+	}
+	s.text = contentOf(from, s.target)
+	if s.container > 0 {
+		s.text = w.containers[s.container-1].text
+	}
+}
+
+// send lets the bytes of a call leave. One that was given up meanwhile is not
+// begun any more.
+func (w *world) send(i, k int) {
+	s := &w.manager[i].ships[k]
+	if w.now >= s.by && !w.x.beyond.sleeper {
+		w.answer(i, k, notSent, 0)
+		return
+	}
+	w.checkSent(i, s)
+	w.sent = append(w.sent, s.attempt)
+	s.phase = waiting
+	s.call = call{s.attempt, s.target, s.card, s.text, s.container, w.now + w.timing().CallTimeout.Milliseconds() + w.x.beyond.work}
+}
+
+// answers are what becomes of the calls that a manager waits for.
+func (w *world) answers(i int, add adder) {
+	for k := range w.manager[i].ships {
+		s := w.manager[i].ships[k]
+		if s.phase != waiting {
+			continue
+		}
+		name := "attempt " + s.attempt + ": "
+		if s.call.limit > w.now || !s.slow {
+			add(i, name+"published", "", false, func(n *world) { n.published(i, k, true, yes) })
+		}
+		if w.now >= s.by {
+			add(i, name+"takes too long", "", false, func(n *world) { n.orphan(i, k) })
+			continue
+		}
+		if !s.slow {
+			add(i, name+"takes long", slow, false, func(n *world) { n.manager[i].ships[k].slow = true })
+		}
+		add(i, name+"refused for the moment", busy, false, func(n *world) { n.answer(i, k, later, 0) })
+		add(i, name+"refused for good", refusal, false, func(n *world) { n.answer(i, k, no, 0) })
+		add(i, name+"said to be a duplicate", duplicate, false, func(n *world) { n.answer(i, k, twin, 0) })
+		add(i, name+"published, answer lost", answerLost, false, func(n *world) { n.published(i, k, false, lost) })
+		add(i, name+"published, answer lost, listing lags", answerLost, false, func(n *world) { n.published(i, k, true, lost) })
+		add(i, name+"connection lost", answerLost, false, func(n *world) { n.orphan(i, k) })
+	}
+}
+
+func (w *world) published(i, k int, hidden bool, a answer) {
+	post := w.land(w.manager[i].ships[k].call, hidden)
+	if post == 0 && a == yes {
+		a = twin
+	}
+	if a != yes {
+		post = 0
+	}
+	w.answer(i, k, a, post)
+}
+
+// orphan is a call whose answer is not waited for any more: the platform may
+// still act on it.
+func (w *world) orphan(i, k int) {
+	if c := w.manager[i].ships[k].call; c.limit > w.now {
+		w.orphans = append(w.orphans, c)
+	}
+	w.answer(i, k, lost, 0)
+}
+
+// answer is the end of a call for the process that made it.
+func (w *world) answer(i, k int, a answer, post int) {
+	if a == lost && w.x.broken.lostIsNo {
+		a = later
+	}
+	s := &w.manager[i].ships[k]
+	*s = ship{target: s.target, card: s.card, attempt: s.attempt, phase: answered, answer: a, post: post, alone: s.alone}
+	if a == yes {
+		w.manager[i].known = append(slices.Clone(w.manager[i].known), *s)
+	}
+}
+
+// record writes what came of the calls, onto the post as the pass has it; after
+// a conflict it is read again, and written by the next step.
+func (w *world) record(i int) {
+	m := &w.manager[i]
+	next, about, chained := w.entered(i)
+	switch w.put(i, next, m.behind, w.x.broken.blindRecord, about) {
+	case stored:
+	case conflict, invalid:
+		m.copy, m.behind = w.etcd, 0
+		w.recordAlone(i)
+		return
+	}
+	m.copy, m.behind = next, 0
+	for k := range m.ships {
+		if m.ships[k].phase == answered {
+			m.ships[k] = ship{target: m.ships[k].target, attempt: m.ships[k].attempt, phase: recorded}
+		}
+	}
+	if len(chained) > 0 {
+		w.attempts += len(chained)
+		m.claimed = next
+		m.ships = append(m.ships, chained...)
+	}
+	if !slices.ContainsFunc(m.ships, func(s ship) bool { return s.phase != recorded }) {
+		w.sentAll(i)
+	}
+}
+
+// recordAlone has the calls that are under way recorded without a claim.
+func (w *world) recordAlone(i int) {
+	for k := range w.manager[i].ships {
+		w.manager[i].ships[k].alone = true
+	}
+}
+
+// entered is the post with the results that have come. Where the next card of a
+// tree is claimed by the same write, it returns that claim as well.
+func (w *world) entered(i int) (next *version, about []int, chained []ship) {
+	m := &w.manager[i]
+	now := w.local(i)
+	next = w.changed(m.copy, func(p *v1alpha1.Post) {
+		for _, s := range m.ships {
+			if s.phase != answered {
+				continue
+			}
+			about = append(about, s.target)
+			t := posting.Target(p, s.target)
+			if w.x.broken.nextCardEarly && s.answer == yes && s.card+1 < posting.Cards(&p.Spec) {
+				t.Attempt = &v1alpha1.Attempt{Number: t.Attempt.Number + 1, ID: "early", Card: int32(s.card + 1), StartedAt: v1alpha1.NewTime(now), SendBefore: v1alpha1.NewTime(now)}
+				continue
+			}
+			id := s.attempt
+			if w.x.broken.recordAnyway && t.Attempt != nil {
+				id = t.Attempt.ID
+			}
+			if w.x.broken.forgetPost && s.answer == yes {
+				continue
+			}
+			// One that comes too late changes nothing.
+			_ = attempt.Record(t, id, s.answer.result(s.post), posting.Cards(&p.Spec), now)
+			if w.x.broken.otherTarget {
+				w.intrude(p, s, now)
+			}
+			if w.x.chained && !s.alone && s.answer == yes && !posting.Settled(p, s.target) {
+				if more, ok := w.open(p, s.target, w.attempts+len(chained)+1, now, preparation{}); ok {
+					chained = append(chained, more)
+				}
+			}
+		}
+		describe(p)
+	})
+	return next, about, chained
+}
+
+// intrude enters a result into the ledger of the other targets too.
+func (w *world) intrude(p *v1alpha1.Post, s ship, now time.Time) {
+	for k := range p.Status.Targets {
+		if t := &p.Status.Targets[k]; k != s.target && t.Attempt != nil {
+			_ = attempt.Record(t, t.Attempt.ID, s.answer.result(s.post), posting.Cards(&p.Spec), now)
+		}
+	}
+}
+
+// recordLost is a record whose write landed without an answer: it is tried on.
+func (w *world) recordLost(i int, before *manager) {
+	m := &w.manager[i]
+	next, about, chained := w.entered(i)
+	if w.put(i, next, m.behind, false, about) != stored {
+		return
+	}
+	w.attempts += len(chained)
+	for _, s := range chained {
+		m.unsent = append(m.unsent, s.attempt)
+	}
+	w.recordAlone(i)
+	m.behind, m.wrote, m.seen = 1, min(before.wrote+1, forgotten), min(before.seen+1, forgotten)
+}
+
+// keep ends a pass that could not write its results for long; they stay in
+// memory.
+func (w *world) keep(i int) {
+	m := &w.manager[i]
+	for _, s := range m.ships {
+		if s.phase == answered && !w.x.broken.forgetResult {
+			m.kept = append(m.kept, s)
+		}
+	}
+	w.again(i)
+}
+
+// sentAll ends a pass whose calls are all recorded.
+func (w *world) sentAll(i int) {
+	m := &w.manager[i]
+	post, recovers := m.copy.post, m.recovers
+	if recovers {
+		w.end(i, 0)
+		return
+	}
+	w.end(i, w.nextWake(post, w.local(i)))
+}

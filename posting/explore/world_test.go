@@ -1,0 +1,269 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package explore walks through every interleaving, within bounds, of what can
+// befall a post: two managers at once, a cancel, an edit, stale reads, crashes
+// between any two steps, writes and calls whose answer is lost, stalls and clocks
+// that lie. The decisions are those of posting and posting/attempt themselves;
+// only what they talk to is a model: etcd (object_test.go), a platform
+// (platform_test.go), and the steps of a reconciler (manager_test.go and
+// delivery_test.go), which are those of controllers/post.
+//
+// After each step the invariants of docs/adr/0001 are checked
+// (invariants_test.go). Every state from which nothing goes on by itself must be
+// a settled one, and no schedule may go round in circles: nothing is lost.
+// mutations_test.go breaks one rule at a time and shows that it is noticed.
+package explore
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// t0 is when the world begins. Times in it are milliseconds from here on, by a
+// clock that tells the truth; the platform has that one.
+var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+
+const (
+	never    = int64(-1)
+	managers = 2
+	// depth is how many versions a stale read may be behind.
+	depth = 2
+	// forgotten is a version that is older than any read could be.
+	forgotten = depth + 1
+)
+
+// fault is something that goes wrong. Each costs one of the scenario's faults.
+type fault string
+
+// The faults.
+const (
+	crash      fault = "the process is killed"
+	stall      fault = "the process stalls"
+	stale      fault = "the cache is behind"
+	writeLost  fault = "the answer to a write is lost"
+	answerLost fault = "the answer of the platform is lost"
+	notReached fault = "the platform cannot be reached"
+	busy       fault = "the platform refuses for the moment"
+	refusal    fault = "the platform refuses for good"
+	duplicate  fault = "the platform takes the post for a duplicate"
+	slow       fault = "the platform is slow"
+	blind      fault = "the platform cannot be asked"
+	clockJump  fault = "the clock jumps"
+)
+
+// world is one state. It is copied for every step.
+type world struct {
+	x *explorer
+
+	now  int64
+	etcd *version
+	// past holds the versions before, the latest first.
+	past    []*version
+	manager [managers]manager
+
+	orphans    []call
+	posts      []published
+	containers []container
+
+	// left counts the faults that may still happen.
+	left                     int
+	mayCancel, mayEdit, asks bool
+	// attempts counts the attempts that were stored, or may have been.
+	attempts int
+	// sent are the attempts whose bytes left a process.
+	sent []string
+	// unknowns counts, by target, the attempts that were closed as unknown.
+	unknowns [2]int
+
+	violation *violation
+}
+
+// step is one way to go on.
+type step struct {
+	who  int // a manager, or nobody
+	what string
+	// fault is set if something goes wrong; choice if somebody need not do it.
+	fault  fault
+	choice bool
+	next   *world
+}
+
+const nobody = -1
+
+// clone copies a world; what it holds by reference is never changed in place,
+// but for the slices, which are copied.
+func (w *world) clone() *world {
+	n := *w
+	n.past = slices.Clone(w.past)
+	n.orphans = slices.Clone(w.orphans)
+	n.posts = slices.Clone(w.posts)
+	n.containers = slices.Clone(w.containers)
+	n.sent = slices.Clone(w.sent)
+	for i := range n.manager {
+		m := &n.manager[i]
+		m.ships = slices.Clone(m.ships)
+		m.kept = slices.Clone(m.kept)
+		m.unsent = slices.Clone(m.unsent)
+		m.looks = slices.Clone(m.looks)
+	}
+	return &n
+}
+
+// local is the time by a manager's clock.
+func (w *world) local(i int) time.Time {
+	return t0.Add(time.Duration(w.now+w.manager[i].offset) * time.Millisecond)
+}
+
+// truly is when a manager's clock shows a time.
+func (w *world) truly(i int, at time.Time) int64 {
+	return at.Sub(t0).Milliseconds() - w.manager[i].offset
+}
+
+func (w *world) timing() attempt.Timing { return w.x.timing }
+
+// steps lists every way to go on from a state.
+func (w *world) steps() []step {
+	var steps []step
+	add := func(who int, what string, f fault, choice bool, do func(*world)) {
+		if f != "" && (w.left == 0 || !w.x.mayHappen(f)) {
+			return
+		}
+		n := w.clone()
+		if f != "" {
+			n.left--
+		}
+		do(n)
+		for i := range n.manager {
+			n.skipIdlePass(i)
+		}
+		n.checkHeld()
+		steps = append(steps, step{who, what, f, choice, n})
+	}
+	for i := range w.manager {
+		w.managerSteps(i, add)
+	}
+	w.platformSteps(add)
+	w.peopleSteps(add)
+	w.timeStep(add)
+	return steps
+}
+
+type adder = func(who int, what string, f fault, choice bool, do func(*world))
+
+// peopleSteps are what people may do: cancel once, edit once, and tell what they
+// found out about an unknown outcome.
+func (w *world) peopleSteps(add adder) {
+	post := w.etcd.post
+	frozen := post.Status.Finished || started(post)
+	if w.mayCancel {
+		add(nobody, "somebody cancels the post", "", true, func(n *world) {
+			n.mayCancel = false
+			if !frozen {
+				n.putSpec(func(p *v1alpha1.Post) { p.Spec.Cancelled = true; p.Generation++ })
+			}
+		})
+	}
+	if w.mayEdit {
+		add(nobody, "somebody edits the post", "", true, func(n *world) {
+			n.mayEdit = false
+			if !frozen {
+				n.putSpec(func(p *v1alpha1.Post) { edit(p); p.Generation++ })
+			}
+		})
+	}
+	if value, ok := w.verdict(); ok && w.asks {
+		add(nobody, "a person says "+value, "", true, func(n *world) {
+			n.asks = false
+			n.putSpec(func(p *v1alpha1.Post) {
+				p.Annotations = map[string]string{v1alpha1.SettleAnnotation: value}
+			})
+		})
+	}
+}
+
+// timeStep moves the clock to the next instant at which anything can change. It
+// passes for nothing while somebody has something to do; whoever is to be late
+// has to stall first.
+func (w *world) timeStep(add adder) {
+	next := never
+	consider := func(at int64) {
+		if at > w.now && (next == never || at < next) {
+			next = at
+		}
+	}
+	for i := range w.manager {
+		if w.busy(i) {
+			return
+		}
+		w.instants(i, consider)
+	}
+	for _, c := range w.orphans {
+		if c.limit <= w.now {
+			return
+		}
+		consider(c.limit)
+	}
+	for _, p := range w.posts {
+		if p.visibleAt != never {
+			consider(p.visibleAt)
+		}
+	}
+	if next != never {
+		add(nobody, "time passes", "", false, func(n *world) { n.now = next })
+	}
+}
+
+// key identifies a state. Two managers that differ in nothing but their number
+// are not told apart.
+func (w *world) key(buf []byte) []byte {
+	put := func(values ...int64) {
+		for _, v := range values {
+			buf = binary.AppendVarint(buf, v)
+		}
+	}
+	text := func(s string) {
+		put(int64(len(s)))
+		buf = append(buf, s...)
+	}
+	put(w.now, w.etcd.number(), int64(len(w.past)), int64(w.left), int64(w.attempts), bit(w.mayCancel), bit(w.mayEdit), bit(w.asks), int64(w.unknowns[0]), int64(w.unknowns[1]))
+	for _, v := range w.past {
+		put(v.number())
+	}
+	put(int64(len(w.orphans)), int64(len(w.posts)), int64(len(w.containers)), int64(len(w.sent)))
+	for _, c := range w.orphans {
+		text(c.attempt)
+		text(c.text)
+		put(int64(c.target), int64(c.card), int64(c.container), c.limit)
+	}
+	for _, p := range w.posts {
+		text(p.attempt)
+		text(p.text)
+		put(int64(p.target), int64(p.card), p.at, p.visibleAt)
+	}
+	for _, c := range w.containers {
+		text(c.text)
+		put(int64(c.post))
+	}
+	for _, s := range w.sent {
+		text(s)
+	}
+	a, b := w.manager[0].key(), w.manager[1].key()
+	if string(a) > string(b) {
+		a, b = b, a
+	}
+	text(string(a))
+	text(string(b))
+	return buf
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
