@@ -98,7 +98,7 @@ func drawPicture(number uint64) (drawn, error) {
 	canvas := image.NewRGBA(image.Rect(0, 0, pictureSide, pictureSide))
 	for y := 0; y < pictureSide; y += mosaic {
 		for x := 0; x < pictureSide; x += mosaic {
-			c := color.RGBA{R: uint8(source.Uint32()), G: uint8(source.Uint32()), B: uint8(source.Uint32()), A: 0xff} //nolint:gosec // any byte will do
+			c := color.RGBA{R: uint8(source.Uint32()), G: uint8(source.Uint32()), B: uint8(source.Uint32()), A: 0xff}
 			for dy := range mosaic {
 				for dx := range mosaic {
 					canvas.SetRGBA(x+dx, y+dy, c)
@@ -130,7 +130,7 @@ func padded(content []byte, size int) (drawn, error) {
 			return nil, fmt.Errorf("a picture cannot be made longer by %d bytes", fill)
 		}
 		head = append(head, 0xff, 0xfe)
-		head = binary.BigEndian.AppendUint16(head, uint16(part-2)) //nolint:gosec // at most most
+		head = binary.BigEndian.AppendUint16(head, uint16(part-2))
 		head = append(head, bytes.Repeat([]byte{'.'}, part-marker)...)
 		fill -= part
 	}
