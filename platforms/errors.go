@@ -43,6 +43,9 @@ type Error struct {
 	Message string
 	// RetryAt is when to try again, where the platform said so.
 	RetryAt time.Time
+	// AppWide says, with ClassRateLimited and ClassQuota, that the limit is one
+	// of Herald's app: until RetryAt no account of the platform can be used.
+	AppWide bool
 	// Err is the cause, for logs; may be nil.
 	Err error
 }

@@ -41,6 +41,33 @@ type File struct {
 // IsVideo reports whether the file is a video.
 func (f *File) IsVideo() bool { return strings.HasPrefix(string(f.MIMEType), "video/") }
 
+// Takes reports whether the platform takes a file as it is, as far as images go.
+// A video is none, and of a file that is missing nothing is known.
+func (l ImageLimits) Takes(f *File) bool {
+	if f.IsVideo() || f.MIMEType == "" {
+		return true
+	}
+	if len(l.Types) > 0 && !slices.Contains(l.Types, f.MIMEType) || l.MaxBytes > 0 && f.Size > l.MaxBytes {
+		return false
+	}
+	if f.Width == 0 || f.Height == 0 {
+		return true
+	}
+	l = l.For(f)
+	aspect := float64(f.Width) / float64(f.Height)
+	return !(l.MaxWidth > 0 && f.Width > l.MaxWidth || l.MaxHeight > 0 && f.Height > l.MaxHeight ||
+		l.MinAspect > 0 && aspect < l.MinAspect || l.MaxAspect > 0 && aspect > l.MaxAspect)
+}
+
+// For returns the limits as they hold for a picture: where EitherWay says so,
+// the bounds are turned to lie or stand as it does.
+func (l ImageLimits) For(f *File) ImageLimits {
+	if l.EitherWay && f.Width != f.Height && (f.Width > f.Height) != (l.MaxWidth > l.MaxHeight) {
+		l.MaxWidth, l.MaxHeight = l.MaxHeight, l.MaxWidth
+	}
+	return l
+}
+
 // Unreadable says why the file could not be read while it was sent, or be given
 // an address to be fetched from.
 func (f *File) Unreadable(err error) *Error {

@@ -81,6 +81,9 @@ type Token struct {
 	Refresh string
 	// ExpiresAt is when Access ends; zero where it does not.
 	ExpiresAt time.Time
+	// RefreshExpiresAt is when Refresh ends; zero where it does not, or where
+	// the platform does not say.
+	RefreshExpiresAt time.Time
 	// Scopes are the granted scopes, separated by spaces.
 	Scopes string
 }
@@ -197,6 +200,9 @@ type Result struct {
 	Note string
 	// Err says why, for every verdict but Posted.
 	Err *Error
+	// Allowances are what the answer tells of the platform's limits, whatever
+	// the verdict.
+	Allowances []Allowance
 }
 
 // Finding is the outcome of Lookup.
@@ -296,6 +302,8 @@ type ImageLimits struct {
 	// pixels.
 	MaxBytes            int64
 	MaxWidth, MaxHeight int
+	// EitherWay says that MaxWidth and MaxHeight may change places.
+	EitherWay bool
 	// MinAspect and MaxAspect bound width divided by height.
 	MinAspect, MaxAspect float64
 }

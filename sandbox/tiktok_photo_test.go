@@ -61,13 +61,13 @@ func TestTikTokPhotos(t *testing.T) {
 	}
 	listed := map[string]any{
 		"id": id, "create_time": 1796115600.0, "title": "Spring", "video_description": "Two shots #demo",
-		"share_url": b.http.URL + "/tiktok/@herald_demo/video/" + id, "cover_image_url": b.http.URL + "/_media/" + sumOf(one),
+		"share_url": b.http.URL + "/tiktok/@herald_demo/photo/" + id, "cover_image_url": b.http.URL + "/_media/" + sumOf(one),
 	}
 	if diff := cmp.Diff([]any{listed}, b.listOnTikTok(`{"max_count":20}`).list("data", "videos")); diff != "" {
 		t.Errorf("listed (-want +got):\n%s", diff)
 	}
-	if r := b.call(http.MethodGet, "/tiktok/@herald_demo/photo/"+id, "", "", ""); r.status != http.StatusFound {
-		t.Errorf("the other address of photos: %d", r.status)
+	if r := b.call(http.MethodGet, "/tiktok/@herald_demo/video/"+id, "", "", ""); r.status != http.StatusFound {
+		t.Errorf("the address of a video: %d, want to be sent to that of photos", r.status)
 	}
 	if n := b.callsOn("tiktok", "publish"); n != 1 {
 		t.Errorf("%d calls of publish, want the init", n)

@@ -27,6 +27,16 @@ const (
 	// ConditionStalled is True when nothing more will happen without a
 	// person (kstatus "Failed"); it is absent otherwise.
 	ConditionStalled = "Stalled"
+
+	// ConditionOutcomeUnknown is True while a person has to find out whether a
+	// target of a Post was published; its message holds the commands that say
+	// so. It is absent otherwise.
+	ConditionOutcomeUnknown = "OutcomeUnknown"
+
+	// ConditionPublishingRefused is True while a platform does not let a
+	// Connection publish, by its latest answer to a post, although it still
+	// answers questions: a permission may be missing. It is absent otherwise.
+	ConditionPublishingRefused = "PublishingRefused"
 )
 
 // Reasons of a Post's Accepted condition.
@@ -37,6 +47,10 @@ const (
 	ReasonMediaNotFound      = "MediaNotFound"
 	ReasonMediaNotReady      = "MediaNotReady"
 )
+
+// ReasonThumbnailNotSet is the reason of an event of a Post: it is published, but
+// without the chosen thumbnail.
+const ReasonThumbnailNotSet = "ThumbnailNotSet"
 
 // Reasons of a Post's Prepared condition.
 const (

@@ -15,6 +15,9 @@ const (
 	// CredentialsExpiresAt is when the access token ends, in RFC 3339; absent
 	// where it does not.
 	CredentialsExpiresAt = "expiresAt"
+	// CredentialsRefreshExpiresAt is when the refresh token ends, in RFC 3339;
+	// absent where the platform does not say.
+	CredentialsRefreshExpiresAt = "refreshExpiresAt"
 	// CredentialsScopes lists the granted scopes, separated by spaces.
 	CredentialsScopes = "scopes"
 )
@@ -35,7 +38,7 @@ type ConnectionSpec struct {
 	AccountID string `json:"accountID"`
 
 	// credentialsSecretRef names the Secret in this namespace that holds
-	// accessToken, refreshToken, expiresAt and scopes.
+	// accessToken, refreshToken, expiresAt, refreshExpiresAt and scopes.
 	// +required
 	CredentialsSecretRef LocalReference `json:"credentialsSecretRef"`
 
@@ -46,7 +49,8 @@ type ConnectionSpec struct {
 
 // ConnectionStatus is what the manager learnt from the platform.
 type ConnectionStatus struct {
-	// conditions of the connection: Ready.
+	// conditions of the connection: Ready; PublishingRefused, Reconciling and
+	// Stalled while they apply.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -84,6 +88,12 @@ type ConnectionStatus struct {
 	// +optional
 	TokenExpiresAt *Time `json:"tokenExpiresAt,omitempty"`
 
+	// reconnectBy is until when the account has to be connected again by a
+	// person: from then on nothing can renew its token. Renewing the token moves
+	// it where the platform allows. Omitted, it has no end that is known.
+	// +optional
+	ReconnectBy *Time `json:"reconnectBy,omitempty"`
+
 	// lastProbedAt is when the platform was last asked about the account.
 	// +optional
 	LastProbedAt *Time `json:"lastProbedAt,omitempty"`
@@ -99,6 +109,26 @@ type ConnectionStatus struct {
 	// +optional
 	RateLimitedUntil *Time `json:"rateLimitedUntil,omitempty"`
 
+	// appRateLimitedUntil is set when the platform said so of Herald's app, and
+	// not of this account alone: until then nothing is sent to any account of the
+	// platform.
+	// +optional
+	AppRateLimitedUntil *Time `json:"appRateLimitedUntil,omitempty"`
+
+	// rateLimitedMessage says which limit it is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	RateLimitedMessage string `json:"rateLimitedMessage,omitempty"`
+
+	// limits are how much of the platform's limits is left, as far as it tells.
+	// They are read with a probe, and again when little is left; of limits that
+	// only publishing tells, those are noted of which little is left.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Limits []ConnectionLimit `json:"limits,omitempty"`
+
 	// tiktok is what TikTok says that the account may choose; absent on other
 	// platforms.
 	// +optional
@@ -109,6 +139,36 @@ type ConnectionStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	CredentialsVersion string `json:"credentialsVersion,omitempty"`
+}
+
+// ConnectionLimit is one limit of a platform, as of its latest word.
+type ConnectionLimit struct {
+	// name of the limit: postsPerDay and repliesPerDay (within any 24 hours),
+	// postsPerWindow (within some minutes), appPostsPerDay (those of all
+	// accounts of the app), and usage and appUsage, which are told in percent.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name"`
+
+	// most is how many there may be, or 100 for percents. Omitted, the platform
+	// has not said.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Most int32 `json:"most,omitempty"`
+
+	// left is how many of them are left.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Left int32 `json:"left"`
+
+	// resetsAt is when there are more again. Omitted, the platform has not said.
+	// +optional
+	ResetsAt *Time `json:"resetsAt,omitempty"`
+
+	// observedAt is when the platform said so.
+	// +required
+	ObservedAt Time `json:"observedAt"`
 }
 
 // TikTokAccount is what TikTok lets an account choose, as of the latest probe.

@@ -45,8 +45,8 @@ type platformsConfig struct {
 // passes over what it has no use for.
 type platformConfig struct {
 	// APIURL is where the platform's API is served, and WebURL where people
-	// read posts (Facebook, X, YouTube). They default to the platform's own addresses;
-	// others are for proxies and simulators.
+	// read posts (Facebook, TikTok, X, YouTube). They default to the platform's
+	// own addresses; others are for proxies and simulators.
 	APIURL string `json:"apiURL,omitempty"`
 	WebURL string `json:"webURL,omitempty"`
 	// FacebookURL is where accounts of Instagram are reached that were connected
@@ -65,7 +65,7 @@ type platformConfig struct {
 	// ClientSecretFile holds the app's secret; empty for a public client of X.
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`
 	// ListingLag is how long a published post may be missing when the platform
-	// is asked for it (Facebook, Instagram, Threads, X, YouTube).
+	// is asked for it (Facebook, Instagram, Threads, TikTok, X, YouTube).
 	ListingLag metav1.Duration `json:"listingLag,omitzero"`
 }
 
@@ -103,7 +103,8 @@ func loadPlatforms(path string, client *transport.Client, withSecrets bool) (pla
 	}
 	if c := config.TikTok; c != nil {
 		registry[v1alpha1.PlatformTikTok] = tiktok.New(tiktok.Config{
-			APIURL: c.APIURL, ClientKey: c.ClientID, ClientSecret: secrets.read("tiktok", c),
+			APIURL: c.APIURL, WebURL: c.WebURL, ListingLag: c.ListingLag.Duration,
+			ClientKey: c.ClientID, ClientSecret: secrets.read("tiktok", c),
 		}, client)
 	}
 	if c := config.YouTube; c != nil {

@@ -23,7 +23,7 @@ x: {apiURL: http://s/x, webURL: http://s/x, clientID: id, clientSecretFile: SECR
 threads: {apiURL: http://s/threads, version: v1.0, listingLag: 5s}
 instagram: {apiURL: http://s/instagram, facebookURL: http://s/f, uploadURL: http://s/u, login: facebook, version: v26.0, listingLag: 5s}
 facebook: {apiURL: http://s/facebook, webURL: http://s/facebook, version: v26.0, listingLag: 5s}
-tiktok: {apiURL: http://s/tiktok, clientID: key, clientSecretFile: SECRET}
+tiktok: {apiURL: http://s/tiktok, webURL: http://s/tiktok, clientID: key, clientSecretFile: SECRET, listingLag: 5s}
 youtube: {apiURL: http://s/youtube, clientID: id, clientSecretFile: SECRET}
 `
 	all := []v1alpha1.Platform{"facebook", "instagram", "threads", "tiktok", "x", "youtube"}

@@ -23,6 +23,7 @@ import (
 	"github.com/herald-social/herald/internal/fetch"
 	"github.com/herald-social/herald/internal/mediaprobe"
 	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/internal/rendition"
 	"github.com/herald-social/herald/internal/teams"
 	"github.com/herald-social/herald/platforms"
 )
@@ -65,6 +66,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 	}
 	posts, err := post.New(post.Options{
 		Files:            files,
+		Renditions:       rendition.NewMaker(files),
 		Client:           mgr.GetClient(),
 		Live:             mgr.GetAPIReader(),
 		Platforms:        registry,

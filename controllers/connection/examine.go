@@ -96,13 +96,32 @@ func (e *examination) ask(ctx context.Context) outcome {
 	}
 	switch {
 	case failure == nil:
-		return ofIdentity(e.conn, identity)
+		return e.surveyed(ctx, ofIdentity(e.conn, identity))
 	case refused(failure) && e.renewed:
 		return outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: msgStillRefused}
 	default:
 		ctrl.LoggerFrom(ctx).Info("the platform did not confirm the account", "class", failure.Class, "answer", failure.Message, "cause", failure.Err)
 		return ofFailure(failure)
 	}
+}
+
+// surveyed adds what else the platform tells of an account that was found good.
+// The platform may refuse that and not the question whose account it is.
+func (e *examination) surveyed(ctx context.Context, o outcome) outcome {
+	if o.reason != v1alpha1.ReasonConnected {
+		return o
+	}
+	found, failure := e.survey(ctx)
+	switch {
+	case refused(failure):
+		// The token was good a moment ago; what it is worth, the next
+		// examination tells.
+		return outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: failure.Message}
+	case failure != nil:
+		return ofFailure(failure)
+	}
+	o.survey = found
+	return o
 }
 
 // passes tells whether a reason says nothing about the account.

@@ -18,9 +18,10 @@ import (
 // Metrics tells, at each scrape, how the connections stand. It is a
 // prometheus.Collector: how many seconds a token has left is only known then.
 type Metrics struct {
-	clock  clock.PassiveClock
-	ready  *prometheus.Desc
-	expiry *prometheus.Desc
+	clock     clock.PassiveClock
+	ready     *prometheus.Desc
+	expiry    *prometheus.Desc
+	reconnect *prometheus.Desc
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]standing
@@ -29,8 +30,11 @@ type Metrics struct {
 // standing is what is shown of one connection.
 type standing struct {
 	platform string
+	disabled bool
 	ready    bool
 	expires  time.Time
+	// reconnectBy is from when on nothing can renew the token.
+	reconnectBy time.Time
 }
 
 var _ prometheus.Collector = (*Metrics)(nil)
@@ -42,9 +46,12 @@ func NewMetrics(r prometheus.Registerer, c clock.PassiveClock) *Metrics {
 	m := &Metrics{
 		clock: c,
 		ready: prometheus.NewDesc("herald_connection_ready",
-			"1 if the account can be published to, else 0.", labels, nil),
+			"1 if the account can be published to, else 0. Absent while the connection is disabled.", labels, nil),
 		expiry: prometheus.NewDesc("herald_connection_token_expiry_seconds",
 			"Seconds until the access token ends, negative afterwards. Absent where it does not end.", labels, nil),
+		reconnect: prometheus.NewDesc("herald_connection_reconnect_seconds",
+			"Seconds until nothing can renew the account's token any more and a person has to connect it again, negative afterwards. "+
+				"Absent where no such time is known.", labels, nil),
 		known: map[types.NamespacedName]standing{},
 	}
 	if r != nil {
@@ -57,6 +64,7 @@ func NewMetrics(r prometheus.Registerer, c clock.PassiveClock) *Metrics {
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.ready
 	ch <- m.expiry
+	ch <- m.reconnect
 }
 
 // Collect implements prometheus.Collector.
@@ -65,22 +73,29 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, s := range m.known {
-		ready := 0.0
-		if s.ready {
-			ready = 1
+		if !s.disabled {
+			ready := 0.0
+			if s.ready {
+				ready = 1
+			}
+			ch <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, ready, name.Namespace, name.Name, s.platform)
 		}
-		ch <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, ready, name.Namespace, name.Name, s.platform)
-		if !s.expires.IsZero() {
-			ch <- prometheus.MustNewConstMetric(m.expiry, prometheus.GaugeValue, s.expires.Sub(now).Seconds(), name.Namespace, name.Name, s.platform)
+		for desc, at := range map[*prometheus.Desc]time.Time{m.expiry: s.expires, m.reconnect: s.reconnectBy} {
+			if !at.IsZero() {
+				ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, at.Sub(now).Seconds(), name.Namespace, name.Name, s.platform)
+			}
 		}
 	}
 }
 
 // show takes note of how a connection stands.
 func (m *Metrics) show(conn *v1alpha1.Connection) {
-	s := standing{platform: string(conn.Spec.Platform), ready: kstatus.IsReady(conn.Status.Conditions)}
+	s := standing{platform: string(conn.Spec.Platform), disabled: conn.Spec.Disabled, ready: kstatus.IsReady(conn.Status.Conditions)}
 	if ends := conn.Status.TokenExpiresAt; ends != nil {
 		s.expires = ends.Time
+	}
+	if by := conn.Status.ReconnectBy; by != nil {
+		s.reconnectBy = by.Time
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

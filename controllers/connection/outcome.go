@@ -9,10 +9,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/kstatus"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/limits"
 )
 
 // The schema's bounds on what a platform says of an account, and on the echo
@@ -36,6 +39,9 @@ type outcome struct {
 	read   *credentials.Credentials
 	// identity is the account behind the token; nil if it is not known.
 	identity *platforms.Identity
+	// survey is what else the platform told of the account; nil if nothing new is
+	// known.
+	survey *platforms.Survey
 	// retryAt is when the platform allows the next call, where it said so.
 	retryAt time.Time
 }
@@ -132,9 +138,14 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	if o.read != nil {
 		status.CredentialsVersion = o.read.Version
 		status.TokenExpiresAt = writable(o.read.Token.ExpiresAt)
+		status.ReconnectBy = writable(reconnectBy(o.read.Token))
 	}
 	if o.reason == v1alpha1.ReasonCredentialsNotFound {
-		status.CredentialsVersion, status.TokenExpiresAt = "", nil
+		status.CredentialsVersion, status.TokenExpiresAt, status.ReconnectBy = "", nil, nil
+	}
+	if o.reason == v1alpha1.ReasonConnected && reconnected {
+		// What was refused was refused to other credentials.
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionPublishingRefused)
 	}
 	if o.identity != nil {
 		status.AccountName = cut(o.identity.DisplayName, longestName)
@@ -147,10 +158,24 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 			status.ConnectedAt = v1alpha1.NewTimePtr(now)
 		}
 	}
+	limits.DropPast(status, now)
+	if o.survey != nil {
+		limits.EnterSurvey(status, *o.survey, now)
+	}
 	status.ObservedGeneration = conn.Generation
 	kstatus.Apply(&status.Conditions, kstatus.Summary{
 		Ready: o.reason == v1alpha1.ReasonConnected, Reason: o.reason, Message: o.message, Progress: progressOf(o.reason),
 	}, conn.Generation, now)
+}
+
+// reconnectBy is from when on nothing can renew a token: the end of what renews
+// it, which is the access token itself where there are no refresh tokens. Zero
+// if it has no end that is known.
+func reconnectBy(token credentials.Token) time.Time {
+	if token.Refresh == "" || token.Refresh == token.Access {
+		return token.ExpiresAt
+	}
+	return token.RefreshExpiresAt
 }
 
 // keepKnown keeps a connection disconnected that was: that its platform does

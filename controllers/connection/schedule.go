@@ -113,6 +113,9 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 		return time.Time{}
 	case reason == v1alpha1.ReasonConnected:
 		at := status.LastProbedAt.Add(vary(probeEvery, conn.UID))
+		if survey := surveyAt(status); survey.Before(at) {
+			at = survey
+		}
 		if ends := status.TokenExpiresAt; ends != nil && ends.After(status.LastProbedAt.Time) {
 			if renewal := ends.Add(-spreadLead(declaredLead, conn.UID)); renewal.Before(at) {
 				return renewal
@@ -154,7 +157,7 @@ func next(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now 
 	case reason == v1alpha1.ReasonDisabled, reason == v1alpha1.ReasonPlatformNotSupported, reason == v1alpha1.ReasonPlanLimit:
 		return 0
 	case reason == v1alpha1.ReasonConnected:
-		return min(vary(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now))
+		return min(vary(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now), surveyAt(&conn.Status).Sub(now))
 	case reason == v1alpha1.ReasonPlatformUnavailable:
 		return max(vary(pause(since, now, soonest, latest), conn.UID), o.retryAt.Sub(now))
 	case needsReconnect(reason):

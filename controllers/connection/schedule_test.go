@@ -37,6 +37,13 @@ func asked(c *v1alpha1.Connection, probe, handled string) *v1alpha1.Connection {
 	return c
 }
 
+// holding holds a connection because nothing is left of a limit.
+func holding(c *v1alpha1.Connection, left time.Duration) *v1alpha1.Connection {
+	c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(noon.Add(left))
+	c.Status.Limits = []v1alpha1.ConnectionLimit{{Name: "postsPerDay", Most: 50, ObservedAt: v1alpha1.NewTime(noon)}}
+	return c
+}
+
 func TestDue(t *testing.T) {
 	recently := func(reason string) *v1alpha1.Connection { return probed(conn(reason), time.Minute) }
 	tests := map[string]struct {
@@ -63,6 +70,9 @@ func TestDue(t *testing.T) {
 		"revoked, a minute ago":    {"the platform would say the same", recently("Revoked"), false},
 		"revoked, hours ago":       {"a suspension may have been lifted", probed(conn("Revoked"), 2*time.Hour), true},
 		"platform not supported":   {"another start of the manager may support it", recently("PlatformNotSupported"), true},
+		"held, nothing left":       {"whether there is more is asked shortly before the hold ends", holding(recently("Connected"), 9*time.Second), true},
+		"held, for long":           {"not before", holding(recently("Connected"), 11*time.Second), false},
+		"held, asked since":        {"nor again", holding(probed(conn("Connected"), time.Second), 8*time.Second), false},
 		"revoked, but spec change": {"a reconnect is looked at immediately", changed(recently("Revoked")), true},
 	}
 	for name, tc := range tests {
@@ -103,6 +113,7 @@ func TestNext(t *testing.T) {
 		"renewal nearly late":  {"but the platform is not pressed", conn("Connected"), token(2*time.Second, "r"), renewAgain, renewAgain},
 		"cannot be renewed":    {"it is looked at when it ends", conn("Connected"), token(10*time.Minute, ""), 10 * time.Minute, 10 * time.Minute},
 		"should have ended":    {"the platform knows better than the Secret", conn("Connected"), token(-time.Minute, ""), 54 * time.Minute, 66 * time.Minute},
+		"nothing left":         {"whether there is more is asked before the hold ends", holding(conn("Connected"), 30*time.Minute), outcome{}, 29*time.Minute + 50*time.Second, 29*time.Minute + 50*time.Second},
 		"outage begins":        {"the first pause is short", since(conn("PlatformUnavailable"), 0), outcome{}, 9 * time.Second, 11 * time.Second},
 		"outage of a minute":   {"pauses double", since(conn("PlatformUnavailable"), time.Minute), outcome{}, 54 * time.Second, 66 * time.Second},
 		"outage of a day":      {"up to ten minutes", since(conn("PlatformUnavailable"), 24*time.Hour), outcome{}, 9 * time.Minute, 11 * time.Minute},
@@ -160,15 +171,22 @@ func TestMetrics(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(noon)
 	m := NewMetrics(registry, now)
 	good, bad := ending(conn("Connected"), time.Hour), conn("Revoked")
+	good.Status.ReconnectBy = v1alpha1.NewTimePtr(noon.Add(2 * time.Hour))
 	bad.Name = "old"
+	off := conn("Disabled")
+	off.Name, off.Spec.Disabled = "off", true
 	m.show(good)
 	m.show(bad)
+	m.show(off)
 	now.SetTime(noon.Add(time.Minute))
 	const want = `
-# HELP herald_connection_ready 1 if the account can be published to, else 0.
+# HELP herald_connection_ready 1 if the account can be published to, else 0. Absent while the connection is disabled.
 # TYPE herald_connection_ready gauge
 herald_connection_ready{connection="acme",namespace="team",platform="x"} 1
 herald_connection_ready{connection="old",namespace="team",platform="x"} 0
+# HELP herald_connection_reconnect_seconds Seconds until nothing can renew the account's token any more and a person has to connect it again, negative afterwards. Absent where no such time is known.
+# TYPE herald_connection_reconnect_seconds gauge
+herald_connection_reconnect_seconds{connection="acme",namespace="team",platform="x"} 7140
 # HELP herald_connection_token_expiry_seconds Seconds until the access token ends, negative afterwards. Absent where it does not end.
 # TYPE herald_connection_token_expiry_seconds gauge
 herald_connection_token_expiry_seconds{connection="acme",namespace="team",platform="x"} 3540
@@ -178,7 +196,57 @@ herald_connection_token_expiry_seconds{connection="acme",namespace="team",platfo
 	}
 	m.drop(types.NamespacedName{Namespace: "team", Name: "acme"})
 	m.drop(types.NamespacedName{Namespace: "team", Name: "old"})
+	m.drop(types.NamespacedName{Namespace: "team", Name: "off"})
 	if n := testutil.CollectAndCount(m); n != 0 {
 		t.Errorf("%d series are left of connections that are gone", n)
+	}
+}
+
+func TestSurveyDue(t *testing.T) {
+	told := func(left int32, ago time.Duration) *v1alpha1.ConnectionStatus {
+		return &v1alpha1.ConnectionStatus{Limits: []v1alpha1.ConnectionLimit{{Name: "postsPerDay", Most: 50, Left: left, ObservedAt: v1alpha1.NewTime(noon.Add(-ago))}}}
+	}
+	held := told(40, time.Minute)
+	held.RateLimitedUntil = v1alpha1.NewTimePtr(noon.Add(time.Hour))
+	tests := map[string]struct {
+		reason string
+		status *v1alpha1.ConnectionStatus
+		want   bool
+	}{
+		"never asked":  {"nothing is known", &v1alpha1.ConnectionStatus{}, true},
+		"just asked":   {"a probe a minute must not be two calls", told(40, time.Minute), false},
+		"asked before": {"what was left is out of date", told(40, 10*time.Minute), true},
+		"little left":  {"then it is worth a call", told(5, time.Second), true},
+		"held":         {"the platform has just said something else", held, true},
+		"choices":      {"what an account may choose belongs to every probe", &v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{}, Limits: told(40, 0).Limits}, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := surveyDue(tc.status, noon); got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestReconnectBy(t *testing.T) {
+	ends, later := noon.Add(time.Hour), noon.Add(30*24*time.Hour)
+	tests := map[string]struct {
+		reason string
+		token  credentials.Token
+		want   time.Time
+	}{
+		"refresh token ends":  {"from then on nothing renews the access token", credentials.Token{Access: "a", Refresh: "r", ExpiresAt: ends, RefreshExpiresAt: later}, later},
+		"refresh token lasts": {"the end of the access token is nobody's trouble", credentials.Token{Access: "a", Refresh: "r", ExpiresAt: ends}, time.Time{}},
+		"renews itself":       {"an access token that has ended renews nothing", credentials.Token{Access: "a", Refresh: "a", ExpiresAt: ends}, ends},
+		"nothing renews it":   {"its end is the end", credentials.Token{Access: "a", ExpiresAt: ends}, ends},
+		"neither has an end":  {"a Page's token lasts", credentials.Token{Access: "a"}, time.Time{}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := reconnectBy(tc.token); !got.Equal(tc.want) {
+				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
+			}
+		})
 	}
 }

@@ -62,7 +62,7 @@ type Store interface {
 	PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error)
 	Stat(ctx context.Context, key string) (mediastore.Object, error)
 	Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (mediastore.Object, error)
-	Delete(ctx context.Context, key string) error
+	DeleteAll(ctx context.Context, key string) error
 	List(ctx context.Context, prefix string) iter.Seq2[mediastore.Object, error]
 }
 
@@ -215,9 +215,10 @@ func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) error {
 	return nil
 }
 
-// drop removes the file from the store; one that is not there is no error.
+// drop removes the file from the store, and the renditions that were made of it;
+// one that is not there is no error.
 func (r *Reconciler) drop(ctx context.Context, m *v1alpha1.Media) error {
-	if err := r.Store.Delete(ctx, mediastore.Key(m)); err != nil && !errors.Is(err, mediastore.ErrNotFound) {
+	if err := r.Store.DeleteAll(ctx, mediastore.Key(m)); err != nil {
 		return fmt.Errorf("cannot remove the media file from the store: %w", err)
 	}
 	return nil

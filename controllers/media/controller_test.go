@@ -287,6 +287,17 @@ var _ = Describe("what is not used", func() {
 		Expect(used.Status.UnusedSince).NotTo(BeNil())
 	})
 
+	It("goes at the first sweep after a start, too", func(ctx SpecContext) {
+		d := newDesk(loose())
+		m := d.uploaded(ctx, fromTheAPI)
+		d.clock.Step(d.Timing.UnusedAfter + time.Second)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Eventually(func() bool {
+			err := k8s.Get(ctx, client.ObjectKeyFromObject(m), m)
+			return apierrors.IsNotFound(err) || !m.DeletionTimestamp.IsZero()
+		}).Should(BeTrue())
+	})
+
 	It("is asked for in posts that the manager does not watch", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, fromTheAPI)
@@ -321,5 +332,61 @@ var _ = Describe("files without a Media", func() {
 				Expect(hasFile(ctx, key)).To(MatchError(want), key)
 			}
 		}
+	})
+})
+
+var _ = Describe("renditions of a Media", func() {
+	made := func(ctx context.Context, key string) string {
+		GinkgoHelper()
+		rendition := mediastore.Derived(key, "0123456789abcdef")
+		_, err := store.Put(ctx, rendition, "image/jpeg", 1, strings.NewReader("x"))
+		Expect(err).NotTo(HaveOccurred())
+		return rendition
+	}
+
+	It("go with it", func(ctx SpecContext) {
+		d := newDesk(loose())
+		m := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
+		rendition := made(ctx, mediastore.Key(m))
+		d.clock.Step(d.Timing.OrphanAfter + time.Minute)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(hasFile(ctx, rendition)).To(Succeed(), "the sweep takes it for nobody's")
+		Expect(k8s.Delete(ctx, m)).To(Succeed())
+		Eventually(func(g Gomega) {
+			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(m), m))).To(BeTrue())
+		}).Should(Succeed())
+		Expect(hasFile(ctx, rendition)).To(MatchError(mediastore.ErrNotFound))
+		Expect(hasFile(ctx, mediastore.Key(m))).To(MatchError(mediastore.ErrNotFound))
+	})
+
+	It("go with its file when that was changed", func(ctx SpecContext) {
+		d := newDesk(loose())
+		m := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
+		rendition := made(ctx, mediastore.Key(m))
+		put(ctx, m, "9876543210")
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
+		is(v1alpha1.MediaRejected, v1alpha1.ReasonFileChanged)(Default, m)
+		Expect(hasFile(ctx, rendition)).To(MatchError(mediastore.ErrNotFound))
+
+		By("coming too late")
+		made(ctx, mediastore.Key(m))
+		Eventually(func(g Gomega) {
+			g.Expect(d.sweep(ctx)).To(Succeed())
+			g.Expect(hasFile(ctx, rendition)).To(MatchError(mediastore.ErrNotFound))
+		}).Should(Succeed())
+	})
+
+	It("are removed when there is none", func(ctx SpecContext) {
+		d := newDesk(loose())
+		d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
+		rendition := made(ctx, byHand+"/0a1b2c3d-0000-4000-8000-00000000dcba")
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(hasFile(ctx, rendition)).To(Succeed(), "its Media may be about to be created")
+		d.clock.Step(d.Timing.OrphanAfter + time.Minute)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(hasFile(ctx, rendition)).To(MatchError(mediastore.ErrNotFound))
 	})
 })

@@ -110,6 +110,9 @@ func ttlOf(team *v1alpha1.Team) time.Duration {
 // may go or none was asked for long, and deletes those that may go and are not.
 func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alpha1.Media, ttl time.Duration) error {
 	now := s.Clock.Now()
+	if s.reviewed == nil {
+		s.reviewed = map[string]time.Time{}
+	}
 	goes, names := map[string]bool{}, map[string]bool{}
 	for _, m := range list {
 		if !m.DeletionTimestamp.IsZero() || !deletesWhenUnused(m) || m.Status.Phase == "" || m.Status.Phase == v1alpha1.MediaPending {
@@ -140,9 +143,6 @@ func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alp
 // reviewDue tells whether the media files of a namespace have not been looked
 // for in its posts for long. After a start, namespaces take turns.
 func (s *sweeper) reviewDue(namespace string, now time.Time) bool {
-	if s.reviewed == nil {
-		s.reviewed = map[string]time.Time{}
-	}
 	last, ok := s.reviewed[namespace]
 	if !ok {
 		last = now.Add(-time.Duration(spread(types.UID(namespace)) * float64(s.Timing.UnusedAfter)))

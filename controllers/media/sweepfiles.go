@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,55 +24,76 @@ import (
 // wrong, somebody has the time to notice.
 const maxOrphans = 1000
 
-// fileKey is what the key of a media file looks like, namespace/UID. Whatever
-// else lies in the bucket is somebody else's.
-var fileKey = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$`)
+// fileKey is what the key of a media file looks like, namespace/UID, and that of
+// a rendition of it, namespace/UID.name. Whatever else lies in the bucket is
+// somebody else's.
+var fileKey = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(\.[0-9a-z]+)?$`)
 
 // sweepFiles holds what lies in the store against the Media. Files are removed
 // only in namespaces that belong to a Team or hold Media: a manager that is
 // pointed at a store of another installation by mistake does no harm.
 func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1alpha1.Media) error {
-	now := s.Clock.Now()
-	known := map[string]*v1alpha1.Media{}
+	found := &findings{
+		known: map[string]*v1alpha1.Media{}, suspects: map[string]*v1alpha1.Media{}, orphans: map[string]map[string]bool{},
+		oldest: s.Clock.Now().Add(-s.Timing.OrphanAfter),
+	}
 	for _, list := range byNamespace {
 		for _, m := range list {
-			known[mediastore.Key(m)] = m
+			found.known[mediastore.Key(m)] = m
 		}
 	}
-	var suspects []*v1alpha1.Media
-	orphans := map[string][]string{}
-	count := 0
+	unlisted := maps.Clone(found.known)
 	for object, err := range s.Store.List(ctx, "") {
 		if err != nil {
 			return fmt.Errorf("cannot list the files in the store: %w", err)
 		}
-		parts := fileKey.FindStringSubmatch(object.Key)
-		if parts == nil {
-			continue
-		}
-		if m, ok := known[object.Key]; ok {
-			delete(known, object.Key)
-			if suspicious(m, object.ETag) {
-				suspects = append(suspects, m)
-			}
-		} else if _, ours := byNamespace[parts[1]]; ours && now.Sub(object.ModifiedAt) >= s.Timing.OrphanAfter && count < maxOrphans {
-			orphans[parts[1]] = append(orphans[parts[1]], parts[2])
-			count++
+		delete(unlisted, object.Key)
+		if parts := fileKey.FindStringSubmatch(object.Key); parts != nil {
+			_, ours := byNamespace[parts[1]]
+			found.note(object, parts[1], parts[2], parts[3] != "", ours)
 		}
 	}
-	for _, m := range known { // Those whose file was not listed.
+	for key, m := range unlisted {
 		if m.Status.Phase == v1alpha1.MediaUploaded && kstatus.Reason(m.Status.Conditions) != v1alpha1.ReasonFileMissing {
-			suspects = append(suspects, m)
+			found.suspects[key] = m
 		}
 	}
 	var problems []error
-	for _, m := range suspects {
+	for _, m := range found.suspects {
 		problems = append(problems, s.look(ctx, m))
 	}
-	for namespace, uids := range orphans {
+	for namespace, uids := range found.orphans {
 		problems = append(problems, s.removeOrphans(ctx, namespace, uids))
 	}
 	return errors.Join(problems...)
+}
+
+// findings is what a sweep finds in the store.
+type findings struct {
+	// known are all Media by their key, and suspects those whose file does not
+	// fit.
+	known, suspects map[string]*v1alpha1.Media
+	// orphans are UIDs without a Media, by namespace. count is how many files
+	// they have, and oldest from when on a file may be waiting for its Media.
+	orphans map[string]map[string]bool
+	count   int
+	oldest  time.Time
+}
+
+// note holds a file against its Media, or a rendition of one.
+func (f *findings) note(object mediastore.Object, namespace, uid string, rendition, ours bool) {
+	key := namespace + "/" + uid
+	m, ok := f.known[key]
+	switch {
+	case ok && rendition && ended(m), ok && !rendition && suspicious(m, object.ETag):
+		f.suspects[key] = m
+	case !ok && ours && !object.ModifiedAt.After(f.oldest) && f.count < maxOrphans:
+		if f.orphans[namespace] == nil {
+			f.orphans[namespace] = map[string]bool{}
+		}
+		f.orphans[namespace][uid] = true
+		f.count++
+	}
 }
 
 // suspicious tells whether a file that lies in the store does not fit its
@@ -86,6 +109,12 @@ func suspicious(m *v1alpha1.Media, etag string) bool {
 	default:
 		return false
 	}
+}
+
+// ended tells whether a Media has come to an end without a file, so that none
+// may have been made of it either.
+func ended(m *v1alpha1.Media) bool {
+	return m.Status.Phase == v1alpha1.MediaRejected || m.Status.Phase == v1alpha1.MediaExpired
 }
 
 // look examines a Media whose file does not fit, as the API server has it: what
@@ -117,19 +146,19 @@ func (s *sweeper) look(ctx context.Context, m *v1alpha1.Media) error {
 	return nil
 }
 
-// removeOrphans removes files of a namespace that have no Media, if the API
-// server says so too.
-func (s *sweeper) removeOrphans(ctx context.Context, namespace string, uids []string) error {
+// removeOrphans removes files of a namespace that have no Media, and what was
+// made of them, if the API server says so too.
+func (s *sweeper) removeOrphans(ctx context.Context, namespace string, uids map[string]bool) error {
 	alive, err := s.liveUIDs(ctx, namespace)
 	if err != nil {
 		return err
 	}
 	var problems []error
-	for _, uid := range uids {
+	for uid := range uids {
 		if alive[uid] {
 			continue
 		}
-		if err := s.Store.Delete(ctx, namespace+"/"+uid); err != nil {
+		if err := s.Store.DeleteAll(ctx, namespace+"/"+uid); err != nil {
 			problems = append(problems, fmt.Errorf("cannot remove the file %s/%s, which has no Media: %w", namespace, uid, err))
 			continue
 		}

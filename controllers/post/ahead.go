@@ -65,10 +65,10 @@ func (s *scope) prepareTargetAhead(ctx context.Context, i int) (next time.Time) 
 	if from := s.aheadFrom(&content, publisher.Limits()); from.After(now) {
 		return from
 	}
-	if s.connectionProblem(i) != "" || s.beyondPlan(i) != "" || s.fileProblem(i) != "" || !heldUntil(conn, now).IsZero() {
+	if s.connectionProblem(i) != "" || s.beyondPlan(i) != "" || s.fileProblem(i) != "" || !s.heldUntil(i, now).IsZero() {
 		// A change wakes the post; it is not asked for what cannot be told now.
 		s.waitForConnections()
-		return heldUntil(conn, now)
+		return s.heldUntil(i, now)
 	}
 	sh := &shipment{index: i, conn: conn, publisher: publisher}
 	p := s.prepared(ctx, sh, s.contentHash(s.post, i, conn))

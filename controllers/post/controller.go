@@ -50,7 +50,7 @@ type Tokens interface {
 }
 
 // Options is what the reconciler needs. Client, Live, Platforms, Tokens, Files,
-// Clock and NewID are required.
+// Renditions, Clock and NewID are required.
 type Options struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
@@ -62,6 +62,8 @@ type Options struct {
 	Tokens Tokens
 	// Files reads the media files of posts.
 	Files Files
+	// Renditions converts images that a platform does not take.
+	Renditions Renditions
 	// Clock is the time.
 	Clock clock.WithTicker
 	// NewID makes ids of attempts; they never repeat.
@@ -130,6 +132,7 @@ type Reconciler struct {
 	ledger    *ledger
 	taken     *taken
 	story     *story
+	holds     *holds
 	// preparations holds what was made ahead of visible calls, and sessions what
 	// carries authority over it.
 	preparations *preparations
@@ -145,8 +148,8 @@ type workqueue struct {
 
 // New makes a reconciler.
 func New(o Options) (*Reconciler, error) {
-	if o.Client == nil || o.Live == nil || o.Platforms == nil || o.Tokens == nil || o.Files == nil || o.Clock == nil || o.NewID == nil {
-		return nil, errors.New("the post reconciler needs Client, Live, Platforms, Tokens, Files, Clock and NewID")
+	if o.Client == nil || o.Live == nil || o.Platforms == nil || o.Tokens == nil || o.Files == nil || o.Renditions == nil || o.Clock == nil || o.NewID == nil {
+		return nil, errors.New("the post reconciler needs Client, Live, Platforms, Tokens, Files, Renditions, Clock and NewID")
 	}
 	o.setDefaults()
 	r := &Reconciler{
@@ -159,6 +162,7 @@ func New(o Options) (*Reconciler, error) {
 		waiting:   newWaiting(),
 		taken:     newTaken(o.Live, o.Clock),
 		story:     newStory(o.Events, o.Clock),
+		holds:     newHolds(),
 
 		preparations: newPreparations(o.Clock),
 		sessions:     sessions{client: o.Client, live: o.Live},
@@ -172,6 +176,9 @@ func New(o Options) (*Reconciler, error) {
 // have come.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.Metrics.watch(newUnfinished(r.Options)); err != nil {
+		return err
+	}
+	if err := indexAppHeld(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	wake := source.Func(func(_ context.Context, queue clientworkqueue.TypedRateLimitingInterface[reconcile.Request]) error {

@@ -107,7 +107,7 @@ func (s *scope) mayGo(i int, t *v1alpha1.TargetStatus, now time.Time) (goes, cha
 	if message := s.fileProblem(i); message != "" {
 		return false, s.waitFor(i, t, v1alpha1.ReasonMediaNotReady, message)
 	}
-	if !heldUntil(s.connection(i), now).IsZero() {
+	if !s.heldUntil(i, now).IsZero() {
 		s.waitForConnections()
 		return false, false
 	}
@@ -132,7 +132,7 @@ func (s *scope) undeliverable(i int) string {
 // for which it waited.
 func (s *scope) giveUp(i int, t *v1alpha1.TargetStatus) (changed bool) {
 	reason, message := t.Reason, t.Message
-	until := heldUntil(s.connection(i), s.Clock.Now())
+	until := s.heldUntil(i, s.Clock.Now())
 	switch {
 	case reason == v1alpha1.ReasonRateLimited, reason == v1alpha1.ReasonPlatformBusy, reason == v1alpha1.ReasonConnectionNotReady, reason == v1alpha1.ReasonMediaNotReady:
 	case !until.IsZero():
@@ -231,7 +231,7 @@ func (s *scope) wakeOf(i int, t *v1alpha1.TargetStatus, now time.Time) time.Time
 	if t.NextTryAt != nil && t.NextTryAt.After(now) && (at.IsZero() || t.NextTryAt.Before(at)) {
 		at = t.NextTryAt.Time
 	}
-	if until := heldUntil(s.connection(i), now); !until.IsZero() {
+	if until := s.heldUntil(i, now); !until.IsZero() {
 		if until = until.Add(s.spread(heldSpread)); at.IsZero() || until.Before(at) {
 			at = until
 		}

@@ -4,6 +4,8 @@
 package post
 
 import (
+	"fmt"
+
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
@@ -49,6 +51,14 @@ func (s *story) note(post *v1alpha1.Post, reason, message string) {
 func (s *story) tell(post *v1alpha1.Post, kind, reason, message string) {
 	if s.warnings.AllowN(s.clock.Now(), 1) {
 		s.send(post, kind, reason, message)
+	}
+}
+
+// limited tells, on a connection, that its platform takes no calls for a while.
+func (s *story) limited(conn *v1alpha1.Connection) {
+	if s.recorder != nil && s.warnings.AllowN(s.clock.Now(), 1) {
+		s.recorder.Eventf(conn, nil, corev1.EventTypeWarning, v1alpha1.ReasonRateLimited, "Deliver", "%s",
+			truncate(fmt.Sprintf("nothing is sent before %s: %s", conn.Status.RateLimitedUntil, conn.Status.RateLimitedMessage), maxNote))
 	}
 }
 

@@ -4,7 +4,9 @@
 package post_test
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -14,8 +16,35 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
+
+// changed is X, whose results are changed before they are told.
+type changed struct {
+	fast
+
+	change func(*platforms.Result)
+}
+
+func (c changed) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	result := c.fast.Publish(ctx, job)
+	c.change(&result)
+	return result
+}
+
+func (changed) Survey(context.Context, platforms.Account) (platforms.Survey, error) {
+	return platforms.Survey{}, nil
+}
+
+// answering has X answer otherwise than it does.
+func answering(change func(*platforms.Result)) func(*post.Options) {
+	return func(o *post.Options) {
+		x, ok := o.Platforms[v1alpha1.PlatformX].(fast)
+		Expect(ok).To(BeTrue())
+		o.Platforms = platforms.Registry{v1alpha1.PlatformX: changed{x, change}}
+	}
+}
 
 var _ = Describe("Pace", func() {
 	It("lets the other posts of a connection wait that its platform limits, also after a restart", func(ctx SpecContext) {
@@ -44,6 +73,122 @@ var _ = Describe("Pace", func() {
 		after, err := platform.Calls(ctx, "x")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(after["publish"]-before["publish"]).To(Equal(7), "one call that was refused, then one for each post")
+	})
+
+	It("holds a connection whose platform says, with a post that it took, that it was the last one for now", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
+			r.Allowances = []platforms.Allowance{{Name: platforms.PostsPerDay, Most: 20, HoldUntil: time.Now().Add(5 * time.Second)}}
+		}))
+		Eventually(phase(ctx, t.post(ctx, "the last one"))).Should(Equal(v1alpha1.PhasePosted))
+		var conn v1alpha1.Connection
+		Eventually(func() []v1alpha1.ConnectionLimit {
+			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+			return conn.Status.Limits
+		}).Should(ConsistOf(And(HaveField("Name", "postsPerDay"), HaveField("Most", BeEquivalentTo(20)), HaveField("Left", BeZero()))))
+		Expect(conn.Status.RateLimitedMessage).To(ContainSubstring("postsPerDay"))
+		Expect(conn.Status.AppRateLimitedUntil).To(BeNil())
+
+		m.stop()
+		m = startManager(interceptor.Funcs{})
+		defer m.stop()
+		next := t.post(ctx, "waits until there is room")
+		Eventually(phase(ctx, next)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(read(ctx, next).Status.Targets[0].PostedAt.Time).To(BeTemporally(">=", conn.Status.RateLimitedUntil.Time), "the manager that called knew it, the other one read it")
+		Expect(publishesBy(t.account)).To(Equal(2))
+	})
+
+	It("has the next card of a tree wait if a card was the last post for now", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		var once sync.Once
+		until := time.Now().Add(3 * time.Second)
+		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
+			once.Do(func() {
+				r.Allowances = []platforms.Allowance{{Name: platforms.PostsPerWindow, Most: 20, HoldUntil: until}}
+			})
+		}))
+		defer m.stop()
+		p := t.post(ctx, "", cards("the last one", "the next one"))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(read(ctx, p).Status.Targets[0].Cards[1].PostedAt.Time).To(BeTemporally(">=", until))
+	})
+
+	It("writes nothing as long as there is room", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
+			r.Allowances = []platforms.Allowance{{Name: platforms.PostsPerDay, Most: 20, Left: 19}}
+		}))
+		defer m.stop()
+		for _, text := range []string{"one of many", "another of many"} {
+			Eventually(phase(ctx, t.post(ctx, text))).Should(Equal(v1alpha1.PhasePosted))
+		}
+		var conn v1alpha1.Connection
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+		Expect(conn.Status.Limits).To(BeEmpty())
+	})
+
+	It("holds every account of a platform that limits the app, also after a restart", func(ctx SpecContext) {
+		t, other := newTeam(ctx), newTeam(ctx)
+		var once sync.Once
+		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
+			once.Do(func() {
+				r.Allowances = []platforms.Allowance{{Name: platforms.AppPostsPerDay, Most: 10_000, AppWide: true, HoldUntil: time.Now().Add(5 * time.Second)}}
+			})
+		}))
+		Eventually(phase(ctx, t.post(ctx, "the app's last one"))).Should(Equal(v1alpha1.PhasePosted))
+		var conn v1alpha1.Connection
+		Eventually(func() *v1alpha1.Time {
+			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+			return conn.Status.AppRateLimitedUntil
+		}).ShouldNot(BeNil())
+		here := other.post(ctx, "another team's, in the same process")
+		Consistently(func() int { return publishesBy(other.account) }, time.Second).Should(BeZero())
+
+		m.stop()
+		m = startManager(interceptor.Funcs{})
+		defer m.stop()
+		there := other.post(ctx, "another team's, in the next process")
+		for _, p := range []*v1alpha1.Post{here, there} {
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+			Expect(read(ctx, p).Status.Targets[0].PostedAt.Time).To(BeTemporally(">=", conn.Status.AppRateLimitedUntil.Time))
+		}
+		Expect(publishesBy(other.account)).To(Equal(2))
+	})
+
+	It("asks what is left when, by its count, that has become little", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		m := startManager(interceptor.Funcs{}, answering(func(*platforms.Result) {}))
+		defer m.stop()
+		key := client.ObjectKey{Namespace: t.namespace, Name: "x"}
+		var conn v1alpha1.Connection
+		Expect(k8s.Get(ctx, key, &conn)).To(Succeed())
+		conn.Status.Limits = []v1alpha1.ConnectionLimit{{Name: "postsPerDay", Most: 20, Left: 4, ObservedAt: v1alpha1.NewTime(time.Now())}}
+		Expect(k8s.Status().Update(ctx, &conn)).To(Succeed())
+		probe := func() string {
+			Expect(k8s.Get(ctx, key, &conn)).To(Succeed())
+			return conn.Annotations[v1alpha1.ProbeAnnotation]
+		}
+		Eventually(phase(ctx, t.post(ctx, "three are left"))).Should(Equal(v1alpha1.PhasePosted))
+		Expect(probe()).To(BeEmpty())
+		Eventually(phase(ctx, t.post(ctx, "two are left"))).Should(Equal(v1alpha1.PhasePosted))
+		Eventually(probe).ShouldNot(BeEmpty())
+	})
+
+	It("asks what is left when the platform says that nothing is", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
+			*r = platforms.Result{Verdict: platforms.Refused, Err: &platforms.Error{
+				Class: platforms.ClassQuota, Message: "used up", RetryAt: time.Now().Add(10 * time.Minute),
+			}}
+		}))
+		defer m.stop()
+		t.post(ctx, "one too many")
+		var conn v1alpha1.Connection
+		Eventually(func() string {
+			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+			return conn.Annotations[v1alpha1.ProbeAnnotation]
+		}).ShouldNot(BeEmpty())
+		Expect(conn.Status.RateLimitedMessage).To(Equal("used up"), "whoever looks knows that already")
 	})
 
 	It("keeps room for a team's single post while another team's calls are slow", func(ctx SpecContext) {

@@ -208,6 +208,7 @@ func (s *scope) sendAndRecord(ctx context.Context, shipments []*shipment) error 
 		for _, sh := range claimed {
 			calls.Go(func() {
 				sh.result = s.send(detached, &post, sh)
+				s.holds.note(sh, s.Clock.Now())
 				if !goesOn(&post, sh) {
 					s.admission.Release(s.key.String(), sh.gate())
 				}
@@ -351,6 +352,10 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 	if t == nil {
 		return
 	}
+	if sh.result.Verdict == platforms.Posted {
+		s.hold(ctx, sh)
+	}
+	defer s.watchQuota(ctx, sh)
 	if sh.result.Note != "" {
 		s.warn(reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, sh.result.Note))
 	}
@@ -359,6 +364,9 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 		return // a card; the story is told when the tree is complete
 	case sh.result.Verdict == platforms.Posted:
 		s.story.note(s.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", sh.index, t.Platform, t.ExternalURL))
+		if lacksThumbnail(s.post, sh.publisher.Limits()) {
+			s.warn(v1alpha1.ReasonThumbnailNotSet, fmt.Sprintf(msgNoThumbnail, sh.index, t.Platform))
+		}
 		return
 	}
 	s.alert(ctx, sh)

@@ -28,6 +28,7 @@ func describe(post *v1alpha1.Post, now time.Time) {
 
 	describePrepared(post, now)
 	kstatus.Apply(&s.Conditions, summary(post), post.Generation, now)
+	ask(post, now)
 }
 
 // withdrawExtra marks the entries of targets that an edit, made before

@@ -39,6 +39,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/rendition"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/x"
@@ -195,6 +196,7 @@ func startManager(intercept interceptor.Funcs, change ...func(*post.Options)) *m
 		}, out)}},
 		Tokens:      tokens{live: mgr.GetAPIReader()},
 		Files:       store,
+		Renditions:  rendition.NewMaker(store),
 		Clock:       clock.RealClock{},
 		NewID:       rand.Text,
 		Events:      mgr.GetEventRecorder("herald-post"),

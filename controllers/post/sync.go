@@ -39,6 +39,8 @@ type scope struct {
 	// media holds the files that the post shows, by name; nil for one that does
 	// not exist.
 	media map[string]*v1alpha1.Media
+	// appHolds holds until when the post's platforms want no calls of the app.
+	appHolds map[v1alpha1.Platform]time.Time
 	// rank is the priority with which the post comes back; nil keeps it.
 	rank *int
 	// waits is set when a change of a connection is to wake the post.
@@ -127,7 +129,7 @@ func (s *scope) loadConnections(ctx context.Context) error {
 			s.conns[name] = &conn
 		}
 	}
-	return nil
+	return s.loadAppHolds(ctx)
 }
 
 // loadMedia reads the files that the post shows.
@@ -375,8 +377,12 @@ func (s *scope) removeFinalizer(ctx context.Context) error {
 	return nil
 }
 
-// publisher returns what publishes to a platform, if this process has it.
+// publisher returns what publishes to a platform, and converts images for it, if
+// this process has it.
 func (s *scope) publisher(name v1alpha1.Platform) (platforms.Publisher, bool) {
 	p, ok := s.Platforms[name].(platforms.Publisher)
-	return p, ok
+	if !ok {
+		return nil, false
+	}
+	return converting{Publisher: p, files: s.Files, renditions: s.Renditions}, true
 }

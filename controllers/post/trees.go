@@ -38,6 +38,9 @@ func (s *scope) nextCards(ctx context.Context, batch []*shipment) (next []*shipm
 	s.ledger.enter(trial.post, batch)
 	for _, sh := range batch {
 		t := posting.Target(trial.post, sh.index)
+		if !s.heldUntil(sh.index, s.Clock.Now()).IsZero() {
+			continue // the platform wants no more calls, as it said with this card
+		}
 		if t == nil || t.Phase != v1alpha1.PhaseProcessing || t.Attempt == nil || t.Attempt.Outcome != v1alpha1.OutcomePosted {
 			continue
 		}

@@ -275,3 +275,37 @@ func TestSaveUnderTrouble(t *testing.T) {
 		})
 	}
 }
+
+func TestRefreshTokenEnds(t *testing.T) {
+	ends := noon.Add(180 * 24 * time.Hour)
+	store, _ := newStore(clocktesting.NewFakeClock(noon), interceptor.Funcs{}, secretWith(map[string]string{
+		"accessToken": "a", "refreshToken": "r", "refreshExpiresAt": ends.Format(time.RFC3339),
+	}))
+	for _, tc := range []struct {
+		reason  string
+		renewed Token
+		want    time.Time
+	}{
+		{"a new refresh token lives anew", Token{Access: "a2", Refresh: "r2", RefreshExpiresAt: ends.Add(time.Hour)}, ends.Add(time.Hour)},
+		{"the end of the old one says nothing of a new one", Token{Access: "a3", Refresh: "r3"}, time.Time{}},
+	} {
+		read, err := store.Load(t.Context(), connection())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Save(t.Context(), connection(), tc.renewed, read.Version); err != nil {
+			t.Fatal(err)
+		}
+		if read, err = store.Load(t.Context(), connection()); err != nil || !read.Token.RefreshExpiresAt.Equal(tc.want) {
+			t.Errorf("%s: got %v, %v", tc.reason, read.Token.RefreshExpiresAt, err)
+		}
+	}
+}
+
+func TestRefreshTokenEndsAtNoTime(t *testing.T) {
+	store, _ := newStore(clock.RealClock{}, interceptor.Funcs{}, secretWith(map[string]string{"accessToken": "a", "refreshExpiresAt": "next year"}))
+	_, err := store.Load(t.Context(), connection())
+	if e, ok := errors.AsType[*Error](err); !ok || e.Reason != Invalid || e.Key != "refreshExpiresAt" {
+		t.Errorf("got %v, want the key that is wrong", err)
+	}
+}

@@ -42,6 +42,9 @@ type Token struct {
 	Refresh string
 	// ExpiresAt is when Access ends; zero where it does not.
 	ExpiresAt time.Time
+	// RefreshExpiresAt is when Refresh ends; zero where it does not, or where
+	// the platform does not say.
+	RefreshExpiresAt time.Time
 	// Scopes are the granted scopes, separated by spaces.
 	Scopes string
 }
@@ -94,12 +97,12 @@ func decode(secret *corev1.Secret) (Credentials, error) {
 		// A renewed token could not be stored, and the old one would be spent.
 		return Credentials{}, invalid(secret, v1alpha1.CredentialsRefreshToken, "cannot be renewed, since the Secret is immutable; make it again without \"immutable: true\"")
 	}
-	if at := value(v1alpha1.CredentialsExpiresAt); at != "" {
-		ends, err := time.Parse(time.RFC3339, at)
-		if err != nil {
-			return Credentials{}, invalid(secret, v1alpha1.CredentialsExpiresAt, "is not a time such as 2026-12-01T09:00:00Z; write it so, or remove the key if the access token does not end")
-		}
-		c.Token.ExpiresAt = ends.UTC()
+	var err error
+	if c.Token.ExpiresAt, err = decodeTime(secret, v1alpha1.CredentialsExpiresAt); err != nil {
+		return Credentials{}, err
+	}
+	if c.Token.RefreshExpiresAt, err = decodeTime(secret, v1alpha1.CredentialsRefreshExpiresAt); err != nil {
+		return Credentials{}, err
 	}
 	if owner := metav1.GetControllerOfNoCopy(secret); owner != nil {
 		c.Controller = owner.UID
@@ -109,6 +112,19 @@ func decode(secret *corev1.Secret) (Credentials, error) {
 		c.RenewedAt = at.UTC()
 	}
 	return c, nil
+}
+
+// decodeTime reads when a token ends; zero where the key is missing or empty.
+func decodeTime(secret *corev1.Secret, key string) (time.Time, error) {
+	at := strings.TrimSpace(string(secret.Data[key]))
+	if at == "" {
+		return time.Time{}, nil
+	}
+	ends, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		return time.Time{}, invalid(secret, key, "is not a time such as 2026-12-01T09:00:00Z; write it so, or remove the key if the token does not end")
+	}
+	return ends.UTC(), nil
 }
 
 // sendable tells whether a token fits into an HTTP header (RFC 6750, section
@@ -122,7 +138,12 @@ func sendable(token string) bool {
 func encode(token Token) map[string]any {
 	data := map[string]any{
 		v1alpha1.CredentialsAccessToken: []byte(token.Access),
-		v1alpha1.CredentialsExpiresAt:   nil,
+
+		v1alpha1.CredentialsExpiresAt:        nil,
+		v1alpha1.CredentialsRefreshExpiresAt: nil,
+	}
+	if !token.RefreshExpiresAt.IsZero() {
+		data[v1alpha1.CredentialsRefreshExpiresAt] = []byte(token.RefreshExpiresAt.UTC().Format(time.RFC3339))
 	}
 	if !token.ExpiresAt.IsZero() {
 		data[v1alpha1.CredentialsExpiresAt] = []byte(token.ExpiresAt.UTC().Format(time.RFC3339))

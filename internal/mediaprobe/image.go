@@ -31,6 +31,16 @@ type imageParts struct {
 	// exif is where metadata is that may turn the picture; the zero value if
 	// there is none.
 	exif span
+	// profile is where the parts of its colour profile are; that of a PNG is
+	// compressed.
+	profile []span
+	// frame is where a JPEG says how its pixels are stored, behind the marker
+	// frameKind, and unchanged that they are red, green and blue; kind and flags are those of a WebP's first chunk.
+	frame     span
+	frameKind byte
+	unchanged bool
+	kind      string
+	flags     byte
 }
 
 // span is a part of a file, by offsets.
@@ -116,12 +126,22 @@ func pngParts(file *blocks) imageParts {
 		switch string(head[4:]) {
 		case "eXIf":
 			parts.exif = span{start, min(at-sum, file.size)}
+		case "iCCP":
+			parts.profile = []span{{start, min(at-sum, file.size)}}
 		case "IDAT":
 			parts.whole = ends(file, start, end)
 			return parts
 		}
 	}
 }
+
+// What a WebP's first chunk announces (RFC 9649, section 2.7).
+const (
+	webpAnimation = 1 << 1
+	webpExif      = 1 << 3
+	webpAlpha     = 1 << 4
+	webpProfile   = 1 << 5
+)
 
 // webpConfig reads the header of a WebP, which is in its first chunk; the
 // library would look for it in all of them.
@@ -135,7 +155,7 @@ func webpParts(file *blocks) imageParts {
 	const (
 		fileHeader, chunkHeader = 12, 8
 		// The first chunk tells in its first byte what others there are.
-		first, hasExif = "VP8X", 1 << 3
+		first = "VP8X"
 	)
 	var head [fileHeader + chunkHeader + 1]byte
 	if _, err := file.ReadAt(head[:], 0); err != nil {
@@ -143,8 +163,12 @@ func webpParts(file *blocks) imageParts {
 	}
 	// The file says how many bytes follow the first eight.
 	end := int64(binary.LittleEndian.Uint32(head[4:])) + chunkHeader
-	parts := imageParts{whole: end <= file.size}
-	if !parts.whole || string(head[fileHeader:][:4]) != first || head[fileHeader+chunkHeader]&hasExif == 0 {
+	parts := imageParts{whole: end <= file.size, kind: string(head[fileHeader:][:4])}
+	if !parts.whole || parts.kind != first {
+		return parts
+	}
+	parts.flags = head[fileHeader+chunkHeader]
+	if parts.flags&(webpExif|webpProfile) == 0 {
 		return parts
 	}
 	for at := int64(fileHeader); at+chunkHeader <= end; {
@@ -154,9 +178,17 @@ func webpParts(file *blocks) imageParts {
 		}
 		length := int64(binary.LittleEndian.Uint32(chunk[4:]))
 		start := at + chunkHeader
-		if string(chunk[:4]) == "EXIF" {
-			parts.exif = span{start, min(start+length, end)}
+		switch string(chunk[:4]) {
+		case "EXIF":
+			if parts.flags&webpExif != 0 {
+				parts.exif = span{start, min(start+length, end)}
+			}
 			return parts
+		case "ICCP":
+			parts.profile = []span{{start, min(start+length, end)}}
+			if parts.flags&webpExif == 0 {
+				return parts
+			}
 		}
 		at = start + length + length%2
 	}

@@ -6,6 +6,7 @@ package mediaprobe
 import (
 	"bufio"
 	"io"
+	"strings"
 )
 
 // Markers of a JPEG, behind the byte 0xff (ITU-T T.81, table B.1).
@@ -15,12 +16,27 @@ const (
 	jpegRST0    = 0xd0 // the first of those without a length,
 	jpegEOI     = 0xd9 // and the last of them, which ends the picture
 	jpegSOS     = 0xda // the pixels begin
+	jpegSOF0    = 0xc0 // a frame begins, for those up to
+	jpegSOF15   = 0xcf // this one, without the three
+	jpegDHT     = 0xc4 // that are something else
+	jpegJPG     = 0xc8
+	jpegDAC     = 0xcc
 	jpegAPP1    = 0xe1
+	jpegAPP2    = 0xe2
+	jpegAPP14   = 0xee
 	jpegMark    = 0xff
 )
 
-// jpegExif is how metadata begins; others use the same marker.
-const jpegExif = "Exif\x00\x00"
+// How metadata and a part of a colour profile begin; others use the same
+// markers. Behind the name of a profile two bytes count its parts. Adobe's part
+// tells, in the byte at adobeTransform, whether colours were transformed.
+const (
+	jpegAdobe      = "Adobe"
+	adobeTransform = 11
+	jpegExif       = "Exif\x00\x00"
+	jpegProfile    = "ICC_PROFILE\x00"
+	profileHead    = len(jpegProfile) + 2
+)
 
 // jpegParts reads the parts of a JPEG up to its pixels. What ends the picture is
 // looked for behind that: the picture within the metadata, which cameras put
@@ -44,10 +60,21 @@ func jpegParts(file *blocks) imageParts {
 		case marker == jpegSOS:
 			parts.whole = ends(file, segment.end, string([]byte{jpegMark, jpegEOI}))
 			return parts
-		case marker == jpegAPP1 && name == jpegExif && parts.exif == (span{}):
+		case marker == jpegAPP1 && strings.HasPrefix(name, jpegExif) && parts.exif == (span{}):
 			parts.exif = segment
+		case marker == jpegAPP2 && name == jpegProfile && segment.end-segment.start > int64(profileHead):
+			parts.profile = append(parts.profile, span{segment.start + int64(profileHead), segment.end})
+		case marker == jpegAPP14 && strings.HasPrefix(name, jpegAdobe) && len(name) > adobeTransform:
+			parts.unchanged = name[adobeTransform] == 0
+		case startsFrame(marker):
+			parts.frame, parts.frameKind = segment, marker
 		}
 	}
+}
+
+// startsFrame tells whether a marker stands before the facts about the pixels.
+func startsFrame(marker byte) bool {
+	return marker >= jpegSOF0 && marker <= jpegSOF15 && marker != jpegDHT && marker != jpegJPG && marker != jpegDAC
 }
 
 // jpegReader goes through the parts of a JPEG.
@@ -88,8 +115,8 @@ func (r *jpegReader) segment() (found span, name string, ok bool) {
 		return span{}, "", false
 	}
 	found = span{r.at, r.at + int64(length-itself)}
-	if start, err := r.from.Peek(min(len(jpegExif), length-itself)); err == nil && string(start) == jpegExif {
-		name = jpegExif
+	if start, err := r.from.Peek(min(len(jpegProfile), length-itself)); err == nil {
+		name = string(start)
 	}
 	if _, err := r.from.Discard(length - itself); err != nil {
 		return span{}, "", false

@@ -69,6 +69,9 @@ type Object struct {
 	ContentType string
 	// ModifiedAt is when the file was stored.
 	ModifiedAt time.Time
+	// Tags are what it was stored with by PutTagged. A listing does not tell
+	// them.
+	Tags map[string]string
 }
 
 // Store is a bucket. It may be used by many goroutines at once.
@@ -154,7 +157,7 @@ func (s *Store) Stat(ctx context.Context, key string) (Object, error) {
 		}
 		return Object{}, err
 	}
-	return Object{Key: key, Size: info.Size, ETag: info.ETag, ContentType: info.ContentType, ModifiedAt: info.LastModified}, nil
+	return Object{Key: key, Size: info.Size, ETag: info.ETag, ContentType: info.ContentType, ModifiedAt: info.LastModified, Tags: tagsOf(info)}, nil
 }
 
 // missing tells a missing file from a missing bucket: the answer to HEAD has no
@@ -171,11 +174,7 @@ func (s *Store) missing(ctx context.Context, key string) error {
 // Put stores a file of exactly this size, in one request and as it is read; it
 // is there as a whole or not at all.
 func (s *Store) Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (Object, error) {
-	info, err := s.core.Client.PutObject(ctx, s.bucket, key, body, size, minio.PutObjectOptions{ContentType: mimeType, DisableMultipart: true})
-	if err != nil {
-		return Object{}, explain("cannot put the file into the store", err)
-	}
-	return Object{Key: key, Size: info.Size, ETag: info.ETag, ContentType: mimeType, ModifiedAt: s.clock.Now()}, nil
+	return s.PutTagged(ctx, key, mimeType, size, body, nil)
 }
 
 // Delete removes a file; one that is not there is no error.

@@ -145,6 +145,43 @@ func TestStore(t *testing.T) {
 		}
 	})
 
+	t.Run("tags", func(t *testing.T) {
+		tags := map[string]string{"width": "64", "height": "48"}
+		for key, want := range map[string]map[string]string{"team/tagged": tags, "team/untagged": nil} {
+			if _, err := store.PutTagged(t.Context(), key, "image/png", 1, strings.NewReader("x"), want); err != nil {
+				t.Fatal(err)
+			}
+			object, err := store.Stat(t.Context(), key)
+			if diff := cmp.Diff(want, object.Tags); diff != "" || err != nil {
+				t.Errorf("%s: %v (-want +got):\n%s", key, err, diff)
+			}
+		}
+	})
+
+	t.Run("what was made of a file", func(t *testing.T) {
+		all := []string{"made/a", mediastore.Derived("made/a", "one"), mediastore.Derived("made/a", "two"), "made/ab", mediastore.Derived("made/ab", "one")}
+		for _, key := range all {
+			if _, err := store.Put(t.Context(), key, "image/png", 1, strings.NewReader("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 { // The second time there is nothing left.
+			if err := store.DeleteAll(t.Context(), "made/a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var left []string
+		for object, err := range store.List(t.Context(), "made/") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			left = append(left, object.Key)
+		}
+		if diff := cmp.Diff(all[3:], left); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+
 	t.Run("a listing", func(t *testing.T) {
 		for _, key := range []string{"list/b", "list/a", "lists/c"} {
 			if _, err := store.Put(t.Context(), key, "image/png", 1, strings.NewReader("x")); err != nil {

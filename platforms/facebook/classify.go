@@ -34,7 +34,7 @@ func (p *Platform) classify(resp *transport.Response) (*platforms.Error, *graph.
 	class, message := classOf(said)
 	return &platforms.Error{
 		Class: class, Message: message, Err: said,
-		RetryAt: graph.RetryAt(resp.Header, said.Kind(), p.config.Clock.Now()),
+		RetryAt: graph.RetryAt(resp.Header, said.Kind(), p.config.Clock.Now()), AppWide: said.AppWide(),
 	}, said
 }
 

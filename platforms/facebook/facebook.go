@@ -41,6 +41,9 @@ const (
 
 	// maxImages is how many photos a post shows (the HTTP contract).
 	maxImages = 10
+	// maxPhotoBytes bounds a photo. The reference says 10 MB by now; older pages
+	// and the words of its refusals say 4 MB, which holds either way.
+	maxPhotoBytes = 4_000_000
 
 	// photoLasts is how long a Page keeps a photo that is not published (Pages
 	// API, "Photos").
@@ -102,6 +105,7 @@ func (p *Platform) Limits() platforms.Limits {
 		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
 		Delivers:             []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
 		MaxImages:            maxImages,
+		Images:               platforms.ImageLimits{Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimePNG}, MaxBytes: maxPhotoBytes},
 		CaptionProblem:       captionProblem,
 		PreparedLasts:        photoLasts,
 		CallTimeout:          callTimeout,

@@ -39,9 +39,11 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 		return platforms.Result{Verdict: platforms.NotSent, Err: unanswered(err)}
 	case err != nil:
 		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
-	default:
-		return p.judge(resp)
 	}
+	result := p.judge(resp)
+	used := graph.UsedOf(resp.Header)
+	result.Allowances = platforms.Budgets(used.App, used.Account, used.ShutOut, p.config.Clock.Now())
+	return result
 }
 
 // judge decides what an answer to POST /{page}/feed says about the post.

@@ -93,7 +93,7 @@ var meanings = map[int]meaning{
 // is what the call was about.
 func (h *host) classify(resp *transport.Response, about string) *failure {
 	said := graph.ParseError(resp)
-	out := &failure{Error: &platforms.Error{Err: said, RetryAt: graph.RetryAt(resp.Header, said.Kind(), h.clock.Now())}, said: said}
+	out := &failure{Error: &platforms.Error{Err: said, RetryAt: graph.RetryAt(resp.Header, said.Kind(), h.clock.Now()), AppWide: said.AppWide()}, said: said}
 	if known, ok := meanings[said.Subcode]; ok && said.Status < http.StatusInternalServerError {
 		out.Class, out.Message, out.again = known.class, fmt.Sprintf(known.message, about), known.again
 		return out

@@ -62,7 +62,7 @@ func (s *Suite) testLookupFaults(t *testing.T) {
 		"token expired": {Kind: "token_expired"},
 		"token revoked": {Kind: "token_revoked"},
 	}
-	for _, category := range simplest(s.New(t, "http://herald.invalid")) {
+	for _, category := range s.simplest(s.New(t, "http://herald.invalid")) {
 		t.Run(string(category), func(t *testing.T) {
 			f, p := s.publisher(t)
 			job := f.prepare(t, f.post(t, category, "hello"))

@@ -71,6 +71,15 @@ type Suite struct {
 	// cut off: a later preparation goes on behind the last so many that had
 	// arrived. Zero says that it begins anew.
 	Resumes int64
+	// First is the category of those posts of which one kind is enough; empty
+	// for the simplest that the platform delivers.
+	First v1alpha1.Category
+	// Unprovable are categories of which nothing tells for certain that a post
+	// was not published.
+	Unprovable []v1alpha1.Category
+	// Bearerless are categories whose visible call bears no token: it goes to an
+	// address that ends, and that another preparation replaces.
+	Bearerless []v1alpha1.Category
 
 	accounts atomic.Int64
 }
@@ -90,7 +99,7 @@ func (s *Suite) Run(t *testing.T) {
 	t.Run("Lookup", s.testLookup)
 	t.Run("LookupFaults", s.testLookupFaults)
 	t.Run("LookupLag", s.testLookupLag)
-	if prepares(publisher) {
+	if s.prepares(publisher) {
 		t.Run("Prepare", s.testPrepare)
 		t.Run("PrepareFaults", s.testPrepareFaults)
 	}
@@ -105,6 +114,7 @@ func now() time.Time { return clock.RealClock{}.Now() }
 
 // fixture is one test's sandbox, platform and account.
 type fixture struct {
+	suite    *Suite
 	name     string
 	platform platforms.Platform
 	control  sandboxtest.Client
@@ -173,7 +183,7 @@ func (s *Suite) start(t *testing.T, clk clock.WithTicker) *fixture {
 	if s.AccountID != nil {
 		id = s.AccountID(s.accounts.Add(1))
 	}
-	f := &fixture{name: s.Name, platform: s.New(t, site.URL), control: sandboxtest.Client{URL: site.URL}, stop: stop}
+	f := &fixture{suite: s, name: s.Name, platform: s.New(t, site.URL), control: sandboxtest.Client{URL: site.URL}, stop: stop}
 	// What is prepared is ready at once, unless a test wants it otherwise.
 	settings := map[string]any{"processing_ms": 0}
 	maps.Copy(settings, s.Account)
@@ -205,13 +215,16 @@ func (f *fixture) token() platforms.Token {
 // yet: the text alone, or else an image or a video with it.
 func (f *fixture) job(t *testing.T, text string) platforms.Job {
 	t.Helper()
-	return f.post(t, simplest(f.platform)[0], text)
+	return f.post(t, f.suite.simplest(f.platform)[0], text)
 }
 
 // simplest are the categories of the simplest posts that a platform delivers,
-// the simplest first.
-func simplest(p platforms.Platform) []v1alpha1.Category {
+// the simplest first, unless the suite wants it otherwise.
+func (s *Suite) simplest(p platforms.Platform) []v1alpha1.Category {
 	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo}
+	if i := slices.Index(all, s.First); i > 0 {
+		all = slices.Insert(slices.Delete(all, i, i+1), 0, s.First)
+	}
 	return slices.DeleteFunc(all, func(c v1alpha1.Category) bool { return !p.Limits().CanDeliver(c) })
 }
 
@@ -244,12 +257,12 @@ func (f *fixture) prepared(t *testing.T, text string) platforms.Job {
 }
 
 // prepares tells whether a platform takes even its simplest post in two steps.
-func prepares(p platforms.Platform) bool {
+func (s *Suite) prepares(p platforms.Platform) bool {
 	preparer, ok := p.(platforms.Preparer)
 	if !ok {
 		return false
 	}
-	categories := simplest(p)
+	categories := s.simplest(p)
 	if len(categories) == 0 {
 		return false
 	}

@@ -44,6 +44,9 @@ const (
 	// "Media specifications").
 	maxImageBytes = 8 << 20
 	maxVideoBytes = 1 << 30
+	// maxAspect is how many times as wide as high an image may be, or as high as
+	// wide. Its width is no bound: Threads scales it.
+	maxAspect = 10
 
 	// containerLasts is how long a container can be published (Publishing,
 	// container status EXPIRED).
@@ -111,6 +114,10 @@ func (p *Platform) Limits() platforms.Limits {
 		MaxVideoBytes: maxVideoBytes,
 		Card: platforms.CardLimits{
 			MaxItems: maxItems, MaxVideos: maxItems, Mixed: true, MaxImageBytes: maxImageBytes, MaxVideoBytes: maxVideoBytes,
+		},
+		Images: platforms.ImageLimits{
+			Types:    []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimePNG},
+			MaxBytes: maxImageBytes, MinAspect: 1.0 / maxAspect, MaxAspect: maxAspect,
 		},
 		MaxCaption:           maxLength,
 		CaptionUnit:          "characters (an emoji counts its UTF-8 bytes)",

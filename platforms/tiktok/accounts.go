@@ -131,7 +131,7 @@ func (p *Platform) renewed(doc jsondoc.Object, old platforms.Token) (platforms.T
 		return platforms.Token{}, platforms.Errorf(platforms.ClassUnknown, msgNoToken)
 	}
 	if token.Refresh == "" {
-		token.Refresh = old.Refresh
+		token.Refresh, token.RefreshExpiresAt = old.Refresh, old.RefreshExpiresAt
 	}
 	// TikTok writes scopes with commas.
 	token.Scopes = strings.Join(strings.FieldsFunc(token.Scopes, isSeparator), " ")
@@ -140,6 +140,9 @@ func (p *Platform) renewed(doc jsondoc.Object, old platforms.Token) (platforms.T
 	}
 	if life := doc.Seconds("expires_in"); life > 0 {
 		token.ExpiresAt = p.config.Clock.Now().Add(life).UTC()
+	}
+	if life := doc.Seconds("refresh_expires_in"); life > 0 {
+		token.RefreshExpiresAt = p.config.Clock.Now().Add(life).UTC()
 	}
 	return token, nil
 }
@@ -164,10 +167,17 @@ func (p *Platform) refreshRefused(status int, code string) *platforms.Error {
 // repeated.
 func unanswered(err error) *platforms.Error {
 	message := msgLost
-	if failure, ok := errors.AsType[*transport.Error](err); ok && !failure.Sent {
+	if !wasSent(err) {
 		message = msgNotSent
 	}
 	return &platforms.Error{Class: platforms.ClassTransient, Message: message, Err: err}
+}
+
+// wasSent tells whether something of a call can have arrived that failed with
+// this error.
+func wasSent(err error) bool {
+	failure, ok := errors.AsType[*transport.Error](err)
+	return !ok || failure.Sent
 }
 
 // badAddress says that the configured address of TikTok is none.

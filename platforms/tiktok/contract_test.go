@@ -6,6 +6,7 @@ package tiktok_test
 import (
 	"testing"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/platformtest"
@@ -17,9 +18,17 @@ func TestContract(t *testing.T) {
 		Name: "tiktok",
 		New: func(t *testing.T, url string) platforms.Platform {
 			t.Helper()
-			return tiktok.New(tiktok.Config{APIURL: url + "/tiktok", ClientKey: "herald", ClientSecret: "secret"}, transport.New(transport.Options{}))
+			return tiktok.New(tiktok.Config{
+				APIURL: url + "/tiktok", WebURL: url + "/tiktok", ClientKey: "herald", ClientSecret: "secret",
+			}, transport.New(transport.Options{}))
 		},
-		Renewal: platformtest.ByRotation,
+		Renewal:        platformtest.ByRotation,
+		LateProcessing: true,
+		Resumes:        6 << 20,
+		// Photos take one call, and what comes of it is all that tells of it.
+		First:      v1alpha1.CategoryVideo,
+		Unprovable: []v1alpha1.Category{v1alpha1.CategoryImage},
+		Bearerless: []v1alpha1.Category{v1alpha1.CategoryVideo},
 	}
 	suite.Run(t)
 }

@@ -1,7 +1,16 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tiktok knows accounts of TikTok by its API v2.
+// Package tiktok publishes to TikTok by its API v2.
+//
+// A video is uploaded in chunks, and the last of them makes it a post: that is
+// the one irrevocable call. What precedes it, the ticket that TikTok calls a
+// publish id and the other chunks, may be repeated and goes on where it was cut
+// off. The ticket tells afterwards what became of the call.
+//
+// Photos are fetched by TikTok, and the call that names their addresses is the
+// one that cannot be taken back. If its answer is lost, so is the ticket, and
+// only the list of the account's public posts is left to look at.
 package tiktok
 
 import (
@@ -19,6 +28,25 @@ import (
 const (
 	// DefaultAPIURL is where TikTok's API is served.
 	DefaultAPIURL = "https://open.tiktokapis.com"
+	// DefaultWebURL is where people see posts.
+	DefaultWebURL = "https://www.tiktok.com"
+
+	// DefaultListingLag is how long a published post may be missing from the
+	// list of an account's posts. TikTok lists what its moderation has passed,
+	// which usually takes less than a minute.
+	DefaultListingLag = time.Minute
+
+	// callTimeout bounds the call that publishes, and asking what became of it.
+	// A call that was lost is not repeated for as long.
+	callTimeout = time.Minute
+	// publishTimeout bounds the call alone: ten megabytes at 256 KiB a second
+	// take 40 seconds.
+	publishTimeout = 45 * time.Second
+
+	// preparedLasts is how long an upload can be completed after it was
+	// prepared: TikTok's addresses work for an hour (Content Posting API, "Media
+	// Transfer Guide"), of which the preparation itself takes a part.
+	preparedLasts = addressLife - 15*time.Minute
 
 	// maxCaption is the greatest length of a video's title in UTF-16 code
 	// units (Content Posting API, "Direct Post").
@@ -27,6 +55,12 @@ const (
 	// maxImages is how many photos a post shows (Content Posting API, "Photo
 	// post").
 	maxImages = 35
+
+	// maxPhotoBytes, photoWidth and photoHeight bound photos (Content Posting
+	// API, "Media Transfer Guide": 20 MB, and 1080p).
+	maxPhotoBytes = 20_000_000
+	photoWidth    = 1080
+	photoHeight   = 1920
 
 	// readTimeout bounds the calls that only ask.
 	readTimeout = 10 * time.Second
@@ -38,13 +72,15 @@ const (
 
 // Config says how to reach TikTok, and as which app.
 type Config struct {
-	// APIURL defaults to DefaultAPIURL.
-	APIURL string
+	// APIURL and WebURL default to DefaultAPIURL and DefaultWebURL.
+	APIURL, WebURL string
 	// ClientKey and ClientSecret are the app's, to renew tokens with.
 	ClientKey, ClientSecret string
-	// Clock tells when a token that was just handed out ends. Defaults to the
-	// real one.
-	Clock clock.PassiveClock
+	// ListingLag defaults to DefaultListingLag.
+	ListingLag time.Duration
+	// Clock tells when tokens and the addresses of uploads end, and waits for
+	// TikTok to be done with posts. Defaults to the real one.
+	Clock clock.Clock
 }
 
 // Platform is TikTok.
@@ -53,28 +89,49 @@ type Platform struct {
 	client *transport.Client
 }
 
-var _ platforms.Platform = (*Platform)(nil)
+var (
+	_ platforms.Publisher = (*Platform)(nil)
+	_ platforms.Preparer  = (*Platform)(nil)
+)
 
 // New makes the platform.
 func New(c Config, client *transport.Client) *Platform {
 	if c.APIURL == "" {
 		c.APIURL = DefaultAPIURL
 	}
+	if c.WebURL == "" {
+		c.WebURL = DefaultWebURL
+	}
+	if c.ListingLag <= 0 {
+		c.ListingLag = DefaultListingLag
+	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
 	c.APIURL = strings.TrimRight(c.APIURL, "/")
+	c.WebURL = strings.TrimRight(c.WebURL, "/")
 	return &Platform{config: c, client: client}
 }
 
-// Limits declares TikTok's rules. It takes no posts of text alone.
+// Limits declares TikTok's rules. It takes no posts of text alone. Its list of
+// posts proves no absence; the ticket of a video does.
 func (p *Platform) Limits() platforms.Limits {
 	return platforms.Limits{
-		Categories:    []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
-		MaxImages:     maxImages,
-		MaxCaption:    maxCaption,
-		CaptionUnit:   "UTF-16 code units",
-		CaptionLength: func(text string) int { return len(utf16.Encode([]rune(text))) },
-		RefreshLead:   refreshLead,
+		Categories: []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
+		Delivers:   []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
+		MaxImages:  maxImages,
+		Images: platforms.ImageLimits{
+			Types:    []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimeWebP},
+			MaxBytes: maxPhotoBytes, MaxWidth: photoWidth, MaxHeight: photoHeight, EitherWay: true,
+		},
+		MaxCaption:           maxCaption,
+		CaptionUnit:          "UTF-16 code units",
+		CaptionLength:        func(text string) int { return len(utf16.Encode([]rune(text))) },
+		PreparedLasts:        preparedLasts,
+		SecretUploads:        true,
+		CallTimeout:          callTimeout,
+		ListingLag:           p.config.ListingLag,
+		ListingAuthoritative: false,
+		RefreshLead:          refreshLead,
 	}
 }

@@ -30,7 +30,7 @@ func newTikTok(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Serv
 	t.Helper()
 	server := recorder.Start(t, answer)
 	return New(Config{
-		APIURL: server.URL + "/", ClientKey: "key", ClientSecret: "s3cr3t", Clock: clocktesting.NewFakePassiveClock(noon),
+		APIURL: server.URL + "/", ClientKey: "key", ClientSecret: "s3cr3t", Clock: clocktesting.NewFakeClock(noon),
 	}, transport.New(transport.Options{})), server
 }
 
@@ -104,7 +104,7 @@ func TestRefresh(t *testing.T) {
 		"rotated": {
 			"both tokens are replaced; scopes come with commas", old,
 			says(200, `{"access_token":"a2","expires_in":7200,"refresh_token":"r2","refresh_expires_in":15552000,"open_id":"o-1","scope":"user.info.basic,video.publish","token_type":"Bearer"}`),
-			platforms.Token{Access: "a2", Refresh: "r2", Scopes: "user.info.basic video.publish", ExpiresAt: noon.Add(2 * time.Hour)},
+			platforms.Token{Access: "a2", Refresh: "r2", Scopes: "user.info.basic video.publish", ExpiresAt: noon.Add(2 * time.Hour), RefreshExpiresAt: noon.Add(180 * 24 * time.Hour)},
 			"",
 		},
 		"not rotated": {
@@ -157,7 +157,7 @@ func TestRateLimit(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Limits()
-	if len(limits.Categories) == 0 || len(limits.Delivers) != 0 || limits.RefreshLead != 15*time.Minute {
+	if len(limits.Categories) == 0 || len(limits.Delivers) != 2 || limits.RefreshLead != 15*time.Minute {
 		t.Errorf("got %+v", limits)
 	}
 	if got := limits.CaptionLength("a🎉"); got != 3 {

@@ -81,7 +81,7 @@ func (p *Platform) renewed(resp *transport.Response, old platforms.Token) (platf
 		return platforms.Token{}, platforms.Errorf(platforms.ClassUnknown, msgNoToken)
 	}
 	if token.Refresh == "" {
-		token.Refresh = old.Refresh
+		token.Refresh, token.RefreshExpiresAt = old.Refresh, old.RefreshExpiresAt
 	}
 	if token.Scopes == "" {
 		token.Scopes = old.Scopes

@@ -24,6 +24,7 @@ const (
 	msgSuspended  = "X has suspended this account; appeal to X, then connect the account again"
 	msgCredits    = "the credits of the X app are used up; the owner of the app has to add credits in X's developer console"
 	msgUsageCap   = "the X app has reached its usage cap; the owner of the app has to raise it, or wait for the next period"
+	msgAppLimit   = "the X app has reached X's limit of posts for 24 hours, of all its accounts together; wait, or post less"
 	msgDailyLimit = "this account has reached X's limit of posts for 24 hours; wait, or post less"
 	msgRateLimit  = "X limits how often this account may be used, and the limit is reached; Herald tries again when X allows it"
 	msgDuplicate  = "X refused the post as a repetition of an earlier one of this account; if no earlier one exists, change the text"
@@ -56,7 +57,11 @@ func documented(status int, explained bool) bool {
 func classify(resp *transport.Response, now time.Time) (failure *platforms.Error, refused bool) {
 	p, explained := parseProblem(resp.Body)
 	class, message := classOf(resp.Status, p)
-	if class == platforms.ClassRateLimited && exhaustedToday(resp.Header) {
+	switch {
+	case class != platforms.ClassRateLimited:
+	case exhausted(resp.Header, appDaily):
+		class, message = platforms.ClassQuota, msgAppLimit
+	case exhausted(resp.Header, userDaily):
 		class, message = platforms.ClassQuota, msgDailyLimit
 	}
 	refused = documented(resp.Status, explained)
@@ -65,6 +70,7 @@ func classify(resp *transport.Response, now time.Time) (failure *platforms.Error
 	}
 	failure = platforms.Errorf(class, "%s", message)
 	failure.RetryAt = retryAt(resp.Header, class, now)
+	failure.AppWide = resp.Status == http.StatusPaymentRequired || p.isKind("usage-capped") || resp.Status == http.StatusTooManyRequests && exhausted(resp.Header, appDaily)
 	failure.Err = fmt.Errorf("HTTP status %d, problem %v, codes %v, oauth %q", resp.Status, p.kinds, p.codes, p.oauth)
 	return failure, refused
 }
@@ -124,11 +130,11 @@ func retryAt(h http.Header, class platforms.Class, now time.Time) time.Time {
 		return time.Time{}
 	}
 	var at time.Time
-	if remaining := h.Get("x-rate-limit-remaining"); remaining == "" || remaining == "0" {
-		at = unixHeader(h, "x-rate-limit-reset")
+	if remaining := h.Get(window + "-remaining"); remaining == "" || remaining == "0" {
+		at = unixHeader(h, window+"-reset")
 	}
-	if exhaustedToday(h) {
-		if daily := unixHeader(h, "x-user-limit-24hour-reset"); daily.After(at) {
+	for _, prefix := range []string{userDaily, appDaily} {
+		if daily := unixHeader(h, prefix+"-reset"); exhausted(h, prefix) && daily.After(at) {
 			at = daily
 		}
 	}
@@ -140,9 +146,6 @@ func retryAt(h http.Header, class platforms.Class, now time.Time) time.Time {
 	}
 	return at
 }
-
-// exhaustedToday tells whether the account's limit for 24 hours is reached.
-func exhaustedToday(h http.Header) bool { return h.Get("x-user-limit-24hour-remaining") == "0" }
 
 func unixHeader(h http.Header, name string) time.Time {
 	seconds, err := strconv.ParseInt(h.Get(name), 10, 64)

@@ -41,7 +41,9 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	if err != nil {
 		return unheard(err)
 	}
-	return p.judge(resp, job.Account)
+	result := p.judge(resp, job.Account)
+	result.Allowances = allowances(resp.Header, p.config.Clock.Now())
+	return result
 }
 
 // encode writes a body as JSON. Marshal would write <, > and & as escapes. X

@@ -104,6 +104,7 @@ func (p *Platform) Limits() platforms.Limits {
 		MaxImages:            maxImages,
 		MaxVideoBytes:        maxVideoBytes,
 		Card:                 platforms.CardLimits{MaxItems: maxImages, MaxVideos: 1, MaxImageBytes: maxImageBytes, MaxVideoBytes: maxVideoBytes},
+		Images:               platforms.ImageLimits{Types: imageTypes(), MaxBytes: maxImageBytes},
 		MaxCaption:           tweettext.MaxWeightedLength,
 		CaptionUnit:          "weighted characters",
 		CaptionLength:        tweettext.Length,
@@ -114,6 +115,12 @@ func (p *Platform) Limits() platforms.Limits {
 		ListingAuthoritative: true,
 		RefreshLead:          refreshLead,
 	}
+}
+
+// imageTypes are the formats of images that X takes (guide to media, "Best
+// practices").
+func imageTypes() []v1alpha1.MimeType {
+	return []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimePNG, v1alpha1.MimeWebP}
 }
 
 // captionProblem names what X refuses besides length.

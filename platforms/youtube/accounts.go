@@ -89,13 +89,17 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 	}
 	// What is left out stays as it was (RFC 6749, section 6).
 	if renewed.Refresh == "" {
-		renewed.Refresh = token.Refresh
+		renewed.Refresh, renewed.RefreshExpiresAt = token.Refresh, token.RefreshExpiresAt
 	}
 	if renewed.Scopes == "" {
 		renewed.Scopes = token.Scopes
 	}
 	if life := doc.Seconds("expires_in"); life > 0 {
 		renewed.ExpiresAt = p.config.Clock.Now().Add(life).UTC()
+	}
+	// Told where a person granted access for a limited time.
+	if life := doc.Seconds("refresh_token_expires_in"); life > 0 {
+		renewed.RefreshExpiresAt = p.config.Clock.Now().Add(life).UTC()
 	}
 	return renewed, nil
 }

@@ -58,9 +58,10 @@ func (p *Platform) refused(resp *transport.Response) (failure *platforms.Error, 
 	now := p.config.Clock.Now()
 	switch class {
 	case platforms.ClassQuota:
-		failure.RetryAt = quotaRenewed(now)
+		// The quota is the Google project's, the limit of uploads the channel's.
+		failure.RetryAt, failure.AppWide = quotaRenewed(now), true
 		if reason == "uploadLimitExceeded" {
-			failure.RetryAt = now.Add(channelDay).UTC()
+			failure.RetryAt, failure.AppWide = now.Add(channelDay).UTC(), false
 		}
 	case platforms.ClassRateLimited, platforms.ClassTransient:
 		failure.RetryAt = retryAfter(resp.Header, now)

@@ -36,19 +36,41 @@ func ParseVerdicts(value string) ([]Verdict, error) {
 }
 
 func parseVerdict(entry string) (Verdict, error) {
+	malformed := fmt.Errorf("%q is not a verdict; write \"<index>=posted:<id>\" or \"<index>=not-sent\"", entry)
 	number, what, ok := strings.Cut(entry, "=")
 	index, err := strconv.ParseInt(number, 10, 32)
 	if !ok || err != nil || index < 0 {
-		return Verdict{}, fmt.Errorf("%q is not a verdict; write \"<index>=posted:<id>\" or \"<index>=not-sent\"", entry)
+		return Verdict{}, malformed
 	}
 	if what == "not-sent" {
 		return Verdict{Index: int32(index)}, nil
 	}
 	id, ok := strings.CutPrefix(what, "posted:")
-	if !ok || id == "" || len(id) > 256 {
-		return Verdict{}, fmt.Errorf("%q is not a verdict; write \"<index>=posted:<id>\" or \"<index>=not-sent\"", entry)
+	switch {
+	case !ok:
+		return Verdict{}, malformed
+	case id == idPlaceholder || !validID(id):
+		return Verdict{}, fmt.Errorf("target %d: %q is not the id of a post; write the platform's own id alone, without its address", index, id)
 	}
 	return Verdict{Index: int32(index), ExternalID: id}, nil
+}
+
+// idPlaceholder stands for the id in the command that people are shown.
+const idPlaceholder = "ID"
+
+// longestID is the schema's bound on an external id.
+const longestID = 256
+
+// validID tells whether this can be an id: no platform's ids hold anything but
+// letters, digits and a few signs. An address, or a placeholder in brackets, is
+// none.
+func validID(id string) bool {
+	if id == "" || len(id) > longestID {
+		return false
+	}
+	return !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("-_.~:", r)
+	})
 }
 
 // Declare enters a person's verdict. Only a target that failed because its

@@ -42,10 +42,10 @@ type postView struct {
 	Text     []span
 	Attached string // the address of a card below the text
 	Media    []mediaView
-	Draft    bool // not visible to others
-	Above    bool // a line leads up to the post it answers
-	Below    bool // a line leads down to its answer
-	Focus    bool // the one the page is about
+	Badge    string // who sees it, if that is not everybody
+	Above    bool   // a line leads up to the post it answers
+	Below    bool   // a line leads down to its answer
+	Focus    bool   // the one the page is about
 }
 
 type indexPage struct{ Groups []*group }
@@ -165,7 +165,26 @@ func (s *Site) view(platform Platform, p state.Post) postView {
 	return postView{
 		profile: profileOf(account), ID: p.ID, Link: platform.PostPath(account.Username, p.ID),
 		At: at.Format(time.RFC3339Nano), Ago: ago(s.clock.Now(), at), Full: at.Format("15:04:05 · Jan 2, 2006 · UTC"),
-		Title: p.Title, Text: spans(platform, p.Text), Attached: p.Link, Media: s.mediaOf(p), Draft: p.Draft,
+		Title: p.Title, Text: spans(platform, p.Text), Attached: p.Link, Media: s.mediaOf(p), Badge: badge(p),
+	}
+}
+
+// onlyMe is the badge of posts that nobody but their author sees.
+const onlyMe = "Only me"
+
+// badge says who sees a post, if that is not everybody who sees the account.
+func badge(p state.Post) string {
+	switch {
+	case p.Draft:
+		return "Not public"
+	case strings.EqualFold(p.Privacy, "SELF_ONLY"), strings.EqualFold(p.Privacy, "private"):
+		return onlyMe
+	case p.Privacy == "FOLLOWER_OF_CREATOR", p.Privacy == "MUTUAL_FOLLOW_FRIENDS":
+		return "Followers"
+	case p.Privacy == "unlisted":
+		return "Unlisted"
+	default:
+		return ""
 	}
 }
 
@@ -186,7 +205,7 @@ func (s *Site) post(w http.ResponseWriter, r *http.Request, platform Platform, i
 		return
 	}
 	author, _ := s.store.Account(state.Key{Platform: post.Platform, ID: post.AccountID})
-	if author.Settings.Private || post.Draft {
+	if author.Settings.Private || post.Draft || badge(post) == onlyMe {
 		Message(w, http.StatusForbidden, "This post is protected", "Only approved followers, or its author, can see it.")
 		return
 	}

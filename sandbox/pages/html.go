@@ -156,7 +156,7 @@ func (p postView) render() g.Node {
 		h.Div(h.Class("who"),
 			h.A(h.Class("name"), h.Href(p.Path), g.Text(p.Name)), lock(p.Private), g.Text(" "),
 			h.Span(h.Class("handle"), g.Text(p.Handle)), g.Text(" "),
-			g.If(p.Draft, h.Span(h.Class("badge"), g.Text("Not public"))),
+			g.If(p.Badge != "", h.Span(h.Class("badge"), g.Text(p.Badge))),
 			g.If(!p.Focus, g.Group{
 				h.Span(h.Class("dot"), g.Text("·")), g.Text(" "),
 				h.A(h.Class("when"), h.Href(p.Link), h.Time(h.DateTime(p.At), g.Attr("title", p.Full), g.Text(p.Ago))),

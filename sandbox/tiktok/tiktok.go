@@ -114,8 +114,14 @@ func (*Platform) DefaultUsername(id string) string {
 	return "user" + strconv.FormatUint(sum.Sum64(), 36)
 }
 
-// PostPath is the path of a post's public page.
-func (*Platform) PostPath(username, id string) string { return "/tiktok/@" + username + "/video/" + id }
+// PostPath is the path of a post's public page, which tells photos from videos.
+func (p *Platform) PostPath(username, id string) string {
+	kind := "/video/"
+	if post, _ := p.Store.Post(Name, id); detailOf(post).MediaType == photo {
+		kind = "/photo/"
+	}
+	return "/tiktok/@" + username + kind + id
+}
 
 // PagePatterns are where posts and accounts have their pages.
 func (*Platform) PagePatterns() []string {

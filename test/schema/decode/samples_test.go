@@ -86,7 +86,8 @@ func sampleConnection() *v1alpha1.Connection {
 		Status: v1alpha1.ConnectionStatus{
 			Conditions: conditions, ObservedGeneration: 1, AccountName: "A", Username: "a", IconURL: "https://example.com/a.png",
 			ConnectedAt: &at, TokenExpiresAt: &at, LastProbedAt: &at, LastHandledProbe: "p", CredentialsVersion: "7",
-			RateLimitedUntil: &at,
+			RateLimitedUntil: &at, AppRateLimitedUntil: &at, RateLimitedMessage: "m", ReconnectBy: &at,
+			Limits: []v1alpha1.ConnectionLimit{{Name: "postsPerDay", Most: 50, Left: 7, ResetsAt: &at, ObservedAt: at}},
 			TikTok: &v1alpha1.TikTokAccount{
 				PrivacyLevelOptions: []string{"SELF_ONLY", "MUTUAL_FOLLOW_FRIENDS"}, CommentDisabled: true, DuetDisabled: true,
 				StitchDisabled: true, MaxVideoPostDurationSeconds: 300,

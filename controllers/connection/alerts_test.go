@@ -1,0 +1,93 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/yaml"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// TestAlerts compares the alert rules with what there is: a rule about a metric
+// or a label that nobody exports never fires.
+func TestAlerts(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join("..", "..", "config", "prometheus", "rules-connections.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules struct {
+		Spec struct {
+			Groups []struct {
+				Rules []struct {
+					Alert, Expr, For    string
+					Labels, Annotations map[string]string
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal(content, &rules); err != nil {
+		t.Fatal(err)
+	}
+	exported := exported(t)
+	metric, by := regexp.MustCompile(`herald_[a-z_]+`), regexp.MustCompile(`by \(([a-z, ]+)\)`)
+	label := regexp.MustCompile(`\$labels\.([a-z]+)`)
+	n := 0
+	for _, group := range rules.Spec.Groups {
+		for _, rule := range group.Rules {
+			n++
+			names := metric.FindAllString(rule.Expr, -1)
+			if len(names) == 0 {
+				t.Errorf("%s is about no metric of Herald's", rule.Alert)
+			}
+			for _, name := range names {
+				if exported[name] == nil {
+					t.Errorf("%s is about %s, which is not exported", rule.Alert, name)
+				}
+				for _, kept := range by.FindAllStringSubmatch(rule.Expr, -1) {
+					for _, used := range label.FindAllStringSubmatch(rule.Annotations["summary"]+rule.Annotations["description"], -1) {
+						if !slices.Contains(exported[name], used[1]) || !regexp.MustCompile(`\b`+used[1]+`\b`).MatchString(kept[1]) {
+							t.Errorf("%s names the label %s, which it does not have", rule.Alert, used[1])
+						}
+					}
+				}
+			}
+			if _, err := time.ParseDuration(rule.For); err != nil || rule.Labels["severity"] == "" || rule.Annotations["summary"] == "" || rule.Annotations["description"] == "" {
+				t.Errorf("%s lacks a duration, a severity, a summary or a description", rule.Alert)
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("there are no rules")
+	}
+}
+
+// exported lists the labels of each metric of connections.
+func exported(t *testing.T) map[string][]string {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	m := NewMetrics(registry, clocktesting.NewFakePassiveClock(noon))
+	c := ending(conn("Connected"), time.Hour)
+	c.Status.ReconnectBy = v1alpha1.NewTimePtr(noon.Add(time.Hour))
+	m.show(c)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string][]string{}
+	for _, family := range families {
+		for _, pair := range family.GetMetric()[0].GetLabel() {
+			labels[family.GetName()] = append(labels[family.GetName()], pair.GetName())
+		}
+	}
+	return labels
+}

@@ -1,0 +1,170 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/rendition"
+	"github.com/herald-social/herald/platforms"
+)
+
+// Renditions makes other versions of images; see rendition.Maker.
+type Renditions interface {
+	// Find returns the rendition of an image, or mediastore.ErrNotFound.
+	Find(ctx context.Context, source rendition.Source, t rendition.Target) (rendition.Rendition, error)
+	// Make returns the rendition of an image, and makes it if there is none.
+	Make(ctx context.Context, source rendition.Source, t rendition.Target) (rendition.Rendition, error)
+	// Forget has Find look for a rendition anew.
+	Forget(r rendition.Rendition)
+}
+
+// converting is a publisher that gets renditions in place of the images that its
+// platform does not take. Making them is a part of the preparation, of which
+// Prepare knows nothing; whoever asks what a post holds gets the images as they
+// are.
+type converting struct {
+	platforms.Publisher
+
+	files      Files
+	renditions Renditions
+}
+
+// renditionLasts is for how long renditions are taken to be there without a look.
+// They last as long as their image; a publisher that misses one makes it again.
+const renditionLasts = 24 * time.Hour
+
+// Limits implements platforms.Platform: renditions are prepared on every platform.
+func (c converting) Limits() platforms.Limits {
+	limits := c.Publisher.Limits()
+	if limits.PreparedLasts == 0 {
+		limits.PreparedLasts = renditionLasts
+	}
+	return limits
+}
+
+// Prepares implements platforms.Preparer.
+func (c converting) Prepares(content platforms.Content) bool {
+	images := c.Publisher.Limits().Images
+	for i := range content.Media {
+		if !images.Takes(&content.Media[i]) {
+			return true
+		}
+	}
+	preparer, ok := c.Publisher.(platforms.Preparer)
+	return ok && preparer.Prepares(content)
+}
+
+// Prepare implements platforms.Preparer.
+func (c converting) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+	if err := c.convert(ctx, &job.Content, c.renditions.Make); err != nil {
+		return "", err
+	}
+	preparer, ok := c.Publisher.(platforms.Preparer)
+	if !ok || !preparer.Prepares(job.Content) {
+		return "", nil
+	}
+	return preparer.Prepare(ctx, job)
+}
+
+// Publish implements platforms.Publisher. What was made beforehand is found
+// again; should somebody have removed it, it is made again.
+func (c converting) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	err := c.convert(ctx, &job.Content, func(ctx context.Context, source rendition.Source, t rendition.Target) (rendition.Rendition, error) {
+		r, err := c.renditions.Find(ctx, source, t)
+		if errors.Is(err, mediastore.ErrNotFound) {
+			return c.renditions.Make(ctx, source, t)
+		}
+		return r, err
+	})
+	if err != nil {
+		return platforms.Result{Verdict: platforms.NotSent, Err: err}
+	}
+	return c.Publisher.Publish(ctx, job)
+}
+
+// convert puts renditions into the place of the images that the platform does not
+// take.
+func (c converting) convert(ctx context.Context, content *platforms.Content, get func(context.Context, rendition.Source, rendition.Target) (rendition.Rendition, error)) *platforms.Error {
+	images := c.Publisher.Limits().Images
+	for i := range content.Media {
+		file := &content.Media[i]
+		original, ok := file.Bytes.(stored)
+		if images.Takes(file) || !ok {
+			continue
+		}
+		source := rendition.Source{Key: original.key, ETag: file.ETag, MIMEType: string(file.MIMEType), Size: file.Size}
+		r, err := get(ctx, source, target(images.For(file)))
+		if err != nil {
+			return unconverted(file, err)
+		}
+		content.Media[i] = platforms.File{
+			Name: file.Name, MIMEType: v1alpha1.MimeType(r.MIMEType), Size: r.Size, Width: r.Width, Height: r.Height, ETag: r.ETag,
+			Bytes: converted{files: c.files, rendition: r, forget: c.renditions.Forget},
+		}
+	}
+	return nil
+}
+
+// target says what a rendition for a platform must be.
+func target(l platforms.ImageLimits) rendition.Target {
+	t := rendition.Target{MaxBytes: l.MaxBytes, MaxWidth: l.MaxWidth, MaxHeight: l.MaxHeight, MinAspect: l.MinAspect, MaxAspect: l.MaxAspect}
+	for _, mimeType := range l.Types {
+		t.Types = append(t.Types, string(mimeType))
+	}
+	return t
+}
+
+// unconverted says why there is no rendition of a file.
+func unconverted(file *platforms.File, err error) *platforms.Error {
+	var problem *rendition.Problem
+	switch {
+	case errors.As(err, &problem):
+		return &platforms.Error{Class: platforms.ClassPermanent, Err: err, Message: fmt.Sprintf("the file %q %s", file.Name, problem.Message)}
+	case errors.Is(err, mediastore.ErrChanged), errors.Is(err, mediastore.ErrNotFound):
+		return file.Unreadable(fmt.Errorf("%w: %w", platforms.ErrFileChanged, err))
+	case errors.Is(err, rendition.ErrBusy):
+		return &platforms.Error{Class: platforms.ClassTransient, Err: err, Message: fmt.Sprintf("the file %q waits for other images to be converted; Herald tries again", file.Name)}
+	default:
+		return file.Unreadable(err)
+	}
+}
+
+// converted is where the bytes of a rendition are.
+type converted struct {
+	files     Files
+	rendition rendition.Rendition
+	forget    func(rendition.Rendition)
+}
+
+// Open implements platforms.Bytes. A rendition that is missing or another is not
+// the person's doing: the next try makes it again.
+func (c converted) Open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+	body, err := c.files.Open(ctx, c.rendition.Key, c.rendition.ETag, offset, length)
+	if errors.Is(err, mediastore.ErrChanged) || errors.Is(err, mediastore.ErrNotFound) {
+		c.forget(c.rendition)
+	}
+	return body, err
+}
+
+// Address implements platforms.Bytes.
+func (c converted) Address(ctx context.Context, valid time.Duration) (string, error) {
+	return c.files.PresignGet(ctx, c.rendition.Key, valid)
+}
+
+// msgNoThumbnail tells of a video that is online without its thumbnail. Taking a
+// picture out of a video needs a decoder of videos, which Herald does not have.
+const msgNoThumbnail = "target %d: the video is online on %s without the chosen thumbnail, which Herald cannot take out of a video; set a picture there by hand"
+
+// lacksThumbnail reports whether a moment of the video was chosen as thumbnail of
+// which the platform wants a picture.
+func lacksThumbnail(post *v1alpha1.Post, limits platforms.Limits) bool {
+	return limits.TakesThumbnail && post.Spec.Video != nil && post.Spec.Video.ThumbnailOffsetMillis != nil
+}

@@ -1,0 +1,245 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/rendition"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// narrow is X with the images that Instagram takes, and YouTube's wish for
+// thumbnails.
+type narrow struct{ fast }
+
+func (n narrow) Limits() platforms.Limits {
+	limits := n.fast.Limits()
+	limits.Images = platforms.ImageLimits{
+		Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG}, MaxBytes: 8 << 20, MinAspect: 0.8, MaxAspect: 1.91,
+	}
+	limits.TakesThumbnail = true
+	return limits
+}
+
+// direct is a platform that takes files with the call that publishes, and prepares
+// nothing.
+type direct struct {
+	platforms.Publisher
+
+	uploads platforms.Preparer
+}
+
+func (d direct) Limits() platforms.Limits {
+	limits := d.Publisher.Limits()
+	limits.PreparedLasts = 0
+	return limits
+}
+
+func (d direct) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	checkpoint, err := d.uploads.Prepare(ctx, job)
+	if err != nil {
+		return platforms.Result{Verdict: platforms.NotSent, Err: err}
+	}
+	job.Checkpoint = checkpoint
+	return d.Publisher.Publish(ctx, job)
+}
+
+// counting counts the renditions that are put into the store.
+type counting struct {
+	*mediastore.Store
+
+	puts atomic.Int64
+}
+
+func (c *counting) PutTagged(ctx context.Context, key, mimeType string, size int64, body io.Reader, tags map[string]string) (mediastore.Object, error) {
+	c.puts.Add(1)
+	return c.Store.PutTagged(ctx, key, mimeType, size, body, tags)
+}
+
+var _ = Describe("Images that a platform does not take", Ordered, func() {
+	var made counting
+	var m *manager
+	begin := func(change ...func(*post.Options)) {
+		m = startManager(interceptor.Funcs{}, append([]func(*post.Options){func(o *post.Options) {
+			p, ok := o.Platforms[v1alpha1.PlatformX].(fast)
+			Expect(ok).To(BeTrue())
+			o.Platforms[v1alpha1.PlatformX] = narrow{p}
+			o.Renditions = rendition.NewMaker(&made)
+		}}, change...)...)
+	}
+	BeforeAll(func() {
+		made.Store = store
+		begin()
+	})
+	AfterAll(func() { m.stop() })
+
+	type sent struct{ hash, mimeType string }
+	shown := func(ctx context.Context, t team) (posts [][]sent) {
+		GinkgoHelper()
+		published, err := platform.Posts(ctx, "x", t.account.ID)
+		Expect(err).NotTo(HaveOccurred())
+		for _, p := range published {
+			var files []sent
+			for _, m := range p.Media {
+				files = append(files, sent{m.SHA256, m.MIMEType})
+			}
+			posts = append(posts, files)
+		}
+		return posts
+	}
+	// renditions are what the store holds beside the file of a Media.
+	renditions := func(ctx context.Context, t team, name string) map[string]mediastore.Object {
+		GinkgoHelper()
+		var media v1alpha1.Media
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &media)).To(Succeed())
+		found := map[string]mediastore.Object{}
+		for object, err := range store.List(ctx, mediastore.Derived(mediastore.Key(&media), "")) {
+			Expect(err).NotTo(HaveOccurred())
+			body, err := store.Open(ctx, object.Key, object.ETag, 0, object.Size)
+			Expect(err).NotTo(HaveOccurred())
+			data, err := io.ReadAll(body)
+			Expect(err).NotTo(HaveOccurred())
+			sum := sha256.Sum256(data)
+			found[hex.EncodeToString(sum[:])] = object
+		}
+		return found
+	}
+	with := func(names ...string) func(*v1alpha1.Post) {
+		return func(p *v1alpha1.Post) {
+			showing(names[0])(p)
+			for _, name := range names[1:] {
+				p.Spec.Image.MediaRefs = append(p.Spec.Image.MediaRefs, v1alpha1.LocalReference{Name: name})
+			}
+		}
+	}
+
+	It("arrive as what it takes, beside those that it does", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
+		file(ctx, t, "webp", "picture.webp", v1alpha1.MimeWebP)
+		jpeg := file(ctx, t, "jpeg", "picture.jpg", v1alpha1.MimeJPEG)
+		p := t.post(ctx, "look", with("png", "jpeg", "webp"))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posts := shown(ctx, t)
+		Expect(posts).To(HaveLen(1))
+		Expect(posts[0]).To(HaveLen(3))
+		for _, file := range posts[0] {
+			Expect(file.mimeType).To(Equal("image/jpeg"))
+		}
+		Expect(renditions(ctx, t, "png")).To(And(HaveLen(1), HaveKey(posts[0][0].hash)))
+		Expect(posts[0][1].hash).To(Equal(jpeg))
+		Expect(renditions(ctx, t, "jpeg")).To(BeEmpty())
+		Expect(renditions(ctx, t, "webp")).To(And(HaveLen(1), HaveKey(posts[0][2].hash)))
+	})
+
+	It("are converted once, whichever post and process asks", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
+		before := made.puts.Load()
+		first, second := t.post(ctx, "first", with("png")), t.post(ctx, "second", with("png", "png"))
+		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
+		Eventually(phase(ctx, second)).Should(Equal(v1alpha1.PhasePosted))
+		m.stop()
+		begin()
+		third := t.post(ctx, "third", with("png"))
+		Eventually(phase(ctx, third)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(shown(ctx, t)).To(HaveLen(3))
+		Expect(made.puts.Load() - before).To(BeEquivalentTo(1))
+	})
+
+	It("are shown once after a lost answer", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
+		p := t.post(ctx, "look", with("png"))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(shown(ctx, t)).To(HaveLen(1))
+	})
+
+	It("are converted ahead of time", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
+		p := t.post(ctx, "later", with("png"), at(30*time.Second))
+		Eventually(func() int { return len(renditions(ctx, t, "png")) }).Should(Equal(1))
+		Expect(read(ctx, p).Status.Phase).To(Equal(v1alpha1.PhaseScheduled))
+	})
+
+	It("fail a post for good if they cannot be converted, and say why", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		file(ctx, t, "png", "tail.mp4", v1alpha1.MimePNG)
+		p := t.post(ctx, "look", with("png"))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		target := read(ctx, p).Status.Targets[0]
+		Expect(target.Message).To(ContainSubstring(`"tail.mp4" cannot be converted`))
+		Expect(target.Attempt).To(BeNil(), "nothing was claimed")
+	})
+
+	It("are told to have changed if they have", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
+		var media v1alpha1.Media
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "png"}, &media)).To(Succeed())
+		_, err := store.Put(ctx, mediastore.Key(&media), "image/png", 5, bytes.NewReader([]byte("other")))
+		Expect(err).NotTo(HaveOccurred())
+		p := t.post(ctx, "look", with("png"))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring(`"picture.png" is not the one that was checked`))
+	})
+
+	It("leave a warning where a moment of a video was to be shown", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		file(ctx, t, "film", "faststart.mp4", v1alpha1.MimeMP4)
+		p := t.post(ctx, "look", func(p *v1alpha1.Post) {
+			p.Spec.Category = v1alpha1.CategoryVideo
+			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}, ThumbnailOffsetMillis: new(int32(500))}
+		})
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Eventually(func() (notes []string) {
+			var list eventsv1.EventList
+			Expect(k8s.List(ctx, &list, client.InNamespace(t.namespace))).To(Succeed())
+			for i := range list.Items {
+				if list.Items[i].Reason == v1alpha1.ReasonThumbnailNotSet {
+					notes = append(notes, list.Items[i].Note)
+				}
+			}
+			return notes
+		}).Should(ContainElement(ContainSubstring("without the chosen thumbnail")))
+	})
+
+	It("are converted for a platform that prepares nothing", func(ctx SpecContext) {
+		m.stop()
+		begin(func(o *post.Options) {
+			p, ok := o.Platforms[v1alpha1.PlatformX].(narrow)
+			Expect(ok).To(BeTrue())
+			o.Platforms[v1alpha1.PlatformX] = direct{p, p}
+		})
+		t := newTeam(ctx)
+		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
+		jpeg := file(ctx, t, "jpeg", "picture.jpg", v1alpha1.MimeJPEG)
+		p := t.post(ctx, "look", with("png", "jpeg"))
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		posts := shown(ctx, t)
+		Expect(posts).To(HaveLen(1))
+		Expect(renditions(ctx, t, "png")).To(HaveKey(posts[0][0].hash))
+		Expect(posts[0][1].hash).To(Equal(jpeg))
+		Expect(read(ctx, p).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(1))
+	})
+})

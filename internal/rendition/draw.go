@@ -1,0 +1,78 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rendition
+
+import (
+	"image"
+	"image/color"
+
+	"golang.org/x/image/draw"
+	"golang.org/x/image/math/f64"
+)
+
+const (
+	// upright is the orientation of a picture that is shown as it is stored.
+	upright = 1
+	// turnedFrom is the first of the four orientations in which width and height
+	// are exchanged.
+	turnedFrom = 5
+)
+
+// shrink scales a picture down to a width and height. It is halved until it is
+// less than twice as large, each point the mean of four, and only then fitted: a
+// filter over so many points at once would hold many times the picture's memory.
+func shrink(src image.Image, width, height int) *image.RGBA {
+	for b := src.Bounds(); b.Dx() >= 2*width && b.Dy() >= 2*height; b = src.Bounds() {
+		src = fit(src, b.Dx()/2, b.Dy()/2)
+	}
+	if done, ok := src.(*image.RGBA); ok && done.Rect == image.Rect(0, 0, width, height) {
+		return done
+	}
+	return fit(src, width, height)
+}
+
+func fit(src image.Image, width, height int) *image.RGBA {
+	dst := image.NewRGBA(image.Rect(0, 0, width, height))
+	draw.ApproxBiLinear.Scale(dst, dst.Rect, src, src.Bounds(), draw.Src, nil)
+	return dst
+}
+
+// compose turns a picture as it is to be shown and puts it into the middle of
+// its canvas, on a ground.
+func compose(src *image.RGBA, orientation int, l layout, ground color.Color) *image.RGBA {
+	whole := l.canvasWidth == src.Rect.Dx() && l.canvasHeight == src.Rect.Dy()
+	if whole && orientation == upright && (ground == color.Transparent || src.Opaque()) {
+		return src
+	}
+	canvas := image.NewRGBA(image.Rect(0, 0, l.canvasWidth, l.canvasHeight))
+	draw.Draw(canvas, canvas.Rect, image.NewUniform(ground), image.Point{}, draw.Src)
+	m := turn(orientation, float64(src.Rect.Dx()), float64(src.Rect.Dy()))
+	m[2] += float64((l.canvasWidth - l.width) / 2)
+	m[5] += float64((l.canvasHeight - l.height) / 2)
+	draw.NearestNeighbor.Transform(canvas, m, src, src.Rect, draw.Over, nil)
+	return canvas
+}
+
+// turn says where the points of a stored picture of this size are shown (EXIF
+// 2.32, section 4.6.4: where the first row and the first column are).
+func turn(orientation int, w, h float64) f64.Aff3 {
+	switch orientation {
+	case 2: // mirrored
+		return f64.Aff3{-1, 0, w, 0, 1, 0}
+	case 3: // upside down
+		return f64.Aff3{-1, 0, w, 0, -1, h}
+	case 4: // upside down and mirrored
+		return f64.Aff3{1, 0, 0, 0, -1, h}
+	case turnedFrom: // mirrored along the diagonal
+		return f64.Aff3{0, 1, 0, 1, 0, 0}
+	case 6: // to be turned clockwise
+		return f64.Aff3{0, -1, h, 1, 0, 0}
+	case 7: // mirrored along the other diagonal
+		return f64.Aff3{0, -1, h, -1, 0, w}
+	case 8: // to be turned counter-clockwise
+		return f64.Aff3{0, 1, 0, -1, 0, w}
+	default:
+		return f64.Aff3{1, 0, 0, 0, 1, 0}
+	}
+}

@@ -1,0 +1,298 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+)
+
+// desk answers calls of the API and keeps what it was sent, by path.
+type desk struct {
+	mu   sync.Mutex
+	seen map[string]map[string]any
+	// says are the answers, as status and body, by path.
+	says map[string]string
+	code map[string]int
+}
+
+func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	content, _ := io.ReadAll(r.Body) // what is missing shows in the comparison
+	var body map[string]any
+	_ = json.Unmarshal(content, &body)
+	if r.Header.Get("Authorization") == "Bearer access" && r.Header.Get("Content-Type") == "application/json; charset=UTF-8" {
+		d.seen[r.URL.Path] = body
+	}
+	if status := d.code[r.URL.Path]; status != 0 {
+		w.WriteHeader(status)
+	}
+	_, _ = io.WriteString(w, d.says[r.URL.Path]) // the client may have gone
+}
+
+const (
+	pathCreator = "/v2/post/publish/creator_info/query/"
+	pathVideo   = "/v2/post/publish/video/init/"
+	pathInbox   = "/v2/post/publish/inbox/video/init/"
+	pathPhotos  = "/v2/post/publish/content/init/"
+	pathStatus  = "/v2/post/publish/status/fetch/"
+)
+
+func saying(data string) string {
+	return `{"data":` + data + `,"error":{"code":"ok","message":"","log_id":"1"}}`
+}
+
+func newDesk(t *testing.T) (*desk, *Platform) {
+	t.Helper()
+	d := &desk{seen: map[string]map[string]any{}, code: map[string]int{}}
+	server := httptest.NewServer(d)
+	t.Cleanup(server.Close)
+	d.says = map[string]string{
+		pathCreator: saying(`{"privacy_level_options":["PUBLIC_TO_EVERYONE","SELF_ONLY"],"max_video_post_duration_sec":600}`),
+		pathVideo:   saying(`{"publish_id":"v_pub_file~v2-1.1","upload_url":"` + server.URL + `/upload?id=1"}`),
+		pathInbox:   saying(`{"publish_id":"v_inbox_file~v2-1.1","upload_url":"` + server.URL + `/upload?id=1"}`),
+		pathPhotos:  saying(`{"publish_id":"p_pub_url~v2-1.1"}`),
+		pathStatus:  saying(`{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":[7714257762351316993]}`),
+	}
+	clk := skipping{clocktesting.NewFakeClock(noon)}
+	return d, New(Config{APIURL: server.URL, WebURL: "https://web.example", Clock: clk}, transport.New(transport.Options{}))
+}
+
+func deskJob(options v1alpha1.TikTokOptions, files ...platforms.File) platforms.Job {
+	job := platforms.Job{
+		Account: platforms.Account{ID: "o-1", Username: "acme", Token: platforms.Token{Access: "access"}},
+		Content: platforms.Content{Category: v1alpha1.CategoryImage, Text: `Fish & <chips> "now"`, Media: files, TikTok: options},
+	}
+	if files[0].IsVideo() {
+		job.Content.Category = v1alpha1.CategoryVideo
+	}
+	return job
+}
+
+// TestBodies compares what is sent, whole: nothing else is.
+func TestBodies(t *testing.T) {
+	no, yes := new(false), new(true)
+	disabled := saying(`{"privacy_level_options":["SELF_ONLY"],"comment_disabled":true,"duet_disabled":true,"stitch_disabled":true}`)
+	at := 1500 * time.Millisecond
+	source := `"source_info":{"source":"FILE_UPLOAD","video_size":900,"chunk_size":900,"total_chunk_count":1}`
+	video := func(rest string) string {
+		return `{"post_info":{"title":"Fish & <chips> \"now\"","brand_content_toggle":false,"brand_organic_toggle":false,` + rest + `},` + source + `}`
+	}
+	photos := func(mode, rest, more string) string {
+		return `{"media_type":"PHOTO","post_mode":"` + mode + `","post_info":{"description":"Fish & <chips> \"now\""` + rest + `}` + more +
+			`,"source_info":{"source":"PULL_FROM_URL","photo_cover_index":0,"photo_images":["https://store.example/1","https://store.example/2"]}}`
+	}
+	tests := map[string]struct {
+		reason, path string
+		video        bool
+		options      v1alpha1.TikTokOptions
+		thumbnail    *time.Duration
+		creator      string
+		want         string
+	}{
+		"video": {
+			"what is left out is allowed, and for everyone", pathVideo, true,
+			v1alpha1.TikTokOptions{},
+			nil, "",
+			video(`"privacy_level":"PUBLIC_TO_EVERYONE","disable_comment":false,"disable_duet":false,"disable_stitch":false`),
+		},
+		"video, everything": {
+			"every option arrives", pathVideo, true,
+			v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly, AllowComment: no, AllowDuet: yes, AllowStitch: no, IsAIGenerated: true},
+			&at, "",
+			video(`"privacy_level":"SELF_ONLY","disable_comment":true,"disable_duet":false,"disable_stitch":true,"video_cover_timestamp_ms":1500,"is_aigc":true`),
+		},
+		"video, disabled by its owner": {
+			"what the account has turned off stays off", pathVideo, true,
+			v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly, AllowComment: yes, AllowDuet: yes},
+			nil, disabled,
+			video(`"privacy_level":"SELF_ONLY","disable_comment":true,"disable_duet":true,"disable_stitch":true`),
+		},
+		"video draft": {"its owner writes it in the app", pathInbox, true, v1alpha1.TikTokOptions{Draft: true}, &at, "", `{` + source + `}`},
+		"photos": {
+			"what is left out is allowed, but for music", pathPhotos, false,
+			v1alpha1.TikTokOptions{},
+			nil, "",
+			photos("DIRECT_POST", `,"privacy_level":"PUBLIC_TO_EVERYONE","disable_comment":false,"auto_add_music":false,"brand_content_toggle":false,"brand_organic_toggle":false`, ""),
+		},
+		"photos, everything": {
+			"every option arrives, the label outside", pathPhotos, false,
+			v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly, AllowComment: no, AutoAddMusic: true, IsAIGenerated: true},
+			nil, "",
+			photos("DIRECT_POST", `,"privacy_level":"SELF_ONLY","disable_comment":true,"auto_add_music":true,"brand_content_toggle":false,"brand_organic_toggle":false`, `,"is_aigc":true`),
+		},
+		"photo draft": {"the text goes along", pathPhotos, false, v1alpha1.TikTokOptions{Draft: true}, nil, "", photos("MEDIA_UPLOAD", "", "")},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, p := newDesk(t)
+			if tc.creator != "" {
+				d.says[pathCreator] = tc.creator
+			}
+			var want map[string]any
+			if err := json.Unmarshal([]byte(tc.want), &want); err != nil {
+				t.Fatal(err)
+			}
+			if tc.video {
+				job := deskJob(tc.options, film(900))
+				job.Content.ThumbnailAt = tc.thumbnail
+				if id, err := p.Prepare(t.Context(), job); err != nil || !validTicket(id) {
+					t.Fatalf("got %q, %v", id, err)
+				}
+				if _, asked := d.seen[pathCreator]; asked == tc.options.Draft {
+					t.Errorf("the account was asked for what it may post: %t", asked)
+				}
+			} else {
+				job := deskJob(tc.options, film(1), film(1))
+				for i := range job.Content.Media {
+					job.Content.Media[i].Bytes = &content{url: "https://store.example/" + string(rune('1'+i))}
+				}
+				job.Content.Category = v1alpha1.CategoryImage
+				if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+					t.Fatalf("got %+v", got)
+				}
+			}
+			if diff := cmp.Diff(want, d.seen[tc.path]); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestCreator prepares videos that their account may not post.
+func TestCreator(t *testing.T) {
+	tests := map[string]struct {
+		reason, says string
+		length       time.Duration
+		class        platforms.Class
+		want         string
+	}{
+		"another level":  {"the levels that can be chosen are named", saying(`{"privacy_level_options":["FOLLOWER_OF_CREATOR","SELF_ONLY"]}`), time.Second, platforms.ClassPermanent, "tiktok.privacyLevel SELF_ONLY"},
+		"no level":       {"none that a post can ask for", saying(`{"privacy_level_options":["FOLLOWER_OF_CREATOR"]}`), time.Second, platforms.ClassPermanent, "nor any other"},
+		"nothing said":   {"TikTok itself decides", saying(`{}`), time.Hour, "", ""},
+		"just so long":   {"the bound is in", saying(`{"max_video_post_duration_sec":180}`), 3*time.Minute + 40*time.Millisecond, "", ""},
+		"too long":       {"the bound is named", saying(`{"max_video_post_duration_sec":180}`), 3*time.Minute + time.Second, platforms.ClassPermanent, "at most 3m0s"},
+		"cap within 200": {"an error may come with the status of a success", `{"data":{},"error":{"code":"spam_risk_too_many_posts"}}`, time.Second, platforms.ClassQuota, "24 hours"},
+		"ban within 200": {"likewise", `{"data":{},"error":{"code":"spam_risk_user_banned_from_posting"}}`, time.Second, platforms.ClassPermanent, "banned"},
+		"app within 200": {"likewise", `{"data":{},"error":{"code":"reached_active_user_cap"}}`, time.Second, platforms.ClassQuota, "audit the app"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, p := newDesk(t)
+			d.says[pathCreator] = tc.says
+			job := deskJob(v1alpha1.TikTokOptions{}, film(900))
+			job.Content.Media[0].Duration = tc.length
+			_, err := p.Prepare(t.Context(), job)
+			if tc.class == "" {
+				if err != nil {
+					t.Errorf("%s: %v", tc.reason, err)
+				}
+				return
+			}
+			if class(err) != tc.class || !strings.Contains(err.Message, tc.want) {
+				t.Errorf("%s: got %v, want %s and that it tells %q", tc.reason, err, tc.class, tc.want)
+			}
+			if _, begun := d.seen[pathVideo]; begun {
+				t.Error("an upload was begun all the same")
+			}
+		})
+	}
+}
+
+// TestErrors is TikTok's table of errors, for the calls that begin an upload and
+// those that post photos.
+func TestErrors(t *testing.T) {
+	tests := []struct {
+		status  int
+		code    string
+		class   platforms.Class
+		says    string
+		verdict platforms.Verdict
+	}{
+		{400, "invalid_param", platforms.ClassPermanent, "change the post", platforms.Refused},
+		{400, "invalid_params", platforms.ClassPermanent, "change the post", platforms.Refused},
+		{400, "app_version_check_failed", platforms.ClassPermanent, "update TikTok's app", platforms.Refused},
+		{400, "invalid_publish_id", platforms.ClassPermanent, "does not know", platforms.Refused},
+		{400, "token_not_authorized_for_specified_publish_id", platforms.ClassPermanent, "not for this account", platforms.Refused},
+		{400, "scope_permission_missed", platforms.ClassReconnect, "grant", platforms.Refused},
+		{401, "scope_not_authorized", platforms.ClassReconnect, "grant", platforms.Refused},
+		{401, "access_token_invalid", platforms.ClassRefresh, "ended", platforms.Refused},
+		{403, "spam_risk_too_many_posts", platforms.ClassQuota, "24 hours", platforms.Refused},
+		{200, "spam_risk_too_many_posts", platforms.ClassQuota, "24 hours", platforms.Refused},
+		{403, "spam_risk_too_many_pending_share", platforms.ClassQuota, "five unfinished drafts", platforms.Refused},
+		{403, "spam_risk_user_banned_from_posting", platforms.ClassPermanent, "banned", platforms.Refused},
+		{403, "reached_active_user_cap", platforms.ClassQuota, "24 hours", platforms.Refused},
+		{403, "unaudited_client_can_only_post_to_private_accounts", platforms.ClassPermanent, "audit", platforms.Refused},
+		{403, "url_ownership_unverified", platforms.ClassPermanent, "developer portal", platforms.Refused},
+		{403, "privacy_level_option_mismatch", platforms.ClassPermanent, "tiktok.privacyLevel", platforms.Refused},
+		{429, "rate_limit_exceeded", platforms.ClassRateLimited, "in a minute", platforms.Refused},
+		{429, "", platforms.ClassRateLimited, "in a minute", platforms.Refused},
+		{500, "internal_error", platforms.ClassTransient, "try again later", platforms.Unknown},
+		{200, "internal_error", platforms.ClassTransient, "try again later", platforms.Unknown},
+		{502, "", platforms.ClassTransient, "try again later", platforms.Unknown},
+		{504, "invalid_params", platforms.ClassTransient, "try again later", platforms.Unknown},
+		{307, "invalid_params", platforms.ClassUnknown, "307", platforms.Unknown},
+		{200, "", platforms.ClassUnknown, "200", platforms.Unknown},
+		{400, "", platforms.ClassUnknown, "400", platforms.Unknown},
+		{403, "something_new", platforms.ClassUnknown, "403", platforms.Unknown},
+	}
+	for _, tc := range tests {
+		t.Run(tc.code, func(t *testing.T) {
+			d, p := newDesk(t)
+			for _, path := range []string{pathVideo, pathPhotos} {
+				d.code[path], d.says[path] = tc.status, `{"data":{},"error":{"code":"`+tc.code+`","message":"…"}}`
+			}
+			_, err := p.Prepare(t.Context(), deskJob(v1alpha1.TikTokOptions{}, film(900)))
+			if class(err) != tc.class || !strings.Contains(err.Message, tc.says) {
+				t.Errorf("%d %s: got class %s, %v; want %s and that it tells %q", tc.status, tc.code, class(err), err, tc.class, tc.says)
+			}
+			if limited := tc.class == platforms.ClassRateLimited; limited != err.RetryAt.Equal(noon.Add(time.Minute)) {
+				t.Errorf("%d %s: again at %v; TikTok counts over a minute, and says nothing else", tc.status, tc.code, err.RetryAt)
+			}
+			got := p.Publish(t.Context(), deskJob(v1alpha1.TikTokOptions{}, photoFile(t, 64, 64)))
+			if got.Verdict != tc.verdict || tc.verdict == platforms.Refused && got.Err.Class != tc.class {
+				t.Errorf("%d %s: photos %+v, want %s", tc.status, tc.code, got, tc.verdict)
+			}
+		})
+	}
+}
+
+// TestStatusThatIsMissing publishes photos of which TikTok tells nothing more.
+func TestStatusThatIsMissing(t *testing.T) {
+	tests := map[string]struct {
+		reason, says string
+		verdict      platforms.Verdict
+		id           string
+	}{
+		"an id as text":    {"a number may come as one", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["77"]}`, platforms.Posted, "77"},
+		"the right name":   {"the misspelling may be mended", `{"status":"PUBLISH_COMPLETE","publicly_available_post_id":[78]}`, platforms.Posted, "78"},
+		"what is no id":    {"it would be a part of an address", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["../7"]}`, platforms.Posted, "p_pub_url~v2-1.1"},
+		"no state":         {"it may yet become anything", `{}`, platforms.Unknown, ""},
+		"an unknown state": {"likewise", `{"status":"SOMETHING"}`, platforms.Unknown, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, p := newDesk(t)
+			d.says[pathStatus] = saying(tc.says)
+			got := p.Publish(t.Context(), deskJob(v1alpha1.TikTokOptions{}, photoFile(t, 64, 64)))
+			if got.Verdict != tc.verdict || got.ExternalID != tc.id || tc.verdict == platforms.Unknown && got.Handle != "p_pub_url~v2-1.1" {
+				t.Errorf("%s: got %+v", tc.reason, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,141 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/herald-social/herald/internal/jsondoc"
+	"github.com/herald-social/herald/platforms"
+)
+
+const (
+	// pageSize is the greatest max_count of POST /v2/video/list/.
+	pageSize = 20
+	// maxPages bounds one look-up: an account may post about 15 times a day.
+	maxPages = 16
+)
+
+const (
+	msgNoList      = "TikTok did not give the account's posts"
+	msgTooManyPage = "the account has published more since than Herald reads, so it cannot tell whether the post is among it; look for the post by hand"
+)
+
+// Lookup asks the ticket of the job what became of it. Without one, or if TikTok
+// has forgotten it, the account's public posts are searched, which proves no
+// absence.
+func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
+	if id := cmp.Or(job.Handle, job.Checkpoint); validTicket(id) {
+		found, bad := p.fetchStatus(ctx, job.Account.Token, id)
+		if bad == nil && found.final() && !found.settled(&job.Content) {
+			found, bad = p.await(ctx, job, id)
+		}
+		switch {
+		case bad == nil:
+			return p.settled(job, id, found)
+		case !bad.gone():
+			return platforms.Finding{}, bad.Error
+		}
+	}
+	if !isPublic(&job.Content) {
+		// What only its owner sees is not listed.
+		return platforms.Finding{}, nil
+	}
+	finding, err := p.search(ctx, job)
+	if err != nil {
+		return platforms.Finding{}, err
+	}
+	return finding, nil
+}
+
+// settled is what a ticket says about the post.
+func (p *Platform) settled(job platforms.Job, id string, found status) (platforms.Finding, error) {
+	switch {
+	case found.state == stateFailed:
+		return platforms.Finding{Refused: failedOf(found.reason)}, nil
+	case found.final():
+		out := platforms.Finding{Matches: 1}
+		out.ExternalID, out.ExternalURL = p.published(job, id, found)
+		return out, nil
+	case p.Prepares(job.Content) && found.partial(job.Content.Media[0].Size):
+		return platforms.Finding{Proof: true}, nil
+	default:
+		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgProcessing)
+	}
+}
+
+// search looks for the job's caption among the account's public posts.
+func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Finding, *platforms.Error) {
+	found := platforms.Finding{}
+	body := map[string]any{"max_count": pageSize}
+	for range maxPages {
+		data, bad := p.ask(ctx, "list", "/v2/video/list/?fields=id,create_time,title,video_description,share_url", job.Account.Token, body)
+		if bad != nil {
+			return platforms.Finding{}, bad.Error
+		}
+		entries, ok := data.List("videos")
+		if !ok {
+			return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+		}
+		reached := false
+		for _, entry := range entries {
+			at := createdAt(entry)
+			if !validPostID(entry.Text("id")) || at.IsZero() {
+				return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+			}
+			if at.Before(job.LookFrom.Truncate(time.Second)) {
+				// The newest come first.
+				reached = true
+				continue
+			}
+			p.consider(&found, job, entry)
+		}
+		cursor, err := strconv.ParseInt(data.Text("cursor"), 10, 64)
+		if reached || !data.Bool("has_more") {
+			return found, nil
+		}
+		if err != nil {
+			return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+		}
+		body["cursor"] = cursor
+	}
+	return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
+}
+
+// consider counts a listed post if it may be the job's. The earliest one names
+// the finding.
+func (p *Platform) consider(found *platforms.Finding, job platforms.Job, entry jsondoc.Object) {
+	id, at := entry.Text("id"), createdAt(entry)
+	want := folded(job.Content.Text)
+	if want == "" || want != folded(entry.Text("title")) && want != folded(entry.Text("video_description")) {
+		return
+	}
+	if job.Taken != nil && job.Taken(id) {
+		return
+	}
+	found.Matches++
+	if found.ExternalID == "" || at.Before(found.PostedAt) {
+		found.ExternalID, found.PostedAt = id, at
+		// The address that TikTok lists tells who shares it.
+		found.ExternalURL = cmp.Or(p.postURL(job, id), entry.Text("share_url"))
+	}
+}
+
+func createdAt(entry jsondoc.Object) time.Time {
+	seconds, err := strconv.ParseInt(entry.Text("create_time"), 10, 64)
+	if err != nil || seconds <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0).UTC()
+}
+
+// folded is a text in the form in which it is compared: in NFC, with every run
+// of blanks as one space.
+func folded(text string) string { return strings.Join(strings.Fields(norm.NFC.String(text)), " ") }

@@ -1,0 +1,232 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+const profile = "https://web.example/@acme"
+
+// TestOutcomes publishes in every way and checks what is said of it.
+func TestOutcomes(t *testing.T) {
+	draft, owner := v1alpha1.TikTokOptions{Draft: true}, v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly}
+	tests := map[string]struct {
+		reason   string
+		settings map[string]any
+		options  v1alpha1.TikTokOptions
+		// ticket says that the post is known by its publish id only.
+		ticket bool
+		// url is where it is; "post" stands for the post's own address.
+		url string
+	}{
+		"public":           {"it has an address of its own", nil, v1alpha1.TikTokOptions{}, false, "post"},
+		"for the owner":    {"nobody else has an address for it", nil, owner, true, profile},
+		"draft":            {"it lies in the app", nil, draft, true, ""},
+		"slow":             {"it is waited for", map[string]any{"processing_ms": 4000}, v1alpha1.TikTokOptions{}, false, "post"},
+		"moderated":        {"the public id is waited for", map[string]any{"listing_lag_ms": 1000}, v1alpha1.TikTokOptions{}, false, "post"},
+		"moderated slowly": {"but not for long: it is online", map[string]any{"listing_lag_ms": 600000}, v1alpha1.TikTokOptions{}, true, profile},
+	}
+	kinds := map[string]func() platforms.File{
+		"video": func() platforms.File { return film(900) },
+		"photo": func() platforms.File { return photoFile(t, 640, 640) },
+	}
+	for kind, file := range kinds {
+		for name, tc := range tests {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				b := newBox(t, tc.settings)
+				job := b.job(file())
+				job.Content.TikTok = tc.options
+				if kind == "video" {
+					job = b.prepare(job)
+				}
+				got := b.tiktok.Publish(t.Context(), job)
+				posts := b.posts(job.Content.Media...)
+				if got.Verdict != platforms.Posted || len(posts) != 1 {
+					t.Fatalf("%s: got %+v and %d posts", tc.reason, got, len(posts))
+				}
+				url := tc.url
+				if url == "post" {
+					url = profile + "/" + kind + "/" + posts[0].ID
+				}
+				if got.ExternalURL != url || (got.ExternalID != posts[0].ID) != tc.ticket || tc.ticket && !strings.Contains(got.ExternalID, "~v2") {
+					t.Errorf("%s: got %+v, want it at %q", tc.reason, got, url)
+				}
+				if kind == "video" {
+					found, err := b.tiktok.Lookup(t.Context(), job)
+					want := platforms.Finding{Matches: 1, ExternalID: got.ExternalID, ExternalURL: got.ExternalURL}
+					if diff := cmp.Diff(want, found); diff != "" || err != nil {
+						t.Errorf("looked up: %v (-want +got):\n%s", err, diff)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestLongProcessing publishes what TikTok works on for longer than a call waits.
+func TestLongProcessing(t *testing.T) {
+	for kind, file := range map[string]platforms.File{"video": film(900), "photo": photoFile(t, 640, 640)} {
+		t.Run(kind, func(t *testing.T) {
+			b := newBox(t, map[string]any{"processing_ms": 300000})
+			job := b.job(file)
+			if kind == "video" {
+				job = b.prepare(job)
+			}
+			got := b.tiktok.Publish(t.Context(), job)
+			if got.Verdict != platforms.Unknown || !validTicket(got.Handle) || b.clock.Since(noon) > 15*time.Second {
+				t.Fatalf("after %v: %+v", b.clock.Since(noon), got)
+			}
+			job.Handle = got.Handle
+			if found, err := b.tiktok.Lookup(t.Context(), job); class(err) != platforms.ClassTransient || found != (platforms.Finding{}) {
+				t.Errorf("while TikTok works on it nothing is known: %+v, %v", found, err)
+			}
+			if kind == "video" {
+				if _, err := b.tiktok.Prepare(t.Context(), job); class(err) != platforms.ClassDuplicate {
+					t.Errorf("what TikTok works on must not be uploaded again: %v", err)
+				}
+			}
+			b.clock.Step(5 * time.Minute)
+			found, err := b.tiktok.Lookup(t.Context(), job)
+			if posts := b.posts(file); err != nil || found.Matches != 1 || found.ExternalID != posts[0].ID {
+				t.Errorf("then: %+v, %v", found, err)
+			}
+		})
+	}
+}
+
+// TestFailures has TikTok give posts up after it took them.
+func TestFailures(t *testing.T) {
+	tests := map[string]struct {
+		class platforms.Class
+		// says is what the message must tell.
+		says string
+	}{
+		"file_format_check_failed":           {platforms.ClassPermanent, "format"},
+		"duration_check_failed":              {platforms.ClassPermanent, "length"},
+		"frame_rate_check_failed":            {platforms.ClassPermanent, "23 to 60"},
+		"picture_size_check_failed":          {platforms.ClassPermanent, "width and height"},
+		"video_pull_failed":                  {platforms.ClassTransient, "media store"},
+		"photo_pull_failed":                  {platforms.ClassTransient, "media store"},
+		"publish_cancelled":                  {platforms.ClassPermanent, "cancelled"},
+		"internal":                           {platforms.ClassTransient, "tries again"},
+		"auth_removed":                       {platforms.ClassReconnect, "connect the account again"},
+		"spam_risk":                          {platforms.ClassPermanent, "spam"},
+		"spam_risk_text":                     {platforms.ClassPermanent, "caption"},
+		"spam_risk_too_many_posts":           {platforms.ClassQuota, "24 hours"},
+		"spam_risk_user_banned_from_posting": {platforms.ClassPermanent, "banned"},
+		"spam_risk_too_many_pending_share":   {platforms.ClassQuota, "finish or delete"},
+		"something_new":                      {platforms.ClassPermanent, "something_new"},
+		"<b>anything else</b>":               {platforms.ClassPermanent, "unspecified"},
+	}
+	for reason, tc := range tests {
+		t.Run(reason, func(t *testing.T) {
+			b := newBox(t, map[string]any{"processing_error": reason})
+			job := b.prepare(b.job(film(900)))
+			got := b.tiktok.Publish(t.Context(), job)
+			if got.Verdict != platforms.Refused || got.Err.Class != tc.class || !strings.Contains(got.Err.Message, tc.says) {
+				t.Errorf("got %+v, want %s and that it tells %q", got, tc.class, tc.says)
+			}
+			found, err := b.tiktok.Lookup(t.Context(), job)
+			if err != nil || found.Refused == nil || found.Refused.Class != tc.class || found.Matches != 0 {
+				t.Errorf("looked up as %+v, %v", found, err)
+			}
+			b.set(map[string]any{"processing_error": ""})
+			first := job.Checkpoint
+			if job = b.prepare(job); job.Checkpoint == first {
+				t.Error("what TikTok gave up must be begun anew")
+			}
+			if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Posted || len(b.posts(job.Content.Media...)) != 1 {
+				t.Errorf("then: %+v", got)
+			}
+		})
+	}
+}
+
+// TestPhotosThatTikTokGivesUp has TikTok find fault with photos that it fetched.
+func TestPhotosThatTikTokGivesUp(t *testing.T) {
+	tests := map[string]struct {
+		file  platforms.File
+		class platforms.Class
+	}{
+		"too large": {photoFile(t, 2000, 2000), platforms.ClassPermanent},
+		"away":      {platforms.File{Name: "away.jpg", MIMEType: v1alpha1.MimeJPEG, Bytes: &content{url: "http://127.0.0.1:1/away.jpg"}}, platforms.ClassTransient},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, nil)
+			if got := b.tiktok.Publish(t.Context(), b.job(tc.file)); got.Verdict != platforms.Refused || got.Err.Class != tc.class || len(b.posts()) != 0 {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+// TestLostPhotos loses the answer to the call that posts photos, which is all
+// that would name them.
+func TestLostPhotos(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		kind    string
+		options v1alpha1.TikTokOptions
+		want    int
+	}{
+		"posted":        {"everyone sees it in the list", "drop_after", v1alpha1.TikTokOptions{}, 1},
+		"not posted":    {"the list does not have it, which proves nothing", "drop_before", v1alpha1.TikTokOptions{}, 0},
+		"for the owner": {"the list does not show it", "drop_after", v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly}, 0},
+		"draft":         {"nor what lies in the inbox", "drop_after", v1alpha1.TikTokOptions{Draft: true}, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, nil)
+			job := b.job(photoFile(t, 640, 640))
+			earlier := b.tiktok.Publish(t.Context(), job)
+			job.Content.TikTok = tc.options
+			b.clock.Step(time.Minute)
+			job.LookFrom = b.clock.Now()
+			b.fault("publish", tc.kind, 0)
+			if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Unknown || got.Handle != "" {
+				t.Fatalf("got %+v", got)
+			}
+			b.clock.Step(time.Second)
+			found, err := b.tiktok.Lookup(t.Context(), job)
+			if err != nil || found.Matches != tc.want || found.Proof || found.ExternalID == earlier.ExternalID {
+				t.Errorf("%s: found %+v, %v", tc.reason, found, err)
+			}
+			if tc.want > 0 && (found.ExternalURL != profile+"/photo/"+found.ExternalID || found.PostedAt.Before(job.LookFrom.Truncate(time.Second))) {
+				t.Errorf("found %+v", found)
+			}
+		})
+	}
+}
+
+// TestLongList finds a post behind a page of newer ones.
+func TestLongList(t *testing.T) {
+	b := newBox(t, nil)
+	job := b.job(photoFile(t, 64, 64))
+	want := b.tiktok.Publish(t.Context(), job)
+	for range pageSize + 3 {
+		other := job
+		other.Content.Text = "another"
+		b.clock.Step(time.Second)
+		if got := b.tiktok.Publish(t.Context(), other); got.Verdict != platforms.Posted {
+			t.Fatalf("got %+v", got)
+		}
+	}
+	found, err := b.tiktok.Lookup(t.Context(), job)
+	if err != nil || found.Matches != 1 || found.ExternalID != want.ExternalID {
+		t.Errorf("found %+v, %v, want %s", found, err, want.ExternalID)
+	}
+	job.Content.Text, job.LookFrom = "another", noon
+	if found, err = b.tiktok.Lookup(t.Context(), job); err != nil || found.Matches != pageSize+3 {
+		t.Errorf("found %+v, %v; several fit", found, err)
+	}
+}

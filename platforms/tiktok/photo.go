@@ -1,0 +1,73 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"context"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// fetchWithin is how long TikTok may take to fetch photos: it gives up after an
+// hour.
+const fetchWithin = 2 * time.Hour
+
+// photoInit is the body of the call that posts photos, or puts them into the
+// inbox.
+type photoInit struct {
+	MediaType string      `json:"media_type"`
+	PostMode  string      `json:"post_mode"`
+	Post      photoPost   `json:"post_info"`
+	Source    photoSource `json:"source_info"`
+	IsAIGC    bool        `json:"is_aigc,omitempty"`
+}
+
+// photoPost is how photos are posted. The whole caption is the description,
+// which holds 4000 UTF-16 code units where a caption has 2200 at most: a title of
+// 90 could only repeat a part of it.
+type photoPost struct {
+	Description string `json:"description,omitempty"`
+	*directPhotos
+}
+
+// directPhotos is what the owner of a draft chooses in the app.
+type directPhotos struct {
+	PrivacyLevel   v1alpha1.TikTokPrivacyLevel `json:"privacy_level"`
+	DisableComment bool                        `json:"disable_comment"`
+	AutoAddMusic   bool                        `json:"auto_add_music"`
+	BrandContent   bool                        `json:"brand_content_toggle"`
+	BrandOrganic   bool                        `json:"brand_organic_toggle"`
+}
+
+// photoSource says where TikTok fetches the photos. The first one is the cover.
+type photoSource struct {
+	Source     string   `json:"source"`
+	CoverIndex int      `json:"photo_cover_index"`
+	Images     []string `json:"photo_images"`
+}
+
+// newPhotoInit describes photos and gives each an address.
+func newPhotoInit(ctx context.Context, content *platforms.Content) (photoInit, *platforms.Error) {
+	options := &content.TikTok
+	out := photoInit{
+		MediaType: "PHOTO", PostMode: "MEDIA_UPLOAD", IsAIGC: options.IsAIGenerated,
+		Post: photoPost{Description: content.Text}, Source: photoSource{Source: "PULL_FROM_URL"},
+	}
+	if !options.Draft {
+		out.PostMode = "DIRECT_POST"
+		out.Post.directPhotos = &directPhotos{
+			PrivacyLevel: privacy(content), DisableComment: !allowed(options.AllowComment), AutoAddMusic: options.AutoAddMusic,
+		}
+	}
+	for i := range content.Media {
+		address, err := content.Media[i].Bytes.Address(ctx, fetchWithin)
+		if err != nil {
+			return photoInit{}, content.Media[i].Unreadable(err)
+		}
+		out.Source.Images = append(out.Source.Images, address)
+	}
+	return out, nil
+}

@@ -1,0 +1,202 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"context"
+	"net/url"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/jsondoc"
+	"github.com/herald-social/herald/platforms"
+)
+
+// state is what TikTok says of a ticket.
+type state string
+
+// The states of a ticket.
+const (
+	stateUploading   state = "PROCESSING_UPLOAD"
+	stateDownloading state = "PROCESSING_DOWNLOAD"
+	stateInInbox     state = "SEND_TO_USER_INBOX"
+	stateComplete    state = "PUBLISH_COMPLETE"
+	stateFailed      state = "FAILED"
+)
+
+const (
+	msgNoState    = "TikTok did not say how far it is with the post"
+	msgProcessing = "TikTok has taken the post and is processing it; Herald asks for it again"
+)
+
+const (
+	// firstPause and longestPause are how long to wait between two questions
+	// about a post. TikTok answers 30 a minute.
+	firstPause   = 300 * time.Millisecond
+	longestPause = 4 * time.Second
+	// askTimes is how often one call asks about a post that TikTok processes,
+	// which is within ten seconds; idTimes how often about the public id of one
+	// that is complete, within two. It appears when TikTok's moderation is done,
+	// which may take hours.
+	askTimes = 6
+	idTimes  = 4
+)
+
+// status is what became of a ticket.
+type status struct {
+	state  state
+	reason string
+	// uploaded is how many bytes of the file have arrived; -1 if TikTok does
+	// not say.
+	uploaded int64
+	// postID is the public id of the post; empty for one that nobody but its
+	// owner can see, or not yet.
+	postID string
+}
+
+// final reports that TikTok is done with it, but perhaps for a public id.
+func (s status) final() bool {
+	return s.state == stateComplete || s.state == stateInInbox || s.state == stateFailed
+}
+
+// partial reports that TikTok still waits for bytes of a file of that size, which
+// proves that there is no post.
+func (s status) partial(size int64) bool {
+	return s.state == stateUploading && s.uploaded >= 0 && s.uploaded < size
+}
+
+// fetchStatus asks what became of a ticket.
+func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id string) (status, *refusal) {
+	data, bad := p.ask(ctx, "status", "/v2/post/publish/status/fetch/", token, map[string]string{"publish_id": id})
+	if bad != nil {
+		return status{}, bad
+	}
+	out := status{state: state(data.Text("status")), reason: data.Text("fail_reason"), uploaded: -1, postID: publicID(data)}
+	if n, err := strconv.ParseInt(data.Text("uploaded_bytes"), 10, 64); err == nil && n >= 0 {
+		out.uploaded = n
+	}
+	switch out.state {
+	case stateUploading, stateDownloading, stateInInbox, stateComplete, stateFailed:
+		return out, nil
+	default:
+		return status{}, &refusal{Error: platforms.Errorf(platforms.ClassUnknown, msgNoState)}
+	}
+}
+
+// publicID reads the id of a post that everyone can see: the first of a list of
+// numbers, whose name TikTok misspells and may come to spell rightly.
+func publicID(data jsondoc.Object) string {
+	for _, name := range []string{"publicaly_available_post_id", "publicly_available_post_id"} {
+		if ids, _ := data[name].([]any); len(ids) > 0 {
+			if id := (jsondoc.Object{"id": ids[0]}).Text("id"); validPostID(id) {
+				return id
+			}
+		}
+	}
+	return ""
+}
+
+// await asks what became of a ticket until TikTok is done with it, or has been
+// asked often enough. What is complete for everyone to see is waited for until
+// it has an id, but not for long.
+func (p *Platform) await(ctx context.Context, job platforms.Job, id string) (status, *refusal) {
+	var known status
+	for left, pause := askTimes, firstPause; ; pause = min(2*pause, longestPause) {
+		found, bad := p.fetchStatus(ctx, job.Account.Token, id)
+		if bad == nil && found.final() && !known.final() {
+			left, pause = idTimes, firstPause
+		}
+		if bad == nil {
+			known = found
+		}
+		passes := bad == nil || bad.Class == platforms.ClassTransient || bad.Class == platforms.ClassUnknown
+		left--
+		if known.settled(&job.Content) || !passes || left <= 0 || !p.wait(ctx, pause) {
+			if known.final() {
+				return known, nil
+			}
+			return known, bad
+		}
+	}
+}
+
+// settled reports that nothing more is to be learnt about a post: it has its
+// public id, or will have none.
+func (s status) settled(content *platforms.Content) bool {
+	return s.final() && (s.state != stateComplete || s.postID != "" || !isPublic(content))
+}
+
+// wait waits, and reports false if the context ends before.
+func (p *Platform) wait(ctx context.Context, pause time.Duration) bool {
+	timer := p.config.Clock.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// published describes the post that a ticket has become. One that is not public,
+// or not yet, has no id but the ticket's, and no address but its account's; what
+// lies in an inbox has none.
+func (p *Platform) published(job platforms.Job, id string, found status) (externalID, externalURL string) {
+	switch {
+	case found.state == stateInInbox:
+		return id, ""
+	case found.postID == "":
+		return id, p.profileURL(job.Account)
+	default:
+		return found.postID, p.postURL(job, found.postID)
+	}
+}
+
+// profileURL is where people see an account; "" if its name is not known.
+func (p *Platform) profileURL(account platforms.Account) string {
+	if account.Username == "" {
+		return ""
+	}
+	return p.config.WebURL + "/@" + url.PathEscape(account.Username)
+}
+
+// postURL is where people see a public post.
+func (p *Platform) postURL(job platforms.Job, id string) string {
+	kind := "/photo/"
+	if job.Content.Category == v1alpha1.CategoryVideo {
+		kind = "/video/"
+	}
+	profile := p.profileURL(job.Account)
+	if profile == "" {
+		return ""
+	}
+	return profile + kind + url.PathEscape(id)
+}
+
+// privacy is the privacy level of a post: everyone sees one that asks for none.
+func privacy(content *platforms.Content) v1alpha1.TikTokPrivacyLevel {
+	if content.TikTok.PrivacyLevel == "" {
+		return v1alpha1.TikTokPublicToEveryone
+	}
+	return content.TikTok.PrivacyLevel
+}
+
+// isPublic reports whether everyone will see a post, and it will have an address.
+func isPublic(content *platforms.Content) bool {
+	return !content.TikTok.Draft && privacy(content) == v1alpha1.TikTokPublicToEveryone
+}
+
+var (
+	ticketForm = regexp.MustCompile(`^[A-Za-z0-9~._-]{1,128}$`)
+	postIDForm = regexp.MustCompile(`^[0-9]{1,32}$`)
+)
+
+// validTicket tells whether this can be a publish id, such as
+// v_pub_file~v2-1.123.
+func validTicket(id string) bool { return ticketForm.MatchString(id) }
+
+// validPostID tells whether this can be the id of a post.
+func validPostID(id string) bool { return postIDForm.MatchString(id) }

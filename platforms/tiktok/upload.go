@@ -1,0 +1,236 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+)
+
+const (
+	// minChunk is how small a chunk may be that is not a whole file: 5 MB,
+	// decimal or binary (Content Posting API, "Media Transfer Guide").
+	minChunk = 5 << 20
+	// maxChunks is how many chunks a file may come in.
+	maxChunks = 1000
+	// addressLife is how long the address of an upload works.
+	addressLife = time.Hour
+	// leastLeft is how long an address must work still for an upload to be
+	// taken for good.
+	leastLeft = 5 * time.Minute
+	// uploadTimeout bounds a chunk before the last: eight megabytes at most, at
+	// 128 KiB a second.
+	uploadTimeout = time.Minute
+	// chunkTries is how often in succession a chunk is sent of which nothing
+	// arrives.
+	chunkTries = 3
+	// maxUploads is how many uploads one preparation begins, if an address ends
+	// meanwhile.
+	maxUploads = 2
+)
+
+const (
+	msgNoTicket    = "TikTok began the upload of the file %q without saying where to"
+	msgFileRefused = "TikTok refused the upload of the file %q: its format, size or length is not one that TikTok takes; change the file"
+	msgNoProgress  = "TikTok did not take a part of the file %q; Herald tries again"
+	msgEnded       = "TikTok's address for the upload of the file %q has ended; Herald uploads it anew"
+	msgNotTaken    = "TikTok does not know the address of the upload of the file %q; Herald tries again, and uploads it anew when an hour has passed"
+	msgVisible     = "TikTok has the whole video already, by a call that was taken for lost"
+)
+
+// parts is how a file is cut: into chunks of one size, of which the last also
+// takes what remains.
+type parts struct{ size, chunk, count int64 }
+
+// cut makes as many chunks as TikTok allows, so that the last one, which makes
+// the post visible, is small and quick: never more than twice minChunk.
+func cut(size int64) parts {
+	count := min(max(size/minChunk, 1), maxChunks)
+	return parts{size: size, chunk: max(size/count, 1), count: count}
+}
+
+// last is where the last chunk begins.
+func (c parts) last() int64 { return (c.count - 1) * c.chunk }
+
+// end is where the chunk ends in which an offset lies.
+func (c parts) end(offset int64) int64 {
+	if i := offset / c.chunk; i < c.count-1 {
+		return (i + 1) * c.chunk
+	}
+	return c.size
+}
+
+// upload is one that has begun.
+type upload struct {
+	ticket string
+	session
+	parts
+	// sent is how many bytes have arrived.
+	sent int64
+}
+
+// session is what of an upload is kept as a secret: whoever has the address may
+// complete the post.
+type session struct {
+	Address string    `json:"address"`
+	Ends    time.Time `json:"ends"`
+	Chunk   int64     `json:"chunk"`
+	// From is where the last call begins, if that is within the last chunk.
+	From int64 `json:"from,omitempty"`
+}
+
+// readSession reads a secret; false if it is none, or of another file.
+func readSession(secret string, size int64) (session, parts, bool) {
+	var s session
+	if err := json.Unmarshal([]byte(secret), &s); err != nil || s.Address == "" || s.Chunk <= 0 || s.Chunk > size {
+		return session{}, parts{}, false
+	}
+	return s, parts{size: size, chunk: s.Chunk, count: size / s.Chunk}, true
+}
+
+// note tells the caller of Prepare what it has to keep of an upload.
+func (u *upload) note(ctx context.Context, job *platforms.Job) *platforms.Error {
+	secret, err := json.Marshal(u.session)
+	if err != nil {
+		return &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgNoTicket, job.Content.Media[0].Name), Err: err}
+	}
+	return job.Note(ctx, u.ticket, string(secret))
+}
+
+// begin has TikTok issue a ticket for a video, and an address for its bytes.
+func (p *Platform) begin(ctx context.Context, job platforms.Job, who creator) (*upload, *platforms.Error) {
+	file := &job.Content.Media[0]
+	u := &upload{parts: cut(file.Size)}
+	u.Chunk, u.Ends = u.chunk, p.config.Clock.Now().Add(addressLife).UTC()
+	path, body := "/v2/post/publish/video/init/", videoInit{Source: videoSource{"FILE_UPLOAD", u.size, u.chunk, u.count}}
+	if job.Content.TikTok.Draft {
+		path = "/v2/post/publish/inbox/video/init/"
+	} else {
+		body.Post = newVideoPost(&job.Content, who)
+	}
+	data, bad := p.ask(ctx, "create", path, job.Account.Token, body)
+	if bad != nil {
+		return nil, bad.Error
+	}
+	u.ticket, u.Address = data.Text("publish_id"), data.Text("upload_url")
+	if address, err := url.Parse(u.Address); err != nil || address.Host == "" || !validTicket(u.ticket) {
+		return nil, platforms.Errorf(platforms.ClassUnknown, msgNoTicket, file.Name)
+	}
+	if err := u.note(ctx, &job); err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// sendAllButLast sends what precedes the call that makes the post. It reports
+// true if the address has ended meanwhile.
+func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upload) (ended bool, failure *platforms.Error) {
+	file := &job.Content.Media[0]
+	for tries := 0; u.sent < u.last(); {
+		before, end := u.sent, u.end(u.sent)
+		resp, sent, failure := p.put(ctx, file, u.Address, u.sent, end, transport.Call{Action: "upload", Timeout: uploadTimeout})
+		switch {
+		case failure != nil && (!sent || failure.Class == platforms.ClassPermanent):
+			return false, failure
+		case failure != nil, resp.Status >= http.StatusInternalServerError, resp.Status == http.StatusRequestedRangeNotSatisfiable:
+			// A part of it may have arrived.
+			if err := p.catchUp(ctx, job, u); err != nil {
+				return false, err
+			}
+		case resp.Status == http.StatusPartialContent:
+			u.sent = end
+		case addressEnded(resp.Status):
+			return true, nil
+		default:
+			return false, p.uploadRefused(file, resp.Status)
+		}
+		tries++
+		if u.sent > before {
+			tries = 0
+		}
+		if tries >= chunkTries || ctx.Err() != nil {
+			if failure == nil {
+				failure = platforms.Errorf(platforms.ClassTransient, msgNoProgress, file.Name)
+			}
+			return false, failure
+		}
+	}
+	return false, nil
+}
+
+// addressEnded tells whether a status of the host of uploads says that the
+// address does not work, or not any more.
+func addressEnded(status int) bool {
+	return status == http.StatusForbidden || status == http.StatusNotFound
+}
+
+// catchUp asks how much of a file has arrived.
+func (p *Platform) catchUp(ctx context.Context, job platforms.Job, u *upload) *platforms.Error {
+	found, bad := p.fetchStatus(ctx, job.Account.Token, u.ticket)
+	switch {
+	case bad != nil:
+		return bad.Error
+	case found.partial(u.size):
+		u.sent = found.uploaded
+	case found.state == stateFailed:
+		return failedOf(found.reason)
+	case found.final(), found.uploaded >= u.size:
+		return platforms.Errorf(platforms.ClassDuplicate, msgVisible)
+	}
+	return nil
+}
+
+// put sends a part of a file to the address of an upload. The address carries
+// all authority: no token goes along. sent is false if nothing can have arrived.
+func (p *Platform) put(
+	ctx context.Context, file *platforms.File, address string, from, end int64, call transport.Call,
+) (resp *transport.Response, sent bool, failure *platforms.Error) {
+	bytes, err := file.Bytes.Open(ctx, from, end-from)
+	if err != nil {
+		return nil, false, file.Unreadable(err)
+	}
+	defer bytes.Close()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address, bytes)
+	if err != nil {
+		// The error would tell the address.
+		return nil, false, platforms.Errorf(platforms.ClassTransient, msgNoTicket, file.Name)
+	}
+	req.ContentLength = end - from
+	req.Header.Set("Content-Type", string(file.MIMEType))
+	req.Header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, end-1, file.Size))
+	call.Platform = "tiktok"
+	resp, err = p.client.Do(ctx, call, req)
+	if err == nil {
+		return resp, true, nil
+	}
+	if failure = file.Unreadable(err); failure.Class != platforms.ClassPermanent {
+		failure = unanswered(err)
+	}
+	return nil, wasSent(err), failure
+}
+
+// uploadRefused reads an error of the host of uploads, which speaks in statuses.
+func (p *Platform) uploadRefused(file *platforms.File, status int) *platforms.Error {
+	out := &platforms.Error{Err: fmt.Errorf("HTTP status %d of an upload", status)}
+	switch status {
+	case http.StatusBadRequest:
+		out.Class, out.Message = platforms.ClassPermanent, fmt.Sprintf(msgFileRefused, file.Name)
+	case http.StatusForbidden, http.StatusNotFound:
+		out.Class, out.Message = platforms.ClassTransient, fmt.Sprintf(msgNotTaken, file.Name)
+	case http.StatusRequestedRangeNotSatisfiable:
+		out.Class, out.Message = platforms.ClassTransient, fmt.Sprintf(msgNoProgress, file.Name)
+	case http.StatusTooManyRequests:
+		out.Class, out.Message, out.RetryAt = platforms.ClassRateLimited, msgLimit, p.config.Clock.Now().Add(limitPause)
+	default:
+		out.Class, out.Message = platforms.ClassUnknown, fmt.Sprintf(msgNonsense, status)
+	}
+	return out
+}

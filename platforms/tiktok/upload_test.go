@@ -1,0 +1,217 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+func TestCut(t *testing.T) {
+	sizes := []int64{1, 2306, 4_999_999, 5_000_000, minChunk - 1, minChunk, 2*minChunk - 1, 2 * minChunk, 3*minChunk + 17, 64_000_001, 1 << 30, 4_000_000_000}
+	for _, size := range sizes {
+		c := cut(size)
+		if c.count != size/c.chunk || c.count < 1 || c.count > 1000 {
+			t.Errorf("%d bytes in %d chunks of %d; TikTok wants the size divided by the chunk, rounded down", size, c.count, c.chunk)
+		}
+		if size < minChunk && c.chunk != size || size >= minChunk && (c.chunk < minChunk || c.chunk > 64_000_000) {
+			t.Errorf("%d bytes in chunks of %d; a small file comes whole, others in 5 to 64 MB", size, c.chunk)
+		}
+		if last := size - c.last(); last < c.chunk || last > 2*minChunk {
+			t.Errorf("of %d bytes %d are left for the visible call", size, last)
+		}
+		end := int64(0)
+		for range c.count {
+			if c.end(end) != c.end(end+c.chunk/2) {
+				t.Errorf("of %d bytes a chunk that was cut off at %d does not go on to its end", size, end)
+			}
+			end = c.end(end)
+		}
+		if end != size {
+			t.Errorf("the chunks of %d bytes end at %d", size, end)
+		}
+	}
+}
+
+// TestResume cuts an upload off behind two chunks and has another process go on.
+func TestResume(t *testing.T) {
+	b := newBox(t, nil)
+	file := film(4*minChunk + 1000)
+	held, _ := file.Bytes.(*content)
+	chunk := int(cut(file.Size).chunk)
+	held.allow(2 * chunk)
+	job := b.job(file)
+	id, err := b.tiktok.Prepare(t.Context(), job)
+	if class(err) != platforms.ClassTransient || b.secret == "" || len(b.posts()) > 0 {
+		t.Fatalf("got %q, %v", id, err)
+	}
+	if strings.Contains(err.Error()+err.Err.Error(), "upload_token") {
+		t.Errorf("the error tells the address: %v, %v", err, err.Err)
+	}
+	first := b.checkpoint
+	b.clock.Step(20 * time.Minute)
+	held.allow(1 << 40)
+	job = b.prepare(job)
+	if job.Checkpoint != first || b.calls("create") != 1 {
+		t.Errorf("it was begun anew, by %d calls", b.calls("create"))
+	}
+	if n := held.sent(); n != chunk {
+		t.Errorf("%d bytes were sent, want one chunk of %d: two had arrived, and the last one waits", n, chunk)
+	}
+	held.allow(1 << 40)
+	if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+		t.Fatalf("got %+v", got)
+	}
+	if n := held.sent(); n != int(file.Size)-3*chunk {
+		t.Errorf("the visible call sent %d bytes", n)
+	}
+	if got := b.posts(file); len(got) != 1 {
+		t.Errorf("%d posts", len(got))
+	}
+}
+
+func TestUploadsThatCannotGoOn(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		lose   func(b *box)
+		anew   bool
+	}{
+		"nothing happened":      {"it is good for almost an hour", func(b *box) { b.clock.Step(50 * time.Minute) }, false},
+		"no secret":             {"without its address an upload is of no use", func(b *box) { b.secret = "" }, true},
+		"a secret of something": {"nor with what is none", func(b *box) { b.secret = "https://upload.example/" }, true},
+		"about to end":          {"it would end under the visible call", func(b *box) { b.clock.Step(56 * time.Minute) }, true},
+		"ended":                 {"TikTok's addresses work for an hour", func(b *box) { b.clock.Step(61 * time.Minute) }, true},
+		"unknown":               {"TikTok may forget a ticket", func(b *box) { b.checkpoint = "v_pub_file~v2-1.404" }, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, nil)
+			job := b.prepare(b.job(film(2*minChunk + 9)))
+			first := job.Checkpoint
+			tc.lose(b)
+			job = b.prepare(job)
+			if (job.Checkpoint != first) != tc.anew {
+				t.Errorf("%s: %s after %s", tc.reason, job.Checkpoint, first)
+			}
+			if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+				t.Fatalf("got %+v", got)
+			}
+			if got := b.posts(job.Content.Media...); len(got) != 1 {
+				t.Errorf("%d posts", len(got))
+			}
+		})
+	}
+}
+
+// TestEndedAddress publishes too late: nothing is sent, and another preparation
+// makes it good.
+func TestEndedAddress(t *testing.T) {
+	b := newBox(t, nil)
+	job := b.prepare(b.job(film(2*minChunk + 9)))
+	b.clock.Step(time.Hour)
+	got := b.tiktok.Publish(t.Context(), job)
+	if got.Verdict != platforms.NotSent || got.Err.Class != platforms.ClassTransient || b.calls("publish") != 0 {
+		t.Errorf("got %+v", got)
+	}
+	if got := b.tiktok.Publish(t.Context(), b.prepare(job)); got.Verdict != platforms.Posted || len(b.posts(job.Content.Media...)) != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestRefusedAddress has TikTok refuse an address before its hour is over: that
+// is tried again, and once the hour is over another one is used.
+func TestRefusedAddress(t *testing.T) {
+	b := newBox(t, nil)
+	job := b.prepare(b.job(film(900)))
+	first := job.Checkpoint
+	b.fault("publish", "status", 403)
+	if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Refused || got.Err.Class != platforms.ClassTransient {
+		t.Fatalf("got %+v", got)
+	}
+	b.clock.Step(time.Hour)
+	if job = b.prepare(job); job.Checkpoint == first {
+		t.Error("an address that has ended was kept")
+	}
+	if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Posted || len(b.posts(job.Content.Media...)) != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestLostLastChunk breaks the visible call: whatever arrived of it, the video is
+// posted once.
+func TestLostLastChunk(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		disturb func(b *box, file *content)
+		posts   int
+	}{
+		"on its way":    {"nothing arrived", func(b *box, _ *content) { b.fault("publish", "drop_before", 0) }, 0},
+		"by an outage":  {"an outage says nothing", func(b *box, _ *content) { b.fault("publish", "status", 503) }, 0},
+		"in the middle": {"a part arrived, which is not sent again", func(_ *box, f *content) { f.allow(3_000_000) }, 0},
+		"on its return": {"it is online", func(b *box, _ *content) { b.fault("publish", "drop_after", 0) }, 1},
+		"by a gateway":  {"likewise", func(b *box, _ *content) { b.fault("publish", "error_after", 502) }, 1},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, nil)
+			file := film(2*minChunk + 9)
+			held, _ := file.Bytes.(*content)
+			job := b.prepare(b.job(file))
+			first := job.Checkpoint
+			tc.disturb(b, held)
+			if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Unknown {
+				t.Fatalf("%s: got %+v", tc.reason, got)
+			}
+			held.allow(1 << 40)
+			b.clock.Step(time.Second)
+			found, err := b.tiktok.Lookup(t.Context(), job)
+			if err != nil || found.Matches != tc.posts || found.Proof == (tc.posts > 0) || len(b.posts(file)) != tc.posts {
+				t.Fatalf("%s: found %+v, %v", tc.reason, found, err)
+			}
+			if tc.posts > 0 {
+				if _, err := b.tiktok.Prepare(t.Context(), job); class(err) != platforms.ClassDuplicate {
+					t.Errorf("what is online was prepared again: %v", err)
+				}
+				return
+			}
+			job = b.prepare(job)
+			got := b.tiktok.Publish(t.Context(), job)
+			if got.Verdict == platforms.Refused && got.Err.Class == platforms.ClassTransient {
+				// A part of what was cut off arrived after the question for it.
+				job = b.prepare(job)
+				got = b.tiktok.Publish(t.Context(), job)
+			}
+			if got.Verdict != platforms.Posted || job.Checkpoint != first {
+				t.Errorf("got %+v as %s after %s", got, job.Checkpoint, first)
+			}
+			if n := len(b.posts(file)); n != 1 {
+				t.Errorf("%d posts", n)
+			}
+		})
+	}
+}
+
+// TestSentTwice publishes what is published: TikTok refuses the bytes, and says
+// that it has them.
+func TestSentTwice(t *testing.T) {
+	b := newBox(t, nil)
+	job := b.prepare(b.job(film(900)))
+	first := b.tiktok.Publish(t.Context(), job)
+	if second := b.tiktok.Publish(t.Context(), job); second.Verdict != platforms.Posted || second.ExternalID != first.ExternalID || len(b.posts(job.Content.Media...)) != 1 {
+		t.Errorf("got %+v after %+v", second, first)
+	}
+}
+
+// TestUnprepared publishes without the address: nothing is sent.
+func TestUnprepared(t *testing.T) {
+	b := newBox(t, nil)
+	job := b.prepare(b.job(film(900)))
+	job.Secret = ""
+	if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.NotSent || got.Err.Class != platforms.ClassTransient || b.calls("publish") != 0 {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,0 +1,145 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tiktok
+
+import (
+	"context"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// videoInit is the body of the calls that begin a video. A draft has no post:
+// its owner writes it in the app.
+type videoInit struct {
+	Post   *videoPost  `json:"post_info,omitempty"`
+	Source videoSource `json:"source_info"`
+}
+
+// videoPost is how a video is posted. TikTok wants to be told also that it is no
+// advertisement.
+type videoPost struct {
+	Title          string                      `json:"title,omitempty"`
+	PrivacyLevel   v1alpha1.TikTokPrivacyLevel `json:"privacy_level"`
+	DisableComment bool                        `json:"disable_comment"`
+	DisableDuet    bool                        `json:"disable_duet"`
+	DisableStitch  bool                        `json:"disable_stitch"`
+	CoverMillis    *int64                      `json:"video_cover_timestamp_ms,omitempty"`
+	BrandContent   bool                        `json:"brand_content_toggle"`
+	BrandOrganic   bool                        `json:"brand_organic_toggle"`
+	IsAIGC         bool                        `json:"is_aigc,omitempty"`
+}
+
+// videoSource says in which chunks the file comes.
+type videoSource struct {
+	Source string `json:"source"`
+	Size   int64  `json:"video_size"`
+	Chunk  int64  `json:"chunk_size"`
+	Count  int64  `json:"total_chunk_count"`
+}
+
+// newVideoPost describes a video. What the account has disabled stays so.
+func newVideoPost(content *platforms.Content, who creator) *videoPost {
+	options := &content.TikTok
+	post := &videoPost{
+		Title: content.Text, PrivacyLevel: privacy(content), IsAIGC: options.IsAIGenerated,
+		DisableComment: !allowed(options.AllowComment) || who.noComment,
+		DisableDuet:    !allowed(options.AllowDuet) || who.noDuet,
+		DisableStitch:  !allowed(options.AllowStitch) || who.noStitch,
+	}
+	if content.ThumbnailAt != nil {
+		post.CoverMillis = new(content.ThumbnailAt.Milliseconds())
+	}
+	return post
+}
+
+// allowed is what an option means that is true if it is left out.
+func allowed(option *bool) bool { return option == nil || *option }
+
+// Prepares reports whether the content is a video, whose bytes TikTok takes
+// beforehand. It fetches photos by the very call that posts them.
+func (*Platform) Prepares(content platforms.Content) bool {
+	return content.Category == v1alpha1.CategoryVideo
+}
+
+// Prepare uploads a video but for its last chunk. An upload that was begun
+// before goes on where it stopped, as long as its address works.
+func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+	u, err := p.resume(ctx, job)
+	if err != nil {
+		return job.Checkpoint, err
+	}
+	var who creator
+	if !job.Content.TikTok.Draft {
+		if who, err = p.checkCreator(ctx, job); err != nil {
+			return "", err
+		}
+	}
+	for range maxUploads {
+		if u == nil {
+			if u, err = p.begin(ctx, job, who); err != nil {
+				return "", err
+			}
+		}
+		ended, err := p.sendAllButLast(ctx, job, u)
+		switch {
+		case err != nil:
+			return u.ticket, err
+		case !ended:
+			return u.ticket, u.complete(ctx, &job)
+		}
+		u = nil
+	}
+	return "", platforms.Errorf(platforms.ClassTransient, msgEnded, job.Content.Media[0].Name)
+}
+
+// resume finds out how far an earlier preparation came; nil if it cannot be gone
+// on with. ClassDuplicate means that it has got all its bytes since.
+func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *platforms.Error) {
+	if !validTicket(job.Checkpoint) {
+		return nil, nil
+	}
+	size := job.Content.Media[0].Size
+	found, bad := p.fetchStatus(ctx, job.Account.Token, job.Checkpoint)
+	switch {
+	case bad != nil && bad.gone(), bad == nil && found.state == stateFailed:
+		return nil, nil
+	case bad != nil:
+		return nil, bad.Error
+	case found.partial(size):
+		known, cut, ok := readSession(job.Secret, size)
+		if !ok || !p.config.Clock.Now().Before(known.Ends.Add(-leastLeft)) {
+			return nil, nil
+		}
+		return &upload{ticket: job.Checkpoint, session: known, parts: cut, sent: found.uploaded}, nil
+	case found.final(), found.uploaded >= size:
+		return nil, platforms.Errorf(platforms.ClassDuplicate, msgVisible)
+	default:
+		// To begin anew could show the video twice.
+		return nil, platforms.Errorf(platforms.ClassTransient, msgNoState)
+	}
+}
+
+// complete makes sure that only the last call is left of an upload.
+func (u *upload) complete(ctx context.Context, job *platforms.Job) *platforms.Error {
+	if u.last() == 0 {
+		// Nothing of the file was read yet; whoever has overwritten it should
+		// hear of it now.
+		file := &job.Content.Media[0]
+		bytes, err := file.Bytes.Open(ctx, 0, 1)
+		if err != nil {
+			return file.Unreadable(err)
+		}
+		_ = bytes.Close() // it was only to be opened
+	}
+	from := u.sent
+	if from == u.last() {
+		from = 0
+	}
+	if from == u.From {
+		return nil
+	}
+	u.From = from
+	return u.note(ctx, job)
+}

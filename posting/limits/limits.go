@@ -1,0 +1,141 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package limits keeps, in the status of a Connection, what its platform tells
+// of its limits: how much is left, and until when nothing is to be sent. That it
+// stands there, and not in a process's memory, is why a restart does not call
+// what must not be called yet. It is pure.
+package limits
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+const (
+	// mostLimits and longestMessage are the schema's bounds.
+	mostLimits     = 16
+	longestMessage = 1024
+
+	// longestHold bounds what is believed of a platform: X's longest window is a
+	// month.
+	longestHold = 32 * 24 * time.Hour
+)
+
+const msgExhausted = "the platform's limit %q leaves no room for now; what is left of it stands in status.limits"
+
+// Enter writes what a platform told of its limits, and holds the account where
+// it asks for that. It reports whether it holds it for longer now.
+func Enter(status *v1alpha1.ConnectionStatus, told []platforms.Allowance, now time.Time) (held bool) {
+	for _, a := range told {
+		limit := v1alpha1.ConnectionLimit{Name: a.Name, Most: bounded(a.Most), Left: bounded(a.Left), ObservedAt: v1alpha1.NewTime(now)}
+		if plausible(a.ResetsAt, now) {
+			limit.ResetsAt = v1alpha1.NewTimePtr(a.ResetsAt)
+		}
+		at := slices.IndexFunc(status.Limits, func(l v1alpha1.ConnectionLimit) bool { return l.Name == a.Name })
+		switch {
+		case at >= 0:
+			status.Limits[at] = limit
+		case len(status.Limits) < mostLimits:
+			status.Limits = append(status.Limits, limit)
+		}
+		held = Hold(status, a.HoldUntil, a.AppWide && a.Left == 0, fmt.Sprintf(msgExhausted, a.Name), now) || held
+	}
+	slices.SortFunc(status.Limits, func(a, b v1alpha1.ConnectionLimit) int { return strings.Compare(a.Name, b.Name) })
+	return held
+}
+
+// EnterSurvey writes what a survey told. A limit without a total is told only
+// while nothing is left of it.
+func EnterSurvey(status *v1alpha1.ConnectionStatus, found platforms.Survey, now time.Time) (held bool) {
+	if found.TikTok != nil {
+		status.TikTok = found.TikTok
+	}
+	status.Limits = slices.DeleteFunc(status.Limits, func(l v1alpha1.ConnectionLimit) bool { return l.Most == 0 })
+	return Enter(status, found.Allowances, now)
+}
+
+// Hold notes until when the platform takes no calls for the account, or for all
+// accounts of the app. It reports false if that is noted already, or lies in the
+// past.
+func Hold(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, message string, now time.Time) (longer bool) {
+	if !plausible(until, now) {
+		return false
+	}
+	later := func(known *v1alpha1.Time) bool { return known == nil || until.After(known.Time) }
+	if appWide && later(status.AppRateLimitedUntil) {
+		status.AppRateLimitedUntil, longer = v1alpha1.NewTimePtr(until), true
+	}
+	if later(status.RateLimitedUntil) {
+		status.RateLimitedUntil, longer = v1alpha1.NewTimePtr(until), true
+	}
+	if longer {
+		status.RateLimitedMessage = clip(message)
+	}
+	return longer
+}
+
+// Held is until when nothing is sent to the account; zero if it may be.
+func Held(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
+	return ahead(status.RateLimitedUntil, now)
+}
+
+// AppHeld is until when nothing is sent to any account of the app, by what the
+// platform said to this one; zero if it may be.
+func AppHeld(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
+	return ahead(status.AppRateLimitedUntil, now)
+}
+
+func ahead(until *v1alpha1.Time, now time.Time) time.Time {
+	if until == nil || !until.After(now) {
+		return time.Time{}
+	}
+	return until.Time
+}
+
+// DropPast removes the holds and limits whose time is over.
+func DropPast(status *v1alpha1.ConnectionStatus, now time.Time) {
+	if AppHeld(status, now).IsZero() {
+		status.AppRateLimitedUntil = nil
+	}
+	if Held(status, now).IsZero() {
+		status.RateLimitedUntil, status.RateLimitedMessage = nil, ""
+	}
+	status.Limits = slices.DeleteFunc(status.Limits, func(l v1alpha1.ConnectionLimit) bool {
+		return l.ResetsAt != nil && !l.ResetsAt.After(now)
+	})
+	if len(status.Limits) == 0 {
+		status.Limits = nil
+	}
+}
+
+// Exhausted reports whether nothing is left of a limit of which the platform
+// does not say when there is more.
+func Exhausted(status *v1alpha1.ConnectionStatus) bool {
+	return slices.ContainsFunc(status.Limits, func(l v1alpha1.ConnectionLimit) bool { return l.Left == 0 && l.ResetsAt == nil })
+}
+
+// Low reports whether a tenth or less is left of a limit, after so many posts
+// that the platform's latest word does not count.
+func Low(l *v1alpha1.ConnectionLimit, since int) bool {
+	return platforms.Low(int(l.Most), int(l.Left)-since)
+}
+
+// plausible tells whether a time is one to wait for.
+func plausible(t, now time.Time) bool { return t.After(now) && !t.After(now.Add(longestHold)) }
+
+func bounded(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
+
+func clip(message string) string {
+	if utf8.RuneCountInString(message) <= longestMessage {
+		return message
+	}
+	return string([]rune(message)[:longestMessage-1]) + "…"
+}
