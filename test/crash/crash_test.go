@@ -386,14 +386,20 @@ const sendWindow = 5 * time.Second
 
 // patience is how long what is left may take: a platform that was told to limit
 // an app does so for minutes, and what failed for long is tried again ever later.
-const patience = 20 * time.Minute
+// With little trouble it takes the time in which a look is proof.
+func patience() time.Duration {
+	if long {
+		return 20 * time.Minute
+	}
+	return 3 * time.Minute
+}
 
 // settle waits until nothing is left to be done for teams.
 func settle(ctx SpecContext, teams ...*team) {
 	GinkgoHelper()
 	Expect(platform.ClearFaults(ctx)).To(Succeed())
 	for _, tm := range teams {
-		Eventually(tm.unsettled).WithContext(ctx).WithTimeout(patience).WithPolling(time.Second).Should(BeEmpty(), "posts of %s that wait", tm.namespace)
+		Eventually(tm.unsettled).WithContext(ctx).WithTimeout(patience()).WithPolling(time.Second).Should(BeEmpty(), "posts of %s that wait", tm.namespace)
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/storetest"
 )
@@ -85,7 +86,9 @@ var _ = BeforeSuite(func() {
 	Expect(os.WriteFile(filepath.Join(folder, "kubeconfig"), []byte(kubeconfig), 0o600)).To(Succeed())
 	points = newHook()
 	DeferCleanup(points.close)
-	Expect(k8s.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "herald-system"}})).To(Succeed())
+	for _, name := range []string{"herald-system", quota.DefaultNamespace} {
+		Expect(k8s.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
+	}
 
 	startSandbox()
 	files = storetest.Start(GinkgoT())
