@@ -163,6 +163,10 @@ func (c *campaign) trouble(ctx SpecContext) {
 	default:
 		c.kill(rand.IntN(len(c.managers)))
 	}
+	c.revive()
+}
+
+func (c *campaign) revive() {
 	for i, m := range c.managers {
 		c.managers[i] = revive(m)
 	}
@@ -246,7 +250,7 @@ var _ = Describe("The campaign", Ordered, func() {
 				fmt.Printf("campaign after %s: %d posts, %d kills, %d cuts\n", time.Since(began).Round(time.Second), c.count(), c.kills(), c.sum.cuts)
 			}
 		}
-		settle(ctx, c.teams...)
+		settle(ctx, c.revive, c.teams...)
 		for _, m := range c.managers {
 			m.kill()
 		}

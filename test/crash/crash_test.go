@@ -372,7 +372,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	})
 
 	It("ends with each post published exactly once", func(ctx SpecContext) {
-		settle(ctx, tm)
+		settle(ctx, func() { m = revive(m) }, tm)
 		sum.judge(ctx, tm)
 		tell("crash matrix", sum)
 		expectCalls(ctx, before, sum)
@@ -394,12 +394,16 @@ func patience() time.Duration {
 	return 3 * time.Minute
 }
 
-// settle waits until nothing is left to be done for teams.
-func settle(ctx SpecContext, teams ...*team) {
+// settle waits until nothing is left to be done for teams. look is called
+// meanwhile, to start a manager in the place of one that has ended itself.
+func settle(ctx SpecContext, look func(), teams ...*team) {
 	GinkgoHelper()
 	Expect(platform.ClearFaults(ctx)).To(Succeed())
 	for _, tm := range teams {
-		Eventually(tm.unsettled).WithContext(ctx).WithTimeout(patience()).WithPolling(time.Second).Should(BeEmpty(), "posts of %s that wait", tm.namespace)
+		Eventually(func(ctx SpecContext) ([]string, error) {
+			look()
+			return tm.unsettled(ctx)
+		}).WithContext(ctx).WithTimeout(patience()).WithPolling(time.Second).Should(BeEmpty(), "posts of %s that wait", tm.namespace)
 	}
 }
 
