@@ -124,15 +124,15 @@ func (f FFmpeg) Take(ctx context.Context, video Video, at time.Duration) (Pictur
 	if errors.As(err, &notStarted) {
 		return Picture{}, &Problem{Message: "ffmpeg cannot be started; see --ffmpeg of the manager", Err: err}
 	}
-	said := fmt.Errorf("ffmpeg: %w: %s", err, strings.ReplaceAll(strings.TrimSpace(complaint.String()), source.address, "the video"))
+	said := fmt.Errorf("ffmpeg: %w: %s", err, strings.ReplaceAll(strings.TrimSpace(complaint.kept.String()), source.address, "the video"))
 	if err != nil {
 		return Picture{}, &Problem{Message: "ffmpeg finds no picture in it", Final: true, Err: said}
 	}
-	header, err := jpeg.DecodeConfig(bytes.NewReader(out.Bytes()))
+	header, err := jpeg.DecodeConfig(bytes.NewReader(out.kept.Bytes()))
 	if err != nil {
 		return Picture{}, &Problem{Message: "ffmpeg finds no picture in it", Final: true, Err: fmt.Errorf("not a JPEG: %w: %w", err, said)}
 	}
-	return Picture{Data: out.Bytes(), Width: header.Width, Height: header.Height}, nil
+	return Picture{Data: out.kept.Bytes(), Width: header.Width, Height: header.Height}, nil
 }
 
 // startError is why the program does not run at all.
@@ -164,10 +164,10 @@ func (f FFmpeg) run(ctx context.Context, source *source, at time.Duration, out, 
 	return cmd.Wait()
 }
 
-// bounded keeps so many bytes and no more; full is called when more come.
+// bounded keeps so many bytes and no more; full is called when more come. The
+// buffer is no embedded one, whose ReadFrom would take what Write refuses.
 type bounded struct {
-	bytes.Buffer
-
+	kept bytes.Buffer
 	max  int
 	over bool
 	full func()
@@ -175,13 +175,13 @@ type bounded struct {
 
 // Write implements io.Writer. What is too much is dropped.
 func (b *bounded) Write(p []byte) (int, error) {
-	if left := b.max - b.Len(); len(p) > left {
+	take := min(len(p), b.max-b.kept.Len())
+	b.kept.Write(p[:take])
+	if take < len(p) && !b.over {
 		b.over = true
-		b.Buffer.Write(p[:left])
 		if b.full != nil {
 			b.full()
 		}
-		return len(p), nil
 	}
-	return b.Buffer.Write(p)
+	return len(p), nil
 }
