@@ -106,3 +106,16 @@ func Percentage(name string, appWide bool, used int, shutOut time.Duration, now 
 	a.ResetsAt = a.HoldUntil
 	return a
 }
+
+// Budgets makes the allowances of the budgets of calls of an app and of one of
+// its accounts, whose use is told in percent; -1 for one that is not told.
+// shutOut is for how long nothing more is taken of the account.
+func Budgets(app, account int, shutOut time.Duration, now time.Time) (told []Allowance) {
+	if app >= 0 {
+		told = append(told, Percentage(AppUsage, true, app, 0, now))
+	}
+	if account >= 0 {
+		told = append(told, Percentage(Usage, false, account, shutOut, now))
+	}
+	return told
+}

@@ -87,7 +87,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 	if err != nil {
 		return fmt.Errorf("cannot set up the post controller: %w", err)
 	}
-	return posts.SetupWithManager(mgr)
+	return posts.SetupWithManager(mgr) //nolint:contextcheck // nothing is asked while it is set up
 }
 
 // thumbnails is what takes pictures out of videos by the program at a path; nil

@@ -352,13 +352,13 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 	if t == nil {
 		return
 	}
-	if sh.result.Note != "" {
-		s.warn(reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, sh.result.Note))
-	}
 	if sh.result.Verdict == platforms.Posted {
 		s.hold(ctx, sh)
 	}
 	defer s.watchQuota(ctx, sh)
+	if sh.result.Note != "" {
+		s.warn(reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, sh.result.Note))
+	}
 	switch {
 	case sh.result.Verdict == platforms.Posted && t.Phase != v1alpha1.PhasePosted:
 		return // a card; the story is told when the tree is complete

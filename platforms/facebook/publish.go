@@ -41,7 +41,8 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
 	}
 	result := p.judge(resp)
-	result.Allowances = p.allowances(resp.Header)
+	used := graph.UsedOf(resp.Header)
+	result.Allowances = platforms.Budgets(used.App, used.Account, used.ShutOut, p.config.Clock.Now())
 	return result
 }
 

@@ -40,6 +40,8 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
 	}
 	result := t.host.judge(resp)
+	used := graph.UsedOf(resp.Header)
+	result.Allowances = platforms.Budgets(used.App, used.Account, used.ShutOut, t.host.clock.Now())
 	switch {
 	case result.Verdict == platforms.Posted:
 		result.ExternalURL, result.PostedAt = t.permalink(ctx, result.ExternalID)

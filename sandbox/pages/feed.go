@@ -42,19 +42,13 @@ type postView struct {
 	Text     []span
 	Attached string // the address of a card below the text
 	Media    []mediaView
-	Draft    bool // not visible to others
-	Above    bool // a line leads up to the post it answers
-	Below    bool // a line leads down to its answer
-	Focus    bool // the one the page is about
+	Badge    string // who sees it, if that is not everybody
+	Above    bool   // a line leads up to the post it answers
+	Below    bool   // a line leads down to its answer
+	Focus    bool   // the one the page is about
 }
 
 type indexPage struct{ Groups []*group }
-
-// Title is the page's title.
-func (indexPage) Title() string { return "Accounts" }
-
-// Live says whether the page changes while it is open.
-func (indexPage) Live() bool { return true }
 
 type group struct {
 	// On is the platform's name in paths and styles.
@@ -93,7 +87,7 @@ func (s *Site) index(w http.ResponseWriter, _ *http.Request) {
 		}
 		of.Accounts = append(of.Accounts, row)
 	}
-	render(w, http.StatusOK, "index.html", page)
+	render(w, http.StatusOK, page.render())
 }
 
 type accountPage struct {
@@ -106,12 +100,6 @@ type accountPage struct {
 	Threads  [][]postView
 	Older    string
 }
-
-// Title is the page's title.
-func (p accountPage) Title() string { return p.Name + " (" + p.Handle + ") on " + p.Platform }
-
-// Live says whether the page changes while it is open.
-func (accountPage) Live() bool { return true }
 
 // account shows an account's feed: its newest posts first, each chain as one piece.
 func (s *Site) account(w http.ResponseWriter, r *http.Request) {
@@ -142,7 +130,7 @@ func (s *Site) account(w http.ResponseWriter, r *http.Request) {
 		last := posts[len(posts)-1].Stamp
 		page.Older = profileOf(account).Path + "?before=" + strconv.FormatInt(last.Milli, 10) + "." + strconv.FormatInt(last.Serial, 10)
 	}
-	render(w, http.StatusOK, "account.html", page)
+	render(w, http.StatusOK, page.render())
 }
 
 // before reads where a page of a feed begins; the newest post when it does not say.
@@ -177,7 +165,26 @@ func (s *Site) view(platform Platform, p state.Post) postView {
 	return postView{
 		profile: profileOf(account), ID: p.ID, Link: platform.PostPath(account.Username, p.ID),
 		At: at.Format(time.RFC3339Nano), Ago: ago(s.clock.Now(), at), Full: at.Format("15:04:05 · Jan 2, 2006 · UTC"),
-		Title: p.Title, Text: spans(platform, p.Text), Attached: p.Link, Media: s.mediaOf(p), Draft: p.Draft,
+		Title: p.Title, Text: spans(platform, p.Text), Attached: p.Link, Media: s.mediaOf(p), Badge: badge(p),
+	}
+}
+
+// onlyMe is the badge of posts that nobody but their author sees.
+const onlyMe = "Only me"
+
+// badge says who sees a post, if that is not everybody who sees the account.
+func badge(p state.Post) string {
+	switch {
+	case p.Draft:
+		return "Not public"
+	case strings.EqualFold(p.Privacy, "SELF_ONLY"), strings.EqualFold(p.Privacy, "private"):
+		return onlyMe
+	case p.Privacy == "FOLLOWER_OF_CREATOR", p.Privacy == "MUTUAL_FOLLOW_FRIENDS":
+		return "Followers"
+	case p.Privacy == "unlisted":
+		return "Unlisted"
+	default:
+		return ""
 	}
 }
 
@@ -190,12 +197,6 @@ type postPage struct {
 	Back     string
 }
 
-// Title is the page's title.
-func (p postPage) Title() string { return p.author.Name + " (" + p.author.Handle + ")" }
-
-// Live says whether the page changes while it is open.
-func (postPage) Live() bool { return true }
-
 // post shows one post, with its chain around it, at the address that a publisher stores.
 func (s *Site) post(w http.ResponseWriter, r *http.Request, platform Platform, id string) {
 	post, ok := s.store.Post(platform.Name(), id)
@@ -204,7 +205,7 @@ func (s *Site) post(w http.ResponseWriter, r *http.Request, platform Platform, i
 		return
 	}
 	author, _ := s.store.Account(state.Key{Platform: post.Platform, ID: post.AccountID})
-	if author.Settings.Private || post.Draft {
+	if author.Settings.Private || post.Draft || badge(post) == onlyMe {
 		Message(w, http.StatusForbidden, "This post is protected", "Only approved followers, or its author, can see it.")
 		return
 	}
@@ -219,7 +220,7 @@ func (s *Site) post(w http.ResponseWriter, r *http.Request, platform Platform, i
 	for i := range page.Thread {
 		page.Thread[i].Focus = page.Thread[i].ID == post.ID
 	}
-	render(w, http.StatusOK, "post.html", page)
+	render(w, http.StatusOK, page.render())
 }
 
 // profile leads from a platform's own address of an account to its feed.
