@@ -120,8 +120,7 @@ func (f FFmpeg) Take(ctx context.Context, video Video, at time.Duration) (Pictur
 	case ctx.Err() != nil:
 		return Picture{}, &Problem{Message: fmt.Sprintf("ffmpeg did not end within %s", timeout), Err: ctx.Err()}
 	}
-	var notStarted *startError
-	if errors.As(err, &notStarted) {
+	if _, ok := errors.AsType[*startError](err); ok {
 		return Picture{}, &Problem{Message: "ffmpeg cannot be started; see --ffmpeg of the manager", Err: err}
 	}
 	said := fmt.Errorf("ffmpeg: %w: %s", err, strings.ReplaceAll(strings.TrimSpace(complaint.kept.String()), source.address, "the video"))
