@@ -102,6 +102,8 @@ func (s *Suite) Run(t *testing.T) {
 	if s.prepares(publisher) {
 		t.Run("Prepare", s.testPrepare)
 		t.Run("PrepareFaults", s.testPrepareFaults)
+	} else {
+		t.Run("Uploads", s.testUploads)
 	}
 	t.Run("Resume", s.testResume)
 	t.Run("Thumbnail", s.testThumbnail)
