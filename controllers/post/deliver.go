@@ -134,7 +134,8 @@ func (s *scope) giveUp(i int, t *v1alpha1.TargetStatus) (changed bool) {
 	reason, message := t.Reason, t.Message
 	until := s.heldUntil(i, s.Clock.Now())
 	switch {
-	case reason == v1alpha1.ReasonRateLimited, reason == v1alpha1.ReasonPlatformBusy, reason == v1alpha1.ReasonConnectionNotReady, reason == v1alpha1.ReasonMediaNotReady:
+	case reason == v1alpha1.ReasonRateLimited, reason == v1alpha1.ReasonPlatformBusy, reason == v1alpha1.ReasonConnectionNotReady, reason == v1alpha1.ReasonMediaNotReady,
+		reason == v1alpha1.ReasonUsageUnavailable:
 	case !until.IsZero():
 		reason = v1alpha1.ReasonRateLimited
 		message = fmt.Sprintf("not published: the platform takes no calls for this account before %s; post again later", v1alpha1.NewTime(until))

@@ -261,7 +261,7 @@ const mostHolds = 5
 // watchQuota asks for a look at what is left of the account's limits when, by
 // count, it has become little, or when the platform says that it is used up.
 func (s *scope) watchQuota(ctx context.Context, sh *shipment) {
-	if _, tells := sh.publisher.(platforms.Surveyor); !tells {
+	if _, tells := s.Platforms[sh.conn.Spec.Platform].(platforms.Surveyor); !tells {
 		return
 	}
 	err := sh.result.Err
