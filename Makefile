@@ -165,6 +165,9 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	  race=
 	  $(call not_run,the race detector; the tests ran without it. It needs cgo and a C compiler: $${why##*$$'\n'})
 	fi
+	if ! command -v ffmpeg >/dev/null; then
+	  $(call not_run,tests that take pictures out of videos; there is no ffmpeg in PATH: apt-get install --no-install-recommends ffmpeg)
+	fi
 	results=()
 	failed=0
 	step() {

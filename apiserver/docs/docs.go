@@ -11,20 +11,14 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"errors"
 	"fmt"
-	"html/template"
 
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
 	"go.yaml.in/yaml/v3"
 )
 
-var (
-	//go:embed page.html
-	pageTemplate string
-	//go:embed style.css
-	style string
-)
+//go:embed style.css
+var style string
 
 // Page is what a browser gets.
 type Page struct {
@@ -41,14 +35,10 @@ func Render(document []byte, siteURL string) (*Page, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describe the API: %w", err)
 	}
-	functions := template.FuncMap{"markdown": markdown, "typeOf": typeOf, "bounds": bounds}
-	parsed, err := template.New("page").Funcs(functions).Parse(pageTemplate)
-	if err != nil {
-		return nil, err
-	}
-	v.Style = template.CSS(style) //nolint:gosec // embedded, not input
+	m := newMarkdown()
+	page := v.page(m)
 	var out bytes.Buffer
-	if err := parsed.Execute(&out, v); err != nil {
+	if err := errors.Join(m.err, page.Render(&out)); err != nil {
 		return nil, fmt.Errorf("describe the API: %w", err)
 	}
 	hash := sha256.Sum256([]byte(style))
@@ -57,15 +47,6 @@ func Render(document []byte, siteURL string) (*Page, error) {
 		Policy: "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
 			"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	}, nil
-}
-
-// markdown renders a description. HTML in it is left out.
-func markdown(text string) (template.HTML, error) {
-	var out bytes.Buffer
-	if err := goldmark.New(goldmark.WithExtensions(extension.Table)).Convert([]byte(text), &out); err != nil {
-		return "", err
-	}
-	return template.HTML(out.String()), nil //nolint:gosec // rendered from Markdown, without the HTML that stood in it
 }
 
 func newView(raw []byte, siteURL string) (*view, error) {

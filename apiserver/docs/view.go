@@ -5,18 +5,19 @@ package docs
 
 import (
 	"fmt"
-	"html/template"
 	"net/http"
 	"slices"
 	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 )
 
 // jsonType is the only type of body that the API takes and answers.
 const jsonType = "application/json"
 
-// view is what the template shows.
+// view is what the page shows.
 type view struct {
-	Style       template.CSS
 	Title       string
 	Version     string
 	Description string
@@ -293,15 +294,17 @@ func (v *viewer) fillResponse(c *call, of *entry[response]) error {
 }
 
 // typeOf names the type of a value, with a link to its schema if it has a name.
-func typeOf(s *schema) template.HTML {
+func typeOf(s *schema) g.Node {
+	if s == nil {
+		return nil
+	}
 	if s.Ref != "" {
-		name := template.HTMLEscapeString(refName(s.Ref))
-		return template.HTML(`<a href="#` + name + `">` + name + `</a>`) //nolint:gosec // escaped above
+		return h.A(h.Href("#"+refName(s.Ref)), g.Text(refName(s.Ref)))
 	}
 	text := s.Type
 	switch {
 	case s.Type == "array" && s.Items != nil:
-		return "array of " + typeOf(s.Items)
+		return g.Group{g.Text("array of "), typeOf(s.Items)}
 	case s.Type == "":
 		text = "any"
 	case s.Format != "":
@@ -310,7 +313,7 @@ func typeOf(s *schema) template.HTML {
 	if s.Nullable {
 		text += ", or null"
 	}
-	return template.HTML(template.HTMLEscapeString(text)) //nolint:gosec // escaped
+	return g.Text(text)
 }
 
 // bounds says what a value is held to.

@@ -8,6 +8,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -69,6 +71,7 @@ type managerFlags struct {
 	startingDeadline time.Duration
 	prepareAhead     time.Duration
 	keepUnusedMedia  time.Duration
+	ffmpeg           string
 
 	webhook webhookFlags
 	media   *mediaFlags
@@ -94,6 +97,7 @@ func parseManagerFlags(args []string) (*managerFlags, error) {
 	flags.DurationVar(&f.prepareAhead, "prepare-ahead", 30*time.Minute, "how long before its time the files of a scheduled post are uploaded, as far as nobody sees them; big ones begin earlier")
 	flags.DurationVar(&f.startingDeadline, "starting-deadline", time.Hour, "how late a scheduled post may still go out, and how long temporary refusals are tried again")
 	flags.DurationVar(&f.keepUnusedMedia, "keep-unused-media", 24*time.Hour, "how long media files are kept that no post refers to")
+	flags.StringVar(&f.ffmpeg, "ffmpeg", defaultFFmpeg, "program that takes the thumbnails of videos for YouTube, a name in PATH or a path; without it, or if empty, videos go out without")
 	f.webhook.add(flags)
 	f.media = addMediaFlags(flags)
 	f.log = addLogFlags(flags)
@@ -103,7 +107,34 @@ func parseManagerFlags(args []string) (*managerFlags, error) {
 	if err := f.check(flags); err != nil {
 		return nil, usageError{err}
 	}
+	var err error
+	if f.ffmpeg, err = findFFmpeg(f.ffmpeg); err != nil {
+		return nil, usageError{err}
+	}
 	return f, nil
+}
+
+// defaultFFmpeg is the name under which ffmpeg is looked for.
+const defaultFFmpeg = "ffmpeg"
+
+// findFFmpeg returns where the program lies; "" if there shall be none, or if
+// there is none and nobody asked for one.
+func findFFmpeg(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	path, err := exec.LookPath(name)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	switch {
+	case err == nil:
+		return path, nil
+	case name == defaultFFmpeg:
+		return "", nil
+	default:
+		return "", fmt.Errorf("--ffmpeg=%s: want a program that can be run, or nothing for no thumbnails: %w", name, err)
+	}
 }
 
 func (f *managerFlags) check(flags *flag.FlagSet) error {

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 
+	"github.com/go-logr/logr"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,6 +26,7 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/rendition"
 	"github.com/herald-social/herald/internal/teams"
+	"github.com/herald-social/herald/internal/videoframe"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -67,6 +69,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 	posts, err := post.New(post.Options{
 		Files:            files,
 		Renditions:       rendition.NewMaker(files),
+		Thumbnails:       thumbnails(mgr.GetLogger(), files, f.ffmpeg),
 		Client:           mgr.GetClient(),
 		Live:             mgr.GetAPIReader(),
 		Platforms:        registry,
@@ -85,6 +88,16 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 		return fmt.Errorf("cannot set up the post controller: %w", err)
 	}
 	return posts.SetupWithManager(mgr) //nolint:contextcheck // nothing is asked while it is set up
+}
+
+// thumbnails is what takes pictures out of videos by the program at a path; nil
+// without one.
+func thumbnails(log logr.Logger, files rendition.Store, path string) post.Thumbnails {
+	if path == "" {
+		log.Info("videos on YouTube get no chosen thumbnails: there is no ffmpeg (install it, or name it with --ffmpeg)")
+		return nil
+	}
+	return videoframe.NewMaker(files, videoframe.FFmpeg{Path: path})
 }
 
 // addUsageFlag adds the flag by which manager and apiserver find the same counts.

@@ -131,6 +131,7 @@ func (s *scope) noteAhead(ctx context.Context, sh *shipment, p *preparation, fil
 		}
 		return time.Time{} // its end wakes the post
 	case p.err == nil:
+		s.Points(PointAfterAhead)
 		if known := t.Prepared; files && (known == nil || !known.Complete || known.ContentHash != p.hash || known.Checkpoint != p.result.checkpoint) {
 			t.Prepared = &v1alpha1.Prepared{
 				ContentHash: p.hash, Checkpoint: p.result.checkpoint, Secret: p.result.secret != "",

@@ -64,6 +64,9 @@ type Options struct {
 	Files Files
 	// Renditions converts images that a platform does not take.
 	Renditions Renditions
+	// Thumbnails takes pictures out of videos; nil where there is no ffmpeg, so
+	// that posts go out without.
+	Thumbnails Thumbnails
 	// Clock is the time.
 	Clock clock.WithTicker
 	// NewID makes ids of attempts; they never repeat.

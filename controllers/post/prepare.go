@@ -140,7 +140,11 @@ func (s *scope) startPreparing(ctx context.Context, preparer platforms.Preparer,
 	}
 	owner := s.ownerOf(sh.index, hash)
 	secret := sh.publisher.Limits().SecretUploads
-	s.preparations.start(ctx, patience(&j.Content), begun, func(ctx context.Context, p *preparation) (made, *platforms.Error) {
+	within := patience(&j.Content)
+	if s.Thumbnails != nil && wantsPicture(sh.publisher.Limits(), &j.Content) {
+		within += thumbnailWithin
+	}
+	s.preparations.start(ctx, within, begun, func(ctx context.Context, p *preparation) (made, *platforms.Error) {
 		defer done()
 		return s.make(ctx, preparer, j, p, owner, secret)
 	}, func() { s.enqueue(s.key) })
@@ -169,8 +173,10 @@ func (s *scope) make(ctx context.Context, preparer platforms.Preparer, j platfor
 				return err
 			}
 			owner.found = checkpoint
+			s.Points(PointAfterSecret)
 		}
 		part = now
+		s.Points(PointAfterPart)
 		if p.note(now, s.Clock.Now()) {
 			s.enqueue(s.key)
 		}

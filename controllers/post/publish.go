@@ -21,6 +21,9 @@ import (
 
 // Points of the protocol at which a test may kill the process.
 const (
+	PointAfterSecret  = "after-secret"
+	PointAfterPart    = "after-part"
+	PointAfterAhead   = "after-ahead"
 	PointAfterPrepare = "after-prepare"
 	PointBeforeClaim  = "before-claim"
 	PointAfterClaim   = "after-claim"
@@ -364,9 +367,7 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 		return // a card; the story is told when the tree is complete
 	case sh.result.Verdict == platforms.Posted:
 		s.story.note(s.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", sh.index, t.Platform, t.ExternalURL))
-		if lacksThumbnail(s.post, sh.publisher.Limits()) {
-			s.warn(v1alpha1.ReasonThumbnailNotSet, fmt.Sprintf(msgNoThumbnail, sh.index, t.Platform))
-		}
+		s.tellThumbnail(ctx, sh.index, sh.publisher, "")
 		return
 	}
 	s.alert(ctx, sh)

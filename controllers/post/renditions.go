@@ -29,12 +29,13 @@ type Renditions interface {
 // converting is a publisher that gets renditions in place of the images that its
 // platform does not take. Making them is a part of the preparation, of which
 // Prepare knows nothing; whoever asks what a post holds gets the images as they
-// are.
+// are. So it is with the thumbnail of a video.
 type converting struct {
 	platforms.Publisher
 
 	files      Files
 	renditions Renditions
+	thumbnails Thumbnails
 }
 
 // renditionLasts is for how long renditions are taken to be there without a look.
@@ -52,9 +53,12 @@ func (c converting) Limits() platforms.Limits {
 
 // Prepares implements platforms.Preparer.
 func (c converting) Prepares(content platforms.Content) bool {
-	images := c.Publisher.Limits().Images
+	limits := c.Publisher.Limits()
+	if c.thumbnails != nil && wantsPicture(limits, &content) {
+		return true
+	}
 	for i := range content.Media {
-		if !images.Takes(&content.Media[i]) {
+		if !limits.Images.Takes(&content.Media[i]) {
 			return true
 		}
 	}
@@ -63,15 +67,17 @@ func (c converting) Prepares(content platforms.Content) bool {
 }
 
 // Prepare implements platforms.Preparer.
-func (c converting) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+func (c converting) Prepare(ctx context.Context, job platforms.Job) (checkpoint string, err *platforms.Error) {
 	if err := c.convert(ctx, &job.Content, c.renditions.Make); err != nil {
 		return "", err
 	}
-	preparer, ok := c.Publisher.(platforms.Preparer)
-	if !ok || !preparer.Prepares(job.Content) {
-		return "", nil
+	if preparer, ok := c.Publisher.(platforms.Preparer); ok && preparer.Prepares(job.Content) {
+		checkpoint, err = preparer.Prepare(ctx, job)
 	}
-	return preparer.Prepare(ctx, job)
+	if err == nil {
+		c.makeThumbnail(ctx, &job.Content)
+	}
+	return checkpoint, err
 }
 
 // Publish implements platforms.Publisher. What was made beforehand is found
@@ -87,6 +93,7 @@ func (c converting) Publish(ctx context.Context, job platforms.Job) platforms.Re
 	if err != nil {
 		return platforms.Result{Verdict: platforms.NotSent, Err: err}
 	}
+	c.addThumbnail(ctx, &job.Content)
 	return c.Publisher.Publish(ctx, job)
 }
 
@@ -157,14 +164,4 @@ func (c converted) Open(ctx context.Context, offset, length int64) (io.ReadClose
 // Address implements platforms.Bytes.
 func (c converted) Address(ctx context.Context, valid time.Duration) (string, error) {
 	return c.files.PresignGet(ctx, c.rendition.Key, valid)
-}
-
-// msgNoThumbnail tells of a video that is online without its thumbnail. Taking a
-// picture out of a video needs a decoder of videos, which Herald does not have.
-const msgNoThumbnail = "target %d: the video is online on %s without the chosen thumbnail, which Herald cannot take out of a video; set a picture there by hand"
-
-// lacksThumbnail reports whether a moment of the video was chosen as thumbnail of
-// which the platform wants a picture.
-func lacksThumbnail(post *v1alpha1.Post, limits platforms.Limits) bool {
-	return limits.TakesThumbnail && post.Spec.Video != nil && post.Spec.Video.ThumbnailOffsetMillis != nil
 }

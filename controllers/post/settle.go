@@ -155,6 +155,9 @@ func (s *scope) enterLooks(ctx context.Context, looks []*look) error {
 		case t.Phase == v1alpha1.PhasePosted:
 			s.log.Info("found after a lost answer", "uid", s.post.UID, "target", t.Index, "externalID", t.ExternalID)
 			s.story.note(s.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: found on %s as %s", t.Index, t.Platform, t.ExternalURL))
+			if p, ok := s.publisher(t.Platform); ok {
+				s.tellThumbnail(ctx, int(t.Index), p, whyLostAnswer)
+			}
 		case !attempt.IsOpen(t.Attempt):
 			s.warn(t.Reason, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, t.Message))
 		}

@@ -107,6 +107,8 @@ type counter struct {
 const (
 	tweets     = "/x/2/tweets"
 	containers = "/threads"
+	// thumbnailsSet is where the pictures of videos are set.
+	thumbnailsSet = "/youtube/upload/youtube/v3/thumbnails/set"
 )
 
 // ServeHTTP implements http.Handler.
@@ -117,6 +119,8 @@ func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		key = tweets + r.Header.Get("Authorization")
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, containers):
 		key = r.URL.Path
+	case r.Method == http.MethodPost && r.URL.Path == thumbnailsSet:
+		key = thumbnailsSet
 	}
 	c.mu.Lock()
 	c.seen[key]++

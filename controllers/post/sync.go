@@ -384,5 +384,5 @@ func (s *scope) publisher(name v1alpha1.Platform) (platforms.Publisher, bool) {
 	if !ok {
 		return nil, false
 	}
-	return converting{Publisher: p, files: s.Files, renditions: s.Renditions}, true
+	return converting{Publisher: p, files: s.Files, renditions: s.Renditions, thumbnails: s.Thumbnails}, true
 }

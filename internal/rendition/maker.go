@@ -4,16 +4,13 @@
 package rendition
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
-	"strconv"
 
 	"golang.org/x/sync/semaphore"
-	"k8s.io/utils/lru"
 
 	"github.com/herald-social/herald/internal/mediastore"
 )
@@ -30,55 +27,29 @@ type Store interface {
 // is converted. It may be used by many goroutines at once.
 type Maker struct {
 	store Store
+	shelf *Shelf
 	// turn is held while a picture is in memory.
 	turn *semaphore.Weighted
-	// known are the renditions that were asked for last, by key.
-	known *lru.Cache
 }
 
 // ErrBusy is returned when other images were converted for as long as the context
 // allowed to wait.
 var ErrBusy = errors.New("other images are being converted")
 
-// remembered is how many renditions a process knows without asking the store.
-const remembered = 4096
-
 // NewMaker makes a Maker.
 func NewMaker(store Store) *Maker {
-	return &Maker{store: store, turn: semaphore.NewWeighted(1), known: lru.New(remembered)}
+	return &Maker{store: store, shelf: NewShelf(store), turn: semaphore.NewWeighted(1)}
 }
-
-// The tags that a rendition is stored with.
-const widthTag, heightTag = "width", "height"
 
 // Find returns the rendition of a source for a target, if there is one: from
 // memory, or else from the store. The error is mediastore.ErrNotFound if there is
 // none.
 func (m *Maker) Find(ctx context.Context, source Source, t Target) (Rendition, error) {
-	key := Key(source, t)
-	if known, ok := m.known.Get(key); ok {
-		if r, ok := known.(Rendition); ok {
-			return r, nil
-		}
-	}
-	return m.look(ctx, key)
+	return m.shelf.Find(ctx, Key(source, t))
 }
 
 // Forget has Find ask the store again.
-func (m *Maker) Forget(r Rendition) { m.known.Remove(r.Key) }
-
-func (m *Maker) look(ctx context.Context, key string) (Rendition, error) {
-	object, err := m.store.Stat(ctx, key)
-	if err != nil {
-		m.known.Remove(key)
-		return Rendition{}, err
-	}
-	r := Rendition{Key: key, ETag: object.ETag, MIMEType: object.ContentType, Size: object.Size}
-	r.Width, _ = strconv.Atoi(object.Tags[widthTag])
-	r.Height, _ = strconv.Atoi(object.Tags[heightTag])
-	m.known.Add(key, r)
-	return r, nil
-}
+func (m *Maker) Forget(r Rendition) { m.shelf.Forget(r) }
 
 // Make returns the rendition of a source for a target, and makes it if the store
 // has none. The error is a *Problem if none can be made of this file; it is
@@ -86,7 +57,7 @@ func (m *Maker) look(ctx context.Context, key string) (Rendition, error) {
 // ErrBusy if its turn did not come; any other is the store's.
 func (m *Maker) Make(ctx context.Context, source Source, t Target) (Rendition, error) {
 	key := Key(source, t)
-	if r, err := m.look(ctx, key); !errors.Is(err, mediastore.ErrNotFound) {
+	if r, err := m.shelf.Look(ctx, key); !errors.Is(err, mediastore.ErrNotFound) {
 		return r, err
 	}
 	if err := m.turn.Acquire(ctx, 1); err != nil {
@@ -94,7 +65,7 @@ func (m *Maker) Make(ctx context.Context, source Source, t Target) (Rendition, e
 	}
 	defer m.turn.Release(1)
 	// Somebody else may have made it meanwhile.
-	if r, err := m.look(ctx, key); !errors.Is(err, mediastore.ErrNotFound) {
+	if r, err := m.shelf.Look(ctx, key); !errors.Is(err, mediastore.ErrNotFound) {
 		return r, err
 	}
 	made, err := convert(source, t, m.store.ReaderAt(ctx, source.Key, source.ETag, source.Size), func() (io.ReadCloser, error) {
@@ -105,12 +76,5 @@ func (m *Maker) Make(ctx context.Context, source Source, t Target) (Rendition, e
 	if err != nil {
 		return Rendition{}, err
 	}
-	object, err := m.store.PutTagged(ctx, key, made.mimeType, int64(len(made.data)), bytes.NewReader(made.data),
-		map[string]string{widthTag: strconv.Itoa(made.width), heightTag: strconv.Itoa(made.height)})
-	if err != nil {
-		return Rendition{}, err
-	}
-	r := Rendition{Key: key, ETag: object.ETag, MIMEType: made.mimeType, Size: object.Size, Width: made.width, Height: made.height}
-	m.known.Add(key, r)
-	return r, nil
+	return m.shelf.Keep(ctx, key, made.mimeType, made.data, made.width, made.height)
 }

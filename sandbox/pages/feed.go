@@ -50,12 +50,6 @@ type postView struct {
 
 type indexPage struct{ Groups []*group }
 
-// Title is the page's title.
-func (indexPage) Title() string { return "Accounts" }
-
-// Live says whether the page changes while it is open.
-func (indexPage) Live() bool { return true }
-
 type group struct {
 	// On is the platform's name in paths and styles.
 	On       string
@@ -93,7 +87,7 @@ func (s *Site) index(w http.ResponseWriter, _ *http.Request) {
 		}
 		of.Accounts = append(of.Accounts, row)
 	}
-	render(w, http.StatusOK, "index.html", page)
+	render(w, http.StatusOK, page.render())
 }
 
 type accountPage struct {
@@ -106,12 +100,6 @@ type accountPage struct {
 	Threads  [][]postView
 	Older    string
 }
-
-// Title is the page's title.
-func (p accountPage) Title() string { return p.Name + " (" + p.Handle + ") on " + p.Platform }
-
-// Live says whether the page changes while it is open.
-func (accountPage) Live() bool { return true }
 
 // account shows an account's feed: its newest posts first, each chain as one piece.
 func (s *Site) account(w http.ResponseWriter, r *http.Request) {
@@ -142,7 +130,7 @@ func (s *Site) account(w http.ResponseWriter, r *http.Request) {
 		last := posts[len(posts)-1].Stamp
 		page.Older = profileOf(account).Path + "?before=" + strconv.FormatInt(last.Milli, 10) + "." + strconv.FormatInt(last.Serial, 10)
 	}
-	render(w, http.StatusOK, "account.html", page)
+	render(w, http.StatusOK, page.render())
 }
 
 // before reads where a page of a feed begins; the newest post when it does not say.
@@ -209,12 +197,6 @@ type postPage struct {
 	Back     string
 }
 
-// Title is the page's title.
-func (p postPage) Title() string { return p.author.Name + " (" + p.author.Handle + ")" }
-
-// Live says whether the page changes while it is open.
-func (postPage) Live() bool { return true }
-
 // post shows one post, with its chain around it, at the address that a publisher stores.
 func (s *Site) post(w http.ResponseWriter, r *http.Request, platform Platform, id string) {
 	post, ok := s.store.Post(platform.Name(), id)
@@ -238,7 +220,7 @@ func (s *Site) post(w http.ResponseWriter, r *http.Request, platform Platform, i
 	for i := range page.Thread {
 		page.Thread[i].Focus = page.Thread[i].ID == post.ID
 	}
-	render(w, http.StatusOK, "post.html", page)
+	render(w, http.StatusOK, page.render())
 }
 
 // profile leads from a platform's own address of an account to its feed.

@@ -6,25 +6,19 @@ package pages
 import (
 	"bytes"
 	"embed"
-	"html/template"
 	"io/fs"
 	"net/http"
 	"time"
 
 	"k8s.io/utils/clock"
+	g "maragu.dev/gomponents"
 
 	"github.com/herald-social/herald/sandbox/blobs"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-//go:embed templates/*.html
-var templateFiles embed.FS
-
 //go:embed assets/*
 var assetFiles embed.FS
-
-// The templates are part of the binary: that they parse is checked by starting it once.
-var templates = template.Must(template.ParseFS(templateFiles, "templates/*.html"))
 
 // Platform is what the pages need to know of a simulated platform.
 type Platform interface {
@@ -111,9 +105,9 @@ func secured(next http.Handler) http.Handler {
 }
 
 // render answers a page.
-func render(w http.ResponseWriter, status int, name string, data any) {
+func render(w http.ResponseWriter, status int, content g.Node) {
 	var page bytes.Buffer
-	if err := templates.ExecuteTemplate(&page, name, data); err != nil {
+	if err := content.Render(&page); err != nil {
 		http.Error(w, "the page could not be rendered: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -127,12 +121,9 @@ func render(w http.ResponseWriter, status int, name string, data any) {
 // message is a page with a heading and a sentence.
 type message struct{ Title, Text string }
 
-// Live says whether the page changes while it is open.
-func (message) Live() bool { return false }
-
 // Message answers a page with a heading and a sentence.
 func Message(w http.ResponseWriter, status int, title, text string) {
-	render(w, status, "message.html", message{Title: title, Text: text})
+	render(w, status, message{Title: title, Text: text}.render())
 }
 
 // Consent is what a connect flow asks a person.
@@ -156,19 +147,13 @@ type Choice struct {
 	Allow string
 }
 
-// Title is the page's title.
-func (c Consent) Title() string { return "Connect an account on " + c.Platform }
-
-// Live says whether the page changes while it is open.
-func (Consent) Live() bool { return false }
-
 // NewChoice offers an account; allow is where a person goes who chooses it.
 func NewChoice(a state.Account, allow string) Choice {
 	return Choice{profile: profileOf(a), Allow: allow}
 }
 
 // RenderConsent answers the page of a connect flow.
-func RenderConsent(w http.ResponseWriter, c Consent) { render(w, http.StatusOK, "consent.html", c) }
+func RenderConsent(w http.ResponseWriter, c Consent) { render(w, http.StatusOK, c.render()) }
 
 // ago says how long before now something happened, as short as feeds do.
 func ago(now, at time.Time) string {

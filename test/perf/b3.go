@@ -4,11 +4,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -25,122 +24,176 @@ const (
 	perMinute = 100
 	// firstDue is how long after the first post's creation the first minute begins, for each post.
 	firstDue = 30 * time.Millisecond
+	// firstDueM is the same for posts whose pictures are uploaded before.
+	firstDueM = 150 * time.Millisecond
 	// latenessMetric is the manager's own measure of it, to the moment before the call.
 	latenessMetric = "herald_schedule_lateness_seconds_bucket"
 )
 
 // lateness is what B3 measured, in milliseconds: from the scheduled time of a post to its creation on the platform.
 type lateness struct {
-	P99     float64 `json:"p99_ms"`
-	Goal    float64 `json:"goal"`
-	Met     bool    `json:"met"`
-	P50     float64 `json:"p50_ms"`
-	Max     float64 `json:"max_ms"`
-	Min     float64 `json:"min_ms"`
-	Posts   int     `json:"posts"`
-	Manager float64 `json:"manager_histogram_p99_below_ms"`
+	P99   float64 `json:"p99_ms"`
+	Goal  float64 `json:"goal"`
+	Met   bool    `json:"met"`
+	P50   float64 `json:"p50_ms"`
+	Max   float64 `json:"max_ms"`
+	Min   float64 `json:"min_ms"`
+	Posts int     `json:"posts"`
+	// Prepared is how many of them were prepared before the first was due.
+	Prepared int `json:"prepared,omitempty"`
+	// Platforms is the 99th percentile on each platform.
+	Platforms map[string]float64 `json:"platforms_p99_ms,omitempty"`
+	Manager   float64            `json:"manager_histogram_p99_below_ms"`
+}
+
+// timely is how B3 and B3M are done.
+type timely struct {
+	*session
+	id, what  string
+	teams     []stack.Team
+	platforms []v1alpha1.Platform
+	// pictures are the ids of the files that the posts show, by namespace; none for texts.
+	pictures map[string][]picture
+	// begin is how long after its creation the first post is due, for each post.
+	begin time.Duration
 }
 
 // runB3 schedules posts through the REST API at random milliseconds and looks when each arrived on the platform.
 func runB3(ctx context.Context, s *session, r *report) error {
+	t := &timely{session: s, id: "B3", what: "schedule lateness", teams: s.connected, platforms: []v1alpha1.Platform{v1alpha1.PlatformX}, begin: firstDue}
 	if err := s.stack.StartHerald(ctx); err != nil {
 		return err
 	}
-	posts := max(int(s.b3Minutes*perMinute), 1)
-	due, err := s.scheduleAtRandom(ctx, posts)
-	if err != nil {
-		return err
-	}
-	s.sayf("  B3: %d posts are scheduled over the next %.1f minutes", posts, s.b3Minutes)
-	if _, err := s.awaitNone(ctx, notFinished); err != nil {
-		return err
-	}
-	l, err := s.lateness(ctx, due)
-	if err != nil {
-		return err
-	}
-	if err := s.stack.StopHerald(); err != nil {
-		return err
-	}
-	r.add("B3", l)
-	r.limit("B3", "schedule lateness, 99th percentile", fmt.Sprintf("%.0f ms", l.P99), fmt.Sprintf("≤ %.0f ms", goalB3), l.Met)
-	return s.clear(ctx)
+	return t.measure(ctx, r)
 }
 
-// scheduleAtRandom creates posts through the REST API, perMinute for each minute at random milliseconds, spread over all
-// accounts, and returns when each is due by its text.
-func (s *session) scheduleAtRandom(ctx context.Context, posts int) (map[string]time.Time, error) {
+// runB3M does the same with posts of a picture, to X and to Threads in turn, which are prepared ahead of their time.
+func runB3M(ctx context.Context, s *session, r *report) error {
+	if err := s.stack.StartHerald(ctx); err != nil {
+		return err
+	}
+	t := &timely{
+		session: s, id: "B3M", what: "schedule lateness of posts of a picture, prepared before",
+		platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads}, begin: firstDueM,
+	}
+	var err error
+	if t.teams, err = s.mixedTeams(ctx); err != nil {
+		return err
+	}
+	if t.pictures, err = s.pictures(ctx, t.teams); err != nil {
+		return err
+	}
+	return t.measure(ctx, r)
+}
+
+// measure does the work. Herald must be started, and is stopped.
+func (t *timely) measure(ctx context.Context, r *report) error {
+	posts := max(int(t.b3Minutes*perMinute), 1)
+	due, begin, err := t.schedule(ctx, posts)
+	if err != nil {
+		return err
+	}
+	t.sayf("  %s: %d posts are scheduled over the next %.1f minutes", t.id, posts, t.b3Minutes)
+	prepared := 0
+	if len(t.pictures) > 0 {
+		if err := waitUntil(ctx, begin); err != nil {
+			return err
+		}
+		left, err := t.unprepared(ctx)
+		if err != nil {
+			return err
+		}
+		prepared = posts - left
+	}
+	if _, err := t.awaitNone(ctx, notFinished); err != nil {
+		return err
+	}
+	l, err := t.lateness(ctx, due)
+	if err != nil {
+		return err
+	}
+	l.Prepared = prepared
+	if err := t.stack.StopHerald(); err != nil {
+		return err
+	}
+	r.add(t.id, l)
+	r.limit(t.id, t.what+", 99th percentile", fmt.Sprintf("%.0f ms", l.P99), fmt.Sprintf("≤ %.0f ms", goalB3), l.Met)
+	return t.clear(ctx)
+}
+
+// schedule creates posts through the REST API, perMinute for each minute at random milliseconds, spread over all
+// accounts, and returns when each is due by its text, and when the first minute begins.
+func (t *timely) schedule(ctx context.Context, posts int) (map[string]time.Time, time.Time, error) {
 	type order struct {
 		team stack.Team
 		body []byte
 	}
-	begin := time.Now().Add(5*time.Second + time.Duration(posts)*firstDue).Truncate(time.Millisecond)
+	begin := time.Now().Add(5*time.Second + time.Duration(posts)*t.begin).Truncate(time.Millisecond)
 	due := map[string]time.Time{}
 	orders := make([]order, posts)
 	for i := range orders {
-		window := min(time.Minute, time.Duration(s.b3Minutes*float64(time.Minute))-time.Duration(i/perMinute)*time.Minute)
+		window := min(time.Minute, time.Duration(t.b3Minutes*float64(time.Minute))-time.Duration(i/perMinute)*time.Minute)
 		at := begin.Add(time.Duration(i/perMinute) * time.Minute).Add(rand.N(max(window, time.Second)).Truncate(time.Millisecond))
 		text := fmt.Sprintf("A post that is to be in time, number %d", i)
 		due[text] = at
-		team := s.connected[i%len(s.connected)]
-		body, err := json.Marshal(map[string]any{
+		team := t.teams[i%len(t.teams)]
+		// Of accounts in the order of their platforms, each platform's get as many.
+		nth := i / len(t.teams)
+		accounts := len(team.Connections) / len(t.platforms)
+		to := team.Connections[nth%len(t.platforms)*accounts+nth/len(t.platforms)%accounts]
+		content := map[string]any{
 			"category": v1alpha1.CategoryText, "scheduled_at": v1alpha1.NewTime(at).String(),
-			"targets": []map[string]string{{"connection_id": team.Connections[i/len(s.connected)%len(team.Connections)].Name, "caption": text}},
-		})
+			"targets": []map[string]string{{"connection_id": to.Name, "caption": text}},
+		}
+		if pictures := t.pictures[team.Namespace]; len(pictures) > 0 {
+			content["category"], content["media_ids"] = v1alpha1.CategoryImage, []string{pictures[nth%len(pictures)].name}
+		}
+		body, err := json.Marshal(content)
 		if err != nil {
-			return nil, err
+			return nil, begin, err
 		}
 		orders[i] = order{team, body}
 	}
-	err := inParallel(ctx, orders, func(ctx context.Context, o order) error { return s.createByREST(ctx, o.team.Token, o.body) })
+	err := inParallel(ctx, orders, func(ctx context.Context, o order) error { return t.createByREST(ctx, o.team.Token, o.body) })
 	if err == nil && time.Now().After(begin) {
 		err = fmt.Errorf("creating %d posts took longer than expected, and the first are past their time; try again on an idle machine", posts)
 	}
-	return due, err
+	return due, begin, err
 }
 
 func (s *session) createByREST(ctx context.Context, token string, body []byte) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.stack.PostsURL(), bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusCreated {
-		err = fmt.Errorf("herald answers %s: %s", response.Status, answer)
-	}
-	return err
+	return s.call(ctx, token, s.stack.PostsURL(), json.RawMessage(body), &struct{}{})
 }
 
-// lateness compares when posts were due with when the platform created them.
-func (s *session) lateness(ctx context.Context, due map[string]time.Time) (lateness, error) {
-	published, err := s.stack.Sandbox.Posts(ctx, string(v1alpha1.PlatformX), "")
+// lateness compares when posts were due with when the platforms created them.
+func (t *timely) lateness(ctx context.Context, due map[string]time.Time) (lateness, error) {
+	published, err := t.shown(ctx, t.platforms)
 	if err != nil {
 		return lateness{}, err
 	}
 	if len(published) != len(due) {
-		return lateness{}, fmt.Errorf("%d posts were scheduled and %d published", len(due), len(published))
+		return lateness{}, errors.Join(fmt.Errorf("%d posts were scheduled and %d published", len(due), len(published)), t.whyNot(ctx))
 	}
 	late := make([]float64, 0, len(due))
+	each := map[string][]float64{}
 	for i := range published {
 		at, ok := due[published[i].Text]
 		if !ok {
 			return lateness{}, fmt.Errorf("nobody scheduled %q", published[i].Text)
 		}
-		late = append(late, float64(published[i].CreatedAt.Sub(at).Microseconds())/1000)
+		one := float64(published[i].CreatedAt.Sub(at).Microseconds()) / 1000
+		late = append(late, one)
+		each[published[i].Platform] = append(each[published[i].Platform], one)
 	}
 	l := lateness{
 		P99: measure.Quantile(late, 0.99), P50: measure.Quantile(late, 0.5), Max: measure.Quantile(late, 1), Min: measure.Quantile(late, 0),
-		Goal: goalB3, Posts: len(late),
+		Goal: goalB3, Posts: len(late), Platforms: map[string]float64{},
+	}
+	for platform, values := range each {
+		l.Platforms[platform] = measure.Quantile(values, 0.99)
 	}
 	l.Met = l.P99 <= goalB3
-	buckets, err := scrape(ctx, http.DefaultClient, s.stack.ManagerMetricsURL(), latenessMetric)
+	buckets, err := scrape(ctx, http.DefaultClient, t.stack.ManagerMetricsURL(), latenessMetric)
 	if err != nil {
 		return lateness{}, err
 	}

@@ -30,10 +30,12 @@ Environment:
   BENCH_ROUNDS         rounds, each with the floor and Herald once (3)
   BENCH_IN_FLIGHT      B2: posts worked on at once, by the floor and by Herald (256)
   BENCH_B1_POSTS       B1: posts in a round (4000)
-  BENCH_B2_POSTS       B2: posts in a round (5000)
-  BENCH_B3_MINUTES     B3: how long, with 100 posts a minute (3)
+  BENCH_B2_POSTS       B2, B2M: posts in a round (5000)
+  BENCH_B3_MINUTES     B3, B3M: how long, with 100 posts a minute (3)
   BENCH_B4_POSTS       B4: posts, of one team and then of 1,000 teams (100000)
   BENCH_B4_REQUESTS    B4: requests for each kind of page (20000)
+  BENCH_B5_PLATFORM    B5: where the film goes: youtube, or x, which takes 512 MiB (youtube)
+  BENCH_FAIR_POSTS     FAIR: posts of another team that are due at once (4000)
   BENCH_REST_REQUESTS  REST: requests in a round (40000)
   BENCH_TEAMS          teams that the accounts belong to (4)
   BENCH_CONNECTIONS    connected accounts (200)
@@ -123,8 +125,12 @@ func benchmarks() []benchmark {
 	return []benchmark{
 		{"B1", "create posts through the REST API until the manager has accepted them", runB1},
 		{"B2", "deliver posts to two accounts each, all due at one instant", runB2},
+		{"B2M", "deliver posts of a picture to two accounts each, all due at one instant", runB2M},
 		{"B3", "deliver posts at their time", runB3},
+		{"B3M", "deliver posts of a picture at their time", runB3M},
 		{"B4", "list posts", runB4},
+		{"B5", "take memory: without posts, and while a film goes to a platform", runB5},
+		{"FAIR", "deliver one post beside those of others", runFair},
 		{"REST", "answer requests that no other process has a part in", runREST},
 		{"UPLOAD", "upload films as large as they may be, and verify them", runUpload},
 	}

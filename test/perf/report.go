@@ -71,9 +71,17 @@ func (r *report) compared(id, what string, c comparison, more map[string]any) {
 	r.add(id, values)
 	r.rows = append(r.rows, row{
 		id: id, what: what, floor: fmt.Sprintf("%.0f", c.FloorPerS), herald: fmt.Sprintf("%.0f", c.HeraldPerS),
-		ratio: fmt.Sprintf("%.2f", c.Ratio), goal: fmt.Sprintf("≥ %.2f", c.Goal), met: c.Met,
+		ratio: fmt.Sprintf("%.2f", c.Ratio), goal: goalOf(c.Goal), met: c.Met,
 	})
 	r.cpu = append(r.cpu, comparedCPU{id, c.FloorCPU, c.HeraldCPU})
+}
+
+// goalOf is a share in words; "" if there is no goal.
+func goalOf(share float64) string {
+	if share == 0 {
+		return ""
+	}
+	return fmt.Sprintf("≥ %.2f", share)
 }
 
 // limit adds the row of a figure that is not compared with a floor but with a limit.

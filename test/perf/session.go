@@ -47,7 +47,9 @@ type session struct {
 	stack     *stack.Stack
 	posts     metadata.Getter
 	connected []stack.Team
-	out       io.Writer
+	// mixed are the teams with accounts of two platforms, once they are connected.
+	mixed []stack.Team
+	out   io.Writer
 }
 
 func (s *session) sayf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
@@ -67,7 +69,7 @@ func (s *session) open(ctx context.Context, checkout workspace.Workspace, assets
 	s.stack, err = stack.Start(ctx, stack.Options{
 		Root: checkout.Root, Dir: dir,
 		Etcd: filepath.Join(assets, "etcd"), KubeAPIServer: filepath.Join(assets, "kube-apiserver"), Store: checkout.Bin("herald-store"), Herald: herald,
-		PostWorkers: s.inFlight, Pprof: s.pprof != "" || s.wanted["B4"] || s.wanted["UPLOAD"], Spawner: s.spawner,
+		PostWorkers: s.inFlight, Pprof: s.pprof != "" || s.wanted["B4"] || s.wanted["B5"] || s.wanted["UPLOAD"], Spawner: s.spawner,
 	})
 	if err != nil {
 		return err

@@ -52,12 +52,15 @@ func (a *Account) UnmarshalJSON(data []byte) error {
 
 // Post is something that was published.
 type Post struct {
-	ID        string    `json:"id"`
-	Platform  string    `json:"platform"`
-	AccountID string    `json:"account_id"`
-	Text      string    `json:"text"`
-	URL       string    `json:"url"`
-	InReplyTo string    `json:"in_reply_to"`
+	ID        string `json:"id"`
+	Platform  string `json:"platform"`
+	AccountID string `json:"account_id"`
+	Text      string `json:"text"`
+	Title     string `json:"title"`
+	URL       string `json:"url"`
+	InReplyTo string `json:"in_reply_to"`
+	// Draft is set if it waits in the inbox of the account's app.
+	Draft     bool      `json:"draft"`
 	CreatedAt time.Time `json:"created_at"`
 	// Media are the files that it shows, in their order.
 	Media []Media `json:"media"`

@@ -57,9 +57,12 @@ type Config struct {
 	Post *v1alpha1.Post `json:"post,omitempty"`
 	// Statuses are what answer (one) and deliver (two: claimed, posted) write. They are samples of what Herald writes.
 	Statuses []v1alpha1.PostStatus `json:"statuses,omitempty"`
-	// PlatformURL is where deliver publishes, with the token of each connection by "namespace/name".
-	PlatformURL string            `json:"platformURL,omitempty"`
-	Tokens      map[string]string `json:"tokens,omitempty"`
+	// Accounts are where deliver publishes: what each connection leads to, by "namespace/name".
+	Accounts map[string]Account `json:"accounts,omitempty"`
+	// Files are the addresses from which deliver reads the files of posts, by "namespace/name".
+	Files map[string]string `json:"files,omitempty"`
+	// Ahead has deliver upload the files before the clock runs, as Herald does for posts that are due later.
+	Ahead bool `json:"ahead,omitempty"`
 	// URL, Key and Body are load's request.
 	URL  string `json:"url,omitempty"`
 	Key  string `json:"key,omitempty"`
@@ -69,6 +72,15 @@ type Config struct {
 	// Address is where plain serves, and Answers are what it answers, by method.
 	Address string           `json:"address,omitempty"`
 	Answers map[string]Reply `json:"answers,omitempty"`
+}
+
+// Account is an account of a platform: X or Threads.
+type Account struct {
+	Platform v1alpha1.Platform `json:"platform"`
+	// URL is the platform's, and Token the account's.
+	URL   string `json:"url"`
+	ID    string `json:"id"`
+	Token string `json:"token"`
 }
 
 // Result is what a program measured.

@@ -4,13 +4,9 @@
 package bare
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -37,6 +33,8 @@ type deliver struct {
 	platform *http.Client
 	posts    []v1alpha1.Post
 	next     atomic.Int64
+	// prepared is what was made before the calls, by post and target.
+	prepared [][]string
 }
 
 // page is how many posts are read at once.
@@ -70,7 +68,48 @@ func (d *deliver) warm(ctx context.Context) error {
 	if len(d.posts) != d.config.Count {
 		return fmt.Errorf("there are %d posts, want %d", len(d.posts), d.config.Count)
 	}
-	return nil
+	d.prepared = make([][]string, len(d.posts))
+	if !d.config.Ahead {
+		return nil
+	}
+	var next atomic.Int64
+	return each(ctx, d.config.InFlight, d.config.Count, func(ctx context.Context, _ int) error {
+		return d.prepare(ctx, int(next.Add(1)-1))
+	})
+}
+
+// prepare makes what precedes the calls of a post, side by side.
+func (d *deliver) prepare(ctx context.Context, number int) error {
+	post := &d.posts[number]
+	made := make([]string, len(post.Spec.Targets))
+	err := d.perTarget(ctx, post, func(ctx context.Context, i int, p platform) (err error) {
+		made[i], err = p.prepare(ctx, &post.Spec.Targets[i], d.files(post))
+		return err
+	})
+	d.prepared[number] = made
+	return err
+}
+
+// files are the addresses of a post's files.
+func (d *deliver) files(post *v1alpha1.Post) []string {
+	if post.Spec.Image == nil {
+		return nil
+	}
+	addresses := make([]string, len(post.Spec.Image.MediaRefs))
+	for i, media := range post.Spec.Image.MediaRefs {
+		addresses[i] = d.config.Files[post.Namespace+"/"+media.Name]
+	}
+	return addresses
+}
+
+// perTarget calls work for every target of a post at once.
+func (d *deliver) perTarget(ctx context.Context, post *v1alpha1.Post, work func(ctx context.Context, i int, p platform) error) error {
+	group, inner := errgroup.WithContext(ctx)
+	for i := range post.Spec.Targets {
+		account := d.config.Accounts[post.Namespace+"/"+post.Spec.Targets[i].ConnectionRef.Name]
+		group.Go(func() error { return work(inner, i, platform{account, d.platform}) })
+	}
+	return group.Wait()
 }
 
 func (d *deliver) run(ctx context.Context) error {
@@ -78,8 +117,14 @@ func (d *deliver) run(ctx context.Context) error {
 }
 
 func (d *deliver) deliverOne(ctx context.Context, _ int) error {
-	post := &d.posts[d.next.Add(1)-1]
+	number := int(d.next.Add(1) - 1)
+	post := &d.posts[number]
 	targets := len(post.Spec.Targets)
+	if d.prepared[number] == nil {
+		if err := d.prepare(ctx, number); err != nil {
+			return err
+		}
+	}
 	attempts := make([]string, targets)
 	for i := range attempts {
 		attempts[i] = rand.Text()
@@ -92,15 +137,11 @@ func (d *deliver) deliverOne(ctx context.Context, _ int) error {
 		return err
 	}
 	ids := make([]string, targets)
-	group, inner := errgroup.WithContext(ctx)
-	for i := range targets {
-		group.Go(func() error {
-			var err error
-			ids[i], err = d.publish(inner, post, i)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	err := d.perTarget(ctx, post, func(ctx context.Context, i int, p platform) (err error) {
+		ids[i], err = p.publish(ctx, &post.Spec.Targets[i], d.prepared[number][i])
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	post.Status = d.status(posted, attempts)
@@ -119,43 +160,4 @@ func (d *deliver) status(which int, attempts []string) v1alpha1.PostStatus {
 		status.Targets[i].Attempt.ID = attempts[i]
 	}
 	return status
-}
-
-// publish makes the call that makes target i visible and returns the platform's id.
-func (d *deliver) publish(ctx context.Context, post *v1alpha1.Post, i int) (string, error) {
-	target := &post.Spec.Targets[i]
-	body, err := json.Marshal(map[string]string{"text": target.Caption})
-	if err != nil {
-		return "", err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.config.PlatformURL+"/2/tweets", bytes.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+d.config.Tokens[post.Namespace+"/"+target.ConnectionRef.Name])
-	response, err := d.platform.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return "", err
-	}
-	if response.StatusCode != http.StatusCreated {
-		return "", fmt.Errorf("the platform answers %s: %s", response.Status, answer)
-	}
-	var created struct {
-		Data struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
-	if err := json.Unmarshal(answer, &created); err != nil {
-		return "", err
-	}
-	if created.Data.ID == "" {
-		return "", errors.New("the platform's answer holds no id")
-	}
-	return created.Data.ID, nil
 }

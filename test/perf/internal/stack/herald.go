@@ -88,6 +88,7 @@ func (s *Stack) managerArgs() []string {
 		"--post-workers", strconv.Itoa(s.options.PostWorkers),
 	}
 	args = append(args, s.mediaArgs()...)
+	args = append(args, s.ManagerFlags...)
 	if s.options.Pprof {
 		args = append(args, "--pprof-bind-address", s.address(portManagerPprof))
 	}

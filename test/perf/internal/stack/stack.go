@@ -20,10 +20,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/hack/local/pki"
 	"github.com/herald-social/herald/hack/local/process"
 	"github.com/herald-social/herald/hack/local/workspace"
+	"github.com/herald-social/herald/internal/mediastore"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -60,6 +62,8 @@ var portNames = []string{
 const (
 	systemNamespace = "herald-system"
 	mediaBucket     = "herald-media"
+	storeAccessKey  = "bench"
+	storeSecretKey  = "bench-secret"
 	certServer      = "server"
 	certEtcdClient  = "etcd-client"
 )
@@ -88,6 +92,8 @@ type Stack struct {
 	Config *rest.Config
 	// Sandbox are the simulated platforms.
 	Sandbox sandboxtest.Client
+	// ManagerFlags are given to the manager beside those that it needs, when it is started next.
+	ManagerFlags []string
 
 	options Options
 	ports   map[string]int
@@ -185,12 +191,15 @@ func (s *Stack) configure() error {
 		return err
 	}
 	s.Sandbox = sandboxtest.Client{URL: "http://" + s.address(portSandbox)}
-	config := fmt.Sprintf("x: {apiURL: %[1]s, webURL: %[1]s, clientID: bench, listingLag: 5s}\nyoutube: {apiURL: %[2]s, clientID: bench}\n",
-		s.PlatformURL(), s.Sandbox.URL+"/youtube")
-	if err := workspace.WriteFile(s.storeKeyFile(), []byte(`{"accessKey":"bench","secretKey":"bench-secret"}`), 0o600); err != nil {
+	var config strings.Builder
+	for _, platform := range []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformYouTube} {
+		fmt.Fprintf(&config, "%s: {apiURL: %[2]s, webURL: %[2]s, clientID: bench, listingLag: 5s}\n", platform, s.PlatformURL(platform))
+	}
+	key := fmt.Sprintf(`{"accessKey":%q,"secretKey":%q}`, storeAccessKey, storeSecretKey)
+	if err := workspace.WriteFile(s.storeKeyFile(), []byte(key), 0o600); err != nil {
 		return err
 	}
-	return workspace.WriteFile(s.platformsFile(), []byte(config), 0o600)
+	return workspace.WriteFile(s.platformsFile(), []byte(config.String()), 0o600)
 }
 
 func (s *Stack) address(port string) string { return workspace.Address(s.ports[port]) }
@@ -199,13 +208,22 @@ func (s *Stack) platformsFile() string      { return filepath.Join(s.options.Dir
 
 func (s *Stack) storeKeyFile() string { return filepath.Join(s.options.Dir, "store-key.json") }
 
+// Store is the store of media files.
+func (s *Stack) Store() (*mediastore.Store, error) {
+	return mediastore.New(mediastore.Config{
+		Endpoint: s.address(portStore), Insecure: true, Bucket: mediaBucket, AccessKey: storeAccessKey, SecretKey: storeSecretKey, PathStyle: true,
+	})
+}
+
 // Kubeconfig is the path of the kubeconfig of an identity.
 func (s *Stack) Kubeconfig(identity string) string {
 	return filepath.Join(s.options.Dir, identity+".kubeconfig")
 }
 
-// PlatformURL is the address of the simulated X.
-func (s *Stack) PlatformURL() string { return s.Sandbox.URL + "/x" }
+// PlatformURL is the address of a simulated platform.
+func (s *Stack) PlatformURL(platform v1alpha1.Platform) string {
+	return s.Sandbox.URL + "/" + string(platform)
+}
 
 // PostsURL is where posts are created through Herald's REST API.
 func (s *Stack) PostsURL() string { return "http://" + s.address(portSite) + "/api/v1/posts" }

@@ -57,6 +57,25 @@ func (p *Process) Memory() (now, peak int64) {
 	return now, peak
 }
 
+// MemoryParts are, of what the process takes now, what is its own and no file's, and all of it with what it shares with
+// others divided between them, in bytes; zeros when they cannot be told.
+func (p *Process) MemoryParts() (anonymous, proportional int64) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.PID()))
+	if err != nil {
+		return 0, 0
+	}
+	for line := range strings.Lines(string(data)) {
+		var kib int64
+		if _, err := fmt.Sscanf(line, "Anonymous: %d kB", &kib); err == nil {
+			anonymous = kib << 10
+		}
+		if _, err := fmt.Sscanf(line, "Pss: %d kB", &kib); err == nil {
+			proportional = kib << 10
+		}
+	}
+	return anonymous, proportional
+}
+
 // ForgetPeak has the most that the process took counted anew from what it takes now.
 func (p *Process) ForgetPeak() error {
 	// 5 resets the peak of resident memory and nothing else: see proc_pid_clear_refs(5).

@@ -27,8 +27,9 @@ const (
 	firstAccount = 1_800_000_000
 	// atOnce is how many objects are made side by side.
 	atOnce = 16
-	// tokenLife lets tokens outlive the benchmark: the floor has nobody to renew them.
-	tokenLife = 24 * time.Hour
+	// tokenLife lets tokens outlive the benchmark, and makes them so young that nobody renews them: the floor has nobody
+	// for that.
+	tokenLife = 60 * 24 * time.Hour
 )
 
 // Team is a team with connected accounts and an API key.
@@ -41,6 +42,7 @@ type Team struct {
 // Connection is a connected account with its token.
 type Connection struct {
 	Name        string
+	Platform    v1alpha1.Platform
 	AccountID   string
 	AccessToken string
 }
@@ -112,7 +114,7 @@ func (s *Stack) ConnectTo(ctx context.Context, platform v1alpha1.Platform, names
 	if err != nil {
 		return Connection{}, err
 	}
-	c := Connection{Name: string(platform) + "-" + strings.ToLower(account.ID), AccountID: account.ID, AccessToken: account.AccessToken}
+	c := Connection{Name: string(platform) + "-" + strings.ToLower(account.ID), Platform: platform, AccountID: account.ID, AccessToken: account.AccessToken}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: c.Name},
 		StringData: map[string]string{

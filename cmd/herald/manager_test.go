@@ -1,0 +1,37 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestFindFFmpeg(t *testing.T) {
+	empty, full := t.TempDir(), t.TempDir()
+	program := filepath.Join(full, "ffmpeg")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		reason, path, name, want string
+		fails                    bool
+	}{
+		"found":          {"the default suffices where it is installed", full, defaultFFmpeg, program, false},
+		"not installed":  {"nobody asked for it", empty, defaultFFmpeg, "", false},
+		"switched off":   {"it is there and not wanted", full, "", "", false},
+		"named":          {"it lies elsewhere", empty, program, program, false},
+		"named, missing": {"a typing error must show", full, filepath.Join(empty, "ffmpeg"), "", true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("PATH", tc.path)
+			got, err := findFFmpeg(tc.name)
+			if got != tc.want || (err != nil) != tc.fails {
+				t.Errorf("%s: got %q, %v", tc.reason, got, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,146 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/internal/videoframe"
+	"github.com/herald-social/herald/platforms/youtube"
+)
+
+// takes counts the pictures that are taken out of videos.
+type takes struct {
+	videoframe.Taker
+
+	count atomic.Int64
+}
+
+func (t *takes) Take(ctx context.Context, video videoframe.Video, at time.Duration) (videoframe.Picture, error) {
+	t.count.Add(1)
+	return t.Taker.Take(ctx, video, at)
+}
+
+var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
+	var m *manager
+	AfterEach(func() { m.stop() })
+
+	// begin starts a manager that takes pictures by a program; by none if path is empty.
+	begin := func(path string) *takes {
+		taken := &takes{Taker: videoframe.FFmpeg{Path: path}}
+		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
+			o.Platforms[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{APIURL: platform.URL + "/youtube", WebURL: platform.URL + "/youtube"},
+				transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))
+			if path != "" {
+				o.Thumbnails = videoframe.NewMaker(store, taken)
+			}
+		})
+		return taken
+	}
+	channel := func(ctx context.Context) team {
+		GinkgoHelper()
+		t := newTeam(ctx)
+		account, err := platform.Account(ctx, "youtube", fmt.Sprintf("UC%022d", serial.Add(1)), nil)
+		Expect(err).NotTo(HaveOccurred())
+		t.account = account
+		Expect(k8s.Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "youtube", Namespace: t.namespace},
+			StringData: map[string]string{v1alpha1.CredentialsAccessToken: account.AccessToken},
+		})).To(Succeed())
+		Expect(k8s.Create(ctx, &v1alpha1.Connection{
+			ObjectMeta: metav1.ObjectMeta{Name: "youtube", Namespace: t.namespace},
+			Spec: v1alpha1.ConnectionSpec{
+				Platform: v1alpha1.PlatformYouTube, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: "youtube"},
+			},
+		})).To(Succeed())
+		t.setReady(ctx, "youtube", metav1.ConditionTrue, v1alpha1.ReasonConnected, account.Username)
+		return t
+	}
+	publish := func(ctx context.Context, t team, title string) {
+		GinkgoHelper()
+		p := t.post(ctx, "look", func(p *v1alpha1.Post) {
+			p.Spec.Targets[0].ConnectionRef.Name = "youtube"
+			p.Spec.Targets[0].YouTube = &v1alpha1.YouTubeOptions{Title: title}
+			p.Spec.Category = v1alpha1.CategoryVideo
+			p.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}, ThumbnailOffsetMillis: new(int32(500))}
+		})
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+	}
+	// pictures are what lies in the store beside the film.
+	pictures := func(ctx context.Context, t team) (found []mediastore.Object) {
+		GinkgoHelper()
+		var media v1alpha1.Media
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "film"}, &media)).To(Succeed())
+		for object, err := range store.List(ctx, mediastore.Derived(mediastore.Key(&media), "")) {
+			Expect(err).NotTo(HaveOccurred())
+			found = append(found, object)
+		}
+		return found
+	}
+	notes := func(ctx context.Context, t team) func() []string {
+		return func() (notes []string) {
+			var list eventsv1.EventList
+			Expect(k8s.List(ctx, &list, client.InNamespace(t.namespace))).To(Succeed())
+			for i := range list.Items {
+				if list.Items[i].Reason == v1alpha1.ReasonThumbnailNotSet {
+					notes = append(notes, list.Items[i].Note)
+				}
+			}
+			return notes
+		}
+	}
+
+	It("is made once, and set on each video of it", func(ctx SpecContext) {
+		path, err := exec.LookPath("ffmpeg")
+		if err != nil {
+			Skip("this spec needs ffmpeg in PATH; install it (apt-get install ffmpeg)")
+		}
+		taken := begin(path)
+		t := channel(ctx)
+		file(ctx, t, "film", "faststart.mp4", v1alpha1.MimeMP4)
+		before := arrivals.of(thumbnailsSet)
+		publish(ctx, t, "first")
+		Expect(pictures(ctx, t)).To(HaveLen(1))
+		Expect(arrivals.of(thumbnailsSet) - before).To(Equal(1))
+		publish(ctx, t, "second")
+		Expect(arrivals.of(thumbnailsSet) - before).To(Equal(2))
+		Expect(pictures(ctx, t)).To(HaveLen(1))
+		Expect(taken.count.Load()).To(BeEquivalentTo(1))
+		Expect(notes(ctx, t)()).To(BeEmpty())
+	})
+
+	It("is told to be missing without ffmpeg", func(ctx SpecContext) {
+		begin("")
+		t := channel(ctx)
+		file(ctx, t, "film", "faststart.mp4", v1alpha1.MimeMP4)
+		publish(ctx, t, "without")
+		Eventually(notes(ctx, t)).Should(ConsistOf(ContainSubstring("--ffmpeg")))
+	})
+
+	It("is told to be missing if none can be made", func(ctx SpecContext) {
+		begin("/nowhere/ffmpeg")
+		t := channel(ctx)
+		file(ctx, t, "film", "faststart.mp4", v1alpha1.MimeMP4)
+		publish(ctx, t, "broken")
+		Eventually(notes(ctx, t)).Should(ConsistOf(ContainSubstring("cannot be started")))
+		Expect(pictures(ctx, t)).To(BeEmpty())
+	})
+})

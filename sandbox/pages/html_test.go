@@ -1,0 +1,42 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestHostile shows what somebody may have written, which is text on the page and nothing else.
+func TestHostile(t *testing.T) {
+	tests := map[string]struct {
+		reason    string
+		post      postView
+		want, not string
+	}{
+		"script in a text": {
+			"a text is shown, not run", postView{Text: []span{{Text: "<script>alert(1)</script>"}}}, "&lt;script&gt;", "<script",
+		},
+		"script in a title": {"the same", postView{Title: "<b>bold</b>"}, "&lt;b&gt;", "<b>"},
+		"quotes in a name": {
+			"no attribute ends early", postView{profile: profile{Path: `/accounts/x/1" onclick="alert(1)`}}, "&#34; onclick", `" onclick=`,
+		},
+		"script as an address": {
+			"only the web is linked", postView{Text: []span{{Text: "x", Href: "javascript://%0aalert(1)"}}}, `href="#"`, `href="javascript`,
+		},
+		"data as a card": {"the same", postView{Attached: "data:text/html,x"}, `href="#"`, `href="data`},
+		"the web":        {"that is linked", postView{Attached: "HTTPS://example.com/?a=1&b=2"}, `href="HTTPS://example.com/?a=1&amp;b=2"`, `href="#"`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			if err := tc.post.render().Render(&out); err != nil {
+				t.Fatal(err)
+			}
+			if got := out.String(); !strings.Contains(got, tc.want) || strings.Contains(got, tc.not) {
+				t.Errorf("%s: want %q and not %q in\n%s", tc.reason, tc.want, tc.not, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,266 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// The campaign in full, and as it runs with every change.
+const (
+	manyPosts, manyKills, manyTeams = 5000, 500, 6
+	somePosts, someKills            = 60, 8
+)
+
+// givenUpAtMost bounds what may be given up, of the targets: TikTok's photos and
+// listings that prove nothing leave doubts that only a person can settle.
+const givenUpAtMost = 0.01
+
+// campaign makes posts and, at random moments, trouble.
+type campaign struct {
+	sum      *totals
+	teams    []*team
+	managers []*process
+	// recent are scheduled posts that may still be cancelled.
+	mu     sync.Mutex
+	recent []func(ctx SpecContext)
+}
+
+func (c *campaign) kills() int { return c.sum.kills + c.sum.serverKills }
+
+func (c *campaign) count() (n int) {
+	for _, t := range c.teams {
+		n += len(t.posts)
+	}
+	return n
+}
+
+// post makes some posts at once: to one platform mostly, to all that take it
+// sometimes, for now or for a few seconds ahead.
+func (c *campaign) post(ctx SpecContext, n int) {
+	var made sync.WaitGroup
+	for range n {
+		made.Go(func() {
+			defer GinkgoRecover()
+			t := c.teams[rand.IntN(len(c.teams))]
+			p := c.pick(t)
+			to := []v1alpha1.Platform{p.to}
+			if rand.IntN(8) == 0 {
+				to = p.targets()
+			}
+			var at time.Time
+			if rand.IntN(3) == 0 {
+				at = time.Now().Add(time.Duration(2000+rand.IntN(6000)) * time.Millisecond)
+			}
+			s := t.say(ctx, p.kind, fmt.Sprintf("campaign %d", serial.Add(1)), at, to...)
+			if !at.IsZero() && rand.IntN(4) == 0 {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.recent = append(c.recent, func(ctx SpecContext) { t.cancel(ctx, s) })
+			}
+		})
+	}
+	made.Wait()
+}
+
+// pick chooses a kind and a platform, all as often but for the longest.
+func (c *campaign) pick(t *team) pair {
+	all := pairs()
+	for {
+		switch p := all[rand.IntN(len(all))]; {
+		case p.kind == aLongFilm && rand.IntN(4) > 0:
+		case p.kind == aDraft && t.drafts.Add(1) > draftsAtMost:
+		default:
+			return p
+		}
+	}
+}
+
+// cancel withdraws what was chosen for it, some of it too late.
+func (c *campaign) cancel(ctx SpecContext) {
+	c.mu.Lock()
+	var now, later []func(SpecContext)
+	for _, f := range c.recent {
+		if rand.IntN(2) == 0 {
+			now = append(now, f)
+		} else {
+			later = append(later, f)
+		}
+	}
+	c.recent = later
+	c.mu.Unlock()
+	var done sync.WaitGroup
+	for _, f := range now {
+		done.Go(func() {
+			defer GinkgoRecover()
+			f(ctx)
+		})
+	}
+	done.Wait()
+}
+
+// fault disturbs an account on a platform once or twice.
+func (c *campaign) fault(ctx SpecContext) {
+	on := connected()[rand.IntN(len(connected()))]
+	f := sandboxtest.Fault{
+		Platform: string(on), Account: c.teams[rand.IntN(len(c.teams))].accounts[on].ID, Times: 1 + rand.IntN(2),
+		Operation: []string{"publish", "publish", "publish", "upload", "create", "status", "list"}[rand.IntN(7)],
+	}
+	switch rand.IntN(6) {
+	case 0:
+		f.Kind = "drop_after"
+	case 1:
+		f.Kind = "drop_before"
+	case 2:
+		f.Kind, f.Status = "error_after", 500
+	case 3:
+		f.Kind, f.DelayMS = "delay", 200+rand.IntN(2000)
+	case 4:
+		// Some platforms then limit the whole app for minutes.
+		f.Kind, f.DelayMS = "delay", 50
+		if rand.IntN(8) == 0 {
+			f.Kind, f.RetryAfterS, f.DelayMS, f.Times = "rate_limit", 1+rand.IntN(3), 0, 1
+		}
+	case 5:
+		f.Kind, f.Status = "status", 503
+	}
+	Expect(platform.Fault(ctx, f)).To(Succeed())
+	c.sum.faults++
+}
+
+// trouble does one of the things that happen to processes and networks.
+func (c *campaign) trouble(ctx SpecContext) {
+	switch dice := rand.IntN(1000); {
+	case dice < 25:
+		apiServer.restart(ctx)
+		c.sum.serverKills++
+	case dice < 35:
+		etcd.restart(ctx)
+		c.sum.serverKills++
+	case dice < 95:
+		link := []*proxy{toKubernetes, toPlatform, toStore}[rand.IntN(3)]
+		link.set([]cut{requestsLost, answersLost}[rand.IntN(2)])
+		wait(time.Duration(300+rand.IntN(3000)) * time.Millisecond)
+		link.set(open)
+		c.sum.cuts++
+	case dice < 105:
+		c.hold()
+	case dice < 180:
+		c.twin()
+	case dice < 400:
+		c.killAtPoint()
+	default:
+		c.kill(rand.IntN(len(c.managers)))
+	}
+	c.revive()
+}
+
+func (c *campaign) revive() {
+	for i, m := range c.managers {
+		c.managers[i] = revive(m)
+	}
+}
+
+func (c *campaign) kill(i int) {
+	c.managers[i].kill()
+	c.sum.kills++
+	c.managers[i] = c.managers[i].again()
+}
+
+// killAtPoint kills a manager when it comes to a point, if one does soon.
+func (c *campaign) killAtPoint() {
+	at := []string{
+		post.PointBeforeClaim, post.PointAfterClaim, post.PointAfterAnswer, post.PointAfterRecord, post.PointAfterLook,
+		post.PointAfterPrepare, post.PointAfterPart, post.PointAfterSecret, post.PointAfterAhead,
+	}
+	i := rand.IntN(len(c.managers))
+	victim := c.managers[i]
+	met := points.once(at[rand.IntN(len(at))], victim.kill)
+	limit := time.NewTimer(3 * time.Second)
+	defer limit.Stop()
+	select {
+	case <-met:
+	case <-limit.C:
+		if points.cancel() {
+			victim.kill()
+		} else {
+			<-met
+		}
+	}
+	c.sum.kills++
+	c.managers[i] = victim.again()
+}
+
+// twin starts a second manager that asks nobody who leads, or kills it.
+func (c *campaign) twin() {
+	if len(c.managers) == 2 {
+		c.managers[1].kill()
+		c.sum.kills++
+		c.managers = c.managers[:1]
+		return
+	}
+	c.managers = append(c.managers, startManager(alone))
+}
+
+// hold stops a manager in whatever it does until its time to send is over,
+// while another works.
+func (c *campaign) hold() {
+	held, other := c.managers[0], startManager(alone)
+	held.hold()
+	wait(sendWindow + 3*time.Second)
+	held.release()
+	wait(time.Second)
+	other.kill()
+	c.sum.kills++
+	c.sum.holds++
+}
+
+var _ = Describe("The campaign", Ordered, func() {
+	It("makes trouble at random, and ends with each post published exactly once", func(ctx SpecContext) {
+		posts, kills, teams := somePosts, someKills, 1
+		if long {
+			posts, kills, teams = manyPosts, manyKills, manyTeams
+		}
+		before := publishCallsEverywhere(ctx)
+		c := &campaign{sum: newTotals(), managers: []*process{startManager()}}
+		for range teams {
+			c.teams = append(c.teams, newTeam(ctx))
+		}
+		began := time.Now()
+		for round := 1; c.kills() < kills || c.count() < posts; round++ {
+			c.post(ctx, posts/kills)
+			c.cancel(ctx)
+			if rand.IntN(2) == 0 {
+				c.fault(ctx)
+			}
+			wait(time.Duration(300+rand.IntN(2700)) * time.Millisecond)
+			c.trouble(ctx)
+			if round%25 == 0 {
+				fmt.Printf("campaign after %s: %d posts, %d kills, %d cuts\n", time.Since(began).Round(time.Second), c.count(), c.kills(), c.sum.cuts)
+			}
+		}
+		settle(ctx, c.revive, c.teams...)
+		for _, m := range c.managers {
+			m.kill()
+		}
+		for _, t := range c.teams {
+			c.sum.judge(ctx, t)
+		}
+		fmt.Printf("campaign: done after %s\n", time.Since(began).Round(time.Second))
+		tell("campaign", c.sum)
+		expectCalls(ctx, before, c.sum)
+		all := c.sum.sum(everyPair)
+		Expect(float64(all.givenUp)).To(BeNumerically("<=", givenUpAtMost*float64(all.targets)), "given up")
+	})
+})

@@ -1,0 +1,83 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// server is a process of the control plane, which is killed and started again
+// as it was: on its port and with its data.
+type server struct {
+	name string
+	argv []string
+	now  *process
+	// pid is that of the first one, which envtest has started.
+	pid int
+}
+
+// adopt finds a program that envtest has started.
+func adopt(name string) *server {
+	entries, err := filepath.Glob("/proc/[0-9]*/stat")
+	Expect(err).NotTo(HaveOccurred())
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(entry)))
+		Expect(err).NotTo(HaveOccurred())
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		argv := strings.Split(string(bytes.TrimRight(line, "\x00")), "\x00")
+		if err != nil || filepath.Base(argv[0]) != name {
+			continue
+		}
+		stat, err := os.ReadFile(entry)
+		// The name may hold blanks; what follows it is the state and the parent.
+		if fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])); err == nil && fields[1] == strconv.Itoa(os.Getpid()) {
+			return &server{name: name, argv: argv, pid: pid}
+		}
+	}
+	Fail("there is no process " + name + " of this test")
+	return nil
+}
+
+// restart kills the program, and starts it again.
+func (s *server) restart(ctx context.Context) {
+	s.kill()
+	s.again(ctx)
+}
+
+// again starts the program that was killed; it returns when the API answers.
+func (s *server) again(ctx context.Context) {
+	log, err := os.OpenFile(filepath.Join(folder, s.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	Expect(err).NotTo(HaveOccurred())
+	s.now = launch(exec.Command(s.argv[0], s.argv[1:]...), log)
+	Eventually(func() error { return k8s.List(ctx, &corev1.NamespaceList{}) }).Should(Succeed(), "the API answers again")
+}
+
+// kill ends the program as kill -9 does.
+func (s *server) kill() {
+	if s.now != nil {
+		s.now.kill()
+		return
+	}
+	Expect(syscall.Kill(s.pid, syscall.SIGKILL)).To(Succeed())
+	Eventually(func() error { return syscall.Kill(s.pid, 0) }).ShouldNot(Succeed(), "%s is gone", s.name)
+}
+
+// end ends what restart has started; envtest ends the rest.
+func (s *server) end() {
+	if s.now != nil {
+		s.now.kill()
+	}
+}

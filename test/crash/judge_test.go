@@ -1,0 +1,287 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// card is what a card of a tree says, and title the title of a film.
+func card(words string, i int) string { return fmt.Sprintf("%s, card %d", words, i) }
+func title(words string) string       { return "The film of " + words }
+
+// row counts what became of one kind of post on one platform.
+type row struct {
+	targets, attempts, cancelled, twice, lost, givenUp, looked int
+}
+
+func (r *row) add(o row) {
+	r.targets += o.targets
+	r.attempts += o.attempts
+	r.cancelled += o.cancelled
+	r.twice += o.twice
+	r.lost += o.lost
+	r.givenUp += o.givenUp
+	r.looked += o.looked
+}
+
+// totals is what is printed in the end.
+type totals struct {
+	posts, kills, serverKills, cuts, holds, faults int
+	rows                                           map[pair]*row
+	// reasons say why posts were given up, and unnamed counts those of them that
+	// do not say what to check.
+	reasons map[string]int
+	unnamed int
+}
+
+func newTotals() *totals { return &totals{rows: map[pair]*row{}, reasons: map[string]int{}} }
+
+func (t *totals) row(p pair) *row {
+	if t.rows[p] == nil {
+		t.rows[p] = &row{}
+	}
+	return t.rows[p]
+}
+
+// sum adds up the rows that match.
+func (t *totals) sum(match func(pair) bool) (out row) {
+	for p, r := range t.rows {
+		if match(p) {
+			out.add(*r)
+		}
+	}
+	return out
+}
+
+func everyPair(pair) bool { return true }
+
+// String is the table of the totals.
+func (t *totals) String() string {
+	var out bytes.Buffer
+	all := t.sum(everyPair)
+	fmt.Fprintf(&out, "%d posts, %d kills (%d of the API server or its store), %d cuts, %d held, %d faults of platforms: "+
+		"%d published twice, %d lost, %d given up, %d settled by looking\n\n",
+		t.posts, t.kills+t.serverKills, t.serverKills, t.cuts, t.holds, t.faults, all.twice, all.lost, all.givenUp, all.looked)
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	_, _ = fmt.Fprintln(table, "platform\tkind\ttargets\tcancelled\tattempts\ttwice\tlost\tgiven up\tby looking\t")
+	line := func(platform, kind string, r row) {
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", platform, kind, r.targets, r.cancelled, r.attempts, r.twice, r.lost, r.givenUp, r.looked)
+	}
+	for _, on := range everywhere {
+		for _, k := range kinds {
+			if r := t.rows[pair{k, on}]; r != nil {
+				line(string(on), k.name, *r)
+			}
+		}
+	}
+	line("all", "", all)
+	_ = table.Flush()
+	for reason, n := range t.reasons {
+		fmt.Fprintf(&out, "given up %d times: %s\n", n, reason)
+	}
+	return out.String()
+}
+
+// words is how a post is told from others on an account.
+type words struct {
+	on    v1alpha1.Platform
+	text  string
+	inbox bool
+}
+
+// part is one thing that shows: a post, or a card of a tree.
+type part struct {
+	words
+	title string
+	files []string
+}
+
+// parts are what shows of a target.
+func (s *sent) parts(t *team, i int) (out []part) {
+	target := &s.Spec.Targets[i]
+	on := v1alpha1.Platform(target.ConnectionRef.Name)
+	hashes := func(k int) (out []string) {
+		for _, ref := range s.kind.refs(k) {
+			out = append(out, t.hashes[ref.Name])
+		}
+		return out
+	}
+	if s.Spec.Tree != nil {
+		for k, c := range s.Spec.Tree.Cards {
+			out = append(out, part{words: words{on: on, text: c.Caption}, files: hashes(k)})
+		}
+		return out
+	}
+	p := part{words: words{on, target.Caption, s.kind.inbox}, files: hashes(0)}
+	if s.kind.inbox {
+		p.text = "" // what waits in the inbox of a film has no words
+	}
+	if target.YouTube != nil {
+		p.title = target.YouTube.Title
+	}
+	return []part{p}
+}
+
+// shown is what the sandbox has of a team, by words.
+func (t *team) shown(ctx context.Context) map[words][]sandboxtest.Post {
+	out := map[words][]sandboxtest.Post{}
+	for on, account := range t.accounts {
+		all, err := platform.Posts(ctx, string(on), account.ID)
+		Expect(err).NotTo(HaveOccurred())
+		for _, p := range all {
+			w := words{on, p.Text, p.Draft}
+			out[w] = append(out[w], p)
+		}
+	}
+	return out
+}
+
+// judge compares what the API server says of each post of a team with what the
+// sandbox has.
+func (t *totals) judge(ctx context.Context, tm *team) {
+	now, err := tm.all(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	looked, shown := settledByLooking(), tm.shown(ctx)
+	wanted, ids := map[words]int{}, map[string]string{}
+	for _, p := range tm.posts {
+		for i := range p.Spec.Targets {
+			for _, part := range p.parts(tm, i) {
+				if !p.cancelled {
+					wanted[part.words]++
+				}
+			}
+		}
+	}
+	for _, p := range tm.posts {
+		t.posts++
+		for i := range p.Spec.Targets {
+			on := v1alpha1.Platform(p.Spec.Targets[i].ConnectionRef.Name)
+			r := t.row(pair{p.kind, on})
+			r.targets++
+			var is v1alpha1.PostStatus
+			if post := now[p.Name]; post != nil {
+				is = post.Status
+			}
+			var target v1alpha1.TargetStatus
+			if i < len(is.Targets) {
+				target = is.Targets[i]
+			}
+			if target.Attempt != nil {
+				r.attempts += int(target.Attempt.Number)
+			}
+			r.looked += looked[fmt.Sprintf("%s/%d", p.UID, i)]
+			if is.Phase == v1alpha1.PhaseCancelled {
+				r.cancelled++
+			}
+			if p.cancelled != (is.Phase == v1alpha1.PhaseCancelled) {
+				r.lost++
+				GinkgoWriter.Printf("%s/%s is %s, and was cancelled: %t\n", p.Namespace, p.Name, is.Phase, p.cancelled)
+			}
+			bad := t.compare(r, p, &target, p.parts(tm, i), wanted, shown)
+			id := string(on) + "/" + target.ExternalID
+			if other := ids[id]; target.ExternalID != "" && other != "" {
+				bad = append(bad, "another post has its id: "+other)
+				r.lost++
+			}
+			ids[id] = p.Name
+			if len(bad) > 0 {
+				GinkgoWriter.Printf("%s %s/%s target %d on %s: %s\n  %+v\n  attempt %+v\n",
+					p.kind.name, p.Namespace, p.Name, i, on, strings.Join(bad, "; "), target, target.Attempt)
+			}
+		}
+	}
+}
+
+// compare judges one target and returns what is wrong with it.
+func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts []part, wanted map[words]int, shown map[words][]sandboxtest.Post) (bad []string) {
+	before, complete := "", true
+	for k, want := range parts {
+		got := shown[want.words]
+		if len(got) > wanted[want.words] {
+			r.twice++
+			bad = append(bad, fmt.Sprintf("part %d is shown %d times, not %d", k, len(got), wanted[want.words]))
+		}
+		id := target.ExternalID
+		if k > 0 {
+			id = ""
+		}
+		if k < len(target.Cards) {
+			id = target.Cards[k].ExternalID
+		}
+		match := slices.IndexFunc(got, func(g sandboxtest.Post) bool {
+			// What TikTok has given no id yet, or gives none while it waits in an inbox, is recorded under its ticket.
+			return g.ID == id || want.on == v1alpha1.PlatformTikTok && strings.Contains(id, "~") && len(got) == wanted[want.words]
+		})
+		if match < 0 {
+			complete = false
+			continue
+		}
+		if is := got[match]; is.InReplyTo != before || want.title != "" && is.Title != want.title || !slices.Equal(hashesOf(is), want.files) {
+			bad = append(bad, fmt.Sprintf("part %d is shown as %+v, want %+v hanging from %q", k, is, want, before))
+			complete = false
+		}
+		before = id
+	}
+	switch {
+	case p.cancelled: // nothing may show
+	case target.Phase == v1alpha1.PhaseFailed && target.Reason == v1alpha1.ReasonOutcomeUnknown:
+		r.givenUp++
+		t.reasons[reasonOf(target.Message)]++
+		if !strings.Contains(target.Message, "Look at the account") || !strings.Contains(target.Message, v1alpha1.SettleAnnotation) {
+			t.unnamed++
+			bad = append(bad, "it does not say what to check")
+		}
+	case target.Phase != v1alpha1.PhasePosted || !complete:
+		r.lost++
+		bad = append(bad, "it is lost")
+	}
+	return bad
+}
+
+// reasonOf is why a post was given up.
+func reasonOf(message string) string {
+	_, why, _ := strings.Cut(message, "(")
+	why, _, _ = strings.Cut(why, "). Look")
+	return why
+}
+
+func hashesOf(p sandboxtest.Post) (out []string) {
+	for _, m := range p.Media {
+		out = append(out, m.SHA256)
+	}
+	return out
+}
+
+var lookLine = regexp.MustCompile(`looked for a call whose answer was lost.*uid=(\S+) target=(\d+) attempt=(\w+) .*outcome=\w`)
+
+// settledByLooking counts what the managers' log says about looks that ended
+// the doubt, by post and target.
+func settledByLooking() map[string]int {
+	log, err := os.ReadFile(filepath.Join(folder, "manager.log"))
+	Expect(err).NotTo(HaveOccurred())
+	out, seen := map[string]int{}, map[string]bool{}
+	for _, m := range lookLine.FindAllSubmatch(log, -1) {
+		// Two managers may have looked, of which one could write.
+		if attempt := string(m[3]); !seen[attempt] {
+			seen[attempt] = true
+			out[string(m[1])+"/"+string(m[2])]++
+		}
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash_test
+
+import (
+	"slices"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/facebook"
+	"github.com/herald-social/herald/platforms/instagram"
+	"github.com/herald-social/herald/platforms/threads"
+	"github.com/herald-social/herald/platforms/tiktok"
+	"github.com/herald-social/herald/platforms/x"
+	"github.com/herald-social/herald/platforms/youtube"
+)
+
+// everywhere is the order in which platforms are named here.
+var everywhere = []v1alpha1.Platform{
+	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram,
+	v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
+}
+
+// registry is asked what each platform delivers.
+var registry = platforms.Registry{
+	v1alpha1.PlatformX:         x.New(x.Config{}, nil),
+	v1alpha1.PlatformThreads:   threads.New(threads.Config{}, nil),
+	v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, nil),
+	v1alpha1.PlatformFacebook:  facebook.New(facebook.Config{}, nil),
+	v1alpha1.PlatformTikTok:    tiktok.New(tiktok.Config{}, nil),
+	v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, nil),
+}
+
+// kind is what a post is made of, as far as it matters to its delivery.
+type kind struct {
+	name     string
+	category v1alpha1.Category
+	// files names the files of the post or, of a tree, those of each card.
+	files [][]string
+	// inbox is set for what waits in an inbox, without its words.
+	inbox bool
+}
+
+// The kinds of posts.
+var (
+	aText     = &kind{name: "text", category: v1alpha1.CategoryText}
+	aPicture  = &kind{name: "image", category: v1alpha1.CategoryImage, files: [][]string{{"red"}}}
+	aCarousel = &kind{name: "carousel", category: v1alpha1.CategoryImage, files: [][]string{{"red", "blue"}}}
+	aFilm     = &kind{name: "video", category: v1alpha1.CategoryVideo, files: [][]string{{"film"}}}
+	aLongFilm = &kind{name: "video in parts", category: v1alpha1.CategoryVideo, files: [][]string{{"long"}}}
+	aDraft    = &kind{name: "inbox draft", category: v1alpha1.CategoryVideo, files: [][]string{{"film"}}, inbox: true}
+	aTree     = &kind{name: "tree", category: v1alpha1.CategoryTree, files: [][]string{nil, nil, nil}}
+	aFullTree = &kind{name: "tree with files", category: v1alpha1.CategoryTree, files: [][]string{{"red"}, nil, {"film"}}}
+	kinds     = []*kind{aText, aPicture, aCarousel, aFilm, aLongFilm, aDraft, aTree, aFullTree}
+)
+
+// goesTo reports whether a platform delivers it.
+func (k *kind) goesTo(to v1alpha1.Platform) bool {
+	limits := registry[to].Limits()
+	withFiles := len(slices.Concat(k.files...)) > 0
+	return limits.CanDeliver(k.category) && (!k.inbox || to == v1alpha1.PlatformTikTok) &&
+		(!withFiles || k.category != v1alpha1.CategoryTree || limits.CanDeliver(v1alpha1.CategoryImage))
+}
+
+// targets are the platforms that deliver it.
+func (k *kind) targets() []v1alpha1.Platform {
+	return slices.DeleteFunc(slices.Clone(everywhere), func(p v1alpha1.Platform) bool { return !k.goesTo(p) })
+}
+
+// prepares reports whether something precedes the visible call.
+func (k *kind) prepares(to v1alpha1.Platform) bool {
+	preparer, ok := registry[to].(platforms.Preparer)
+	content := platforms.Content{Category: k.category}
+	for _, name := range slices.Concat(k.files...) {
+		content.Media = append(content.Media, platforms.File{Name: name, MIMEType: mimeTypes[name], Size: 1})
+	}
+	return ok && preparer.Prepares(content)
+}
+
+// pair is a kind of post on a platform.
+type pair struct {
+	*kind
+	to v1alpha1.Platform
+}
+
+// pairs are all that can be delivered.
+func pairs() (out []pair) {
+	for _, k := range kinds {
+		for _, to := range k.targets() {
+			out = append(out, pair{k, to})
+		}
+	}
+	return out
+}
+
+// public are the pairs of which as many can be sent as one likes.
+func public() []pair {
+	return slices.DeleteFunc(pairs(), func(p pair) bool { return p.kind == aDraft })
+}
+
+// connected are the platforms to which anything can be delivered.
+func connected() []v1alpha1.Platform {
+	return slices.DeleteFunc(slices.Clone(everywhere), func(p v1alpha1.Platform) bool { return len(registry[p].Limits().Delivers) == 0 })
+}
+
+func (k *kind) refs(part int) (out []v1alpha1.LocalReference) {
+	if part < len(k.files) {
+		for _, name := range k.files[part] {
+			out = append(out, v1alpha1.LocalReference{Name: name})
+		}
+	}
+	return out
+}
+
+// fill makes a post of this kind that says words, which no other says.
+func (k *kind) fill(p *v1alpha1.Post, words string) {
+	p.Spec.Category = k.category
+	switch k.category {
+	case v1alpha1.CategoryImage:
+		p.Spec.Image = &v1alpha1.ImageContent{MediaRefs: k.refs(0)}
+	case v1alpha1.CategoryVideo:
+		p.Spec.Video = &v1alpha1.VideoContent{MediaRef: k.refs(0)[0]}
+	case v1alpha1.CategoryTree:
+		p.Spec.Tree = &v1alpha1.TreeContent{}
+		for i := range k.files {
+			p.Spec.Tree.Cards = append(p.Spec.Tree.Cards, v1alpha1.TreeCard{Caption: card(words, i), MediaRefs: k.refs(i)})
+		}
+		return
+	case v1alpha1.CategoryText:
+	}
+	for i := range p.Spec.Targets {
+		target := &p.Spec.Targets[i]
+		target.Caption = words
+		if target.ConnectionRef.Name == string(v1alpha1.PlatformYouTube) {
+			target.YouTube = &v1alpha1.YouTubeOptions{Title: title(words)}
+		}
+		if target.ConnectionRef.Name == string(v1alpha1.PlatformTikTok) {
+			target.TikTok = &v1alpha1.TikTokOptions{Draft: k.inbox}
+		}
+	}
+}

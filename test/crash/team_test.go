@@ -1,0 +1,273 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// team is a team with an account connected on each platform, made as a
+// platform team makes it.
+type team struct {
+	namespace string
+	accounts  map[v1alpha1.Platform]sandboxtest.Account
+	// hashes are those of its files, by name.
+	hashes map[string]string
+
+	mu    sync.Mutex
+	posts []*sent
+	// drafts counts those sent to its inbox.
+	drafts atomic.Int32
+}
+
+// draftsAtMost is how many drafts are sent to one account: an inbox takes five
+// a day, and one that is sent again counts until TikTok has given it up.
+const draftsAtMost = 4
+
+// sent is a post that a team has made.
+type sent struct {
+	*v1alpha1.Post
+	kind *kind
+	// cancelled is set if a cancel of it was accepted.
+	cancelled bool
+}
+
+// mimeTypes are those of the files of a team.
+var mimeTypes = map[string]v1alpha1.MimeType{
+	"red": v1alpha1.MimeJPEG, "blue": v1alpha1.MimeJPEG, "film": v1alpha1.MimeMP4, "long": v1alpha1.MimeMP4,
+}
+
+// inParts is how long the film is that goes in several parts everywhere: X takes
+// 4 MiB at once, TikTok 5 MB.
+const inParts = 11 << 20
+
+// newTeam needs a manager that runs.
+func newTeam(ctx context.Context) *team {
+	t := &team{
+		namespace: fmt.Sprintf("crash-%d", serial.Add(1)),
+		accounts:  map[v1alpha1.Platform]sandboxtest.Account{}, hashes: map[string]string{},
+	}
+	create(ctx, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}, Spec: v1alpha1.TeamSpec{Namespace: t.namespace}})
+	for _, name := range connected() {
+		t.connect(ctx, name)
+	}
+	for name := range mimeTypes {
+		t.upload(ctx, name)
+	}
+	for _, name := range connected() {
+		Eventually(func(g Gomega) {
+			var conn v1alpha1.Connection
+			g.Expect(k8s.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: string(name)}, &conn)).To(Succeed())
+			g.Expect(meta.IsStatusConditionTrue(conn.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), "%+v", conn.Status)
+		}).Should(Succeed(), "the manager probes the connection to %s", name)
+	}
+	for name := range mimeTypes {
+		Eventually(func(g Gomega) {
+			var media v1alpha1.Media
+			g.Expect(k8s.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: name}, &media)).To(Succeed())
+			g.Expect(media.Status.Phase).To(Equal(v1alpha1.MediaUploaded), "%+v", media.Status)
+		}).Should(Succeed(), "the manager verifies %s", name)
+	}
+	return t
+}
+
+// create makes an object, also if the answer to it is lost.
+func create(ctx context.Context, object client.Object) {
+	Eventually(func() error {
+		err := k8s.Create(ctx, object)
+		if apierrors.IsAlreadyExists(err) {
+			return k8s.Get(ctx, client.ObjectKeyFromObject(object), object)
+		}
+		return err
+	}).Should(Succeed())
+}
+
+func (t *team) connect(ctx context.Context, name v1alpha1.Platform) {
+	// Listings lag, as real ones do; the publishers are told of 2 s.
+	account, err := platform.Account(ctx, string(name), fmt.Sprintf("18%08d", serial.Add(1)), map[string]any{"listing_lag_ms": 1500, "processing_ms": 300})
+	Expect(err).NotTo(HaveOccurred())
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: string(name), Namespace: t.namespace},
+		StringData: map[string]string{
+			v1alpha1.CredentialsAccessToken:  account.AccessToken,
+			v1alpha1.CredentialsRefreshToken: account.RefreshToken,
+		},
+	}
+	if !account.ExpiresAt.IsZero() {
+		secret.StringData[v1alpha1.CredentialsExpiresAt] = account.ExpiresAt.Format(time.RFC3339)
+	}
+	create(ctx, secret)
+	create(ctx, &v1alpha1.Connection{
+		ObjectMeta: metav1.ObjectMeta{Name: string(name), Namespace: t.namespace},
+		Spec: v1alpha1.ConnectionSpec{
+			Platform: name, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: string(name)},
+		},
+	})
+	t.accounts[name] = account
+}
+
+// upload puts a file of the team into the store.
+func (t *team) upload(ctx context.Context, name string) {
+	data := content(name)
+	media := &v1alpha1.Media{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.namespace},
+		Spec:       v1alpha1.MediaSpec{FileName: name, MimeType: mimeTypes[name], SizeBytes: int64(len(data))},
+	}
+	create(ctx, media)
+	store, err := mediastore.New(files)
+	Expect(err).NotTo(HaveOccurred())
+	_, err = store.Put(ctx, mediastore.Key(media), string(mimeTypes[name]), int64(len(data)), bytes.NewReader(data))
+	Expect(err).NotTo(HaveOccurred())
+	sum := sha256.Sum256(data)
+	t.hashes[name] = hex.EncodeToString(sum[:])
+}
+
+// content is what lies in a file: pictures of one colour, a film, and the same
+// film with a box at its end that players pass over.
+func content(name string) []byte {
+	colours := map[string]color.Color{"red": color.RGBA{R: 200, A: 255}, "blue": color.RGBA{B: 200, A: 255}}
+	if c, ok := colours[name]; ok {
+		picture := image.NewPaletted(image.Rect(0, 0, 720, 720), color.Palette{c})
+		var out bytes.Buffer
+		Expect(jpeg.Encode(&out, picture, nil)).To(Succeed())
+		return out.Bytes()
+	}
+	film, err := os.ReadFile(filepath.Join(repository, "internal", "mediaprobe", "testdata", "faststart.mp4"))
+	Expect(err).NotTo(HaveOccurred())
+	enlarge(film)
+	if name == "long" {
+		film = binary.BigEndian.AppendUint32(film, 8+inParts)
+		film = append(append(film, "free"...), make([]byte, inParts)...)
+	}
+	return film
+}
+
+// enlarge changes what the headers of a film say of it, to a size and a length
+// that every platform takes.
+func enlarge(film []byte) {
+	header := bytes.Index(film, []byte("mvhd"))
+	Expect(header).To(BeNumerically(">", 0))
+	// Behind the name: version and flags, two times, the units of a second, the length in them.
+	units := binary.BigEndian.Uint32(film[header+16:])
+	binary.BigEndian.PutUint32(film[header+20:], 10*units)
+	track := bytes.Index(film, []byte("tkhd"))
+	Expect(track).To(BeNumerically(">", 0))
+	end := track - 4 + int(binary.BigEndian.Uint32(film[track-4:]))
+	binary.BigEndian.PutUint32(film[end-8:], 720<<16)
+	binary.BigEndian.PutUint32(film[end-4:], 1280<<16)
+}
+
+// post makes a post of a kind for some platforms, of words that no other has.
+func (t *team) post(ctx context.Context, k *kind, words string, to ...v1alpha1.Platform) *sent {
+	return t.say(ctx, k, fmt.Sprintf("%s %d", words, serial.Add(1)), time.Time{}, to...)
+}
+
+// say makes a post of a kind with exactly these words; at is zero for now.
+func (t *team) say(ctx context.Context, k *kind, words string, at time.Time, to ...v1alpha1.Platform) *sent {
+	p := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("p%d", serial.Add(1)), Namespace: t.namespace, Finalizers: []string{v1alpha1.DeliveryFinalizer},
+		},
+	}
+	if !at.IsZero() {
+		p.Spec.ScheduledAt = v1alpha1.NewTimePtr(at)
+	}
+	for _, platform := range to {
+		p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: string(platform)}})
+	}
+	k.fill(p, words)
+	create(ctx, p)
+	out := &sent{Post: p, kind: k}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.posts = append(t.posts, out)
+	return out
+}
+
+// cancel withdraws a post, unless that is refused because it has begun.
+func (t *team) cancel(ctx context.Context, p *sent) {
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"cancelled": true}})
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func() error {
+		err := k8s.Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+		p.cancelled = err == nil
+		if apierrors.IsInvalid(err) {
+			return nil
+		}
+		return err
+	}).Should(Succeed())
+}
+
+// all reads what has become of the team's posts.
+func (t *team) all(ctx context.Context) (out map[string]*v1alpha1.Post, err error) {
+	var list v1alpha1.PostList
+	if err := k8s.List(ctx, &list, client.InNamespace(t.namespace)); err != nil {
+		return nil, err
+	}
+	out = map[string]*v1alpha1.Post{}
+	for i := range list.Items {
+		out[list.Items[i].Name] = &list.Items[i]
+	}
+	return out, nil
+}
+
+// unsettled names the posts of which something is left to be done. One that is
+// given up waits for a person, and is none of them.
+func (t *team) unsettled(ctx context.Context) (names []string, err error) {
+	all, err := t.all(ctx)
+	for name, p := range all {
+		if !settled(p) {
+			names = append(names, fmt.Sprintf("%s (%s, %+v)", name, p.Spec.Category, p.Status.Targets))
+		}
+	}
+	return names, err
+}
+
+func settled(p *v1alpha1.Post) bool {
+	switch p.Status.Phase {
+	case v1alpha1.PhasePosted, v1alpha1.PhaseCancelled:
+		return true
+	case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing:
+		return false
+	case v1alpha1.PhaseFailed:
+		return !slices.ContainsFunc(p.Status.Targets, func(t v1alpha1.TargetStatus) bool {
+			return t.Phase != v1alpha1.PhasePosted && t.Phase != v1alpha1.PhaseFailed
+		})
+	default:
+		return false
+	}
+}
+
+// over reports whether nothing is left to be done for a post.
+func over(ctx context.Context, p *sent) bool {
+	var now v1alpha1.Post
+	return k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &now) == nil && settled(&now)
+}

@@ -1,0 +1,156 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/perf/internal/stack"
+)
+
+const (
+	// leadM is how long before their due time the first round's posts of pictures are begun to be created, for each post:
+	// their pictures are uploaded meanwhile.
+	leadM = 60 * time.Millisecond
+	// sampleLead is how long before its time a sample is created, so that it is prepared by then.
+	sampleLead = 8 * time.Second
+	// listedAtOnce is how many posts are read at once.
+	listedAtOnce = 500
+	// preparedEvery paces the question whether all posts are prepared, which costs the API server something.
+	preparedEvery = 2 * time.Second
+)
+
+// runB2M compares delivering posts that show a picture, to an account of X and one of Threads each: once uploaded ahead of
+// their time, by Herald as by the bare loop, so that only what follows the due time is compared; and once by a Herald that
+// begins with a post when it is due, as for posts without a time, so that the uploads are in it.
+func runB2M(ctx context.Context, s *session, r *report) error {
+	if err := s.stack.StartHerald(ctx); err != nil {
+		return err
+	}
+	teams, err := s.mixedTeams(ctx)
+	if err != nil {
+		return err
+	}
+	pictures, err := s.pictures(ctx, teams)
+	if err := errors.Join(err, s.stack.StopHerald()); err != nil {
+		return err
+	}
+	defer func() { s.stack.ManagerFlags = nil }()
+	for _, way := range []struct {
+		id, what string
+		goal     float64
+		ahead    bool
+		flags    []string
+	}{
+		{"B2M", "posts of a picture to X and Threads settled a second, uploaded before", goalB2, true, nil},
+		{"B2M-COLD", "the same, uploaded when they are due", 0, false, []string{"--prepare-ahead", "1ms"}},
+	} {
+		s.stack.ManagerFlags = way.flags
+		b := &b2{
+			session: s, id: way.id, teams: teams, choose: oneOfEach, platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads},
+			pictures: pictures, ahead: way.ahead, lead: 10*time.Second + time.Duration(s.b2Posts)*leadM,
+		}
+		if b.sample, err = b.deliveredPicture(ctx); err != nil {
+			return err
+		}
+		if err := b.report(ctx, r, way.goal, way.what); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mixedTeams are the teams with half of their accounts, and as many of Threads, which are connected. Herald must be
+// started.
+func (s *session) mixedTeams(ctx context.Context) ([]stack.Team, error) {
+	if s.mixed != nil {
+		return s.mixed, nil
+	}
+	teams := make([]stack.Team, len(s.connected))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(setupAtOnce)
+	for t, team := range s.connected {
+		half := max(len(team.Connections)/2, 1)
+		teams[t] = stack.Team{Namespace: team.Namespace, Token: team.Token, Connections: make([]stack.Connection, 2*half)}
+		copy(teams[t].Connections, team.Connections[:half])
+		for i := range half {
+			group.Go(func() (err error) {
+				teams[t].Connections[half+i], err = s.stack.ConnectTo(inner, v1alpha1.PlatformThreads, team.Namespace, fmt.Sprint(17_800_000_000_000_000+t*half+i))
+				return err
+			})
+		}
+	}
+	err := group.Wait()
+	if err == nil {
+		s.mixed = teams
+	}
+	return teams, err
+}
+
+// oneOfEach draws an account of the first half and one of the second.
+func oneOfEach(draw *rand.Rand, accounts int) (first, second int) {
+	return draw.IntN(accounts / 2), accounts/2 + draw.IntN(accounts/2)
+}
+
+// deliveredPicture lets Herald deliver a post of a picture and returns what it wrote last: what it had accepted and
+// prepared, what it claimed, and what came of it.
+func (b *b2) deliveredPicture(ctx context.Context) (*delivered, error) {
+	if err := b.stack.StartHerald(ctx); err != nil {
+		return nil, err
+	}
+	team := b.teams[0]
+	for i := range sampleTries {
+		post := duePost(team, 0, len(team.Connections)/2, time.Now().Add(sampleLead), fmt.Sprintf("sample %d", i))
+		show(post, b.pictures[team.Namespace][0].name)
+		statuses, err := b.follow(ctx, post)
+		if err != nil {
+			return nil, errors.Join(err, b.whyNot(ctx))
+		}
+		last := len(statuses) - 1
+		if last >= 2 && statuses[last].Phase == v1alpha1.PhasePosted && statuses[last-2].Phase == v1alpha1.PhaseScheduled {
+			return &delivered{statuses[last-2], statuses[last-1], statuses[last]}, errors.Join(b.stack.StopHerald(), b.clear(ctx))
+		}
+	}
+	return nil, fmt.Errorf("in %d tries, no delivery was claimed and recorded by one write each", sampleTries)
+}
+
+// awaitPrepared waits until all posts are prepared.
+func (b *b2) awaitPrepared(ctx context.Context) error {
+	for {
+		left, err := b.unprepared(ctx)
+		if err != nil || left == 0 {
+			return err
+		}
+		if err := waitUntil(ctx, time.Now().Add(preparedEvery)); err != nil {
+			return fmt.Errorf("%d posts are not prepared: %w", left, err)
+		}
+	}
+}
+
+// unprepared is how many posts are not prepared.
+func (s *session) unprepared(ctx context.Context) (left int, err error) {
+	var list v1alpha1.PostList
+	for {
+		if err := s.stack.Kubernetes.List(ctx, &list, client.Limit(listedAtOnce), client.Continue(list.Continue)); err != nil {
+			return 0, err
+		}
+		for i := range list.Items {
+			if !meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, v1alpha1.ConditionPrepared) {
+				left++
+			}
+		}
+		if list.Continue == "" {
+			return left, nil
+		}
+	}
+}

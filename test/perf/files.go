@@ -1,0 +1,116 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/perf/internal/measure"
+)
+
+// file is what is uploaded.
+type file interface {
+	size() int64
+	// read returns it from its beginning.
+	read() io.Reader
+}
+
+// apply has a Media made, uploads its file to the address in its status, and waits until the manager has verified it. It
+// returns how long both took, in seconds.
+func (s *session) apply(ctx context.Context, namespace, name string, mime v1alpha1.MimeType, f file) (sent, verified float64, err error) {
+	media := &v1alpha1.Media{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       v1alpha1.MediaSpec{FileName: name, MimeType: mime, SizeBytes: f.size()},
+	}
+	if err := s.stack.Kubernetes.Create(ctx, media); err != nil {
+		return 0, 0, err
+	}
+	if err := s.awaitMedia(ctx, media, func() bool { return media.Status.UploadURL != "" }); err != nil {
+		return 0, 0, err
+	}
+	if sent, err = put(ctx, media.Status.UploadURL, mime, f); err != nil {
+		return sent, 0, err
+	}
+	begun := time.Now()
+	err = s.awaitMedia(ctx, media, func() bool { return media.Status.Phase != v1alpha1.MediaPending })
+	verified = secondsSince(begun)
+	if err == nil && media.Status.Phase != v1alpha1.MediaUploaded {
+		err = fmt.Errorf("the manager says of the file: %+v", media.Status)
+	}
+	return sent, verified, err
+}
+
+// awaitMedia reads a Media until something is true of it.
+func (s *session) awaitMedia(ctx context.Context, media *v1alpha1.Media, done func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, roundLimit)
+	defer cancel()
+	for {
+		if err := s.stack.Kubernetes.Get(ctx, client.ObjectKeyFromObject(media), media); err != nil || done() {
+			return err
+		}
+		if err := waitUntil(ctx, time.Now().Add(pollEvery)); err != nil {
+			return fmt.Errorf("waiting for the manager to look at a Media, of which it says %+v: %w", media.Status, err)
+		}
+	}
+}
+
+// call posts a request to Herald, which is to create something, and reads its answer.
+func (s *session) call(ctx context.Context, token, url string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Content-Type", "application/json")
+	return answered(request, out)
+}
+
+// put uploads a file and returns how long that took, in seconds.
+func put(ctx context.Context, url string, mime v1alpha1.MimeType, f file) (float64, error) {
+	begun := time.Now()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPut, url, f.read())
+	if err != nil {
+		return 0, err
+	}
+	request.ContentLength = f.size()
+	request.Header.Set("Content-Type", string(mime))
+	err = answered(request, nil)
+	return secondsSince(begun), err
+}
+
+// answered sends a request and reads what comes back as JSON into out, unless that is nil.
+func answered(request *http.Request, out any) error {
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode >= http.StatusMultipleChoices {
+		return fmt.Errorf("%s %s%s answers %s: %s", request.Method, request.URL.Host, request.URL.Path, response.Status, body)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(body, out)
+}
+
+func secondsSince(t time.Time) float64 { return measure.Rounded(time.Since(t).Seconds(), 3) }
