@@ -149,7 +149,7 @@ func (s *scope) giveUp(i int, t *v1alpha1.TargetStatus) (changed bool) {
 	until := s.heldUntil(i, s.Clock.Now())
 	switch {
 	case reason == v1alpha1.ReasonRateLimited, reason == v1alpha1.ReasonPlatformBusy, reason == v1alpha1.ReasonConnectionNotReady,
-		reason == v1alpha1.ReasonMediaNotReady, reason == v1alpha1.ReasonPreparing:
+		reason == v1alpha1.ReasonMediaNotReady, reason == v1alpha1.ReasonPreparing, reason == v1alpha1.ReasonUsageUnavailable:
 		// What a platform's words promise for a post that waits does not hold
 		// for one that has failed.
 		message, _, _ = strings.Cut(message, "; Herald tries again")
