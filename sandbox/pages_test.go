@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/herald-social/herald/sandbox"
 )
 
 func TestPages(t *testing.T) {
@@ -104,13 +106,13 @@ func TestEveryPlatformHasItsOwnLook(t *testing.T) {
 	b := start(t, "")
 	index := b.call(http.MethodGet, "/", "", "", "").body
 	style := b.call(http.MethodGet, "/_assets/style.css", "", "", "").body
-	titles := map[string]string{
-		"x": "X", "threads": "Threads", "instagram": "Instagram", "facebook": "Facebook", "tiktok": "TikTok", "youtube": "YouTube",
-	}
-	for platform, title := range titles {
-		account := demo(t, platform)
-		if !strings.Contains(index, `class="group on-`+platform+`"`) || !strings.Contains(index, `href="/accounts/`+platform+"/"+account.ID+`"`) {
-			t.Errorf("%s is not on the first page", platform)
+	for _, account := range sandbox.DemoAccounts() {
+		platform := account.Platform
+		_, group, found := strings.Cut(index, `class="group on-`+platform+`"`)
+		_, group, _ = strings.Cut(group, `<span class="chip"></span>`)
+		title, _, _ := strings.Cut(group, "</h2>")
+		if !found || !strings.EqualFold(title, platform) || !strings.Contains(index, `href="/accounts/`+platform+"/"+account.ID+`"`) {
+			t.Errorf("%s is not on the first page, under its name %q", platform, title)
 		}
 		if !strings.Contains(style, ".on-"+platform+" {") {
 			t.Errorf("%s has no colour of its own", platform)

@@ -76,6 +76,8 @@ const (
 	ReasonPlatformBusy       = "PlatformUnavailable"
 	ReasonConnectionNotReady = "ConnectionNotReady"
 	ReasonTargetsFailed      = "TargetsFailed"
+	// ReasonUsageUnavailable: what the team's plan limits cannot be counted.
+	ReasonUsageUnavailable = "UsageUnavailable"
 	// ReasonDraftLimit: TikTok's inbox takes no more drafts for now.
 	ReasonDraftLimit = "DraftLimit"
 	// ReasonPlanLimit: the team's plan does not allow it. Connections have it

@@ -6,6 +6,7 @@ package post
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -109,9 +110,22 @@ func (s *scope) mayGo(i int, t *v1alpha1.TargetStatus, now time.Time) (goes, cha
 	}
 	if !s.heldUntil(i, now).IsZero() {
 		s.waitForConnections()
-		return false, false
+		return false, s.waitForRoom(i, t)
 	}
 	return true, false
+}
+
+// waitForRoom notes that target i waits until its platform takes calls again.
+// The words stay the same however often that is put off: they cost a post that
+// waits one write.
+func (s *scope) waitForRoom(i int, t *v1alpha1.TargetStatus) (changed bool) {
+	if t.Reason == v1alpha1.ReasonRateLimited {
+		return false
+	}
+	conn := s.connection(i)
+	return s.waitFor(i, t, v1alpha1.ReasonRateLimited, fmt.Sprintf(
+		"%s takes no posts of connection %q for now; the status of the connection, or of another one to %[1]s if the limit is that of the whole app, says why and until when",
+		conn.Spec.Platform, conn.Name))
 }
 
 // undeliverable says why target i cannot be published by this version of
@@ -134,7 +148,12 @@ func (s *scope) giveUp(i int, t *v1alpha1.TargetStatus) (changed bool) {
 	reason, message := t.Reason, t.Message
 	until := s.heldUntil(i, s.Clock.Now())
 	switch {
-	case reason == v1alpha1.ReasonRateLimited, reason == v1alpha1.ReasonPlatformBusy, reason == v1alpha1.ReasonConnectionNotReady, reason == v1alpha1.ReasonMediaNotReady:
+	case reason == v1alpha1.ReasonRateLimited, reason == v1alpha1.ReasonPlatformBusy, reason == v1alpha1.ReasonConnectionNotReady,
+		reason == v1alpha1.ReasonMediaNotReady, reason == v1alpha1.ReasonPreparing, reason == v1alpha1.ReasonUsageUnavailable:
+		// What a platform's words promise for a post that waits does not hold
+		// for one that has failed.
+		message, _, _ = strings.Cut(message, "; Herald tries again")
+		message = fmt.Sprintf("not published within %s of its time; post again. What was in the way: %s", s.StartingDeadline, message)
 	case !until.IsZero():
 		reason = v1alpha1.ReasonRateLimited
 		message = fmt.Sprintf("not published: the platform takes no calls for this account before %s; post again later", v1alpha1.NewTime(until))

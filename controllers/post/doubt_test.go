@@ -83,7 +83,11 @@ var _ = Describe("Doubt", Ordered, func() {
 			return k8s.Status().Update(ctx, now)
 		}).Should(Succeed())
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
-		Expect(read(ctx, p).Status.Targets[0].Reason).To(Equal(v1alpha1.ReasonRateLimited), "the platform's reason is kept")
+		target := read(ctx, p).Status.Targets[0]
+		Expect(target.Reason).To(Equal(v1alpha1.ReasonRateLimited), "the platform's reason is kept")
+		Expect(target.Message).To(ContainSubstring("X limits how often this account may be used"))
+		Expect(target.Message).To(ContainSubstring("post again"))
+		Expect(target.Message).NotTo(ContainSubstring("Herald tries again"), "it does not, any more")
 		Expect(t.published(ctx)).To(BeEmpty())
 	})
 

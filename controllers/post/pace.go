@@ -25,7 +25,7 @@ import (
 // heldUntil is when the platform of target i wants calls again; zero if it wants
 // them now. It lives in the Connection, or in another one of the platform if the
 // limit is the app's, so that a restart does not stampede, and so that a thousand
-// posts wait without a write of their own.
+// posts that wait need no write of their own when it is put off.
 func (s *scope) heldUntil(i int, now time.Time) time.Time {
 	conn := s.connection(i)
 	if conn == nil {
@@ -261,7 +261,8 @@ const mostHolds = 5
 // watchQuota asks for a look at what is left of the account's limits when, by
 // count, it has become little, or when the platform says that it is used up.
 func (s *scope) watchQuota(ctx context.Context, sh *shipment) {
-	if _, tells := sh.publisher.(platforms.Surveyor); !tells {
+	// Asked of the platform itself: what converts images for it hides the rest.
+	if _, tells := s.Platforms[sh.conn.Spec.Platform].(platforms.Surveyor); !tells {
 		return
 	}
 	err := sh.result.Err

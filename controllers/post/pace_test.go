@@ -155,6 +155,35 @@ var _ = Describe("Pace", func() {
 		Expect(publishesBy(other.account)).To(Equal(2))
 	})
 
+	It("says why a post waits that finds its connection limited, with one write", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		limit := func(until *v1alpha1.Time) {
+			Eventually(func() error {
+				var conn v1alpha1.Connection
+				if err := k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn); err != nil {
+					return err
+				}
+				conn.Status.RateLimitedUntil = until
+				return k8s.Status().Update(ctx, &conn)
+			}).Should(Succeed())
+		}
+		limit(v1alpha1.NewTimePtr(time.Now().Add(time.Hour)))
+		var writes writeCount
+		writes.of(t.namespace)
+		m := startManager(countWrites(&writes))
+		defer m.stop()
+		p := t.post(ctx, "waits, and says so")
+		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonRateLimited))
+		now := read(ctx, p)
+		Expect(now.Status.Phase).To(Equal(v1alpha1.PhaseProcessing))
+		Expect(now.Status.Targets[0].Message).To(ContainSubstring(`connection "x"`), "where it stands why, and until when")
+
+		limit(v1alpha1.NewTimePtr(time.Now().Add(2 * time.Hour)))
+		limit(nil)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(writes.n.Load()).To(BeEquivalentTo(3), "that it waits, the claim, the record")
+	})
+
 	It("asks what is left when, by its count, that has become little", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		m := startManager(interceptor.Funcs{}, answering(func(*platforms.Result) {}))

@@ -32,19 +32,21 @@ type Plans struct {
 
 // withinPlan counts what is about to be claimed, unless that was counted when
 // the post was created, and fails the targets for which nothing is left. It
-// returns the others.
+// returns the others, and all of them with an error.
 func (s *scope) withinPlan(ctx context.Context, shipments []*shipment) ([]*shipment, error) {
 	if s.Plans == nil {
 		return shipments, nil
 	}
 	team, err := s.Plans.Owner(ctx, s.key.Namespace)
 	if err != nil {
-		return nil, err
+		return shipments, err
 	}
 	limits := plan.LimitsOf(team)
-	if shipments, err = s.coveredAccounts(ctx, shipments, limits); err != nil {
-		return nil, err
+	covered, err := s.coveredAccounts(ctx, shipments, limits)
+	if err != nil {
+		return shipments, err
 	}
+	shipments = covered
 	onX := func(sh *shipment) bool { return limits.XPosts > 0 && sh.conn.Spec.Platform == v1alpha1.PlatformX }
 	toInbox := func(sh *shipment) bool { return plan.IsTikTokDraft(s.post, sh.index, sh.conn.Spec.Platform) }
 	var within []*shipment
@@ -62,13 +64,33 @@ func (s *scope) withinPlan(ctx context.Context, shipments []*shipment) ([]*shipm
 				func(used int) string { return inboxMessage(used, sh.conn.Name) })
 		}
 		if err != nil {
-			return nil, err
+			return shipments, err
 		}
 		if ok {
 			within = append(within, sh)
 		}
 	}
 	return within, nil
+}
+
+// countPause is how soon it is tried again to count what a plan limits.
+const countPause = 5 * time.Second
+
+// cannotCount notes that targets wait because what the plan limits cannot be
+// counted: nothing is sent uncounted, and nobody is left without the reason.
+func (s *scope) cannotCount(ctx context.Context, shipments []*shipment, why error) error {
+	s.log.Error(why, "cannot count what the team's plan limits; trying again", "uid", s.post.UID)
+	for _, sh := range shipments {
+		t := posting.Target(s.post, sh.index)
+		if t.Phase == v1alpha1.PhaseFailed {
+			continue
+		}
+		s.waitFor(sh.index, t, v1alpha1.ReasonUsageUnavailable,
+			"what the team's plan allows cannot be counted: see that the namespace for it exists (the manager's flag --usage-namespace) and that the manager may write there")
+		t.NextTryAt = v1alpha1.NewTimePtr(s.Clock.Now().Add(countPause))
+	}
+	_, err := s.write(ctx)
+	return err
 }
 
 // take counts one target, or fails it.

@@ -293,3 +293,29 @@ var _ = Describe("A post of a team whose plan has no limits", func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseCancelled))
 	})
 })
+
+var _ = Describe("A post that cannot be counted", func() {
+	It("says so, and goes out when it can", func(ctx SpecContext) {
+		maps, err := typedcorev1.NewForConfig(kubeConfig)
+		Expect(err).NotTo(HaveOccurred())
+		namespace := fmt.Sprintf("usage-%d", serial.Add(1))
+		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
+			o.Plans = &post.Plans{Quota: quota.NewStore(maps, namespace, clock.RealClock{}), Owner: func(context.Context, string) (*v1alpha1.Team, error) {
+				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, nil
+			}}
+		})
+		defer m.stop()
+		t := newTeam(ctx)
+		p := t.post(ctx, "not counted")
+		Eventually(func() string {
+			if s := read(ctx, p).Status; len(s.Targets) > 0 {
+				return s.Targets[0].Reason + ": " + s.Targets[0].Message
+			}
+			return ""
+		}).Should(And(HavePrefix(v1alpha1.ReasonUsageUnavailable), ContainSubstring("--usage-namespace")))
+		Expect(t.published(ctx)).To(BeEmpty())
+		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(t.published(ctx)).To(Equal([]string{"not counted"}))
+	})
+})

@@ -53,6 +53,7 @@ func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*sh
 		case p == nil:
 		case !p.finished():
 			changed = s.noteProgress(sh.index, p) || changed
+			changed = s.waitForPreparation(sh) || changed
 		case p.err == nil:
 			sh.made, sh.unasked = p.result, p.ahead
 			ready = append(ready, sh)
@@ -68,6 +69,17 @@ func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*sh
 		}
 	}
 	return ready, changed
+}
+
+// waitForPreparation notes what a target is about whose preparation takes longer
+// than a moment, unless the ledger tells already what went wrong before.
+func (s *scope) waitForPreparation(sh *shipment) (changed bool) {
+	t := posting.Target(s.post, sh.index)
+	if t.Reason != "" && t.Reason != v1alpha1.ReasonProcessing {
+		return false
+	}
+	return s.waitFor(sh.index, t, v1alpha1.ReasonPreparing, fmt.Sprintf(
+		"what the post shows is being uploaded to %s, or worked on there; it goes out when that is done", sh.conn.Spec.Platform))
 }
 
 // preparing returns the preparation of a shipment whose time has come: the one

@@ -152,6 +152,17 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		slowMade = containersOf(slowAccount)
 	})
 
+	It("says what it is about while a preparation takes long", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		t.onThreads(ctx, time.Hour)
+		p := t.post(ctx, "takes an hour", toThreads)
+		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonPreparing))
+		now := read(ctx, p)
+		Expect(now.Status.Phase).To(Equal(v1alpha1.PhaseProcessing))
+		Expect(now.Status.Platforms).To(Equal("threads"))
+		Expect(now.Status.Targets[0].Message).To(ContainSubstring("threads"))
+	})
+
 	It("prepares each post once, however long it waits for its turn", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 0)

@@ -69,7 +69,7 @@ func (s *scope) publish(ctx context.Context, ready []int, waited bool) error {
 	defer s.admission.Done(s.key.String())
 	shipments, err := s.withinPlan(ctx, shipments)
 	if err != nil {
-		return err
+		return s.cannotCount(ctx, shipments, err)
 	}
 	if len(shipments) == 0 {
 		_, err := s.write(ctx)

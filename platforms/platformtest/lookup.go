@@ -4,9 +4,11 @@
 package platformtest
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -118,4 +120,27 @@ func (s *Suite) testLookupLag(t *testing.T) {
 	}
 	f.clearFaults(t)
 	f.sees(t, p, job, 1)
+}
+
+// testLookupPages looks for a post behind more of them than any platform lists
+// on one page.
+func (s *Suite) testLookupPages(t *testing.T) {
+	const others = 105
+	f, p := s.publisher(t)
+	if !p.Limits().CanDeliver(v1alpha1.CategoryText) {
+		t.Skipf("%s delivers no texts, and files take too long", s.Name)
+	}
+	job := f.prepare(t, f.post(t, v1alpha1.CategoryText, "hello"))
+	published := p.Publish(t.Context(), job)
+	for n := range others {
+		other := f.prepare(t, f.post(t, v1alpha1.CategoryText, fmt.Sprintf("something else %d", n)))
+		if got := p.Publish(t.Context(), other); got.Verdict != platforms.Posted {
+			t.Fatalf("got %+v (%v)", got, got.Err)
+		}
+	}
+	job.Checkpoint, job.Secret = "", ""
+	found, err := p.Lookup(t.Context(), job)
+	if err != nil || found.Matches != 1 || found.ExternalID != published.ExternalID {
+		t.Errorf("found %+v, %v; want %s, which stands on a later page", found, err, published.ExternalID)
+	}
 }

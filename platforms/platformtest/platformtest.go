@@ -99,9 +99,12 @@ func (s *Suite) Run(t *testing.T) {
 	t.Run("Lookup", s.testLookup)
 	t.Run("LookupFaults", s.testLookupFaults)
 	t.Run("LookupLag", s.testLookupLag)
+	t.Run("LookupPages", s.testLookupPages)
 	if s.prepares(publisher) {
 		t.Run("Prepare", s.testPrepare)
 		t.Run("PrepareFaults", s.testPrepareFaults)
+	} else {
+		t.Run("Uploads", s.testUploads)
 	}
 	t.Run("Resume", s.testResume)
 	t.Run("Thumbnail", s.testThumbnail)
