@@ -63,8 +63,9 @@ func sessionsName(post types.UID) string { return "herald-uploads-" + string(pos
 // same target meanwhile.
 var errOtherSession = errors.New("another manager has begun this upload; going on with that one")
 
-// load reads what is kept of an upload; nothing if there is nothing. A Secret of
-// that name that is not the post's is not believed.
+// load reads what is kept of an upload; nothing if there is nothing. It is as
+// trustworthy as whoever may write Secrets in the team's namespace, and they hold
+// the team's tokens as well.
 func (s sessions) load(ctx context.Context, owner sessionOwner) (session, error) {
 	secret, err := s.read(ctx, owner.post)
 	if err != nil || secret == nil {

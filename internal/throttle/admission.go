@@ -23,7 +23,8 @@ const (
 //   - A place. Places, such as the workers that may be busy with a call, are
 //     divided between teams: a team that is alone gets half of them; with n
 //     teams at work each gets one part in n+1. The part that is left keeps a
-//     place free for whoever comes next.
+//     place free for whoever comes next. Each team at work may have one, up to
+//     twice as many in all as there are places.
 //   - The gates of its accounts. At most one call that could publish is under
 //     way per account, which gives ordering, a simple pace, and look-ups that
 //     are not confused by a neighbour. A post takes all its gates together, so
@@ -36,7 +37,9 @@ const (
 type Admission struct {
 	places int
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// holds is how many places are taken in all.
+	holds   int
 	tickets map[string]*ticket
 	gates   map[string]*accountGate
 	teams   map[string]*team
@@ -205,7 +208,7 @@ func (a *Admission) try(t *ticket) bool {
 		}
 	}
 	tm := a.teamOf(t)
-	if tm.holds >= a.limit() {
+	if !a.hasPlace(tm) {
 		if !t.ready {
 			t.ready = true
 			tm.ready = insert(tm.ready, t)
@@ -220,6 +223,7 @@ func (a *Admission) try(t *ticket) bool {
 	}
 	t.held, t.state = wanted, woken
 	tm.holds++
+	a.holds++
 	tm.waits--
 	return true
 }
@@ -263,6 +267,7 @@ func (a *Admission) offer(key string) []func() {
 // leave takes everything back from a ticket and offers it to others.
 func (a *Admission) leave(t *ticket) (wakes []func()) {
 	delete(a.tickets, t.ID)
+	a.holds--
 	if tm := a.teamOf(t); tm.holds == 1 && tm.waits == 0 {
 		delete(a.teams, t.Team)
 	} else {
@@ -289,7 +294,7 @@ func (a *Admission) nextReady() *ticket {
 	var least *team
 	var name string
 	for n, tm := range a.teams {
-		if len(tm.ready) > 0 && tm.holds < a.limit() &&
+		if len(tm.ready) > 0 && a.hasPlace(tm) &&
 			(least == nil || tm.holds < least.holds || tm.holds == least.holds && n < name) {
 			least, name = tm, n
 		}
@@ -302,6 +307,11 @@ func (a *Admission) nextReady() *ticket {
 	t.ready = false
 	return t
 }
+
+// hasPlace reports whether a team may take another place: its share is not used
+// up, nor is what there is for all, which is more than the places so that many
+// teams at once have one each.
+func (a *Admission) hasPlace(tm *team) bool { return tm.holds < a.limit() && a.holds < 2*a.places }
 
 // limit is the share of each team at work.
 func (a *Admission) limit() int { return max(a.places/(len(a.teams)+1), 1) }

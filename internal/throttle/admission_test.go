@@ -106,6 +106,40 @@ func TestAdmissionShares(t *testing.T) {
 	}
 }
 
+// TestAdmissionIsBounded lets a hundred teams ask for a place each: there are
+// eight at once, and all have theirs in the end.
+func TestAdmissionIsBounded(t *testing.T) {
+	a := NewAdmission(4)
+	var inside, woken []string
+	enter := func(id string) {
+		if len(a.Enter(Waiter{ID: id, Team: id, Wake: func() { woken = append(woken, id) }}, []string{id})) == 1 {
+			inside = append(inside, id)
+		}
+	}
+	for i := range 100 {
+		enter(fmt.Sprint("team", i))
+	}
+	if len(inside) != 8 {
+		t.Fatalf("%d are inside, want twice the places", len(inside))
+	}
+	for done := 0; done < 100; done++ {
+		if len(inside) == 0 {
+			t.Fatalf("nobody is inside after %d", done)
+		}
+		id := inside[0]
+		inside = inside[1:]
+		a.Done(id)
+		for len(woken) > 0 {
+			next := woken[0]
+			woken = woken[1:]
+			enter(next)
+		}
+		if len(inside) > 8 {
+			t.Fatalf("%d are inside", len(inside))
+		}
+	}
+}
+
 func TestAdmissionOrder(t *testing.T) {
 	const first, second = "first", "second"
 	for _, tt := range []struct {

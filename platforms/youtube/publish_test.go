@@ -252,3 +252,19 @@ func FuzzJudge(f *testing.F) {
 		}
 	})
 }
+
+// The session must not be asked about a video of no bytes: it might take that for
+// the end of the upload.
+func TestLookupWithoutSize(t *testing.T) {
+	p, g := newGoogle(t,
+		says(200, `{"items":[{"id":"UC1","contentDetails":{"relatedPlaylists":{"uploads":"UU1"}}}]}`), says(200, `{"items":[]}`))
+	job := g.upTo(unit+7, unit)
+	job.Content.Media[0].Size = 0 // its Media was deleted
+	if got, err := p.Lookup(t.Context(), job); err != nil || got.Matches != 0 || got.Proof {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	seen, _ := g.requests()
+	if len(seen) != 2 {
+		t.Errorf("asked %+v", seen)
+	}
+}
