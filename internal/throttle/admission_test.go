@@ -122,7 +122,7 @@ func TestAdmissionIsBounded(t *testing.T) {
 	if len(inside) != 8 {
 		t.Fatalf("%d are inside, want twice the places", len(inside))
 	}
-	for done := 0; done < 100; done++ {
+	for done := range 100 {
 		if len(inside) == 0 {
 			t.Fatalf("nobody is inside after %d", done)
 		}
