@@ -45,7 +45,11 @@ func get(t *testing.T, url string, header ...string) (status int, body string, e
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	response, err := http.DefaultClient.Do(r)
+	// The default transport would lose the connection whenever another test, which
+	// runs beside this one, closes its server.
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Do(r)
 	if err != nil {
 		return 0, "", err
 	}

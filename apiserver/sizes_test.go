@@ -31,6 +31,9 @@ func told(index int32, now time.Time) v1alpha1.TargetStatus {
 	target.Platform, target.Reason, target.Message = v1alpha1.PlatformFacebook, v1alpha1.ReasonRateLimited, strings.Repeat("m", 2000)
 	target.NextTryAt, target.TryUntil = v1alpha1.NewTimePtr(now), v1alpha1.NewTimePtr(now)
 	target.Attempt.Checkpoint, target.Attempt.ContentHash = strings.Repeat("c", 1024), strings.Repeat("h", 64)
+	target.Prepared = &v1alpha1.Prepared{
+		ContentHash: strings.Repeat("h", 64), Checkpoint: strings.Repeat("c", 1024), Message: strings.Repeat("m", 1000), MadeAt: v1alpha1.NewTime(now),
+	}
 	target.Attempt.AccountID = strings.Repeat("a", 64)
 	target.Attempt.LookFrom, target.Attempt.EndedAt = v1alpha1.NewTimePtr(now), v1alpha1.NewTimePtr(now)
 	return target
@@ -77,7 +80,7 @@ var _ = Describe("a large post", func() {
 		},
 		Entry("five captions of the greatest length", pages(5, strings.Repeat("a", 65_536), inAnHour())),
 		Entry("angle brackets up to the bound", pages(4, strings.Repeat("<", 60_000), inAnHour())),
-		Entry("a hundred targets up to the bound", pages(100, strings.Repeat("<", 1_450), inAnHour())),
+		Entry("a hundred targets up to the bound", pages(100, strings.Repeat("<", 1_130), inAnHour())),
 	)
 
 	It("is refused by the controller if it was applied without the webhook, and never claimed", func(ctx SpecContext) {
