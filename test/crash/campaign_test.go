@@ -127,9 +127,10 @@ func (c *campaign) fault(ctx SpecContext) {
 	case 3:
 		f.Kind, f.DelayMS = "delay", 200+rand.IntN(2000)
 	case 4:
-		// Some platforms then limit the whole app for minutes.
+		// Some platforms then limit the whole app for minutes, for which the short
+		// form has no time.
 		f.Kind, f.DelayMS = "delay", 50
-		if rand.IntN(8) == 0 {
+		if long && rand.IntN(8) == 0 {
 			f.Kind, f.RetryAfterS, f.DelayMS, f.Times = "rate_limit", 1+rand.IntN(3), 0, 1
 		}
 	case 5:
