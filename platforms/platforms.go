@@ -178,6 +178,9 @@ const (
 	Refused Verdict = "refused"
 	// NotSent: no connection was obtained, so nothing left the process.
 	NotSent Verdict = "notSent"
+	// Accepted: the platform took the call and works on it under Result.Handle.
+	// Lookup tells what becomes of it.
+	Accepted Verdict = "accepted"
 	// Unknown: the call may have taken effect.
 	Unknown Verdict = "unknown"
 )
@@ -186,7 +189,9 @@ const (
 type Result struct {
 	Verdict Verdict
 	// Handle is what the platform calls a call that it took and works on
-	// still, with Unknown: the caller keeps it and looks with it.
+	// still, with Accepted: the caller keeps it and looks with it. Where the
+	// answer is all that tells it, Publish returns it at once: it is lost with
+	// the process until the caller has stored it.
 	Handle string
 	// ExternalID and ExternalURL name the published post. With Posted, an
 	// empty id means that the platform confirmed without saying which.
@@ -198,12 +203,17 @@ type Result struct {
 	// Note tells people what they should know of a post that is online, such as
 	// that the chosen thumbnail was refused; usually empty.
 	Note string
-	// Err says why, for every verdict but Posted.
+	// Err says why, for every verdict but Posted. With Accepted it says what the
+	// platform is about.
 	Err *Error
 	// Allowances are what the answer tells of the platform's limits, whatever
 	// the verdict.
 	Allowances []Allowance
 }
+
+// Taken reports whether the platform took the post, so that the account may
+// publish.
+func (r *Result) Taken() bool { return r.Verdict == Posted || r.Verdict == Accepted }
 
 // Finding is the outcome of Lookup.
 type Finding struct {

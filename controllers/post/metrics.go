@@ -112,7 +112,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		}, []string{"platform", "verdict"}),
 		settles: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_settles_total",
-			Help: "Looks for calls whose answer was lost, by platform and by how the attempt stands after them.",
+			Help: "Looks for calls whose answer was lost or did not tell the outcome, by platform and by how the attempt stands after them.",
 		}, []string{"platform", "outcome"}),
 	}
 	if registerer != nil {

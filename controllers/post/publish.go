@@ -316,13 +316,7 @@ func (s *scope) send(ctx context.Context, post *v1alpha1.Post, sh *shipment) pla
 // that of the pass: a result is written also when it has ended.
 func (s *scope) record(ctx context.Context, batch []*shipment) (next []*shipment, err error) {
 	for _, sh := range batch {
-		if sh.result.Verdict != platforms.Posted {
-			s.log.Info("not published, or not known to be", "uid", s.post.UID, "target", sh.index, "platform", sh.conn.Spec.Platform,
-				"attempt", sh.attempt, "verdict", sh.result.Verdict, "problem", problem(sh.result.Err))
-		} else {
-			s.log.Info("published", "uid", s.post.UID, "target", sh.index, "platform", sh.conn.Spec.Platform,
-				"externalID", sh.result.ExternalID, "attempt", sh.attempt)
-		}
+		s.logResult(sh)
 	}
 	detached := context.WithoutCancel(ctx)
 	if next = s.nextCards(ctx, batch); len(next) > 0 && !s.recordAndClaim(detached, batch, next) {
@@ -343,6 +337,19 @@ func (s *scope) record(ctx context.Context, batch []*shipment) (next []*shipment
 	}
 	s.restOfTrees(batch, next)
 	return next, nil
+}
+
+// logResult says in the log what came of a call.
+func (s *scope) logResult(sh *shipment) {
+	log := s.log.WithValues("uid", s.post.UID, "target", sh.index, "platform", sh.conn.Spec.Platform, "attempt", sh.attempt)
+	switch sh.result.Verdict {
+	case platforms.Posted:
+		log.Info("published", "externalID", sh.result.ExternalID)
+	case platforms.Accepted:
+		log.Info("taken by the platform, which works on it", "handle", sh.result.Handle)
+	case platforms.Refused, platforms.NotSent, platforms.Unknown:
+		log.Info("not published, or not known to be", "verdict", sh.result.Verdict, "problem", problem(sh.result.Err))
+	}
 }
 
 // reasonPostedWithNote is the reason of the event about a post that is online
@@ -371,6 +378,9 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 		return
 	}
 	s.alert(ctx, sh)
+	if t.Attempt != nil && t.Attempt.Handle != "" {
+		return // the platform works on it; the story is told when it is done
+	}
 	s.warn(t.Reason, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, t.Message))
 }
 

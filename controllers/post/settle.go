@@ -141,7 +141,11 @@ func (s *scope) enterLooks(ctx context.Context, looks []*look) error {
 		if err != nil {
 			return fmt.Errorf("target %d: %w", l.target.Index, err)
 		}
-		s.log.Info("looked for a call whose answer was lost", "uid", s.post.UID, "target", l.target.Index, "attempt", l.target.Attempt.ID,
+		what := "looked for a call whose answer was lost"
+		if l.target.Attempt.Handle != "" {
+			what = "asked what became of a call that the platform took"
+		}
+		s.log.Info(what, "uid", s.post.UID, "target", l.target.Index, "attempt", l.target.Attempt.ID,
 			"matches", l.finding.Matches, "problem", problem(l.err), "outcome", l.target.Attempt.Outcome)
 	}
 	if _, err := s.write(ctx); err != nil {
@@ -152,6 +156,9 @@ func (s *scope) enterLooks(ctx context.Context, looks []*look) error {
 		t := posting.Target(s.post, int(l.target.Index))
 		s.Metrics.settled(t)
 		switch {
+		case t.Phase == v1alpha1.PhasePosted && t.Attempt.Handle != "":
+			s.log.Info("published", "uid", s.post.UID, "target", t.Index, "platform", t.Platform, "attempt", t.Attempt.ID, "externalID", t.ExternalID)
+			s.story.note(s.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", t.Index, t.Platform, t.ExternalURL))
 		case t.Phase == v1alpha1.PhasePosted:
 			s.log.Info("found after a lost answer", "uid", s.post.UID, "target", t.Index, "externalID", t.ExternalID)
 			s.story.note(s.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: found on %s as %s", t.Index, t.Platform, t.ExternalURL))

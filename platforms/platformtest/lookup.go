@@ -68,11 +68,11 @@ func (s *Suite) testLookupFaults(t *testing.T) {
 		t.Run(string(category), func(t *testing.T) {
 			f, p := s.publisher(t)
 			job := f.prepare(t, f.post(t, category, "hello"))
-			if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+			if got := Publish(t, p, &job, waitALittle); got.Verdict != platforms.Posted {
 				t.Fatalf("got %+v", got)
 			}
 			operations := []string{"list"}
-			if job.Checkpoint != "" {
+			if job.Checkpoint != "" || job.Handle != "" {
 				operations = append(operations, "status")
 			}
 			for _, operation := range operations {

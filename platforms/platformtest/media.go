@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
@@ -146,7 +147,7 @@ func (s *Suite) testMedia(t *testing.T) {
 			if got := f.published(t); len(got) > 0 {
 				t.Fatalf("%s: preparing published %+v", tc.reason, got)
 			}
-			result := p.Publish(t.Context(), job)
+			result := Publish(t, p, &job, waitALittle)
 			if result.Verdict != platforms.Posted {
 				t.Fatalf("%s: got %+v", tc.reason, result)
 			}
@@ -168,6 +169,39 @@ func (s *Suite) testMedia(t *testing.T) {
 		})
 	}
 }
+
+// Publish has a platform publish and, if it works on what it has taken, asks
+// what became of it, as often as it has patience, after a pause. The job then has
+// what the call is known by.
+func Publish(t *testing.T, p platforms.Publisher, job *platforms.Job, pause func()) platforms.Result {
+	t.Helper()
+	result := p.Publish(t.Context(), *job)
+	if result.Verdict != platforms.Accepted {
+		return result
+	}
+	if job.Handle = result.Handle; job.Handle == "" {
+		t.Fatalf("got %+v; what is at work must have a name to ask by", result)
+	}
+	for range patience {
+		found, err := p.Lookup(t.Context(), *job)
+		switch {
+		case found.Refused != nil:
+			return platforms.Result{Verdict: platforms.Refused, Err: found.Refused}
+		case found.Matches == 1:
+			return platforms.Result{Verdict: platforms.Posted, ExternalID: found.ExternalID, ExternalURL: found.ExternalURL, PostedAt: found.PostedAt}
+		case classOf(err) != platforms.ClassTransient:
+			t.Fatalf("looked up as %+v, %v; while the platform works nothing is known", found, err)
+		}
+		pause()
+	}
+	return result
+}
+
+// patience is how often Publish asks.
+const patience = 500
+
+// waitALittle lets a platform in real time work.
+func waitALittle() { <-clock.RealClock{}.After(10 * time.Millisecond) }
 
 // testMediaFaults breaks every call that precedes the visible one, once, and
 // tries again as the caller would.

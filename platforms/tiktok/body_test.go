@@ -51,6 +51,9 @@ const (
 	pathInbox   = "/v2/post/publish/inbox/video/init/"
 	pathPhotos  = "/v2/post/publish/content/init/"
 	pathStatus  = "/v2/post/publish/status/fetch/"
+
+	// ticket is the publish id of photos.
+	ticket = "p_pub_url~v2-1.1"
 )
 
 func saying(data string) string {
@@ -66,7 +69,7 @@ func newDesk(t *testing.T) (*desk, *Platform) {
 		pathCreator: saying(`{"privacy_level_options":["PUBLIC_TO_EVERYONE","SELF_ONLY"],"max_video_post_duration_sec":600}`),
 		pathVideo:   saying(`{"publish_id":"v_pub_file~v2-1.1","upload_url":"` + server.URL + `/upload?id=1"}`),
 		pathInbox:   saying(`{"publish_id":"v_inbox_file~v2-1.1","upload_url":"` + server.URL + `/upload?id=1"}`),
-		pathPhotos:  saying(`{"publish_id":"p_pub_url~v2-1.1"}`),
+		pathPhotos:  saying(`{"publish_id":"` + ticket + `"}`),
 		pathStatus:  saying(`{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":[7714257762351316993]}`),
 	}
 	clk := skipping{clocktesting.NewFakeClock(noon)}
@@ -163,7 +166,7 @@ func TestBodies(t *testing.T) {
 					job.Content.Media[i].Bytes = &content{url: "https://store.example/" + string(rune('1'+i))}
 				}
 				job.Content.Category = v1alpha1.CategoryImage
-				if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+				if got := p.Publish(t.Context(), job); got.Verdict != platforms.Accepted {
 					t.Fatalf("got %+v", got)
 				}
 			}
@@ -272,26 +275,33 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestStatusThatIsMissing publishes photos of which TikTok tells nothing more.
+// TestStatusThatIsMissing asks what became of photos, of which TikTok tells
+// hardly anything.
 func TestStatusThatIsMissing(t *testing.T) {
 	tests := map[string]struct {
 		reason, says string
-		verdict      platforms.Verdict
-		id           string
+		// id is what the photos are found as; empty if nothing is known yet.
+		id string
 	}{
-		"an id as text":    {"a number may come as one", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["77"]}`, platforms.Posted, "77"},
-		"the right name":   {"the misspelling may be mended", `{"status":"PUBLISH_COMPLETE","publicly_available_post_id":[78]}`, platforms.Posted, "78"},
-		"what is no id":    {"it would be a part of an address", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["../7"]}`, platforms.Posted, "p_pub_url~v2-1.1"},
-		"no state":         {"it may yet become anything", `{}`, platforms.Unknown, ""},
-		"an unknown state": {"likewise", `{"status":"SOMETHING"}`, platforms.Unknown, ""},
+		"an id as text":    {"a number may come as one", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["77"]}`, "77"},
+		"the right name":   {"the misspelling may be mended", `{"status":"PUBLISH_COMPLETE","publicly_available_post_id":[78]}`, "78"},
+		"what is no id":    {"it would be a part of an address", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["../7"]}`, ticket},
+		"no state":         {"it may yet become anything", `{}`, ""},
+		"an unknown state": {"likewise", `{"status":"SOMETHING"}`, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			d, p := newDesk(t)
 			d.says[pathStatus] = saying(tc.says)
-			got := p.Publish(t.Context(), deskJob(v1alpha1.TikTokOptions{}, photoFile(t, 64, 64)))
-			if got.Verdict != tc.verdict || got.ExternalID != tc.id || tc.verdict == platforms.Unknown && got.Handle != "p_pub_url~v2-1.1" {
-				t.Errorf("%s: got %+v", tc.reason, got)
+			job := deskJob(v1alpha1.TikTokOptions{}, photoFile(t, 64, 64))
+			got := p.Publish(t.Context(), job)
+			if got.Verdict != platforms.Accepted || got.Handle != ticket || d.seen[pathStatus] != nil {
+				t.Fatalf("got %+v; the ticket must be stored before anything else is asked", got)
+			}
+			job.Handle = got.Handle
+			found, err := p.Lookup(t.Context(), job)
+			if found.ExternalID != tc.id || (err != nil) != (tc.id == "") || err != nil && class(err) != platforms.ClassUnknown {
+				t.Errorf("%s: got %+v, %v", tc.reason, found, err)
 			}
 		})
 	}

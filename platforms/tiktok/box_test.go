@@ -25,6 +25,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest"
 	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -191,6 +192,13 @@ func (b *box) prepare(job platforms.Job) platforms.Job {
 	}
 	job.Checkpoint, job.Secret = b.checkpoint, b.secret
 	return job
+}
+
+// publish publishes a job, and lets a second pass before it asks again for what
+// TikTok works on. The job has its ticket then.
+func (b *box) publish(job *platforms.Job) platforms.Result {
+	b.t.Helper()
+	return platformtest.Publish(b.t, b.tiktok, job, func() { b.clock.Step(time.Second) })
 }
 
 func (b *box) fault(operation, kind string, status int) {

@@ -98,19 +98,27 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 	if !validTicket(id) {
 		return inDoubt(platforms.Errorf(platforms.ClassUnknown, msgNoID))
 	}
-	return p.outcome(ctx, job, id)
+	// Nothing but this answer tells the ticket: it is stored before anything
+	// else happens.
+	return atWork(id)
 }
 
-// outcome is what comes of a call that TikTok took, under a ticket.
+// atWork is the result of a call that TikTok took and has not done with.
+func atWork(id string) platforms.Result {
+	return platforms.Result{Verdict: platforms.Accepted, Handle: id, Err: platforms.Errorf(platforms.ClassTransient, msgProcessing)}
+}
+
+// outcome is what comes of a video whose last chunk TikTok took, under a ticket
+// that is stored.
 func (p *Platform) outcome(ctx context.Context, job platforms.Job, id string) platforms.Result {
 	found, bad := p.await(ctx, job, id)
 	switch {
 	case bad != nil:
-		return platforms.Result{Verdict: platforms.Unknown, Handle: id, Err: bad.Error}
+		return platforms.Result{Verdict: platforms.Accepted, Handle: id, Err: bad.Error}
 	case found.state == stateFailed:
 		return platforms.Result{Verdict: platforms.Refused, Err: failedOf(found.reason)}
 	case !found.final():
-		return platforms.Result{Verdict: platforms.Unknown, Handle: id, Err: platforms.Errorf(platforms.ClassTransient, msgProcessing)}
+		return atWork(id)
 	}
 	result := platforms.Result{Verdict: platforms.Posted}
 	result.ExternalID, result.ExternalURL = p.published(job, id, found)

@@ -273,8 +273,8 @@ func FuzzJudge(f *testing.F) {
 			if r.Err == nil || r.Err.Message == "" {
 				t.Errorf("unknown without a reason: %+v", r)
 			}
-		case platforms.NotSent:
-			t.Error("an answer cannot mean that nothing was sent")
+		case platforms.NotSent, platforms.Accepted:
+			t.Errorf("an answer means neither that nothing was sent nor that it is worked on: %+v", r)
 		}
 	})
 }

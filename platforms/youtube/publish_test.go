@@ -249,6 +249,8 @@ func FuzzJudge(f *testing.F) {
 			if got.Err == nil {
 				t.Errorf("%d %q leaves open why: %+v", status, body, got)
 			}
+		case platforms.Accepted:
+			t.Errorf("%d %q has no name under which it is worked on: %+v", status, body, got)
 		}
 	})
 }

@@ -115,6 +115,8 @@ func TestRecord(t *testing.T) {
 		{"no reason", "a refusal without a word is still a refusal", platforms.Result{Verdict: platforms.Refused}, v1alpha1.OutcomeRefused, v1alpha1.PhaseFailed, v1alpha1.ReasonRefused, nil},
 		{"not sent", "no connection was obtained", platforms.Result{Verdict: platforms.NotSent}, v1alpha1.OutcomeNotSent, v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
 		{"unknown", "it may be out there: the attempt stays open", platforms.Result{Verdict: platforms.Unknown}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
+		{"accepted", "the platform works on it: the attempt stays open, and nothing is in doubt", platforms.Result{Verdict: platforms.Accepted, Handle: "p~v2.1"}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, timePtr(2 * time.Second)},
+		{"accepted without a name", "there is nothing to ask by", platforms.Result{Verdict: platforms.Accepted}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
 		{"nonsense", "what is not understood is unknown", platforms.Result{Verdict: "later"}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -140,7 +142,7 @@ func TestRecordHandle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := claimed(t)
-			if err := Record(target, "a1", platforms.Result{Verdict: platforms.Unknown, Handle: tc.handle}, 1, at(time.Second)); err != nil {
+			if err := Record(target, "a1", platforms.Result{Verdict: platforms.Accepted, Handle: tc.handle}, 1, at(time.Second)); err != nil {
 				t.Fatal(err)
 			}
 			if a := target.Attempt; !IsOpen(a) || a.Handle != tc.want {
@@ -466,6 +468,27 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// TestLookFailedAtWork asks a platform that works on what it has taken.
+func TestLookFailedAtWork(t *testing.T) {
+	target := claimed(t)
+	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Accepted, Handle: "p~v2.1"}, 1, at(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if err := LookFailed(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownFail, at(5*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if !IsOpen(target.Attempt) || target.Reason != v1alpha1.ReasonProcessing || target.Message != "it is processed" || !target.NextTryAt.Equal(timePtr(9*time.Second)) {
+		t.Errorf("no answer was lost, and it is asked again after as long as it has taken: %+v", target)
+	}
+	after := 5*time.Second + timing.GiveUpAfter
+	if err := LookFailed(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownFail, at(after)); err != nil {
+		t.Fatal(err)
+	}
+	if target.Reason != v1alpha1.ReasonOutcomeUnknown || !strings.Contains(target.Message, "it is processed") {
+		t.Errorf("what never ends must end with a person: %+v", target)
+	}
+}
+
 func TestLookFailed(t *testing.T) {
 	target := claimed(t)
 	err := platforms.Errorf(platforms.ClassTransient, "busy")
@@ -566,16 +589,13 @@ func walk(t *testing.T, rng *rand.Rand, seed uint64) {
 			if target.Attempt == nil {
 				continue
 			}
-			verdict := []platforms.Verdict{platforms.Posted, platforms.Refused, platforms.NotSent, platforms.Unknown}[rng.IntN(4)]
+			verdict := []platforms.Verdict{platforms.Posted, platforms.Refused, platforms.NotSent, platforms.Unknown, platforms.Accepted}[rng.IntN(5)]
 			open := IsOpen(target.Attempt)
 			err := Record(target, target.Attempt.ID, platforms.Result{
 				Verdict: verdict, ExternalID: "id", Err: platforms.Errorf(platforms.ClassTransient, "busy"),
-			}, 1,
-
-				now)
-
+			}, 1, now)
 			if err == nil && open {
-				closedWithProof = verdict != platforms.Unknown
+				closedWithProof = verdict != platforms.Unknown && verdict != platforms.Accepted
 			}
 		case 2:
 			if !IsOpen(target.Attempt) {

@@ -50,10 +50,9 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, 
 	case platforms.NotSent:
 		a.Outcome = v1alpha1.OutcomeNotSent
 		tryAgain(t, v1alpha1.ReasonPlatformBusy, r.Err, pause(tries(t)), now)
+	case platforms.Accepted:
+		accepted(t, r, now)
 	case platforms.Unknown:
-		if len(r.Handle) <= maxHandle { // a status that the schema refused could not record the doubt
-			a.Handle = r.Handle
-		}
 		inDoubt(t, r.Err, now)
 	default:
 		inDoubt(t, platforms.Errorf(platforms.ClassUnknown, "unexpected verdict %q", r.Verdict), now)
@@ -228,6 +227,20 @@ func online(t *v1alpha1.TargetStatus) string {
 		return t.ExternalURL
 	}
 	return t.ExternalID
+}
+
+// accepted enters that the platform works on what it took. Without a name for
+// it that can be kept, it is in doubt like a call whose answer was lost.
+func accepted(t *v1alpha1.TargetStatus, r platforms.Result, now time.Time) {
+	inDoubt(t, r.Err, now)
+	if r.Handle == "" || len(r.Handle) > maxHandle {
+		return
+	}
+	t.Attempt.Handle = r.Handle
+	t.Reason, t.Message = v1alpha1.ReasonProcessing, "the platform has taken the post and works on it"
+	if r.Err != nil {
+		t.Message = clip(r.Err.Message)
+	}
 }
 
 func inDoubt(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {

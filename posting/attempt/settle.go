@@ -89,6 +89,10 @@ func LookFailed(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, p
 	if err.RetryAt.After(t.NextTryAt.Time) {
 		t.NextTryAt = v1alpha1.NewTimePtr(err.RetryAt)
 	}
+	if t.Attempt.Handle != "" {
+		t.Message = clip(err.Message)
+		return nil
+	}
 	t.Message = clip("the answer was lost, and the platform cannot be asked yet: " + err.Message)
 	return nil
 }
@@ -96,8 +100,10 @@ func LookFailed(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, p
 // again plans another look, the later the longer it has been.
 func again(t *v1alpha1.TargetStatus, timing Timing, now time.Time) {
 	wait := min(max(now.Sub(quietAt(t.Attempt, timing)), firstRetry), maxRetry)
-	t.Reason = v1alpha1.ReasonSettling
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(wait))
+	if t.Attempt.Handle == "" {
+		t.Reason = v1alpha1.ReasonSettling
+	}
 }
 
 // unknown closes an attempt about which nobody can tell.

@@ -23,9 +23,16 @@ const (
 	somePosts, someKills            = 60, 8
 )
 
-// givenUpAtMost bounds what may be given up, of the targets: TikTok's photos and
-// listings that prove nothing leave doubts that only a person can settle.
+// givenUpAtMost bounds what may be given up in the full campaign, of the targets;
+// the short one has too few to measure a hundredth.
 const givenUpAtMost = 0.01
+
+// askable reports whether the platform can be asked what became of a lost call.
+// That of TikTok's photos is known by nothing but its answer, so that the doubt
+// is left to a person.
+func askable(p pair) bool {
+	return p.to != v1alpha1.PlatformTikTok || p.category != v1alpha1.CategoryImage
+}
 
 // campaign makes posts and, at random moments, trouble.
 type campaign struct {
@@ -261,7 +268,9 @@ var _ = Describe("The campaign", Ordered, func() {
 		fmt.Printf("campaign: done after %s\n", time.Since(began).Round(time.Second))
 		tell("campaign", c.sum)
 		expectCalls(ctx, before, c.sum)
-		all := c.sum.sum(everyPair)
-		Expect(float64(all.givenUp)).To(BeNumerically("<=", givenUpAtMost*float64(all.targets)), "given up")
+		Expect(c.sum.sum(askable).givenUp).To(BeZero(), "given up although the platform can be asked")
+		if all := c.sum.sum(everyPair); long {
+			Expect(float64(all.givenUp)).To(BeNumerically("<=", givenUpAtMost*float64(all.targets)), "given up")
+		}
 	})
 })

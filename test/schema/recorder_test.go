@@ -59,6 +59,8 @@ func steps(cards int) []step {
 		{"refused, without saying why", record(platforms.Result{Verdict: platforms.Refused})},
 		{"not sent", record(platforms.Result{Verdict: platforms.NotSent})},
 		{"unknown, without saying why", record(platforms.Result{Verdict: platforms.Unknown})},
+		{"accepted", record(platforms.Result{Verdict: platforms.Accepted, Handle: "p_pub_url~v2-1.1"})},
+		{"accepted, without a name", record(platforms.Result{Verdict: platforms.Accepted})},
 		{"failed", func(t *v1alpha1.TargetStatus, _ time.Time) error {
 			return attempt.Fail(t, v1alpha1.ReasonMissedSchedule, "too late")
 		}},
