@@ -31,7 +31,7 @@ type Publisher interface {
 
 	// Publish makes the one irrevocable call for a job. It never retries,
 	// follows no redirect, and reports what is known afterwards: the result is
-	// Unknown whenever the call may have taken effect without saying so.
+	// Accepted if the platform took it and works on it, and Unknown whenever the call may have taken effect without saying so.
 	Publish(ctx context.Context, job Job) Result
 
 	// Lookup asks the platform whether the job's content was published at or

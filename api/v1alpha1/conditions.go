@@ -71,7 +71,6 @@ const (
 	ReasonUnsupported        = "Unsupported"
 	ReasonOutcomeUnknown     = "OutcomeUnknown"
 	ReasonSettling           = "Settling"
-	ReasonRestored           = "Restored"
 	ReasonRateLimited        = "RateLimited"
 	ReasonPlatformBusy       = "PlatformUnavailable"
 	ReasonConnectionNotReady = "ConnectionNotReady"

@@ -267,8 +267,8 @@ type CardStatus struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.targets) || size(oldSelf.targets) == 0 || (has(self.targets) && oldSelf.targets.all(o, self.targets.exists(n, n.index == o.index)))",message="the record of a target is never removed"
 // +kubebuilder:validation:XValidation:rule="!has(self.targets) || self.targets.all(t, t.index >= 0)",message="a target's index is a whole number; 1.0 would be another key than 1"
 type PostStatus struct {
-	// conditions of the post: Accepted and Ready; Reconciling, Stalled and
-	// OutcomeUnknown while they apply.
+	// conditions of the post: Accepted and Ready; Prepared, Reconciling, Stalled
+	// and OutcomeUnknown while they apply.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

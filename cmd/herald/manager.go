@@ -36,10 +36,10 @@ import (
 
 // Shutdown: a call under way is waited for and its result recorded. The pod's
 // termination grace must be longer than gracefulShutdown, which in turn is
-// longer than a call (30 s at most, see each platform's Limits) and the
+// longer than a call (60 s at most, see each platform's Limits) and the
 // recording of its result (60 s).
 const (
-	gracefulShutdown = 100 * time.Second
+	gracefulShutdown = 130 * time.Second
 
 	// Short leases and a quick hand-over: what keeps two managers from
 	// publishing twice is the claim, not the lease.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -60,5 +61,23 @@ youtube: {apiURL: http://s/youtube, clientID: id, clientSecretFile: SECRET}
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestShutdownWaitsForCalls compares the time that the manager has to stop with
+// the longest that it may need.
+func TestShutdownWaitsForCalls(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "platforms.yaml")
+	if err := os.WriteFile(path, []byte("x: {}\nthreads: {}\ninstagram: {}\nfacebook: {}\ntiktok: {}\nyoutube: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	registry, err := loadPlatforms(path, transport.New(transport.Options{}), true)
+	if err != nil || len(registry) != 6 {
+		t.Fatalf("got %d platforms, %v", len(registry), err)
+	}
+	for name, platform := range registry {
+		if call := platform.Limits().CallTimeout; call+post.DefaultRecordFor >= gracefulShutdown {
+			t.Errorf("a call to %s takes up to %v and its record up to %v, but the manager has %v to stop", name, call, post.DefaultRecordFor, gracefulShutdown)
+		}
 	}
 }

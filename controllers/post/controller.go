@@ -91,19 +91,24 @@ type Options struct {
 	// ClockMargin is how far clocks may differ (default 2 s).
 	ClockMargin time.Duration
 	// RecordFor is how long the result of a call is tried to be written by
-	// the pass that made it (default 60 s); after that the next passes go on.
+	// the pass that made it (default DefaultRecordFor); after that the next
+	// passes go on.
 	RecordFor time.Duration
 	// Points are called at named points of the protocol, for tests that kill
 	// the process there; nil does nothing.
 	Points func(point string)
 }
 
+// DefaultRecordFor is the default of Options.RecordFor. A process that is stopped
+// must be given longer than that and a call together.
+const DefaultRecordFor = time.Minute
+
 func (o *Options) setDefaults() {
 	orDefault(&o.StartingDeadline, time.Hour)
 	orDefault(&o.PrepareAhead, 30*time.Minute)
 	orDefault(&o.SendWindow, 5*time.Second)
 	orDefault(&o.ClockMargin, 2*time.Second)
-	orDefault(&o.RecordFor, time.Minute)
+	orDefault(&o.RecordFor, DefaultRecordFor)
 	if o.Workers == 0 {
 		o.Workers = 256
 	}

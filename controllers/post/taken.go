@@ -54,9 +54,9 @@ const (
 	takenPrune = 10 * time.Minute
 	takenPage  = 500
 
-	// successionTime covers the call (30 s) and the patience of its record
-	// (60 s) of a process that was replaced.
-	successionTime = 2 * time.Minute
+	// successionTime covers the call (60 s at most) and the patience of its
+	// record (60 s) of a process that was replaced.
+	successionTime = 150 * time.Second
 )
 
 func newTaken(live client.Reader, clk clock.Clock) *taken {

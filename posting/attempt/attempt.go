@@ -47,7 +47,8 @@ type Timing struct {
 	ClockMargin time.Duration
 	// Lag is how long a published post may be missing from a listing.
 	Lag time.Duration
-	// GiveUpAfter bounds how long an attempt is looked for past its window.
+	// GiveUpAfter bounds how long an attempt is looked for past its window; what
+	// the platform has taken, for a day at least.
 	GiveUpAfter time.Duration
 	// Authoritative says that absence from the listing past its lag is proof.
 	Authoritative bool

@@ -480,12 +480,23 @@ func TestLookFailedAtWork(t *testing.T) {
 	if !IsOpen(target.Attempt) || target.Reason != v1alpha1.ReasonProcessing || target.Message != "it is processed" || !target.NextTryAt.Equal(timePtr(9*time.Second)) {
 		t.Errorf("no answer was lost, and it is asked again after as long as it has taken: %+v", target)
 	}
-	after := 5*time.Second + timing.GiveUpAfter
-	if err := LookFailed(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownFail, at(after)); err != nil {
-		t.Fatal(err)
+	for _, tt := range []struct {
+		reason string
+		after  time.Duration
+		open   bool
+	}{
+		{"the platform has taken it, so that its word will come", 5*time.Second + timing.GiveUpAfter, true},
+		{"what never ends must end with a person, whatever the policy: it is not sent again while the platform works on it", 25 * time.Hour, false},
+	} {
+		if err := LookFailed(target, platforms.Errorf(platforms.ClassTransient, "it is processed; Herald asks for it again"), timing, v1alpha1.OnUnknownRetry, at(tt.after)); err != nil {
+			t.Fatal(err)
+		}
+		if IsOpen(target.Attempt) != tt.open || (target.Reason == v1alpha1.ReasonOutcomeUnknown) == tt.open {
+			t.Errorf("%s: got %+v", tt.reason, target)
+		}
 	}
-	if target.Reason != v1alpha1.ReasonOutcomeUnknown || !strings.Contains(target.Message, "it is processed") {
-		t.Errorf("what never ends must end with a person: %+v", target)
+	if !strings.Contains(target.Message, "the platform took it") || strings.Contains(target.Message, "again") {
+		t.Errorf("a person is told what is known, and promised nothing: %s", target.Message)
 	}
 }
 

@@ -5,6 +5,7 @@ package attempt
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -14,6 +15,11 @@ import (
 // looksNeeded is how many authoritative looks must miss a post before it
 // counts as absent.
 const looksNeeded = 2
+
+// workFor is how long a platform may work on what it has taken. TikTok takes
+// minutes, gives up after an hour what it cannot fetch, and moderates for hours
+// at times.
+const workFor = 24 * time.Hour
 
 // NextLook is when an open attempt is to be looked for. Before that nobody may
 // look: another process may be in the middle of the call.
@@ -81,7 +87,13 @@ func LookFailed(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, p
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
 	}
-	if now.Sub(quietAt(t.Attempt, timing)) > timing.GiveUpAfter {
+	since := now.Sub(quietAt(t.Attempt, timing))
+	switch taken := t.Attempt.Handle != ""; {
+	case taken && since > max(workFor, timing.GiveUpAfter):
+		said, _, _ := strings.Cut(err.Message, "; Herald asks")
+		unknown(t, policy, now, "the platform took it and did not say in time what became of it: "+said)
+		return nil
+	case !taken && since > timing.GiveUpAfter:
 		unknown(t, policy, now, "the platform could not be asked: "+err.Message)
 		return nil
 	}
@@ -109,7 +121,8 @@ func again(t *v1alpha1.TargetStatus, timing Timing, now time.Time) {
 // unknown closes an attempt about which nobody can tell.
 func unknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now time.Time, why string) {
 	t.Attempt.Outcome = v1alpha1.OutcomeUnknown
-	if policy == v1alpha1.OnUnknownRetry {
+	// What the platform is known to have taken may be published at any time.
+	if policy == v1alpha1.OnUnknownRetry && t.Attempt.Handle == "" {
 		tryAgain(t, v1alpha1.ReasonPlatformBusy, platforms.Errorf(platforms.ClassUnknown,
 			"it is unknown whether the post was published; sending it again, as onUnknownOutcome asks"), pause(tries(t)), now)
 		return
