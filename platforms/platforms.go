@@ -223,6 +223,10 @@ type Finding struct {
 	ExternalID  string
 	ExternalURL string
 	PostedAt    time.Time
+	// Certain says, of one match, that the platform told it under the job's
+	// handle, checkpoint or secret. A match among the account's posts may be
+	// another job's with the same words.
+	Certain bool
 	// Proof says, where nothing matches, that the platform answered for the
 	// very thing that was to become visible, and that it is not. It counts for
 	// absence also where Limits.ListingAuthoritative does not hold.
