@@ -378,7 +378,7 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 		return
 	}
 	s.alert(ctx, sh)
-	if t.Attempt != nil && t.Attempt.Handle != "" {
+	if a := t.Attempt; attempt.IsOpen(a) && a.ID == sh.attempt && a.Handle != "" {
 		return // the platform works on it; the story is told when it is done
 	}
 	s.warn(t.Reason, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, t.Message))
