@@ -176,42 +176,6 @@ func (s *scope) own(l *look) {
 	}
 }
 
-// tellLook lets people know what a look found.
-func (s *scope) tellLook(ctx context.Context, t *v1alpha1.TargetStatus) {
-	switch {
-	case t.Phase == v1alpha1.PhasePosted && t.Attempt.Handle != "":
-		s.log.Info("published", "uid", s.post.UID, "target", t.Index, "platform", t.Platform, "attempt", t.Attempt.ID, "externalID", t.ExternalID)
-		s.story.note(s.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", t.Index, t.Platform, t.ExternalURL))
-	case t.Phase == v1alpha1.PhasePosted:
-		s.log.Info("found after a lost answer", "uid", s.post.UID, "target", t.Index, "externalID", t.ExternalID)
-		s.story.note(s.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: found on %s as %s", t.Index, t.Platform, t.ExternalURL))
-		if p, ok := s.publisher(t.Platform); ok {
-			s.tellThumbnail(ctx, int(t.Index), p, whyLostAnswer)
-		}
-	case !attempt.IsOpen(t.Attempt):
-		s.warn(t.Reason, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, t.Message))
-	}
-}
-
-// tellConnection notes in the connection what its platform said in the end of a
-// call that it had taken: what an answer to the call itself would have told.
-func (s *scope) tellConnection(ctx context.Context, l *look, t *v1alpha1.TargetStatus) {
-	sh := &shipment{index: int(t.Index), conn: s.connection(int(t.Index)), attempt: t.Attempt.ID}
-	switch f := &l.finding; {
-	case sh.conn == nil || l.err != nil:
-		return
-	case f.Refused != nil:
-		sh.result = platforms.Result{Verdict: platforms.Refused, Err: f.Refused}
-		s.alert(ctx, sh)
-	case f.Matches == 1 && f.Certain:
-		sh.result = platforms.Result{Verdict: platforms.Posted}
-		s.hold(ctx, sh)
-	default:
-		return
-	}
-	s.watchQuota(ctx, sh)
-}
-
 // problem is an error's message, or "" without one.
 func problem(err *platforms.Error) string {
 	if err == nil {
