@@ -194,11 +194,11 @@ func (b *box) prepare(job platforms.Job) platforms.Job {
 	return job
 }
 
-// publish publishes a job, and lets a second pass before it asks again for what
-// TikTok works on. The job has its ticket then.
+// publish publishes a job, and lets some seconds pass before it asks again for
+// what TikTok works on. The job has its ticket then.
 func (b *box) publish(job *platforms.Job) platforms.Result {
 	b.t.Helper()
-	return platformtest.Publish(b.t, b.tiktok, job, func() { b.clock.Step(time.Second) })
+	return platformtest.Publish(b.t, b.tiktok, job, func() { b.clock.Step(2 * time.Second) })
 }
 
 func (b *box) fault(operation, kind string, status int) {

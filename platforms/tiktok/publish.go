@@ -100,12 +100,13 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 	}
 	// Nothing but this answer tells the ticket: it is stored before anything
 	// else happens.
-	return atWork(id)
+	return atWork(id, msgProcessing)
 }
 
-// atWork is the result of a call that TikTok took and has not done with.
-func atWork(id string) platforms.Result {
-	return platforms.Result{Verdict: platforms.Accepted, Handle: id, Err: platforms.Errorf(platforms.ClassTransient, msgProcessing)}
+// atWork is the result of a call that TikTok took and has not done with, or has
+// not told the id of yet.
+func atWork(id, message string) platforms.Result {
+	return platforms.Result{Verdict: platforms.Accepted, Handle: id, Err: platforms.Errorf(platforms.ClassTransient, "%s", message)}
 }
 
 // outcome is what comes of a video whose last chunk TikTok took, under a ticket
@@ -118,7 +119,9 @@ func (p *Platform) outcome(ctx context.Context, job platforms.Job, id string) pl
 	case found.state == stateFailed:
 		return platforms.Result{Verdict: platforms.Refused, Err: failedOf(found.reason)}
 	case !found.final():
-		return atWork(id)
+		return atWork(id, msgProcessing)
+	case p.moderating(job, found):
+		return atWork(id, msgModerated)
 	}
 	result := platforms.Result{Verdict: platforms.Posted}
 	result.ExternalID, result.ExternalURL = p.published(job, id, found)
