@@ -179,13 +179,19 @@ func (b *box) job(files ...platforms.File) platforms.Job {
 	return out
 }
 
-// prepare has a video prepared, as another process would go on with it.
+// prepare has a post prepared, a video as another process would go on with it.
 func (b *box) prepare(job platforms.Job) platforms.Job {
 	b.t.Helper()
+	if !b.tiktok.Prepares(job.Content) {
+		return job
+	}
 	job.Checkpoint, job.Secret = b.checkpoint, b.secret
 	id, err := b.tiktok.Prepare(b.t.Context(), job)
 	if err != nil {
 		b.t.Fatalf("cannot prepare: %v (%v)", err, err.Err)
+	}
+	if job.Checkpoint = id; job.Content.Category != v1alpha1.CategoryVideo {
+		return job
 	}
 	if id != b.checkpoint || b.secret == "" || strings.Contains(id, "upload") {
 		b.t.Fatalf("prepared %q, noted %q and %q", id, b.checkpoint, b.secret)

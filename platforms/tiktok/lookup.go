@@ -64,7 +64,7 @@ func (p *Platform) told(job platforms.Job, id string, found status) (platforms.F
 		out := platforms.Finding{Matches: 1, Certain: true}
 		out.ExternalID, out.ExternalURL = p.published(job, id, found)
 		return out, nil
-	case p.Prepares(job.Content) && found.partial(job.Content.Media[0].Size):
+	case isVideo(&job.Content) && found.partial(job.Content.Media[0].Size):
 		return platforms.Finding{Proof: true}, nil
 	default:
 		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgProcessing)

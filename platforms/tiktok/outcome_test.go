@@ -46,9 +46,7 @@ func TestOutcomes(t *testing.T) {
 				b := newBox(t, tc.settings)
 				job := b.job(file())
 				job.Content.TikTok = tc.options
-				if kind == "video" {
-					job = b.prepare(job)
-				}
+				job = b.prepare(job)
 				got := b.publish(&job)
 				posts := b.posts(job.Content.Media...)
 				if got.Verdict != platforms.Posted || len(posts) != 1 {
@@ -77,9 +75,7 @@ func TestLongProcessing(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			b := newBox(t, map[string]any{"processing_ms": 300000})
 			job := b.job(file)
-			if kind == "video" {
-				job = b.prepare(job)
-			}
+			job = b.prepare(job)
 			got := b.tiktok.Publish(t.Context(), job)
 			if got.Verdict != platforms.Accepted || !validTicket(got.Handle) || b.clock.Since(noon) > 15*time.Second {
 				t.Fatalf("after %v: %+v", b.clock.Since(noon), got)
@@ -109,9 +105,7 @@ func TestModeration(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			b := newBox(t, map[string]any{"listing_lag_ms": takes.Milliseconds()})
 			job := b.job(file)
-			if kind == "video" {
-				job = b.prepare(job)
-			}
+			job = b.prepare(job)
 			got := b.tiktok.Publish(t.Context(), job)
 			if got.Verdict != platforms.Accepted || !validTicket(got.Handle) || got.ExternalID != "" || b.clock.Since(noon) > 15*time.Second {
 				t.Fatalf("after %v: %+v; what has no id yet is waited for, but not by the call", b.clock.Since(noon), got)
@@ -200,7 +194,7 @@ func TestPhotosThatTikTokGivesUp(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t, nil)
-			job := b.job(tc.file)
+			job := b.prepare(b.job(tc.file))
 			if got := b.publish(&job); got.Verdict != platforms.Refused || got.Err.Class != tc.class || len(b.posts()) != 0 {
 				t.Errorf("got %+v", got)
 			}
@@ -225,7 +219,7 @@ func TestLostPhotos(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t, nil)
-			job := b.job(photoFile(t, 640, 640))
+			job := b.prepare(b.job(photoFile(t, 640, 640)))
 			earlier := b.publish(&job)
 			job.Handle = ""
 			job.Content.TikTok = tc.options
@@ -250,7 +244,7 @@ func TestLostPhotos(t *testing.T) {
 // TestLongList finds a post behind a page of newer ones.
 func TestLongList(t *testing.T) {
 	b := newBox(t, nil)
-	job := b.job(photoFile(t, 64, 64))
+	job := b.prepare(b.job(photoFile(t, 64, 64)))
 	want := b.publish(&job)
 	job.Handle = ""
 	for range pageSize + 3 {
