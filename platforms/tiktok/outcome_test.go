@@ -89,7 +89,7 @@ func TestLongProcessing(t *testing.T) {
 					t.Errorf("what TikTok works on must not be uploaded again: %v", err)
 				}
 			}
-			b.clock.Step(5 * time.Minute)
+			b.step(5 * time.Minute)
 			found, err := b.tiktok.Lookup(t.Context(), job)
 			if posts := b.posts(file); err != nil || found.Matches != 1 || found.ExternalID != posts[0].ID {
 				t.Errorf("then: %+v, %v", found, err)
@@ -111,7 +111,7 @@ func TestModeration(t *testing.T) {
 				t.Fatalf("after %v: %+v; what has no id yet is waited for, but not by the call", b.clock.Since(noon), got)
 			}
 			job.Handle = got.Handle
-			b.clock.Step(time.Second)
+			b.step(time.Second)
 			asked, at := b.calls("status"), b.clock.Now()
 			found, err := b.tiktok.Lookup(t.Context(), job)
 			if class(err) != platforms.ClassTransient || found != (platforms.Finding{}) || !strings.Contains(err.Error(), "has not told its id yet") {
@@ -125,7 +125,7 @@ func TestModeration(t *testing.T) {
 					t.Errorf("what is published must not be uploaded again: %v", err)
 				}
 			}
-			b.clock.Step(takes)
+			b.step(takes)
 			found, err = b.tiktok.Lookup(t.Context(), job)
 			if posts := b.posts(file); err != nil || !found.Certain || found.ExternalID != posts[0].ID || found.ExternalURL != profile+"/"+kind+"/"+posts[0].ID {
 				t.Errorf("then: %+v, %v", found, err)
@@ -223,13 +223,13 @@ func TestLostPhotos(t *testing.T) {
 			earlier := b.publish(&job)
 			job.Handle = ""
 			job.Content.TikTok = tc.options
-			b.clock.Step(time.Minute)
+			b.step(time.Minute)
 			job.LookFrom = b.clock.Now()
 			b.fault("publish", tc.kind, 0)
 			if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Unknown || got.Handle != "" {
 				t.Fatalf("got %+v", got)
 			}
-			b.clock.Step(time.Second)
+			b.step(time.Second)
 			found, err := b.tiktok.Lookup(t.Context(), job)
 			if err != nil || found.Matches != tc.want || found.Proof || found.ExternalID == earlier.ExternalID {
 				t.Errorf("%s: found %+v, %v", tc.reason, found, err)
@@ -250,7 +250,7 @@ func TestLongList(t *testing.T) {
 	for range pageSize + 3 {
 		other := job
 		other.Content.Text = "another"
-		b.clock.Step(time.Second)
+		b.step(time.Second)
 		if got := b.publish(&other); got.Verdict != platforms.Posted {
 			t.Fatalf("got %+v", got)
 		}
