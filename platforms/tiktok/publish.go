@@ -125,7 +125,7 @@ func (p *Platform) outcome(ctx context.Context, job platforms.Job, id string) pl
 		return platforms.Result{Verdict: platforms.Refused, Err: failedOf(found.reason)}
 	case !found.final():
 		return atWork(id, msgProcessing)
-	case p.moderating(job, found):
+	case !found.settled(&job.Content):
 		return atWork(id, msgModerated)
 	}
 	result := platforms.Result{Verdict: platforms.Posted}

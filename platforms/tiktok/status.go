@@ -129,8 +129,8 @@ func (p *Platform) await(ctx context.Context, job platforms.Job, id string) (sta
 	}
 }
 
-// moderating reports that the public id of a post that has none yet is still to
-// be waited for.
+// moderating reports that a look is to wait still for the public id of a post
+// that has none yet.
 func (p *Platform) moderating(job platforms.Job, found status) bool {
 	return found.final() && !found.settled(&job.Content) && p.config.Clock.Since(job.LookFrom) < moderationFor
 }
