@@ -46,11 +46,17 @@ func (s stored) Open(ctx context.Context, offset, length int64) (io.ReadCloser, 
 // Address implements platforms.Bytes. Whoever fetches the file later gets what was
 // verified.
 func (s stored) Address(ctx context.Context, valid time.Duration) (string, error) {
-	key, err := s.files.Verified(ctx, s.key, s.etag, s.overwritable)
+	key, err := s.verified(ctx)
 	if err != nil {
-		return "", unlessChanged(err)
+		return "", err
 	}
 	return s.files.PresignGet(ctx, key, valid)
+}
+
+// verified is where the file lies that was verified, and stays.
+func (s stored) verified(ctx context.Context) (key string, err error) {
+	key, err = s.files.Verified(ctx, s.key, s.etag, s.overwritable)
+	return key, unlessChanged(err)
 }
 
 // unlessChanged tells publishers of a file that is not the one that was verified.

@@ -159,12 +159,18 @@ func (s *Store) PresignGet(ctx context.Context, key string, valid time.Duration)
 
 // Stat tells what the store knows of a file; ErrNotFound if there is none.
 func (s *Store) Stat(ctx context.Context, key string) (Object, error) {
+	object, err := s.look(ctx, key)
+	if errors.Is(err, ErrNotFound) {
+		err = s.missing(ctx, key)
+	}
+	return object, err
+}
+
+// look is Stat that takes a missing bucket for a missing file.
+func (s *Store) look(ctx context.Context, key string) (Object, error) {
 	info, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
 	if err != nil {
-		if err = explain("cannot look at the file in the store", err); errors.Is(err, ErrNotFound) {
-			err = s.missing(ctx, key)
-		}
-		return Object{}, err
+		return Object{}, explain("cannot look at the file in the store", err)
 	}
 	return Object{Key: key, Size: info.Size, ETag: info.ETag, ContentType: info.ContentType, ModifiedAt: info.LastModified, Tags: tagsOf(info)}, nil
 }

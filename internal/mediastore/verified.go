@@ -68,16 +68,7 @@ func (s *Store) copyOnce(ctx context.Context, key, etag, to string) error {
 	made := s.copying.DoChan(to, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), copyWithin)
 		defer cancel()
-		// A store that gives copies etags of their own has it copied again, the
-		// same bytes over the same.
-		err := s.has(ctx, to, etag)
-		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrChanged) {
-			err = s.copy(ctx, key, etag, to)
-		}
-		if err == nil {
-			s.noteSafe(to, etag)
-		}
-		return nil, err
+		return nil, s.ensureCopy(ctx, key, etag, to)
 	})
 	select {
 	case result := <-made:
@@ -85,6 +76,22 @@ func (s *Store) copyOnce(ctx context.Context, key, etag, to string) error {
 	case <-ctx.Done():
 		return fmt.Errorf("the file was not copied in the store in time: %w", ctx.Err())
 	}
+}
+
+// ensureCopy makes the copy of a file unless it is there. A store that gives copies
+// etags of their own copies once more, the same bytes over the same.
+func (s *Store) ensureCopy(ctx context.Context, key, etag, to string) error {
+	object, err := s.look(ctx, to)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if err != nil || object.ETag != etag {
+		if err := s.copy(ctx, key, etag, to); err != nil {
+			return err
+		}
+	}
+	s.noteSafe(to, etag)
+	return nil
 }
 
 // copy has the store copy a file, on the condition that it has this etag.

@@ -69,6 +69,19 @@ func fetched(t *testing.T, store *mediastore.Store, key string) (body, mimeType 
 	return string(data), response.Header.Get("Content-Type")
 }
 
+// A missing bucket must not look like a file that was changed or is gone.
+func TestVerifiedInAMissingBucket(t *testing.T) {
+	config := storetest.Start(t)
+	config.Bucket = "another"
+	store := open(t, config)
+	for _, overwritable := range []bool{true, false} {
+		_, err := store.Verified(t.Context(), "team/a", "e", overwritable)
+		if err == nil || errors.Is(err, mediastore.ErrNotFound) || errors.Is(err, mediastore.ErrChanged) {
+			t.Errorf("overwritable %v: %v", overwritable, err)
+		}
+	}
+}
+
 // What is handed out to be fetched later is what was verified, whatever its
 // client does meanwhile.
 func TestVerified(t *testing.T) {
@@ -189,11 +202,7 @@ func TestVerifiedAsksOnce(t *testing.T) {
 				posts.Go(ask)
 			}
 			posts.Wait()
-			first := requests.taken()
-			// A copy that was not there is asked for once more, since HEAD does not
-			// tell a missing file from a missing bucket.
-			delete(first, http.MethodGet)
-			if diff := cmp.Diff(tc.first, first); diff != "" {
+			if diff := cmp.Diff(tc.first, requests.taken()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			now.SetTime(now.Now().Add(2 * time.Hour))
@@ -266,7 +275,7 @@ func TestVerifiedOnOtherStores(t *testing.T) {
 	}
 }
 
-// Whoever stops waiting for a copy hears so, and the copy is made all the same.
+// Whoever stops waiting for a copy hears so, and it is made all the same.
 func TestVerifiedOutlivesItsCaller(t *testing.T) {
 	config := storetest.Start(t)
 	store := open(t, config)
@@ -274,15 +283,21 @@ func TestVerifiedOutlivesItsCaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	goOn := make(chan struct{})
-	config.Transport = &waiting{goOn: goOn}
+	way := &blocked{counted: counted{seen: map[string]int{}}, arrived: make(chan struct{}), open: make(chan struct{})}
+	config.Transport = way
 	slow := open(t, config)
 	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := slow.Verified(ctx, file.Key, file.ETag, true)
+		left <- err
+	}()
+	<-way.arrived
 	cancel()
-	if key, err := slow.Verified(ctx, file.Key, file.ETag, true); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %q, %v", key, err)
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("who left got %v", err)
 	}
-	close(goOn)
+	close(way.open)
 	key, err := slow.Verified(t.Context(), file.Key, file.ETag, true)
 	if err != nil {
 		t.Fatal(err)
@@ -290,16 +305,21 @@ func TestVerifiedOutlivesItsCaller(t *testing.T) {
 	if body, _ := fetched(t, store, key); body != "a" {
 		t.Errorf("copied %q", body)
 	}
+	if diff := cmp.Diff(map[string]int{http.MethodHead: 1, http.MethodPut: 1}, way.taken()); diff != "" {
+		t.Errorf("it was begun anew (-want +got):\n%s", diff)
+	}
 }
 
-// waiting is the way to a store that is blocked for a while.
-type waiting struct {
-	http.Transport
+// blocked is the way to a store that is blocked until it is opened.
+type blocked struct {
+	counted
 
-	goOn chan struct{}
+	once          sync.Once
+	arrived, open chan struct{}
 }
 
-func (w *waiting) RoundTrip(req *http.Request) (*http.Response, error) {
-	<-w.goOn
-	return w.Transport.RoundTrip(req)
+func (b *blocked) RoundTrip(req *http.Request) (*http.Response, error) {
+	b.once.Do(func() { close(b.arrived) })
+	<-b.open
+	return b.counted.RoundTrip(req)
 }
