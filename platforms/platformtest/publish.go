@@ -65,7 +65,7 @@ func (s *Suite) testPublish(t *testing.T) {
 				t.Fatalf("after %d calls the sandbox holds %+v, but the result is %+v", f.arrived(t, "publish"), posts, got)
 			}
 			found, err := p.Lookup(t.Context(), job)
-			want := platforms.Finding{Matches: 1, ExternalID: got.ExternalID, ExternalURL: got.ExternalURL, PostedAt: found.PostedAt}
+			want := platforms.Finding{Matches: 1, ExternalID: got.ExternalID, ExternalURL: got.ExternalURL, PostedAt: found.PostedAt, Certain: found.Certain}
 			if diff := cmp.Diff(want, found); diff != "" || err != nil {
 				t.Errorf("what was published must be found again: %v (-want +got):\n%s", err, diff)
 			}
