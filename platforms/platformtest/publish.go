@@ -155,6 +155,7 @@ func (s *Suite) testUnreachable(t *testing.T, category v1alpha1.Category) {
 // there is found, and what is not is absent with proof.
 func (f *fixture) sees(t *testing.T, p platforms.Publisher, job platforms.Job, posts int) {
 	t.Helper()
+	f.fetched()
 	if n := len(f.published(t)); n != posts {
 		t.Errorf("the sandbox holds %d posts, want %d", n, posts)
 	}

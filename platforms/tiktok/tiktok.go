@@ -9,7 +9,8 @@
 // off. The ticket tells afterwards what became of the call.
 //
 // Photos are fetched by TikTok, and the call that names their addresses is the
-// one that cannot be taken back. If its answer is lost, so is the ticket, and
+// one that cannot be taken back. It is preceded by the question for what the
+// account may post. If its answer is lost, so is the ticket, and
 // only the list of the account's public posts is left to look at.
 package tiktok
 
@@ -127,6 +128,7 @@ func (p *Platform) Limits() platforms.Limits {
 		MaxCaption:           maxCaption,
 		CaptionUnit:          "UTF-16 code units",
 		CaptionLength:        func(text string) int { return len(utf16.Encode([]rune(text))) },
+		PublishFetches:       true,
 		PreparedLasts:        preparedLasts,
 		SecretUploads:        true,
 		CallTimeout:          callTimeout,
