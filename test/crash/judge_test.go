@@ -225,8 +225,8 @@ func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts [
 			id = target.Cards[k].ExternalID
 		}
 		match := slices.IndexFunc(got, func(g sandboxtest.Post) bool {
-			// What TikTok has given no id yet, or gives none while it waits in an inbox, is recorded under its ticket.
-			return g.ID == id || want.on == v1alpha1.PlatformTikTok && strings.Contains(id, "~") && len(got) == wanted[want.words]
+			// What waits in TikTok's inbox has no id, and is recorded under its ticket.
+			return g.ID == id || want.inbox && strings.Contains(id, "~") && len(got) == wanted[want.words]
 		})
 		if match < 0 {
 			complete = false
