@@ -110,6 +110,12 @@ type Attempt struct {
 	// +optional
 	LookFrom *Time `json:"lookFrom,omitempty"`
 
+	// unknownSince is when the earliest attempt before this one was claimed of
+	// which nobody can tell whether it published the same; absent if there is
+	// none, or a person has told.
+	// +optional
+	UnknownSince *Time `json:"unknownSince,omitempty"`
+
 	// endedAt is when the call is known to have ended without a clear answer.
 	// +optional
 	EndedAt *Time `json:"endedAt,omitempty"`

@@ -73,7 +73,7 @@ func posted(t *v1alpha1.TargetStatus, what platforms.Finding, cards int, now tim
 	if at.IsZero() {
 		at = now
 	}
-	t.Attempt.Outcome = v1alpha1.OutcomePosted
+	markPosted(t.Attempt)
 	t.NextTryAt = nil
 	if t.ExternalID == "" {
 		t.ExternalID, t.ExternalURL = what.ExternalID, what.ExternalURL
@@ -90,6 +90,14 @@ func posted(t *v1alpha1.TargetStatus, what platforms.Finding, cards int, now tim
 	t.Phase = v1alpha1.PhasePosted
 	t.Reason, t.Message = v1alpha1.ReasonPosted, ""
 	t.TryUntil = nil
+}
+
+// markPosted closes an attempt. One that did not publish says so for good: what
+// a person found was published by another.
+func markPosted(a *v1alpha1.Attempt) {
+	if IsOpen(a) || a.Outcome == v1alpha1.OutcomeUnknown {
+		a.Outcome = v1alpha1.OutcomePosted
+	}
 }
 
 // Bare enters the id of what was published and nothing else that the schema
@@ -166,10 +174,20 @@ func tryAgain(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wai
 			at = err.RetryAt
 		}
 	}
-	if t.TryUntil != nil && at.After(t.TryUntil.Time) {
+	if !inTime(t, at) {
 		fail(t, reason, message)
 		return
 	}
+	waitUntil(t, at, reason, message)
+}
+
+// inTime reports whether a target is still tried at a time.
+func inTime(t *v1alpha1.TargetStatus, at time.Time) bool {
+	return t.TryUntil == nil || !at.After(t.TryUntil.Time)
+}
+
+// waitUntil plans the next attempt of a target.
+func waitUntil(t *v1alpha1.TargetStatus, at time.Time, reason, message string) {
 	t.Phase = v1alpha1.PhaseProcessing
 	t.Reason, t.Message = reason, clip(message)
 	t.NextTryAt = v1alpha1.NewTimePtr(at)
@@ -193,14 +211,18 @@ const maxHandle = 256
 
 // clip shortens a message to what the schema takes: a status that it refused
 // could not record the outcome.
-func clip(message string) string {
-	if utf8.RuneCountInString(message) <= maxMessage {
+func clip(message string) string { return clipTo(message, maxMessage) }
+
+func clipTo(message string, most int) string {
+	if utf8.RuneCountInString(message) <= most {
 		return message
 	}
-	return string([]rune(message)[:maxMessage-1]) + "…"
+	return string([]rune(message)[:most-1]) + "…"
 }
 
-// Fail settles a target that is not posted and has no open attempt.
+// Fail settles a target that is not posted and has no open attempt. If nobody
+// can tell whether an earlier call published, the reason is OutcomeUnknown
+// instead of the given one, and the message tells both.
 func Fail(t *v1alpha1.TargetStatus, reason, message string) error {
 	if IsOpen(t.Attempt) {
 		return ErrOpen
@@ -210,23 +232,6 @@ func Fail(t *v1alpha1.TargetStatus, reason, message string) error {
 	}
 	fail(t, reason, message)
 	return nil
-}
-
-func fail(t *v1alpha1.TargetStatus, reason, message string) {
-	if n := len(t.Cards); n > 0 {
-		message = fmt.Sprintf("card %d was not published: %s; the cards before it are online, beginning at %s", n+1, message, online(t))
-	}
-	t.Phase = v1alpha1.PhaseFailed
-	t.Reason, t.Message = reason, clip(message)
-	t.NextTryAt, t.TryUntil = nil, nil
-}
-
-// online is where the published part of a tree begins.
-func online(t *v1alpha1.TargetStatus) string {
-	if t.ExternalURL != "" {
-		return t.ExternalURL
-	}
-	return t.ExternalID
 }
 
 // accepted enters that the platform works on what it took. Without a name for

@@ -109,7 +109,11 @@ func scenarios() []scenario {
 			s.listing, s.asked, s.kinds = unreliable, true, []fault{crash, answerLost, blind, writeLost}
 		}),
 		text("a text to be sent again in doubt", func(s *scenario) {
-			s.listing, s.policy, s.kinds = unreliable, v1alpha1.OnUnknownRetry, []fault{crash, answerLost, blind, writeLost}
+			s.listing, s.policy, s.asked, s.kinds = unreliable, v1alpha1.OnUnknownRetry, true, []fault{crash, answerLost, blind, writeLost, refusal}
+		}),
+		text("a text to be sent again in doubt, until it is too late", func(s *scenario) {
+			s.listing, s.policy, s.asked, s.kinds = unreliable, v1alpha1.OnUnknownRetry, true, []fault{crash, answerLost, refusal}
+			s.deadline = 18 * time.Second
 		}),
 		text("a tree", func(s *scenario) { s.cards, s.kinds = 2, []fault{crash, answerLost, stale} }),
 		text("a tree, where a card is recorded and the next one claimed by one write", func(s *scenario) {

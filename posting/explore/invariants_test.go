@@ -37,7 +37,8 @@ const (
 	// that a process is in the middle of.
 	I5 Rule = "I5"
 	// I6: what cannot be told fails with the reason OutcomeUnknown and says how
-	// to answer, and nothing but an answer leads on from there.
+	// to answer, and nothing but an answer leads on from there. Where the post
+	// allows to send again, that holds of what fails in the end.
 	I6 Rule = "I6"
 	// I7: what is written about one target leaves the facts of others alone.
 	I7 Rule = "I7"
@@ -103,7 +104,11 @@ func (w *world) checkLanded(c call) {
 	if same > 1 {
 		w.failf(I2, "attempt %s was published %d times", c.attempt, same)
 	}
-	if twice > 1+w.unknowns[c.target] {
+	allowed := 1
+	if w.x.policy == v1alpha1.OnUnknownRetry {
+		allowed += w.unknowns[c.target]
+	}
+	if twice > allowed {
 		w.failf(I3, "target %d, card %d was published %d times", c.target, c.card, twice)
 	}
 }
@@ -163,14 +168,17 @@ func (w *world) checkTarget(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 		w.checkOpened(before, o, n)
 	}
 	opened := o.Attempt == nil || o.Attempt.ID != n.Attempt.ID || o.Attempt.Outcome != n.Attempt.Outcome
-	if n.Attempt.Outcome == v1alpha1.OutcomeUnknown && opened {
-		if w.x.policy != v1alpha1.OnUnknownRetry {
-			w.checkHandedOver(n)
-		} else {
-			w.unknowns[i]++
-		}
-	}
 	_, answered := before.Annotations[v1alpha1.SettleAnnotation]
+	if answered && o.Reason == v1alpha1.ReasonOutcomeUnknown && n.Reason != o.Reason {
+		w.inDoubt[i] = false
+	}
+	if n.Attempt.Outcome == v1alpha1.OutcomeUnknown && opened {
+		w.unknowns[i]++
+		w.inDoubt[i] = true
+	}
+	if w.inDoubt[i] && (n.Phase == v1alpha1.PhaseFailed || n.Attempt.Outcome == v1alpha1.OutcomeUnknown && w.x.policy != v1alpha1.OnUnknownRetry) {
+		w.checkHandedOver(n)
+	}
 	if o.Reason == v1alpha1.ReasonOutcomeUnknown && n.Reason != o.Reason && n.Phase != v1alpha1.PhasePosted && !answered && len(n.Cards) == len(o.Cards) {
 		w.failf(I6, "target %d goes on although nobody said what became of it", i)
 	}
@@ -304,7 +312,7 @@ func (w *world) checkEnd() {
 			if c < done && n == 0 {
 				w.failf(Lost, "target %d is %s, but card %d is not out there", i, t.Phase, c)
 			}
-			if c >= done && n > 0 && (t == nil || t.Reason != v1alpha1.ReasonOutcomeUnknown) && w.unknowns[i] == 0 {
+			if c >= done && n > 0 && (t == nil || t.Reason != v1alpha1.ReasonOutcomeUnknown) {
 				w.failf(Lost, "target %d is not posted, but card %d is out there", i, c)
 			}
 		}

@@ -18,6 +18,7 @@ type broken struct {
 	sendLate, settleEarly, oneLook, trustListing, lostIsNo              bool
 	recordAnyway, blindRecord, otherTarget, forgetPost, forgetResult    bool
 	nextCardEarly, alwaysRetry, silent, noWake, noStaleness             bool
+	forgetDoubt                                                         bool
 }
 
 // beyond is by how much the world breaks what the protocol rests on: how long a
@@ -140,6 +141,14 @@ var mutations = []mutation{
 	{
 		"an unknown outcome without a word", "nobody knows what to do",
 		func(s *scenario) { faults(1, answerLost)(s); s.listing, s.broken.silent = unreliable, true },
+		[]Rule{I6},
+	},
+	{
+		"a call in doubt forgotten with the next one", "the next is refused, and nobody looks for the first",
+		func(s *scenario) {
+			faults(2, answerLost, refusal)(s)
+			s.listing, s.policy, s.broken.forgetDoubt = unreliable, v1alpha1.OnUnknownRetry, true
+		},
 		[]Rule{I6},
 	},
 	{

@@ -92,7 +92,11 @@ func (w *world) open(p *v1alpha1.Post, k, number int, now time.Time, prep prepar
 	if prep.container > 0 {
 		c.Checkpoint, s.container, s.doubt = strconv.Itoa(prep.container), prep.container, prep.doubt
 	}
-	return s, attempt.Open(t, c, now) == nil
+	ok := attempt.Open(t, c, now) == nil
+	if w.x.broken.forgetDoubt && ok {
+		t.Attempt.UnknownSince = nil
+	}
+	return s, ok
 }
 
 // sendSteps are the steps of the calls of a manager, and of their record.

@@ -77,8 +77,10 @@ type world struct {
 	attempts int
 	// sent are the attempts whose bytes left a process.
 	sent []string
-	// unknowns counts, by target, the attempts that were closed as unknown.
+	// unknowns counts, by target, the attempts that were closed as unknown, and
+	// inDoubt says that nobody has answered for one.
 	unknowns [2]int
+	inDoubt  [2]bool
 
 	violation *violation
 }
@@ -230,7 +232,7 @@ func (w *world) key(buf []byte) []byte {
 		put(int64(len(s)))
 		buf = append(buf, s...)
 	}
-	put(w.now, w.etcd.number(), int64(len(w.past)), int64(w.left), int64(w.attempts), bit(w.mayCancel), bit(w.mayEdit), bit(w.asks), int64(w.unknowns[0]), int64(w.unknowns[1]))
+	put(w.now, w.etcd.number(), int64(len(w.past)), int64(w.left), int64(w.attempts), bit(w.mayCancel), bit(w.mayEdit), bit(w.asks), int64(w.unknowns[0]), int64(w.unknowns[1]), bit(w.inDoubt[0]), bit(w.inDoubt[1]))
 	for _, v := range w.past {
 		put(v.number())
 	}
