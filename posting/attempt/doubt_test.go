@@ -299,3 +299,46 @@ func TestAcceptedAfterAll(t *testing.T) {
 		})
 	}
 }
+
+func TestBare(t *testing.T) {
+	unknown := func(t *testing.T) *v1alpha1.TargetStatus {
+		target := doubtful(t)
+		mustDo(t, Look(target, platforms.Finding{}, weak(), v1alpha1.OnUnknownFail, 1, at(10*time.Minute)))
+		return target
+	}
+	posted := platforms.Result{Verdict: platforms.Posted, ExternalID: "7", ExternalURL: "u"}
+	taken := platforms.Result{Verdict: platforms.Accepted, Handle: "p~v2.1", Err: platforms.Errorf(platforms.ClassTransient, "it is processed")}
+	for _, tt := range []struct {
+		name, reason string
+		target       func(*testing.T) *v1alpha1.TargetStatus
+		id           string
+		result       platforms.Result
+		wants        bool
+		outcome      v1alpha1.AttemptOutcome
+		phase        v1alpha1.PostPhase
+	}{
+		{"published", "the id alone", claimed, "a1", posted, true, v1alpha1.OutcomePosted, v1alpha1.PhasePosted},
+		{"published, closed as unknown", "what nobody could tell is told", unknown, "a1", posted, true, v1alpha1.OutcomePosted, v1alpha1.PhasePosted},
+		{"taken", "its name is all there is to ask by", claimed, "a1", taken, true, "", v1alpha1.PhaseProcessing},
+		{"taken, closed as unknown", "it can be asked by its name", unknown, "a1", taken, true, "", v1alpha1.PhaseProcessing},
+		{"taken, without a name", "there is nothing that only this process knows", claimed, "a1", platforms.Result{Verdict: platforms.Accepted}, false, "", v1alpha1.PhaseProcessing},
+		{"refused", "it is looked for", claimed, "a1", refusal(platforms.ClassPermanent, "no"), false, "", v1alpha1.PhaseProcessing},
+		{"another attempt", "it is not ours", claimed, "a0", posted, false, "", v1alpha1.PhaseProcessing},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			target := tt.target(t)
+			if got := Bare(target, tt.id, tt.result, 1, at(20*time.Minute)); got != tt.wants {
+				t.Errorf("Bare = %v (%s)", got, tt.reason)
+			}
+			if target.Attempt.Outcome != tt.outcome || target.Phase != tt.phase {
+				t.Errorf("%s, %s (%s)", target.Attempt.Outcome, target.Phase, tt.reason)
+			}
+			if tt.wants && tt.result.Verdict == platforms.Accepted && (target.Attempt.Handle != "p~v2.1" || target.Attempt.EndedAt == nil) {
+				t.Errorf("%+v (%s)", target.Attempt, tt.reason)
+			}
+			if target.ExternalURL != "" || strings.Contains(target.Message, "it is processed") {
+				t.Errorf("only what is needed: %+v", target)
+			}
+		})
+	}
+}
