@@ -187,6 +187,10 @@ func (w *world) ask(i int) {
 	for k := range m.looks {
 		l := &m.looks[k]
 		w.checkAsked(m.copy.post, l.target)
+		if name := posting.Target(m.copy.post, l.target).Attempt.Handle; name != "" {
+			w.told(name, l)
+			continue
+		}
 		f := w.finding(m.copy.post, l.target)
 		l.matches, l.id, l.proof = f.Matches, f.ExternalID, f.Proof
 	}
@@ -218,7 +222,7 @@ func (w *world) found(i int) *version {
 				must(attempt.LookFailed(t, platforms.Errorf(platforms.ClassTransient, "no answer"), timing, policy, now))
 				continue
 			}
-			f := platforms.Finding{Matches: l.matches, ExternalID: l.id, Proof: l.proof}
+			f := l.finding()
 			must(attempt.Look(t, f, timing, policy, posting.Cards(&p.Spec), now))
 			if w.x.broken.oneLook && attempt.IsOpen(t.Attempt) && t.Attempt.Looks > 0 {
 				must(attempt.Look(t, f, timing, policy, posting.Cards(&p.Spec), now))

@@ -31,7 +31,8 @@ const (
 	// published twice.
 	I3 Rule = "I3"
 	// I4: an id that a process has learnt is written or kept in memory until it
-	// is, names what was published, and never changes.
+	// is, names what was published, and never changes. So is the name by which
+	// the platform can be asked about what it works on, until it is settled.
 	I4 Rule = "I4"
 	// I5: no call begins after its window, and nobody asks what became of one
 	// that a process is in the middle of.
@@ -145,7 +146,7 @@ func facts(t *v1alpha1.TargetStatus) string {
 	if t.Attempt == nil {
 		return t.ExternalID
 	}
-	return fmt.Sprint(t.ExternalID, len(t.Cards), t.Attempt.ID, t.Attempt.Outcome, t.Attempt.EndedAt, t.Attempt.Looks)
+	return fmt.Sprint(t.ExternalID, len(t.Cards), t.Attempt.ID, t.Attempt.Outcome, t.Attempt.EndedAt, t.Attempt.Looks, t.Attempt.Handle)
 }
 
 func (w *world) checkTarget(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) {
@@ -171,6 +172,10 @@ func (w *world) checkTarget(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 	_, answered := before.Annotations[v1alpha1.SettleAnnotation]
 	if answered && o.Reason == v1alpha1.ReasonOutcomeUnknown && n.Reason != o.Reason {
 		w.inDoubt[i] = false
+	}
+	if named(o.Attempt, n.Attempt) {
+		w.unknowns[i]--
+		w.inDoubt[i], answered = false, true
 	}
 	if n.Attempt.Outcome == v1alpha1.OutcomeUnknown && opened {
 		w.unknowns[i]++
@@ -238,6 +243,11 @@ func (w *world) mayStillBe(id string) string {
 			return "the platform still has its call"
 		}
 	}
+	for n, t := range w.tickets {
+		if t.call.attempt == id && t.working() {
+			return "the platform works on it as " + ticketName(n+1)
+		}
+	}
 	for i := range w.manager {
 		for _, s := range w.manager[i].ships {
 			if s.attempt == id && (s.phase == waiting || s.phase == underway && (w.now < s.by || w.x.beyond.sleeper)) {
@@ -258,8 +268,8 @@ func (w *world) isOut(target, card int, id string) bool {
 	return false
 }
 
-// checkHeld: an id that a process has learnt is in its memory until it is
-// written.
+// checkHeld: an id or a name that a process has learnt is in its memory until it
+// is written.
 func (w *world) checkHeld() {
 	for i := range w.manager {
 		m := &w.manager[i]
@@ -267,13 +277,16 @@ func (w *world) checkHeld() {
 		for _, k := range m.known {
 			same := func(s ship) bool { return s.attempt == k.attempt && s.post == k.post }
 			if m.pc != down && !slices.ContainsFunc(m.ships, same) && !slices.ContainsFunc(m.kept, same) && w.x.policy != v1alpha1.OnUnknownRetry {
-				w.failf(I4, "manager %d knew %s and forgot it unwritten", i, externalID(k.post))
+				w.failf(I4, "manager %d knew what became of attempt %s (%s, %d) and forgot it unwritten", i, k.attempt, k.answer, k.post)
 			}
 		}
 	}
 }
 
 func (w *world) isWritten(s ship) bool {
+	if s.answer == took {
+		return w.nameWritten(s)
+	}
 	t := posting.Target(w.etcd.post, s.target)
 	if t == nil {
 		return false
@@ -297,6 +310,11 @@ func (w *world) checkEnd() {
 		for _, p := range w.posts {
 			if p.target == i {
 				out[p.card]++
+			}
+		}
+		for n, k := range w.tickets {
+			if k.call.target == i && k.working() && (t == nil || t.Reason != v1alpha1.ReasonOutcomeUnknown) {
+				w.failf(Lost, "target %d is settled, and the platform still works on it as %s", i, ticketName(n+1))
 			}
 		}
 		// Whatever is recorded is out there; see I4.

@@ -18,7 +18,7 @@ type broken struct {
 	sendLate, settleEarly, oneLook, trustListing, lostIsNo              bool
 	recordAnyway, blindRecord, otherTarget, forgetPost, forgetResult    bool
 	nextCardEarly, alwaysRetry, silent, noWake, noStaleness             bool
-	forgetDoubt                                                         bool
+	forgetDoubt, forgetName, workIsAbsence                              bool
 }
 
 // beyond is by how much the world breaks what the protocol rests on: how long a
@@ -127,6 +127,19 @@ var mutations = []mutation{
 		"a result forgotten when it cannot be written", "the process could have kept it",
 		func(s *scenario) { faults(1, writeLost)(s); s.broken.forgetResult = true },
 		[]Rule{I4},
+	},
+	{
+		"a name forgotten by which the platform can be asked", "nobody learns what became of the call",
+		func(s *scenario) { faults(0)(s); s.listing, s.works, s.broken.forgetName = unreliable, true, true },
+		[]Rule{I4},
+	},
+	{
+		"what the platform works on taken for absent", "it is sent again, and both are published",
+		func(s *scenario) {
+			faults(1, endless)(s)
+			s.listing, s.works, s.broken.workIsAbsence = unreliable, true, true
+		},
+		[]Rule{I3},
 	},
 	{
 		"the next card before the last is recorded", "a crash loses which card is out there",
