@@ -211,10 +211,6 @@ type Result struct {
 	Allowances []Allowance
 }
 
-// Taken reports whether the platform took the post, so that the account may
-// publish.
-func (r *Result) Taken() bool { return r.Verdict == Posted || r.Verdict == Accepted }
-
 // Finding is the outcome of Lookup.
 type Finding struct {
 	// Matches counts the posts that fit. One is an answer; more than one needs

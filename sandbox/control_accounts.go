@@ -50,7 +50,7 @@ func (c accountChange) check() error {
 		return badInput("quota is %d; it is a number of posts in 24 hours, or null for no limit", *q)
 	}
 	if lag := c.ListingLagMS.value; lag != nil && (*lag < 0 || *lag > maxControlSeconds*1000) {
-		return badInput("listing_lag_ms is %d; it must be from 0 to a day", *lag)
+		return badInput("listing_lag_ms is %d; it must be from 0 to a day, or null for the platform's own", *lag)
 	}
 	if ttl := c.TokenTTLS.value; ttl != nil && (*ttl < 1 || *ttl > 365*maxControlSeconds) {
 		return badInput("token_ttl_s is %d; it must be from 1 to a year, or null for the platform's own", *ttl)
@@ -73,17 +73,13 @@ func (c accountChange) apply(a *state.Account) {
 		a.Settings.CommentDisabled = valueOf(c.CommentDisabled)
 	}
 	if c.ListingLagMS.set {
-		a.Settings.ListingLag = time.Duration(valueOf(c.ListingLagMS)) * time.Millisecond
+		a.Settings.ListingLag = milliseconds(c.ListingLagMS)
 	}
 	if c.TokenTTLS.set {
 		a.Settings.TokenTTL = time.Duration(valueOf(c.TokenTTLS)) * time.Second
 	}
 	if c.ProcessingMS.set {
-		a.Settings.Processing = nil
-		if ms := c.ProcessingMS.value; ms != nil {
-			processing := time.Duration(*ms) * time.Millisecond
-			a.Settings.Processing = &processing
-		}
+		a.Settings.Processing = milliseconds(c.ProcessingMS)
 	}
 	if c.ProcessingError.set {
 		a.Settings.ProcessingError = valueOf(c.ProcessingError)
@@ -91,6 +87,22 @@ func (c accountChange) apply(a *state.Account) {
 	if c.DocumentedLimits.set {
 		a.Settings.DocumentedLimits = valueOf(c.DocumentedLimits)
 	}
+}
+
+// milliseconds is a time that was given, and nil for null.
+func milliseconds(o optional[int64]) *time.Duration {
+	if o.value == nil {
+		return nil
+	}
+	return new(time.Duration(*o.value) * time.Millisecond)
+}
+
+// inMilliseconds is what milliseconds reads.
+func inMilliseconds(d *time.Duration) *int64 {
+	if d == nil {
+		return nil
+	}
+	return new(d.Milliseconds())
 }
 
 func valueOf[T any](o optional[T]) T {
@@ -111,7 +123,7 @@ type controlAccount struct {
 	Quota            *int     `json:"quota"`
 	Private          bool     `json:"private"`
 	CommentDisabled  bool     `json:"comment_disabled"`
-	ListingLagMS     int64    `json:"listing_lag_ms"`
+	ListingLagMS     *int64   `json:"listing_lag_ms"`
 	TokenTTLS        *int64   `json:"token_ttl_s"`
 	ProcessingMS     *int64   `json:"processing_ms"`
 	ProcessingError  string   `json:"processing_error"`
@@ -210,7 +222,8 @@ func (s *Server) showAccount(r *http.Request, p platform, a state.Account) contr
 	out := controlAccount{
 		Platform: a.Platform, ID: a.ID, Username: a.Username, DisplayName: a.DisplayName, Login: a.Login,
 		Quota: a.Settings.Quota, Private: a.Settings.Private, CommentDisabled: a.Settings.CommentDisabled,
-		ListingLagMS: a.Settings.ListingLag.Milliseconds(), ProcessingError: a.Settings.ProcessingError,
+		ListingLagMS: inMilliseconds(a.Settings.ListingLag), ProcessingMS: inMilliseconds(a.Settings.Processing),
+		ProcessingError:  a.Settings.ProcessingError,
 		DocumentedLimits: a.Settings.DocumentedLimits,
 		AccessToken:      tokens.Access, RefreshToken: tokens.Refresh, Scopes: tokens.Scopes,
 		URL: s.site(r) + "/accounts/" + a.Platform + "/" + a.ID,
@@ -218,10 +231,6 @@ func (s *Server) showAccount(r *http.Request, p platform, a state.Account) contr
 	if life := p.Terms(a).Access; life > 0 {
 		seconds := int64(life / time.Second)
 		out.TokenTTLS = &seconds
-	}
-	if processing := a.Settings.Processing; processing != nil {
-		ms := processing.Milliseconds()
-		out.ProcessingMS = &ms
 	}
 	if !tokens.ExpiresAt.IsZero() {
 		end := tokens.ExpiresAt.UTC().Format(timeFormat)

@@ -49,7 +49,7 @@ func TestControlAccount(t *testing.T) {
 	created := b.control(http.MethodPut, "/accounts/x/77", `{"username":"seven","token_ttl_s":60,"quota":3}`, http.StatusCreated)
 	want := map[string]any{
 		"platform": "x", "id": "77", "username": "seven", "display_name": "seven", "quota": 3.0, "private": false,
-		"comment_disabled": false, "listing_lag_ms": 0.0, "token_ttl_s": 60.0, "processing_ms": nil, "processing_error": "",
+		"comment_disabled": false, "listing_lag_ms": nil, "token_ttl_s": 60.0, "processing_ms": nil, "processing_error": "",
 		"documented_limits": false,
 		"access_token":      created.text("data", "access_token"), "refresh_token": created.text("data", "refresh_token"),
 		"expires_at": "2026-12-01T09:01:00.123Z", "url": b.http.URL + "/accounts/x/77",
@@ -73,8 +73,8 @@ func TestControlAccount(t *testing.T) {
 	if diff := cmp.Diff(any(want), b.control(http.MethodGet, "/accounts/x/77", "", http.StatusOK).at("data")); diff != "" {
 		t.Errorf("what makes processing slow or fail (-want +got):\n%s", diff)
 	}
-	b.control(http.MethodPut, "/accounts/x/77", `{"quota":null,"token_ttl_s":null,"processing_ms":null,"processing_error":null,"documented_limits":null}`, http.StatusOK)
-	want["quota"], want["token_ttl_s"], want["processing_ms"], want["processing_error"] = nil, 7200.0, nil, ""
+	b.control(http.MethodPut, "/accounts/x/77", `{"quota":null,"token_ttl_s":null,"processing_ms":null,"listing_lag_ms":null,"processing_error":null,"documented_limits":null}`, http.StatusOK)
+	want["quota"], want["token_ttl_s"], want["processing_ms"], want["listing_lag_ms"], want["processing_error"] = nil, 7200.0, nil, nil, ""
 	want["documented_limits"] = false
 	if diff := cmp.Diff(any(want), b.control(http.MethodGet, "/accounts/x/77", "", http.StatusOK).at("data")); diff != "" {
 		t.Errorf("null is the default, and running tokens are not prolonged (-want +got):\n%s", diff)

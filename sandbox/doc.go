@@ -34,7 +34,9 @@
 // answer has access_token, refresh_token (empty where the platform has none) and expires_at (null where tokens do not
 // end), so that a test can connect the account; tokens that have ended for good are replaced. A quota is a number of posts
 // in any 24 hours, null means none. A token_ttl_s holds for tokens given from then on, and shortens those that are out;
-// what a platform measures by a token's life, such as how old it must be to be renewed, shrinks with it. processing_ms is
+// what a platform measures by a token's life, such as how old it must be to be renewed, shrinks with it. listing_lag_ms
+// is how much later than its creation a post is listed (null: the platform's own time, which is 3 s on TikTok, whose
+// moderation it is, and nothing elsewhere). processing_ms is
 // how long the platform works on what is handed to it before it can be published (null: the platform's own time), and a
 // processing_error, as the platform names it, is what that work ends with. documented_limits lets the rates and limits apply
 // that X, Instagram, TikTok and YouTube document beside the number of posts; without it they do not, for they would be in

@@ -173,6 +173,10 @@ func (s *Server) start() error {
 // ServeHTTP answers a request to any of the simulated platforms, the pages or the control API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
+// AwaitFetched returns when the platforms have fetched every file that the requests so far told them to, and have judged it.
+// Tests that share a process with the sandbox need it; no request may come meanwhile.
+func (s *Server) AwaitFetched() { s.blobs.AwaitPulls() }
+
 // Close ends waiting requests and closes the journal. What was acknowledged is kept with or without it.
 func (s *Server) Close() error { return s.close() }
 

@@ -5,6 +5,7 @@ package sandbox_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,14 @@ import (
 func (b *box) listOnTikTok(body string) reply {
 	b.t.Helper()
 	return b.as("tiktok", http.MethodPost, "/tiktok/v2/video/list/?fields=id,create_time,title,video_description,share_url,cover_image_url", jsonUTF8, body)
+}
+
+// pulledByTikTok is onTikTok for what has files fetched, after which TikTok has them, or has given up.
+func (b *box) pulledByTikTok(path, body string) reply {
+	b.t.Helper()
+	r := b.onTikTok(path, body)
+	b.server.AwaitFetched()
+	return r
 }
 
 // photosOn is the body of a photo post.
@@ -34,7 +43,7 @@ func TestTikTokPhotos(t *testing.T) {
 	b := start(t, "")
 	one, two := still(t, "jpeg", 1080, 1920), still(t, "jpeg", 640, 640)
 	site := fileServer(t, map[string][]byte{"/1": one, "/2": two})
-	begun := b.onTikTok("content/init/", photosOn("DIRECT_POST", publicPhotos, `,"is_aigc":true`, site, "/1", "/2"))
+	begun := b.pulledByTikTok("content/init/", photosOn("DIRECT_POST", publicPhotos, `,"is_aigc":true`, site, "/1", "/2"))
 	if begun.status != http.StatusOK || !strings.HasPrefix(begun.text("data", "publish_id"), "p_pub_url~v2") {
 		t.Fatalf("%d %s", begun.status, begun.body)
 	}
@@ -48,6 +57,11 @@ func TestTikTokPhotos(t *testing.T) {
 	id, _ := field(posts, 0, "id").(string)
 	b.clock.Step(time.Second)
 	status := b.statusOnTikTok(begun)
+	if status.text("data", "status") != "PUBLISH_COMPLETE" || strings.Contains(status.body, "available_post_id") || len(b.listOnTikTok(`{}`).list("data", "videos")) != 0 {
+		t.Errorf("while it is moderated: %s", status.body)
+	}
+	b.clock.Step(3 * time.Second)
+	status = b.statusOnTikTok(begun)
 	if status.text("data", "status") != "PUBLISH_COMPLETE" || status.at("data", "downloaded_bytes") != float64(len(one)+len(two)) || !strings.Contains(status.body, "["+id+"]") {
 		t.Errorf("then: %s", status.body)
 	}
@@ -71,6 +85,58 @@ func TestTikTokPhotos(t *testing.T) {
 	}
 	if n := b.callsOn("tiktok", "publish"); n != 1 {
 		t.Errorf("%d calls of publish, want the init", n)
+	}
+}
+
+// TestTikTokPhotosLater has TikTok fetch photos from where nothing comes yet: the call is answered, the post is not there, and
+// what is fetched can be cancelled, or goes on after a restart.
+func TestTikTokPhotosLater(t *testing.T) {
+	file := still(t, "jpeg", 640, 640)
+	release := make(chan struct{})
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+			_, _ = w.Write(file) // the client may be gone
+		case <-r.Context().Done():
+		}
+	}))
+	defer site.Close()
+	b := start(t, t.TempDir())
+	begun := b.onTikTok("content/init/", photosOn("DIRECT_POST", publicPhotos, "", site.URL, "/a"))
+	cancelled := b.onTikTok("content/init/", photosOn("DIRECT_POST", publicPhotos, "", site.URL, "/b"))
+	b.clock.Step(time.Minute)
+	if r := b.statusOnTikTok(begun); r.text("data", "status") != "PROCESSING_DOWNLOAD" || r.at("data", "downloaded_bytes") != 0.0 || len(b.posted("tiktok")) != 0 {
+		t.Errorf("while it is fetched: %s and %v", r.body, b.posted("tiktok"))
+	}
+	if r := b.onTikTok("cancel/", `{"publish_id":"`+cancelled.text("data", "publish_id")+`"}`); r.status != http.StatusOK {
+		t.Errorf("cancel: %d %s", r.status, r.body)
+	}
+	restarted := &box{t: t, clock: b.clock}
+	restarted.open(crashCopy(t, b.dir, ""))
+	close(release)
+	for name, box := range map[string]*box{"the one that was asked": b, "the one that was started after a kill": restarted} {
+		box.server.AwaitFetched()
+		box.clock.Step(time.Second)
+		got := []any{box.statusOnTikTok(begun).text("data", "status"), box.statusOnTikTok(cancelled).text("data", "fail_reason"), len(box.posted("tiktok"))}
+		if diff := cmp.Diff([]any{"PUBLISH_COMPLETE", "publish_cancelled", 1}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if r := b.onTikTok("cancel/", `{"publish_id":"`+begun.text("data", "publish_id")+`"}`); !tiktokError(r, 400, "publish_not_cancellable") {
+		t.Errorf("cancelling what is posted: %d %s", r.status, r.body)
+	}
+}
+
+// TestTikTokCloses closes a sandbox that is fetching: it does not wait for what never comes.
+func TestTikTokCloses(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer site.Close()
+	b := start(t, "")
+	if r := b.onTikTok("content/init/", photosOn("DIRECT_POST", publicPhotos, "", site.URL, "/a")); r.status != http.StatusOK {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	if err := b.server.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -105,7 +171,7 @@ func TestTikTokPhotoInit(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			before := len(b.posted("tiktok"))
-			r := b.onTikTok("content/init/", tt.body)
+			r := b.pulledByTikTok("content/init/", tt.body)
 			if acted := len(b.posted("tiktok")) > before; r.text("error", "code") != tt.code || acted != (tt.code == "ok") {
 				t.Errorf("%s: %d %s, posted %v, want %s", tt.reason, r.status, r.body, acted, tt.code)
 			}
@@ -130,7 +196,7 @@ func TestTikTokPhotosThatFail(t *testing.T) {
 	site := fileServer(t, files)
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
-			begun := b.onTikTok("content/init/", photosOn("DIRECT_POST", publicPhotos, "", site, "/a", tt.path))
+			begun := b.pulledByTikTok("content/init/", photosOn("DIRECT_POST", publicPhotos, "", site, "/a", tt.path))
 			b.clock.Step(time.Second)
 			r := b.statusOnTikTok(begun)
 			if r.text("data", "status") != "FAILED" || r.text("data", "fail_reason") != tt.want {
@@ -154,13 +220,14 @@ func TestTikTokPulledVideo(t *testing.T) {
 	if _, err := b.try(http.MethodPost, tiktokPublish+"video/init/", demo(t, "tiktok").AccessToken, jsonUTF8, `{`+directPost+`,`+source("/a")+`}`); err == nil {
 		t.Fatal("want no answer")
 	}
-	b.clock.Step(time.Second)
+	b.server.AwaitFetched()
+	b.clock.Step(4 * time.Second)
 	videos := b.listOnTikTok(`{}`).list("data", "videos")
 	if len(videos) != 1 || field(videos, 0, "title") != "Launch #demo" || field(b.posted("tiktok"), 0, "id") != field(videos, 0, "id") {
 		t.Errorf("the answer is lost, the video is there: %v", videos)
 	}
-	draft := b.onTikTok("inbox/video/init/", `{`+source("/a")+`}`)
-	moved := b.onTikTok("video/init/", `{`+directPost+`,`+source("/moved")+`}`)
+	draft := b.pulledByTikTok("inbox/video/init/", `{`+source("/a")+`}`)
+	moved := b.pulledByTikTok("video/init/", `{`+directPost+`,`+source("/moved")+`}`)
 	b.clock.Step(time.Second)
 	if r := b.statusOnTikTok(draft); r.text("data", "status") != "SEND_TO_USER_INBOX" {
 		t.Errorf("a draft: %s", r.body)
@@ -203,9 +270,10 @@ func TestTikTokStatusRefusals(t *testing.T) {
 
 func TestTikTokVideoList(t *testing.T) {
 	b := start(t, "")
+	b.control(http.MethodPut, "/accounts/tiktok/"+demo(t, "tiktok").ID, `{"listing_lag_ms":0}`, http.StatusOK)
 	site := fileServer(t, map[string][]byte{"/a": still(t, "jpeg", 640, 640)})
 	for _, privacy := range []string{"PUBLIC_TO_EVERYONE", "SELF_ONLY", "PUBLIC_TO_EVERYONE", "PUBLIC_TO_EVERYONE"} {
-		b.onTikTok("content/init/", photosOn("DIRECT_POST", `"privacy_level":"`+privacy+`"`, "", site, "/a"))
+		b.pulledByTikTok("content/init/", photosOn("DIRECT_POST", `"privacy_level":"`+privacy+`"`, "", site, "/a"))
 		b.clock.Step(time.Second)
 	}
 	page := b.listOnTikTok(`{"max_count":2}`)

@@ -90,7 +90,7 @@ func TestTikTokChunks(t *testing.T) {
 	}
 	posts := b.posted("tiktok")
 	id, _ := field(posts, 0, "id").(string)
-	b.clock.Step(time.Second)
+	b.clock.Step(4 * time.Second)
 	status := b.statusOnTikTok(begun)
 	// The id is a number that a float64 cannot hold.
 	if status.text("data", "status") != "PUBLISH_COMPLETE" || !strings.Contains(status.body, `"publicaly_available_post_id":[`+id+`]`) || len(id) != 19 {

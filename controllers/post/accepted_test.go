@@ -5,6 +5,7 @@ package post_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,44 +22,67 @@ import (
 )
 
 // working is X, as if it worked on posts after it has taken them and told nothing
-// but a ticket, under which it can be asked. Its posts are in no listing.
+// but a ticket, under which it can be asked.
 type working struct {
 	fast
+	*work
+}
 
-	done, asked *atomic.Bool
-	refused     *platforms.Error
+// work is how it goes.
+type work struct {
+	// done ends the work; loses has calls lost before they arrive; blocks has
+	// preparations fail for good.
+	done, loses, blocks, asked atomic.Bool
+	refused                    *platforms.Error
+}
+
+func (w working) Prepares(platforms.Content) bool { return true }
+
+func (w working) Prepare(_ context.Context, job platforms.Job) (string, *platforms.Error) {
+	if w.blocks.Load() {
+		return "", platforms.Errorf(platforms.ClassPermanent, "the account may not show this")
+	}
+	return job.Checkpoint, nil
 }
 
 func (w working) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	if w.loses.Load() {
+		return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "the connection broke")}
+	}
 	result := w.fast.Publish(ctx, job)
+	if result.Verdict != platforms.Posted {
+		return result
+	}
 	return platforms.Result{Verdict: platforms.Accepted, Handle: "ticket~" + result.ExternalID}
 }
 
-func (w working) Lookup(_ context.Context, job platforms.Job) (platforms.Finding, error) {
+func (w working) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
 	w.asked.Store(true)
+	id, known := strings.CutPrefix(job.Handle, "ticket~")
 	switch {
-	case job.Handle == "":
+	case !known && w.loses.Load():
+		return w.fast.Lookup(ctx, job)
+	case !known:
 		return platforms.Finding{}, platforms.Errorf(platforms.ClassPermanent, "nobody knows the post without its ticket")
 	case !w.done.Load():
 		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, "it is being processed")
 	case w.refused != nil:
 		return platforms.Finding{Refused: w.refused}, nil //nolint:nilerr // the refusal is what was found
 	}
-	return platforms.Finding{Matches: 1, ExternalID: job.Handle, ExternalURL: "https://x.example/" + job.Handle}, nil
+	return platforms.Finding{Matches: 1, ExternalID: id, ExternalURL: "https://x.example/" + id, Certain: true}, nil
 }
 
 var _ = Describe("What a platform works on after it has taken it", func() {
 	var (
-		m           *manager
-		done, asked atomic.Bool
+		m *manager
+		w *work
 	)
 	disturbed := func(refused *platforms.Error, writes interceptor.Funcs) {
-		done.Store(false)
-		asked.Store(false)
+		w = &work{refused: refused}
 		m = startManager(writes, func(o *post.Options) {
 			o.RecordFor = time.Second
 			inner, _ := o.Platforms[v1alpha1.PlatformX].(fast)
-			o.Platforms[v1alpha1.PlatformX] = working{inner, &done, &asked, refused}
+			o.Platforms[v1alpha1.PlatformX] = working{inner, w}
 		})
 	}
 	start := func(refused *platforms.Error) { disturbed(refused, interceptor.Funcs{}) }
@@ -69,30 +93,47 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		}
 		return v1alpha1.TargetStatus{}
 	}
+	message := func(ctx context.Context, p *v1alpha1.Post) func() string {
+		return func() string { return target(ctx, p).Message }
+	}
 
 	It("is asked for by its ticket, also by the next process, and sent once", func(ctx SpecContext) {
 		start(nil)
 		t := newTeam(ctx)
 		p := t.post(ctx, "taken")
-		Eventually(func() string { return target(ctx, p).Message }).Should(Equal("it is being processed"))
+		Eventually(message(ctx, p)).Should(Equal("it is being processed"))
 		Expect(target(ctx, p).Reason).To(Equal(v1alpha1.ReasonProcessing), "no answer was lost")
 		Expect(target(ctx, p).Attempt.Handle).To(HavePrefix("ticket~"))
 
 		m.stop()
 		start(nil)
-		Eventually(asked.Load).Should(BeTrue())
+		Eventually(w.asked.Load).Should(BeTrue())
 		Expect(target(ctx, p).Phase).To(Equal(v1alpha1.PhaseProcessing))
-		done.Store(true)
+		w.done.Store(true)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Expect(target(ctx, p).ExternalURL).To(HavePrefix("https://x.example/ticket~"))
 		Expect(t.published(ctx)).To(Equal([]string{"taken"}))
-		Eventually(func() []string { return t.events(ctx, p) }).Should(ConsistOf(HavePrefix("Posted: target 0: published to x as https://x.example/ticket~")),
+		Eventually(func() []string { return t.events(ctx, p) }).Should(ConsistOf(HavePrefix("Posted: target 0: published to x as https://x.example/")),
 			"what goes as it should is no warning")
+	})
+
+	It("is not taken for another post with the same words whose answer was lost", func(ctx SpecContext) {
+		start(nil)
+		t := newTeam(ctx)
+		first := t.post(ctx, "said twice")
+		Eventually(message(ctx, first)).Should(Equal("it is being processed"))
+		w.loses.Store(true)
+		second := t.post(ctx, "said twice")
+		Eventually(message(ctx, second)).Should(ContainSubstring("another post says the same"))
+		w.done.Store(true)
+		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
+		w.loses.Store(false)
+		Expect(target(ctx, second).ExternalID).To(BeEmpty())
+		Expect(t.published(ctx)).To(Equal([]string{"said twice"}))
 	})
 
 	It("fails with the platform's reason if it is given up", func(ctx SpecContext) {
 		start(platforms.Errorf(platforms.ClassPermanent, "the picture is too large"))
-		done.Store(true)
+		w.done.Store(true)
 		p := newTeam(ctx).post(ctx, "given up")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		Expect(target(ctx, p).Message).To(ContainSubstring("the picture is too large"))
@@ -106,7 +147,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 			}
 			return c.SubResource(sub).Update(ctx, obj, opts...)
 		}})
-		done.Store(true)
+		w.done.Store(true)
 		p := newTeam(ctx).post(ctx, "named alone")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(target(ctx, p).Attempt.Handle).To(HavePrefix("ticket~"))
@@ -133,9 +174,28 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		// What is held in memory is tried again with the next pass.
 		Eventually(writes.Load).Should(BeNumerically(">", 6))
 		held.Store(false)
-		done.Store(true)
+		w.done.Store(true)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(target(ctx, p).Attempt.Handle).To(HavePrefix("ticket~"))
 		Expect(t.published(ctx)).To(Equal([]string{"told late"}))
+	})
+
+	It("tells the connection if it is given up because of that", func(ctx SpecContext) {
+		start(platforms.Errorf(platforms.ClassReconnect, "the permission was withdrawn"))
+		w.done.Store(true)
+		t := newTeam(ctx)
+		t.post(ctx, "withdrawn")
+		Eventually(t.condition(ctx, v1alpha1.ConditionPublishingRefused)).Should(ContainSubstring("the permission was withdrawn"))
+	})
+
+	It("warns if it is given up and cannot be made again", func(ctx SpecContext) {
+		start(platforms.Errorf(platforms.ClassTransient, "the platform had trouble"))
+		t := newTeam(ctx)
+		p := t.post(ctx, "made once")
+		Eventually(message(ctx, p)).Should(Equal("it is being processed"))
+		w.blocks.Store(true)
+		w.done.Store(true)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		Eventually(func() []string { return t.events(ctx, p) }).Should(ContainElement("Refused: target 0 (x): the account may not show this"))
 	})
 })

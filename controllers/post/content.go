@@ -59,7 +59,7 @@ func (s *scope) job(post *v1alpha1.Post, i int, conn *v1alpha1.Connection, token
 func (s *scope) content(post *v1alpha1.Post, i int) platforms.Content {
 	spec := &post.Spec
 	target := &spec.Targets[i]
-	c := platforms.Content{Category: spec.Category, Text: target.Caption}
+	c := platforms.Content{Category: spec.Category, Text: words(post, i)}
 	if target.YouTube != nil {
 		c.Title = target.YouTube.Title
 	}
@@ -75,7 +75,6 @@ func (s *scope) content(post *v1alpha1.Post, i int) platforms.Content {
 	if spec.Tree == nil || card >= len(spec.Tree.Cards) {
 		return c
 	}
-	c.Text = spec.Tree.Cards[card].Caption
 	if card > 0 {
 		c.InReplyTo = t.Cards[card-1].ExternalID
 	}

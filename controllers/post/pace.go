@@ -135,7 +135,7 @@ func (h *holds) note(sh *shipment, now time.Time) {
 func (h *holds) allowed(sh *shipment) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !sh.result.Taken() || !h.refused[string(sh.conn.UID)] {
+	if sh.result.Verdict != platforms.Posted || !h.refused[string(sh.conn.UID)] {
 		return false
 	}
 	delete(h.refused, string(sh.conn.UID))
@@ -196,7 +196,7 @@ func enterPace(status *v1alpha1.ConnectionStatus, result *platforms.Result, now 
 // until it does again.
 func enterRefusal(conn *v1alpha1.Connection, result *platforms.Result, now time.Time) {
 	switch {
-	case result.Taken():
+	case result.Verdict == platforms.Posted:
 		meta.RemoveStatusCondition(&conn.Status.Conditions, v1alpha1.ConditionPublishingRefused)
 	case result.Err != nil && result.Err.Class == platforms.ClassReconnect:
 		meta.SetStatusCondition(&conn.Status.Conditions, metav1.Condition{
@@ -266,7 +266,7 @@ func (s *scope) watchQuota(ctx context.Context, sh *shipment) {
 		return
 	}
 	err := sh.result.Err
-	if sh.result.Taken() && s.holds.low(sh.conn) || err != nil && err.Class == platforms.ClassQuota {
+	if sh.result.Verdict == platforms.Posted && s.holds.low(sh.conn) || err != nil && err.Class == platforms.ClassQuota {
 		s.requestProbe(ctx, sh)
 	}
 }

@@ -110,6 +110,11 @@ func (s *scope) ask(ctx context.Context, l *look) (platforms.Finding, *platforms
 	ctx, cancel := context.WithTimeout(ctx, l.timing.CallTimeout)
 	defer cancel()
 	finding, err := p.Lookup(ctx, j)
+	if err == nil && finding.Matches == 1 && !finding.Certain {
+		if err := s.unnamed(ctx, l.target); err != nil {
+			return platforms.Finding{}, err
+		}
+	}
 	if err == nil {
 		return finding, nil
 	}
@@ -132,10 +137,7 @@ func (s *scope) enterLooks(ctx context.Context, looks []*look) error {
 		if l.err != nil {
 			err = attempt.LookFailed(l.target, l.err, l.timing, s.post.Spec.OnUnknownOutcome, now)
 		} else {
-			if f := &l.finding; f.Matches == 1 && !s.taken.reserve(l.target.Platform, f.ExternalID, owner{s.post.UID, l.target.Index}) {
-				// Another target took it between the look and now.
-				*f = platforms.Finding{}
-			}
+			s.own(l)
 			err = attempt.Look(l.target, l.finding, l.timing, s.post.Spec.OnUnknownOutcome, posting.Cards(&s.post.Spec), l.askedAt)
 		}
 		if err != nil {
@@ -155,21 +157,23 @@ func (s *scope) enterLooks(ctx context.Context, looks []*look) error {
 	for _, l := range looks {
 		t := posting.Target(s.post, int(l.target.Index))
 		s.Metrics.settled(t)
-		switch {
-		case t.Phase == v1alpha1.PhasePosted && t.Attempt.Handle != "":
-			s.log.Info("published", "uid", s.post.UID, "target", t.Index, "platform", t.Platform, "attempt", t.Attempt.ID, "externalID", t.ExternalID)
-			s.story.note(s.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", t.Index, t.Platform, t.ExternalURL))
-		case t.Phase == v1alpha1.PhasePosted:
-			s.log.Info("found after a lost answer", "uid", s.post.UID, "target", t.Index, "externalID", t.ExternalID)
-			s.story.note(s.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: found on %s as %s", t.Index, t.Platform, t.ExternalURL))
-			if p, ok := s.publisher(t.Platform); ok {
-				s.tellThumbnail(ctx, int(t.Index), p, whyLostAnswer)
-			}
-		case !attempt.IsOpen(t.Attempt):
-			s.warn(t.Reason, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, t.Message))
-		}
+		s.tellLook(ctx, t)
+		s.tellConnection(ctx, l, t)
 	}
 	return nil
+}
+
+// own makes what a look found the target's own. What another target took between
+// the look and now is that one's, unless the platform itself named it.
+func (s *scope) own(l *look) {
+	self := owner{s.post.UID, l.target.Index}
+	switch f := &l.finding; {
+	case f.Matches != 1:
+	case f.Certain:
+		s.taken.assign(l.target.Platform, f.ExternalID, self)
+	case !s.taken.reserve(l.target.Platform, f.ExternalID, self):
+		*f = platforms.Finding{}
+	}
 }
 
 // problem is an error's message, or "" without one.

@@ -134,6 +134,14 @@ func (t *taken) reserve(platform v1alpha1.Platform, externalID string, self owne
 	return true
 }
 
+// assign makes a platform id the own of the target that the platform named it to,
+// whoever else has it.
+func (t *taken) assign(platform v1alpha1.Platform, externalID string, self owner) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.owners[externalKey{platform, externalID}] = claimed{self, t.clock.Now()}
+}
+
 // load makes sure that publications recorded since a time, also by earlier
 // processes, are known.
 func (t *taken) load(ctx context.Context, namespace string, since time.Time) error {

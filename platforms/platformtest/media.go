@@ -219,7 +219,7 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 	}
 	for what, tc := range posts() {
 		for name, k := range kinds {
-			for _, operation := range []string{"upload", "create", "status"} {
+			for _, operation := range []string{"identity", "upload", "create", "status"} {
 				t.Run(what+"/"+operation+"/"+name, func(t *testing.T) {
 					f, p := s.publisher(t)
 					preparer, ok := p.(platforms.Preparer)
@@ -236,7 +236,7 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 					f.keepsSecrets(t, asError(err))
 					f.clearFaults(t)
 					job = f.prepare(t, f.later(job))
-					if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+					if got := Publish(t, p, &job, waitALittle); got.Verdict != platforms.Posted {
 						t.Errorf("got %+v", got)
 					}
 					if got := f.published(t); len(got) != 1 || len(got[0].Media) != len(job.Content.Media) {

@@ -124,6 +124,8 @@ type fixture struct {
 	account  sandboxtest.Account
 	// stop ends the sandbox; the test's end does it as well.
 	stop func()
+	// fetched waits until the platform has what it was told to fetch.
+	fetched func()
 
 	mu    sync.Mutex
 	notes []note
@@ -186,9 +188,10 @@ func (s *Suite) start(t *testing.T, clk clock.WithTicker) *fixture {
 	if s.AccountID != nil {
 		id = s.AccountID(s.accounts.Add(1))
 	}
-	f := &fixture{suite: s, name: s.Name, platform: s.New(t, site.URL), control: sandboxtest.Client{URL: site.URL}, stop: stop}
-	// What is prepared is ready at once, unless a test wants it otherwise.
-	settings := map[string]any{"processing_ms": 0}
+	f := &fixture{suite: s, name: s.Name, platform: s.New(t, site.URL), control: sandboxtest.Client{URL: site.URL}, stop: stop, fetched: server.AwaitFetched}
+	// What is prepared is ready at once, and what is published listed, unless a
+	// test wants it otherwise.
+	settings := map[string]any{"processing_ms": 0, "listing_lag_ms": 0}
 	maps.Copy(settings, s.Account)
 	if f.account, err = f.control.Account(t.Context(), s.Name, id, settings); err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ func (s *Suite) testPublish(t *testing.T) {
 				t.Fatalf("after %d calls the sandbox holds %+v, but the result is %+v", f.arrived(t, "publish"), posts, got)
 			}
 			found, err := p.Lookup(t.Context(), job)
-			want := platforms.Finding{Matches: 1, ExternalID: got.ExternalID, ExternalURL: got.ExternalURL, PostedAt: found.PostedAt}
+			want := platforms.Finding{Matches: 1, ExternalID: got.ExternalID, ExternalURL: got.ExternalURL, PostedAt: found.PostedAt, Certain: found.Certain}
 			if diff := cmp.Diff(want, found); diff != "" || err != nil {
 				t.Errorf("what was published must be found again: %v (-want +got):\n%s", err, diff)
 			}
@@ -155,6 +155,7 @@ func (s *Suite) testUnreachable(t *testing.T, category v1alpha1.Category) {
 // there is found, and what is not is absent with proof.
 func (f *fixture) sees(t *testing.T, p platforms.Publisher, job platforms.Job, posts int) {
 	t.Helper()
+	f.fetched()
 	if n := len(f.published(t)); n != posts {
 		t.Errorf("the sandbox holds %d posts, want %d", n, posts)
 	}

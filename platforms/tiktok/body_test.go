@@ -87,6 +87,19 @@ func deskJob(options v1alpha1.TikTokOptions, files ...platforms.File) platforms.
 	return job
 }
 
+// prepareAndPublish publishes what is prepared first if it must be. What is
+// prepared of photos is no ticket to ask by.
+func prepareAndPublish(t *testing.T, p *Platform, job platforms.Job) platforms.Result {
+	t.Helper()
+	if p.Prepares(job.Content) {
+		var err *platforms.Error
+		if job.Checkpoint, err = p.Prepare(t.Context(), job); err != nil || job.Checkpoint == "" || validTicket(job.Checkpoint) {
+			t.Fatalf("prepared %q, %v", job.Checkpoint, err)
+		}
+	}
+	return p.Publish(t.Context(), job)
+}
+
 // TestBodies compares what is sent, whole: nothing else is.
 func TestBodies(t *testing.T) {
 	no, yes := new(false), new(true)
@@ -139,6 +152,12 @@ func TestBodies(t *testing.T) {
 			nil, "",
 			photos("DIRECT_POST", `,"privacy_level":"SELF_ONLY","disable_comment":true,"auto_add_music":true,"brand_content_toggle":false,"brand_organic_toggle":false`, `,"is_aigc":true`),
 		},
+		"photos, disabled by their owner": {
+			"what the account has turned off stays off", pathPhotos, false,
+			v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly, AllowComment: yes},
+			nil, disabled,
+			photos("DIRECT_POST", `,"privacy_level":"SELF_ONLY","disable_comment":true,"auto_add_music":false,"brand_content_toggle":false,"brand_organic_toggle":false`, ""),
+		},
 		"photo draft": {"the text goes along", pathPhotos, false, v1alpha1.TikTokOptions{Draft: true}, nil, "", photos("MEDIA_UPLOAD", "", "")},
 	}
 	for name, tc := range tests {
@@ -157,18 +176,18 @@ func TestBodies(t *testing.T) {
 				if id, err := p.Prepare(t.Context(), job); err != nil || !validTicket(id) {
 					t.Fatalf("got %q, %v", id, err)
 				}
-				if _, asked := d.seen[pathCreator]; asked == tc.options.Draft {
-					t.Errorf("the account was asked for what it may post: %t", asked)
-				}
 			} else {
 				job := deskJob(tc.options, film(1), film(1))
 				for i := range job.Content.Media {
 					job.Content.Media[i].Bytes = &content{url: "https://store.example/" + string(rune('1'+i))}
 				}
 				job.Content.Category = v1alpha1.CategoryImage
-				if got := p.Publish(t.Context(), job); got.Verdict != platforms.Accepted {
+				if got := prepareAndPublish(t, p, job); got.Verdict != platforms.Accepted {
 					t.Fatalf("got %+v", got)
 				}
+			}
+			if _, asked := d.seen[pathCreator]; asked == tc.options.Draft {
+				t.Errorf("the account was asked for what it may post: %t", asked)
 			}
 			if diff := cmp.Diff(want, d.seen[tc.path]); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
@@ -177,7 +196,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestCreator prepares videos that their account may not post.
+// TestCreator prepares videos and photos that their account may not post.
 func TestCreator(t *testing.T) {
 	tests := map[string]struct {
 		reason, says string
@@ -196,22 +215,23 @@ func TestCreator(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			d, p := newDesk(t)
-			d.says[pathCreator] = tc.says
-			job := deskJob(v1alpha1.TikTokOptions{}, film(900))
-			job.Content.Media[0].Duration = tc.length
-			_, err := p.Prepare(t.Context(), job)
-			if tc.class == "" {
-				if err != nil {
-					t.Errorf("%s: %v", tc.reason, err)
+			files := map[string]platforms.File{"video": film(900), "photo": photoFile(t, 64, 64)}
+			for kind, file := range files {
+				expected, want := tc.class, tc.want
+				if kind == "video" {
+					file.Duration = tc.length
+				} else if tc.length > time.Minute {
+					expected = "" // a photo plays for no time
 				}
-				return
-			}
-			if class(err) != tc.class || !strings.Contains(err.Message, tc.want) {
-				t.Errorf("%s: got %v, want %s and that it tells %q", tc.reason, err, tc.class, tc.want)
-			}
-			if _, begun := d.seen[pathVideo]; begun {
-				t.Error("an upload was begun all the same")
+				d, p := newDesk(t)
+				d.says[pathCreator] = tc.says
+				_, err := p.Prepare(t.Context(), deskJob(v1alpha1.TikTokOptions{}, file))
+				if class(err) != expected || err != nil && !strings.Contains(err.Message, want) {
+					t.Errorf("%s: a %s got %v, want %s and that it tells %q", tc.reason, kind, err, expected, want)
+				}
+				if _, begun := d.seen[pathVideo]; begun && expected != "" || d.seen[pathPhotos] != nil {
+					t.Errorf("a %s was begun all the same", kind)
+				}
 			}
 		})
 	}
@@ -267,7 +287,7 @@ func TestErrors(t *testing.T) {
 			if limited := tc.class == platforms.ClassRateLimited; limited != err.RetryAt.Equal(noon.Add(time.Minute)) {
 				t.Errorf("%d %s: again at %v; TikTok counts over a minute, and says nothing else", tc.status, tc.code, err.RetryAt)
 			}
-			got := p.Publish(t.Context(), deskJob(v1alpha1.TikTokOptions{}, photoFile(t, 64, 64)))
+			got := prepareAndPublish(t, p, deskJob(v1alpha1.TikTokOptions{}, photoFile(t, 64, 64)))
 			if got.Verdict != tc.verdict || tc.verdict == platforms.Refused && got.Err.Class != tc.class {
 				t.Errorf("%d %s: photos %+v, want %s", tc.status, tc.code, got, tc.verdict)
 			}
@@ -294,7 +314,7 @@ func TestStatusThatIsMissing(t *testing.T) {
 			d, p := newDesk(t)
 			d.says[pathStatus] = saying(tc.says)
 			job := deskJob(v1alpha1.TikTokOptions{}, photoFile(t, 64, 64))
-			got := p.Publish(t.Context(), job)
+			got := prepareAndPublish(t, p, job)
 			if got.Verdict != platforms.Accepted || got.Handle != ticket || d.seen[pathStatus] != nil {
 				t.Fatalf("got %+v; the ticket must be stored before anything else is asked", got)
 			}

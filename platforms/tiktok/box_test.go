@@ -12,6 +12,7 @@ import (
 	"image"
 	"image/jpeg"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -126,6 +127,7 @@ func sum(file *platforms.File) string {
 type box struct {
 	t       *testing.T
 	clock   skipping
+	server  *sandbox.Server
 	tiktok  *Platform
 	control sandboxtest.Client
 	account sandboxtest.Account
@@ -147,9 +149,12 @@ func newBox(t *testing.T, settings map[string]any) *box {
 			t.Error(err)
 		}
 	})
-	b.control = sandboxtest.Client{URL: site.URL}
+	b.server, b.control = server, sandboxtest.Client{URL: site.URL}
 	b.tiktok = New(Config{APIURL: site.URL + "/tiktok", WebURL: "https://web.example", Clock: b.clock}, transport.New(transport.Options{}))
-	if b.account, err = b.control.Account(t.Context(), "tiktok", "o-1", settings); err != nil {
+	// What is published has its id at once, unless a test wants it otherwise.
+	all := map[string]any{"listing_lag_ms": 0}
+	maps.Copy(all, settings)
+	if b.account, err = b.control.Account(t.Context(), "tiktok", "o-1", all); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -179,13 +184,19 @@ func (b *box) job(files ...platforms.File) platforms.Job {
 	return out
 }
 
-// prepare has a video prepared, as another process would go on with it.
+// prepare has a post prepared, a video as another process would go on with it.
 func (b *box) prepare(job platforms.Job) platforms.Job {
 	b.t.Helper()
+	if !b.tiktok.Prepares(job.Content) {
+		return job
+	}
 	job.Checkpoint, job.Secret = b.checkpoint, b.secret
 	id, err := b.tiktok.Prepare(b.t.Context(), job)
 	if err != nil {
 		b.t.Fatalf("cannot prepare: %v (%v)", err, err.Err)
+	}
+	if job.Checkpoint = id; job.Content.Category != v1alpha1.CategoryVideo {
+		return job
 	}
 	if id != b.checkpoint || b.secret == "" || strings.Contains(id, "upload") {
 		b.t.Fatalf("prepared %q, noted %q and %q", id, b.checkpoint, b.secret)
@@ -194,11 +205,18 @@ func (b *box) prepare(job platforms.Job) platforms.Job {
 	return job
 }
 
-// publish publishes a job, and lets a second pass before it asks again for what
-// TikTok works on. The job has its ticket then.
+// publish publishes a job, and lets some seconds pass before it asks again for
+// what TikTok works on. The job has its ticket then.
 func (b *box) publish(job *platforms.Job) platforms.Result {
 	b.t.Helper()
-	return platformtest.Publish(b.t, b.tiktok, job, func() { b.clock.Step(time.Second) })
+	return platformtest.Publish(b.t, b.tiktok, job, func() { b.step(2 * time.Second) })
+}
+
+// step lets TikTok fetch what it was told to, and then time pass.
+func (b *box) step(d time.Duration) {
+	b.t.Helper()
+	b.server.AwaitFetched()
+	b.clock.Step(d)
 }
 
 func (b *box) fault(operation, kind string, status int) {

@@ -25,7 +25,8 @@ func TestContract(t *testing.T) {
 		Renewal:        platformtest.ByRotation,
 		LateProcessing: true,
 		Resumes:        6 << 20,
-		// Photos take one call, and what comes of it is all that tells of it.
+		// Photos take one call, beside a question, and what comes of it is all
+		// that tells of it.
 		First:      v1alpha1.CategoryVideo,
 		Unprovable: []v1alpha1.Category{v1alpha1.CategoryImage},
 		Bearerless: []v1alpha1.Category{v1alpha1.CategoryVideo},

@@ -28,7 +28,7 @@ type creator struct {
 }
 
 // checkCreator asks what the account may post, which TikTok wants to be asked
-// before each post, and whether the video is among it.
+// before each post, and whether the video or the photos are among it.
 func (p *Platform) checkCreator(ctx context.Context, job platforms.Job) (creator, *platforms.Error) {
 	info, bad := p.ask(ctx, "creator", "/v2/post/publish/creator_info/query/", job.Account.Token, struct{}{})
 	if bad != nil {

@@ -34,12 +34,9 @@ const (
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
 	if id := cmp.Or(job.Handle, job.Checkpoint); validTicket(id) {
 		found, bad := p.fetchStatus(ctx, job.Account.Token, id)
-		if bad == nil && found.final() && !found.settled(&job.Content) {
-			found, bad = p.await(ctx, job, id)
-		}
 		switch {
 		case bad == nil:
-			return p.settled(job, id, found)
+			return p.told(job, id, found)
 		case !bad.gone():
 			return platforms.Finding{}, bad.Error
 		}
@@ -55,16 +52,19 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Fin
 	return finding, nil
 }
 
-// settled is what a ticket says about the post.
-func (p *Platform) settled(job platforms.Job, id string, found status) (platforms.Finding, error) {
+// told is what a ticket says about the post.
+func (p *Platform) told(job platforms.Job, id string, found status) (platforms.Finding, error) {
 	switch {
 	case found.state == stateFailed:
 		return platforms.Finding{Refused: failedOf(found.reason)}, nil
+	case p.moderating(job, found):
+		// The caller asks again after pauses that double: a dozen times at most.
+		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgModerated)
 	case found.final():
-		out := platforms.Finding{Matches: 1}
+		out := platforms.Finding{Matches: 1, Certain: true}
 		out.ExternalID, out.ExternalURL = p.published(job, id, found)
 		return out, nil
-	case p.Prepares(job.Content) && found.partial(job.Content.Media[0].Size):
+	case isVideo(&job.Content) && found.partial(job.Content.Media[0].Size):
 		return platforms.Finding{Proof: true}, nil
 	default:
 		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgProcessing)

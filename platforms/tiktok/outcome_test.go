@@ -33,7 +33,8 @@ func TestOutcomes(t *testing.T) {
 		"draft":            {"it lies in the app", nil, draft, true, ""},
 		"slow":             {"it is waited for", map[string]any{"processing_ms": 4000}, v1alpha1.TikTokOptions{}, false, "post"},
 		"moderated":        {"the public id is waited for", map[string]any{"listing_lag_ms": 1000}, v1alpha1.TikTokOptions{}, false, "post"},
-		"moderated slowly": {"but not for long: it is online", map[string]any{"listing_lag_ms": 600000}, v1alpha1.TikTokOptions{}, true, profile},
+		"moderated longer": {"as long as that usually takes", map[string]any{"listing_lag_ms": 60000}, v1alpha1.TikTokOptions{}, false, "post"},
+		"moderated slowly": {"but not for hours: it is online", map[string]any{"listing_lag_ms": 3600000}, v1alpha1.TikTokOptions{}, true, profile},
 	}
 	kinds := map[string]func() platforms.File{
 		"video": func() platforms.File { return film(900) },
@@ -45,9 +46,7 @@ func TestOutcomes(t *testing.T) {
 				b := newBox(t, tc.settings)
 				job := b.job(file())
 				job.Content.TikTok = tc.options
-				if kind == "video" {
-					job = b.prepare(job)
-				}
+				job = b.prepare(job)
 				got := b.publish(&job)
 				posts := b.posts(job.Content.Media...)
 				if got.Verdict != platforms.Posted || len(posts) != 1 {
@@ -61,7 +60,7 @@ func TestOutcomes(t *testing.T) {
 					t.Errorf("%s: got %+v, want it at %q", tc.reason, got, url)
 				}
 				found, err := b.tiktok.Lookup(t.Context(), job)
-				want := platforms.Finding{Matches: 1, ExternalID: got.ExternalID, ExternalURL: got.ExternalURL}
+				want := platforms.Finding{Matches: 1, ExternalID: got.ExternalID, ExternalURL: got.ExternalURL, Certain: true}
 				if diff := cmp.Diff(want, found); diff != "" || err != nil {
 					t.Errorf("looked up: %v (-want +got):\n%s", err, diff)
 				}
@@ -76,9 +75,7 @@ func TestLongProcessing(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			b := newBox(t, map[string]any{"processing_ms": 300000})
 			job := b.job(file)
-			if kind == "video" {
-				job = b.prepare(job)
-			}
+			job = b.prepare(job)
 			got := b.tiktok.Publish(t.Context(), job)
 			if got.Verdict != platforms.Accepted || !validTicket(got.Handle) || b.clock.Since(noon) > 15*time.Second {
 				t.Fatalf("after %v: %+v", b.clock.Since(noon), got)
@@ -92,9 +89,48 @@ func TestLongProcessing(t *testing.T) {
 					t.Errorf("what TikTok works on must not be uploaded again: %v", err)
 				}
 			}
-			b.clock.Step(5 * time.Minute)
+			b.step(5 * time.Minute)
 			found, err := b.tiktok.Lookup(t.Context(), job)
 			if posts := b.posts(file); err != nil || found.Matches != 1 || found.ExternalID != posts[0].ID {
+				t.Errorf("then: %+v, %v", found, err)
+			}
+		})
+	}
+}
+
+// TestModeration publishes what TikTok does not name until its moderation ends.
+func TestModeration(t *testing.T) {
+	const takes = 5 * time.Minute
+	for kind, file := range map[string]platforms.File{"video": film(900), "photo": photoFile(t, 640, 640)} {
+		t.Run(kind, func(t *testing.T) {
+			b := newBox(t, map[string]any{"listing_lag_ms": takes.Milliseconds()})
+			job := b.job(file)
+			job = b.prepare(job)
+			// Only Lookup is told from when on a call may have taken effect.
+			sent := job
+			sent.LookFrom = time.Time{}
+			got := b.tiktok.Publish(t.Context(), sent)
+			if got.Verdict != platforms.Accepted || !validTicket(got.Handle) || got.ExternalID != "" || b.clock.Since(noon) > 15*time.Second {
+				t.Fatalf("after %v: %+v; what has no id yet is waited for, but not by the call", b.clock.Since(noon), got)
+			}
+			job.Handle = got.Handle
+			b.step(time.Second)
+			asked, at := b.calls("status"), b.clock.Now()
+			found, err := b.tiktok.Lookup(t.Context(), job)
+			if class(err) != platforms.ClassTransient || found != (platforms.Finding{}) || !strings.Contains(err.Error(), "has not told its id yet") {
+				t.Errorf("while TikTok moderates it: %+v, %v", found, err)
+			}
+			if n := b.calls("status") - asked; n != 1 || !b.clock.Now().Equal(at) {
+				t.Errorf("a look asked %d times and waited for %v; others are waiting, and it is repeated", n, b.clock.Since(at))
+			}
+			if kind == "video" {
+				if _, err := b.tiktok.Prepare(t.Context(), job); class(err) != platforms.ClassDuplicate {
+					t.Errorf("what is published must not be uploaded again: %v", err)
+				}
+			}
+			b.step(takes)
+			found, err = b.tiktok.Lookup(t.Context(), job)
+			if posts := b.posts(file); err != nil || !found.Certain || found.ExternalID != posts[0].ID || found.ExternalURL != profile+"/"+kind+"/"+posts[0].ID {
 				t.Errorf("then: %+v, %v", found, err)
 			}
 		})
@@ -161,7 +197,7 @@ func TestPhotosThatTikTokGivesUp(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t, nil)
-			job := b.job(tc.file)
+			job := b.prepare(b.job(tc.file))
 			if got := b.publish(&job); got.Verdict != platforms.Refused || got.Err.Class != tc.class || len(b.posts()) != 0 {
 				t.Errorf("got %+v", got)
 			}
@@ -186,17 +222,17 @@ func TestLostPhotos(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t, nil)
-			job := b.job(photoFile(t, 640, 640))
+			job := b.prepare(b.job(photoFile(t, 640, 640)))
 			earlier := b.publish(&job)
 			job.Handle = ""
 			job.Content.TikTok = tc.options
-			b.clock.Step(time.Minute)
+			b.step(time.Minute)
 			job.LookFrom = b.clock.Now()
 			b.fault("publish", tc.kind, 0)
 			if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Unknown || got.Handle != "" {
 				t.Fatalf("got %+v", got)
 			}
-			b.clock.Step(time.Second)
+			b.step(time.Second)
 			found, err := b.tiktok.Lookup(t.Context(), job)
 			if err != nil || found.Matches != tc.want || found.Proof || found.ExternalID == earlier.ExternalID {
 				t.Errorf("%s: found %+v, %v", tc.reason, found, err)
@@ -211,13 +247,13 @@ func TestLostPhotos(t *testing.T) {
 // TestLongList finds a post behind a page of newer ones.
 func TestLongList(t *testing.T) {
 	b := newBox(t, nil)
-	job := b.job(photoFile(t, 64, 64))
+	job := b.prepare(b.job(photoFile(t, 64, 64)))
 	want := b.publish(&job)
 	job.Handle = ""
 	for range pageSize + 3 {
 		other := job
 		other.Content.Text = "another"
-		b.clock.Step(time.Second)
+		b.step(time.Second)
 		if got := b.publish(&other); got.Verdict != platforms.Posted {
 			t.Fatalf("got %+v", got)
 		}

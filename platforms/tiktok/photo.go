@@ -15,6 +15,32 @@ import (
 // hour.
 const fetchWithin = 2 * time.Hour
 
+// What is prepared of photos is what their account allows, told to whoever posts
+// them. TikTok has no name for it, and none of its tickets looks like these.
+const (
+	photosWithComments    = "photos:comments"
+	photosWithoutComments = "photos:no-comments"
+)
+
+// preparePhotos asks whether the account may post photos, and how.
+func (p *Platform) preparePhotos(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+	who, err := p.checkCreator(ctx, job)
+	switch {
+	case err != nil:
+		return "", err
+	case who.noComment:
+		return photosWithoutComments, nil
+	default:
+		return photosWithComments, nil
+	}
+}
+
+// creatorOf reads what was prepared of photos. It is false if that is nothing.
+func creatorOf(checkpoint string) (who creator, ok bool) {
+	who.noComment = checkpoint == photosWithoutComments
+	return who, who.noComment || checkpoint == photosWithComments
+}
+
 // photoInit is the body of the call that posts photos, or puts them into the
 // inbox.
 type photoInit struct {
@@ -49,8 +75,9 @@ type photoSource struct {
 	Images     []string `json:"photo_images"`
 }
 
-// newPhotoInit describes photos and gives each an address.
-func newPhotoInit(ctx context.Context, content *platforms.Content) (photoInit, *platforms.Error) {
+// newPhotoInit describes photos and gives each an address. What the account has
+// disabled stays so.
+func newPhotoInit(ctx context.Context, content *platforms.Content, who creator) (photoInit, *platforms.Error) {
 	options := &content.TikTok
 	out := photoInit{
 		MediaType: "PHOTO", PostMode: "MEDIA_UPLOAD", IsAIGC: options.IsAIGenerated,
@@ -59,7 +86,8 @@ func newPhotoInit(ctx context.Context, content *platforms.Content) (photoInit, *
 	if !options.Draft {
 		out.PostMode = "DIRECT_POST"
 		out.Post.directPhotos = &directPhotos{
-			PrivacyLevel: privacy(content), DisableComment: !allowed(options.AllowComment), AutoAddMusic: options.AutoAddMusic,
+			PrivacyLevel: privacy(content), AutoAddMusic: options.AutoAddMusic,
+			DisableComment: !allowed(options.AllowComment) || who.noComment,
 		}
 	}
 	for i := range content.Media {

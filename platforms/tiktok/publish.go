@@ -15,6 +15,7 @@ import (
 
 const (
 	msgUnprepared = "the video is not uploaded yet, or the address of its upload is lost; Herald uploads it again"
+	msgUnasked    = "TikTok was not asked yet whether the account may post the photos; Herald asks and tries again"
 	msgInDoubt    = "TikTok answered with HTTP status %d, which does not tell whether it took the post; Herald asks for it"
 	msgNoID       = "TikTok took the post without saying under which id; Herald looks for it among the account's posts"
 )
@@ -22,7 +23,7 @@ const (
 // Publish makes the one call that posts: the last chunk of a video, or the call
 // that has TikTok fetch photos.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
-	if p.Prepares(job.Content) {
+	if isVideo(&job.Content) {
 		return p.publishVideo(ctx, job)
 	}
 	return p.publishPhotos(ctx, job)
@@ -77,7 +78,11 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *tra
 
 // publishPhotos has TikTok fetch the photos and post them.
 func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platforms.Result {
-	body, failure := newPhotoInit(ctx, &job.Content)
+	who, ok := creatorOf(job.Checkpoint)
+	if !ok && p.Prepares(job.Content) {
+		return unsent(platforms.Errorf(platforms.ClassTransient, msgUnasked))
+	}
+	body, failure := newPhotoInit(ctx, &job.Content, who)
 	if failure != nil {
 		return unsent(failure)
 	}
@@ -100,12 +105,13 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 	}
 	// Nothing but this answer tells the ticket: it is stored before anything
 	// else happens.
-	return atWork(id)
+	return atWork(id, msgProcessing)
 }
 
-// atWork is the result of a call that TikTok took and has not done with.
-func atWork(id string) platforms.Result {
-	return platforms.Result{Verdict: platforms.Accepted, Handle: id, Err: platforms.Errorf(platforms.ClassTransient, msgProcessing)}
+// atWork is the result of a call that TikTok took and has not done with, or has
+// not told the id of yet.
+func atWork(id, message string) platforms.Result {
+	return platforms.Result{Verdict: platforms.Accepted, Handle: id, Err: platforms.Errorf(platforms.ClassTransient, "%s", message)}
 }
 
 // outcome is what comes of a video whose last chunk TikTok took, under a ticket
@@ -118,7 +124,9 @@ func (p *Platform) outcome(ctx context.Context, job platforms.Job, id string) pl
 	case found.state == stateFailed:
 		return platforms.Result{Verdict: platforms.Refused, Err: failedOf(found.reason)}
 	case !found.final():
-		return atWork(id)
+		return atWork(id, msgProcessing)
+	case !found.settled(&job.Content):
+		return atWork(id, msgModerated)
 	}
 	result := platforms.Result{Verdict: platforms.Posted}
 	result.ExternalID, result.ExternalURL = p.published(job, id, found)

@@ -30,6 +30,7 @@ const (
 const (
 	msgNoState    = "TikTok did not say how far it is with the post"
 	msgProcessing = "TikTok has taken the post and is processing it; Herald asks for it again"
+	msgModerated  = "TikTok has published the post and has not told its id yet; Herald asks for it again"
 )
 
 const (
@@ -39,11 +40,16 @@ const (
 	longestPause = 4 * time.Second
 	// askTimes is how often one call asks about a post that TikTok processes,
 	// which is within ten seconds; idTimes how often about the public id of one
-	// that is complete, within two. It appears when TikTok's moderation is done,
-	// which may take hours.
+	// that is complete, within two.
 	askTimes = 6
 	idTimes  = 4
 )
+
+// moderationFor is for how long after job.LookFrom a post that is complete is
+// asked for its public id, which TikTok tells when its moderation is done: within
+// a minute usually, after hours at times (Content Posting API, "Get Post Status").
+// These are ten minutes, and one by which LookFrom may precede the call.
+const moderationFor = 11 * time.Minute
 
 // status is what became of a ticket.
 type status struct {
@@ -101,7 +107,7 @@ func publicID(data jsondoc.Object) string {
 
 // await asks what became of a ticket until TikTok is done with it, or has been
 // asked often enough. What is complete for everyone to see is waited for until
-// it has an id, but not for long.
+// it has an id, but only for a moment: Lookup has more time.
 func (p *Platform) await(ctx context.Context, job platforms.Job, id string) (status, *refusal) {
 	var known status
 	for left, pause := askTimes, firstPause; ; pause = min(2*pause, longestPause) {
@@ -123,6 +129,12 @@ func (p *Platform) await(ctx context.Context, job platforms.Job, id string) (sta
 	}
 }
 
+// moderating reports that a look is to wait still for the public id of a post
+// that has none yet.
+func (p *Platform) moderating(job platforms.Job, found status) bool {
+	return found.final() && !found.settled(&job.Content) && p.config.Clock.Since(job.LookFrom) < moderationFor
+}
+
 // settled reports that nothing more is to be learnt about a post: it has its
 // public id, or will have none.
 func (s status) settled(content *platforms.Content) bool {
@@ -142,7 +154,7 @@ func (p *Platform) wait(ctx context.Context, pause time.Duration) bool {
 }
 
 // published describes the post that a ticket has become. One that is not public,
-// or not yet, has no id but the ticket's, and no address but its account's; what
+// or not for long after, has no id but the ticket's, and no address but its account's; what
 // lies in an inbox has none.
 func (p *Platform) published(job platforms.Job, id string, found status) (externalID, externalURL string) {
 	switch {

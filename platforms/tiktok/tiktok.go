@@ -9,7 +9,8 @@
 // off. The ticket tells afterwards what became of the call.
 //
 // Photos are fetched by TikTok, and the call that names their addresses is the
-// one that cannot be taken back. If its answer is lost, so is the ticket, and
+// one that cannot be taken back. It is preceded by the question for what the
+// account may post. If its answer is lost, so is the ticket, and
 // only the list of the account's public posts is left to look at.
 package tiktok
 

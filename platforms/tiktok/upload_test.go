@@ -206,12 +206,27 @@ func TestSentTwice(t *testing.T) {
 	}
 }
 
-// TestUnprepared publishes without the address: nothing is sent.
+// TestUnprepared publishes what was not prepared, or not wholly: nothing is sent.
 func TestUnprepared(t *testing.T) {
-	b := newBox(t, nil)
-	job := b.prepare(b.job(film(900)))
-	job.Secret = ""
-	if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.NotSent || got.Err.Class != platforms.ClassTransient || b.calls("publish") != 0 {
-		t.Errorf("got %+v", got)
+	tests := map[string]struct {
+		reason string
+		job    func(b *box) platforms.Job
+	}{
+		"video without its address": {"there is nowhere to send it", func(b *box) platforms.Job {
+			job := b.prepare(b.job(film(900)))
+			job.Secret = ""
+			return job
+		}},
+		"photos": {"the account may have turned comments off, or used up its posts", func(b *box) platforms.Job {
+			return b.job(photoFile(t, 640, 640))
+		}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, nil)
+			if got := b.tiktok.Publish(t.Context(), tc.job(b)); got.Verdict != platforms.NotSent || got.Err.Class != platforms.ClassTransient || b.calls("publish") != 0 {
+				t.Errorf("%s: got %+v", tc.reason, got)
+			}
+		})
 	}
 }

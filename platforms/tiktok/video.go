@@ -57,15 +57,28 @@ func newVideoPost(content *platforms.Content, who creator) *videoPost {
 // allowed is what an option means that is true if it is left out.
 func allowed(option *bool) bool { return option == nil || *option }
 
-// Prepares reports whether the content is a video, whose bytes TikTok takes
-// beforehand. It fetches photos by the very call that posts them.
+// isVideo reports whether the content is a video, whose bytes TikTok takes
+// beforehand.
+func isVideo(content *platforms.Content) bool { return content.Category == v1alpha1.CategoryVideo }
+
+// Prepares reports whether something precedes the visible call: the upload of a
+// video, and the question for what the account may post. Drafts of photos take
+// one call, in which TikTok is told where to fetch them.
 func (*Platform) Prepares(content platforms.Content) bool {
-	return content.Category == v1alpha1.CategoryVideo
+	return isVideo(&content) || !content.TikTok.Draft
 }
 
-// Prepare uploads a video but for its last chunk. An upload that was begun
-// before goes on where it stopped, as long as its address works.
+// Prepare makes the upload of a video, or asks for photos.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
+	if isVideo(&job.Content) {
+		return p.prepareVideo(ctx, job)
+	}
+	return p.preparePhotos(ctx, job)
+}
+
+// prepareVideo uploads a video but for its last chunk. An upload that was begun
+// before goes on where it stopped, as long as its address works.
+func (p *Platform) prepareVideo(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	u, err := p.resume(ctx, job)
 	if err != nil {
 		return job.Checkpoint, err

@@ -45,7 +45,7 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Fin
 			return platforms.Finding{}, failure
 		case at.state == done:
 			found := p.posted(at.video)
-			return platforms.Finding{Matches: 1, ExternalID: found.ExternalID, ExternalURL: found.ExternalURL, PostedAt: found.PostedAt}, nil
+			return platforms.Finding{Matches: 1, ExternalID: found.ExternalID, ExternalURL: found.ExternalURL, PostedAt: found.PostedAt, Certain: true}, nil
 		case at.state == open && at.stored == size:
 			return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgUnderway)
 		case at.state == open:

@@ -177,7 +177,7 @@ func TestLookup(t *testing.T) {
 		want  platforms.Finding
 		class platforms.Class
 	}{
-		"published":      {"the session knows its video", []http.HandlerFunc{says(200, published)}, false, platforms.Finding{Matches: 1, ExternalID: "AbCdEfGhIjK"}, ""},
+		"published":      {"the session knows its video", []http.HandlerFunc{says(200, published)}, false, platforms.Finding{Matches: 1, ExternalID: "AbCdEfGhIjK", Certain: true}, ""},
 		"not published":  {"bytes that are missing prove it", []http.HandlerFunc{goOn(unit)}, false, platforms.Finding{Proof: true}, ""},
 		"nothing kept":   {"also if all are", []http.HandlerFunc{goOn(0)}, false, platforms.Finding{Proof: true}, ""},
 		"under way":      {"a video that is complete may be online in a moment", []http.HandlerFunc{goOn(unit + 7)}, false, platforms.Finding{}, platforms.ClassTransient},

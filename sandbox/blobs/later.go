@@ -28,6 +28,39 @@ func (s *Store) PullLater(url string, limit int64, done func(Blob, error)) {
 	})
 }
 
+// PullDirectlyLater fetches files one after another, each as PullDirectly does, while the caller goes on, and calls done with
+// them, or with the error of the first that cannot be had, unless the store is closed before.
+func (s *Store) PullDirectlyLater(urls []string, limit int64, done func([]Blob, error)) {
+	s.later.run(func(ctx context.Context) {
+		files, err := s.pullAll(ctx, urls, limit)
+		if ctx.Err() == nil {
+			done(files, err)
+		}
+	})
+}
+
+func (s *Store) pullAll(ctx context.Context, urls []string, limit int64) ([]Blob, error) {
+	var files []Blob
+	for _, url := range urls {
+		file, err := s.PullDirectly(ctx, url, limit)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+// AwaitPulls returns when nothing is fetched any more of what was asked for before. Nothing may be asked for meanwhile.
+func (s *Store) AwaitPulls() { s.later.begun().Wait() }
+
+// begun are the pulls under way.
+func (l *later) begun() *sync.WaitGroup {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return &l.running
+}
+
 // run calls pull in the background, or not at all when it is too late. The context ends when the store is closed.
 func (l *later) run(pull func(context.Context)) {
 	l.mu.Lock()

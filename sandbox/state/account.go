@@ -29,8 +29,8 @@ type Settings struct {
 	Private bool `json:"private,omitempty"`
 	// CommentDisabled says that the account's owner has switched comments off.
 	CommentDisabled bool `json:"comment_disabled,omitempty"`
-	// ListingLag is how much later than its creation a post appears in listings.
-	ListingLag time.Duration `json:"listing_lag,omitempty"`
+	// ListingLag is how much later than its creation a post appears in listings; nil means the platform's default.
+	ListingLag *time.Duration `json:"listing_lag,omitempty"`
 	// TokenTTL is the life of access tokens; 0 means the platform's default.
 	TokenTTL time.Duration `json:"token_ttl,omitempty"`
 	// Processing is how long the platform works on what it was handed before that can be published; nil means the
@@ -40,6 +40,14 @@ type Settings struct {
 	ProcessingError string `json:"processing_error,omitempty"`
 	// DocumentedLimits lets the platform's own rates and daily limits apply, where its simulator counts them.
 	DocumentedLimits bool `json:"documented_limits,omitempty"`
+}
+
+// Lag is how much later than its creation a post appears in listings, on a platform with that default.
+func (s Settings) Lag(otherwise time.Duration) time.Duration {
+	if s.ListingLag != nil {
+		return *s.ListingLag
+	}
+	return otherwise
 }
 
 // Account is one account on a simulated platform.

@@ -32,7 +32,7 @@ func (s *Store) Timeline(key Key, r Range) (page []Post, more bool, err error) {
 	}
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	visible := s.clock.Now().Add(-max(r.Lag, a.info.Settings.ListingLag))
+	visible := s.clock.Now().Add(-max(r.Lag, a.info.Settings.Lag(0)))
 	start, end := a.bounds(r, visible)
 	for i := end - 1; i >= start; i-- {
 		post := a.posts[i]

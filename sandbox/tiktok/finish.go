@@ -5,7 +5,6 @@ package tiktok
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/sandbox/blobs"
-	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -41,32 +39,60 @@ var (
 	photoFetch = fetching{most: maxPhotoBytes, failed: "photo_pull_failed"}
 )
 
-// issueAndPull fetches files from where the client says they are and posts them. What goes wrong with that is told by the
-// status of the publish id that it returns.
-func (p *Platform) issueAndPull(r *faults.Request, account state.Account, way, text string, t ticket, from []string, how fetching) (string, *refusal) {
+// issueAndPull keeps a ticket of files that TikTok fetches, and answers before it has them.
+func (p *Platform) issueAndPull(account state.Account, way, text string, t ticket) (string, *refusal) {
 	issued, err := p.issue(account, way, text, t)
 	if err != nil {
 		return "", p.broken("keep a publish id", err)
 	}
-	// A platform goes on when the client has gone.
-	files, why := p.pull(context.WithoutCancel(r.Context()), from, how)
-	if err := p.finish(account, issued, files, why); err != nil {
-		return "", p.broken("keep a post", err)
-	}
+	p.pull(issued)
 	return issued.ID, nil
 }
 
-// pull fetches files, or says why that fails.
-func (p *Platform) pull(ctx context.Context, from []string, how fetching) (files []blobs.Blob, why string) {
-	for _, address := range from {
-		file, err := p.Blobs.PullDirectly(ctx, address, how.most)
+// pull fetches the files of a ticket while nobody waits, and makes the post.
+func (p *Platform) pull(issued state.Container) {
+	t, how := ticketOf(issued), videoFetch
+	if t.MediaType == photo {
+		how = photoFetch
+	}
+	p.Blobs.PullDirectlyLater(t.From, how.most, func(files []blobs.Blob, err error) {
+		why := ""
 		if err != nil {
 			p.Logger.Info("a file could not be fetched", "platform", Name, "error", err)
-			return nil, how.failed
+			why = how.failed
 		}
-		files = append(files, file)
+		if err := p.fetched(issued.ID, files, why); err != nil && !errors.Is(err, state.ErrNoContainer) { // a reset forgets tickets
+			p.Logger.Error("what was fetched could not be posted", "platform", Name, "ticket", issued.ID, "error", err)
+		}
+	})
+}
+
+// fetched makes a post of files that were fetched, unless it was cancelled meanwhile.
+func (p *Platform) fetched(id string, files []blobs.Blob, why string) error {
+	lock := p.locked(id)
+	lock.Lock()
+	defer lock.Unlock()
+	issued, ok := p.Store.Container(Name, id)
+	switch {
+	case !ok:
+		return state.ErrNoContainer
+	case ticketOf(issued).Done:
+		return nil
 	}
-	return files, ""
+	account, ok := p.Store.Account(state.Key{Platform: Name, ID: issued.AccountID})
+	if !ok {
+		return state.ErrNoAccount
+	}
+	return p.finish(account, issued, files, why)
+}
+
+// resume fetches what a restart kept from being fetched.
+func (p *Platform) resume() {
+	for _, issued := range p.Store.Unfetched(Name) {
+		if issued.PostID == "" && !ticketOf(issued).Done {
+			p.pull(issued)
+		}
+	}
 }
 
 // finish makes the post of a publish id whose files have arrived, unless something is wrong with them or there is no room

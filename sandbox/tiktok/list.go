@@ -47,7 +47,7 @@ func (p *Platform) list(w http.ResponseWriter, r *faults.Request) {
 	}
 	now := p.Clock.Now()
 	within := state.Range{Lag: r.ListLag, Limit: body.MaxCount, Keep: func(post *state.Post) bool {
-		return p.public(account, post) && !now.Before(detailOf(*post).ReadyAt)
+		return p.public(account, post) && !now.Before(listedFrom(account, *post))
 	}}
 	if body.Cursor > 0 {
 		within.To = time.UnixMilli(body.Cursor)

@@ -69,7 +69,8 @@ func (p *Platform) photos(w http.ResponseWriter, r *faults.Request) {
 		p.answer(w, nil, bad)
 		return
 	}
-	id, bad := p.issueAndPull(r, account, "p_pub_url", body.Post.Description, t, body.Source.Images, photoFetch)
+	t.From = body.Source.Images
+	id, bad := p.issueAndPull(account, "p_pub_url", body.Post.Description, t)
 	p.answer(w, map[string]string{"publish_id": id}, bad)
 }
 

@@ -99,7 +99,7 @@ func (p *Platform) statusOf(account state.Account, issued state.Container) postS
 		out.Status = "SEND_TO_USER_INBOX"
 	default:
 		out.Status = "PUBLISH_COMPLETE"
-		if p.public(account, &post) && !now.Before(detailOf(post).ReadyAt.Add(account.Settings.ListingLag)) {
+		if p.public(account, &post) && !now.Before(listedFrom(account, post)) {
 			out.PublicIDs = []json.Number{json.Number(post.ID)}
 		}
 	}
@@ -111,8 +111,7 @@ func (p *Platform) public(account state.Account, post *state.Post) bool {
 	return !post.Draft && post.Privacy == everyone && !account.Settings.Private
 }
 
-// cancel is POST /v2/post/publish/cancel/. Files are fetched while the call that names them is answered, so there is nothing
-// to cut short there; an upload can be given up until its last byte is there.
+// cancel is POST /v2/post/publish/cancel/: what is fetched, or uploaded, can be given up until its last byte is there.
 func (p *Platform) cancel(w http.ResponseWriter, r *faults.Request) {
 	account, _, ok := p.authorized(w, r, scopePublish, scopeUpload)
 	if !ok {
@@ -129,7 +128,7 @@ func (p *Platform) cancel(w http.ResponseWriter, r *faults.Request) {
 	issued, _ = p.Store.Container(Name, issued.ID)
 	t := ticketOf(issued)
 	size, open := p.Blobs.Size(issued.ID)
-	if t.Source != fromFile || t.Done || issued.PostID != "" || !open || size == t.Size {
+	if t.Done || issued.PostID != "" || t.Source == fromFile && (!open || size == t.Size) {
 		p.answer(w, nil, &refusal{http.StatusBadRequest, "publish_not_cancellable", "The post can no longer be cancelled."})
 		return
 	}

@@ -15,6 +15,10 @@ import (
 // minute for half a gigabyte.
 const processing = 300 * time.Millisecond
 
+// moderation is how long after that work TikTok lists a public post and tells its id, unless the control API says otherwise.
+// TikTok itself takes less than a minute as a rule, and hours at times.
+const moderation = 3 * time.Second
+
 // The kinds of media.
 const (
 	video = "VIDEO"
@@ -30,6 +34,8 @@ const (
 // ticket is what a publish id stands for, beside the text.
 type ticket struct {
 	Source string `json:"source"`
+	// From are the addresses of the files that TikTok fetches.
+	From []string `json:"from,omitempty"`
 	// Token is the secret of an upload's address.
 	Token string `json:"token,omitempty"`
 	// Size, Chunk and Count say how the file of an upload comes.
@@ -82,7 +88,11 @@ func (p *Platform) issue(account state.Account, way, text string, t ticket) (sta
 	if err != nil {
 		return state.Container{}, err
 	}
-	return p.Store.CreateContainer(account.Key, state.Container{Text: text, Detail: content}, processing, newPublishID(way))
+	fresh := state.Container{Text: text, Detail: content}
+	if len(t.From) > 0 {
+		fresh.Source = t.From[0]
+	}
+	return p.Store.CreateContainer(account.Key, fresh, processing, newPublishID(way))
 }
 
 // readyAt is when TikTok has done its work on what has arrived now.
@@ -92,6 +102,11 @@ func (p *Platform) readyAt(account state.Account) time.Time {
 		takes = *set
 	}
 	return p.Clock.Now().Add(takes).UTC()
+}
+
+// listedFrom is from when on a public post is listed and its id told.
+func listedFrom(account state.Account, post state.Post) time.Time {
+	return detailOf(post).ReadyAt.Add(account.Settings.Lag(moderation))
 }
 
 // end ends a ticket of which nothing comes.

@@ -65,8 +65,12 @@ type Platform struct {
 	uploads sync.Map
 }
 
-// New returns the simulator.
-func New(opts Options) *Platform { return &Platform{Options: opts} }
+// New returns the simulator. It goes on with what a restart cut off.
+func New(opts Options) *Platform {
+	p := &Platform{Options: opts}
+	p.resume()
+	return p
+}
 
 // Name is "tiktok".
 func (*Platform) Name() string { return Name }

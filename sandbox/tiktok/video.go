@@ -114,7 +114,7 @@ func describeVideo(account state.Account, post videoPost) (ticket, *refusal) {
 	}}, nil
 }
 
-// initVideo begins an upload, or fetches the video and posts it.
+// initVideo begins an upload, or has the video fetched and posted.
 func (p *Platform) initVideo(r *faults.Request, account state.Account, text string, t ticket, from videoSource) (any, *refusal) {
 	if bad := checkSource(from); bad != nil {
 		return nil, bad
@@ -128,7 +128,8 @@ func (p *Platform) initVideo(r *faults.Request, account state.Account, text stri
 	t.Source = from.Source
 	way := map[bool]string{false: "v_pub_", true: "v_inbox_"}[t.Inbox]
 	if t.Source == fromURL {
-		issued, bad := p.issueAndPull(r, account, way+"url", text, t, []string{*from.URL}, videoFetch)
+		t.From = []string{*from.URL}
+		issued, bad := p.issueAndPull(account, way+"url", text, t)
 		if bad != nil {
 			return nil, bad
 		}

@@ -6,6 +6,7 @@ package crash_test
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -290,13 +291,28 @@ var _ = Describe("The crash matrix", Ordered, func() {
 				if !long && s == etcd {
 					continue
 				}
-				met := points.once(point, s.kill)
+				killed, settled := make(chan struct{}), make(chan struct{})
+				met := points.once(point, func() {
+					s.kill()
+					close(killed)
+				})
+				var back sync.WaitGroup
+				back.Go(func() {
+					defer GinkgoRecover()
+					select {
+					case <-killed: // perhaps before the post is made, which then waits for it
+						s.again(ctx)
+					case <-settled:
+					}
+				})
 				made := tm.post(ctx, aFilm, "killed the "+s.name+" "+point, aFilm.targets()...)
 				if meet(ctx, met, made) {
-					s.again(ctx)
 					sum.serverKills++
-					m = revive(m)
+				} else {
+					close(settled)
 				}
+				back.Wait()
+				m = revive(m)
 			}
 		}
 	})
