@@ -46,6 +46,9 @@ type Error struct {
 	// AppWide says, with ClassRateLimited and ClassQuota, that the limit is one
 	// of Herald's app: until RetryAt no account of the platform can be used.
 	AppWide bool
+	// PostOnly says, with ClassQuota, that posts like this one alone are stopped,
+	// as drafts are by an inbox that is full: others of the account may go out.
+	PostOnly bool
 	// Err is the cause, for logs; may be nil.
 	Err error
 }

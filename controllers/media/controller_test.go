@@ -335,7 +335,7 @@ var _ = Describe("files without a Media", func() {
 	})
 })
 
-var _ = Describe("renditions of a Media", func() {
+var _ = Describe("renditions and the copy of a Media", func() {
 	made := func(ctx context.Context, key string) string {
 		GinkgoHelper()
 		rendition := mediastore.Derived(key, "0123456789abcdef")
@@ -343,14 +343,23 @@ var _ = Describe("renditions of a Media", func() {
 		Expect(err).NotTo(HaveOccurred())
 		return rendition
 	}
+	// copied is the copy that platforms fetch of a file that may be overwritten.
+	copied := func(ctx context.Context, m *v1alpha1.Media) string {
+		GinkgoHelper()
+		key, err := store.Verified(ctx, mediastore.Key(m), m.Status.ETag, true)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(key).NotTo(Equal(mediastore.Key(m)))
+		return key
+	}
 
 	It("go with it", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
-		rendition := made(ctx, mediastore.Key(m))
+		rendition, copied := made(ctx, mediastore.Key(m)), copied(ctx, m)
 		d.clock.Step(d.Timing.OrphanAfter + time.Minute)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, rendition)).To(Succeed(), "the sweep takes it for nobody's")
+		Expect(hasFile(ctx, copied)).To(Succeed(), "so it does with the copy")
 		Expect(k8s.Delete(ctx, m)).To(Succeed())
 		Eventually(func(g Gomega) {
 			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
@@ -358,18 +367,20 @@ var _ = Describe("renditions of a Media", func() {
 			g.Expect(apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(m), m))).To(BeTrue())
 		}).Should(Succeed())
 		Expect(hasFile(ctx, rendition)).To(MatchError(mediastore.ErrNotFound))
+		Expect(hasFile(ctx, copied)).To(MatchError(mediastore.ErrNotFound))
 		Expect(hasFile(ctx, mediastore.Key(m))).To(MatchError(mediastore.ErrNotFound))
 	})
 
 	It("go with its file when that was changed", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
-		rendition := made(ctx, mediastore.Key(m))
+		rendition, copied := made(ctx, mediastore.Key(m)), copied(ctx, m)
 		put(ctx, m, "9876543210")
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
 		is(v1alpha1.MediaRejected, v1alpha1.ReasonFileChanged)(Default, m)
 		Expect(hasFile(ctx, rendition)).To(MatchError(mediastore.ErrNotFound))
+		Expect(hasFile(ctx, copied)).To(MatchError(mediastore.ErrNotFound))
 
 		By("coming too late")
 		made(ctx, mediastore.Key(m))
@@ -381,12 +392,16 @@ var _ = Describe("renditions of a Media", func() {
 
 	It("are removed when there is none", func(ctx SpecContext) {
 		d := newDesk(loose())
-		d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
-		rendition := made(ctx, byHand+"/0a1b2c3d-0000-4000-8000-00000000dcba")
+		m := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
+		gone := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: byHand, UID: "0a1b2c3d-0000-4000-8000-00000000dcba"}, Spec: m.Spec, Status: m.Status}
+		put(ctx, gone, "0123456789")
+		rendition, copied := made(ctx, mediastore.Key(gone)), copied(ctx, gone)
+		Expect(store.Delete(ctx, mediastore.Key(gone))).To(Succeed())
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, rendition)).To(Succeed(), "its Media may be about to be created")
 		d.clock.Step(d.Timing.OrphanAfter + time.Minute)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, rendition)).To(MatchError(mediastore.ErrNotFound))
+		Expect(hasFile(ctx, copied)).To(MatchError(mediastore.ErrNotFound))
 	})
 })

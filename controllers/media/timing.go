@@ -12,6 +12,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/mediastore"
 )
 
 // Timing says how long media files are waited for and kept. Zero values stand
@@ -38,7 +39,7 @@ type Timing struct {
 func (t Timing) withDefaults() Timing {
 	for field, value := range map[*time.Duration]time.Duration{
 		&t.UnusedAfter: 24 * time.Hour,
-		&t.UploadGrace: time.Hour,
+		&t.UploadGrace: mediastore.LateUploads,
 		&t.FetchWithin: time.Hour,
 		&t.SweepEvery:  time.Hour,
 		&t.OrphanAfter: 24 * time.Hour,
@@ -105,30 +106,7 @@ func addressUntil(m *v1alpha1.Media, t Timing) time.Time {
 	if !fromAPI(m) {
 		return m.CreationTimestamp.Add(t.UnusedAfter)
 	}
-	return handedOutUntil(m)
-}
-
-// handedOutUntil is the end of the last address that the HTTP API handed out
-// for a file. It hands out another one under the same Idempotency-Key, also
-// when the file has been verified.
-func handedOutUntil(m *v1alpha1.Media) time.Time {
-	until := m.CreationTimestamp.Add(v1alpha1.UploadURLLifetime)
-	if underKey := keyUntil(m); underKey.After(until) {
-		until = underKey
-	}
-	if again, err := time.Parse(time.RFC3339, m.Annotations[v1alpha1.UploadUntilAnnotation]); err == nil && again.After(until) {
-		return again
-	}
-	return until
-}
-
-// keyUntil is until when the Idempotency-Key of a Media holds at least; the zero
-// time if it was made under none.
-func keyUntil(m *v1alpha1.Media) time.Time {
-	if m.Annotations[v1alpha1.RequestAnnotation] == "" {
-		return time.Time{}
-	}
-	return m.CreationTimestamp.Add(v1alpha1.KeyLifetime)
+	return mediastore.HandedOutUntil(m)
 }
 
 // wait is what to do for a file that has not arrived.
@@ -167,7 +145,7 @@ func lookAgain(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
 	// verified.
 	until := since.Add(v1alpha1.UploadURLLifetime)
 	if fromAPI(m) {
-		until = handedOutUntil(m)
+		until = mediastore.HandedOutUntil(m)
 	}
 	at := until.Add(lookAgainAfter)
 	switch {
@@ -202,7 +180,7 @@ func goesAt(m *v1alpha1.Media, t Timing, ttl time.Duration) (at time.Time, ok bo
 	switch m.Status.Phase {
 	case v1alpha1.MediaUploaded, v1alpha1.MediaExpired:
 		at = m.Status.UnusedSince.Add(t.UnusedAfter)
-		if underKey := keyUntil(m); underKey.After(at) {
+		if underKey := mediastore.KeyUntil(m); underKey.After(at) {
 			at = underKey
 		}
 		return at, true

@@ -22,6 +22,9 @@ import (
 type Files interface {
 	// Open reads a part of the file under a key whose etag is this one.
 	Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error)
+	// Verified returns a key under which the file of this etag lies and stays: the
+	// same one, or that of a copy where somebody may still overwrite the file.
+	Verified(ctx context.Context, key, etag string, overwritable bool) (string, error)
 	// PresignGet returns an address from which the file can be read for so long.
 	PresignGet(ctx context.Context, key string, valid time.Duration) (string, error)
 }
@@ -30,20 +33,38 @@ type Files interface {
 type stored struct {
 	files     Files
 	key, etag string
+	// overwritable says that its client may still overwrite it.
+	overwritable bool
 }
 
 // Open implements platforms.Bytes.
 func (s stored) Open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
 	body, err := s.files.Open(ctx, s.key, s.etag, offset, length)
-	if errors.Is(err, mediastore.ErrChanged) || errors.Is(err, mediastore.ErrNotFound) {
-		return nil, fmt.Errorf("%w: %w", platforms.ErrFileChanged, err)
-	}
-	return body, err
+	return body, unlessChanged(err)
 }
 
-// Address implements platforms.Bytes.
+// Address implements platforms.Bytes. Whoever fetches the file later gets what was
+// verified.
 func (s stored) Address(ctx context.Context, valid time.Duration) (string, error) {
-	return s.files.PresignGet(ctx, s.key, valid)
+	key, err := s.verified(ctx)
+	if err != nil {
+		return "", err
+	}
+	return s.files.PresignGet(ctx, key, valid)
+}
+
+// verified is where the file lies that was verified, and stays.
+func (s stored) verified(ctx context.Context) (key string, err error) {
+	key, err = s.files.Verified(ctx, s.key, s.etag, s.overwritable)
+	return key, unlessChanged(err)
+}
+
+// unlessChanged tells publishers of a file that is not the one that was verified.
+func unlessChanged(err error) error {
+	if errors.Is(err, mediastore.ErrChanged) || errors.Is(err, mediastore.ErrNotFound) {
+		return fmt.Errorf("%w: %w", platforms.ErrFileChanged, err)
+	}
+	return err
 }
 
 // job is what is published next for target i of a post, or looked for.
@@ -95,7 +116,7 @@ func (s *scope) files(refs []v1alpha1.LocalReference) []platforms.File {
 			Name: m.Spec.FileName, MIMEType: m.Spec.MimeType, Size: m.Status.SizeBytes,
 			Width: int(m.Status.Width), Height: int(m.Status.Height),
 			Duration: time.Duration(m.Status.DurationMillis) * time.Millisecond, ETag: m.Status.ETag,
-			Bytes: stored{files: s.Files, key: mediastore.Key(m), etag: m.Status.ETag},
+			Bytes: stored{files: s.Files, key: mediastore.Key(m), etag: m.Status.ETag, overwritable: mediastore.Overwritable(m, s.Clock.Now())},
 		})
 	}
 	return out

@@ -186,7 +186,7 @@ func (h *holds) low(conn *v1alpha1.Connection) bool {
 func enterPace(status *v1alpha1.ConnectionStatus, result *platforms.Result, now time.Time) (held bool) {
 	told := slices.DeleteFunc(slices.Clone(result.Allowances), func(a platforms.Allowance) bool { return !a.Low() && a.HoldUntil.IsZero() })
 	held = limits.Enter(status, told, now)
-	if err := result.Err; err != nil && (err.Class == platforms.ClassRateLimited || err.Class == platforms.ClassQuota) {
+	if err := result.Err; err != nil && !err.PostOnly && (err.Class == platforms.ClassRateLimited || err.Class == platforms.ClassQuota) {
 		held = limits.Hold(status, err.RetryAt, err.AppWide, err.Message, now) || held
 	}
 	return held

@@ -6,6 +6,7 @@ package post_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/limits"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -153,6 +155,60 @@ var _ = Describe("Pace", func() {
 			Expect(read(ctx, p).Status.Targets[0].PostedAt.Time).To(BeTemporally(">=", conn.Status.AppRateLimitedUntil.Time))
 		}
 		Expect(publishesBy(other.account)).To(Equal(2))
+	})
+
+	It("leaves a platform alone on which the app's credits are used up, although it tells no end", func(ctx SpecContext) {
+		t, other := newTeam(ctx), newTeam(ctx)
+		m := startManager(interceptor.Funcs{})
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusPaymentRequired})
+		begun := time.Now()
+		t.post(ctx, "nobody pays for it")
+		key := client.ObjectKey{Namespace: t.namespace, Name: "x"}
+		var conn v1alpha1.Connection
+		Eventually(func() *v1alpha1.Time {
+			Expect(k8s.Get(ctx, key, &conn)).To(Succeed())
+			return conn.Status.AppRateLimitedUntil
+		}).ShouldNot(BeNil())
+		Expect(conn.Status.AppRateLimitedUntil.Time).To(BeTemporally(">=", begun.Add(limits.QuotaPause).Truncate(time.Millisecond)))
+		Expect(conn.Status.RateLimitedMessage).To(ContainSubstring("credits"))
+
+		waiting := []*v1alpha1.Post{t.post(ctx, "waits"), other.post(ctx, "another team's waits")}
+		for _, p := range waiting {
+			Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonRateLimited))
+		}
+		Expect(publishesBy(t.account)).To(Equal(1))
+		Expect(publishesBy(other.account)).To(BeZero())
+
+		m.stop()
+		Expect(k8s.Get(ctx, key, &conn)).To(Succeed())
+		conn.Status.RateLimitedUntil, conn.Status.AppRateLimitedUntil = nil, nil
+		Expect(k8s.Status().Update(ctx, &conn)).To(Succeed())
+		m = startManager(interceptor.Funcs{})
+		defer m.stop()
+		for _, p := range waiting {
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		}
+	})
+
+	It("has a post wait for what hinders posts like it alone, and lets the others of the account go out", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		var once sync.Once
+		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
+			once.Do(func() {
+				*r = platforms.Result{Verdict: platforms.Refused, Err: &platforms.Error{
+					Class: platforms.ClassQuota, Message: "the inbox is full", PostOnly: true,
+				}}
+			})
+		}))
+		defer m.stop()
+		begun := time.Now()
+		draft := t.post(ctx, "a draft")
+		Eventually(func() string { return readyReason(ctx, draft) }).Should(Equal(v1alpha1.ReasonRateLimited))
+		Expect(read(ctx, draft).Status.Targets[0].NextTryAt.Time).To(BeTemporally(">=", begun.Add(limits.PostQuotaPause).Truncate(time.Millisecond)))
+		Eventually(phase(ctx, t.post(ctx, "no draft"))).Should(Equal(v1alpha1.PhasePosted))
+		var conn v1alpha1.Connection
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
+		Expect(conn.Status.RateLimitedUntil).To(BeNil())
 	})
 
 	It("says why a post waits that finds its connection limited, with one write", func(ctx SpecContext) {

@@ -12,6 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/limits"
 )
 
 const (
@@ -184,6 +185,7 @@ func (s *scope) make(ctx context.Context, preparer platforms.Preparer, j platfor
 		return nil
 	}
 	checkpoint, err := preparer.Prepare(ctx, j)
+	err = limits.Timed(err, s.Clock.Now())
 	if checkpoint == part.checkpoint {
 		return part, err
 	}

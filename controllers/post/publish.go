@@ -17,6 +17,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/limits"
 )
 
 // Points of the protocol at which a test may kill the process.
@@ -295,6 +296,7 @@ func (s *scope) send(ctx context.Context, post *v1alpha1.Post, sh *shipment) pla
 	j := s.job(post, sh.index, sh.conn, sh.token)
 	j.Checkpoint, j.Secret = a.Checkpoint, sh.made.secret
 	result := sh.publisher.Publish(ctx, j)
+	result.Err = limits.Timed(result.Err, s.Clock.Now())
 	if sh.unasked && result.Verdict == platforms.Refused && result.Err != nil && result.Err.Class == platforms.ClassPermanent {
 		// It may have been refused for that alone. What is prepared for the next
 		// attempt is asked for first.

@@ -63,7 +63,7 @@ func (c converting) Prepares(content platforms.Content) bool {
 		}
 	}
 	preparer, ok := c.Publisher.(platforms.Preparer)
-	return ok && preparer.Prepares(content)
+	return ok && preparer.Prepares(content) || limits.PublishFetches && len(content.Media) > 0
 }
 
 // Prepare implements platforms.Preparer.
@@ -73,6 +73,8 @@ func (c converting) Prepare(ctx context.Context, job platforms.Job) (checkpoint 
 	}
 	if preparer, ok := c.Publisher.(platforms.Preparer); ok && preparer.Prepares(job.Content) {
 		checkpoint, err = preparer.Prepare(ctx, job)
+	} else if c.Publisher.Limits().PublishFetches {
+		err = keepVerified(ctx, &job.Content)
 	}
 	if err == nil {
 		c.makeThumbnail(ctx, &job.Content)
@@ -115,6 +117,22 @@ func (c converting) convert(ctx context.Context, content *platforms.Content, get
 		content.Media[i] = platforms.File{
 			Name: file.Name, MIMEType: v1alpha1.MimeType(r.MIMEType), Size: r.Size, Width: r.Width, Height: r.Height, ETag: r.ETag,
 			Bytes: converted{files: c.files, rendition: r, forget: c.renditions.Forget},
+		}
+	}
+	return nil
+}
+
+// keepVerified sees to it that the addresses of the files, which Publish asks for,
+// can be had at once.
+func keepVerified(ctx context.Context, content *platforms.Content) *platforms.Error {
+	for i := range content.Media {
+		file := &content.Media[i]
+		original, ok := file.Bytes.(stored)
+		if !ok {
+			continue
+		}
+		if _, err := original.verified(ctx); err != nil {
+			return file.Unreadable(err)
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/limits"
 )
 
 // look is one question to a platform about an open attempt, and its answer.
@@ -116,6 +117,7 @@ func (s *scope) ask(ctx context.Context, l *look) (platforms.Finding, *platforms
 		}
 	}
 	if err == nil {
+		finding.Refused = limits.Timed(finding.Refused, s.Clock.Now())
 		return finding, nil
 	}
 	var perr *platforms.Error
@@ -126,7 +128,7 @@ func (s *scope) ask(ctx context.Context, l *look) (platforms.Finding, *platforms
 		s.Tokens.Forget(conn)
 		s.requestProbe(ctx, &shipment{conn: conn, attempt: fmt.Sprintf("%s-%d", l.target.Attempt.ID, s.Clock.Now().Unix())})
 	}
-	return platforms.Finding{}, perr
+	return platforms.Finding{}, limits.Timed(perr, s.Clock.Now())
 }
 
 // enterLooks writes the answers into the ledger.

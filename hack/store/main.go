@@ -136,6 +136,10 @@ func readCredentials(path string) (credentials, error) {
 	return key, nil
 }
 
+// maxCopy is how many bytes a file that is copied within the store has at most, as on Amazon S3. Without it the gateway
+// copies nothing.
+const maxCopy = 5 << 30
+
 // openBackend opens the folders under dir. A bucket's folder that holds nothing is removed first: it may be what a kill
 // in the middle of its creation left, which the gateway would refuse for ever; if it was whole, nothing is lost.
 func openBackend(dir, bucket string) (*posix.Posix, error) {
@@ -157,7 +161,7 @@ func openBackend(dir, bucket string) (*posix.Posix, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the metadata in %s: %w", metadata, err)
 	}
-	gateway, err := posix.New(objects, sidecar, posix.PosixOpts{SideCarDir: metadata})
+	gateway, err := posix.New(objects, sidecar, posix.PosixOpts{SideCarDir: metadata, CopyObjectThreshold: maxCopy})
 	if err != nil {
 		return nil, fmt.Errorf("open the objects in %s: %w", objects, err)
 	}

@@ -167,6 +167,37 @@ func TestABrowserMayUpload(t *testing.T) {
 	}
 }
 
+// A copy is of the bytes that were meant, or there is none.
+func TestCopiesOnCondition(t *testing.T) {
+	c := startStore(t, t.TempDir()).client("secret")
+	if err := put(t, c, "team/uid", "picture"); err != nil {
+		t.Fatal(err)
+	}
+	head, err := c.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String("herald-media"), Key: aws.String("team/uid")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	copyTo := func(key string) error {
+		_, err := c.CopyObject(t.Context(), &s3.CopyObjectInput{
+			Bucket: aws.String("herald-media"), Key: &key, CopySource: aws.String("herald-media/team/uid"), CopySourceIfMatch: head.ETag,
+		})
+		return err
+	}
+	if err := copyTo("team/uid.copy"); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(t, c, "team/uid", "another"); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyTo("team/uid.other"); err == nil {
+		t.Error("other bytes were copied")
+	}
+	text, mimeType, err := get(t, c, "team/uid.copy")
+	if err != nil || text != "picture" || mimeType != "image/png" {
+		t.Errorf("the copy: %q, %q, %v", text, mimeType, err)
+	}
+}
+
 func TestABucketThatAKillLeftHalfMadeIsMadeWhole(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "objects", "herald-media"), 0o700); err != nil {

@@ -18,6 +18,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -80,6 +82,10 @@ type Store struct {
 	public *minio.Client
 	bucket string
 	clock  clock.PassiveClock
+	// safe are the files that cannot be overwritten, by key and etag, and copying
+	// the copies that are being made.
+	safe    *cache.LRUExpireCache
+	copying singleflight.Group
 }
 
 // New makes a Store; it asks the store for nothing.
@@ -117,7 +123,9 @@ func New(c Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the media store's public address %q: %w", c.PublicEndpoint, err)
 	}
-	return &Store{core: core, public: public, bucket: c.Bucket, clock: c.Clock}, nil
+	return &Store{
+		core: core, public: public, bucket: c.Bucket, clock: c.Clock, safe: cache.NewLRUExpireCacheWithClock(remembered, c.Clock),
+	}, nil
 }
 
 // maxTries is how often a request is tried: reconcilers and clients try again
@@ -139,7 +147,8 @@ func (s *Store) PresignPut(ctx context.Context, key, mimeType string) (url strin
 }
 
 // PresignGet returns a public address from which a file can be read for so long,
-// by a platform that fetches files itself.
+// by a platform that fetches files itself. What is read is what lies there then:
+// see Verified.
 func (s *Store) PresignGet(ctx context.Context, key string, valid time.Duration) (string, error) {
 	address, err := s.public.PresignedGetObject(ctx, s.bucket, key, valid, nil)
 	if err != nil {
@@ -150,12 +159,18 @@ func (s *Store) PresignGet(ctx context.Context, key string, valid time.Duration)
 
 // Stat tells what the store knows of a file; ErrNotFound if there is none.
 func (s *Store) Stat(ctx context.Context, key string) (Object, error) {
+	object, err := s.look(ctx, key)
+	if errors.Is(err, ErrNotFound) {
+		err = s.missing(ctx, key)
+	}
+	return object, err
+}
+
+// look is Stat that takes a missing bucket for a missing file.
+func (s *Store) look(ctx context.Context, key string) (Object, error) {
 	info, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
 	if err != nil {
-		if err = explain("cannot look at the file in the store", err); errors.Is(err, ErrNotFound) {
-			err = s.missing(ctx, key)
-		}
-		return Object{}, err
+		return Object{}, explain("cannot look at the file in the store", err)
 	}
 	return Object{Key: key, Size: info.Size, ETag: info.ETag, ContentType: info.ContentType, ModifiedAt: info.LastModified, Tags: tagsOf(info)}, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
@@ -73,8 +74,86 @@ func TestLookup(t *testing.T) {
 			}
 			r := server.Requests()[0]
 			if r.Method != http.MethodGet || r.Path != "/v25.0/42/published_posts" || r.Token != "access" ||
-				r.Query.Get("since") != strconv.FormatInt(noon.Unix()-1, 10) || r.Query.Get("limit") != "100" {
+				r.Query.Get("since") != strconv.FormatInt(noon.Unix()-1, 10) || r.Query.Get("limit") != "50" ||
+				r.Query.Get("fields") != "id,message,created_time,permalink_url,attachments{media_type,target{id},subattachments{media_type,target{id}}}" {
 				t.Errorf("asked %+v", r)
+			}
+		})
+	}
+}
+
+// showing adds to a listed post what it shows.
+func showing(post, attachments string) string {
+	return strings.TrimSuffix(post, "}") + `,"attachments":{"data":[` + attachments + `]}}`
+}
+
+// photo and album are what a post of one photo, or of several, shows.
+func photo(id string) string { return `{"media_type":"photo","target":{"id":"` + id + `"}}` }
+
+func album(ids ...string) string {
+	photos := make([]string, len(ids))
+	for i, id := range ids {
+		photos[i] = photo(id)
+	}
+	return `{"media_type":"album","target":{"id":"9"},"subattachments":{"data":[` + strings.Join(photos, ",") + `]}}`
+}
+
+// TestLookupOfPhotos tells apart what was posted with the same words.
+func TestLookupOfPhotos(t *testing.T) {
+	const text = "Sale!"
+	later := noon.Add(time.Minute)
+	found := func(certain bool) platforms.Finding {
+		return platforms.Finding{Matches: 1, ExternalID: "42_1", ExternalURL: "https://fb.example/42_1", PostedAt: noon, Certain: certain}
+	}
+	one, bare := post(t, "42_1", text, noon), `{"id":"42_1","created_time":"2026-11-20T12:00:00+0000","permalink_url":"/42_1"}`
+	link := `{"media_type":"link","target":{"url":"https://example.com"}}`
+	tests := map[string]struct {
+		reason string
+		text   string
+		// photos are the ids of the job's; none for a text.
+		photos string
+		listed []string
+		taken  string
+		want   platforms.Finding
+		class  platforms.Class
+	}{
+		"its photo":           {reason: "its photo is shown by its post alone", text: text, photos: "7", listed: []string{showing(one, photo("7"))}, want: found(true)},
+		"its photos":          {reason: "an album names each", text: text, photos: "7,8", listed: []string{showing(one, album("7", "8"))}, want: found(true)},
+		"one of its photos":   {reason: "Facebook may leave photos out of a list", text: text, photos: "7,8", listed: []string{showing(one, album("8"))}, want: found(true)},
+		"words changed":       {reason: "somebody may have mended the words", text: "Sail!", photos: "7", listed: []string{showing(one, photo("7"))}, want: found(true)},
+		"no words":            {reason: "a photo needs no words", photos: "7", listed: []string{showing(bare, photo("7"))}, want: found(true)},
+		"taken":               {reason: "its photo says more than that another job took the post for its own", text: text, photos: "7", listed: []string{showing(one, photo("7"))}, taken: "42_1", want: found(true)},
+		"listed twice":        {reason: "a post that is listed twice is one post", text: text, photos: "7", listed: []string{showing(one, photo("7")), showing(one, photo("7"))}, want: found(true)},
+		"a text":              {reason: "a post of photos shows them", text: text, photos: "7", listed: []string{one}},
+		"photo, other words":  {reason: "another photo with other words is another post", text: text, photos: "7", listed: []string{showing(post(t, "42_2", "Hello", later), photo("6"))}},
+		"by hand":             {reason: "a photo with the same words may be the one, under an id that Facebook gave it anew", text: text, photos: "7", listed: []string{showing(one, photo("6"))}, class: platforms.ClassUnknown},
+		"by hand, no words":   {reason: "the same where neither has words", photos: "7", listed: []string{showing(bare, photo("6"))}, class: platforms.ClassUnknown},
+		"no id":               {reason: "the same for one whose photo has no id", text: text, photos: "7", listed: []string{showing(one, `{"media_type":"photo"}`)}, class: platforms.ClassUnknown},
+		"odd":                 {reason: "or for what is no photo that Herald knows", text: text, photos: "7", listed: []string{showing(one, `7`)}, class: platforms.ClassUnknown},
+		"by hand, too old":    {reason: "what is older than the attempt is not its post", text: text, photos: "7", listed: []string{showing(post(t, "42_1", text, noon.Add(-time.Minute)), photo("6"))}},
+		"by hand, and its":    {reason: "its own photo settles it", text: text, photos: "7", listed: []string{showing(post(t, "42_2", text, later), photo("6")), showing(one, photo("7"))}, want: found(true)},
+		"by hand, another's":  {reason: "nor does the photo of another job matter", text: text, photos: "7", listed: []string{showing(one, photo("6"))}, taken: "42_1"},
+		"text":                {reason: "a text is found by its words", text: text, listed: []string{one}, want: found(false)},
+		"text, photo":         {reason: "a text shows no photo", text: text, listed: []string{showing(one, photo("6"))}},
+		"text, album":         {reason: "or photos", text: text, listed: []string{showing(one, album("6", "7"))}},
+		"text, video":         {reason: "or a video", text: text, listed: []string{showing(one, `{"media_type":"video","target":{"id":"6"}}`)}},
+		"address, video":      {reason: "unless an address in it leads to one", text: "see example.org/a", listed: []string{showing(post(t, "42_1", "see example.org/a", noon), `{"media_type":"video"}`)}, want: found(false)},
+		"text, link":          {reason: "it may show what an address leads to", text: text, listed: []string{showing(one, link)}, want: found(false)},
+		"address, photo":      {reason: "an address in it may lead to a photo", text: "see www.facebook.com/photo/6", listed: []string{showing(post(t, "42_1", "see www.facebook.com/photo/6", noon), photo("6"))}, want: found(false)},
+		"text beside a photo": {reason: "of two posts with the same words one is the text", text: text, listed: []string{showing(post(t, "42_2", text, later), photo("6")), one}, want: found(false)},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, _ := newFacebook(t, list(tc.listed...))
+			job := jobFor(tc.text)
+			if job.Checkpoint = tc.photos; tc.photos != "" {
+				job.Content.Category = v1alpha1.CategoryImage
+				job.Content.Media = make([]platforms.File, 1+strings.Count(tc.photos, ","))
+			}
+			job.Taken = func(id string) bool { return id == tc.taken }
+			got, err := p.Lookup(t.Context(), job)
+			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
+				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
 			}
 		})
 	}

@@ -90,9 +90,9 @@ func aboutContainer(class platforms.Class) bool {
 func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, refused platforms.Result) platforms.Result {
 	found, _, err := p.containerState(ctx, job, job.Checkpoint)
 	switch {
-	case err == nil && found == graph.StatePublished, err != nil && refused.Err.Class == platforms.ClassTransient:
+	case err != nil, found == graph.StatePublished:
 		refused.Verdict = platforms.Unknown
-	case err == nil && found != graph.StateFinished && found != graph.StateInProgress && refused.Err.Class == platforms.ClassPermanent:
+	case found != graph.StateFinished && found != graph.StateInProgress && refused.Err.Class == platforms.ClassPermanent:
 		// The container has ended, which another one mends.
 		refused.Err.Class, refused.Err.Message = platforms.ClassTransient, msgNotYet
 	}

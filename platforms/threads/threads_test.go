@@ -142,6 +142,7 @@ func TestVerdicts(t *testing.T) {
 		"invalid":                  {"content that is refused is never sent again unchanged", problem(400, 100, 0, false), "FINISHED", want{platforms.Refused, platforms.ClassPermanent, 0}},
 		"invalid, published":       {"unless the container says that it is published already", problem(400, 100, 0, false), "PUBLISHED", want{platforms.Unknown, platforms.ClassPermanent, 0}},
 		"invalid, expired":         {"another container mends what is wrong with this one", problem(400, 100, 0, false), "EXPIRED", want{platforms.Refused, platforms.ClassTransient, 0}},
+		"invalid, and no answer":   {"an earlier call may have published it, and the container cannot tell", problem(400, 100, 0, false), "oops", want{platforms.Unknown, platforms.ClassPermanent, 0}},
 		"not found yet":            {"code 24 passes", problem(400, 24, 4279009, false), "FINISHED", want{platforms.Refused, platforms.ClassTransient, 0}},
 		"not found, published":     {"code 24 is also the answer for what is published", problem(400, 24, 4279009, false), "PUBLISHED", want{platforms.Unknown, platforms.ClassTransient, 0}},
 		"not found, and no answer": {"without the container's word nothing is known", problem(400, 24, 4279009, false), "oops", want{platforms.Unknown, platforms.ClassTransient, 0}},

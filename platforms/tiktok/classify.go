@@ -40,6 +40,7 @@ const (
 	codeUnknownID   = "invalid_publish_id"
 	codeAnothersID  = "token_not_authorized_for_specified_publish_id"
 	codePrivacy     = "privacy_level_option_mismatch"
+	codeDraftCap    = "spam_risk_too_many_pending_share"
 	codeUnspecified = "unspecified"
 )
 
@@ -53,15 +54,15 @@ type verdict struct {
 // trouble are not among them; see refused.
 func said(code string) (verdict, bool) {
 	v, ok := map[string]verdict{
-		"invalid_param":                                      {platforms.ClassPermanent, msgInvalid},
-		"invalid_params":                                     {platforms.ClassPermanent, msgInvalid},
-		"app_version_check_failed":                           {platforms.ClassPermanent, msgAppTooOld},
-		codeUnknownID:                                        {platforms.ClassPermanent, msgUnknownID},
-		codeAnothersID:                                       {platforms.ClassPermanent, msgUnknownID},
-		"spam_risk_too_many_posts":                           {platforms.ClassQuota, msgPostCap},
-		"spam_risk_too_many_pending_share":                   {platforms.ClassQuota, msgDraftCap},
-		"spam_risk_user_banned_from_posting":                 {platforms.ClassPermanent, msgBanned},
-		"reached_active_user_cap":                            {platforms.ClassQuota, msgUserCap},
+		"invalid_param":                      {platforms.ClassPermanent, msgInvalid},
+		"invalid_params":                     {platforms.ClassPermanent, msgInvalid},
+		"app_version_check_failed":           {platforms.ClassPermanent, msgAppTooOld},
+		codeUnknownID:                        {platforms.ClassPermanent, msgUnknownID},
+		codeAnothersID:                       {platforms.ClassPermanent, msgUnknownID},
+		"spam_risk_too_many_posts":           {platforms.ClassQuota, msgPostCap},
+		codeDraftCap:                         {platforms.ClassQuota, msgDraftCap},
+		"spam_risk_user_banned_from_posting": {platforms.ClassPermanent, msgBanned},
+		"reached_active_user_cap":            {platforms.ClassQuota, msgUserCap},
 		"unaudited_client_can_only_post_to_private_accounts": {platforms.ClassPermanent, msgUnaudited},
 		"url_ownership_unverified":                           {platforms.ClassPermanent, msgUnverified},
 		codePrivacy:                                          {platforms.ClassPermanent, msgPrivacy},
@@ -90,7 +91,7 @@ func failedOf(reason string) *platforms.Error {
 	if !ok {
 		v = verdict{platforms.ClassPermanent, fmt.Sprintf(msgFailedOf, word(reason))}
 	}
-	return &platforms.Error{Class: v.class, Message: v.message, Err: fmt.Errorf("the post failed with reason %.64q", reason)}
+	return &platforms.Error{Class: v.class, Message: v.message, PostOnly: reason == codeDraftCap, Err: fmt.Errorf("the post failed with reason %.64q", reason)}
 }
 
 // reasonWord is the form of the documented reasons and codes.
@@ -128,7 +129,7 @@ func (p *Platform) classify(a answer) *refusal {
 		http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests,
 	}, a.status)
 	if v, ok := said(a.code); ok && speaks {
-		out.Class, out.Message = v.class, v.message
+		out.Class, out.Message, out.PostOnly = v.class, v.message, a.code == codeDraftCap
 	}
 	out.documented = speaks && out.Class != platforms.ClassTransient && out.Class != platforms.ClassUnknown
 	if out.Class != platforms.ClassTransient && !out.documented {

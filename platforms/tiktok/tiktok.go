@@ -128,6 +128,7 @@ func (p *Platform) Limits() platforms.Limits {
 		MaxCaption:           maxCaption,
 		CaptionUnit:          "UTF-16 code units",
 		CaptionLength:        func(text string) int { return len(utf16.Encode([]rune(text))) },
+		PublishFetches:       true,
 		PreparedLasts:        preparedLasts,
 		SecretUploads:        true,
 		CallTimeout:          callTimeout,

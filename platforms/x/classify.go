@@ -4,6 +4,7 @@
 package x
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -36,6 +37,10 @@ const (
 	msgNotSent    = "X could not be reached; check the network between Herald and X"
 	msgLost       = "the connection to X broke before the answer came"
 )
+
+// errGone is the cause of an error that says that X does not know, or know any
+// more, what was asked for.
+var errGone = errors.New("it is not there")
 
 // documented tells whether an answer is one of the refusals that X documents,
 // so that what was asked was certainly not done. An answer with another
@@ -72,6 +77,9 @@ func classify(resp *transport.Response, now time.Time) (failure *platforms.Error
 	failure.RetryAt = retryAt(resp.Header, class, now)
 	failure.AppWide = resp.Status == http.StatusPaymentRequired || p.isKind("usage-capped") || resp.Status == http.StatusTooManyRequests && exhausted(resp.Header, appDaily)
 	failure.Err = fmt.Errorf("HTTP status %d, problem %v, codes %v, oauth %q", resp.Status, p.kinds, p.codes, p.oauth)
+	if resp.Status == http.StatusNotFound || resp.Status == http.StatusGone {
+		failure.Err = fmt.Errorf("%w: %w", errGone, failure.Err)
+	}
 	return failure, refused
 }
 

@@ -5,6 +5,7 @@ package x
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -57,7 +58,7 @@ func (*Platform) Prepares(content platforms.Content) bool { return len(content.M
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if ids := job.FileIDs(validID); ids != nil {
 		failure := p.allReady(ctx, job, ids)
-		if failure == nil || ctx.Err() != nil {
+		if failure == nil || !beginsAnew(failure) {
 			return job.Checkpoint, failure
 		}
 	}
@@ -83,6 +84,14 @@ func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string
 	return nil
 }
 
+// beginsAnew tells whether an error is X's word that what was uploaded is of no
+// use: X keeps it for a day, and may know it no more. Limits, trouble and a token
+// that has ended say nothing about it, and sending every file again would not
+// mend them.
+func beginsAnew(failure *platforms.Error) bool {
+	return failure.Class == platforms.ClassPermanent || errors.Is(failure, errGone)
+}
+
 func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
 	if file.IsVideo() {
 		return p.uploadVideo(ctx, job, file)
@@ -105,10 +114,9 @@ func (p *Platform) uploadImage(ctx context.Context, job platforms.Job, file *pla
 func (p *Platform) uploadVideo(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
 	if begun, ok := partOf(job.Checkpoint); ok {
 		failure := p.finishVideo(ctx, job, file, begun)
-		if failure == nil || failure.Class != platforms.ClassPermanent && failure.Class != platforms.ClassUnknown {
+		if failure == nil || !beginsAnew(failure) {
 			return begun.id, failure
 		}
-		// X keeps an upload for a day, and may know this one no more.
 	}
 	body, err := encode(map[string]any{"media_type": file.MIMEType, "total_bytes": file.Size, "media_category": "tweet_video"})
 	if err != nil {

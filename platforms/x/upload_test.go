@@ -99,6 +99,11 @@ func TestGoesOn(t *testing.T) {
 			[]string{"/5/append#4", "/5/append#4", "/5/append#4"},
 			"", platforms.ClassTransient,
 		},
+		"nonsense": {
+			"nor does what something in between says", "part:5:4", &uploads{forgotten: "5", status: 418},
+			[]string{"/5/append#4"},
+			"", platforms.ClassUnknown,
+		},
 		"odd id":        {"a name that is none begins anew", "part:5/6:4", &uploads{}, anew, "7", ""},
 		"odd number":    {"as does one without a number", "part:5:x", &uploads{}, anew, "7", ""},
 		"absurd number": {"or with one that cannot be", "part:5:-4", &uploads{}, anew, "7", ""},
@@ -174,6 +179,64 @@ func TestGoesOnWaiting(t *testing.T) {
 			}
 			if id, failure := p.Prepare(t.Context(), job); failure != nil || id != "7" || begun != 1 || asked != 2 {
 				t.Errorf("prepared %q, %v after %d uploads and %d questions, want one upload that was asked for twice", id, failure, begun, asked)
+			}
+		})
+	}
+}
+
+// TestAsksForFiles asks X for two images that were uploaded before.
+func TestAsksForFiles(t *testing.T) {
+	const known = `{"data":{"id":"5"}}`
+	again := []string{"GET 5", "GET 6", "POST", "POST"}
+	tests := map[string]struct {
+		reason string
+		// answer is what X says of the second.
+		answer http.HandlerFunc
+		calls  []string
+		class  platforms.Class
+	}{
+		"there":      {"what is there is used again", says(200, known), again[:2], ""},
+		"refused":    {"X does not know the file any more", says(400, `{"title":"Invalid Request","type":"https://api.x.com/2/problems/invalid-request"}`), again, ""},
+		"not found":  {"the same, in the words of a look-up", says(404, `{"title":"Not Found Error","type":"https://api.x.com/2/problems/resource-not-found","status":404}`), again, ""},
+		"failed":     {"X could not process it", says(200, `{"data":{"id":"6","processing_info":{"state":"failed"}}}`), again, ""},
+		"limited":    {"too many calls do not become fewer by uploads", says(429, `{"title":"Too Many Requests"}`, "X-Rate-Limit-Remaining", "0"), again[:2], platforms.ClassRateLimited},
+		"outage":     {"an outage says nothing about the file", says(503, ``), again[:2], platforms.ClassTransient},
+		"dead token": {"nor does a token that has ended", says(401, `{"title":"Unauthorized","type":"about:blank"}`), again[:2], platforms.ClassRefresh},
+		"no money":   {"nor do credits", says(402, `{"title":"CreditsDepleted"}`), again[:2], platforms.ClassQuota},
+		"hang up":    {"nor does an answer that was lost", hangUp, again[:2], platforms.ClassTransient},
+		"bare 404":   {"a file that is not found is gone, with or without a word", says(404, ``), again, ""},
+		"nonsense":   {"something in between may have answered", says(400, `<html>`), again[:2], platforms.ClassUnknown},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var calls []string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				id := r.URL.Query().Get("media_id")
+				mu.Lock()
+				calls = append(calls, strings.TrimSpace(r.Method+" "+id))
+				mu.Unlock()
+				if id == "6" {
+					tc.answer(w, r)
+					return
+				}
+				fmt.Fprint(w, known)
+			}))
+			defer server.Close()
+			server.Config.SetKeepAlivesEnabled(false) // net/http asks again where a connection that was used before breaks
+			image := platforms.File{Name: "a.png", MIMEType: v1alpha1.MimePNG, Size: 1, Bytes: zeros{}}
+			job := platforms.Job{
+				Checkpoint: "5,6", Content: platforms.Content{Category: v1alpha1.CategoryImage, Media: []platforms.File{image, image}},
+			}
+			checkpoint, failure := New(Config{APIURL: server.URL}, transport.New(transport.Options{})).Prepare(t.Context(), job)
+			if failure == nil && tc.class != "" || failure != nil && failure.Class != tc.class {
+				t.Errorf("%s: got %q, %v", tc.reason, checkpoint, failure)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if diff := cmp.Diff(tc.calls, calls); diff != "" {
+				t.Errorf("%s: calls (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}

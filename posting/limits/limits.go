@@ -29,6 +29,22 @@ const (
 	longestHold = 32 * 24 * time.Hour
 )
 
+// How long calls wait for a limit whose end the platform does not tell.
+const (
+	// QuotaPause is for a quota. Such quotas count over 24 hours (TikTok) or end
+	// when somebody pays (X's credits and usage cap), and no platform wants them
+	// asked for in a loop. One call an hour for all accounts that share the limit
+	// notices its end soon enough.
+	QuotaPause = time.Hour
+	// PostQuotaPause is for a quota that stops posts of one kind alone, such as
+	// the five drafts of TikTok's inbox: its owner ends it by finishing one, and
+	// an hour, which is the usual starting deadline, would leave no second try.
+	PostQuotaPause = 15 * time.Minute
+	// RatePause is for too many calls: the shortest window of a platform is that
+	// of TikTok, a minute that slides.
+	RatePause = time.Minute
+)
+
 const msgExhausted = "the platform's limit %q leaves no room for now; what is left of it stands in status.limits"
 
 // Enter writes what a platform told of its limits, and holds the account where
@@ -80,6 +96,29 @@ func Hold(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, mess
 		status.RateLimitedMessage = clip(message)
 	}
 	return longer
+}
+
+// Timed returns the error of a platform with the time at which to try again, if
+// it is about a limit and the platform told none, or one that cannot be. What it
+// is given stays as it is.
+func Timed(err *platforms.Error, now time.Time) *platforms.Error {
+	if err == nil || plausible(err.RetryAt, now) {
+		return err
+	}
+	var pause time.Duration
+	switch {
+	case err.Class == platforms.ClassQuota && err.PostOnly:
+		pause = PostQuotaPause
+	case err.Class == platforms.ClassQuota:
+		pause = QuotaPause
+	case err.Class == platforms.ClassRateLimited:
+		pause = RatePause
+	default:
+		return err
+	}
+	timed := *err
+	timed.RetryAt = now.Add(pause)
+	return &timed
 }
 
 // Held is until when nothing is sent to the account; zero if it may be.

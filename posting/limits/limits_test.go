@@ -125,6 +125,45 @@ func TestEnterSurvey(t *testing.T) {
 	}
 }
 
+func TestTimed(t *testing.T) {
+	quota := func(at time.Time, alike bool) *platforms.Error {
+		return &platforms.Error{Class: platforms.ClassQuota, RetryAt: at, PostOnly: alike}
+	}
+	limited := func(at time.Time) *platforms.Error {
+		return &platforms.Error{Class: platforms.ClassRateLimited, RetryAt: at}
+	}
+	tests := map[string]struct {
+		reason string
+		err    *platforms.Error
+		want   time.Duration
+	}{
+		"quota":                    {"what is used up stays so for hours", quota(time.Time{}, false), limits.QuotaPause},
+		"quota, of some posts":     {"what its owner can clear is asked for sooner", quota(time.Time{}, true), limits.PostQuotaPause},
+		"quota with a time":        {"the platform's word counts", quota(noon.Add(time.Second), false), time.Second},
+		"quota, past":              {"a time that has passed is none", quota(noon, false), limits.QuotaPause},
+		"quota, absurd":            {"nor is one that cannot be", quota(noon.AddDate(1, 0, 0), false), limits.QuotaPause},
+		"rate":                     {"windows are short", limited(time.Time{}), limits.RatePause},
+		"rate with a time":         {"the platform's word counts", limited(noon.Add(time.Hour)), time.Hour},
+		"trouble":                  {"trouble has its own pauses", platforms.Errorf(platforms.ClassTransient, "x"), 0},
+		"trouble, past the window": {"and its own times", &platforms.Error{Class: platforms.ClassTransient, RetryAt: noon.Add(-time.Second)}, -time.Second},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := *tc.err
+			got, wait := limits.Timed(tc.err, noon), time.Duration(0)
+			if !got.RetryAt.IsZero() {
+				wait = got.RetryAt.Sub(noon)
+			}
+			if wait != tc.want || *tc.err != before {
+				t.Errorf("%s: waits for %v, want %v; what it was given is %+v", tc.reason, wait, tc.want, tc.err)
+			}
+		})
+	}
+	if limits.Timed(nil, noon) != nil {
+		t.Error("no error needs no time")
+	}
+}
+
 func TestDropPast(t *testing.T) {
 	status := v1alpha1.ConnectionStatus{
 		RateLimitedUntil: in(time.Hour), AppRateLimitedUntil: in(0), RateLimitedMessage: "why",

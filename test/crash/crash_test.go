@@ -91,7 +91,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 			default:
 				return !slices.ContainsFunc(posts, func(p *sent) bool { return !over(ctx, p) })
 			}
-		}).Should(BeTrue(), posts[0].kind.name)
+		}).Should(BeTrue(), func() string { return standing(ctx, posts) })
 		if points.cancel() {
 			return false
 		}

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -264,6 +265,24 @@ func settled(p *v1alpha1.Post) bool {
 	default:
 		return false
 	}
+}
+
+// standing tells how the posts stand that are not finished.
+func standing(ctx context.Context, posts []*sent) string {
+	var out strings.Builder
+	for _, p := range posts {
+		var now v1alpha1.Post
+		if err := k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &now); err != nil {
+			fmt.Fprintf(&out, "%s cannot be read: %v\n", p.Name, err)
+			continue
+		}
+		for i := range now.Status.Targets {
+			if t := &now.Status.Targets[i]; !settled(&now) {
+				fmt.Fprintf(&out, "%s of kind %s on %s: %s %q, attempt %+v\n", p.Name, p.kind.name, t.Platform, t.Reason, t.Message, t.Attempt)
+			}
+		}
+	}
+	return out.String()
 }
 
 // over reports whether nothing is left to be done for a post.

@@ -1,0 +1,183 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms/tiktok"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// meddling is a store whose files are overwritten, through the addresses that
+// their clients have, the moment that an address to fetch one from is handed out.
+type meddling struct {
+	*mediastore.Store
+
+	// uploads is the address to overwrite a file through, by its key.
+	uploads atomic.Pointer[map[string]string]
+}
+
+func (m *meddling) PresignGet(ctx context.Context, key string, valid time.Duration) (string, error) {
+	address, err := m.Store.PresignGet(ctx, key, valid)
+	if uploads := m.uploads.Load(); uploads != nil {
+		for _, upload := range *uploads {
+			overwrite(ctx, upload)
+		}
+	}
+	return address, err
+}
+
+// overwrite sends another picture to an address for JPEGs.
+func overwrite(ctx context.Context, address string) {
+	GinkgoHelper()
+	var other bytes.Buffer
+	Expect(jpeg.Encode(&other, image.NewGray(image.Rect(0, 0, 320, 320)), nil)).To(Succeed())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address, &other)
+	Expect(err).NotTo(HaveOccurred())
+	req.Header.Set("Content-Type", "image/jpeg")
+	response, err := new(http.Client).Do(req)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(response.Body.Close()).To(Succeed())
+	Expect(response.StatusCode).To(Equal(http.StatusOK))
+}
+
+var _ = Describe("A file that its platform fetches", Ordered, func() {
+	var files *meddling
+	var m *manager
+	BeforeAll(func() {
+		files = &meddling{Store: store}
+		m = startManager(interceptor.Funcs{}, withThreads, func(o *post.Options) {
+			o.Files = files
+			o.Platforms[v1alpha1.PlatformTikTok] = tiktok.New(tiktok.Config{APIURL: platform.URL + "/tiktok", WebURL: platform.URL + "/tiktok"}, transport.New(transport.Options{}))
+		})
+	})
+	AfterAll(func() { m.stop() })
+
+	// uploaded is a picture that its client can still overwrite: its hash, its key
+	// and the address to do so.
+	uploaded := func(ctx context.Context, t team, name string) (hash, key, address string) {
+		GinkgoHelper()
+		hash = file(ctx, t, name, "picture.jpg", v1alpha1.MimeJPEG)
+		var media v1alpha1.Media
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &media)).To(Succeed())
+		key = mediastore.Key(&media)
+		address, _, err := store.PresignPut(ctx, key, "image/jpeg")
+		Expect(err).NotTo(HaveOccurred())
+		return hash, key, address
+	}
+	hashes := func(ctx context.Context, name string, account sandboxtest.Account) (all []string) {
+		GinkgoHelper()
+		posts, err := platform.Posts(ctx, name, account.ID)
+		Expect(err).NotTo(HaveOccurred())
+		for _, p := range posts {
+			for _, file := range p.Media {
+				all = append(all, file.SHA256)
+			}
+		}
+		return all
+	}
+
+	It("is the one that was verified, even if it is overwritten before the platform fetches it", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		account := t.onThreads(ctx, 0)
+		hash, key, address := uploaded(ctx, t, "a")
+		files.uploads.Store(&map[string]string{key: address})
+		DeferCleanup(func() { files.uploads.Store(nil) })
+		p := t.post(ctx, "look", showing("a"), toThreads)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(hashes(ctx, "threads", account)).To(Equal([]string{hash}))
+	})
+
+	It("is not fetched at all once it was overwritten", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		account := t.onThreads(ctx, 0)
+		_, _, address := uploaded(ctx, t, "a")
+		overwrite(ctx, address)
+		p := t.post(ctx, "look", showing("a"), toThreads)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		Expect(read(ctx, p).Status.Targets[0].Message).To(ContainSubstring(`"picture.jpg" is not the one that was checked`))
+		Expect(hashes(ctx, "threads", account)).To(BeEmpty())
+	})
+
+	Context("with the call that publishes", func() {
+		// onTikTok makes an account of TikTok and a ready connection to it.
+		onTikTok := func(ctx context.Context, t team) sandboxtest.Account {
+			GinkgoHelper()
+			account, err := platform.Account(ctx, "tiktok", fmt.Sprintf("tt%08d", serial.Add(1)), nil)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(k8s.Create(ctx, &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Name: "tiktok", Namespace: t.namespace},
+				StringData: map[string]string{v1alpha1.CredentialsAccessToken: account.AccessToken},
+			})).To(Succeed())
+			Expect(k8s.Create(ctx, &v1alpha1.Connection{
+				ObjectMeta: metav1.ObjectMeta{Name: "tiktok", Namespace: t.namespace},
+				Spec: v1alpha1.ConnectionSpec{
+					Platform: v1alpha1.PlatformTikTok, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: "tiktok"},
+				},
+			})).To(Succeed())
+			t.setReady(ctx, "tiktok", metav1.ConditionTrue, v1alpha1.ReasonConnected, account.Username)
+			return account
+		}
+		toTikTok := func(p *v1alpha1.Post) {
+			p.Spec.Targets[0].ConnectionRef.Name = "tiktok"
+			p.Spec.Targets[0].TikTok = &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly}
+		}
+
+		It("is copied ahead of time", func(ctx SpecContext) {
+			t := newTeam(ctx)
+			account := onTikTok(ctx, t)
+			hash, key, address := uploaded(ctx, t, "a")
+			p := t.post(ctx, "look", showing("a"), toTikTok, at(30*time.Second))
+			Eventually(func() (copies int) {
+				for _, err := range store.List(ctx, mediastore.Derived(key, "")) {
+					Expect(err).NotTo(HaveOccurred())
+					copies++
+				}
+				return copies
+			}).Should(Equal(1))
+			Expect(read(ctx, p).Status.Phase).To(Equal(v1alpha1.PhaseScheduled))
+			overwrite(ctx, address)
+			now := read(ctx, p)
+			now.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now())
+			Expect(k8s.Update(ctx, now)).To(Succeed())
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+			Expect(hashes(ctx, "tiktok", account)).To(Equal([]string{hash}))
+		})
+
+		It("is told to be another before its time", func(ctx SpecContext) {
+			t := newTeam(ctx)
+			onTikTok(ctx, t)
+			_, _, address := uploaded(ctx, t, "a")
+			overwrite(ctx, address)
+			p := t.post(ctx, "look", showing("a"), toTikTok, at(time.Minute))
+			Eventually(func() string {
+				c := meta.FindStatusCondition(read(ctx, p).Status.Conditions, v1alpha1.ConditionPrepared)
+				if c == nil {
+					return ""
+				}
+				return string(c.Status) + " " + c.Message
+			}).Should(And(HavePrefix("False"), ContainSubstring(`"picture.jpg" is not the one that was checked`)))
+		})
+	})
+})
