@@ -180,6 +180,17 @@ func (w *world) nextWake(p *v1alpha1.Post, now time.Time) time.Duration {
 	return max(next.Sub(now), time.Millisecond)
 }
 
+// look is a question about a target, and its answer.
+type look struct {
+	target  int
+	matches int
+	id      string
+	proof   bool
+	failed  bool
+	// gave is what the platform says of what it gave up.
+	gave answer
+}
+
 // ask puts the question of each look to the platform.
 func (w *world) ask(i int) {
 	m := &w.manager[i]

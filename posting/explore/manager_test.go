@@ -81,16 +81,6 @@ type preparation struct {
 	running   bool
 }
 
-type look struct {
-	target  int
-	matches int
-	id      string
-	proof   bool
-	failed  bool
-	// gave is what the platform says of what it gave up.
-	gave answer
-}
-
 // managerSteps are what a manager does next, and what can befall it.
 func (w *world) managerSteps(i int, add adder) {
 	m := &w.manager[i]
