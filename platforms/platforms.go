@@ -269,8 +269,8 @@ type Limits struct {
 	// TakesThumbnail says that the platform wants a picture where a moment of
 	// the video was chosen as its thumbnail.
 	TakesThumbnail bool
-	// PublishFetches says that the platform fetches the files that Prepare leaves
-	// out by the visible call: what their addresses need is made ahead of it.
+	// PublishFetches says that the platform fetches images by the visible call:
+	// what their addresses need is made ahead of it.
 	PublishFetches bool
 
 	// PreparedLasts is how long the platform keeps what Prepare made; zero on a

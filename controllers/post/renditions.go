@@ -63,7 +63,7 @@ func (c converting) Prepares(content platforms.Content) bool {
 		}
 	}
 	preparer, ok := c.Publisher.(platforms.Preparer)
-	return ok && preparer.Prepares(content) || limits.PublishFetches && len(content.Media) > 0
+	return ok && preparer.Prepares(content) || limits.PublishFetches && content.Category == v1alpha1.CategoryImage
 }
 
 // Prepare implements platforms.Preparer.
@@ -71,15 +71,18 @@ func (c converting) Prepare(ctx context.Context, job platforms.Job) (checkpoint 
 	if err := c.convert(ctx, &job.Content, c.renditions.Make); err != nil {
 		return "", err
 	}
+	if c.Publisher.Limits().PublishFetches && job.Content.Category == v1alpha1.CategoryImage {
+		if err := keepVerified(ctx, &job.Content); err != nil {
+			return "", err
+		}
+	}
 	if preparer, ok := c.Publisher.(platforms.Preparer); ok && preparer.Prepares(job.Content) {
-		checkpoint, err = preparer.Prepare(ctx, job)
-	} else if c.Publisher.Limits().PublishFetches {
-		err = keepVerified(ctx, &job.Content)
+		if checkpoint, err = preparer.Prepare(ctx, job); err != nil {
+			return checkpoint, err
+		}
 	}
-	if err == nil {
-		c.makeThumbnail(ctx, &job.Content)
-	}
-	return checkpoint, err
+	c.makeThumbnail(ctx, &job.Content)
+	return checkpoint, nil
 }
 
 // Publish implements platforms.Publisher. What was made beforehand is found

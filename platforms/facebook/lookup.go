@@ -27,7 +27,7 @@ const (
 
 const (
 	msgNoList      = "Facebook did not give the Page's posts"
-	msgOtherPhotos = "the Page shows a post with the same text and photos that may be those of this one, which Facebook does not tell; compare them by hand"
+	msgOtherPhotos = "the Page shows a post with the same text, of which Facebook does not tell whether its photos are those of this one; compare them by hand"
 	msgTooManyPage = "the Page has published more since than Herald reads, so it cannot tell whether the post is among it; look for the post by hand"
 )
 
@@ -36,8 +36,8 @@ const (
 //
 // A photo that was uploaded for a job is shown by no other post, so that photos
 // are looked for by their ids, whatever the text has become. Whether Facebook
-// lists a photo under the id of its upload is not certain: other photos with the
-// same text are an error, for the post's own may still appear, and a person can
+// lists a photo under the id of its upload is not certain: another post with the
+// same text is an error, for the post's own may still appear, and a person can
 // tell them apart. A text is looked for by its words, among posts that belong to
 // no other job. Absence is only reported if Facebook listed everything;
 // otherwise it is an error.
@@ -97,7 +97,9 @@ func (s *search) add(entry jsondoc.Object) {
 		s.own[id] = entry
 	case !at.IsZero() && at.Before(s.job.LookFrom.Truncate(time.Second)), !s.sameText(entry), s.job.Taken != nil && s.job.Taken(id):
 	case s.shows:
-		s.unclear = s.unclear || shown.something
+		// Also if Facebook lists nothing that it shows: a false absence would
+		// publish it twice.
+		s.unclear = true
 	case !shown.media || leadsAway.MatchString(s.job.Content.Text):
 		s.alike[id] = entry
 	}
@@ -116,9 +118,8 @@ var leadsAway = regexp.MustCompile(`\S[./]\S`)
 
 // shown is what is attached to a listed post.
 type shown struct {
-	// something says that there is anything at all, and media that a photo or a
-	// video is among it.
-	something, media bool
+	// media says that a photo or a video is among it.
+	media bool
 	// targets are the ids of what it leads to: of the photos, one by one, and of
 	// the album that they make.
 	targets []string
@@ -137,7 +138,6 @@ func attached(entry jsondoc.Object) (s shown) {
 			}
 		}
 	}
-	s.something = len(attachments) > 0
 	return s
 }
 
