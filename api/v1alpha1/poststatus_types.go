@@ -48,7 +48,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.number >= oldSelf.number",message="the attempt number never decreases"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.id == oldSelf.id",message="an attempt keeps its id"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.?card.orValue(0) == oldSelf.?card.orValue(0)",message="an attempt keeps its card"
-// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome) || (oldSelf.outcome == 'unknown' && has(self.outcome))",message="a closed attempt keeps its outcome, except that an unknown one may become known"
+// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome) || (oldSelf.outcome == 'unknown' && (has(self.outcome) || (has(self.handle) && !has(oldSelf.handle))))",message="a closed attempt keeps its outcome, except that an unknown one may become known, or be asked about by the name that the platform gave it"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || (has(self.checkpoint) == has(oldSelf.checkpoint) && (!has(self.checkpoint) || self.checkpoint == oldSelf.checkpoint))",message="an attempt keeps its checkpoint"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.handle) || (has(self.handle) && self.handle == oldSelf.handle)",message="an attempt keeps its handle"
 type Attempt struct {
@@ -110,6 +110,12 @@ type Attempt struct {
 	// +optional
 	LookFrom *Time `json:"lookFrom,omitempty"`
 
+	// unknownSince is when the earliest attempt before this one was claimed of
+	// which nobody can tell whether it published the same; absent if there is
+	// none, or a person has told.
+	// +optional
+	UnknownSince *Time `json:"unknownSince,omitempty"`
+
 	// endedAt is when the call is known to have ended without a clear answer.
 	// +optional
 	EndedAt *Time `json:"endedAt,omitempty"`
@@ -124,7 +130,9 @@ type Attempt struct {
 	// +kubebuilder:validation:Minimum=0
 	Looks int32 `json:"looks,omitempty"`
 
-	// outcome is how the attempt was closed; absent while it is open.
+	// outcome is how the attempt was closed; absent while it is open. One that
+	// was closed as unknown is opened again if it turns out what the platform
+	// calls it, so that it can be asked.
 	// +optional
 	Outcome AttemptOutcome `json:"outcome,omitempty"`
 }

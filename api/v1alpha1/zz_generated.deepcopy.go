@@ -130,6 +130,10 @@ func (in *Attempt) DeepCopyInto(out *Attempt) {
 		in, out := &in.LookFrom, &out.LookFrom
 		*out = (*in).DeepCopy()
 	}
+	if in.UnknownSince != nil {
+		in, out := &in.UnknownSince, &out.UnknownSince
+		*out = (*in).DeepCopy()
+	}
 	if in.EndedAt != nil {
 		in, out := &in.EndedAt, &out.EndedAt
 		*out = (*in).DeepCopy()

@@ -7,9 +7,13 @@ import (
 	"context"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -73,13 +77,15 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		m *manager
 		w *work
 	)
-	start := func(refused *platforms.Error) {
+	disturbed := func(refused *platforms.Error, writes interceptor.Funcs) {
 		w = &work{refused: refused}
-		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
+		m = startManager(writes, func(o *post.Options) {
+			o.RecordFor = time.Second
 			inner, _ := o.Platforms[v1alpha1.PlatformX].(fast)
 			o.Platforms[v1alpha1.PlatformX] = working{inner, w}
 		})
 	}
+	start := func(refused *platforms.Error) { disturbed(refused, interceptor.Funcs{}) }
 	AfterEach(func() { m.stop() })
 	target := func(ctx context.Context, p *v1alpha1.Post) v1alpha1.TargetStatus {
 		if targets := read(ctx, p).Status.Targets; len(targets) > 0 {
@@ -131,6 +137,47 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		p := newTeam(ctx).post(ctx, "given up")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		Expect(target(ctx, p).Message).To(ContainSubstring("the picture is too large"))
+	})
+
+	It("is asked for by its ticket also if the API server refuses the status that tells of it", func(ctx SpecContext) {
+		var writes atomic.Int32
+		disturbed(nil, interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			if writes.Add(1) == 2 { // the first is the claim
+				return apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "Post"}, obj.GetName(), nil)
+			}
+			return c.SubResource(sub).Update(ctx, obj, opts...)
+		}})
+		w.done.Store(true)
+		p := newTeam(ctx).post(ctx, "named alone")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(target(ctx, p).Attempt.Handle).To(HavePrefix("ticket~"))
+	})
+
+	It("is asked for by its ticket also if that is told when a person was to be asked already", func(ctx SpecContext) {
+		var held atomic.Bool
+		var writes atomic.Int32
+		disturbed(nil, interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			if writes.Add(1) > 1 && held.Load() {
+				return apierrors.NewInternalError(context.DeadlineExceeded)
+			}
+			return c.SubResource(sub).Update(ctx, obj, opts...)
+		}})
+		held.Store(true)
+		t := newTeam(ctx)
+		p := t.post(ctx, "told late")
+		Eventually(func() []string { return t.published(ctx) }).Should(HaveLen(1))
+		// Another manager gives up meanwhile: it has no ticket to ask by.
+		now := read(ctx, p)
+		now.Status.Targets[0].Attempt.Outcome = v1alpha1.OutcomeUnknown
+		now.Status.Targets[0].Phase, now.Status.Targets[0].Reason = v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown
+		Expect(k8s.Status().Update(ctx, now)).To(Succeed())
+		// What is held in memory is tried again with the next pass.
+		Eventually(writes.Load).Should(BeNumerically(">", 6))
+		held.Store(false)
+		w.done.Store(true)
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(target(ctx, p).Attempt.Handle).To(HavePrefix("ticket~"))
+		Expect(t.published(ctx)).To(Equal([]string{"told late"}))
 	})
 
 	It("tells the connection if it is given up because of that", func(ctx SpecContext) {

@@ -143,31 +143,49 @@ func (s *scope) undeliverable(i int) string {
 }
 
 // giveUp fails a target whose time to be tried has run out, with the reason
-// for which it waited.
+// for which it waited. If an earlier call may have published it, what to do is
+// to look, and not to post again.
 func (s *scope) giveUp(i int, t *v1alpha1.TargetStatus) (changed bool) {
-	reason, message := t.Reason, t.Message
-	until := s.heldUntil(i, s.Clock.Now())
+	reason, hindered, advice := s.hindrance(i, t)
+	message := fmt.Sprintf("not published: %s; %s", hindered, advice)
 	switch {
-	case reason == v1alpha1.ReasonRateLimited, reason == v1alpha1.ReasonPlatformBusy, reason == v1alpha1.ReasonConnectionNotReady,
-		reason == v1alpha1.ReasonMediaNotReady, reason == v1alpha1.ReasonPreparing, reason == v1alpha1.ReasonUsageUnavailable:
-		// What a platform's words promise for a post that waits does not hold
-		// for one that has failed.
-		message, _, _ = strings.Cut(message, "; Herald tries again")
-		message = fmt.Sprintf("not published within %s of its time; post again. What was in the way: %s", s.StartingDeadline, message)
-	case !until.IsZero():
-		reason = v1alpha1.ReasonRateLimited
-		message = fmt.Sprintf("not published: the platform takes no calls for this account before %s; post again later", v1alpha1.NewTime(until))
-	case s.preparations.underWay(s.key, i):
-		reason = v1alpha1.ReasonMissedSchedule
-		message = "not published: what precedes the visible call, such as the upload of its files, was not done within " + s.StartingDeadline.String() +
-			" of its time; use smaller files, or schedule a new post for later, so that they are uploaded ahead of its time"
-	default:
-		reason = v1alpha1.ReasonMissedSchedule
-		message = "not published: its time passed more than " + s.StartingDeadline.String() +
-			" ago (Herald was not running, or other posts of the account were in front of it); schedule a new post"
+	case attempt.DoubtSince(t) != nil:
+		message = hindered
+	case reason == t.Reason:
+		message = fmt.Sprintf("not published within %s of its time; %s. What was in the way: %s", s.StartingDeadline, advice, hindered)
 	}
 	s.preparations.drop(s.key, i)
 	return attempt.Fail(t, reason, message) == nil
+}
+
+// hindrance says what kept target i from being published in time, and what to
+// do next time. Where it has waited for something, the reason is the one for
+// which it waited.
+func (s *scope) hindrance(i int, t *v1alpha1.TargetStatus) (reason, hindered, advice string) {
+	until := s.heldUntil(i, s.Clock.Now())
+	switch {
+	case waitedFor[t.Reason] && !attempt.SendsAgain(t):
+		// What a platform's words promise for a post that waits does not hold
+		// for one that has failed.
+		hindered, _, _ = strings.Cut(t.Message, "; Herald tries again")
+		return t.Reason, hindered, "post again"
+	case !until.IsZero():
+		return v1alpha1.ReasonRateLimited, fmt.Sprintf("the platform takes no calls for this account before %s", v1alpha1.NewTime(until)), "post again later"
+	case s.preparations.underWay(s.key, i):
+		return v1alpha1.ReasonMissedSchedule,
+			fmt.Sprintf("what precedes the visible call, such as the upload of its files, was not done within %s of its time", s.StartingDeadline),
+			"use smaller files, or schedule a new post for later, so that they are uploaded ahead of its time"
+	default:
+		return v1alpha1.ReasonMissedSchedule,
+			fmt.Sprintf("its time passed more than %s ago (Herald was not running, or other posts of the account were in front of it)", s.StartingDeadline),
+			"schedule a new post"
+	}
+}
+
+// waitedFor are the reasons that say what a target waits for.
+var waitedFor = map[string]bool{
+	v1alpha1.ReasonRateLimited: true, v1alpha1.ReasonPlatformBusy: true, v1alpha1.ReasonConnectionNotReady: true,
+	v1alpha1.ReasonMediaNotReady: true, v1alpha1.ReasonPreparing: true, v1alpha1.ReasonUsageUnavailable: true,
 }
 
 // recovered reports whether the connection that refused target i has been

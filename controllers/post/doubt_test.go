@@ -91,6 +91,30 @@ var _ = Describe("Doubt", Ordered, func() {
 		Expect(t.published(ctx)).To(BeEmpty())
 	})
 
+	It("asks a person about a call in doubt when it is too late for another one", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 4})
+		p := t.post(ctx, "in doubt and too late")
+		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonRateLimited))
+		since := v1alpha1.NewTime(time.Now().Add(-2 * time.Hour))
+		Eventually(func() error {
+			now := read(ctx, p)
+			now.Status.Targets[0].TryUntil = v1alpha1.NewTimePtr(time.Now().Add(-time.Hour))
+			now.Status.Targets[0].Attempt.UnknownSince = &since
+			return k8s.Status().Update(ctx, now)
+		}).Should(Succeed())
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
+		target := read(ctx, p).Status.Targets[0]
+		Expect(target.Reason).To(Equal(v1alpha1.ReasonOutcomeUnknown))
+		Expect(target.Message).To(And(ContainSubstring("it is unknown whether"), ContainSubstring("X limits how often this account may be used")), "it tells both")
+		Expect(target.Message).NotTo(ContainSubstring("post again"), "that might publish it twice")
+		Expect(question(ctx, p)()).To(ContainSubstring("sent after "+since.String()), "the call in doubt is the first one")
+		Expect(read(ctx, p).Status.Finished).To(BeFalse(), "it waits for an answer")
+		settle(ctx, p, "0=not-sent")
+		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(t.published(ctx)).To(Equal([]string{"in doubt and too late"}))
+	})
+
 	It("accepts a restored post whose time is still to come", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "restored in time", at(2*time.Second), func(p *v1alpha1.Post) {
@@ -107,6 +131,8 @@ var _ = Describe("The end of the starting deadline", Ordered, func() {
 		nobody          *v1alpha1.Post
 		called, instead team
 		moved           *v1alpha1.Post
+		silent          team
+		again           *v1alpha1.Post
 	)
 	// moveAway has an account called without an answer, and another take its connection's name.
 	moveAway := func(ctx SpecContext) {
@@ -128,6 +154,10 @@ var _ = Describe("The end of the starting deadline", Ordered, func() {
 		moveAway(ctx)
 		lonely = newTeam(ctx)
 		nobody = lonely.post(ctx, "nobody", func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "never" })
+		silent = newTeam(ctx)
+		silent.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
+		silent.fault(ctx, sandboxtest.Fault{Operation: "list", Kind: "status", Status: 503, Times: 50})
+		again = silent.post(ctx, "again, please", func(p *v1alpha1.Post) { p.Spec.OnUnknownOutcome = v1alpha1.OnUnknownRetry })
 	})
 	AfterAll(func() { m.stop() })
 
@@ -157,6 +187,15 @@ var _ = Describe("The end of the starting deadline", Ordered, func() {
 		settle(ctx, moved, "0=posted:42")
 		Eventually(phase(ctx, moved)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(instead.published(ctx)).To(BeEmpty())
+	})
+
+	It("asks a person about what was to be sent again in doubt, and is not any more", func(ctx SpecContext) {
+		Eventually(func() string { return readyReason(ctx, again) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
+		Expect(commands(question(ctx, again)())).To(HaveLen(2))
+		Expect(read(ctx, again).Status.Targets[0].Attempt.Number).To(BeEquivalentTo(1))
+		settle(ctx, again, "0=posted:42")
+		Eventually(phase(ctx, again)).Should(Equal(v1alpha1.PhasePosted))
+		Expect(silent.published(ctx)).To(HaveLen(1))
 	})
 
 	It("fails a post whose connection never comes into being", func(ctx SpecContext) {

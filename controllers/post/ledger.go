@@ -133,20 +133,24 @@ func (l *ledger) keep(sh *shipment) {
 }
 
 // recall returns, and forgets, what this process knows of open attempts of a
-// post without having been able to write it.
+// post without having been able to write it. What ends the doubt about one that
+// was closed meanwhile is among it.
 func (l *ledger) recall(post *v1alpha1.Post) []*shipment {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var known []*shipment
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]
-		if !attempt.IsOpen(t.Attempt) {
+		if t.Attempt == nil {
 			continue
 		}
+		open := attempt.IsOpen(t.Attempt)
 		if sh, ok := l.results[t.Attempt.ID]; ok {
 			delete(l.results, t.Attempt.ID)
-			known = append(known, sh)
-		} else if _, ok := l.unsent[t.Attempt.ID]; ok {
+			if open || attempt.EndsDoubt(t.Attempt, sh.result, posting.Cards(&post.Spec)) {
+				known = append(known, sh)
+			}
+		} else if _, ok := l.unsent[t.Attempt.ID]; ok && open {
 			delete(l.unsent, t.Attempt.ID)
 			known = append(known, &shipment{
 				index: int(t.Index), attempt: t.Attempt.ID,
@@ -236,19 +240,20 @@ func (l *ledger) enter(post *v1alpha1.Post, batch []*shipment) {
 }
 
 // recordBare is the last resort when the API server refuses the full status:
-// the ids of what was published are written alone onto the post as it stands.
+// the ids of what was published, and the names of what platforms work on, are
+// written alone onto the post as it stands. What is not among these is found
+// out by asking.
 func (l *ledger) recordBare(ctx context.Context, post *v1alpha1.Post, batch []*shipment, refused error) error {
-	l.log.Error(refused, "the status was refused; writing the external ids alone", "uid", post.UID)
+	l.log.Error(refused, "the status was refused; writing alone what only this process knows", "uid", post.UID)
 	var fresh v1alpha1.Post
 	if err := l.live.Get(ctx, client.ObjectKeyFromObject(post), &fresh); err != nil {
 		return client.IgnoreNotFound(err)
 	}
+	now := l.clock.Now()
 	for _, sh := range batch {
-		t := posting.Target(&fresh, sh.index)
-		if t == nil || t.Attempt == nil || t.Attempt.ID != sh.attempt || !attempt.IsOpen(t.Attempt) || sh.result.ExternalID == "" {
-			continue
+		if t := posting.Target(&fresh, sh.index); t != nil && !attempt.Bare(t, sh.attempt, sh.result, posting.Cards(&fresh.Spec), now) {
+			l.log.Info("a result is not recorded", "target", sh.index, "attempt", sh.attempt, "verdict", sh.result.Verdict)
 		}
-		attempt.Bare(t, sh.result.ExternalID, posting.Cards(&fresh.Spec))
 	}
 	if err := l.client.Status().Update(ctx, &fresh); err != nil {
 		return err

@@ -51,13 +51,20 @@ func (b *bySession) Prepare(ctx context.Context, job platforms.Job) (string, *pl
 }
 
 func (b *bySession) Publish(ctx context.Context, job platforms.Job) platforms.Result {
-	b.note(&b.sent, job.Secret)
+	b.noteUploaded(&b.sent, job)
 	return b.fast.Publish(ctx, job)
 }
 
 func (b *bySession) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
-	b.note(&b.looked, job.Secret)
+	b.noteUploaded(&b.looked, job)
 	return b.fast.Lookup(ctx, job)
+}
+
+// noteUploaded leaves out the texts that other specs have left under way.
+func (b *bySession) noteUploaded(list *[]string, job platforms.Job) {
+	if job.Checkpoint != "" {
+		b.note(list, job.Secret)
+	}
 }
 
 func (b *bySession) note(list *[]string, secret string) {

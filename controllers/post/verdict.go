@@ -13,6 +13,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
 )
 
 // mostQuestions is how many targets one condition gives the commands for.
@@ -63,8 +64,8 @@ func whatOf(post *v1alpha1.Post, t *v1alpha1.TargetStatus) string {
 	if cards := posting.Cards(&post.Spec); cards > 1 {
 		name += fmt.Sprintf(", card %d of %d", len(t.Cards)+1, cards)
 	}
-	if t.Attempt != nil {
-		name += fmt.Sprintf(", sent after %s", t.Attempt.StartedAt)
+	if since := attempt.DoubtSince(t); since != nil {
+		name += fmt.Sprintf(", sent after %s", since)
 	}
 	return name + ")"
 }

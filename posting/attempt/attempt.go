@@ -84,10 +84,10 @@ func NextCard(t *v1alpha1.TargetStatus) int32 {
 }
 
 // follows reports whether the next call may follow a card that is published: a
-// tree goes on where it stands.
+// tree goes on where it stands. The attempt before need not be the one that
+// published it, for a person may have found an earlier one's.
 func follows(t *v1alpha1.TargetStatus, c Claim) bool {
-	return c.Card > 0 && t.Attempt != nil && t.Attempt.Outcome == v1alpha1.OutcomePosted &&
-		t.Attempt.Card == c.Card-1 && NextCard(t) == c.Card
+	return c.Card > 0 && t.Attempt != nil && !IsOpen(t.Attempt) && t.Attempt.Card == c.Card-1 && NextCard(t) == c.Card
 }
 
 // Open claims the next call for a target: it puts a new record into the entry.
@@ -122,7 +122,7 @@ func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 		next.Number = prev.Number + 1
 	}
 	if prev != nil && !nextCard {
-		next.LookFrom = inDoubtSince(prev)
+		next.LookFrom, next.UnknownSince = inDoubtSince(prev), DoubtSince(t)
 	}
 	t.Attempt = next
 	t.Phase = v1alpha1.PhaseProcessing

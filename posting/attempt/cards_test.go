@@ -127,6 +127,13 @@ func TestCardFailures(t *testing.T) {
 			t.Errorf("%v: its name must be found: %+v", err, target)
 		}
 	})
+	t.Run("published without a name, told when a person is asked already", func(t *testing.T) {
+		target := open(t)
+		unknown(target, v1alpha1.OnUnknownFail, at(time.Minute), "no proof")
+		if err := Record(target, "third", platforms.Result{Verdict: platforms.Posted}, 3, at(time.Hour)); !errors.Is(err, ErrNotOurs) || target.Phase != v1alpha1.PhaseFailed {
+			t.Errorf("%v: it still takes a person to find its name: %+v", err, target)
+		}
+	})
 	t.Run("found by looking", func(t *testing.T) {
 		target := open(t)
 		if err := Look(target, platforms.Finding{Matches: 1, ExternalID: "id2"}, timing, v1alpha1.OnUnknownFail, 3, at(time.Hour)); err != nil || target.Phase != v1alpha1.PhasePosted || target.ExternalID != "id0" {
@@ -146,7 +153,7 @@ func TestCardFailures(t *testing.T) {
 	})
 	t.Run("only the ids fit", func(t *testing.T) {
 		target := open(t)
-		Bare(target, "id2", 3)
+		Bare(target, "third", platforms.Result{Verdict: platforms.Posted, ExternalID: "id2"}, 3, at(time.Minute))
 		if target.Phase != v1alpha1.PhasePosted || len(target.Cards) != 3 || target.ExternalID != "id0" {
 			t.Errorf("%+v", target)
 		}

@@ -22,7 +22,8 @@ const (
 // how many cards the tree has, 0 or 1 for anything else: a target is posted
 // when its last card is. It
 // returns ErrNotOurs, and changes nothing, if the ledger speaks of another
-// attempt by now. Entering the same result twice changes nothing.
+// attempt by now. Entering the same result twice changes nothing. A result that
+// comes when the attempt was closed as unknown is entered if it EndsDoubt.
 func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, now time.Time) error {
 	a := t.Attempt
 	if a == nil || a.ID != id {
@@ -32,13 +33,13 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, 
 	case IsOpen(a):
 	case r.Verdict == platforms.Posted && a.Outcome == v1alpha1.OutcomePosted:
 		return nil
-	case r.Verdict == platforms.Posted && a.Outcome == v1alpha1.OutcomeUnknown:
-		// What nobody could tell is told now.
+	case EndsDoubt(a, r, cards):
+		reopen(a)
 	default:
 		return ErrNotOurs
 	}
-	if r.Verdict == platforms.Posted && r.ExternalID == "" && cards > 1 {
-		// The next card hangs from this one, so its name must be found first.
+	if nameless(r, cards) {
+		// Its name must be found first.
 		r = platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "the platform did not say under which id it published the card")}
 	}
 	switch r.Verdict {
@@ -73,7 +74,7 @@ func posted(t *v1alpha1.TargetStatus, what platforms.Finding, cards int, now tim
 	if at.IsZero() {
 		at = now
 	}
-	t.Attempt.Outcome = v1alpha1.OutcomePosted
+	markPosted(t.Attempt)
 	t.NextTryAt = nil
 	if t.ExternalID == "" {
 		t.ExternalID, t.ExternalURL = what.ExternalID, what.ExternalURL
@@ -92,20 +93,68 @@ func posted(t *v1alpha1.TargetStatus, what platforms.Finding, cards int, now tim
 	t.TryUntil = nil
 }
 
-// Bare enters the id of what was published and nothing else that the schema
-// might refuse.
-func Bare(t *v1alpha1.TargetStatus, externalID string, cards int) {
-	t.Attempt.Outcome = v1alpha1.OutcomePosted
+// markPosted closes an attempt. One that did not publish says so for good: what
+// a person found was published by another.
+func markPosted(a *v1alpha1.Attempt) {
+	if IsOpen(a) || a.Outcome == v1alpha1.OutcomeUnknown {
+		a.Outcome = v1alpha1.OutcomePosted
+	}
+}
+
+// EndsDoubt reports whether a result is worth entering although the attempt was
+// closed as unknown meanwhile: it says what was published, or under which name
+// the platform can be asked. cards is as in Record.
+func EndsDoubt(a *v1alpha1.Attempt, r platforms.Result, cards int) bool {
+	if a.Outcome != v1alpha1.OutcomeUnknown || nameless(r, cards) {
+		return false
+	}
+	return r.Verdict == platforms.Posted || r.Verdict == platforms.Accepted && keepable(r.Handle) && a.Handle == ""
+}
+
+// nameless reports whether a card is published and nobody knows under which id:
+// the next one could not hang from it.
+func nameless(r platforms.Result, cards int) bool {
+	return r.Verdict == platforms.Posted && r.ExternalID == "" && cards > 1
+}
+
+// reopen takes back that nobody can tell what became of an attempt. The looks
+// in vain were not made by the name that the platform is asked by from now on.
+func reopen(a *v1alpha1.Attempt) { a.Outcome, a.Looks = "", 0 }
+
+// Bare enters what nobody but the process that made the call knows, and
+// nothing else that the schema might refuse: the id of what was published, or
+// the name of what the platform works on. It reports whether that was entered.
+func Bare(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, now time.Time) bool {
+	a := t.Attempt
+	if a == nil || a.ID != id || !IsOpen(a) && !EndsDoubt(a, r, cards) {
+		return false
+	}
+	switch {
+	case r.Verdict == platforms.Posted && r.ExternalID != "":
+		barePosted(t, r.ExternalID, cards)
+	case r.Verdict == platforms.Accepted && keepable(r.Handle):
+		reopen(a)
+		a.Handle, a.EndedAt = r.Handle, v1alpha1.NewTimePtr(now)
+		t.Phase, t.Reason, t.Message = v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, ""
+	default:
+		return false
+	}
+	return true
+}
+
+func barePosted(t *v1alpha1.TargetStatus, externalID string, cards int) {
+	markPosted(t.Attempt)
 	if t.ExternalID == "" {
 		t.ExternalID = externalID
 	}
 	if cards > 1 {
 		t.Cards = append(t.Cards, v1alpha1.CardStatus{Index: t.Attempt.Card, ExternalID: externalID})
 		if len(t.Cards) < cards {
+			t.Phase, t.Reason, t.Message = v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, ""
 			return
 		}
 	}
-	t.Phase, t.Reason = v1alpha1.PhasePosted, v1alpha1.ReasonPosted
+	t.Phase, t.Reason, t.Message = v1alpha1.PhasePosted, v1alpha1.ReasonPosted, ""
 }
 
 // tries is how many attempts were made of what is to be published next: those
@@ -166,10 +215,20 @@ func tryAgain(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wai
 			at = err.RetryAt
 		}
 	}
-	if t.TryUntil != nil && at.After(t.TryUntil.Time) {
+	if !inTime(t, at) {
 		fail(t, reason, message)
 		return
 	}
+	waitUntil(t, at, reason, message)
+}
+
+// inTime reports whether a target is still tried at a time.
+func inTime(t *v1alpha1.TargetStatus, at time.Time) bool {
+	return t.TryUntil == nil || !at.After(t.TryUntil.Time)
+}
+
+// waitUntil plans the next attempt of a target.
+func waitUntil(t *v1alpha1.TargetStatus, at time.Time, reason, message string) {
 	t.Phase = v1alpha1.PhaseProcessing
 	t.Reason, t.Message = reason, clip(message)
 	t.NextTryAt = v1alpha1.NewTimePtr(at)
@@ -193,14 +252,18 @@ const maxHandle = 256
 
 // clip shortens a message to what the schema takes: a status that it refused
 // could not record the outcome.
-func clip(message string) string {
-	if utf8.RuneCountInString(message) <= maxMessage {
+func clip(message string) string { return clipTo(message, maxMessage) }
+
+func clipTo(message string, most int) string {
+	if utf8.RuneCountInString(message) <= most {
 		return message
 	}
-	return string([]rune(message)[:maxMessage-1]) + "…"
+	return string([]rune(message)[:most-1]) + "…"
 }
 
-// Fail settles a target that is not posted and has no open attempt.
+// Fail settles a target that is not posted and has no open attempt. If nobody
+// can tell whether an earlier call published, the reason is OutcomeUnknown
+// instead of the given one, and the message tells both.
 func Fail(t *v1alpha1.TargetStatus, reason, message string) error {
 	if IsOpen(t.Attempt) {
 		return ErrOpen
@@ -212,28 +275,11 @@ func Fail(t *v1alpha1.TargetStatus, reason, message string) error {
 	return nil
 }
 
-func fail(t *v1alpha1.TargetStatus, reason, message string) {
-	if n := len(t.Cards); n > 0 {
-		message = fmt.Sprintf("card %d was not published: %s; the cards before it are online, beginning at %s", n+1, message, online(t))
-	}
-	t.Phase = v1alpha1.PhaseFailed
-	t.Reason, t.Message = reason, clip(message)
-	t.NextTryAt, t.TryUntil = nil, nil
-}
-
-// online is where the published part of a tree begins.
-func online(t *v1alpha1.TargetStatus) string {
-	if t.ExternalURL != "" {
-		return t.ExternalURL
-	}
-	return t.ExternalID
-}
-
 // accepted enters that the platform works on what it took. Without a name for
 // it that can be kept, it is in doubt like a call whose answer was lost.
 func accepted(t *v1alpha1.TargetStatus, r platforms.Result, now time.Time) {
 	inDoubt(t, r.Err, now)
-	if r.Handle == "" || len(r.Handle) > maxHandle {
+	if !keepable(r.Handle) {
 		return
 	}
 	t.Attempt.Handle = r.Handle
@@ -242,6 +288,9 @@ func accepted(t *v1alpha1.TargetStatus, r platforms.Result, now time.Time) {
 		t.Message = clip(r.Err.Message)
 	}
 }
+
+// keepable reports whether a platform's name for a call fits into the ledger.
+func keepable(handle string) bool { return handle != "" && len(handle) <= maxHandle }
 
 func inDoubt(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {
 	t.Attempt.EndedAt = v1alpha1.NewTimePtr(now)

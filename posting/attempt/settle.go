@@ -62,6 +62,11 @@ func Look(t *v1alpha1.TargetStatus, f platforms.Finding, timing Timing, policy v
 		t.NextTryAt = v1alpha1.NewTimePtr(now.Add(max(timing.Lag/2, firstRetry)))
 		return nil
 	}
+	if timing.Authoritative && !f.Proof {
+		// The listing was searched from the first call in doubt on, so that it
+		// shows none of them.
+		t.Attempt.UnknownSince = nil
+	}
 	missing(t, timing.Authoritative || f.Proof, policy, now)
 	return nil
 }
@@ -116,19 +121,4 @@ func again(t *v1alpha1.TargetStatus, timing Timing, now time.Time) {
 	if t.Attempt.Handle == "" {
 		t.Reason = v1alpha1.ReasonSettling
 	}
-}
-
-// unknown closes an attempt about which nobody can tell.
-func unknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now time.Time, why string) {
-	t.Attempt.Outcome = v1alpha1.OutcomeUnknown
-	// What the platform is known to have taken may be published at any time.
-	if policy == v1alpha1.OnUnknownRetry && t.Attempt.Handle == "" {
-		tryAgain(t, v1alpha1.ReasonPlatformBusy, platforms.Errorf(platforms.ClassUnknown,
-			"it is unknown whether the post was published; sending it again, as onUnknownOutcome asks"), pause(tries(t)), now)
-		return
-	}
-	fail(t, v1alpha1.ReasonOutcomeUnknown, fmt.Sprintf(
-		"it is unknown whether the post was published (%s). Look at the account for a post made after %s, then say so with the annotation %s: %q or %q",
-		why, t.Attempt.StartedAt, v1alpha1.SettleAnnotation,
-		fmt.Sprintf("%d=posted:<id>", t.Index), fmt.Sprintf("%d=not-sent", t.Index)))
 }

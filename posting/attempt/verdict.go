@@ -84,6 +84,7 @@ func Declare(t *v1alpha1.TargetStatus, v Verdict, cards int, tryUntil, now time.
 	if t.Attempt == nil {
 		t.Attempt = &v1alpha1.Attempt{Number: 1, ID: "declared", StartedAt: v1alpha1.NewTime(now), SendBefore: v1alpha1.NewTime(now)}
 	}
+	t.Attempt.UnknownSince = nil
 	if v.ExternalID != "" {
 		posted(t, platforms.Finding{ExternalID: v.ExternalID}, cards, now)
 		if t.Phase == v1alpha1.PhaseProcessing {
@@ -91,7 +92,9 @@ func Declare(t *v1alpha1.TargetStatus, v Verdict, cards int, tryUntil, now time.
 		}
 		return nil
 	}
-	t.Attempt.Outcome = v1alpha1.OutcomeNotSent
+	if IsOpen(t.Attempt) || t.Attempt.Outcome == v1alpha1.OutcomeUnknown {
+		t.Attempt.Outcome = v1alpha1.OutcomeNotSent
+	}
 	t.Phase = v1alpha1.PhaseProcessing
 	t.Reason, t.Message = v1alpha1.ReasonProcessing, ""
 	t.NextTryAt, t.TryUntil = nil, v1alpha1.NewTimePtr(tryUntil)

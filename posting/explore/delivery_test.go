@@ -180,6 +180,17 @@ func (w *world) nextWake(p *v1alpha1.Post, now time.Time) time.Duration {
 	return max(next.Sub(now), time.Millisecond)
 }
 
+// look is a question about a target, and its answer.
+type look struct {
+	target  int
+	matches int
+	id      string
+	proof   bool
+	failed  bool
+	// gave is what the platform says of what it gave up.
+	gave answer
+}
+
 // ask puts the question of each look to the platform.
 func (w *world) ask(i int) {
 	m := &w.manager[i]
@@ -187,6 +198,10 @@ func (w *world) ask(i int) {
 	for k := range m.looks {
 		l := &m.looks[k]
 		w.checkAsked(m.copy.post, l.target)
+		if name := posting.Target(m.copy.post, l.target).Attempt.Handle; name != "" {
+			w.told(name, l)
+			continue
+		}
 		f := w.finding(m.copy.post, l.target)
 		l.matches, l.id, l.proof = f.Matches, f.ExternalID, f.Proof
 	}
@@ -218,7 +233,7 @@ func (w *world) found(i int) *version {
 				must(attempt.LookFailed(t, platforms.Errorf(platforms.ClassTransient, "no answer"), timing, policy, now))
 				continue
 			}
-			f := platforms.Finding{Matches: l.matches, ExternalID: l.id, Proof: l.proof}
+			f := l.finding()
 			must(attempt.Look(t, f, timing, policy, posting.Cards(&p.Spec), now))
 			if w.x.broken.oneLook && attempt.IsOpen(t.Attempt) && t.Attempt.Looks > 0 {
 				must(attempt.Look(t, f, timing, policy, posting.Cards(&p.Spec), now))

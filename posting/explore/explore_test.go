@@ -29,10 +29,12 @@ const (
 // scenario bounds an exploration.
 type scenario struct {
 	name string
-	// listing and containers are what the platform offers: a listing, and
-	// containers whose state is proof.
+	// listing, containers and works are what the platform offers: a listing,
+	// containers whose state is proof, and names for calls that it has taken and
+	// works on.
 	listing    listing
 	containers bool
+	works      bool
 	targets    int
 	cards      int
 	policy     v1alpha1.UnknownOutcomePolicy
@@ -109,7 +111,22 @@ func scenarios() []scenario {
 			s.listing, s.asked, s.kinds = unreliable, true, []fault{crash, answerLost, blind, writeLost}
 		}),
 		text("a text to be sent again in doubt", func(s *scenario) {
-			s.listing, s.policy, s.kinds = unreliable, v1alpha1.OnUnknownRetry, []fault{crash, answerLost, blind, writeLost}
+			s.listing, s.policy, s.asked, s.kinds = unreliable, v1alpha1.OnUnknownRetry, true, []fault{crash, answerLost, blind, writeLost, refusal}
+		}),
+		text("a text to be sent again in doubt, until it is too late", func(s *scenario) {
+			s.listing, s.policy, s.asked, s.kinds = unreliable, v1alpha1.OnUnknownRetry, true, []fault{crash, answerLost, refusal}
+			s.deadline = 18 * time.Second
+		}),
+		text("a text that the platform takes and works on", func(s *scenario) {
+			s.listing, s.works, s.asked = unreliable, true, true
+			s.kinds = []fault{crash, stall}
+		}),
+		text("a text that the platform takes, works on and may give up", func(s *scenario) {
+			s.listing, s.works, s.asked = unreliable, true, true
+			s.kinds = []fault{crash, answerLost, writeLost, givesUp}
+		}),
+		text("a text that the platform works on for ever", func(s *scenario) {
+			s.listing, s.works, s.asked, s.faults, s.kinds = unreliable, true, true, 1, []fault{endless}
 		}),
 		text("a tree", func(s *scenario) { s.cards, s.kinds = 2, []fault{crash, answerLost, stale} }),
 		text("a tree, where a card is recorded and the next one claimed by one write", func(s *scenario) {

@@ -31,13 +31,15 @@ const (
 	// published twice.
 	I3 Rule = "I3"
 	// I4: an id that a process has learnt is written or kept in memory until it
-	// is, names what was published, and never changes.
+	// is, names what was published, and never changes. So is the name by which
+	// the platform can be asked about what it works on, until it is settled.
 	I4 Rule = "I4"
 	// I5: no call begins after its window, and nobody asks what became of one
 	// that a process is in the middle of.
 	I5 Rule = "I5"
 	// I6: what cannot be told fails with the reason OutcomeUnknown and says how
-	// to answer, and nothing but an answer leads on from there.
+	// to answer, and nothing but an answer leads on from there. Where the post
+	// allows to send again, that holds of what fails in the end.
 	I6 Rule = "I6"
 	// I7: what is written about one target leaves the facts of others alone.
 	I7 Rule = "I7"
@@ -103,7 +105,11 @@ func (w *world) checkLanded(c call) {
 	if same > 1 {
 		w.failf(I2, "attempt %s was published %d times", c.attempt, same)
 	}
-	if twice > 1+w.unknowns[c.target] {
+	allowed := 1
+	if w.x.policy == v1alpha1.OnUnknownRetry {
+		allowed += w.unknowns[c.target]
+	}
+	if twice > allowed {
 		w.failf(I3, "target %d, card %d was published %d times", c.target, c.card, twice)
 	}
 }
@@ -140,7 +146,7 @@ func facts(t *v1alpha1.TargetStatus) string {
 	if t.Attempt == nil {
 		return t.ExternalID
 	}
-	return fmt.Sprint(t.ExternalID, len(t.Cards), t.Attempt.ID, t.Attempt.Outcome, t.Attempt.EndedAt, t.Attempt.Looks)
+	return fmt.Sprint(t.ExternalID, len(t.Cards), t.Attempt.ID, t.Attempt.Outcome, t.Attempt.EndedAt, t.Attempt.Looks, t.Attempt.Handle)
 }
 
 func (w *world) checkTarget(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) {
@@ -163,14 +169,21 @@ func (w *world) checkTarget(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 		w.checkOpened(before, o, n)
 	}
 	opened := o.Attempt == nil || o.Attempt.ID != n.Attempt.ID || o.Attempt.Outcome != n.Attempt.Outcome
-	if n.Attempt.Outcome == v1alpha1.OutcomeUnknown && opened {
-		if w.x.policy != v1alpha1.OnUnknownRetry {
-			w.checkHandedOver(n)
-		} else {
-			w.unknowns[i]++
-		}
-	}
 	_, answered := before.Annotations[v1alpha1.SettleAnnotation]
+	if answered && o.Reason == v1alpha1.ReasonOutcomeUnknown && n.Reason != o.Reason {
+		w.inDoubt[i] = false
+	}
+	if named(o.Attempt, n.Attempt) {
+		w.unknowns[i]--
+		w.inDoubt[i], answered = false, true
+	}
+	if n.Attempt.Outcome == v1alpha1.OutcomeUnknown && opened {
+		w.unknowns[i]++
+		w.inDoubt[i] = true
+	}
+	if w.inDoubt[i] && (n.Phase == v1alpha1.PhaseFailed || n.Attempt.Outcome == v1alpha1.OutcomeUnknown && w.x.policy != v1alpha1.OnUnknownRetry) {
+		w.checkHandedOver(n)
+	}
 	if o.Reason == v1alpha1.ReasonOutcomeUnknown && n.Reason != o.Reason && n.Phase != v1alpha1.PhasePosted && !answered && len(n.Cards) == len(o.Cards) {
 		w.failf(I6, "target %d goes on although nobody said what became of it", i)
 	}
@@ -230,6 +243,11 @@ func (w *world) mayStillBe(id string) string {
 			return "the platform still has its call"
 		}
 	}
+	for n, t := range w.tickets {
+		if t.call.attempt == id && t.working() {
+			return "the platform works on it as " + ticketName(n+1)
+		}
+	}
 	for i := range w.manager {
 		for _, s := range w.manager[i].ships {
 			if s.attempt == id && (s.phase == waiting || s.phase == underway && (w.now < s.by || w.x.beyond.sleeper)) {
@@ -250,8 +268,8 @@ func (w *world) isOut(target, card int, id string) bool {
 	return false
 }
 
-// checkHeld: an id that a process has learnt is in its memory until it is
-// written.
+// checkHeld: an id or a name that a process has learnt is in its memory until it
+// is written.
 func (w *world) checkHeld() {
 	for i := range w.manager {
 		m := &w.manager[i]
@@ -259,13 +277,16 @@ func (w *world) checkHeld() {
 		for _, k := range m.known {
 			same := func(s ship) bool { return s.attempt == k.attempt && s.post == k.post }
 			if m.pc != down && !slices.ContainsFunc(m.ships, same) && !slices.ContainsFunc(m.kept, same) && w.x.policy != v1alpha1.OnUnknownRetry {
-				w.failf(I4, "manager %d knew %s and forgot it unwritten", i, externalID(k.post))
+				w.failf(I4, "manager %d knew what became of attempt %s (%s, %d) and forgot it unwritten", i, k.attempt, k.answer, k.post)
 			}
 		}
 	}
 }
 
 func (w *world) isWritten(s ship) bool {
+	if s.answer == took {
+		return w.nameWritten(s)
+	}
 	t := posting.Target(w.etcd.post, s.target)
 	if t == nil {
 		return false
@@ -291,6 +312,11 @@ func (w *world) checkEnd() {
 				out[p.card]++
 			}
 		}
+		for n, k := range w.tickets {
+			if k.call.target == i && k.working() && (t == nil || t.Reason != v1alpha1.ReasonOutcomeUnknown) {
+				w.failf(Lost, "target %d is settled, and the platform still works on it as %s", i, ticketName(n+1))
+			}
+		}
 		// Whatever is recorded is out there; see I4.
 		done := 0
 		switch {
@@ -304,7 +330,7 @@ func (w *world) checkEnd() {
 			if c < done && n == 0 {
 				w.failf(Lost, "target %d is %s, but card %d is not out there", i, t.Phase, c)
 			}
-			if c >= done && n > 0 && (t == nil || t.Reason != v1alpha1.ReasonOutcomeUnknown) && w.unknowns[i] == 0 {
+			if c >= done && n > 0 && (t == nil || t.Reason != v1alpha1.ReasonOutcomeUnknown) {
 				w.failf(Lost, "target %d is not posted, but card %d is out there", i, c)
 			}
 		}

@@ -81,14 +81,6 @@ type preparation struct {
 	running   bool
 }
 
-type look struct {
-	target  int
-	matches int
-	id      string
-	proof   bool
-	failed  bool
-}
-
 // managerSteps are what a manager does next, and what can befall it.
 func (w *world) managerSteps(i int, add adder) {
 	m := &w.manager[i]
@@ -308,14 +300,16 @@ func (w *world) begin(i int, v *version, behind int8) {
 func (m *manager) recall() {
 	for i := range m.copy.post.Status.Targets {
 		t := &m.copy.post.Status.Targets[i]
-		if !attempt.IsOpen(t.Attempt) {
+		if t.Attempt == nil {
 			continue
 		}
-		id := t.Attempt.ID
+		id, open := t.Attempt.ID, attempt.IsOpen(t.Attempt)
 		if k := slices.IndexFunc(m.kept, func(s ship) bool { return s.attempt == id }); k >= 0 {
-			m.ships = append(m.ships, m.kept[k])
+			if s := m.kept[k]; open || attempt.EndsDoubt(t.Attempt, s.answer.result(s.post), posting.Cards(&m.copy.post.Spec)) {
+				m.ships = append(m.ships, s)
+			}
 			m.kept = slices.Delete(m.kept, k, k+1)
-		} else if k := slices.Index(m.unsent, id); k >= 0 {
+		} else if k := slices.Index(m.unsent, id); k >= 0 && open {
 			m.ships = append(m.ships, ship{target: i, card: int(t.Attempt.Card), attempt: id, phase: answered, answer: neverClaimed})
 			m.unsent = slices.Delete(m.unsent, k, k+1)
 		}
@@ -410,7 +404,7 @@ func (m *manager) key() []byte {
 		text(u)
 	}
 	for _, l := range m.looks {
-		text(l.id)
+		text(l.id + string(l.gave))
 		put(int64(l.target), int64(l.matches), bit(l.proof), bit(l.failed))
 	}
 	text(m.prep.hash)

@@ -18,6 +18,7 @@ type broken struct {
 	sendLate, settleEarly, oneLook, trustListing, lostIsNo              bool
 	recordAnyway, blindRecord, otherTarget, forgetPost, forgetResult    bool
 	nextCardEarly, alwaysRetry, silent, noWake, noStaleness             bool
+	forgetDoubt, forgetName, workIsAbsence                              bool
 }
 
 // beyond is by how much the world breaks what the protocol rests on: how long a
@@ -128,6 +129,19 @@ var mutations = []mutation{
 		[]Rule{I4},
 	},
 	{
+		"a name forgotten by which the platform can be asked", "nobody learns what became of the call",
+		func(s *scenario) { faults(0)(s); s.listing, s.works, s.broken.forgetName = unreliable, true, true },
+		[]Rule{I4},
+	},
+	{
+		"what the platform works on taken for absent", "it is sent again, and both are published",
+		func(s *scenario) {
+			faults(1, endless)(s)
+			s.listing, s.works, s.broken.workIsAbsence = unreliable, true, true
+		},
+		[]Rule{I3},
+	},
+	{
 		"the next card before the last is recorded", "a crash loses which card is out there",
 		func(s *scenario) { faults(0)(s); s.cards, s.broken.nextCardEarly, s.noSchema = 2, true, true },
 		[]Rule{I3},
@@ -140,6 +154,14 @@ var mutations = []mutation{
 	{
 		"an unknown outcome without a word", "nobody knows what to do",
 		func(s *scenario) { faults(1, answerLost)(s); s.listing, s.broken.silent = unreliable, true },
+		[]Rule{I6},
+	},
+	{
+		"a call in doubt forgotten with the next one", "the next is refused, and nobody looks for the first",
+		func(s *scenario) {
+			faults(2, answerLost, refusal)(s)
+			s.listing, s.policy, s.broken.forgetDoubt = unreliable, v1alpha1.OnUnknownRetry, true
+		},
 		[]Rule{I6},
 	},
 	{

@@ -181,8 +181,8 @@ func attemptRefused(o, n *v1alpha1.Attempt) string {
 		return "an attempt keeps its id"
 	case n.Card != o.Card:
 		return "an attempt keeps its card"
-	case o.Outcome != "" && n.Outcome != o.Outcome && (o.Outcome != v1alpha1.OutcomeUnknown || n.Outcome == ""):
-		return "a closed attempt keeps its outcome, except that an unknown one may become known"
+	case o.Outcome != "" && n.Outcome != o.Outcome && (o.Outcome != v1alpha1.OutcomeUnknown || n.Outcome == "" && (n.Handle == "" || o.Handle != "")):
+		return "a closed attempt keeps its outcome, except that an unknown one may become known, or be asked about by the name that the platform gave it"
 	case n.Checkpoint != o.Checkpoint:
 		return "an attempt keeps its checkpoint"
 	case o.Handle != "" && n.Handle != o.Handle:

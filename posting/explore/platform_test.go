@@ -53,15 +53,19 @@ const (
 	later        answer = "busy"
 	lost         answer = "lost"
 	twin         answer = "duplicate"
+	took         answer = "taken"
 	notSent      answer = "not sent"
 	neverClaimed answer = "claim lost"
 )
 
-// result is an answer as publishers report it.
+// result is an answer as publishers report it. post is the number of what was
+// published, or of the ticket.
 func (a answer) result(post int) platforms.Result {
 	switch a {
 	case yes:
 		return platforms.Result{Verdict: platforms.Posted, ExternalID: externalID(post), ExternalURL: "https://platform/" + externalID(post)}
+	case took:
+		return platforms.Result{Verdict: platforms.Accepted, Handle: ticketName(post)}
 	case no:
 		return platforms.Result{Verdict: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "no")}
 	case later:
@@ -108,6 +112,11 @@ func (w *world) platformSteps(add adder) {
 		c := w.orphans[i]
 		drop := func(n *world) { n.orphans = append(n.orphans[:i], n.orphans[i+1:]...) }
 		name := "the platform acts on the call of attempt " + c.attempt
+		if w.x.works {
+			add(nobody, "the platform takes the call of attempt "+c.attempt, "", false, func(n *world) { drop(n); n.take(c) })
+			add(nobody, "the platform drops the call of attempt "+c.attempt, "", false, drop)
+			continue
+		}
 		add(nobody, name+", and its listing shows it", "", false, func(n *world) { drop(n); n.land(c, false) })
 		add(nobody, name+", and its listing lags", "", false, func(n *world) { drop(n); n.land(c, true) })
 		add(nobody, "the platform drops the call of attempt "+c.attempt, "", false, drop)
@@ -172,7 +181,7 @@ func edit(p *v1alpha1.Post) {
 // verdict is what a person who looks at the account finds out about the first
 // target whose outcome is unknown, once nothing can come any more.
 func (w *world) verdict() (string, bool) {
-	if _, pending := w.etcd.post.Annotations[v1alpha1.SettleAnnotation]; pending || len(w.orphans) > 0 {
+	if _, pending := w.etcd.post.Annotations[v1alpha1.SettleAnnotation]; pending || len(w.orphans) > 0 || w.atWork() {
 		return "", false
 	}
 	for i := range w.etcd.post.Status.Targets {

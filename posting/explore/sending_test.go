@@ -43,7 +43,8 @@ type ship struct {
 	// alone is set when no claim may go with the record any more: no claim is
 	// tried twice.
 	alone bool
-	// answer is what came back, and post the number of what was published.
+	// answer is what came back, and post the number of what was published, or of
+	// what the platform works on.
 	answer answer
 	post   int
 }
@@ -92,7 +93,11 @@ func (w *world) open(p *v1alpha1.Post, k, number int, now time.Time, prep prepar
 	if prep.container > 0 {
 		c.Checkpoint, s.container, s.doubt = strconv.Itoa(prep.container), prep.container, prep.doubt
 	}
-	return s, attempt.Open(t, c, now) == nil
+	ok := attempt.Open(t, c, now) == nil
+	if w.x.broken.forgetDoubt && ok {
+		t.Attempt.UnknownSince = nil
+	}
+	return s, ok
 }
 
 // sendSteps are the steps of the calls of a manager, and of their record.
@@ -176,7 +181,11 @@ func (w *world) answers(i int, add adder) {
 			continue
 		}
 		name := "attempt " + s.attempt + ": "
-		if s.call.limit > w.now || !s.slow {
+		switch {
+		case s.call.limit <= w.now && s.slow:
+		case w.x.works:
+			add(i, name+"taken", "", false, func(n *world) { n.taken(i, k, took) })
+		default:
 			add(i, name+"published", "", false, func(n *world) { n.published(i, k, true, yes) })
 		}
 		if w.now >= s.by {
@@ -189,8 +198,12 @@ func (w *world) answers(i int, add adder) {
 		add(i, name+"refused for the moment", busy, false, func(n *world) { n.answer(i, k, later, 0) })
 		add(i, name+"refused for good", refusal, false, func(n *world) { n.answer(i, k, no, 0) })
 		add(i, name+"said to be a duplicate", duplicate, false, func(n *world) { n.answer(i, k, twin, 0) })
-		add(i, name+"published, answer lost", answerLost, false, func(n *world) { n.published(i, k, false, lost) })
-		add(i, name+"published, answer lost, listing lags", answerLost, false, func(n *world) { n.published(i, k, true, lost) })
+		if w.x.works {
+			add(i, name+"taken, answer lost", answerLost, false, func(n *world) { n.taken(i, k, lost) })
+		} else {
+			add(i, name+"published, answer lost", answerLost, false, func(n *world) { n.published(i, k, false, lost) })
+			add(i, name+"published, answer lost, listing lags", answerLost, false, func(n *world) { n.published(i, k, true, lost) })
+		}
 		add(i, name+"connection lost", answerLost, false, func(n *world) { n.orphan(i, k) })
 	}
 }
@@ -222,7 +235,7 @@ func (w *world) answer(i, k int, a answer, post int) {
 	}
 	s := &w.manager[i].ships[k]
 	*s = ship{target: s.target, card: s.card, attempt: s.attempt, phase: answered, answer: a, post: post, alone: s.alone}
-	if a == yes {
+	if a == yes || a == took {
 		w.manager[i].known = append(slices.Clone(w.manager[i].known), *s)
 	}
 }
@@ -284,6 +297,9 @@ func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 			}
 			if w.x.broken.forgetPost && s.answer == yes {
 				continue
+			}
+			if w.x.broken.forgetName && s.answer == took {
+				s.answer = lost
 			}
 			// One that comes too late changes nothing.
 			_ = attempt.Record(t, id, s.answer.result(s.post), posting.Cards(&p.Spec), now)

@@ -6,8 +6,9 @@
 // between any two steps, writes and calls whose answer is lost, stalls and clocks
 // that lie. The decisions are those of posting and posting/attempt themselves;
 // only what they talk to is a model: etcd (object_test.go), a platform
-// (platform_test.go), and the steps of a reconciler (manager_test.go and
-// delivery_test.go), which are those of controllers/post.
+// (platform_test.go and tickets_test.go), and the steps of a reconciler
+// (manager_test.go, delivery_test.go and sending_test.go), which are those of
+// controllers/post.
 //
 // After each step the invariants of docs/adr/0001 are checked
 // (invariants_test.go). Every state from which nothing goes on by itself must be
@@ -53,6 +54,8 @@ const (
 	duplicate  fault = "the platform takes the post for a duplicate"
 	slow       fault = "the platform is slow"
 	blind      fault = "the platform cannot be asked"
+	givesUp    fault = "the platform gives up what it took"
+	endless    fault = "the platform works for ever"
 	clockJump  fault = "the clock jumps"
 )
 
@@ -69,6 +72,7 @@ type world struct {
 	orphans    []call
 	posts      []published
 	containers []container
+	tickets    []ticket
 
 	// left counts the faults that may still happen.
 	left                     int
@@ -77,8 +81,10 @@ type world struct {
 	attempts int
 	// sent are the attempts whose bytes left a process.
 	sent []string
-	// unknowns counts, by target, the attempts that were closed as unknown.
+	// unknowns counts, by target, the attempts that were closed as unknown, and
+	// inDoubt says that nobody has answered for one.
 	unknowns [2]int
+	inDoubt  [2]bool
 
 	violation *violation
 }
@@ -103,6 +109,7 @@ func (w *world) clone() *world {
 	n.orphans = slices.Clone(w.orphans)
 	n.posts = slices.Clone(w.posts)
 	n.containers = slices.Clone(w.containers)
+	n.tickets = slices.Clone(w.tickets)
 	n.sent = slices.Clone(w.sent)
 	for i := range n.manager {
 		m := &n.manager[i]
@@ -148,6 +155,7 @@ func (w *world) steps() []step {
 		w.managerSteps(i, add)
 	}
 	w.platformSteps(add)
+	w.ticketSteps(add)
 	w.peopleSteps(add)
 	w.timeStep(add)
 	return steps
@@ -213,7 +221,7 @@ func (w *world) timeStep(add adder) {
 			consider(p.visibleAt)
 		}
 	}
-	if next != never {
+	if w.ticketTime(consider) && next != never {
 		add(nobody, "time passes", "", false, func(n *world) { n.now = next })
 	}
 }
@@ -230,11 +238,11 @@ func (w *world) key(buf []byte) []byte {
 		put(int64(len(s)))
 		buf = append(buf, s...)
 	}
-	put(w.now, w.etcd.number(), int64(len(w.past)), int64(w.left), int64(w.attempts), bit(w.mayCancel), bit(w.mayEdit), bit(w.asks), int64(w.unknowns[0]), int64(w.unknowns[1]))
+	put(w.now, w.etcd.number(), int64(len(w.past)), int64(w.left), int64(w.attempts), bit(w.mayCancel), bit(w.mayEdit), bit(w.asks), int64(w.unknowns[0]), int64(w.unknowns[1]), bit(w.inDoubt[0]), bit(w.inDoubt[1]))
 	for _, v := range w.past {
 		put(v.number())
 	}
-	put(int64(len(w.orphans)), int64(len(w.posts)), int64(len(w.containers)), int64(len(w.sent)))
+	put(int64(len(w.orphans)), int64(len(w.posts)), int64(len(w.containers)), int64(len(w.tickets)), int64(len(w.sent)))
 	for _, c := range w.orphans {
 		text(c.attempt)
 		text(c.text)
@@ -248,6 +256,11 @@ func (w *world) key(buf []byte) []byte {
 	for _, c := range w.containers {
 		text(c.text)
 		put(int64(c.post))
+	}
+	for _, t := range w.tickets {
+		text(t.call.attempt)
+		text(string(t.gave))
+		put(t.limit, int64(t.post))
 	}
 	for _, s := range w.sent {
 		text(s)

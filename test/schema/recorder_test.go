@@ -81,7 +81,9 @@ func steps(cards int) []step {
 			}})
 	}
 	for _, policy := range []v1alpha1.UnknownOutcomePolicy{v1alpha1.OnUnknownFail, v1alpha1.OnUnknownRetry} {
-		for _, finding := range []platforms.Finding{{Matches: 1, ExternalID: "7"}, {Matches: 2}, {}, {Proof: true}} {
+		for _, finding := range []platforms.Finding{
+			{Matches: 1, ExternalID: "7"}, {Matches: 2}, {}, {Proof: true}, {Refused: platforms.Errorf(platforms.ClassPermanent, "given up")},
+		} {
 			for _, authoritative := range []bool{true, false} {
 				list = append(list, step{fmt.Sprintf("looked: %+v, %s, authoritative %t", finding, policy, authoritative), func(t *v1alpha1.TargetStatus, now time.Time) error {
 					timing := timing
@@ -151,7 +153,7 @@ func key(t *v1alpha1.TargetStatus) string {
 	k := fmt.Sprint(t.Phase, t.Reason, t.ExternalID, t.ExternalURL != "", t.PostedAt != nil, t.NextTryAt != nil, t.TryUntil != nil)
 	k += fmt.Sprint(len(t.Cards))
 	if a := t.Attempt; a != nil {
-		k += fmt.Sprint(min(a.Number-int32(len(t.Cards)), 2), a.Card, a.Outcome, a.Duplicate, a.Looks, a.EndedAt != nil, a.LookFrom != nil)
+		k += fmt.Sprint(min(a.Number-int32(len(t.Cards)), 2), a.Card, a.Outcome, a.Duplicate, a.Looks, a.EndedAt != nil, a.LookFrom != nil, a.UnknownSince != nil, a.Handle != "")
 	}
 	return k
 }

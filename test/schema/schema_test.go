@@ -165,6 +165,15 @@ func handle(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Handle = name }
 }
 
+// reopened is an attempt of which the platform is asked by a name.
+func reopened(name string) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) {
+		outcome("")(p)
+		handle(name)(p)
+		p.Status.Targets[0].Phase = v1alpha1.PhaseProcessing
+	}
+}
+
 func prepared(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		claimed(p)
@@ -198,6 +207,13 @@ var _ = DescribeTable("a Post when its status is written", statusOf(asText),
 	Entry("unknown, tried again as the post allows", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseProcessing, ""), next, ""),
 	Entry("unknown, declared not sent", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), outcome(v1alpha1.OutcomeNotSent), ""),
 	Entry("unknown, declared posted", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), ""),
+	Entry("unknown, made open again", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), outcome(""), "keeps its outcome"),
+	Entry("unknown, made open again with the name that the platform gave it", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), reopened("h1"), ""),
+	Entry("unknown although it had a name, made open again", func(p *v1alpha1.Post) {
+		closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, "")(p)
+		handle("h1")(p)
+	}, outcome(""), "keeps its outcome"),
+	Entry("declared not sent, made open again with a name", closed(v1alpha1.OutcomeNotSent, v1alpha1.PhaseFailed, ""), reopened("h1"), "keeps its outcome"),
 	Entry("open, another attempt", claimed, next, "needs the previous one closed"),
 	Entry("posted, another attempt", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), next, "needs the previous one closed"),
 	Entry("refused, made open again", closed(v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, ""), outcome(""), "keeps its outcome"),

@@ -162,7 +162,7 @@ func samplePost(category v1alpha1.Category) *v1alpha1.Post {
 					Prepared: &v1alpha1.Prepared{ContentHash: "h", Checkpoint: "c", Secret: true, MadeAt: at, Complete: true, Message: "m"},
 					Attempt: &v1alpha1.Attempt{
 						Number: 2, ID: "i", StartedAt: at, SendBefore: at, ContentHash: "h", Checkpoint: "c", Handle: "h", LookFrom: &at,
-						EndedAt: &at, Duplicate: true, Looks: 1,
+						UnknownSince: &at, EndedAt: &at, Duplicate: true, Looks: 1,
 					},
 				},
 				{

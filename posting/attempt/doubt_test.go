@@ -1,0 +1,344 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// weak is a platform whose listing proves nothing.
+func weak() Timing {
+	w := timing
+	w.Authoritative = false
+	return w
+}
+
+// doubted is a target whose first call, claimed at t0, got no answer and was
+// looked for in vain: the owner of the post wants it sent again.
+func doubted(t *testing.T) *v1alpha1.TargetStatus {
+	t.Helper()
+	target := claimed(t)
+	target.Attempt.Looks = looksNeeded - 1
+	if err := Look(target, platforms.Finding{}, weak(), v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)); err != nil || target.Attempt.Outcome != v1alpha1.OutcomeUnknown {
+		t.Fatalf("%v: %+v", err, target.Attempt)
+	}
+	return target
+}
+
+// sentAgain is such a target with its second attempt open.
+func sentAgain(t *testing.T) *v1alpha1.TargetStatus {
+	t.Helper()
+	target := doubted(t)
+	if err := Open(target, claim("a2"), at(11*time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+func refusal(class platforms.Class, message string) platforms.Result {
+	return platforms.Result{Verdict: platforms.Refused, Err: platforms.Errorf(class, "%s", message)}
+}
+
+func mustDo(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFailureInDoubt(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		reason string
+		target func(*testing.T) *v1alpha1.TargetStatus
+		do     func(*testing.T, *v1alpha1.TargetStatus)
+		// hindered is what the message tells beside the doubt; "" where there was
+		// nothing else.
+		hindered string
+		doubt    bool
+		wants    string
+	}{
+		{
+			"too late to send again", "it would be sent after its time, so a person must tell", claimed,
+			func(t *testing.T, target *v1alpha1.TargetStatus) {
+				mustDo(t, LookFailed(target, platforms.Errorf(platforms.ClassTransient, "busy"), timing, v1alpha1.OnUnknownRetry, at(2*time.Hour)))
+			}, "could not be asked: busy", true, v1alpha1.ReasonOutcomeUnknown,
+		},
+		{
+			"the next try comes too late", "the pause before it ends behind the deadline", doubtful,
+			func(t *testing.T, target *v1alpha1.TargetStatus) {
+				target.TryUntil = timePtr(10*time.Minute + time.Millisecond)
+				mustDo(t, Look(target, platforms.Finding{}, weak(), v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)))
+			}, "no proof on this platform", true, v1alpha1.ReasonOutcomeUnknown,
+		},
+		{
+			"waited past its time", "the first call may be online", doubted,
+			func(t *testing.T, target *v1alpha1.TargetStatus) {
+				mustDo(t, Fail(target, v1alpha1.ReasonConnectionNotReady, "the connection is gone"))
+			}, "the connection is gone", true, v1alpha1.ReasonOutcomeUnknown,
+		},
+		{
+			"not prepared", "the first call may be online", doubted,
+			func(t *testing.T, target *v1alpha1.TargetStatus) {
+				mustDo(t, NotPrepared(target, platforms.Errorf(platforms.ClassPermanent, "too large"), t0, at(11*time.Minute)))
+			}, "too large", true, v1alpha1.ReasonOutcomeUnknown,
+		},
+		{
+			"refused for good", "the second was; the first may be online", sentAgain,
+			func(t *testing.T, target *v1alpha1.TargetStatus) {
+				mustDo(t, Record(target, "a2", refusal(platforms.ClassPermanent, "no"), 1, at(11*time.Minute)))
+			}, "no", true, v1alpha1.ReasonOutcomeUnknown,
+		},
+		{
+			"refused for too long", "the second was; the first may be online", sentAgain,
+			func(t *testing.T, target *v1alpha1.TargetStatus) {
+				r := refusal(platforms.ClassRateLimited, "limited")
+				r.Err.RetryAt = at(3 * time.Hour)
+				mustDo(t, Record(target, "a2", r, 1, at(11*time.Minute)))
+			}, "limited", true, v1alpha1.ReasonOutcomeUnknown,
+		},
+		{
+			"refused for the moment, then for good", "the third attempt remembers the first as well", sentAgain,
+			func(t *testing.T, target *v1alpha1.TargetStatus) {
+				mustDo(t, Record(target, "a2", refusal(platforms.ClassTransient, "busy"), 1, at(11*time.Minute)))
+				mustDo(t, Open(target, claim("a3"), at(12*time.Minute)))
+				mustDo(t, Record(target, "a3", refusal(platforms.ClassPermanent, "no"), 1, at(12*time.Minute)))
+			}, "no", true, v1alpha1.ReasonOutcomeUnknown,
+		},
+		{
+			"given up by the platform", "what it took second it gave up; the first may be online", sentAgain,
+			func(t *testing.T, target *v1alpha1.TargetStatus) {
+				mustDo(t, Look(target, platforms.Finding{Refused: platforms.Errorf(platforms.ClassPermanent, "no")}, weak(), v1alpha1.OnUnknownRetry, 1, at(time.Hour)))
+			}, "no", true, v1alpha1.ReasonOutcomeUnknown,
+		},
+		{
+			"absent by the word for the second alone", "that tells nothing about the first", sentAgain,
+			func(t *testing.T, target *v1alpha1.TargetStatus) {
+				target.Attempt.Looks = looksNeeded - 1
+				mustDo(t, Look(target, platforms.Finding{Proof: true}, weak(), v1alpha1.OnUnknownRetry, 1, at(2*time.Hour)))
+			}, "did not publish", true, v1alpha1.ReasonOutcomeUnknown,
+		},
+		{
+			"absent from a listing that proves it", "the look began with the first call, so that neither is there", sentAgain,
+			func(t *testing.T, target *v1alpha1.TargetStatus) {
+				target.Attempt.Looks = looksNeeded - 1
+				mustDo(t, Look(target, platforms.Finding{}, timing, v1alpha1.OnUnknownRetry, 1, at(2*time.Hour)))
+			}, "", false, v1alpha1.ReasonPlatformBusy,
+		},
+		{
+			"an earlier one was absent, and this one refused", "absence was proved: nothing is in doubt", claimed,
+			func(t *testing.T, target *v1alpha1.TargetStatus) {
+				target.Attempt.Looks = looksNeeded - 1
+				mustDo(t, Look(target, platforms.Finding{}, timing, v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)))
+				mustDo(t, Open(target, claim("a2"), at(11*time.Minute)))
+				mustDo(t, Record(target, "a2", refusal(platforms.ClassPermanent, "no"), 1, at(11*time.Minute)))
+			}, "", false, v1alpha1.ReasonRefused,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			target := tt.target(t)
+			tt.do(t, target)
+			if target.Phase != v1alpha1.PhaseFailed || target.Reason != tt.wants {
+				t.Fatalf("%s (%s): %q, want failed (%s) (%s)", target.Phase, target.Reason, target.Message, tt.wants, tt.reason)
+			}
+			if !tt.doubt {
+				return
+			}
+			for _, want := range []string{tt.hindered, "it is unknown whether the post was published", "after " + v1alpha1.NewTime(t0).String(), v1alpha1.SettleAnnotation} {
+				if !strings.Contains(target.Message, want) {
+					t.Errorf("the message does not say %q (%s): %s", want, tt.reason, target.Message)
+				}
+			}
+			if strings.Contains(target.Message, "sending it again") {
+				t.Errorf("nothing is sent any more: %s", target.Message)
+			}
+			answerable(t, target)
+		})
+	}
+}
+
+// doubtful is a target that one more look in vain closes as unknown.
+func doubtful(t *testing.T) *v1alpha1.TargetStatus {
+	t.Helper()
+	target := claimed(t)
+	target.Attempt.Looks = looksNeeded - 1
+	return target
+}
+
+// answerable holds that a person's verdict settles a target, and what a closed
+// attempt says stays.
+func answerable(t *testing.T, target *v1alpha1.TargetStatus) {
+	t.Helper()
+	outcome := target.Attempt.Outcome
+	is := func(got, answered v1alpha1.AttemptOutcome) bool {
+		return got == outcome && outcome != v1alpha1.OutcomeUnknown || got == answered && outcome == v1alpha1.OutcomeUnknown
+	}
+	posted := target.DeepCopy()
+	if err := Declare(posted, Verdict{ExternalID: "7"}, 1, at(5*time.Hour), at(4*time.Hour)); err != nil || posted.Phase != v1alpha1.PhasePosted || posted.ExternalID != "7" {
+		t.Errorf("posted: %v: %+v", err, posted)
+	}
+	if !is(posted.Attempt.Outcome, v1alpha1.OutcomePosted) {
+		t.Errorf("posted: the attempt was %s and is %s", outcome, posted.Attempt.Outcome)
+	}
+	mustDo(t, Declare(target, Verdict{}, 1, at(5*time.Hour), at(4*time.Hour)))
+	if !is(target.Attempt.Outcome, v1alpha1.OutcomeNotSent) {
+		t.Errorf("not-sent: the attempt was %s and is %s", outcome, target.Attempt.Outcome)
+	}
+	mustDo(t, Open(target, claim("a9"), at(4*time.Hour)))
+	mustDo(t, Record(target, "a9", refusal(platforms.ClassPermanent, "no"), 1, at(4*time.Hour)))
+	if target.Reason != v1alpha1.ReasonRefused {
+		t.Errorf("a person has answered for the calls before, and still the target is %s: %s", target.Reason, target.Message)
+	}
+}
+
+func TestDoubtAboutACard(t *testing.T) {
+	second := func(t *testing.T) *v1alpha1.TargetStatus {
+		t.Helper()
+		target := publishCards(t, 1)
+		for i, id := range []string{"b1", "b2"} {
+			c := claim(id)
+			c.Card = 1
+			mustDo(t, Open(target, c, at(time.Duration(i+1)*10*time.Minute)))
+			if i == 0 {
+				target.Attempt.Looks = looksNeeded - 1
+				mustDo(t, Look(target, platforms.Finding{}, weak(), v1alpha1.OnUnknownRetry, 3, at(19*time.Minute)))
+			}
+		}
+		return target
+	}
+	t.Run("goes on after a person's answer", func(t *testing.T) {
+		target := second(t)
+		mustDo(t, Record(target, "b2", refusal(platforms.ClassPermanent, "no"), 3, at(21*time.Minute)))
+		if target.Reason != v1alpha1.ReasonOutcomeUnknown || !strings.Contains(target.Message, "whether card 2 was published") || !strings.Contains(target.Message, "https://x/id0") {
+			t.Fatalf("%s: %s", target.Reason, target.Message)
+		}
+		mustDo(t, Declare(target, Verdict{ExternalID: "id1"}, 3, at(time.Hour), at(30*time.Minute)))
+		if target.Phase != v1alpha1.PhaseProcessing || NextCard(target) != 2 || target.Attempt.Outcome != v1alpha1.OutcomeRefused {
+			t.Fatalf("%+v", target)
+		}
+		c := claim("c1")
+		c.Card = 2
+		mustDo(t, Open(target, c, at(30*time.Minute)))
+		if target.Attempt.UnknownSince != nil || target.Attempt.LookFrom != nil {
+			t.Errorf("the third card has a doubt about the second: %+v", target.Attempt)
+		}
+	})
+	t.Run("ends with the card", func(t *testing.T) {
+		target := second(t)
+		mustDo(t, Record(target, "b2", platforms.Result{Verdict: platforms.Posted, ExternalID: "id1"}, 3, at(21*time.Minute)))
+		mustDo(t, Fail(target, v1alpha1.ReasonMissedSchedule, "too late"))
+		if target.Reason != v1alpha1.ReasonMissedSchedule {
+			t.Errorf("the second card is published; the third was never sent: %s", target.Message)
+		}
+	})
+}
+
+// TestAcceptedAfterAll records late that the platform took the call, when
+// another process has closed the attempt as unknown.
+func TestAcceptedAfterAll(t *testing.T) {
+	taken := platforms.Result{Verdict: platforms.Accepted, Handle: "p~v2.1"}
+	closed := func(policy v1alpha1.UnknownOutcomePolicy) func(*testing.T) *v1alpha1.TargetStatus {
+		return func(t *testing.T) *v1alpha1.TargetStatus {
+			target := doubtful(t)
+			mustDo(t, Look(target, platforms.Finding{}, weak(), policy, 1, at(10*time.Minute)))
+			return target
+		}
+	}
+	for _, tt := range []struct {
+		name, reason string
+		target       func(*testing.T) *v1alpha1.TargetStatus
+		result       platforms.Result
+		want         error
+	}{
+		{"a person was to be asked", "the platform can be asked by the name", closed(v1alpha1.OnUnknownFail), taken, nil},
+		{"to be sent again", "it must not be: the platform works on it", closed(v1alpha1.OnUnknownRetry), taken, nil},
+		{"without a name", "nothing more is known than before", closed(v1alpha1.OnUnknownFail), platforms.Result{Verdict: platforms.Accepted}, ErrNotOurs},
+		{"with a name that is too long", "it cannot be kept", closed(v1alpha1.OnUnknownFail), platforms.Result{Verdict: platforms.Accepted, Handle: strings.Repeat("p", 257)}, ErrNotOurs},
+		{"asked by that name in vain", "it has been reopened before", func(t *testing.T) *v1alpha1.TargetStatus {
+			target := closed(v1alpha1.OnUnknownFail)(t)
+			target.Attempt.Handle = taken.Handle
+			return target
+		}, taken, ErrNotOurs},
+		{"a person has answered", "it was not sent, says who looked", func(t *testing.T) *v1alpha1.TargetStatus {
+			target := closed(v1alpha1.OnUnknownFail)(t)
+			mustDo(t, Declare(target, Verdict{}, 1, at(time.Hour), at(11*time.Minute)))
+			return target
+		}, taken, ErrNotOurs},
+		{"sent again", "the ledger speaks of another call", sentAgain, taken, ErrNotOurs},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			target := tt.target(t)
+			before := target.DeepCopy()
+			if err := Record(target, "a1", tt.result, 1, at(20*time.Minute)); !errors.Is(err, tt.want) {
+				t.Fatalf("Record: %v, want %v (%s)", err, tt.want, tt.reason)
+			}
+			if tt.want != nil {
+				if !v1alpha1.SemanticEqual(before, target) {
+					t.Errorf("the ledger changed (%s): %+v", tt.reason, target)
+				}
+				return
+			}
+			a := target.Attempt
+			if !IsOpen(a) || a.Handle != taken.Handle || a.Looks != 0 || target.Phase != v1alpha1.PhaseProcessing || target.Reason != v1alpha1.ReasonProcessing {
+				t.Errorf("it must be asked by its name (%s): %+v %+v", tt.reason, target, a)
+			}
+			if NextLook(target, weak()).After(at(21 * time.Minute)) {
+				t.Errorf("asked only at %s", NextLook(target, weak()))
+			}
+			if err := Open(target, claim("a2"), at(time.Hour)); !errors.Is(err, ErrOpen) {
+				t.Errorf("sent again: %v (%s)", err, tt.reason)
+			}
+			mustDo(t, Record(target, "a1", taken, 1, at(21*time.Minute)))
+		})
+	}
+}
+
+func TestBare(t *testing.T) {
+	unknown := func(t *testing.T) *v1alpha1.TargetStatus {
+		target := doubtful(t)
+		mustDo(t, Look(target, platforms.Finding{}, weak(), v1alpha1.OnUnknownFail, 1, at(10*time.Minute)))
+		return target
+	}
+	posted := platforms.Result{Verdict: platforms.Posted, ExternalID: "7", ExternalURL: "u"}
+	taken := platforms.Result{Verdict: platforms.Accepted, Handle: "p~v2.1", Err: platforms.Errorf(platforms.ClassTransient, "it is processed")}
+	for _, tt := range []struct {
+		name, reason string
+		target       func(*testing.T) *v1alpha1.TargetStatus
+		id           string
+		result       platforms.Result
+		wants        bool
+		outcome      v1alpha1.AttemptOutcome
+		phase        v1alpha1.PostPhase
+	}{
+		{"published", "the id alone", claimed, "a1", posted, true, v1alpha1.OutcomePosted, v1alpha1.PhasePosted},
+		{"published, closed as unknown", "what nobody could tell is told", unknown, "a1", posted, true, v1alpha1.OutcomePosted, v1alpha1.PhasePosted},
+		{"taken", "its name is all there is to ask by", claimed, "a1", taken, true, "", v1alpha1.PhaseProcessing},
+		{"taken, closed as unknown", "it can be asked by its name", unknown, "a1", taken, true, "", v1alpha1.PhaseProcessing},
+		{"taken, without a name", "there is nothing that only this process knows", claimed, "a1", platforms.Result{Verdict: platforms.Accepted}, false, "", v1alpha1.PhaseProcessing},
+		{"refused", "it is looked for", claimed, "a1", refusal(platforms.ClassPermanent, "no"), false, "", v1alpha1.PhaseProcessing},
+		{"another attempt", "it is not ours", claimed, "a0", posted, false, "", v1alpha1.PhaseProcessing},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			target := tt.target(t)
+			if got := Bare(target, tt.id, tt.result, 1, at(20*time.Minute)); got != tt.wants {
+				t.Errorf("Bare = %v (%s)", got, tt.reason)
+			}
+			if target.Attempt.Outcome != tt.outcome || target.Phase != tt.phase {
+				t.Errorf("%s, %s (%s)", target.Attempt.Outcome, target.Phase, tt.reason)
+			}
+			if tt.wants && tt.result.Verdict == platforms.Accepted && (target.Attempt.Handle != "p~v2.1" || target.Attempt.EndedAt == nil) {
+				t.Errorf("%+v (%s)", target.Attempt, tt.reason)
+			}
+			if target.ExternalURL != "" || strings.Contains(target.Message, "it is processed") {
+				t.Errorf("only what is needed: %+v", target)
+			}
+		})
+	}
+}
