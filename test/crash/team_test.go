@@ -112,8 +112,11 @@ func create(ctx context.Context, object client.Object) {
 }
 
 func (t *team) connect(ctx context.Context, name v1alpha1.Platform) {
-	// Listings lag, as real ones do; the publishers are told of 2 s.
-	account, err := platform.Account(ctx, string(name), fmt.Sprintf("18%08d", serial.Add(1)), map[string]any{"listing_lag_ms": 1500, "processing_ms": 300})
+	// Listings lag, as real ones do; the publishers are told of 2 s. No account may
+	// post as much in a day as it does here.
+	account, err := platform.Account(ctx, string(name), fmt.Sprintf("18%08d", serial.Add(1)), map[string]any{
+		"listing_lag_ms": 1500, "processing_ms": 300, "quota": 1000000,
+	})
 	Expect(err).NotTo(HaveOccurred())
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: string(name), Namespace: t.namespace},
