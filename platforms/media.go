@@ -81,11 +81,16 @@ func (f *File) Unreadable(err error) *Error {
 // FileIDs are the ids under which a platform took the files of the job, one for
 // each, from a checkpoint that JoinFileIDs made; nil if it names others, or none.
 func (j *Job) FileIDs(valid func(id string) bool) []string {
-	if j.Checkpoint == "" {
-		return nil
+	if ids := splitIDs(j.Checkpoint, valid); len(ids) == len(j.Content.Media) {
+		return ids
 	}
-	ids := strings.Split(j.Checkpoint, ",")
-	if len(ids) != len(j.Content.Media) || slices.ContainsFunc(ids, func(id string) bool { return !valid(id) }) {
+	return nil
+}
+
+// splitIDs reads a list of ids; nil if one of them is none.
+func splitIDs(list string, valid func(id string) bool) []string {
+	ids := strings.Split(list, ",")
+	if list == "" || slices.ContainsFunc(ids, func(id string) bool { return !valid(id) }) {
 		return nil
 	}
 	return ids
@@ -93,6 +98,24 @@ func (j *Job) FileIDs(valid func(id string) bool) []string {
 
 // JoinFileIDs makes the checkpoint of a job whose files were taken under ids.
 func JoinFileIDs(ids []string) string { return strings.Join(ids, ",") }
+
+// partIDs precedes, in a checkpoint, the ids of the first of several files.
+const partIDs = "items:"
+
+// PartIDs are the ids under which a platform has taken the first files of the job
+// so far, from a checkpoint that JoinPartIDs made; nil if it names something else,
+// or none.
+func (j *Job) PartIDs(valid func(id string) bool) []string {
+	list, isPart := strings.CutPrefix(j.Checkpoint, partIDs)
+	if ids := splitIDs(list, valid); isPart && len(ids) <= len(j.Content.Media) {
+		return ids
+	}
+	return nil
+}
+
+// JoinPartIDs makes the checkpoint of a job of whose files the first were taken
+// under ids, and the others not yet.
+func JoinPartIDs(ids []string) string { return partIDs + JoinFileIDs(ids) }
 
 // Bytes gives access to those of one file. Its methods may be called from many
 // goroutines at once.

@@ -5,12 +5,11 @@ package post
 
 import (
 	"context"
-	"strings"
 
-	"golang.org/x/text/unicode/norm"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/sametext"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -25,7 +24,7 @@ func (s *scope) unnamed(ctx context.Context, self *v1alpha1.TargetStatus) *platf
 	if err := s.Client.List(ctx, &posts, client.UnsafeDisableDeepCopy); err != nil {
 		return platforms.Errorf(platforms.ClassTransient, "the other posts cannot be read: %v", err)
 	}
-	said := sameWords(words(s.post, int(self.Index)))
+	said := sametext.Folded(words(s.post, int(self.Index)))
 	for i := range posts.Items {
 		post := &posts.Items[i]
 		if post.UID == s.post.UID {
@@ -33,7 +32,7 @@ func (s *scope) unnamed(ctx context.Context, self *v1alpha1.TargetStatus) *platf
 		}
 		for n := range post.Status.Targets {
 			t := &post.Status.Targets[n]
-			if t != self && s.mayBe(t, self) && sameWords(words(post, int(t.Index))) == said {
+			if t != self && s.mayBe(t, self) && sametext.Folded(words(post, int(t.Index))) == said {
 				return platforms.Errorf(platforms.ClassTransient, "another post says the same on the account and has no id yet, so that what was found may be that one")
 			}
 		}
@@ -63,6 +62,3 @@ func words(post *v1alpha1.Post, i int) string {
 	}
 	return post.Spec.Targets[i].Caption
 }
-
-// sameWords is a text in the form in which platforms may give it back.
-func sameWords(text string) string { return strings.Join(strings.Fields(norm.NFC.String(text)), " ") }

@@ -10,7 +10,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,20 +43,9 @@ func withThreads(o *post.Options) {
 // onThreads makes an account of Threads and a ready connection to it; what is
 // prepared for it takes so long to be ready.
 func (t team) onThreads(ctx context.Context, processing time.Duration) sandboxtest.Account {
-	account, err := platform.Account(ctx, "threads", fmt.Sprintf("24%08d", serial.Add(1)), map[string]any{"processing_ms": processing.Milliseconds()})
-	Expect(err).NotTo(HaveOccurred())
-	Expect(k8s.Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "threads", Namespace: t.namespace},
-		StringData: map[string]string{v1alpha1.CredentialsAccessToken: account.AccessToken},
-	})).To(Succeed())
-	Expect(k8s.Create(ctx, &v1alpha1.Connection{
-		ObjectMeta: metav1.ObjectMeta{Name: "threads", Namespace: t.namespace},
-		Spec: v1alpha1.ConnectionSpec{
-			Platform: v1alpha1.PlatformThreads, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: "threads"},
-		},
-	})).To(Succeed())
-	t.setReady(ctx, "threads", metav1.ConditionTrue, v1alpha1.ReasonConnected, account.Username)
-	return account
+	GinkgoHelper()
+	settings := map[string]any{"processing_ms": processing.Milliseconds()}
+	return t.connectTo(ctx, v1alpha1.PlatformThreads, "threads", fmt.Sprintf("24%08d", serial.Add(1)), settings)
 }
 
 func toThreads(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "threads" }

@@ -15,9 +15,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -124,20 +122,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 		// onTikTok makes an account of TikTok and a ready connection to it.
 		onTikTok := func(ctx context.Context, t team) sandboxtest.Account {
 			GinkgoHelper()
-			account, err := platform.Account(ctx, "tiktok", fmt.Sprintf("tt%08d", serial.Add(1)), nil)
-			Expect(err).NotTo(HaveOccurred())
-			Expect(k8s.Create(ctx, &corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Name: "tiktok", Namespace: t.namespace},
-				StringData: map[string]string{v1alpha1.CredentialsAccessToken: account.AccessToken},
-			})).To(Succeed())
-			Expect(k8s.Create(ctx, &v1alpha1.Connection{
-				ObjectMeta: metav1.ObjectMeta{Name: "tiktok", Namespace: t.namespace},
-				Spec: v1alpha1.ConnectionSpec{
-					Platform: v1alpha1.PlatformTikTok, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: "tiktok"},
-				},
-			})).To(Succeed())
-			t.setReady(ctx, "tiktok", metav1.ConditionTrue, v1alpha1.ReasonConnected, account.Username)
-			return account
+			return t.connectTo(ctx, v1alpha1.PlatformTikTok, "tiktok", fmt.Sprintf("tt%08d", serial.Add(1)), nil)
 		}
 		toTikTok := func(p *v1alpha1.Post) {
 			p.Spec.Targets[0].ConnectionRef.Name = "tiktok"

@@ -63,7 +63,13 @@ func (c converting) Prepares(content platforms.Content) bool {
 		}
 	}
 	preparer, ok := c.Publisher.(platforms.Preparer)
-	return ok && preparer.Prepares(content) || limits.PublishFetches && content.Category == v1alpha1.CategoryImage
+	return ok && preparer.Prepares(content) || c.publishFetches(&content)
+}
+
+// publishFetches tells whether the visible call has the platform fetch what is
+// shown.
+func (c converting) publishFetches(content *platforms.Content) bool {
+	return c.Publisher.Limits().PublishFetches && content.Category == v1alpha1.CategoryImage
 }
 
 // Prepare implements platforms.Preparer.
@@ -71,7 +77,7 @@ func (c converting) Prepare(ctx context.Context, job platforms.Job) (checkpoint 
 	if err := c.convert(ctx, &job.Content, c.renditions.Make); err != nil {
 		return "", err
 	}
-	if c.Publisher.Limits().PublishFetches && job.Content.Category == v1alpha1.CategoryImage {
+	if c.publishFetches(&job.Content) {
 		if err := keepVerified(ctx, &job.Content); err != nil {
 			return "", err
 		}

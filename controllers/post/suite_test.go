@@ -238,9 +238,17 @@ func newTeam(ctx context.Context) team {
 	return t
 }
 
-// connect makes an account and a ready connection to it.
+// connect makes an account of X and a ready connection to it.
 func (t team) connect(ctx context.Context, name string) sandboxtest.Account {
-	account, err := platform.Account(ctx, "x", fmt.Sprintf("17%08d", serial.Add(1)), nil)
+	GinkgoHelper()
+	return t.connectTo(ctx, v1alpha1.PlatformX, name, fmt.Sprintf("17%08d", serial.Add(1)), nil)
+}
+
+// connectTo makes an account of a platform, with settings, and a ready connection
+// to it.
+func (t team) connectTo(ctx context.Context, to v1alpha1.Platform, name, id string, settings map[string]any) sandboxtest.Account {
+	GinkgoHelper()
+	account, err := platform.Account(ctx, string(to), id, settings)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(k8s.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.namespace},
@@ -249,7 +257,7 @@ func (t team) connect(ctx context.Context, name string) sandboxtest.Account {
 	conn := &v1alpha1.Connection{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.namespace},
 		Spec: v1alpha1.ConnectionSpec{
-			Platform: v1alpha1.PlatformX, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: name},
+			Platform: to, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: name},
 		},
 	}
 	Expect(k8s.Create(ctx, conn)).To(Succeed())

@@ -13,9 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -58,20 +56,7 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 	channel := func(ctx context.Context) team {
 		GinkgoHelper()
 		t := newTeam(ctx)
-		account, err := platform.Account(ctx, "youtube", fmt.Sprintf("UC%022d", serial.Add(1)), nil)
-		Expect(err).NotTo(HaveOccurred())
-		t.account = account
-		Expect(k8s.Create(ctx, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: "youtube", Namespace: t.namespace},
-			StringData: map[string]string{v1alpha1.CredentialsAccessToken: account.AccessToken},
-		})).To(Succeed())
-		Expect(k8s.Create(ctx, &v1alpha1.Connection{
-			ObjectMeta: metav1.ObjectMeta{Name: "youtube", Namespace: t.namespace},
-			Spec: v1alpha1.ConnectionSpec{
-				Platform: v1alpha1.PlatformYouTube, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: "youtube"},
-			},
-		})).To(Succeed())
-		t.setReady(ctx, "youtube", metav1.ConditionTrue, v1alpha1.ReasonConnected, account.Username)
+		t.account = t.connectTo(ctx, v1alpha1.PlatformYouTube, "youtube", fmt.Sprintf("UC%022d", serial.Add(1)), nil)
 		return t
 	}
 	publish := func(ctx context.Context, t team, title string) {

@@ -5,12 +5,10 @@ package graph
 
 import (
 	"net/url"
-	"strings"
 	"time"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/herald-social/herald/internal/jsondoc"
+	"github.com/herald-social/herald/internal/sametext"
 )
 
 // secrets are the parameters that a graph writes into the address of the next
@@ -51,11 +49,9 @@ func ParseTime(s string) time.Time {
 // SameText tells whether a listed text is the one that was sent: graphs may
 // trim it, change blanks, and compose letters.
 func SameText(sent, listed string) bool {
-	want := folded(sent)
-	return want != "" && want == folded(listed)
+	want := sametext.Folded(sent)
+	return want != "" && want == sametext.Folded(listed)
 }
-
-func folded(text string) string { return strings.Join(strings.Fields(norm.NFC.String(text)), " ") }
 
 // ValidID tells whether this can be an id of a graph's, and a part of an
 // address: digits, and "_" between those of a Page and of its post.

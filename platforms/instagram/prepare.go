@@ -5,7 +5,6 @@ package instagram
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/herald-social/herald/internal/graph"
@@ -16,15 +15,10 @@ import (
 // fails to make one.
 const maxContainers = 2
 
-// The beginnings of checkpoints that name a part only. A whole one is the id of
-// the container.
-const (
-	// partItems precedes the containers of a carousel's images, as far as they
-	// were made.
-	partItems = "items:"
-	// partUpload precedes a container that waits for the bytes of its video.
-	partUpload = "upload:"
-)
+// partUpload precedes, in a checkpoint, a container that waits for the bytes of
+// its video. A whole checkpoint is the id of the container, and one of a carousel
+// that is not complete names the containers of its images, as far as they were made.
+const partUpload = "upload:"
 
 const (
 	msgVisible = "Instagram shows the post already, by a call that was taken for lost"
@@ -63,15 +57,10 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 // left to do. What is no good any more is made anew.
 func (t *task) earlier(ctx context.Context) (id string, done bool, bad *failure) {
 	part := t.job.Checkpoint
+	t.items = t.job.PartIDs(graph.ValidID)
 	switch {
 	case graph.ValidID(part):
 		id = part
-	case strings.HasPrefix(part, partItems):
-		ids := strings.Split(strings.TrimPrefix(part, partItems), ",")
-		if len(ids) <= len(t.job.Content.Media) && !slices.ContainsFunc(ids, func(id string) bool { return !graph.ValidID(id) }) {
-			t.items = ids
-		}
-		return "", false, nil
 	case strings.HasPrefix(part, partUpload) && t.isVideo():
 		if id = strings.TrimPrefix(part, partUpload); !graph.ValidID(id) {
 			return "", false, nil
@@ -199,7 +188,7 @@ func (t *task) children(ctx context.Context) *failure {
 		} else {
 			t.items = append(t.items, id)
 		}
-		if bad := t.note(ctx, partItems+strings.Join(t.items, ",")); bad != nil {
+		if bad := t.note(ctx, platforms.JoinPartIDs(t.items)); bad != nil {
 			return bad
 		}
 	}

@@ -77,12 +77,8 @@ func (s *Suite) testResume(t *testing.T) {
 				t.Skipf("uploads to %s have no secret", s.Name)
 			}
 			part := max(s.Resumes, 4<<20)
-			film := file(t, "tenseconds.mp4", v1alpha1.MimeMP4, int(5*part))
-			data, _ := film.Bytes.(*held)
-			want := hashes([]platforms.File{film})
-			bytes := &metered{held: data}
-			bytes.until.Store(3*part + part/2)
-			film.Bytes = bytes
+			film, bytes := filmIn(t, part)
+			want := hashes([]platforms.File{{Bytes: bytes.held}})
 			job := f.media(t, v1alpha1.CategoryVideo, film)
 
 			checkpoint, err := preparer.Prepare(t.Context(), job)
@@ -118,4 +114,16 @@ func (s *Suite) testResume(t *testing.T) {
 			f.sees(t, p, job, 1)
 		})
 	}
+}
+
+// filmIn is a long video of some five parts, of which three and a half can be
+// read for now.
+func filmIn(t *testing.T, part int64) (platforms.File, *metered) {
+	t.Helper()
+	film := file(t, "tenseconds.mp4", v1alpha1.MimeMP4, int(5*part))
+	data, _ := film.Bytes.(*held)
+	bytes := &metered{held: data}
+	bytes.until.Store(3*part + part/2)
+	film.Bytes = bytes
+	return film, bytes
 }

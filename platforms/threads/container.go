@@ -31,10 +31,6 @@ const (
 	maxContainers = 2
 )
 
-// partItems precedes, in a checkpoint, the containers of a carousel's files as far
-// as they were made. That of the whole post is the id of its container.
-const partItems = "items:"
-
 const (
 	msgNoContainer = "Threads took the post without saying under which id"
 	msgNoState     = "Threads did not say how far it is with the post"
@@ -62,7 +58,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 			return id, nil
 		}
 	}
-	word, items := "", itemsOf(&job)
+	word, items := "", job.PartIDs(graph.ValidID)
 	for range maxContainers {
 		id, err := p.createContainer(ctx, job, items)
 		if err != nil {
@@ -84,17 +80,6 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 		word = why
 	}
 	return "", platforms.Errorf(platforms.ClassPermanent, msgFailed, word)
-}
-
-// itemsOf reads the containers of a carousel's files off the checkpoint of a part;
-// none if it is another one.
-func itemsOf(job *platforms.Job) []string {
-	list, isPart := strings.CutPrefix(job.Checkpoint, partItems)
-	items := strings.Split(list, ",")
-	if !isPart || len(items) > len(job.Content.Media) || slices.ContainsFunc(items, func(id string) bool { return !graph.ValidID(id) }) {
-		return nil
-	}
-	return items
 }
 
 // createContainer makes what nobody sees: of several files, one container for
@@ -155,7 +140,7 @@ func (p *Platform) createChildren(ctx context.Context, job platforms.Job, known 
 		} else {
 			children = append(children, id)
 		}
-		if err := job.Note(ctx, partItems+strings.Join(children, ","), ""); err != nil {
+		if err := job.Note(ctx, platforms.JoinPartIDs(children), ""); err != nil {
 			return nil, err
 		}
 	}

@@ -7,12 +7,10 @@ import (
 	"cmp"
 	"context"
 	"strconv"
-	"strings"
 	"time"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/herald-social/herald/internal/jsondoc"
+	"github.com/herald-social/herald/internal/sametext"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -113,8 +111,8 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Fin
 // the finding.
 func (p *Platform) consider(found *platforms.Finding, job platforms.Job, entry jsondoc.Object) {
 	id, at := entry.Text("id"), createdAt(entry)
-	want := folded(job.Content.Text)
-	if want == "" || want != folded(entry.Text("title")) && want != folded(entry.Text("video_description")) {
+	want := sametext.Folded(job.Content.Text)
+	if want == "" || want != sametext.Folded(entry.Text("title")) && want != sametext.Folded(entry.Text("video_description")) {
 		return
 	}
 	if job.Taken != nil && job.Taken(id) {
@@ -135,7 +133,3 @@ func createdAt(entry jsondoc.Object) time.Time {
 	}
 	return time.Unix(seconds, 0).UTC()
 }
-
-// folded is a text in the form in which it is compared: in NFC, with every run
-// of blanks as one space.
-func folded(text string) string { return strings.Join(strings.Fields(norm.NFC.String(text)), " ") }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/text/unicode/norm"
+	"github.com/herald-social/herald/internal/sametext"
 )
 
 // X does not give a text back as it was sent: it replaces every address by one
@@ -19,12 +19,7 @@ import (
 // wanted is the text of a job, in the form that is compared.
 type wanted string
 
-func want(text string) wanted { return wanted(normalized(text)) }
-
-// normalized gives a text in NFC, with every run of blanks as one space.
-func normalized(text string) string {
-	return strings.Join(strings.Fields(norm.NFC.String(text)), " ")
-}
+func want(text string) wanted { return wanted(sametext.Folded(text)) }
 
 // entities undoes the only three escapes that X makes, in one pass: what was
 // sent as "&lt;" is listed as "&amp;lt;".
@@ -42,7 +37,7 @@ func (w wanted) matches(entry map[string]any) bool {
 	}
 	listed := text(entry["text"])
 	links := linksOf(entry)
-	return w.fits(normalized(entities.Replace(listed)), links) || w.fits(normalized(listed), links)
+	return w.fits(sametext.Folded(entities.Replace(listed)), links) || w.fits(sametext.Folded(listed), links)
 }
 
 // link is an address in a listed text.
@@ -80,7 +75,7 @@ func linksOf(entry map[string]any) []link {
 }
 
 func (l *link) add(address string) {
-	form := strings.TrimSuffix(trimScheme(normalized(address)), "/")
+	form := strings.TrimSuffix(trimScheme(sametext.Folded(address)), "/")
 	if form != "" && !slices.Contains(l.forms, form) {
 		l.forms = append(l.forms, form)
 	}

@@ -8,12 +8,10 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/herald-social/herald/internal/jsondoc"
+	"github.com/herald-social/herald/internal/sametext"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 )
@@ -113,9 +111,7 @@ func fits(job *platforms.Job, item jsondoc.Object, id string) bool {
 
 // sameText compares what was sent with what is listed, whatever was done to
 // blanks and to how letters are composed.
-func sameText(sent, listed string) bool { return folded(sent) == folded(listed) }
-
-func folded(text string) string { return strings.Join(strings.Fields(norm.NFC.String(text)), " ") }
+func sameText(sent, listed string) bool { return sametext.Folded(sent) == sametext.Folded(listed) }
 
 // uploads asks for the playlist of the channel's uploads.
 func (p *Platform) uploads(ctx context.Context, account platforms.Account) (string, *platforms.Error) {

@@ -1,0 +1,34 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package platforms
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestIDsOfFiles reads what preparations noted of the files of a job of two.
+func TestIDsOfFiles(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, checkpoint string
+		files, parts       []string
+	}{
+		"all":        {"every file has its id", JoinFileIDs([]string{"1", "2"}), []string{"1", "2"}, nil},
+		"some":       {"the rest is still to be done", JoinPartIDs([]string{"1"}), nil, []string{"1"}},
+		"parts, all": {"what they make up is still to be done", JoinPartIDs([]string{"1", "2"}), nil, []string{"1", "2"}},
+		"too many":   {"they are another post's", JoinPartIDs([]string{"1", "2", "3"}), nil, nil},
+		"too few":    {"a file is missing", JoinFileIDs([]string{"1"}), nil, nil},
+		"no id":      {"it would be a part of an address", JoinPartIDs([]string{"1", "../2"}), nil, nil},
+		"nothing":    {"nothing was made", "", nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := Job{Checkpoint: tc.checkpoint, Content: Content{Media: make([]File, 2)}}
+			valid := func(id string) bool { return len(id) == 1 }
+			if diff := cmp.Diff([][]string{tc.files, tc.parts}, [][]string{job.FileIDs(valid), job.PartIDs(valid)}); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
