@@ -15,9 +15,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/apikeys"
+	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/readiness"
-	"github.com/herald-social/herald/internal/apikeys"
-	"github.com/herald-social/herald/internal/postindex"
 	"github.com/herald-social/herald/platforms"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/readiness"
-	"github.com/herald-social/herald/internal/postindex"
 	"github.com/herald-social/herald/platforms"
 )
 

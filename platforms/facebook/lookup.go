@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -55,13 +55,13 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 		}
 		page, _ := jsondoc.Parse(resp.Body)
 		entries, ok := page.List("data")
-		if !ok || slices.ContainsFunc(entries, func(entry jsondoc.Object) bool { return !graph.ValidID(entry.Text("id")) }) {
+		if !ok || slices.ContainsFunc(entries, func(entry jsondoc.Object) bool { return !meta.ValidID(entry.Text("id")) }) {
 			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
 		}
 		for _, entry := range entries {
 			s.add(entry)
 		}
-		if query = graph.NextPage(page); query == nil {
+		if query = meta.NextPage(page); query == nil {
 			return p.finding(s)
 		}
 	}
@@ -83,7 +83,7 @@ type search struct {
 
 func newSearch(job platforms.Job) *search {
 	return &search{
-		job: job, shows: len(job.Content.Media) > 0, photos: job.FileIDs(graph.ValidID),
+		job: job, shows: len(job.Content.Media) > 0, photos: job.FileIDs(meta.ValidID),
 		own: map[string]jsondoc.Object{}, alike: map[string]jsondoc.Object{},
 	}
 }
@@ -109,7 +109,7 @@ func (s *search) add(entry jsondoc.Object) {
 // have none.
 func (s *search) sameText(entry jsondoc.Object) bool {
 	want, got := s.job.Content.Text, entry.Text("message")
-	return graph.SameText(want, got) || s.shows && strings.TrimSpace(want+got) == ""
+	return meta.SameText(want, got) || s.shows && strings.TrimSpace(want+got) == ""
 }
 
 // leadsAway finds what Facebook may take for an address, of which it shows
@@ -146,7 +146,7 @@ func (s shown) any(photos []string) bool {
 	return slices.ContainsFunc(photos, func(id string) bool { return slices.Contains(s.targets, id) })
 }
 
-func createdAt(entry jsondoc.Object) time.Time { return graph.ParseTime(entry.Text("created_time")) }
+func createdAt(entry jsondoc.Object) time.Time { return meta.ParseTime(entry.Text("created_time")) }
 
 // finding names the earliest of the posts that fit.
 func (p *Platform) finding(s *search) (platforms.LookupResult, error) {

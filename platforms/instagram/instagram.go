@@ -24,9 +24,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -120,7 +120,7 @@ type Platform struct {
 	config Config
 	// own and linked are the hosts of the two logins.
 	own, linked host
-	uploads     graph.Client
+	uploads     meta.Client
 }
 
 var (
@@ -145,8 +145,8 @@ func New(c Config, client *transport.Client) *Platform {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
-	at := func(url string) graph.Client {
-		return graph.Client{Platform: "instagram", BaseURL: url, Transport: client}
+	at := func(url string) meta.Client {
+		return meta.Client{Platform: "instagram", BaseURL: url, Transport: client}
 	}
 	return &Platform{
 		config:  c,

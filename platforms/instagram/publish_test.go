@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 // prepared is a job whose container is there.
@@ -158,7 +158,7 @@ func FuzzJudge(f *testing.F) {
 		got := p.own.judge(&transport.Response{Status: status, Body: []byte(body)})
 		success := status >= 200 && status < 300
 		switch {
-		case got.Outcome == platforms.Posted && (!success || !graph.ValidID(got.ExternalID) || got.Err != nil),
+		case got.Outcome == platforms.Posted && (!success || !meta.ValidID(got.ExternalID) || got.Err != nil),
 			got.Outcome == platforms.Refused && (status < 400 || status >= 500 || got.Err == nil),
 			got.Outcome == platforms.Unknown && (got.Err == nil || got.ExternalID != ""),
 			got.Outcome == platforms.NotSent:

@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 var _ platforms.AccountInspector = (*Platform)(nil)

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -37,19 +37,19 @@ const (
 // list alone is searched.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	published := false
-	if graph.ValidID(job.Checkpoint) {
+	if meta.ValidID(job.Checkpoint) {
 		found, _, err := p.containerState(ctx, job, job.Checkpoint)
 		if err != nil {
 			return platforms.LookupResult{}, err
 		}
 		switch found {
-		case graph.StatePublished:
+		case meta.StatePublished:
 			published = true
-		case graph.StateFinished, graph.StateError, graph.StateExpired:
+		case meta.StateFinished, meta.StateError, meta.StateExpired:
 			return platforms.LookupResult{Proof: true}, nil
-		case graph.StateInProgress:
+		case meta.StateInProgress:
 			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgUnderway)
-		case graph.StateGone:
+		case meta.StateGone:
 		}
 	}
 	finding, err := p.search(ctx, job)
@@ -74,7 +74,7 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 		"since":  {strconv.FormatInt(job.SearchFrom.Unix()-1, 10)},
 		"limit":  {strconv.Itoa(pageSize)},
 	}
-	found, err := graph.Search(query, maxPages, func(query url.Values) (jsondoc.Object, error) {
+	found, err := meta.Search(query, maxPages, func(query url.Values) (jsondoc.Object, error) {
 		resp, failed := p.read(ctx, "list", p.path("/"+url.PathEscape(job.Account.ID)+"/"+listing+"?"+query.Encode()), job.Account.Token)
 		if failed != nil {
 			return nil, failed.Error
@@ -86,7 +86,7 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 		return platforms.LookupResult{}, failed
 	}
 	switch {
-	case errors.Is(err, graph.ErrTooManyPages):
+	case errors.Is(err, meta.ErrTooManyPages):
 		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
 	case err != nil:
 		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
@@ -111,9 +111,9 @@ func fits(job platforms.Job, entry jsondoc.Object) bool {
 // sameText tells whether a listed text is the content's. Files need none.
 func sameText(content platforms.Content, listed string) bool {
 	if len(content.Media) > 0 {
-		return graph.SameCaption(content.Text, listed)
+		return meta.SameCaption(content.Text, listed)
 	}
-	return graph.SameText(content.Text, listed)
+	return meta.SameText(content.Text, listed)
 }
 
 // sameKind tells whether a listed post is of the kind that shows these files.
@@ -132,4 +132,4 @@ func sameKind(media []platforms.File, listed string) bool {
 	return listed == "" || slices.Contains(kinds, listed)
 }
 
-func publishedAt(entry jsondoc.Object) time.Time { return graph.ParseTime(entry.Text("timestamp")) }
+func publishedAt(entry jsondoc.Object) time.Time { return meta.ParseTime(entry.Text("timestamp")) }

@@ -10,10 +10,10 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 // codeMediaNotFound is what Threads answers when it cannot publish a container
@@ -29,10 +29,10 @@ const (
 
 // Publish makes the prepared container visible by one call to threads_publish.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
-	if !graph.ValidID(job.Checkpoint) {
+	if !meta.ValidID(job.Checkpoint) {
 		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
 	}
-	resp, err := p.graph.Do(ctx, graph.Call{
+	resp, err := p.graph.Do(ctx, meta.Call{
 		Action: "publish", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/threads_publish"), Token: job.Account.Token.Access,
 		Form: url.Values{"creation_id": {job.Checkpoint}}, Timeout: callTimeout,
 	})
@@ -43,7 +43,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
 	}
 	result := p.judge(resp)
-	used := graph.UsedOf(resp.Header)
+	used := meta.UsedOf(resp.Header)
 	result.RateLimits = platforms.UsageLimits(used.App, used.Account, used.ShutOut, p.config.Clock.Now())
 	switch {
 	case result.Outcome == platforms.Posted:
@@ -59,7 +59,7 @@ func (p *Platform) judge(resp *transport.Response) platforms.Result {
 	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
 		doc, _ := jsondoc.Parse(resp.Body)
 		id := doc.Text("id")
-		if !graph.ValidID(id) {
+		if !meta.ValidID(id) {
 			return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
 		}
 		return platforms.Result{Outcome: platforms.Posted, ExternalID: id}
@@ -90,9 +90,9 @@ func aboutContainer(class platforms.Class) bool {
 func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, refused platforms.Result) platforms.Result {
 	found, _, err := p.containerState(ctx, job, job.Checkpoint)
 	switch {
-	case err != nil, found == graph.StatePublished:
+	case err != nil, found == meta.StatePublished:
 		refused.Outcome = platforms.Unknown
-	case found != graph.StateFinished && found != graph.StateInProgress && refused.Err.Class == platforms.ClassPermanent:
+	case found != meta.StateFinished && found != meta.StateInProgress && refused.Err.Class == platforms.ClassPermanent:
 		// The container has ended, which another one mends.
 		refused.Err.Class, refused.Err.Message = platforms.ClassTransient, msgNotYet
 	}
@@ -102,7 +102,7 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, refused p
 // permalink reads the address of a post and when it was published. Without an
 // answer the post has no address here; it is published all the same.
 func (p *Platform) permalink(ctx context.Context, job platforms.Job, id string) (string, time.Time) {
-	resp, failed := p.ask(ctx, graph.Call{
+	resp, failed := p.ask(ctx, meta.Call{
 		Action: "permalink", Path: p.path("/" + url.PathEscape(id) + "?fields=id,permalink,timestamp"), Token: job.Account.Token.Access,
 		Timeout: permalinkTimeout,
 	})
@@ -110,5 +110,5 @@ func (p *Platform) permalink(ctx context.Context, job platforms.Job, id string) 
 		return "", time.Time{}
 	}
 	doc, _ := jsondoc.Parse(resp.Body)
-	return doc.Text("permalink"), graph.ParseTime(doc.Text("timestamp"))
+	return doc.Text("permalink"), meta.ParseTime(doc.Text("timestamp"))
 }

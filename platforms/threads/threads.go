@@ -17,9 +17,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -78,7 +78,7 @@ type Config struct {
 // Platform is Threads.
 type Platform struct {
 	config Config
-	graph  graph.Client
+	graph  meta.Client
 }
 
 var (
@@ -101,7 +101,7 @@ func New(c Config, client *transport.Client) *Platform {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
-	return &Platform{config: c, graph: graph.Client{Platform: "threads", BaseURL: c.APIURL, Transport: client}}
+	return &Platform{config: c, graph: meta.Client{Platform: "threads", BaseURL: c.APIURL, Transport: client}}
 }
 
 // Capabilities declares the rules of Threads. Its list of posts proves no absence;

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/herald-social/herald/internal/multipartbody"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/multipartbody"
 )
 
 const (

@@ -45,7 +45,6 @@ const repository = "../.."
 var (
 	long     = os.Getenv("LONG") != ""
 	folder   string
-	program  string
 	k8s      client.Client
 	platform sandboxtest.Client
 	serial   atomic.Int64
@@ -62,8 +61,7 @@ var _ = BeforeSuite(func() {
 	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	Expect(os.Getenv("KUBEBUILDER_ASSETS")).NotTo(BeEmpty(), "set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver; `make test-crash` does")
 	folder = GinkgoT().TempDir()
-	program = filepath.Join(folder, "herald")
-	out, err := exec.Command("go", "build", "-tags", "crashpoints", "-o", program, repository+"/cmd/herald").CombinedOutput()
+	out, err := exec.Command("go", "build", "-tags", "crashpoints", "-o", folder+"/", repository+"/cmd/...").CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
 
 	scheme := runtime.NewScheme()
@@ -102,7 +100,7 @@ var _ = BeforeSuite(func() {
 func startSandbox() {
 	address := freeAddress()
 	platform = sandboxtest.Client{URL: "http://" + address}
-	server := start("sandbox", nil, "sandbox", "--listen", address, "--state-dir", filepath.Join(folder, "sandbox"))
+	server := start("herald-sandbox", "sandbox", nil, "--listen", address, "--state-dir", filepath.Join(folder, "sandbox"))
 	DeferCleanup(func() { server.kill() })
 	Eventually(func() error {
 		resp, err := http.Get(platform.URL + "/_control/calls")

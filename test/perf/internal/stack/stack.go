@@ -74,8 +74,8 @@ type Options struct {
 	Root string
 	// Dir takes the state and the logs.
 	Dir string
-	// Etcd, KubeAPIServer, Store and Herald are the paths of the programs.
-	Etcd, KubeAPIServer, Store, Herald string
+	// Etcd, KubeAPIServer, Store, SandboxProgram and Herald are the paths of the programs.
+	Etcd, KubeAPIServer, Store, SandboxProgram, Herald string
 	// PostWorkers is how many posts the manager works on at once.
 	PostWorkers int
 	// Pprof lets manager and apiserver serve profiles.
@@ -127,7 +127,7 @@ func (s *Stack) startServers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sandbox, err := s.serve(portSandbox, s.options.Herald, "sandbox", "--listen", s.address(portSandbox), "--log-level", "warn")
+	sandbox, err := s.serve(portSandbox, s.options.SandboxProgram, "--listen", s.address(portSandbox), "--log-level", "warn")
 	if err != nil {
 		return err
 	}

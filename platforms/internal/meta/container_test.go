@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package graph
+package meta
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 func TestAwait(t *testing.T) {

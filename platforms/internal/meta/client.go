@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package graph
+package meta
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/herald-social/herald/internal/multipartbody"
 	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms/internal/multipartbody"
 )
 
 // Client calls one graph.

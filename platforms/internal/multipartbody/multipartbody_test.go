@@ -12,7 +12,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/herald-social/herald/internal/multipartbody"
+	"github.com/herald-social/herald/platforms/internal/multipartbody"
 )
 
 func TestForm(t *testing.T) {

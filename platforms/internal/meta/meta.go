@@ -1,19 +1,19 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package graph understands what Meta's graphs have in common, those of
+// Package meta understands what Meta's graphs have in common, those of
 // Facebook, Instagram and Threads: how they report errors and limits, and how
 // they list. What an error asks for on a platform is decided in the platform's
 // own folder.
-package graph
+package meta
 
 import (
 	"fmt"
 	"net/http"
 	"slices"
 
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 // Error is what a graph says is wrong, in the object "error" of its answer.

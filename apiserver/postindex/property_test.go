@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/postindex"
+	"github.com/herald-social/herald/apiserver/postindex"
 )
 
 var (

@@ -1,14 +1,14 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package graph
+package meta
 
 import (
 	"net/url"
 	"time"
 
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/text"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 // secrets are the parameters that a graph writes into the address of the next

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package graph
+package meta
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 // Stream is a file that goes to Meta's host of uploads in one request.

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package graph
+package meta
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/herald-social/herald/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 // What keeps a search from telling what a listing holds.

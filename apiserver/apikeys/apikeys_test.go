@@ -21,7 +21,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/apikeys"
+	"github.com/herald-social/herald/apiserver/apikeys"
 )
 
 var now = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)

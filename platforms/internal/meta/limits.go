@@ -1,13 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package graph
+package meta
 
 import (
 	"net/http"
 	"time"
 
-	"github.com/herald-social/herald/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 const (

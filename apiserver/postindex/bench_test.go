@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/postindex"
+	"github.com/herald-social/herald/apiserver/postindex"
 )
 
 // many fills an index with posts as teams have them: of every status, to one,
