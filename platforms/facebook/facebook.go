@@ -96,12 +96,12 @@ func New(c Config, client *transport.Client) *Platform {
 	return &Platform{config: c, graph: meta.Client{Platform: "facebook", BaseURL: c.APIURL, Transport: client}}
 }
 
-// Limits declares Facebook's rules for Pages. There is no limit of a message's
+// Capabilities declares Facebook's rules for Pages. There is no limit of a message's
 // length, as the HTTP contract has it: Facebook documents none, and what it
 // refuses fails with its own words. A Page's token does not end, so
 // that there is nothing to renew ahead of time.
-func (p *Platform) Limits() platforms.Limits {
-	return platforms.Limits{
+func (p *Platform) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
 		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
 		Delivers:             []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
 		MaxImages:            maxImages,

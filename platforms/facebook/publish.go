@@ -26,7 +26,7 @@ const (
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	ids := job.FileIDs(meta.ValidID)
 	if p.Prepares(job.Content) && ids == nil {
-		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
+		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
 	}
 	form := url.Values{"message": {job.Content.Text}}
 	attach(form, ids)
@@ -36,13 +36,13 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	})
 	switch {
 	case err != nil && notSent(err):
-		return platforms.Result{Verdict: platforms.NotSent, Err: unanswered(err)}
+		return platforms.Result{Outcome: platforms.NotSent, Err: unanswered(err)}
 	case err != nil:
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
+		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
 	}
 	result := p.judge(resp)
 	used := meta.UsedOf(resp.Header)
-	result.Allowances = platforms.Budgets(used.App, used.Account, used.ShutOut, p.config.Clock.Now())
+	result.RateLimits = platforms.UsageLimits(used.App, used.Account, used.ShutOut, p.config.Clock.Now())
 	return result
 }
 
@@ -52,21 +52,21 @@ func (p *Platform) judge(resp *transport.Response) platforms.Result {
 		doc, _ := jsondoc.Parse(resp.Body)
 		id := doc.Text("id")
 		if !meta.ValidID(id) {
-			return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
+			return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
 		}
-		return platforms.Result{Verdict: platforms.Posted, ExternalID: id, ExternalURL: p.postURL(id, doc)}
+		return platforms.Result{Outcome: platforms.Posted, ExternalID: id, ExternalURL: p.postURL(id, doc)}
 	}
 	failure, said := p.classify(resp)
 	switch {
 	case !said.Refusal():
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{
+		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{
 			Class: platforms.ClassUnknown, Message: fmt.Sprintf(msgInDoubt, resp.Status), Err: said,
 		}}
 	case failure.Class == platforms.ClassDuplicate:
 		// It may repeat this very post, from a call whose answer was lost.
-		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
+		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	default:
-		return platforms.Result{Verdict: platforms.Refused, Err: failure}
+		return platforms.Result{Outcome: platforms.Refused, Err: failure}
 	}
 }
 

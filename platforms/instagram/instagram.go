@@ -183,10 +183,10 @@ func (p *Platform) hostOf(token platforms.Token) *host {
 	return &p.own
 }
 
-// Limits declares Instagram's rules. It takes no posts of text alone. Its list
+// Capabilities declares Instagram's rules. It takes no posts of text alone. Its list
 // of posts proves no absence; its containers do.
-func (p *Platform) Limits() platforms.Limits {
-	return platforms.Limits{
+func (p *Platform) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
 		Categories:     []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
 		Delivers:       []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
 		MaxCaption:     maxCaption,

@@ -26,7 +26,7 @@ const (
 // Publish makes the prepared container visible by one call to media_publish.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	if !meta.ValidID(job.Checkpoint) {
-		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
+		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
 	}
 	t := p.task(job)
 	resp, err := t.host.graph.Do(ctx, meta.Call{
@@ -35,17 +35,17 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	})
 	switch {
 	case err != nil && notSent(err):
-		return platforms.Result{Verdict: platforms.NotSent, Err: unanswered(err)}
+		return platforms.Result{Outcome: platforms.NotSent, Err: unanswered(err)}
 	case err != nil:
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
+		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
 	}
 	result := t.host.judge(resp)
 	used := meta.UsedOf(resp.Header)
-	result.Allowances = platforms.Budgets(used.App, used.Account, used.ShutOut, t.host.clock.Now())
+	result.RateLimits = platforms.UsageLimits(used.App, used.Account, used.ShutOut, t.host.clock.Now())
 	switch {
-	case result.Verdict == platforms.Posted:
+	case result.Outcome == platforms.Posted:
 		result.ExternalURL, result.PostedAt = t.permalink(ctx, result.ExternalID)
-	case result.Verdict == platforms.Refused && aboutContainer(result.Err.Class):
+	case result.Outcome == platforms.Refused && aboutContainer(result.Err.Class):
 		result = t.doubleCheck(ctx, result)
 	}
 	return result
@@ -57,21 +57,21 @@ func (h *host) judge(resp *transport.Response) platforms.Result {
 		doc, _ := jsondoc.Parse(resp.Body)
 		id := doc.Text("id")
 		if !meta.ValidID(id) {
-			return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
+			return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
 		}
-		return platforms.Result{Verdict: platforms.Posted, ExternalID: id}
+		return platforms.Result{Outcome: platforms.Posted, ExternalID: id}
 	}
 	bad := h.classify(resp, thePost)
 	switch {
 	case !bad.said.Refusal():
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{
+		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{
 			Class: platforms.ClassUnknown, Message: fmt.Sprintf(msgInDoubt, resp.Status), Err: bad.said,
 		}}
 	case bad.Class == platforms.ClassDuplicate:
 		// It may repeat this very post, from a call whose answer was lost.
-		return platforms.Result{Verdict: platforms.Unknown, Err: bad.Error}
+		return platforms.Result{Outcome: platforms.Unknown, Err: bad.Error}
 	}
-	return platforms.Result{Verdict: platforms.Refused, Err: bad.Error}
+	return platforms.Result{Outcome: platforms.Refused, Err: bad.Error}
 }
 
 // aboutContainer tells whether a refusal may be about the container, as one
@@ -86,7 +86,7 @@ func (t *task) doubleCheck(ctx context.Context, refused platforms.Result) platfo
 	found, _, bad := t.state(ctx, t.job.Checkpoint)
 	switch {
 	case bad != nil, found == meta.StatePublished:
-		refused.Verdict = platforms.Unknown
+		refused.Outcome = platforms.Unknown
 	case found != meta.StateFinished && found != meta.StateInProgress && refused.Err.Class == platforms.ClassPermanent:
 		// The container has ended, which another one mends.
 		refused.Err.Class, refused.Err.Message = platforms.ClassTransient, msgNotYet

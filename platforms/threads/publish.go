@@ -30,7 +30,7 @@ const (
 // Publish makes the prepared container visible by one call to threads_publish.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	if !meta.ValidID(job.Checkpoint) {
-		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
+		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
 	}
 	resp, err := p.graph.Do(ctx, meta.Call{
 		Action: "publish", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/threads_publish"), Token: job.Account.Token.Access,
@@ -38,17 +38,17 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	})
 	switch {
 	case err != nil && notSent(err):
-		return platforms.Result{Verdict: platforms.NotSent, Err: unanswered(err)}
+		return platforms.Result{Outcome: platforms.NotSent, Err: unanswered(err)}
 	case err != nil:
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
+		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
 	}
 	result := p.judge(resp)
 	used := meta.UsedOf(resp.Header)
-	result.Allowances = platforms.Budgets(used.App, used.Account, used.ShutOut, p.config.Clock.Now())
+	result.RateLimits = platforms.UsageLimits(used.App, used.Account, used.ShutOut, p.config.Clock.Now())
 	switch {
-	case result.Verdict == platforms.Posted:
+	case result.Outcome == platforms.Posted:
 		result.ExternalURL, result.PostedAt = p.permalink(ctx, job, result.ExternalID)
-	case result.Verdict == platforms.Refused && aboutContainer(result.Err.Class):
+	case result.Outcome == platforms.Refused && aboutContainer(result.Err.Class):
 		result = p.doubleCheck(ctx, job, result)
 	}
 	return result
@@ -60,23 +60,23 @@ func (p *Platform) judge(resp *transport.Response) platforms.Result {
 		doc, _ := jsondoc.Parse(resp.Body)
 		id := doc.Text("id")
 		if !meta.ValidID(id) {
-			return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
+			return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
 		}
-		return platforms.Result{Verdict: platforms.Posted, ExternalID: id}
+		return platforms.Result{Outcome: platforms.Posted, ExternalID: id}
 	}
 	failure, said := p.classify(resp)
 	switch {
 	case !said.Refusal():
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{
+		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{
 			Class: platforms.ClassUnknown, Message: fmt.Sprintf(msgInDoubt, resp.Status), Err: said,
 		}}
 	case failure.Class == platforms.ClassDuplicate:
 		// It may repeat this very post, from a call whose answer was lost.
-		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
+		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	case said.Code == codeMediaNotFound:
 		failure.Class, failure.Message = platforms.ClassTransient, msgNotYet
 	}
-	return platforms.Result{Verdict: platforms.Refused, Err: failure}
+	return platforms.Result{Outcome: platforms.Refused, Err: failure}
 }
 
 // aboutContainer tells whether a refusal may be about the container, as one
@@ -91,7 +91,7 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, refused p
 	found, _, err := p.containerState(ctx, job, job.Checkpoint)
 	switch {
 	case err != nil, found == meta.StatePublished:
-		refused.Verdict = platforms.Unknown
+		refused.Outcome = platforms.Unknown
 	case found != meta.StateFinished && found != meta.StateInProgress && refused.Err.Class == platforms.ClassPermanent:
 		// The container has ended, which another one mends.
 		refused.Err.Class, refused.Err.Message = platforms.ClassTransient, msgNotYet

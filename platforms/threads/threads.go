@@ -104,10 +104,10 @@ func New(c Config, client *transport.Client) *Platform {
 	return &Platform{config: c, graph: meta.Client{Platform: "threads", BaseURL: c.APIURL, Transport: client}}
 }
 
-// Limits declares the rules of Threads. Its list of posts proves no absence;
+// Capabilities declares the rules of Threads. Its list of posts proves no absence;
 // its containers do.
-func (p *Platform) Limits() platforms.Limits {
-	return platforms.Limits{
+func (p *Platform) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
 		Categories:    []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
 		Delivers:      []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
 		MaxImages:     maxItems,

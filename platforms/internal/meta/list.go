@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/herald-social/herald/internal/sametext"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
@@ -49,8 +49,8 @@ func ParseTime(s string) time.Time {
 // SameText tells whether a listed text is the one that was sent: graphs may
 // trim it, change blanks, and compose letters.
 func SameText(sent, listed string) bool {
-	want := sametext.Folded(sent)
-	return want != "" && want == sametext.Folded(listed)
+	want := text.Fold(sent)
+	return want != "" && want == text.Fold(listed)
 }
 
 // ValidID tells whether this can be an id of a graph's, and a part of an

@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/hack/local/pki"
 	"github.com/herald-social/herald/hack/local/process"
 	"github.com/herald-social/herald/hack/local/workspace"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -209,8 +209,8 @@ func (s *Stack) platformsFile() string      { return filepath.Join(s.options.Dir
 func (s *Stack) storeKeyFile() string { return filepath.Join(s.options.Dir, "store-key.json") }
 
 // Store is the store of media files.
-func (s *Stack) Store() (*mediastore.Store, error) {
-	return mediastore.New(mediastore.Config{
+func (s *Stack) Store() (*store.Store, error) {
+	return store.New(store.Config{
 		Endpoint: s.address(portStore), Insecure: true, Bucket: mediaBucket, AccessKey: storeAccessKey, SecretKey: storeSecretKey, PathStyle: true,
 	})
 }
