@@ -120,11 +120,11 @@ lint-fix: $(BIN)/golangci-lint ## Let the linters mend what they can
 ##@ Build and run
 
 .PHONY: build
-build: ## Build bin/herald
-	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/herald ./cmd/herald
+build: ## Build bin/herald and bin/herald-sandbox
+	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
 
 .PHONY: controlplane
-controlplane: $(if $(KUBEBUILDER_ASSETS),,$(BIN)/etcd $(BIN)/kube-apiserver) $(BIN)/herald-store build ## Build what tests and the local run need: etcd, kube-apiserver (or use KUBEBUILDER_ASSETS), S3 store, herald
+controlplane: $(if $(KUBEBUILDER_ASSETS),,$(BIN)/etcd $(BIN)/kube-apiserver) $(BIN)/herald-store build ## Build what tests and the local run need: etcd, kube-apiserver (or use KUBEBUILDER_ASSETS), S3 store, sandbox, herald
 
 # What a killed build leaves must not pass for a program, so each is built under another name. A go.work around the checkout
 # would replace the versions that the nested modules pin.

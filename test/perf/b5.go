@@ -33,7 +33,7 @@ const (
 	// settled is for how long a process's memory must not have become less, and settleLimit how long that is waited for.
 	settled, settleLimit = 5 * time.Second, time.Minute
 	// filmFolder has the small films that large ones are made of.
-	filmFolder = "internal/mediaprobe/testdata"
+	filmFolder = "internal/media/probe/testdata"
 	// leastFilm is the size of a film in a run that is scaled down to nothing, in bytes.
 	leastFilm = 1 << 20
 )

@@ -118,8 +118,8 @@ func (s *Setup) Store() supervisor.Spec {
 // Sandbox are the simulated platforms. They keep what is published in memory, unless more says otherwise.
 func (s *Setup) Sandbox(more ...string) supervisor.Spec {
 	return supervisor.Spec{
-		Name: Sandbox, Path: filepath.Join(s.Bin, "herald"), Grace: serverGrace, Ready: s.answers(Sandbox, "/_control/calls"),
-		Args: append([]string{"sandbox", "--listen", s.Address(Sandbox)}, more...),
+		Name: Sandbox, Path: filepath.Join(s.Bin, "herald-sandbox"), Grace: serverGrace, Ready: s.answers(Sandbox, "/_control/calls"),
+		Args: append([]string{"--listen", s.Address(Sandbox), "--site-url", s.URL(Sandbox)}, more...),
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/hack/local/processes"
 	"github.com/herald-social/herald/hack/local/supervisor"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/test/perf/internal/measure"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -199,12 +199,12 @@ func (s *Stack) Processes() []*supervisor.Child { return slices.Concat(s.servers
 func (s *Stack) Herald() []*supervisor.Child { return slices.Clone(s.herald) }
 
 // Store is the store of media files.
-func (s *Stack) Store() (*mediastore.Store, error) {
+func (s *Stack) Store() (*store.Store, error) {
 	key, err := s.Setup.StoreKey()
 	if err != nil {
 		return nil, err
 	}
-	return mediastore.New(mediastore.Config{
+	return store.New(store.Config{
 		Endpoint: s.Setup.Address(processes.Store), Insecure: true, Bucket: processes.Bucket,
 		AccessKey: key.AccessKey, SecretKey: key.SecretKey, PathStyle: true,
 	})
