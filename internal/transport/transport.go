@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transport is the one way out to the platforms: it sends a request
-// once, bounds how long that may take and how much of the answer is read, and
-// counts it.
+// Package transport sends all requests to the platforms: each once, with bounds on
+// its time and on the length of the answer, and counted.
 //
 // It never repeats a call that may change something, follows no redirect and
 // keeps no cookie, because each of these could make a call that publishes
@@ -48,7 +47,7 @@ const (
 	// when many posts are due at the same time.
 	DefaultMaxIdlePerHost = 512
 
-	// idleTimeout closes a connection that nobody used for so long. It is
+	// idleTimeout closes a connection that was unused for so long. It is
 	// shorter than what servers commonly allow (60 s and more): a server that
 	// closes a connection just as a call is written to it leaves the call in
 	// doubt.
@@ -70,7 +69,7 @@ var ErrBodyTooLarge = errors.New("the answer is larger than allowed")
 // makes net/http send it again by itself.
 var ErrReplayable = errors.New("a request must not carry an idempotency key: no platform honours it, and it would be sent again after a lost connection")
 
-// Options says how calls are made.
+// Options configures a Client.
 type Options struct {
 	// Registerer takes the metrics. Nil means that they are not published.
 	Registerer prometheus.Registerer
@@ -95,8 +94,7 @@ type Client struct {
 	userAgent string
 }
 
-// New makes a Client. It panics if the metrics are already registered, which
-// only a wrong composition of the program can bring about.
+// New returns a Client. It panics if the metrics are already registered.
 func New(o Options) *Client {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -150,8 +148,8 @@ type Response struct {
 	Body   []byte
 }
 
-// Error tells why there is no usable answer. Its text holds neither the
-// address nor anything of the request.
+// Error says why there is no usable answer. Its text contains neither the address
+// nor anything of the request.
 type Error struct {
 	// Sent is false only if no connection was obtained, so that nothing of the
 	// request can have reached the platform.
@@ -232,8 +230,8 @@ func (c *Client) send(ctx context.Context, call Call, req *http.Request) (*Respo
 	return &Response{Status: answer.StatusCode, Header: answer.Header, Body: body}, nil
 }
 
-// cause takes the address off an error of net/http, since a query string may
-// hold what must not be logged, and names the bound that was passed.
+// cause removes the address from an error of net/http, since a query string may hold
+// secrets, and names the bound that was exceeded.
 func cause(ctx context.Context, err error, timeout time.Duration) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
