@@ -63,7 +63,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-func TestSummarizeAndNextLook(t *testing.T) {
+func TestSummarizeAndNextCheck(t *testing.T) {
 	at := func(d time.Duration) *v1alpha1.Time { return v1alpha1.NewTimePtr(noon.Add(d)) }
 	type want struct {
 		Ready    bool
@@ -89,7 +89,7 @@ func TestSummarizeAndNextLook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			key := &v1alpha1.APIKey{Spec: tc.spec}
 			s := summarize(key, tc.trouble, noon)
-			got := want{s.Ready, s.Reason, s.Progress, nextLook(key, tc.trouble, noon)}
+			got := want{s.Ready, s.Reason, s.Progress, nextCheck(key, tc.trouble, noon)}
 			if diff := cmp.Diff(tc.want, got); diff != "" || s.Message == "" {
 				t.Errorf("%s: message %q (-want +got):\n%s", tc.reason, s.Message, diff)
 			}

@@ -1,13 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package team gives each Team its namespace, and the manager the right to the
-// Secrets in it. It keeps in order the count of what the team's plan limits, and
-// shows it in status.usage.
+// Package team creates the namespace of each Team, and gives the manager the right to
+// the Secrets in it. It keeps the counters of the team's plan correct, and shows them
+// in status.usage.
 //
-// Deleting a Team leaves its namespace, with everything in it: connections and
-// posts are not to be lost by one mistaken command. Whoever wants the namespace
-// gone deletes it; whoever wants another Team to have it changes its label.
+// Deleting a Team leaves its namespace with everything in it: connections and posts
+// must not be lost by one mistaken command. To remove the namespace, delete it; to
+// give it to another Team, change its label.
 package team
 
 import (
@@ -76,10 +76,10 @@ type Options struct {
 	// team's namespace, the rights of ClusterRole to Secrets.
 	RoleBinding string
 	ClusterRole string
-	// UsageNamespace is where Quota keeps its counts. It can belong to no team.
+	// UsageNamespace is the namespace of Quota. It can belong to no team.
 	UsageNamespace string
-	// Owner returns the team that owns a namespace, nil if none does; Quota keeps
-	// what is counted of a team. Without them nothing is counted.
+	// Owner returns the team that owns a namespace, or nil; Quota stores what a
+	// team has used. Without them nothing is counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	Quota *quota.Store
 }
@@ -99,12 +99,12 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Reconciler works on teams.
+// Reconciler reconciles teams.
 type Reconciler struct {
 	Options
 
 	status conditions.Reporter
-	// swept is when the count of each team was last put in order, by its name.
+	// swept is when the counters of each team were last swept, by its name.
 	swept sync.Map
 }
 
@@ -119,9 +119,9 @@ func New(o Options) (*Reconciler, error) {
 	}}, nil
 }
 
-// SetupWithManager adds the reconciler to a manager. Teams are looked at again
-// when their namespace or their role binding changes, and when another Team
-// that wants the same namespace does.
+// SetupWithManager adds the reconciler to a manager. A team is reconciled when it,
+// its namespace or its role binding changes, and when another Team that wants the
+// same namespace does.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	byNamespace := func(namespaceOf func(client.Object) string) handler.EventHandler {
 		return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -170,7 +170,7 @@ func (r *Reconciler) teamsOf(ctx context.Context, namespace string) []reconcile.
 // conflictPause lets the cache catch up after a lost write.
 const conflictPause = 50 * time.Millisecond
 
-// Reconcile brings one team's namespace about.
+// Reconcile creates the namespace of one team.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var team v1alpha1.Team
 	if err := r.Client.Get(ctx, req.NamespacedName, &team); err != nil {
@@ -200,7 +200,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 }
 
-// sync makes the namespace and the role binding, if the team may have them.
+// sync creates the namespace and the role binding, if the team may have them.
 func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.Summary, error) {
 	var teams v1alpha1.TeamList
 	if err := r.Client.List(ctx, &teams); err != nil {
@@ -222,8 +222,8 @@ func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.
 	return ready(team), nil
 }
 
-// namespace returns the namespace that the team wants, which it makes if it
-// does not exist.
+// namespace returns the namespace that the team wants, and creates it if it does not
+// exist.
 func (r *Reconciler) namespace(ctx context.Context, team *v1alpha1.Team) (*corev1.Namespace, error) {
 	var namespace corev1.Namespace
 	err := r.APIReader.Get(ctx, types.NamespacedName{Name: team.Spec.Namespace}, &namespace)
@@ -243,8 +243,8 @@ func (r *Reconciler) namespace(ctx context.Context, team *v1alpha1.Team) (*corev
 	return &namespace, nil
 }
 
-// bind brings a role binding about. What a binding refers to cannot be changed,
-// so a wrong one is made again.
+// bind creates or corrects a role binding. What a binding refers to cannot be
+// changed, so a wrong one is created again.
 func (r *Reconciler) bind(ctx context.Context, wanted *rbacv1.RoleBinding) error {
 	var found rbacv1.RoleBinding
 	err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(wanted), &found)
