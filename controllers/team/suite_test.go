@@ -42,7 +42,7 @@ func TestTeamController(t *testing.T) {
 
 var (
 	k8s client.Client
-	// asManager has the manager's rights, and so has whoever uses limited.
+	// asManager and limited have the manager's rights.
 	asManager client.Client
 	limited   *rest.Config
 	serial    atomic.Int64

@@ -82,7 +82,7 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	if c := k.current.Load(); c != nil {
 		return c, nil
 	}
-	return nil, errors.New("the webhook's certificate is not issued yet")
+	return nil, errors.New("the webhook's certificate is not made yet")
 }
 
 // NeedLeaderElection returns false: every replica serves.
