@@ -24,7 +24,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -58,10 +57,6 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Events takes the events of keys; nil emits none.
 	Events events.EventRecorder
-	// MaxConcurrentReconciles is how many keys are worked on at once; defaults to 1.
-	MaxConcurrentReconciles int
-	// NewToken generates tokens; defaults to NewToken.
-	NewToken func() string
 }
 
 // Reconciler reconciles API keys.
@@ -76,10 +71,6 @@ func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Clock == nil {
 		return nil, errors.New("the API key reconciler needs Client, APIReader and Clock")
 	}
-	if o.NewToken == nil {
-		o.NewToken = NewToken
-	}
-	o.MaxConcurrentReconciles = max(o.MaxConcurrentReconciles, 1)
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile",
 		Normal: []string{v1alpha1.ReasonActive, v1alpha1.ReasonKeyExpired, v1alpha1.ReasonKeyRevoked},
@@ -90,7 +81,6 @@ func New(o Options) (*Reconciler, error) {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.APIKey{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the API key controller: %w", err)
@@ -147,7 +137,7 @@ func (r *Reconciler) issue(ctx context.Context, key *v1alpha1.APIKey) (*refusal,
 			Name:      secretName(key),
 			Labels:    map[string]string{"app.kubernetes.io/managed-by": "herald"},
 		},
-		Data: map[string][]byte{v1alpha1.APIKeyTokenKey: []byte(r.NewToken())},
+		Data: map[string][]byte{v1alpha1.APIKeyTokenKey: []byte(newToken())},
 	}
 	if err := controllerutil.SetControllerReference(key, secret, r.Client.Scheme()); err != nil {
 		return nil, fmt.Errorf("cannot make the key the owner of its Secret: %w", err)

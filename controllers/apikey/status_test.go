@@ -19,7 +19,7 @@ import (
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func TestNewToken(t *testing.T) {
-	a, b := NewToken(), NewToken()
+	a, b := newToken(), newToken()
 	if a == b {
 		t.Errorf("the same token twice: %s", a)
 	}
@@ -30,7 +30,7 @@ func TestNewToken(t *testing.T) {
 
 func TestAdopt(t *testing.T) {
 	key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Name: "ci", UID: "u1"}}
-	token := NewToken()
+	token := newToken()
 	owned := func(uid, content string) *corev1.Secret {
 		return &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: "ci-token", OwnerReferences: []metav1.OwnerReference{{UID: "u1", Controller: new(uid == "u1")}}},

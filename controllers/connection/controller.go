@@ -42,9 +42,9 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// defaultMaxConcurrentReconciles is how many connections are examined at once, most of
+	// workers is how many connections are examined at once, most of
 	// the time waiting for platforms.
-	defaultMaxConcurrentReconciles = 32
+	workers = 32
 	// reportWithin bounds the writing of a status.
 	reportWithin = 10 * time.Second
 	// mostReports is how often the write of a status is tried after conflicts.
@@ -71,8 +71,6 @@ type Options struct {
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// Metrics exposes the state of connections; nil exposes nothing.
 	Metrics *Metrics
-	// MaxConcurrentReconciles is how many connections are examined at once; defaults to 32.
-	MaxConcurrentReconciles int
 }
 
 // Reconciler reconciles connections.
@@ -93,9 +91,6 @@ func New(o Options) (*Reconciler, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil, o.Clock)
 	}
-	if o.MaxConcurrentReconciles <= 0 {
-		o.MaxConcurrentReconciles = defaultMaxConcurrentReconciles
-	}
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Probe", Normal: []string{v1alpha1.ReasonConnected, v1alpha1.ReasonDisabled},
 	}}, nil
@@ -108,7 +103,7 @@ func New(o Options) (*Reconciler, error) {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested()))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles})
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	if r.Owner != nil {
 		changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 		ctl = ctl.

@@ -27,7 +27,7 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	case !errors.Is(err, store.ErrNotFound):
 		return 0, r.unavailable(ctx, m, before, err)
 	}
-	w := await(m, r.Timing, r.Clock.Now())
+	w := await(m, r.UnusedAfter, r.Clock.Now())
 	if w.expired {
 		m.Status.Phase = v1alpha1.MediaExpired
 		r.describe(m, conditions.Summary{

@@ -66,8 +66,7 @@ type Source interface {
 	Get(ctx context.Context, address string, want fetch.Want, take func(ctx context.Context, size int64, body io.Reader) error) error
 }
 
-// Options is what the reconciler needs. Client, APIReader, Store, Verify, Source
-// and Clock are required.
+// Options is what the reconciler needs. All but Events and Metrics are required.
 type Options struct {
 	// Client reads from a cache, in which SetupWithManager indexes the posts, and
 	// writes to the API server.
@@ -82,8 +81,9 @@ type Options struct {
 	Verify func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error)
 	// Source downloads the files that have one.
 	Source Source
-	// Timing says how long to wait for files, and how long they are kept.
-	Timing Timing
+	// UnusedAfter is how long a file without a post is kept. An upload address in
+	// the status is renewed for as long.
+	UnusedAfter time.Duration
 	// Clock is the time.
 	Clock clock.WithTicker
 	// Events takes the events of media files; nil emits none.
@@ -102,13 +102,12 @@ type Reconciler struct {
 
 // New returns a reconciler; an error says which of the required options is missing.
 func New(o Options) (*Reconciler, error) {
-	if o.Client == nil || o.APIReader == nil || o.Store == nil || o.Verify == nil || o.Source == nil || o.Clock == nil {
-		return nil, errors.New("the media reconciler needs Client, APIReader, Store, Verify, Source and Clock")
+	if o.Client == nil || o.APIReader == nil || o.Store == nil || o.Verify == nil || o.Source == nil || o.UnusedAfter <= 0 || o.Clock == nil {
+		return nil, errors.New("the media reconciler needs Client, APIReader, Store, Verify, Source, UnusedAfter and Clock")
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
 	}
-	o.Timing = o.Timing.withDefaults()
 	return &Reconciler{Options: o, slots: newSlots(), status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile",
 		Normal: []string{v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching},

@@ -145,7 +145,7 @@ func (r *Reconciler) failed(ctx context.Context, m *v1alpha1.Media, before *v1al
 			Reason: v1alpha1.ReasonSourceRefused, Message: sentence + " Create another Media with another source.", Progress: conditions.Stuck,
 		})
 		return 0, r.conclude(ctx, m, before)
-	case tried >= r.Timing.FetchWithin:
+	case tried >= fetchWithin:
 		r.Metrics.failed()
 		m.Status.Phase = v1alpha1.MediaRejected
 		r.describe(m, conditions.Summary{

@@ -22,8 +22,8 @@ import (
 // default of a Team's ttlAfterFinished.
 const defaultTTL = 90 * 24 * time.Hour
 
-// firstSweep is how long after its start a manager sweeps for the first time, unless
-// it sweeps more often: at the start it has other work.
+// firstSweep is how long after its start a manager sweeps for the first time: at the
+// start it has other work.
 const firstSweep = 5 * time.Minute
 
 // sweeper checks all Media and the store periodically. It deletes Media that no post
@@ -41,7 +41,7 @@ func (*sweeper) NeedLeaderElection() bool { return true }
 // Start implements manager.Runnable.
 func (s *sweeper) Start(ctx context.Context) error {
 	log := ctrllog.FromContext(ctx).WithName("media-sweep")
-	timer := s.Clock.NewTimer(min(s.Timing.SweepEvery, firstSweep))
+	timer := s.Clock.NewTimer(firstSweep)
 	defer timer.Stop()
 	for {
 		select {
@@ -52,7 +52,7 @@ func (s *sweeper) Start(ctx context.Context) error {
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
 			log.Error(err, "cannot sweep all media files; the next sweep tries again")
 		}
-		timer.Reset(s.Timing.SweepEvery)
+		timer.Reset(sweepEvery)
 	}
 }
 
@@ -118,7 +118,7 @@ func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alp
 			continue
 		}
 		names[m.Name] = true
-		if at, ok := goesAt(m, s.Timing, ttl); ok && !now.Before(at) {
+		if at, ok := goesAt(m, s.UnusedAfter, ttl); ok && !now.Before(at) {
 			goes[m.Name] = true
 		}
 	}
@@ -144,10 +144,10 @@ func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alp
 func (s *sweeper) reviewDue(namespace string, now time.Time) bool {
 	last, ok := s.reviewed[namespace]
 	if !ok {
-		last = now.Add(-jitter.Within(s.Timing.UnusedAfter, types.UID(namespace)))
+		last = now.Add(-jitter.Within(s.UnusedAfter, types.UID(namespace)))
 		s.reviewed[namespace] = last
 	}
-	return now.Sub(last) >= s.Timing.UnusedAfter
+	return now.Sub(last) >= s.UnusedAfter
 }
 
 // settle records whether a Media is used, or deletes it. A Media that was changed in

@@ -34,7 +34,7 @@ var fileKey = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)/([0-9a
 func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1alpha1.Media) error {
 	found := &findings{
 		known: map[string]*v1alpha1.Media{}, suspects: map[string]*v1alpha1.Media{}, orphans: map[string]map[string]bool{},
-		oldest: s.Clock.Now().Add(-s.Timing.OrphanAfter),
+		oldest: s.Clock.Now().Add(-orphanAfter),
 	}
 	for _, list := range byNamespace {
 		for _, m := range list {

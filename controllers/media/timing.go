@@ -14,41 +14,17 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Timing says how long to wait for media files, and how long they are kept. Zero
-// values stand for the defaults.
-type Timing struct {
-	// UnusedAfter is how long a file without a post is kept; 24 h. An upload
-	// address in the status is renewed for as long.
-	UnusedAfter time.Duration
-	// UploadGrace is how long to wait for a file after its upload address has
-	// ended, since an upload that began in time goes on; 1 h.
-	UploadGrace time.Duration
-	// FetchWithin is how long a failing source is tried again; 1 h.
-	FetchWithin time.Duration
-	// SweepEvery is how often the store and the use of media files are swept; 1 h.
-	SweepEvery time.Duration
-	// OrphanAfter is how old a file without a Media must be before it is deleted;
-	// 24 h.
-	OrphanAfter time.Duration
-}
-
-// withDefaults sets the defaults.
-func (t Timing) withDefaults() Timing {
-	for field, value := range map[*time.Duration]time.Duration{
-		&t.UnusedAfter: 24 * time.Hour,
-		&t.UploadGrace: store.LateUploads,
-		&t.FetchWithin: time.Hour,
-		&t.SweepEvery:  time.Hour,
-		&t.OrphanAfter: 24 * time.Hour,
-	} {
-		if *field <= 0 {
-			*field = value
-		}
-	}
-	return t
-}
-
 const (
+	// uploadGrace is how long to wait for a file after its upload address has ended,
+	// since an upload that began in time goes on.
+	uploadGrace = store.LateUploads
+	// fetchWithin is how long a failing source is tried again.
+	fetchWithin = time.Hour
+	// sweepEvery is how often the store and the use of media files are swept.
+	sweepEvery = time.Hour
+	// orphanAfter is how old a file without a Media must be before it is deleted.
+	orphanAfter = 24 * time.Hour
+
 	// An awaited file is checked after an eighth of the time that it has been
 	// awaited, within these bounds: the pauses grow.
 	pollSoonest, pollLatest = 2 * time.Second, 5 * time.Minute
@@ -84,9 +60,9 @@ func fromAPI(m *v1alpha1.Media) bool { return m.Labels[v1alpha1.OriginLabel] == 
 
 // addressUntil returns until when there can be a valid upload address: the end of the
 // last one that the HTTP API handed out, or else as long as the status offers one.
-func addressUntil(m *v1alpha1.Media, t Timing) time.Time {
+func addressUntil(m *v1alpha1.Media, unusedAfter time.Duration) time.Time {
 	if !fromAPI(m) {
-		return m.CreationTimestamp.Add(t.UnusedAfter)
+		return m.CreationTimestamp.Add(unusedAfter)
 	}
 	return store.HandedOutUntil(m)
 }
@@ -102,9 +78,9 @@ type wait struct {
 }
 
 // await decides about a file that has not arrived.
-func await(m *v1alpha1.Media, t Timing, now time.Time) wait {
-	until := addressUntil(m, t)
-	ends := until.Add(t.UploadGrace)
+func await(m *v1alpha1.Media, unusedAfter time.Duration, now time.Time) wait {
+	until := addressUntil(m, unusedAfter)
+	ends := until.Add(uploadGrace)
 	if !now.Before(ends) {
 		return wait{expired: true}
 	}
@@ -153,19 +129,19 @@ func deletesWhenUnused(m *v1alpha1.Media) bool {
 
 // goesAt returns when a Media without a post is deleted; ok is false if it stays. A
 // rejected one stays as long as a finished post would, so that its owner can read why.
-func goesAt(m *v1alpha1.Media, t Timing, ttl time.Duration) (at time.Time, ok bool) {
+func goesAt(m *v1alpha1.Media, unusedAfter, ttl time.Duration) (at time.Time, ok bool) {
 	if m.Status.UnusedSince == nil || !deletesWhenUnused(m) {
 		return time.Time{}, false
 	}
 	switch m.Status.Phase {
 	case v1alpha1.MediaUploaded, v1alpha1.MediaExpired:
-		at = m.Status.UnusedSince.Add(t.UnusedAfter)
+		at = m.Status.UnusedSince.Add(unusedAfter)
 		if underKey := store.KeyUntil(m); underKey.After(at) {
 			at = underKey
 		}
 		return at, true
 	case v1alpha1.MediaRejected:
-		return m.Status.UnusedSince.Add(max(t.UnusedAfter, ttl)), true
+		return m.Status.UnusedSince.Add(max(unusedAfter, ttl)), true
 	case v1alpha1.MediaPending:
 		return time.Time{}, false
 	default:

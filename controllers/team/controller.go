@@ -11,6 +11,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -46,16 +46,19 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections;posts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Names that Options default to; config/rbac and the chart use the same.
+// Names of the manager's objects; config/rbac and the chart use the same.
 const (
-	DefaultRoleBinding    = "herald-manager-secrets"
-	DefaultClusterRole    = "herald-team-secrets"
-	DefaultServiceAccount = "herald-manager"
-	DefaultNamespace      = "herald-system"
+	// RoleBinding gives ServiceAccount, in each team's namespace, the rights of
+	// ClusterRole to Secrets.
+	RoleBinding    = "herald-manager-secrets"
+	ClusterRole    = "herald-team-secrets"
+	ServiceAccount = "herald-manager"
+	// DefaultNamespace is the default of Options.ManagerNamespace.
+	DefaultNamespace = "herald-system"
 )
 
 // Options is what the reconciler needs. Client, APIReader and Clock are required;
-// the names default to the constants above.
+// the namespaces have defaults.
 type Options struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
@@ -66,37 +69,15 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Events takes the events of teams; nil emits none.
 	Events events.EventRecorder
-	// MaxConcurrentReconciles is how many teams are worked on at once; defaults to 1.
-	MaxConcurrentReconciles int
-	// ManagerNamespace and ManagerServiceAccount name the account that the
-	// manager runs under. The namespace can belong to no team.
-	ManagerNamespace      string
-	ManagerServiceAccount string
-	// RoleBinding is the name of the object that gives the manager, in each
-	// team's namespace, the rights of ClusterRole to Secrets.
-	RoleBinding string
-	ClusterRole string
+	// ManagerNamespace is the namespace of the manager's service account. It can
+	// belong to no team.
+	ManagerNamespace string
 	// UsageNamespace is the namespace of Quota. It can belong to no team.
 	UsageNamespace string
 	// Owner returns the team that owns a namespace, or nil; Quota stores what a
 	// team has used. Without them nothing is counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	Quota *quota.Store
-}
-
-func (o *Options) setDefaults() {
-	o.MaxConcurrentReconciles = max(o.MaxConcurrentReconciles, 1)
-	for field, value := range map[*string]string{
-		&o.ManagerNamespace:      DefaultNamespace,
-		&o.ManagerServiceAccount: DefaultServiceAccount,
-		&o.RoleBinding:           DefaultRoleBinding,
-		&o.ClusterRole:           DefaultClusterRole,
-		&o.UsageNamespace:        quota.DefaultNamespace,
-	} {
-		if *field == "" {
-			*field = value
-		}
-	}
 }
 
 // Reconciler reconciles teams.
@@ -113,7 +94,8 @@ func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Clock == nil {
 		return nil, errors.New("the team reconciler needs Client, APIReader and Clock")
 	}
-	o.setDefaults()
+	o.ManagerNamespace = cmp.Or(o.ManagerNamespace, DefaultNamespace)
+	o.UsageNamespace = cmp.Or(o.UsageNamespace, quota.DefaultNamespace)
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile", Normal: []string{v1alpha1.ReasonNamespaceReady},
 	}}, nil
@@ -128,13 +110,12 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			return r.teamsOf(ctx, namespaceOf(obj))
 		})
 	}
-	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetName() == r.RoleBinding })
+	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetName() == RoleBinding })
 	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, byNamespace(wantedNamespace), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, byNamespace(client.Object.GetName)).
-		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(ours)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles})
+		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(ours))
 	if r.counts() {
 		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 	}
@@ -271,11 +252,11 @@ func (r *Reconciler) binding(team *v1alpha1.Team) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: team.Spec.Namespace,
-			Name:      r.RoleBinding,
+			Name:      RoleBinding,
 			Labels:    map[string]string{managedBy: managedByHerald},
 		},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: r.ClusterRole},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.ManagerNamespace, Name: r.ManagerServiceAccount}},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.ManagerNamespace, Name: ServiceAccount}},
 	}
 }
 

@@ -18,7 +18,6 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -42,10 +41,13 @@ const (
 	// last byte of the answer.
 	DefaultTimeout = 20 * time.Second
 
-	// DefaultMaxIdlePerHost is how many connections to one host are kept for
-	// the next calls: as many as calls to one platform are in flight at once
-	// when many posts are due at the same time.
-	DefaultMaxIdlePerHost = 512
+	// maxIdlePerHost is how many connections to one host are kept for the next
+	// calls: as many as calls to one platform are in flight at once when many posts
+	// are due at the same time.
+	maxIdlePerHost = 512
+
+	// userAgent names the program to the platforms.
+	userAgent = "herald"
 
 	// idleTimeout closes a connection that was unused for so long. It is
 	// shorter than what servers commonly allow (60 s and more): a server that
@@ -75,23 +77,13 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// Clock measures how long calls take. Defaults to the real one.
 	Clock clock.PassiveClock
-	// UserAgent names the program to the platforms. Defaults to "herald".
-	UserAgent string
-	// MaxIdlePerHost defaults to DefaultMaxIdlePerHost.
-	MaxIdlePerHost int
-	// Proxy chooses the proxy for a request, as in http.Transport. Nil means
-	// none.
-	Proxy func(*http.Request) (*url.URL, error)
-	// TLS is used for https; nil means the system's roots.
-	TLS *tls.Config
 }
 
 // Client makes calls. It may be used from many goroutines at once.
 type Client struct {
-	http      *http.Client
-	clock     clock.PassiveClock
-	metrics   metrics
-	userAgent string
+	http    *http.Client
+	clock   clock.PassiveClock
+	metrics metrics
 }
 
 // New returns a Client. It panics if the metrics are already registered.
@@ -99,32 +91,23 @@ func New(o Options) *Client {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.UserAgent == "" {
-		o.UserAgent = "herald"
-	}
-	if o.MaxIdlePerHost <= 0 {
-		o.MaxIdlePerHost = DefaultMaxIdlePerHost
-	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
 	return &Client{
 		http: &http.Client{
 			Transport: &http.Transport{
-				Proxy:                  o.Proxy,
 				DialContext:            dialer.DialContext,
-				TLSClientConfig:        o.TLS,
 				TLSHandshakeTimeout:    tlsTimeout,
-				MaxIdleConnsPerHost:    o.MaxIdlePerHost,
+				MaxIdleConnsPerHost:    maxIdlePerHost,
 				IdleConnTimeout:        idleTimeout,
 				MaxResponseHeaderBytes: maxHeader,
 				Protocols:              protocols,
 			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		clock:     o.Clock,
-		metrics:   newMetrics(o.Registerer),
-		userAgent: o.UserAgent,
+		clock:   o.Clock,
+		metrics: newMetrics(o.Registerer),
 	}
 }
 
@@ -210,7 +193,7 @@ func (c *Client) send(ctx context.Context, call Call, req *http.Request) (*Respo
 	})
 	req = req.Clone(ctx)
 	if req.Header.Get("User-Agent") == "" {
-		req.Header.Set("User-Agent", c.userAgent)
+		req.Header.Set("User-Agent", userAgent)
 	}
 	answer, err := c.http.Do(req)
 	if err != nil {

@@ -5,6 +5,8 @@ package transport
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -221,6 +223,22 @@ func TestDoSendsOnceOverAReusedConnection(t *testing.T) {
 	}
 	if got := arrivals.Load(); got != 2 {
 		t.Errorf("%d requests arrived for two calls", got)
+	}
+}
+
+// A lost connection must leave one call in doubt and not all that share it.
+func TestDoSpeaksHTTP1(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Proto) }))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	client := New(Options{})
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	client.http.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: roots}
+	resp, err := client.Do(t.Context(), Call{}, newRequest(t, http.MethodPost, server.URL, "text"))
+	if err != nil || string(resp.Body) != "HTTP/1.1" {
+		t.Errorf("got %v, %v; want HTTP/1.1 although the server offers HTTP/2", resp, err)
 	}
 }
 
