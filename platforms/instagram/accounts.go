@@ -65,7 +65,7 @@ func (h *host) identifyOwn(ctx context.Context, token platforms.Token) (platform
 
 // linkedPage is a Page and the account that is linked to it, if there is one.
 type linkedPage struct {
-	Account *meta.Account `json:"instagram_business_account"`
+	Account jsondoc.Optional[meta.Account] `json:"instagram_business_account"`
 }
 
 // linkedFields are what is asked of a Page.
@@ -80,8 +80,8 @@ func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platf
 	if bad != nil && bad.Said.Kind() != meta.KindOther {
 		return platforms.Identity{}, bad
 	}
-	if page != nil && page.Account != nil {
-		return h.Identity(*page.Account)
+	if page != nil && page.Account.There {
+		return h.Identity(page.Account.Value)
 	}
 	query.Set("limit", "100")
 	pages, bad := meta.Read[struct {
@@ -98,8 +98,8 @@ func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platf
 	}
 	accounts := map[jsondoc.Text]meta.Account{}
 	for _, page := range pages.Data {
-		if page.Account != nil {
-			accounts[page.Account.ID] = *page.Account
+		if page.Account.There {
+			accounts[page.Account.Value.ID] = page.Account.Value
 		}
 	}
 	if len(accounts) > 1 {

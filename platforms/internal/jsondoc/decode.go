@@ -95,3 +95,15 @@ func (f *Flag) UnmarshalJSON(value []byte) error {
 	*f = string(value) == "true" || string(value) == `"true"`
 	return nil
 }
+
+// Optional is an object that may be missing: There reports whether it was read.
+type Optional[T any] struct {
+	Value T
+	There bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It never fails.
+func (o *Optional[T]) UnmarshalJSON(value []byte) error {
+	o.Value, o.There = Decode[T](value)
+	return nil
+}

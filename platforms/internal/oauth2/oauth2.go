@@ -46,7 +46,7 @@ type Endpoint struct {
 	// also that of a success; else only 400 and 401 go with them.
 	AnyStatus bool
 	// Refused reads an answer that is none of the endpoint's own errors.
-	Refused func(*transport.Response) *platforms.Error
+	Refused func(resp *transport.Response, code string) *platforms.Error
 }
 
 // answer is what the endpoint says.
@@ -119,14 +119,14 @@ func (e *Endpoint) refused(resp *transport.Response, code string) *platforms.Err
 	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code)
 	switch {
 	case !own && !e.AnyStatus:
-		return e.Refused(resp)
+		return e.Refused(resp, code)
 	case code == "invalid_grant", slices.Contains(e.DeadCodes, code):
 		return &platforms.Error{Class: platforms.ClassReconnect, Message: e.Dead, Err: cause}
 	case code == "invalid_client", code == "invalid_request", code == "unauthorized_client":
 		// A person who connects the account again could not help.
 		return e.BadApp(cause)
 	case e.AnyStatus:
-		return e.Refused(resp)
+		return e.Refused(resp, code)
 	default:
 		return e.Nonsense(resp.Status, cause)
 	}
