@@ -159,14 +159,14 @@ func (s *scope) noteAhead(ctx context.Context, sh *shipment, p *preparation, fil
 		}
 		return time.Time{}
 	}
-	message := truncate(p.err.Message, maxPreparedMessage)
+	message := truncate(p.err.Error(), maxPreparedMessage)
 	if t.Prepared == nil || t.Prepared.ContentHash != p.hash || t.Prepared.Message != message {
 		part := p.progress()
 		t.Prepared = &v1alpha1.Prepared{
 			ContentHash: p.hash, Checkpoint: part.checkpoint, Secret: part.secret != "", MadeAt: v1alpha1.NewTime(p.endedAt), Message: message,
 		}
 		s.log.Info("not prepared ahead of time", "uid", s.post.UID, "target", sh.index, "platform", sh.conn.Spec.Platform,
-			"class", p.err.Class, "problem", p.err.Message, "cause", p.err.Err)
+			"class", p.err.Class, "problem", p.err.Error(), "cause", p.err.Err)
 		s.warn(v1alpha1.ReasonPreparationFailed, fmt.Sprintf("target %d (%s): %s", sh.index, sh.conn.Spec.Platform, message))
 		sh.attempt, sh.result = s.NewID(), platforms.Result{Outcome: platforms.NotSent, Err: p.err}
 		s.alert(ctx, sh)

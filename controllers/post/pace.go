@@ -187,7 +187,7 @@ func enterPace(status *v1alpha1.ConnectionStatus, result *platforms.Result, now 
 	told := slices.DeleteFunc(slices.Clone(result.RateLimits), func(a platforms.RateLimit) bool { return !a.Low() && a.BlockedUntil.IsZero() })
 	held = ratelimit.Apply(status, told, now)
 	if err := result.Err; err != nil && !err.PostOnly && (err.Class == platforms.ClassRateLimited || err.Class == platforms.ClassQuota) {
-		held = ratelimit.Block(status, err.RetryAt, err.AppWide, err.Message, now) || held
+		held = ratelimit.Block(status, err.RetryAt, err.AppWide, err.Error(), now) || held
 	}
 	return held
 }
@@ -201,7 +201,7 @@ func enterRefusal(conn *v1alpha1.Connection, result *platforms.Result, now time.
 	case result.Err != nil && result.Err.Class == platforms.ClassReconnect:
 		meta.SetStatusCondition(&conn.Status.Conditions, metav1.Condition{
 			Type: v1alpha1.ConditionPublishingRefused, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRefused,
-			Message: truncate(result.Err.Message, maxMessage), ObservedGeneration: conn.Generation, LastTransitionTime: metav1.NewTime(now),
+			Message: truncate(result.Err.Error(), maxMessage), ObservedGeneration: conn.Generation, LastTransitionTime: metav1.NewTime(now),
 		})
 	}
 }

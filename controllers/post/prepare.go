@@ -160,7 +160,7 @@ func (s *scope) make(ctx context.Context, preparer platforms.Preparer, j platfor
 	if secret {
 		kept, err := s.sessions.load(ctx, owner)
 		if err != nil {
-			return made{}, &platforms.Error{Class: platforms.ClassTransient, Message: "the Secret of the post's uploads cannot be read; Herald tries again", Err: err}
+			return made{}, &platforms.Error{Class: platforms.ClassTransient, Problem: "the Secret of the post's uploads cannot be read; Herald tries again", Err: err}
 		}
 		if kept.ContentHash == owner.hash {
 			part = made{kept.Checkpoint, kept.Secret}
@@ -303,7 +303,7 @@ func (s *scope) notPrepared(ctx context.Context, sh *shipment, err *platforms.Er
 	if t.Phase != v1alpha1.PhaseFailed {
 		t.Phase = posting.TargetPhaseOf(s.post, sh.index)
 	}
-	s.log.Info("not prepared", "uid", s.post.UID, "target", sh.index, "platform", sh.conn.Spec.Platform, "class", err.Class, "problem", err.Message, "cause", err.Err)
+	s.log.Info("not prepared", "uid", s.post.UID, "target", sh.index, "platform", sh.conn.Spec.Platform, "class", err.Class, "problem", err.Error(), "cause", err.Err)
 	sh.attempt = s.NewID()
 	sh.result = platforms.Result{Outcome: platforms.NotSent, Err: err}
 	s.tell(ctx, sh)

@@ -183,7 +183,7 @@ func problem(err *platforms.Error) string {
 	if err == nil {
 		return ""
 	}
-	return err.Message
+	return err.Error()
 }
 
 // applyVerdicts enters what a person found out about targets whose outcome is

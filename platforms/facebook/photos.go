@@ -89,7 +89,7 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 	case resp.Status != http.StatusOK:
 		bad := p.graph.Classify(resp, meta.ThePost)
 		if bad.Class == platforms.ClassPermanent {
-			bad.Message = fmt.Sprintf(msgPhotoRefused, file.Name)
+			bad.Problem = fmt.Sprintf(msgPhotoRefused, file.Name)
 		}
 		return "", bad.Error
 	}

@@ -104,7 +104,7 @@ const codeMediaNotFound = 24
 var kinds = map[meta.Kind]platforms.Error{
 	meta.KindOther: {
 		Class: platforms.ClassPermanent,
-		Message: "Threads refused {about} (error {error}): it may be too long, hold too many addresses, or break another of Threads' rules; " +
+		Problem: "Threads refused {about} (error {error}): it may be too long, hold too many addresses, or break another of Threads' rules; " +
 			"change the text",
 	},
 }

@@ -27,15 +27,15 @@ const (
 var (
 	invalid = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Message: "TikTok refused the post as invalid: its caption, its options or its files are not as TikTok wants them; change the post",
+		Problem: "TikTok refused the post as invalid: its caption, its options or its files are not as TikTok wants them; change the post",
 	}
 	unknownID = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Message: "TikTok does not know the upload of this post any more, or not for this account",
+		Problem: "TikTok does not know the upload of this post any more, or not for this account",
 	}
 	pullFailed = platforms.Error{
 		Class:   platforms.ClassTransient,
-		Message: "TikTok could not fetch a file of the post from the media store; check that the store can be reached from the internet",
+		Problem: "TikTok could not fetch a file of the post from the media store; check that the store can be reached from the internet",
 	}
 )
 
@@ -46,38 +46,38 @@ var refusals = map[string]platforms.Error{
 	"invalid_params": invalid,
 	"app_version_check_failed": {
 		Class:   platforms.ClassPermanent,
-		Message: "TikTok takes drafts only for people whose app has version 31.8 or later; update TikTok's app on the phone of the account's owner, then post again",
+		Problem: "TikTok takes drafts only for people whose app has version 31.8 or later; update TikTok's app on the phone of the account's owner, then post again",
 	},
 	codeUnknownID:  unknownID,
 	codeAnothersID: unknownID,
 	codePostCap: {
 		Class:   platforms.ClassQuota,
-		Message: "this account has reached TikTok's limit of posts through apps for 24 hours, about 15; wait, or post less",
+		Problem: "this account has reached TikTok's limit of posts through apps for 24 hours, about 15; wait, or post less",
 	},
 	codeDraftCap: {
 		Class:    platforms.ClassQuota,
 		PostOnly: true,
-		Message:  "the inbox of this account is full: TikTok keeps five unfinished drafts; finish or delete some in TikTok's app",
+		Problem:  "the inbox of this account is full: TikTok keeps five unfinished drafts; finish or delete some in TikTok's app",
 	},
 	codeBanned: {
 		Class:   platforms.ClassPermanent,
-		Message: "TikTok has banned this account from posting; open TikTok's app, do what it asks for, and then post again",
+		Problem: "TikTok has banned this account from posting; open TikTok's app, do what it asks for, and then post again",
 	},
 	codeUserCap: {
 		Class:   platforms.ClassQuota,
-		Message: "as many people as TikTok allows have posted through Herald's TikTok app in 24 hours; wait, or have TikTok audit the app",
+		Problem: "as many people as TikTok allows have posted through Herald's TikTok app in 24 hours; wait, or have TikTok audit the app",
 	},
 	"unaudited_client_can_only_post_to_private_accounts": {
 		Class:   platforms.ClassPermanent,
-		Message: "TikTok has not audited Herald's TikTok app yet, so that it may post for private accounts only; make the account private and post with privacy level SELF_ONLY, send drafts, or have TikTok audit the app",
+		Problem: "TikTok has not audited Herald's TikTok app yet, so that it may post for private accounts only; make the account private and post with privacy level SELF_ONLY, send drafts, or have TikTok audit the app",
 	},
 	"url_ownership_unverified": {
 		Class:   platforms.ClassPermanent,
-		Message: "TikTok fetches photos only from addresses that belong to Herald's TikTok app; the administrator has to verify the address of the media store in TikTok's developer portal",
+		Problem: "TikTok fetches photos only from addresses that belong to Herald's TikTok app; the administrator has to verify the address of the media store in TikTok's developer portal",
 	},
 	"privacy_level_option_mismatch": {
 		Class:   platforms.ClassPermanent,
-		Message: "this account cannot choose the privacy level of the post any more; check which it can choose in TikTok, and post again with another tiktok.privacyLevel",
+		Problem: "this account cannot choose the privacy level of the post any more; check which it can choose in TikTok, and post again with another tiktok.privacyLevel",
 	},
 }
 
@@ -85,41 +85,41 @@ var refusals = map[string]platforms.Error{
 var failures = map[string]platforms.Error{
 	"file_format_check_failed": {
 		Class:   platforms.ClassPermanent,
-		Message: "TikTok does not take the format of a file of the post; change the file",
+		Problem: "TikTok does not take the format of a file of the post; change the file",
 	},
 	"duration_check_failed": {
 		Class:   platforms.ClassPermanent,
-		Message: "TikTok does not take a video of this length for this account; make it shorter or longer",
+		Problem: "TikTok does not take a video of this length for this account; make it shorter or longer",
 	},
 	"frame_rate_check_failed": {
 		Class:   platforms.ClassPermanent,
-		Message: "TikTok does not take the frame rate of the video: it must be 23 to 60 frames a second; change the video",
+		Problem: "TikTok does not take the frame rate of the video: it must be 23 to 60 frames a second; change the video",
 	},
 	"picture_size_check_failed": {
 		Class:   platforms.ClassPermanent,
-		Message: "TikTok does not take the width and height of a file of the post: a video has 360 to 4096 pixels each way, a photo at most 1080 by 1920; change the file",
+		Problem: "TikTok does not take the width and height of a file of the post: a video has 360 to 4096 pixels each way, a photo at most 1080 by 1920; change the file",
 	},
 	"video_pull_failed": pullFailed,
 	"photo_pull_failed": pullFailed,
 	"publish_cancelled": {
 		Class:   platforms.ClassPermanent,
-		Message: "the post was cancelled at TikTok",
+		Problem: "the post was cancelled at TikTok",
 	},
 	"internal": {
 		Class:   platforms.ClassTransient,
-		Message: "TikTok failed to process the post, by an error of its own; Herald tries again",
+		Problem: "TikTok failed to process the post, by an error of its own; Herald tries again",
 	},
 	"auth_removed": {
 		Class:   platforms.ClassReconnect,
-		Message: "access to this account was withdrawn while TikTok processed the post; connect the account again",
+		Problem: "access to this account was withdrawn while TikTok processed the post; connect the account again",
 	},
 	"spam_risk": {
 		Class:   platforms.ClassPermanent,
-		Message: "TikTok refused the post as spam; change it, or wait before posting again",
+		Problem: "TikTok refused the post as spam; change it, or wait before posting again",
 	},
 	"spam_risk_text": {
 		Class:   platforms.ClassPermanent,
-		Message: "TikTok refused the caption of the post as spam or as breaking its rules; change the caption",
+		Problem: "TikTok refused the caption of the post as spam or as breaking its rules; change the caption",
 	},
 }
 
@@ -190,11 +190,11 @@ func (p *Platform) refused(status int, code string) *platforms.Error {
 	cause := fmt.Errorf("HTTP status %d with error %.64q", status, code)
 	switch {
 	case code == "access_token_invalid":
-		return &platforms.Error{Class: platforms.ClassRefresh, Message: "TikTok does not accept the access token: it has ended or was revoked", Err: cause}
+		return &platforms.Error{Class: platforms.ClassRefresh, Problem: "TikTok does not accept the access token: it has ended or was revoked", Err: cause}
 	case code == "scope_not_authorized", code == "scope_permission_missed":
 		return &platforms.Error{
 			Class:   platforms.ClassReconnect,
-			Message: "TikTok refuses Herald's access to this account, because a permission is missing; connect the account again and grant all of them",
+			Problem: "TikTok refuses Herald's access to this account, because a permission is missing; connect the account again and grant all of them",
 			Err:     cause,
 		}
 	case code == "rate_limit_exceeded", status == http.StatusTooManyRequests:
@@ -210,7 +210,7 @@ func (p *Platform) refused(status int, code string) *platforms.Error {
 func (p *Platform) limited(cause error) *platforms.Error {
 	return &platforms.Error{
 		Class:   platforms.ClassRateLimited,
-		Message: "TikTok limits how often this account may be used, and the limit is reached; Herald tries again in a minute",
+		Problem: "TikTok limits how often this account may be used, and the limit is reached; Herald tries again in a minute",
 		RetryAt: p.clock.Now().Add(limitPause), Err: cause,
 	}
 }

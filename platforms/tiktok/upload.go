@@ -102,7 +102,7 @@ func readSession(secret string, size int64) (session, parts, bool) {
 func (u *upload) note(ctx context.Context, job *platforms.Job) *platforms.Error {
 	secret, err := json.Marshal(u.session)
 	if err != nil {
-		return &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgNoTicket, job.Content.Media[0].Name), Err: err}
+		return &platforms.Error{Class: platforms.ClassTransient, Problem: fmt.Sprintf(msgNoTicket, job.Content.Media[0].Name), Err: err}
 	}
 	return job.Note(ctx, u.ticket, string(secret))
 }
@@ -218,11 +218,11 @@ func (p *Platform) uploadRefused(file *platforms.File, status int) *platforms.Er
 	cause := fmt.Errorf("HTTP status %d of an upload", status)
 	switch status {
 	case http.StatusBadRequest:
-		return &platforms.Error{Class: platforms.ClassPermanent, Message: fmt.Sprintf(msgFileRefused, file.Name), Err: cause}
+		return &platforms.Error{Class: platforms.ClassPermanent, Problem: fmt.Sprintf(msgFileRefused, file.Name), Err: cause}
 	case http.StatusForbidden, http.StatusNotFound:
-		return &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgNotTaken, file.Name), Err: cause}
+		return &platforms.Error{Class: platforms.ClassTransient, Problem: fmt.Sprintf(msgNotTaken, file.Name), Err: cause}
 	case http.StatusRequestedRangeNotSatisfiable:
-		return &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgNoProgress, file.Name), Err: cause}
+		return &platforms.Error{Class: platforms.ClassTransient, Problem: fmt.Sprintf(msgNoProgress, file.Name), Err: cause}
 	case http.StatusTooManyRequests:
 		return p.limited(cause)
 	default:

@@ -21,55 +21,55 @@ const legacyDuplicate = "187"
 var (
 	refresh = platforms.Error{
 		Class:   platforms.ClassRefresh,
-		Message: "X does not accept the access token: it has ended or was revoked",
+		Problem: "X does not accept the access token: it has ended or was revoked",
 	}
 	reconnect = platforms.Error{
 		Class:   platforms.ClassReconnect,
-		Message: "X refuses Herald's access to this account: a permission is missing, or the app may not post for it; connect the account again and allow reading and writing",
+		Problem: "X refuses Herald's access to this account: a permission is missing, or the app may not post for it; connect the account again and allow reading and writing",
 	}
 	wrongToken = platforms.Error{
 		Class:   platforms.ClassReconnect,
-		Message: "X does not accept this kind of token; connect the account again, with OAuth 2.0",
+		Problem: "X does not accept this kind of token; connect the account again, with OAuth 2.0",
 	}
 	suspended = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Message: "X has suspended this account; appeal to X, then connect the account again",
+		Problem: "X has suspended this account; appeal to X, then connect the account again",
 	}
 	credits = platforms.Error{
 		Class:   platforms.ClassQuota,
-		Message: "the credits of the X app are used up; the owner of the app has to add credits in X's developer console",
+		Problem: "the credits of the X app are used up; the owner of the app has to add credits in X's developer console",
 	}
 	usageCap = platforms.Error{
 		Class:   platforms.ClassQuota,
-		Message: "the X app has reached its usage cap; the owner of the app has to raise it, or wait for the next period",
+		Problem: "the X app has reached its usage cap; the owner of the app has to raise it, or wait for the next period",
 	}
 	appLimit = platforms.Error{
 		Class:   platforms.ClassQuota,
-		Message: "the X app has reached X's limit of posts for 24 hours, of all its accounts together; wait, or post less",
+		Problem: "the X app has reached X's limit of posts for 24 hours, of all its accounts together; wait, or post less",
 	}
 	dailyLimit = platforms.Error{
 		Class:   platforms.ClassQuota,
-		Message: "this account has reached X's limit of posts for 24 hours; wait, or post less",
+		Problem: "this account has reached X's limit of posts for 24 hours; wait, or post less",
 	}
 	rateLimit = platforms.Error{
 		Class:   platforms.ClassRateLimited,
-		Message: "X limits how often this account may be used, and the limit is reached; Herald tries again when X allows it",
+		Problem: "X limits how often this account may be used, and the limit is reached; Herald tries again when X allows it",
 	}
 	duplicate = platforms.Error{
 		Class:   platforms.ClassDuplicate,
-		Message: "X refused the post as a repetition of an earlier one of this account; if no earlier one exists, change the text",
+		Problem: "X refused the post as a repetition of an earlier one of this account; if no earlier one exists, change the text",
 	}
 	cashtag = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Message: "X allows at most one cashtag ($ABC) in a post sent by an app; remove the others",
+		Problem: "X allows at most one cashtag ($ABC) in a post sent by an app; remove the others",
 	}
 	notAllowed = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Message: "X does not permit this post: it may be too long, hold an address that X blocks, or break another of X's rules; change the text",
+		Problem: "X does not permit this post: it may be too long, hold an address that X blocks, or break another of X's rules; change the text",
 	}
 	invalid = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Message: "X found the request invalid: the text may be too long or hold characters that X refuses; change it",
+		Problem: "X found the request invalid: the text may be too long or hold characters that X refuses; change it",
 	}
 )
 

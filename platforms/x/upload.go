@@ -234,7 +234,7 @@ func (p *Platform) await(ctx context.Context, job platforms.Job, file *platforms
 		}
 		pause := min(max(time.Duration(processing.CheckAfter.Int())*time.Second, leastPause), longestPause)
 		if err := client.Wait(ctx, p.clock, pause); err != nil {
-			return &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgFileBusy, file.Name), Err: err}
+			return &platforms.Error{Class: platforms.ClassTransient, Problem: fmt.Sprintf(msgFileBusy, file.Name), Err: err}
 		}
 	}
 }
@@ -266,7 +266,7 @@ func mediaID(resp *transport.Response, file *platforms.File) (string, *platforms
 // a text.
 func aboutFile(file *platforms.File, failure *platforms.Error) *platforms.Error {
 	if failure.Class == platforms.ClassPermanent || failure.Class == platforms.ClassDuplicate {
-		failure.Class, failure.Message = platforms.ClassPermanent, fmt.Sprintf(msgFileRefused, file.Name)
+		failure.Class, failure.Problem = platforms.ClassPermanent, fmt.Sprintf(msgFileRefused, file.Name)
 	}
 	return failure
 }

@@ -20,51 +20,51 @@ import (
 var (
 	refresh = platforms.Error{
 		Class:   platforms.ClassRefresh,
-		Message: "YouTube does not accept the access token: it has ended or was revoked",
+		Problem: "YouTube does not accept the access token: it has ended or was revoked",
 	}
 	noChannel = platforms.Error{
 		Class:   platforms.ClassReconnect,
-		Message: "this Google account has no YouTube channel; create one, then connect the account again",
+		Problem: "this Google account has no YouTube channel; create one, then connect the account again",
 	}
 	noScope = platforms.Error{
 		Class:   platforms.ClassReconnect,
-		Message: "YouTube refuses Herald's access to this channel, because a permission is missing; connect the channel again and grant all of them",
+		Problem: "YouTube refuses Herald's access to this channel, because a permission is missing; connect the channel again and grant all of them",
 	}
 	closed = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Message: "YouTube has closed or suspended this channel; appeal to YouTube, then connect the channel again",
+		Problem: "YouTube has closed or suspended this channel; appeal to YouTube, then connect the channel again",
 	}
 	notEnabled = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Message: "the YouTube Data API is not enabled for Herald's Google project; the administrator has to enable it in the Google Cloud console",
+		Problem: "the YouTube Data API is not enabled for Herald's Google project; the administrator has to enable it in the Google Cloud console",
 	}
 	forbidden = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Message: "YouTube does not allow this channel to do that; look at the channel's state in YouTube Studio",
+		Problem: "YouTube does not allow this channel to do that; look at the channel's state in YouTube Studio",
 	}
 	quota = platforms.Error{
 		Class:   platforms.ClassQuota,
-		Message: "the quota of Herald's Google project is used up for today; it is renewed at midnight Pacific time",
+		Problem: "the quota of Herald's Google project is used up for today; it is renewed at midnight Pacific time",
 	}
 	uploadLimit = platforms.Error{
 		Class:   platforms.ClassQuota,
-		Message: "the channel has uploaded as many videos as YouTube allows it in a day; Herald tries again a day later",
+		Problem: "the channel has uploaded as many videos as YouTube allows it in a day; Herald tries again a day later",
 	}
 	rateLimit = platforms.Error{
 		Class:   platforms.ClassRateLimited,
-		Message: "YouTube limits how often it may be called, and the limit is reached; Herald tries again later",
+		Problem: "YouTube limits how often it may be called, and the limit is reached; Herald tries again later",
 	}
 	badTitle = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Message: "YouTube refuses the title; change it",
+		Problem: "YouTube refuses the title; change it",
 	}
 	badDescription = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Message: "YouTube refuses the caption as a description; change it",
+		Problem: "YouTube refuses the caption as a description; change it",
 	}
 	badPrivacy = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Message: "the settings of the channel do not allow a public video; change them in YouTube Studio",
+		Problem: "the settings of the channel do not allow a public video; change them in YouTube Studio",
 	}
 )
 

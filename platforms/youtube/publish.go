@@ -100,7 +100,7 @@ func (p *Platform) judge(resp *transport.Response, size int64) platforms.Result 
 		result.Err.RetryAt, result.Err.AppWide = failure.RetryAt, failure.AppWide
 		return result
 	case resp.Status == http.StatusNotFound || resp.Status == http.StatusGone:
-		failure.Class, failure.Message = platforms.ClassTransient, msgGone
+		failure.Class, failure.Problem = platforms.ClassTransient, msgGone
 	}
 	return refusal(failure)
 }
@@ -138,7 +138,7 @@ func (p *Platform) doubleCheck(ctx context.Context, s session, size int64, resul
 	case at.state == done, at.state == open && at.stored == size:
 		result.Outcome = platforms.Unknown
 	case at.state == gone, at.stored != s.last:
-		result.Err.Class, result.Err.Message = platforms.ClassTransient, msgIncomplete
+		result.Err.Class, result.Err.Problem = platforms.ClassTransient, msgIncomplete
 	}
 }
 
@@ -148,7 +148,7 @@ func (p *Platform) finish(ctx context.Context, job *platforms.Job, id, note stri
 	notes := []string{note}
 	if job.Content.Thumbnail != nil {
 		if failure := p.setThumbnail(ctx, job, id); failure != nil {
-			notes = append(notes, fmt.Sprintf(msgNoThumbnail, failure.Message))
+			notes = append(notes, fmt.Sprintf(msgNoThumbnail, failure.Problem))
 		}
 	}
 	return strings.TrimPrefix(strings.Join(notes, "; "), "; ")

@@ -97,5 +97,5 @@ func (c *Client) TooManyPages() *platforms.Error {
 
 // failure makes an error whose text begins with the name of the platform.
 func (c *Client) failure(class platforms.Class, cause error, format string, args ...any) *platforms.Error {
-	return &platforms.Error{Class: class, Message: fmt.Sprintf(format, append([]any{c.Name}, args...)...), Err: cause}
+	return &platforms.Error{Class: class, Problem: fmt.Sprintf(format, append([]any{c.Name}, args...)...), Err: cause}
 }

@@ -38,35 +38,35 @@ type Meaning struct {
 var kinds = map[Kind]platforms.Error{
 	KindToken: {
 		Class:   platforms.ClassReconnect,
-		Message: "{platform} no longer accepts the access token: it has ended or was revoked; connect the account again",
+		Problem: "{platform} no longer accepts the access token: it has ended or was revoked; connect the account again",
 	},
 	KindPermission: {
 		Class:   platforms.ClassReconnect,
-		Message: "{platform} refuses Herald's access to this account, because a permission is missing; connect the account again and allow publishing",
+		Problem: "{platform} refuses Herald's access to this account, because a permission is missing; connect the account again and allow publishing",
 	},
 	KindPerson: {
 		Class:   platforms.ClassPermanent,
-		Message: "{platform} has restricted this account; open {platform}, do what it asks for, and then post again",
+		Problem: "{platform} has restricted this account; open {platform}, do what it asks for, and then post again",
 	},
 	KindLimit: {
 		Class:   platforms.ClassRateLimited,
-		Message: "{platform} limits how often this account may be used, and the limit is reached; Herald tries again when {platform} allows it",
+		Problem: "{platform} limits how often this account may be used, and the limit is reached; Herald tries again when {platform} allows it",
 	},
 	KindBlocked: {
 		Class:   platforms.ClassQuota,
-		Message: "{platform} keeps this account from posting for a while, because it suspects spam; wait, or post less",
+		Problem: "{platform} keeps this account from posting for a while, because it suspects spam; wait, or post less",
 	},
 	KindQuota: {
 		Class:   platforms.ClassQuota,
-		Message: "this account has reached {platform}'s limit of posts for 24 hours; wait, or post less",
+		Problem: "this account has reached {platform}'s limit of posts for 24 hours; wait, or post less",
 	},
 	KindDuplicate: {
 		Class:   platforms.ClassDuplicate,
-		Message: "{platform} refused the post as a repetition of an earlier one of this account; if no earlier one exists, change it",
+		Problem: "{platform} refused the post as a repetition of an earlier one of this account; if no earlier one exists, change it",
 	},
 	KindOther: {
 		Class:   platforms.ClassPermanent,
-		Message: "{platform} refused {about} (error {error}); change it",
+		Problem: "{platform} refused {about} (error {error}); change it",
 	},
 }
 
@@ -92,7 +92,7 @@ func (g *Graph) Explain(said *Error, about string) *Failure {
 
 // Mean words a meaning for what a call was about.
 func (g *Graph) Mean(m Meaning, said *Error, about string) *Failure {
-	m.Message = strings.NewReplacer("{platform}", g.Name, "{about}", about, "{error}", said.Name()).Replace(m.Message)
+	m.Problem = strings.NewReplacer("{platform}", g.Name, "{about}", about, "{error}", said.Name()).Replace(m.Problem)
 	return &Failure{Error: &m.Error, Said: said, Again: m.Again}
 }
 

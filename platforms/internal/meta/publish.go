@@ -56,7 +56,7 @@ func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refuse
 
 // notYet words a refusal that passes.
 func (c *Containers) notYet(e *platforms.Error) {
-	e.Class, e.Message = platforms.ClassTransient, c.Name+" cannot publish the post yet; Herald tries again"
+	e.Class, e.Problem = platforms.ClassTransient, c.Name+" cannot publish the post yet; Herald tries again"
 }
 
 // permalink reads the address of a post and when it was published. Without an

@@ -121,7 +121,7 @@ func (e *Endpoint) refused(resp *transport.Response, code string) *platforms.Err
 	case !own && !e.AnyStatus:
 		return e.Refused(resp, code)
 	case code == "invalid_grant", slices.Contains(e.DeadCodes, code):
-		return &platforms.Error{Class: platforms.ClassReconnect, Message: e.Dead, Err: cause}
+		return &platforms.Error{Class: platforms.ClassReconnect, Problem: e.Dead, Err: cause}
 	case code == "invalid_client", code == "invalid_request", code == "unauthorized_client":
 		// A person who connects the account again could not help.
 		return e.BadApp(cause)
