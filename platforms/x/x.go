@@ -94,7 +94,10 @@ func New(c Config, way *transport.Client) *Platform {
 		NoRefresh: msgNoRefresh, Dead: msgRefreshDead,
 		// X often says so where it means invalid_grant.
 		DeadCodes: []string{"invalid_request"},
-		Refused:   func(resp *transport.Response, _ string) *platforms.Error { failure, _ := p.classify(resp); return failure },
+		Refused: func(resp *transport.Response, _ string) *platforms.Error {
+			failure, _ := p.classify(resp)
+			return failure
+		},
 	}
 	if c.ClientSecret == "" {
 		p.tokens.App = url.Values{"client_id": {c.ClientID}}
