@@ -87,7 +87,7 @@ var _ = Describe("Pace", func() {
 		Eventually(func() []v1alpha1.RateLimit {
 			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
 			return conn.Status.RateLimits
-		}).Should(ConsistOf(And(HaveField("Name", "postsPerDay"), HaveField("Most", BeEquivalentTo(20)), HaveField("Left", BeZero()))))
+		}).Should(ConsistOf(And(HaveField("Name", "postsPerDay"), HaveField("Limit", BeEquivalentTo(20)), HaveField("Remaining", BeZero()))))
 		Expect(conn.Status.RateLimitedMessage).To(ContainSubstring("postsPerDay"))
 		Expect(conn.Status.AppRateLimitedUntil).To(BeNil())
 
