@@ -20,13 +20,13 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/apikeys"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/kube"
+	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/ratelimit"
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/apiserver/rest"
-	"github.com/herald-social/herald/internal/apikeys"
-	"github.com/herald-social/herald/internal/postindex"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/platforms"
 )
@@ -40,7 +40,7 @@ type Config struct {
 	UserAgent string
 	// Limits returns what a platform declares; false if this installation
 	// cannot publish there.
-	Limits func(v1alpha1.Platform) (platforms.Limits, bool)
+	Limits func(v1alpha1.Platform) (platforms.Capabilities, bool)
 	// SiteURL is where clients find the site, such as https://herald.example.com;
 	// it stands in the examples of the page for people.
 	SiteURL string

@@ -54,9 +54,9 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.id == oldSelf.id || self.number != oldSelf.number",message="an attempt keeps its id"
 // +kubebuilder:validation:XValidation:rule="self.?card.orValue(0) == oldSelf.?card.orValue(0) || self.number != oldSelf.number",message="an attempt keeps its card"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome) || (oldSelf.outcome == 'unknown' && (has(self.outcome) || (has(self.handle) && !has(oldSelf.handle)))) || self.number != oldSelf.number",message="a closed attempt keeps its outcome, except that an unknown one may become known, or be asked about by the name that the platform gave it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome) || (oldSelf.outcome == 'unknown' && (has(self.outcome) || (has(self.operationID) && !has(oldSelf.operationID)))) || self.number != oldSelf.number",message="a closed attempt keeps its outcome, except that an unknown one may become known, or be asked about by the operation id that the platform gave it"
 // +kubebuilder:validation:XValidation:rule="(has(self.checkpoint) ? has(oldSelf.checkpoint) && self.checkpoint == oldSelf.checkpoint : !has(oldSelf.checkpoint)) || self.number != oldSelf.number",message="an attempt keeps its checkpoint"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.handle) || (has(self.handle) && self.handle == oldSelf.handle) || self.number != oldSelf.number",message="an attempt keeps its handle"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.operationID) || (has(self.operationID) && self.operationID == oldSelf.operationID) || self.number != oldSelf.number",message="an attempt keeps its operation id"
 // +kubebuilder:validation:XValidation:rule="self.number == oldSelf.number || (self.?card.orValue(0) == oldSelf.?card.orValue(0) ? has(oldSelf.outcome) && oldSelf.outcome != 'posted' : self.?card.orValue(0) == oldSelf.?card.orValue(0) + 1)",message="a new attempt needs the previous one closed, and not posted, or else is for the next card"
 type Attempt struct {
 	// number of this attempt; the first is 1.
@@ -99,12 +99,12 @@ type Attempt struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Checkpoint string `json:"checkpoint,omitempty"`
 
-	// handle is what the platform calls this call, which it took and was still
+	// operationID is the platform's id of this call, which it took and was still
 	// working on when it answered.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	Handle string `json:"handle,omitempty"`
+	OperationID string `json:"operationID,omitempty"`
 
 	// accountID is the platform's id of the account that was claimed. What
 	// became of the call is asked of this account and no other.
@@ -113,10 +113,10 @@ type Attempt struct {
 	// +kubebuilder:validation:MaxLength=128
 	AccountID string `json:"accountID,omitempty"`
 
-	// lookFrom is the earliest time at which this attempt, or an earlier one
+	// searchFrom is the earliest time at which this attempt, or an earlier one
 	// whose outcome was in doubt, can have published. Defaults to startedAt.
 	// +optional
-	LookFrom *Time `json:"lookFrom,omitempty"`
+	SearchFrom *Time `json:"searchFrom,omitempty"`
 
 	// unknownSince is when the earliest attempt before this one was claimed of
 	// which nobody can tell whether it published the same; absent if there is
@@ -133,10 +133,10 @@ type Attempt struct {
 	// +optional
 	Duplicate bool `json:"duplicate,omitempty"`
 
-	// looks counts the authoritative looks that did not find the post.
+	// lookups counts the authoritative lookups that did not find the post.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	Looks int32 `json:"looks,omitempty"`
+	Lookups int32 `json:"lookups,omitempty"`
 
 	// outcome is how the attempt was closed; absent while it is open. One that
 	// was closed as unknown is opened again if it turns out what the platform

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/postindex"
+	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/posting"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/postindex"
+	"github.com/herald-social/herald/apiserver/postindex"
 )
 
 // The bounds of a page (contract: limit 1 to 100, default 20).

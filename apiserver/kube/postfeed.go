@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/postindex"
+	"github.com/herald-social/herald/apiserver/postindex"
 )
 
 // feedPage is how many posts are in memory at once while all of them are

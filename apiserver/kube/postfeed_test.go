@@ -18,7 +18,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/kube"
-	"github.com/herald-social/herald/internal/postindex"
+	"github.com/herald-social/herald/apiserver/postindex"
 )
 
 const team = "team-a"

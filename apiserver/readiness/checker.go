@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/postindex"
+	"github.com/herald-social/herald/apiserver/postindex"
 )
 
 // answerWithin is how long the manager may take to check a connection.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/rest/oas"
-	"github.com/herald-social/herald/internal/postindex"
 )
 
 // createPost takes over a request. What a tree's target must not have is

@@ -10,9 +10,9 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest/oas"
-	"github.com/herald-social/herald/internal/postindex"
 )
 
 // ListConnections serves listConnections.

@@ -21,8 +21,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/request"
-	"github.com/herald-social/herald/internal/postindex"
 )
 
 // wholeNumber is one as people write it, of any size.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/request"
-	"github.com/herald-social/herald/internal/postindex"
 )
 
 // anyKey lets everybody in.

@@ -176,15 +176,15 @@ func checkpoint(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Checkpoint = name }
 }
 
-func handle(name string) func(*v1alpha1.Post) {
-	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Handle = name }
+func operation(name string) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.OperationID = name }
 }
 
 // reopened is an attempt of which the platform is asked by a name.
 func reopened(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		outcome("")(p)
-		handle(name)(p)
+		operation(name)(p)
 		p.Status.Targets[0].Phase = v1alpha1.PhaseProcessing
 	}
 }
@@ -223,12 +223,12 @@ var _ = DescribeTable("a Post when its status is written", statusOf(asText),
 	Entry("unknown, declared not sent", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), outcome(v1alpha1.OutcomeNotSent), ""),
 	Entry("unknown, declared posted", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), ""),
 	Entry("unknown, made open again", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), outcome(""), "keeps its outcome"),
-	Entry("unknown, made open again with the name that the platform gave it", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), reopened("h1"), ""),
+	Entry("unknown, made open again with the name that the platform gave it", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), reopened("op1"), ""),
 	Entry("unknown although it had a name, made open again", func(p *v1alpha1.Post) {
 		closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, "")(p)
-		handle("h1")(p)
+		operation("op1")(p)
 	}, outcome(""), "keeps its outcome"),
-	Entry("declared not sent, made open again with a name", closed(v1alpha1.OutcomeNotSent, v1alpha1.PhaseFailed, ""), reopened("h1"), "keeps its outcome"),
+	Entry("declared not sent, made open again with a name", closed(v1alpha1.OutcomeNotSent, v1alpha1.PhaseFailed, ""), reopened("op1"), "keeps its outcome"),
 	Entry("open, another attempt", claimed, next, "needs the previous one closed"),
 	Entry("posted, another attempt", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), next, "needs the previous one closed"),
 	Entry("refused, made open again", closed(v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, ""), outcome(""), "keeps its outcome"),
@@ -237,9 +237,9 @@ var _ = DescribeTable("a Post when its status is written", statusOf(asText),
 	Entry("another checkpoint for the same attempt", prepared("c1"), checkpoint("c2"), "keeps its checkpoint"),
 	Entry("a checkpoint that comes after the claim", claimed, checkpoint("c1"), "keeps its checkpoint"),
 	Entry("a checkpoint that goes", prepared("c1"), checkpoint(""), "keeps its checkpoint"),
-	Entry("a handle that comes with the answer", claimed, handle("h1"), ""),
-	Entry("another handle for the same attempt", func(p *v1alpha1.Post) { claimed(p); handle("h1")(p) }, handle("h2"), "keeps its handle"),
-	Entry("a handle that goes", func(p *v1alpha1.Post) { claimed(p); handle("h1")(p) }, handle(""), "keeps its handle"),
+	Entry("an operation id that comes with the answer", claimed, operation("op1"), ""),
+	Entry("another operation id for the same attempt", func(p *v1alpha1.Post) { claimed(p); operation("op1")(p) }, operation("op2"), "keeps its operation id"),
+	Entry("an operation id that goes", func(p *v1alpha1.Post) { claimed(p); operation("op1")(p) }, operation(""), "keeps its operation id"),
 	Entry("the next attempt, with another checkpoint", func(p *v1alpha1.Post) {
 		prepared("c1")(p)
 		outcome(v1alpha1.OutcomeAbsent)(p)
