@@ -120,11 +120,11 @@ lint-fix: $(BIN)/golangci-lint ## Let the linters mend what they can
 ##@ Build and run
 
 .PHONY: build
-build: ## Build bin/herald
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/herald ./cmd/herald
+build: ## Build bin/herald and bin/herald-sandbox
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
 
 .PHONY: controlplane
-controlplane: ## Build what tests and the local run need: etcd, kube-apiserver (or use KUBEBUILDER_ASSETS), S3 store, herald
+controlplane: ## Build what tests and the local run need: etcd, kube-apiserver (or use KUBEBUILDER_ASSETS), S3 store, sandbox, herald
 	go run ./hack/local build
 
 # The program replaces the shell and is a child of make itself: a signal sent to make reaches it, which `go run` would not pass on.

@@ -21,12 +21,11 @@ import (
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/fetch"
-	"github.com/herald-social/herald/internal/mediaprobe"
+	"github.com/herald-social/herald/internal/media/fetch"
+	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/thumbnail"
 	"github.com/herald-social/herald/internal/quota"
-	"github.com/herald-social/herald/internal/rendition"
-	"github.com/herald-social/herald/internal/teams"
-	"github.com/herald-social/herald/internal/videoframe"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -58,7 +57,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 	}
 	if err := media.SetupWithManager(ctx, mgr, media.Options{
 		Store:   files,
-		Verify:  (&mediaprobe.Verifier{Store: files, Clock: now}).Verify,
+		Verify:  (&probe.Verifier{Store: files, Clock: now}).Verify,
 		Source:  fetch.New(fetch.Options{}),
 		Timing:  media.Timing{UnusedAfter: f.keepUnusedMedia},
 		Clock:   now,
@@ -67,22 +66,22 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 		return err
 	}
 	posts, err := post.New(post.Options{
-		Files:            files,
-		Renditions:       rendition.NewMaker(files),
-		Thumbnails:       thumbnails(mgr.GetLogger(), files, f.ffmpeg),
-		Client:           mgr.GetClient(),
-		Live:             mgr.GetAPIReader(),
-		Platforms:        registry,
-		Tokens:           connection.Tokens{Cache: credentials.NewCache(store, now)},
-		Clock:            now,
-		NewID:            rand.Text,
-		Plans:            &post.Plans{Owner: directory.Owner, Quota: counts},
-		Events:           mgr.GetEventRecorder("herald-post"),
-		Metrics:          post.NewMetrics(metrics.Registry),
-		Workers:          f.postWorkers,
-		PrepareAhead:     f.prepareAhead,
-		StartingDeadline: f.startingDeadline,
-		Points:           crashPoint(),
+		Files:                   files,
+		Renditions:              rendition.NewMaker(files),
+		Thumbnails:              thumbnails(mgr.GetLogger(), files, f.ffmpeg),
+		Client:                  mgr.GetClient(),
+		APIReader:               mgr.GetAPIReader(),
+		Platforms:               registry,
+		Tokens:                  connection.Tokens{Cache: credentials.NewCache(store, now)},
+		Clock:                   now,
+		NewID:                   rand.Text,
+		Plans:                   &post.Plans{Owner: directory.Owner, Quota: counts},
+		Events:                  mgr.GetEventRecorder("herald-post"),
+		Metrics:                 post.NewMetrics(metrics.Registry),
+		MaxConcurrentReconciles: f.postWorkers,
+		PrepareAhead:            f.prepareAhead,
+		StartingDeadline:        f.startingDeadline,
+		Failpoint:               crashPoint(),
 	})
 	if err != nil {
 		return fmt.Errorf("cannot set up the post controller: %w", err)
@@ -97,7 +96,7 @@ func thumbnails(log logr.Logger, files rendition.Store, path string) post.Thumbn
 		log.Info("videos on YouTube get no chosen thumbnails: there is no ffmpeg (install it, or name it with --ffmpeg)")
 		return nil
 	}
-	return videoframe.NewMaker(files, videoframe.FFmpeg{Path: path})
+	return thumbnail.NewMaker(files, thumbnail.FFmpeg{Path: path})
 }
 
 // addUsageFlag adds the flag by which manager and apiserver find the same counts.
@@ -107,8 +106,8 @@ func addUsageFlag(flags *flag.FlagSet, namespace *string) {
 
 // plans makes what finds the team of a namespace, and what counts what its plan
 // limits.
-func plans(ctx context.Context, mgr ctrl.Manager, namespace string, now clock.PassiveClock) (*teams.Directory, *quota.Store, error) {
-	directory, err := teams.NewDirectory(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
+func plans(ctx context.Context, mgr ctrl.Manager, namespace string, now clock.PassiveClock) (*quota.Teams, *quota.Store, error) {
+	directory, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 )
 
 // Secrets are not named here: the Team's role binding gives the manager the
@@ -53,8 +53,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Events tells the story of a key; nil tells nothing.
 	Events events.EventRecorder
-	// Workers is how many keys are worked on at once; defaults to 1.
-	Workers int
+	// MaxConcurrentReconciles is how many keys are worked on at once; defaults to 1.
+	MaxConcurrentReconciles int
 	// NewToken makes tokens; defaults to NewToken.
 	NewToken func() string
 }
@@ -76,7 +76,7 @@ func New(c client.Client, live client.Reader, o Options) *Reconciler {
 	if o.NewToken == nil {
 		o.NewToken = NewToken
 	}
-	o.Workers = max(o.Workers, 1)
+	o.MaxConcurrentReconciles = max(o.MaxConcurrentReconciles, 1)
 	return &Reconciler{Options: o, client: c, live: live}
 }
 
@@ -88,7 +88,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	r := New(mgr.GetClient(), mgr.GetAPIReader(), o)
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.APIKey{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the API key controller: %w", err)
@@ -189,10 +189,10 @@ func (r *Reconciler) deleteSecret(ctx context.Context, key *v1alpha1.APIKey) err
 }
 
 // report writes the status, if it changed, and tells of a new reason.
-func (r *Reconciler) report(ctx context.Context, key *v1alpha1.APIKey, before *v1alpha1.APIKeyStatus, summary kstatus.Summary, now time.Time) error {
-	kstatus.Apply(&key.Status.Conditions, summary, key.Generation, now)
+func (r *Reconciler) report(ctx context.Context, key *v1alpha1.APIKey, before *v1alpha1.APIKeyStatus, summary conditions.Summary, now time.Time) error {
+	conditions.Apply(&key.Status.Conditions, summary, key.Generation, now)
 	key.Status.ObservedGeneration = key.Generation
-	if kstatus.Unchanged(before, &key.Status) {
+	if conditions.Unchanged(before, &key.Status) {
 		return nil
 	}
 	if err := r.client.Status().Update(ctx, key); err != nil {
@@ -201,7 +201,7 @@ func (r *Reconciler) report(ctx context.Context, key *v1alpha1.APIKey, before *v
 		}
 		return fmt.Errorf("cannot write the status of the API key: %w", err)
 	}
-	if r.Events != nil && kstatus.Reason(before.Conditions) != summary.Reason {
+	if r.Events != nil && conditions.Reason(before.Conditions) != summary.Reason {
 		kind := corev1.EventTypeNormal
 		if summary.Reason == v1alpha1.ReasonSecretRefused {
 			kind = corev1.EventTypeWarning

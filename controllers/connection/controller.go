@@ -30,8 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/kstatus"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -45,7 +45,7 @@ import (
 const (
 	// defaultWorkers is how many connections are examined at once, most of
 	// the time waiting for platforms.
-	defaultWorkers = 32
+	defaultMaxConcurrentReconciles = 32
 	// reportWithin bounds the writing of a status.
 	reportWithin = 10 * time.Second
 	// mostReports is how often a status is written anew after somebody else
@@ -68,8 +68,8 @@ type Options struct {
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// Metrics shows how connections stand; nil shows nothing.
 	Metrics *Metrics
-	// Workers is how many connections are examined at once; defaults to 32.
-	Workers int
+	// MaxConcurrentReconciles is how many connections are examined at once; defaults to 32.
+	MaxConcurrentReconciles int
 }
 
 // Reconciler works on connections.
@@ -95,8 +95,8 @@ func New(c client.Client, live client.Reader, o Options) (*Reconciler, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil, o.Clock)
 	}
-	if o.Workers <= 0 {
-		o.Workers = defaultWorkers
+	if o.MaxConcurrentReconciles <= 0 {
+		o.MaxConcurrentReconciles = defaultMaxConcurrentReconciles
 	}
 	return &Reconciler{Options: o, client: c, live: live}, nil
 }
@@ -115,7 +115,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	}
 	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested()))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers})
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles})
 	if r.Owner != nil {
 		changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 		ctl = ctl.
@@ -152,7 +152,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	declaredLead := r.declaredLead(&conn)
-	planned := (allowed > 0) == (kstatus.Reason(conn.Status.Conditions) == v1alpha1.ReasonPlanLimit)
+	planned := (allowed > 0) == (conditions.Reason(conn.Status.Conditions) == v1alpha1.ReasonPlanLimit)
 	if now := r.Clock.Now(); planned && !due(&conn, declaredLead, now) && !r.replaced(ctx, &conn) {
 		r.Metrics.show(&conn)
 		return reconcile.Result{RequeueAfter: rest(&conn, declaredLead, now)}, nil
@@ -177,7 +177,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 func (r *Reconciler) declaredLead(conn *v1alpha1.Connection) time.Duration {
 	if platform, ok := r.Platforms[conn.Spec.Platform]; ok {
-		return platform.Limits().RefreshLead
+		return platform.Capabilities().RefreshLead
 	}
 	return 0
 }
@@ -185,7 +185,7 @@ func (r *Reconciler) declaredLead(conn *v1alpha1.Connection) time.Duration {
 // replaced tells whether a disconnected account was given other credentials in
 // place, as GitOps users do: nothing else about the connection changes then.
 func (r *Reconciler) replaced(ctx context.Context, conn *v1alpha1.Connection) bool {
-	if !needsReconnect(kstatus.Reason(conn.Status.Conditions)) {
+	if !needsReconnect(conditions.Reason(conn.Status.Conditions)) {
 		return false
 	}
 	read, err := r.Store.Load(ctx, conn)
@@ -200,13 +200,13 @@ func (r *Reconciler) report(ctx context.Context, conn *v1alpha1.Connection, o ou
 	for range mostReports {
 		before := conn.Status.DeepCopy()
 		apply(conn, o, probe, now)
-		if kstatus.Unchanged(before, &conn.Status) {
+		if conditions.Unchanged(before, &conn.Status) {
 			return nil
 		}
 		uid, generation := conn.UID, conn.Generation
 		err := r.client.Status().Update(ctx, conn)
 		if err == nil {
-			r.tell(conn, kstatus.Reason(before.Conditions))
+			r.tell(conn, conditions.Reason(before.Conditions))
 			return nil
 		}
 		if apierrors.IsNotFound(err) {
@@ -229,7 +229,7 @@ func (r *Reconciler) report(ctx context.Context, conn *v1alpha1.Connection, o ou
 
 // tell lets the owner know when a connection's reason changed.
 func (r *Reconciler) tell(conn *v1alpha1.Connection, before string) {
-	reason := kstatus.Reason(conn.Status.Conditions)
+	reason := conditions.Reason(conn.Status.Conditions)
 	if r.Events == nil || reason == before {
 		return
 	}

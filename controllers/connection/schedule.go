@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/kstatus"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -70,7 +70,7 @@ func lead(declared time.Duration, read credentials.Credentials, uid types.UID) t
 
 // renewable gives credentials of a platform without refresh tokens the access
 // token in their place, for the question when it is to be renewed.
-func renewable(read credentials.Credentials, limits platforms.Limits) credentials.Credentials {
+func renewable(read credentials.Credentials, limits platforms.Capabilities) credentials.Credentials {
 	if limits.RenewsItself && read.Token.Refresh == "" {
 		read.Token.Refresh = read.Token.Access
 	}
@@ -89,7 +89,7 @@ func due(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) b
 	status := &conn.Status
 	asked := conn.Annotations[v1alpha1.ProbeAnnotation]
 	switch {
-	case kstatus.Reason(status.Conditions) == "", status.ObservedGeneration != conn.Generation:
+	case conditions.Reason(status.Conditions) == "", status.ObservedGeneration != conn.Generation:
 		return true
 	case asked != "" && cut(asked, longestProbe) != status.LastHandledProbe:
 		return true
@@ -105,7 +105,7 @@ var never = time.Unix(1<<40, 0)
 // its status tells; a process that was just started knows no more.
 func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	status := &conn.Status
-	reason := kstatus.Reason(status.Conditions)
+	reason := conditions.Reason(status.Conditions)
 	switch {
 	case reason == v1alpha1.ReasonDisabled, reason == v1alpha1.ReasonPlanLimit:
 		return never
@@ -113,8 +113,8 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 		return time.Time{}
 	case reason == v1alpha1.ReasonConnected:
 		at := status.LastProbedAt.Add(vary(probeEvery, conn.UID))
-		if survey := surveyAt(status); survey.Before(at) {
-			at = survey
+		if inspection := inspectAt(status); inspection.Before(at) {
+			at = inspection
 		}
 		if ends := status.TokenExpiresAt; ends != nil && ends.After(status.LastProbedAt.Time) {
 			if renewal := ends.Add(-spreadLead(declaredLead, conn.UID)); renewal.Before(at) {
@@ -123,7 +123,7 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 		}
 		return at
 	case reason == v1alpha1.ReasonPlatformUnavailable:
-		return status.LastProbedAt.Add(pause(kstatus.Since(status.Conditions), status.LastProbedAt.Time, soonest, latest))
+		return status.LastProbedAt.Add(pause(conditions.Since(status.Conditions), status.LastProbedAt.Time, soonest, latest))
 	case needsReconnect(reason):
 		return status.LastProbedAt.Add(vary(probeEvery, conn.UID))
 	default:
@@ -137,7 +137,7 @@ func rest(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) 
 	switch {
 	case at.Equal(never):
 		return 0
-	case needsReconnect(kstatus.Reason(conn.Status.Conditions)):
+	case needsReconnect(conditions.Reason(conn.Status.Conditions)):
 		return min(at.Sub(now), vary(secretLatest, conn.UID))
 	default:
 		return at.Sub(now)
@@ -152,12 +152,12 @@ func pause(since, now time.Time, shortest, longest time.Duration) time.Duration 
 
 // next is how long an examined connection can be left alone; zero for ever.
 func next(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
-	since := kstatus.Since(conn.Status.Conditions)
-	switch reason := kstatus.Reason(conn.Status.Conditions); {
+	since := conditions.Since(conn.Status.Conditions)
+	switch reason := conditions.Reason(conn.Status.Conditions); {
 	case reason == v1alpha1.ReasonDisabled, reason == v1alpha1.ReasonPlatformNotSupported, reason == v1alpha1.ReasonPlanLimit:
 		return 0
 	case reason == v1alpha1.ReasonConnected:
-		return min(vary(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now), surveyAt(&conn.Status).Sub(now))
+		return min(vary(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now), inspectAt(&conn.Status).Sub(now))
 	case reason == v1alpha1.ReasonPlatformUnavailable:
 		return max(vary(pause(since, now, soonest, latest), conn.UID), o.retryAt.Sub(now))
 	case needsReconnect(reason):

@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/teams"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/x"
@@ -80,7 +80,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{managed: {}, limitedTeam: {}}},
 	})
 	Expect(err).NotTo(HaveOccurred())
-	directory, err := teams.NewDirectory(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
+	directory, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	Expect(err).NotTo(HaveOccurred())
 	Expect(connection.SetupWithManager(mgr, connection.Options{
 		Owner:     directory.Owner,

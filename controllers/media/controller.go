@@ -31,9 +31,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/fetch"
-	"github.com/herald-social/herald/internal/kstatus"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/media/fetch"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // +kubebuilder:rbac:groups=social.herald.dev,resources=media,verbs=get;list;watch;update;patch;delete
@@ -57,13 +57,13 @@ const (
 	longestNote = 1000
 )
 
-// Store is what is asked of the store of files; mediastore has it.
+// Store is what is asked of the store of files; package store has it.
 type Store interface {
 	PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error)
-	Stat(ctx context.Context, key string) (mediastore.Object, error)
-	Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (mediastore.Object, error)
+	Stat(ctx context.Context, key string) (store.Object, error)
+	Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (store.Object, error)
 	DeleteAll(ctx context.Context, key string) error
-	List(ctx context.Context, prefix string) iter.Seq2[mediastore.Object, error]
+	List(ctx context.Context, prefix string) iter.Seq2[store.Object, error]
 }
 
 // Source downloads files; a fetch.Client does.
@@ -76,8 +76,8 @@ type Options struct {
 	// Store keeps the files.
 	Store Store
 	// Verify examines the file of a Media and returns the status that follows:
-	// uploaded or rejected. It returns mediastore.ErrNotFound if there is no
-	// file, and mediastore.ErrChanged if it is overwritten all the time.
+	// uploaded or rejected. It returns store.ErrNotFound if there is no
+	// file, and store.ErrChanged if it is overwritten all the time.
 	Verify func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error)
 	// Source downloads the files that have one.
 	Source Source
@@ -218,7 +218,7 @@ func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) error {
 // drop removes the file from the store, and the renditions that were made of it;
 // one that is not there is no error.
 func (r *Reconciler) drop(ctx context.Context, m *v1alpha1.Media) error {
-	if err := r.Store.DeleteAll(ctx, mediastore.Key(m)); err != nil {
+	if err := r.Store.DeleteAll(ctx, store.Key(m)); err != nil {
 		return fmt.Errorf("cannot remove the media file from the store: %w", err)
 	}
 	return nil
@@ -287,8 +287,8 @@ func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1
 }
 
 // describe puts how a Media stands into its conditions.
-func (r *Reconciler) describe(m *v1alpha1.Media, s kstatus.Summary) {
-	kstatus.Apply(&m.Status.Conditions, s, m.Generation, r.Clock.Now())
+func (r *Reconciler) describe(m *v1alpha1.Media, s conditions.Summary) {
+	conditions.Apply(&m.Status.Conditions, s, m.Generation, r.Clock.Now())
 	m.Status.ObservedGeneration = m.Generation
 }
 
@@ -296,7 +296,7 @@ func (r *Reconciler) describe(m *v1alpha1.Media, s kstatus.Summary) {
 // It holds the lock that was read: the apiserver verifies uploads too, and
 // whoever comes second looks again.
 func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
-	if kstatus.Unchanged(before, &m.Status) {
+	if conditions.Unchanged(before, &m.Status) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
@@ -306,7 +306,7 @@ func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Media, before *v1alp
 	} else if err != nil {
 		return fmt.Errorf("cannot write the status of the media file: %w", err)
 	}
-	r.tell(m, kstatus.Reason(before.Conditions))
+	r.tell(m, conditions.Reason(before.Conditions))
 	return nil
 }
 

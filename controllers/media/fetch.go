@@ -16,9 +16,9 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/fetch"
-	"github.com/herald-social/herald/internal/kstatus"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/media/fetch"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // At most so many files are fetched at once, and for one namespace: a slow
@@ -68,14 +68,14 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	switch err := r.verify(ctx, m); {
 	case err == nil:
 		return 0, r.conclude(ctx, m, before)
-	case !errors.Is(err, mediastore.ErrNotFound):
+	case !errors.Is(err, store.ErrNotFound):
 		return 0, r.unavailable(ctx, m, before, err)
 	}
 	if !r.slots.take(m.Namespace) {
 		return vary(fetchSoonest, m.UID), r.write(ctx, r.awaitFetch(m), before)
 	}
 	defer r.slots.give(m.Namespace)
-	if m.Status.Phase == "" || kstatus.Reason(m.Status.Conditions) == v1alpha1.ReasonStoreUnavailable {
+	if m.Status.Phase == "" || conditions.Reason(m.Status.Conditions) == v1alpha1.ReasonStoreUnavailable {
 		if err := r.write(ctx, r.awaitFetch(m), before); err != nil {
 			return 0, err
 		}
@@ -101,8 +101,8 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 // tells already how that goes.
 func (r *Reconciler) awaitFetch(m *v1alpha1.Media) *v1alpha1.Media {
 	m.Status.Phase = v1alpha1.MediaPending
-	if reason := kstatus.Reason(m.Status.Conditions); reason == "" || reason == v1alpha1.ReasonStoreUnavailable {
-		r.describe(m, kstatus.Summary{Reason: v1alpha1.ReasonFetching, Message: "Fetching the file from its source.", Progress: kstatus.Underway})
+	if reason := conditions.Reason(m.Status.Conditions); reason == "" || reason == v1alpha1.ReasonStoreUnavailable {
+		r.describe(m, conditions.Summary{Reason: v1alpha1.ReasonFetching, Message: "Fetching the file from its source.", Progress: conditions.Underway})
 	}
 	return m
 }
@@ -124,7 +124,7 @@ func (r *Reconciler) download(ctx context.Context, m *v1alpha1.Media) error {
 		want.MaxSize = v1alpha1.MaxVideoBytes
 	}
 	return r.Source.Get(ctx, m.Spec.Source.URL, want, func(ctx context.Context, size int64, body io.Reader) error {
-		_, err := r.Store.Put(ctx, mediastore.Key(m), want.MIMEType, size, body)
+		_, err := r.Store.Put(ctx, store.Key(m), want.MIMEType, size, body)
 		if err == nil {
 			r.Metrics.fetched(size)
 		}
@@ -141,21 +141,21 @@ func (r *Reconciler) failed(ctx context.Context, m *v1alpha1.Media, before *v1al
 	case p.Final:
 		r.Metrics.refused()
 		m.Status.Phase = v1alpha1.MediaRejected
-		r.describe(m, kstatus.Summary{
-			Reason: v1alpha1.ReasonSourceRefused, Message: sentence + " Create another Media with another source.", Progress: kstatus.Stuck,
+		r.describe(m, conditions.Summary{
+			Reason: v1alpha1.ReasonSourceRefused, Message: sentence + " Create another Media with another source.", Progress: conditions.Stuck,
 		})
 		return 0, r.conclude(ctx, m, before)
 	case tried >= r.Timing.FetchWithin:
 		r.Metrics.failed()
 		m.Status.Phase = v1alpha1.MediaRejected
-		r.describe(m, kstatus.Summary{
-			Reason: v1alpha1.ReasonFetchFailed, Message: sentence + " It is not tried any longer; create another Media when the source answers.", Progress: kstatus.Stuck,
+		r.describe(m, conditions.Summary{
+			Reason: v1alpha1.ReasonFetchFailed, Message: sentence + " It is not tried any longer; create another Media when the source answers.", Progress: conditions.Stuck,
 		})
 		return 0, r.conclude(ctx, m, before)
 	default:
 		r.Metrics.failed()
 		m.Status.Phase = v1alpha1.MediaPending
-		r.describe(m, kstatus.Summary{Reason: v1alpha1.ReasonFetchFailed, Message: sentence + " It is tried again.", Progress: kstatus.Underway})
+		r.describe(m, conditions.Summary{Reason: v1alpha1.ReasonFetchFailed, Message: sentence + " It is tried again.", Progress: conditions.Underway})
 		return fetchPause(tried, m.UID), r.write(ctx, m, before)
 	}
 }

@@ -31,9 +31,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/fetch"
-	"github.com/herald-social/herald/internal/kstatus"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/media/fetch"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/storetest"
 )
@@ -53,7 +53,7 @@ const (
 var (
 	k8s    client.Client
 	hand   ctrl.Manager
-	store  *mediastore.Store
+	bucket *store.Store
 	web    *httptest.Server
 	serial atomic.Int64
 )
@@ -69,7 +69,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	for _, namespace := range []string{managed, byHand} {
 		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	}
-	store, err = mediastore.New(storetest.Start(GinkgoT()))
+	bucket, err = store.New(storetest.Start(GinkgoT()))
 	Expect(err).NotTo(HaveOccurred())
 	web = httptest.NewTLSServer(http.FileServer(http.Dir(files(map[string]string{"a.png": "0123456789"}))))
 	DeferCleanup(web.Close)
@@ -137,19 +137,19 @@ func files(contents map[string]string) string {
 
 // options verify by the size alone: what is in a file is not the concern here.
 func options(source Source) Options {
-	return Options{Store: store, Source: source, Verify: func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
-		object, err := store.Stat(ctx, mediastore.Key(m))
+	return Options{Store: bucket, Source: source, Verify: func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+		object, err := bucket.Stat(ctx, store.Key(m))
 		if err != nil {
 			return v1alpha1.MediaStatus{}, err
 		}
 		s := m.Status
 		s.SizeBytes, s.Phase, s.ETag = object.Size, v1alpha1.MediaUploaded, object.ETag
-		summary := kstatus.Summary{Ready: true, Reason: v1alpha1.ReasonUploaded, Progress: kstatus.Settled}
+		summary := conditions.Summary{Ready: true, Reason: v1alpha1.ReasonUploaded, Progress: conditions.Settled}
 		if m.Spec.SizeBytes != 0 && m.Spec.SizeBytes != object.Size {
 			s.Phase, s.ETag = v1alpha1.MediaRejected, ""
-			summary = kstatus.Summary{Reason: "SizeMismatch", Progress: kstatus.Stuck}
+			summary = conditions.Summary{Reason: "SizeMismatch", Progress: conditions.Stuck}
 		}
-		kstatus.Apply(&s.Conditions, summary, m.Generation, time.Now())
+		conditions.Apply(&s.Conditions, summary, m.Generation, time.Now())
 		return s, nil
 	}}
 }
@@ -205,19 +205,19 @@ func (d *desk) step(ctx context.Context, m *v1alpha1.Media, want func(Gomega, *v
 func is(phase v1alpha1.MediaPhase, reason string) func(Gomega, *v1alpha1.Media) {
 	return func(g Gomega, m *v1alpha1.Media) {
 		g.Expect(m.Status.Phase).To(Equal(phase))
-		g.Expect(kstatus.Reason(m.Status.Conditions)).To(Equal(reason))
+		g.Expect(conditions.Reason(m.Status.Conditions)).To(Equal(reason))
 		g.Expect(m.Finalizers).To(ContainElement(v1alpha1.MediaFileFinalizer))
 	}
 }
 
 func put(ctx context.Context, m *v1alpha1.Media, content string) {
 	GinkgoHelper()
-	_, err := store.Put(ctx, mediastore.Key(m), string(m.Spec.MimeType), int64(len(content)), strings.NewReader(content))
+	_, err := bucket.Put(ctx, store.Key(m), string(m.Spec.MimeType), int64(len(content)), strings.NewReader(content))
 	Expect(err).NotTo(HaveOccurred())
 }
 
 func hasFile(ctx context.Context, key string) error {
-	_, err := store.Stat(ctx, key)
+	_, err := bucket.Stat(ctx, key)
 	return err
 }
 

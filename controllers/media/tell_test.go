@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 )
 
 func TestCannotFetch(t *testing.T) {
@@ -33,7 +33,7 @@ func TestEventsFit(t *testing.T) {
 	recorder := events.NewFakeRecorder(1)
 	r := &Reconciler{Options: Options{Events: recorder}}
 	m := &v1alpha1.Media{}
-	kstatus.Apply(&m.Status.Conditions, kstatus.Summary{
+	conditions.Apply(&m.Status.Conditions, conditions.Summary{
 		Reason: v1alpha1.ReasonSourceRefused, Message: cannotFetch("https://a.example/"+strings.Repeat("é", 1015), "it is empty"),
 	}, 1, noon)
 	r.tell(m, "")
@@ -41,7 +41,7 @@ func TestEventsFit(t *testing.T) {
 	if !strings.HasPrefix(note, "The source https://a.example/é") || !strings.HasSuffix(note, "é… cannot be fetched: it is empty.") {
 		t.Errorf("a long address hides why: %q", note)
 	}
-	kstatus.Apply(&m.Status.Conditions, kstatus.Summary{Reason: v1alpha1.ReasonSourceRefused, Message: strings.Repeat("é", 2000)}, 1, noon)
+	conditions.Apply(&m.Status.Conditions, conditions.Summary{Reason: v1alpha1.ReasonSourceRefused, Message: strings.Repeat("é", 2000)}, 1, noon)
 	r.tell(m, "")
 	note = strings.TrimPrefix(<-recorder.Events, "Warning SourceRefused ")
 	if len(note) > 1024 || len(note) < 900 || !utf8.ValidString(note) {

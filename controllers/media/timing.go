@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // Timing says how long media files are waited for and kept. Zero values stand
@@ -39,7 +39,7 @@ type Timing struct {
 func (t Timing) withDefaults() Timing {
 	for field, value := range map[*time.Duration]time.Duration{
 		&t.UnusedAfter: 24 * time.Hour,
-		&t.UploadGrace: mediastore.LateUploads,
+		&t.UploadGrace: store.LateUploads,
 		&t.FetchWithin: time.Hour,
 		&t.SweepEvery:  time.Hour,
 		&t.OrphanAfter: 24 * time.Hour,
@@ -106,7 +106,7 @@ func addressUntil(m *v1alpha1.Media, t Timing) time.Time {
 	if !fromAPI(m) {
 		return m.CreationTimestamp.Add(t.UnusedAfter)
 	}
-	return mediastore.HandedOutUntil(m)
+	return store.HandedOutUntil(m)
 }
 
 // wait is what to do for a file that has not arrived.
@@ -137,7 +137,7 @@ func await(m *v1alpha1.Media, t Timing, now time.Time) wait {
 // lookAgain tells whether a verified file is to be looked at once more now,
 // or else when (zero: never).
 func lookAgain(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
-	since := kstatus.Since(m.Status.Conditions)
+	since := conditions.Since(m.Status.Conditions)
 	if m.Spec.Source != nil || since.IsZero() {
 		return false, 0
 	}
@@ -145,7 +145,7 @@ func lookAgain(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
 	// verified.
 	until := since.Add(v1alpha1.UploadURLLifetime)
 	if fromAPI(m) {
-		until = mediastore.HandedOutUntil(m)
+		until = store.HandedOutUntil(m)
 	}
 	at := until.Add(lookAgainAfter)
 	switch {
@@ -180,7 +180,7 @@ func goesAt(m *v1alpha1.Media, t Timing, ttl time.Duration) (at time.Time, ok bo
 	switch m.Status.Phase {
 	case v1alpha1.MediaUploaded, v1alpha1.MediaExpired:
 		at = m.Status.UnusedSince.Add(t.UnusedAfter)
-		if underKey := mediastore.KeyUntil(m); underKey.After(at) {
+		if underKey := store.KeyUntil(m); underKey.After(at) {
 			at = underKey
 		}
 		return at, true

@@ -64,7 +64,7 @@ func (s *scope) prepareTargetAhead(ctx context.Context, i int) (next time.Time) 
 	}
 	hash := s.contentHash(s.post, i, conn)
 	s.outdate(i, hash)
-	if from := s.aheadFrom(&content, publisher.Limits()); from.After(now) {
+	if from := s.aheadFrom(&content, publisher.Capabilities()); from.After(now) {
 		return from
 	}
 	if s.connectionProblem(i) != "" || s.beyondPlan(i) != "" || s.fileProblem(i) != "" || !s.heldUntil(i, now).IsZero() {
@@ -106,7 +106,7 @@ func (s *scope) outdate(i int, hash string) {
 // time as is configured, and earlier for big files, but not so early that the
 // platform would have forgotten it again. Posts of one time do not all begin at
 // once.
-func (s *scope) aheadFrom(c *platforms.Content, limits platforms.Limits) time.Time {
+func (s *scope) aheadFrom(c *platforms.Content, limits platforms.Capabilities) time.Time {
 	var bytes int64
 	for i := range c.Media {
 		bytes += c.Media[i].Size
@@ -148,7 +148,7 @@ func (s *scope) noteAhead(ctx context.Context, sh *shipment, p *preparation, fil
 		}
 		return time.Time{} // its end wakes the post
 	case p.err == nil:
-		s.Points(PointAfterAhead)
+		s.Failpoint(PointAfterAhead)
 		if known := t.Prepared; files && (known == nil || !known.Complete || known.ContentHash != p.hash || known.Checkpoint != p.result.checkpoint) {
 			t.Prepared = &v1alpha1.Prepared{
 				ContentHash: p.hash, Checkpoint: p.result.checkpoint, Secret: p.result.secret != "",
@@ -168,7 +168,7 @@ func (s *scope) noteAhead(ctx context.Context, sh *shipment, p *preparation, fil
 		s.log.Info("not prepared ahead of time", "uid", s.post.UID, "target", sh.index, "platform", sh.conn.Spec.Platform,
 			"class", p.err.Class, "problem", p.err.Message, "cause", p.err.Err)
 		s.warn(v1alpha1.ReasonPreparationFailed, fmt.Sprintf("target %d (%s): %s", sh.index, sh.conn.Spec.Platform, message))
-		sh.attempt, sh.result = s.NewID(), platforms.Result{Verdict: platforms.NotSent, Err: p.err}
+		sh.attempt, sh.result = s.NewID(), platforms.Result{Outcome: platforms.NotSent, Err: p.err}
 		s.alert(ctx, sh)
 	}
 	return s.retryAhead(p)

@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Files gives access to the bytes of media files; see mediastore.Store.
+// Files gives access to the bytes of media files; see store.Store.
 type Files interface {
 	// Open reads a part of the file under a key whose etag is this one.
 	Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error)
@@ -61,7 +61,7 @@ func (s stored) verified(ctx context.Context) (key string, err error) {
 
 // unlessChanged tells publishers of a file that is not the one that was verified.
 func unlessChanged(err error) error {
-	if errors.Is(err, mediastore.ErrChanged) || errors.Is(err, mediastore.ErrNotFound) {
+	if errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("%w: %w", platforms.ErrFileChanged, err)
 	}
 	return err
@@ -116,7 +116,7 @@ func (s *scope) files(refs []v1alpha1.LocalReference) []platforms.File {
 			Name: m.Spec.FileName, MIMEType: m.Spec.MimeType, Size: m.Status.SizeBytes,
 			Width: int(m.Status.Width), Height: int(m.Status.Height),
 			Duration: time.Duration(m.Status.DurationMillis) * time.Millisecond, ETag: m.Status.ETag,
-			Bytes: stored{files: s.Files, key: mediastore.Key(m), etag: m.Status.ETag, overwritable: mediastore.Overwritable(m, s.Clock.Now())},
+			Bytes: stored{files: s.Files, key: store.Key(m), etag: m.Status.ETag, overwritable: store.Overwritable(m, s.Clock.Now())},
 		})
 	}
 	return out

@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/throttle"
+	"github.com/herald-social/herald/internal/dispatch"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -49,13 +49,13 @@ type Tokens interface {
 	Forget(conn *v1alpha1.Connection)
 }
 
-// Options is what the reconciler needs. Client, Live, Platforms, Tokens, Files,
+// Options is what the reconciler needs. Client, APIReader, Platforms, Tokens, Files,
 // Renditions, Clock and NewID are required.
 type Options struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
-	// Live reads from the API server.
-	Live client.Reader
+	// APIReader reads from the API server.
+	APIReader client.Reader
 	// Platforms are the publishers of this process.
 	Platforms platforms.Registry
 	// Tokens gives access to credentials.
@@ -77,8 +77,8 @@ type Options struct {
 	Events events.EventRecorder
 	// Metrics counts; nil counts nothing.
 	Metrics *Metrics
-	// Workers is how many posts are worked on at once (default 256).
-	Workers int
+	// MaxConcurrentReconciles is how many posts are worked on at once (default 256).
+	MaxConcurrentReconciles int
 	// PrepareAhead is how long before its time a scheduled post with files is
 	// prepared: uploaded, as far as nobody sees it (default 30 min). Big files
 	// begin earlier, and what a platform keeps for a short time begins later.
@@ -94,9 +94,9 @@ type Options struct {
 	// the pass that made it (default DefaultRecordFor); after that the next
 	// passes go on.
 	RecordFor time.Duration
-	// Points are called at named points of the protocol, for tests that kill
+	// Failpoint is called at named points of the protocol, for tests that kill
 	// the process there; nil does nothing.
-	Points func(point string)
+	Failpoint func(point string)
 }
 
 // DefaultRecordFor is the default of Options.RecordFor. A process that is stopped
@@ -109,11 +109,11 @@ func (o *Options) setDefaults() {
 	orDefault(&o.SendWindow, 5*time.Second)
 	orDefault(&o.ClockMargin, 2*time.Second)
 	orDefault(&o.RecordFor, DefaultRecordFor)
-	if o.Workers == 0 {
-		o.Workers = 256
+	if o.MaxConcurrentReconciles == 0 {
+		o.MaxConcurrentReconciles = 256
 	}
-	if o.Points == nil {
-		o.Points = func(string) {}
+	if o.Failpoint == nil {
+		o.Failpoint = func(string) {}
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
@@ -132,10 +132,10 @@ type Reconciler struct {
 
 	// admission says whose turn it is to publish, uploads whose to prepare files,
 	// and lanes whose to prepare texts.
-	admission *throttle.Admission
-	uploads   *throttle.Admission
-	lanes     *throttle.Gates
-	turns     *throttle.Turns
+	admission *dispatch.Scheduler
+	uploads   *dispatch.Scheduler
+	lanes     *dispatch.Gates
+	turns     *dispatch.Turns
 	waiting   *waiting
 	ledger    *ledger
 	taken     *taken
@@ -156,24 +156,24 @@ type workqueue struct {
 
 // New makes a reconciler.
 func New(o Options) (*Reconciler, error) {
-	if o.Client == nil || o.Live == nil || o.Platforms == nil || o.Tokens == nil || o.Files == nil || o.Renditions == nil || o.Clock == nil || o.NewID == nil {
-		return nil, errors.New("the post reconciler needs Client, Live, Platforms, Tokens, Files, Renditions, Clock and NewID")
+	if o.Client == nil || o.APIReader == nil || o.Platforms == nil || o.Tokens == nil || o.Files == nil || o.Renditions == nil || o.Clock == nil || o.NewID == nil {
+		return nil, errors.New("the post reconciler needs Client, APIReader, Platforms, Tokens, Files, Renditions, Clock and NewID")
 	}
 	o.setDefaults()
 	r := &Reconciler{
 		Options: o,
 
-		admission: throttle.NewAdmission(o.Workers),
-		uploads:   throttle.NewAdmission(uploads),
-		lanes:     throttle.New(),
-		turns:     throttle.NewTurns(o.Clock.Now),
+		admission: dispatch.NewScheduler(o.MaxConcurrentReconciles),
+		uploads:   dispatch.NewScheduler(uploads),
+		lanes:     dispatch.NewGates(),
+		turns:     dispatch.NewTurns(o.Clock.Now),
 		waiting:   newWaiting(),
-		taken:     newTaken(o.Live, o.Clock),
+		taken:     newTaken(o.APIReader, o.Clock),
 		story:     newStory(o.Events, o.Clock),
 		holds:     newHolds(),
 
 		preparations: newPreparations(o.Clock),
-		sessions:     sessions{client: o.Client, live: o.Live},
+		sessions:     sessions{client: o.Client, live: o.APIReader},
 	}
 	r.ledger = newLedger(o, r.taken)
 	return r, nil
@@ -199,7 +199,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.postsWaitingFor)).
 		Watches(&v1alpha1.Media{}, handler.EnqueueRequestsFromMapFunc(r.postsWaitingForMedia)).
 		WatchesRawSource(wake).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles}).
 		Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the post controller: %w", err)
 	}

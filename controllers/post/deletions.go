@@ -111,7 +111,7 @@ func (d *deletions) see(ctx context.Context, m *metav1.PartialObjectMetadata) {
 
 func (d *deletions) release(ctx context.Context, key types.NamespacedName) error {
 	var post v1alpha1.Post
-	if err := d.reconciler.Live.Get(ctx, key, &post); err != nil {
+	if err := d.reconciler.APIReader.Get(ctx, key, &post); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if !post.Status.Finished || post.DeletionTimestamp.IsZero() {

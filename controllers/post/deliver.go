@@ -136,7 +136,7 @@ func (s *scope) undeliverable(i int) string {
 		return ""
 	}
 	p, ok := s.Platforms[conn.Spec.Platform]
-	if !ok || p.Limits().CanDeliver(s.post.Spec.Category) && (s.post.Spec.Tree == nil || p.Limits().CanDeliver(v1alpha1.CategoryImage) || len(posting.MediaNames(&s.post.Spec)) == 0) {
+	if !ok || p.Capabilities().CanDeliver(s.post.Spec.Category) && (s.post.Spec.Tree == nil || p.Capabilities().CanDeliver(v1alpha1.CategoryImage) || len(posting.MediaNames(&s.post.Spec)) == 0) {
 		return ""
 	}
 	return fmt.Sprintf("not published: this version of Herald does not deliver posts of category %s to %s yet", s.post.Spec.Category, conn.Spec.Platform)
@@ -263,7 +263,7 @@ func (s *scope) nextWake() time.Duration {
 func (s *scope) wakeOf(i int, t *v1alpha1.TargetStatus, now time.Time) time.Time {
 	if attempt.IsOpen(t.Attempt) {
 		if timing, ok := s.timing(t); ok {
-			return attempt.NextLook(t, timing).Add(time.Millisecond)
+			return attempt.NextLookup(t, timing).Add(time.Millisecond)
 		}
 	}
 	var at time.Time
@@ -287,7 +287,7 @@ func (s *scope) timing(t *v1alpha1.TargetStatus) (attempt.Timing, bool) {
 	if !ok {
 		return attempt.Timing{}, false
 	}
-	limits := p.Limits()
+	limits := p.Capabilities()
 	return attempt.Timing{
 		SendWindow:    s.SendWindow,
 		CallTimeout:   limits.CallTimeout,

@@ -196,7 +196,7 @@ var _ = Describe("Kubernetes faults", func() {
 		blocked.Store(false)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(Equal([]string{"held in memory"}))
-		Expect(read(ctx, p).Status.Targets[0].Attempt.Looks).To(BeZero(), "the process knew the answer")
+		Expect(read(ctx, p).Status.Targets[0].Attempt.Lookups).To(BeZero(), "the process knew the answer")
 	})
 
 	It("finishes a call that is under way when the manager stops", func(ctx SpecContext) {

@@ -48,7 +48,7 @@ type ledger struct {
 
 func newLedger(o Options, taken *taken) *ledger {
 	return &ledger{
-		client: o.Client, live: o.Live, clock: o.Clock, recordFor: o.RecordFor, taken: taken,
+		client: o.Client, live: o.APIReader, clock: o.Clock, recordFor: o.RecordFor, taken: taken,
 		log:     ctrl.Log.WithName("ledger"),
 		written: map[types.NamespacedName]string{},
 		results: map[string]*shipment{},
@@ -154,7 +154,7 @@ func (l *ledger) recall(post *v1alpha1.Post) []*shipment {
 			delete(l.unsent, t.Attempt.ID)
 			known = append(known, &shipment{
 				index: int(t.Index), attempt: t.Attempt.ID,
-				result: platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient,
+				result: platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient,
 					"the claim was stored but its answer was lost, so nothing was sent; trying again")},
 			})
 		}
@@ -233,7 +233,7 @@ func (l *ledger) enter(post *v1alpha1.Post, batch []*shipment) {
 		}
 		if err := attempt.Record(t, sh.attempt, sh.result, posting.Cards(&post.Spec), now); err != nil {
 			l.log.Info("a result came too late to be recorded", "target", sh.index, "attempt", sh.attempt,
-				"verdict", sh.result.Verdict, "externalID", sh.result.ExternalID, "why", err.Error())
+				"outcome", sh.result.Outcome, "externalID", sh.result.ExternalID, "why", err.Error())
 		}
 	}
 	describe(post, now)
@@ -252,7 +252,7 @@ func (l *ledger) recordBare(ctx context.Context, post *v1alpha1.Post, batch []*s
 	now := l.clock.Now()
 	for _, sh := range batch {
 		if t := posting.Target(&fresh, sh.index); t != nil && !attempt.Bare(t, sh.attempt, sh.result, posting.Cards(&fresh.Spec), now) {
-			l.log.Info("a result is not recorded", "target", sh.index, "attempt", sh.attempt, "verdict", sh.result.Verdict)
+			l.log.Info("a result is not recorded", "target", sh.index, "attempt", sh.attempt, "outcome", sh.result.Outcome)
 		}
 	}
 	if err := l.client.Status().Update(ctx, &fresh); err != nil {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/sametext"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -24,7 +24,7 @@ func (s *scope) unnamed(ctx context.Context, self *v1alpha1.TargetStatus) *platf
 	if err := s.Client.List(ctx, &posts, client.UnsafeDisableDeepCopy); err != nil {
 		return platforms.Errorf(platforms.ClassTransient, "the other posts cannot be read: %v", err)
 	}
-	said := sametext.Folded(words(s.post, int(self.Index)))
+	said := text.Fold(words(s.post, int(self.Index)))
 	for i := range posts.Items {
 		post := &posts.Items[i]
 		if post.UID == s.post.UID {
@@ -32,7 +32,7 @@ func (s *scope) unnamed(ctx context.Context, self *v1alpha1.TargetStatus) *platf
 		}
 		for n := range post.Status.Targets {
 			t := &post.Status.Targets[n]
-			if t != self && s.mayBe(t, self) && sametext.Folded(words(post, int(t.Index))) == said {
+			if t != self && s.mayBe(t, self) && text.Fold(words(post, int(t.Index))) == said {
 				return platforms.Errorf(platforms.ClassTransient, "another post says the same on the account and has no id yet, so that what was found may be that one")
 			}
 		}
@@ -47,7 +47,7 @@ func (s *scope) mayBe(t, self *v1alpha1.TargetStatus) bool {
 		return false
 	}
 	timing, ok := s.timing(t)
-	return t.Attempt.Handle != "" || ok && !attempt.Quiet(t.Attempt, timing, s.Clock.Now())
+	return t.Attempt.OperationID != "" || ok && !attempt.Quiet(t.Attempt, timing, s.Clock.Now())
 }
 
 // words are what target i says next, of a tree with its next card.

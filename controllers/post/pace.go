@@ -19,7 +19,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/posting/limits"
+	"github.com/herald-social/herald/posting/ratelimit"
 )
 
 // heldUntil is when the platform of target i wants calls again; zero if it wants
@@ -31,7 +31,7 @@ func (s *scope) heldUntil(i int, now time.Time) time.Time {
 	if conn == nil {
 		return time.Time{}
 	}
-	until := limits.Held(&conn.Status, now)
+	until := ratelimit.BlockedUntil(&conn.Status, now)
 	for _, other := range []time.Time{s.holds.until(conn, now), s.appHolds[conn.Spec.Platform]} {
 		if other.After(until) {
 			until = other
@@ -60,7 +60,7 @@ func (s *scope) loadAppHolds(ctx context.Context) error {
 			return fmt.Errorf("cannot tell whether %s limits the whole app: %w", platform, err)
 		}
 		for i := range held.Items {
-			if at := limits.AppHeld(&held.Items[i].Status, now); at.After(s.appHolds[platform]) {
+			if at := ratelimit.AppBlockedUntil(&held.Items[i].Status, now); at.After(s.appHolds[platform]) {
 				s.appHolds[platform] = at
 			}
 		}
@@ -119,7 +119,7 @@ func (h *holds) note(sh *shipment, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for key, until := range map[string]time.Time{
-		string(sh.conn.UID): limits.Held(&told, now), appKey(sh.conn.Spec.Platform): limits.AppHeld(&told, now),
+		string(sh.conn.UID): ratelimit.BlockedUntil(&told, now), appKey(sh.conn.Spec.Platform): ratelimit.AppBlockedUntil(&told, now),
 	} {
 		if until.After(h.held[key]) {
 			h.held[key] = until
@@ -135,7 +135,7 @@ func (h *holds) note(sh *shipment, now time.Time) {
 func (h *holds) allowed(sh *shipment) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if sh.result.Verdict != platforms.Posted || !h.refused[string(sh.conn.UID)] {
+	if sh.result.Outcome != platforms.Posted || !h.refused[string(sh.conn.UID)] {
 		return false
 	}
 	delete(h.refused, string(sh.conn.UID))
@@ -164,19 +164,19 @@ func (h *holds) until(conn *v1alpha1.Connection, now time.Time) time.Time {
 func (h *holds) low(conn *v1alpha1.Connection) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(conn.Status.Limits) == 0 {
+	if len(conn.Status.RateLimits) == 0 {
 		delete(h.posted, string(conn.UID))
 		return false
 	}
 	low := false
 	count := h.posted[string(conn.UID)]
-	if at := conn.Status.Limits[0].ObservedAt.Time; !at.Equal(count.since) {
+	if at := conn.Status.RateLimits[0].ObservedAt.Time; !at.Equal(count.since) {
 		count = posted{since: at}
 	}
 	count.n++
 	h.posted[string(conn.UID)] = count
-	for i := range conn.Status.Limits {
-		low = low || limits.Low(&conn.Status.Limits[i], count.n)
+	for i := range conn.Status.RateLimits {
+		low = low || ratelimit.Low(&conn.Status.RateLimits[i], count.n)
 	}
 	return low
 }
@@ -184,10 +184,10 @@ func (h *holds) low(conn *v1alpha1.Connection) bool {
 // enterPace writes what a result tells of limits into a status, and reports
 // whether calls are held for longer now.
 func enterPace(status *v1alpha1.ConnectionStatus, result *platforms.Result, now time.Time) (held bool) {
-	told := slices.DeleteFunc(slices.Clone(result.Allowances), func(a platforms.Allowance) bool { return !a.Low() && a.HoldUntil.IsZero() })
-	held = limits.Enter(status, told, now)
+	told := slices.DeleteFunc(slices.Clone(result.RateLimits), func(a platforms.RateLimit) bool { return !a.Low() && a.BlockedUntil.IsZero() })
+	held = ratelimit.Apply(status, told, now)
 	if err := result.Err; err != nil && !err.PostOnly && (err.Class == platforms.ClassRateLimited || err.Class == platforms.ClassQuota) {
-		held = limits.Hold(status, err.RetryAt, err.AppWide, err.Message, now) || held
+		held = ratelimit.Block(status, err.RetryAt, err.AppWide, err.Message, now) || held
 	}
 	return held
 }
@@ -196,7 +196,7 @@ func enterPace(status *v1alpha1.ConnectionStatus, result *platforms.Result, now 
 // until it does again.
 func enterRefusal(conn *v1alpha1.Connection, result *platforms.Result, now time.Time) {
 	switch {
-	case result.Verdict == platforms.Posted:
+	case result.Outcome == platforms.Posted:
 		meta.RemoveStatusCondition(&conn.Status.Conditions, v1alpha1.ConditionPublishingRefused)
 	case result.Err != nil && result.Err.Class == platforms.ClassReconnect:
 		meta.SetStatusCondition(&conn.Status.Conditions, metav1.Condition{
@@ -245,7 +245,7 @@ func (s *scope) hold(ctx context.Context, sh *shipment) {
 // liveConnection reads the connection of a shipment as it stands now.
 func (s *scope) liveConnection(ctx context.Context, sh *shipment) (*v1alpha1.Connection, error) {
 	var conn v1alpha1.Connection
-	if err := s.Live.Get(ctx, client.ObjectKeyFromObject(sh.conn), &conn); err != nil {
+	if err := s.APIReader.Get(ctx, client.ObjectKeyFromObject(sh.conn), &conn); err != nil {
 		return nil, fmt.Errorf("cannot read the connection again: %w", err)
 	}
 	if conn.UID != sh.conn.UID {
@@ -262,11 +262,11 @@ const mostHolds = 5
 // count, it has become little, or when the platform says that it is used up.
 func (s *scope) watchQuota(ctx context.Context, sh *shipment) {
 	// Asked of the platform itself: what converts images for it hides the rest.
-	if _, tells := s.Platforms[sh.conn.Spec.Platform].(platforms.Surveyor); !tells {
+	if _, tells := s.Platforms[sh.conn.Spec.Platform].(platforms.AccountInspector); !tells {
 		return
 	}
 	err := sh.result.Err
-	if sh.result.Verdict == platforms.Posted && s.holds.low(sh.conn) || err != nil && err.Class == platforms.ClassQuota {
+	if sh.result.Outcome == platforms.Posted && s.holds.low(sh.conn) || err != nil && err.Class == platforms.ClassQuota {
 		s.requestProbe(ctx, sh)
 	}
 }

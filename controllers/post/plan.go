@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -56,11 +56,11 @@ func (s *scope) withinPlan(ctx context.Context, shipments []*shipment) ([]*shipm
 		switch {
 		case onX(sh):
 			ok, err = s.take(ctx, sh, quota.XPosts(s.key.Namespace, at), quota.Limit{Most: limits.XPosts},
-				quota.Share{Target: sh.index, Count: plan.Cost(s.post), At: at}, v1alpha1.ReasonPlanLimit,
+				quota.Item{Target: sh.index, Count: plan.Cost(s.post), At: at}, v1alpha1.ReasonPlanLimit,
 				func(used int) string { return xPostsMessage(limits.XPosts, used, plan.Cost(s.post), at) })
 		case toInbox(sh):
 			ok, err = s.take(ctx, sh, quota.TikTokDrafts(sh.conn), quota.Limit{Most: plan.MaxTikTokDrafts, Within: plan.TikTokDraftsFor},
-				quota.Share{Target: sh.index, Count: 1, At: at}, v1alpha1.ReasonDraftLimit,
+				quota.Item{Target: sh.index, Count: 1, At: at}, v1alpha1.ReasonDraftLimit,
 				func(used int) string { return inboxMessage(used, sh.conn.Name) })
 		}
 		if err != nil {
@@ -94,11 +94,11 @@ func (s *scope) cannotCount(ctx context.Context, shipments []*shipment, why erro
 }
 
 // take counts one target, or fails it.
-func (s *scope) take(ctx context.Context, sh *shipment, book quota.Book, limit quota.Limit, share quota.Share,
+func (s *scope) take(ctx context.Context, sh *shipment, counter quota.Counter, limit quota.Limit, share quota.Item,
 	reason string, message func(used int) string,
 ) (bool, error) {
-	answer, err := s.Plans.Quota.Take(ctx, book, &quota.Wish{
-		Post: s.key.Name, UID: s.post.UID, Shares: []quota.Share{share}, Keep: s.usesOf(ctx, book), Partly: true,
+	answer, err := s.Plans.Quota.Take(ctx, counter, &quota.Reservation{
+		Post: s.key.Name, UID: s.post.UID, Items: []quota.Item{share}, Keep: s.usesOf(ctx, counter), AllowPartial: true,
 	}, limit)
 	if err != nil {
 		return false, err
@@ -164,7 +164,7 @@ func (s *scope) turnAway(sh *shipment, reason, message string) error {
 // its connection tells, or "".
 func (s *scope) beyondPlan(i int) string {
 	conn := s.connection(i)
-	if conn == nil || len(posting.Target(s.post, i).Cards) > 0 || kstatus.Reason(conn.Status.Conditions) != v1alpha1.ReasonPlanLimit {
+	if conn == nil || len(posting.Target(s.post, i).Cards) > 0 || conditions.Reason(conn.Status.Conditions) != v1alpha1.ReasonPlanLimit {
 		return ""
 	}
 	return fmt.Sprintf("not published: connection %q is beyond what the team's plan allows; disable or delete another connection, or change the plan, and post again", conn.Name)
@@ -189,10 +189,10 @@ func (s *scope) returnUnused(ctx context.Context) {
 	if !slices.ContainsFunc(indexes(s.post), unused) {
 		return
 	}
-	books, err := s.booksOf(ctx)
-	for _, book := range books {
+	counters, err := s.booksOf(ctx)
+	for _, counter := range counters {
 		if err == nil {
-			err = s.Plans.Quota.Return(ctx, book, s.post.Name, s.post.UID, s.usesOf(ctx, book))
+			err = s.Plans.Quota.Return(ctx, counter, s.post.Name, s.post.UID, s.usesOf(ctx, counter))
 		}
 	}
 	if err != nil {
@@ -201,7 +201,7 @@ func (s *scope) returnUnused(ctx context.Context) {
 }
 
 // booksOf lists the books in which the post may have been counted.
-func (s *scope) booksOf(ctx context.Context) (books []quota.Book, err error) {
+func (s *scope) booksOf(ctx context.Context) (counters []quota.Counter, err error) {
 	team, err := s.Plans.Owner(ctx, s.key.Namespace)
 	if err != nil {
 		return nil, err
@@ -209,9 +209,9 @@ func (s *scope) booksOf(ctx context.Context) (books []quota.Book, err error) {
 	if plan.LimitsOf(team).XPosts > 0 {
 		seen := map[string]bool{}
 		for i := range s.post.Spec.Targets {
-			if book := quota.XPosts(s.key.Namespace, plan.IntendedAt(s.post, i, s.StartingDeadline)); !seen[book.Name] {
-				seen[book.Name] = true
-				books = append(books, book)
+			if counter := quota.XPosts(s.key.Namespace, plan.IntendedAt(s.post, i, s.StartingDeadline)); !seen[counter.Name] {
+				seen[counter.Name] = true
+				counters = append(counters, counter)
 			}
 		}
 	}
@@ -225,24 +225,24 @@ func (s *scope) booksOf(ctx context.Context) (books []quota.Book, err error) {
 			return nil, fmt.Errorf("cannot read connection %q: %w", s.post.Spec.Targets[i].ConnectionRef.Name, err)
 		}
 		if err == nil && conn.Spec.Platform == v1alpha1.PlatformTikTok {
-			books = append(books, quota.TikTokDrafts(&conn))
+			counters = append(counters, quota.TikTokDrafts(&conn))
 		}
 	}
-	return books, nil
+	return counters, nil
 }
 
 // usesOf returns what tells how much each target takes of a book. What was
 // reserved for a target that goes elsewhere since is nothing of it.
-func (s *scope) usesOf(ctx context.Context, book quota.Book) func(target int) int {
+func (s *scope) usesOf(ctx context.Context, counter quota.Counter) func(target int) int {
 	return func(target int) int {
 		var conn *v1alpha1.Connection
 		if target < len(s.post.Spec.Targets) {
 			conn = s.known(ctx, s.post.Spec.Targets[target].ConnectionRef.Name)
 		}
 		switch {
-		case book.Kind == quota.KindXPosts:
+		case counter.Kind == quota.KindXPosts:
 			return plan.XUse(s.post, target, conn).Count
-		case conn != nil && quota.TikTokDrafts(conn).Name != book.Name:
+		case conn != nil && quota.TikTokDrafts(conn).Name != counter.Name:
 			return 0
 		default:
 			return plan.InboxUse(s.post, target, conn).Count

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
-	"github.com/herald-social/herald/posting/limits"
+	"github.com/herald-social/herald/posting/ratelimit"
 )
 
 const (
@@ -58,7 +58,7 @@ func (s *scope) prepare(ctx context.Context, shipments []*shipment) (ready []*sh
 		case p.err == nil:
 			sh.made, sh.unasked = p.result, p.ahead
 			ready = append(ready, sh)
-			s.Points(PointAfterPrepare)
+			s.Failpoint(PointAfterPrepare)
 		case p.err.Class == platforms.ClassDuplicate && p.result.checkpoint != "":
 			// The claim is made for the look that follows; see send.
 			sh.made, sh.doubt = p.result, p.err
@@ -100,7 +100,7 @@ func (s *scope) preparing(ctx context.Context, preparer platforms.Preparer, sh *
 // of a shipment; nil if that is nothing, or the platform does not keep it for
 // long enough to go without asking.
 func (s *scope) prepared(ctx context.Context, sh *shipment, hash string) *preparation {
-	fresh := keptFor(sh.publisher.Limits())
+	fresh := keptFor(sh.publisher.Capabilities())
 	if known := s.preparations.known(s.key, sh.index, s.post.UID, hash); known != nil {
 		if known.ready() && s.Clock.Since(known.endedAt) >= fresh {
 			return nil
@@ -126,7 +126,7 @@ func (s *scope) prepared(ctx context.Context, sh *shipment, hash string) *prepar
 
 // keptFor is how long a preparation is taken for good without asking again: what
 // is left then suffices for the tries that follow.
-func keptFor(limits platforms.Limits) time.Duration { return limits.PreparedLasts * 3 / 4 }
+func keptFor(limits platforms.Capabilities) time.Duration { return limits.PreparedLasts * 3 / 4 }
 
 // startPreparing begins the preparation of a shipment; before is what failed, or
 // is too old, of it.
@@ -141,9 +141,9 @@ func (s *scope) startPreparing(ctx context.Context, preparer platforms.Preparer,
 		begun.failures = before.failures + 1
 	}
 	owner := s.ownerOf(sh.index, hash)
-	secret := sh.publisher.Limits().SecretUploads
+	secret := sh.publisher.Capabilities().SecretUploads
 	within := patience(&j.Content)
-	if s.Thumbnails != nil && wantsPicture(sh.publisher.Limits(), &j.Content) {
+	if s.Thumbnails != nil && wantsPicture(sh.publisher.Capabilities(), &j.Content) {
 		within += thumbnailWithin
 	}
 	s.preparations.start(ctx, within, begun, func(ctx context.Context, p *preparation) (made, *platforms.Error) {
@@ -175,17 +175,17 @@ func (s *scope) make(ctx context.Context, preparer platforms.Preparer, j platfor
 				return err
 			}
 			owner.found = checkpoint
-			s.Points(PointAfterSecret)
+			s.Failpoint(PointAfterSecret)
 		}
 		part = now
-		s.Points(PointAfterPart)
+		s.Failpoint(PointAfterPart)
 		if p.note(now, s.Clock.Now()) {
 			s.enqueue(s.key)
 		}
 		return nil
 	}
 	checkpoint, err := preparer.Prepare(ctx, j)
-	err = limits.Timed(err, s.Clock.Now())
+	err = ratelimit.WithRetryAt(err, s.Clock.Now())
 	if checkpoint == part.checkpoint {
 		return part, err
 	}
@@ -305,6 +305,6 @@ func (s *scope) notPrepared(ctx context.Context, sh *shipment, err *platforms.Er
 	}
 	s.log.Info("not prepared", "uid", s.post.UID, "target", sh.index, "platform", sh.conn.Spec.Platform, "class", err.Class, "problem", err.Message, "cause", err.Err)
 	sh.attempt = s.NewID()
-	sh.result = platforms.Result{Verdict: platforms.NotSent, Err: err}
+	sh.result = platforms.Result{Outcome: platforms.NotSent, Err: err}
 	s.tell(ctx, sh)
 }

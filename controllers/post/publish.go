@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/throttle"
+	"github.com/herald-social/herald/internal/dispatch"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
-	"github.com/herald-social/herald/posting/limits"
+	"github.com/herald-social/herald/posting/ratelimit"
 )
 
 // Points of the protocol at which a test may kill the process.
@@ -79,11 +79,11 @@ func (s *scope) publish(ctx context.Context, ready []int, waited bool) error {
 	if err := s.prepareObject(ctx); err != nil {
 		return err
 	}
-	s.Points(PointBeforeClaim)
+	s.Failpoint(PointBeforeClaim)
 	if err := s.claim(ctx, shipments); err != nil {
 		return err
 	}
-	s.Points(PointAfterClaim)
+	s.Failpoint(PointAfterClaim)
 	return s.sendAndRecord(ctx, shipments)
 }
 
@@ -133,17 +133,17 @@ func (sh *shipment) gate() string { return string(sh.conn.UID) }
 // again, if their connection does not change before.
 const credentialsPause = 5 * time.Second
 
-func (s *scope) waiter() throttle.Waiter {
+func (s *scope) waiter() dispatch.Waiter {
 	key := s.key
-	return throttle.Waiter{ID: key.String(), Team: key.Namespace, Due: posting.Due(s.post), Wake: func() { s.enqueue(key) }}
+	return dispatch.Waiter{ID: key.String(), Team: key.Namespace, Due: posting.Due(s.post), Wake: func() { s.enqueue(key) }}
 }
 
 // prepareObject makes sure that the post cannot vanish while a call is under
 // way and that no verdict on an earlier attempt can be taken for one on the
 // next. Posts made by the apiserver need neither write.
 func (s *scope) prepareObject(ctx context.Context) error {
-	_, verdict := s.post.Annotations[v1alpha1.SettleAnnotation]
-	if controllerutil.ContainsFinalizer(s.post, v1alpha1.DeliveryFinalizer) && !verdict {
+	_, outcome := s.post.Annotations[v1alpha1.SettleAnnotation]
+	if controllerutil.ContainsFinalizer(s.post, v1alpha1.DeliveryFinalizer) && !outcome {
 		return nil
 	}
 	status := s.post.Status.DeepCopy()
@@ -282,34 +282,34 @@ func (s *scope) send(ctx context.Context, post *v1alpha1.Post, sh *shipment) pla
 	a := posting.Target(post, sh.index).Attempt
 	now := s.Clock.Now()
 	if a == nil || a.ID != sh.attempt || !attempt.MaySend(a, now) {
-		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient,
+		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient,
 			"the time to send had passed when the claim was stored; trying again")}
 	}
 	if sh.doubt != nil {
-		return platforms.Result{Verdict: platforms.Unknown, Err: sh.doubt}
+		return platforms.Result{Outcome: platforms.Unknown, Err: sh.doubt}
 	}
 	if a.Number == 1 {
 		s.Metrics.late(post, now)
 	}
-	ctx, cancel := context.WithTimeout(ctx, sh.publisher.Limits().CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, sh.publisher.Capabilities().CallTimeout)
 	defer cancel()
 	j := s.job(post, sh.index, sh.conn, sh.token)
 	j.Checkpoint, j.Secret = a.Checkpoint, sh.made.secret
 	result := sh.publisher.Publish(ctx, j)
-	result.Err = limits.Timed(result.Err, s.Clock.Now())
-	if sh.unasked && result.Verdict == platforms.Refused && result.Err != nil && result.Err.Class == platforms.ClassPermanent {
+	result.Err = ratelimit.WithRetryAt(result.Err, s.Clock.Now())
+	if sh.unasked && result.Outcome == platforms.Refused && result.Err != nil && result.Err.Class == platforms.ClassPermanent {
 		// It may have been refused for that alone. What is prepared for the next
 		// attempt is asked for first.
 		again := *result.Err
 		again.Class = platforms.ClassTransient
 		result.Err = &again
 	}
-	if result.Verdict == platforms.Posted && result.ExternalID != "" {
+	if result.Outcome == platforms.Posted && result.ExternalID != "" {
 		// Before the gate opens for a post with the same words, which may look.
 		s.taken.reserve(sh.conn.Spec.Platform, result.ExternalID, owner{post.UID, posting.Target(post, sh.index).Index})
 	}
-	s.Points(PointAfterAnswer)
-	s.Metrics.published(sh.conn.Spec.Platform, result.Verdict)
+	s.Failpoint(PointAfterAnswer)
+	s.Metrics.published(sh.conn.Spec.Platform, result.Outcome)
 	return result
 }
 
@@ -330,9 +330,9 @@ func (s *scope) record(ctx context.Context, batch []*shipment) (next []*shipment
 		}
 	}
 	s.stored = *s.post.Status.DeepCopy()
-	s.Points(PointAfterRecord)
+	s.Failpoint(PointAfterRecord)
 	if len(next) > 0 {
-		s.Points(PointAfterClaim)
+		s.Failpoint(PointAfterClaim)
 	}
 	for _, sh := range batch {
 		s.tell(detached, sh)

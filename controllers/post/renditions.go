@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/mediastore"
-	"github.com/herald-social/herald/internal/rendition"
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/platforms"
 )
 
 // Renditions makes other versions of images; see rendition.Maker.
 type Renditions interface {
-	// Find returns the rendition of an image, or mediastore.ErrNotFound.
+	// Find returns the rendition of an image, or store.ErrNotFound.
 	Find(ctx context.Context, source rendition.Source, t rendition.Target) (rendition.Rendition, error)
 	// Make returns the rendition of an image, and makes it if there is none.
 	Make(ctx context.Context, source rendition.Source, t rendition.Target) (rendition.Rendition, error)
@@ -42,9 +42,9 @@ type converting struct {
 // They last as long as their image; a publisher that misses one makes it again.
 const renditionLasts = 24 * time.Hour
 
-// Limits implements platforms.Platform: renditions are prepared on every platform.
-func (c converting) Limits() platforms.Limits {
-	limits := c.Publisher.Limits()
+// Capabilities implements platforms.Platform: renditions are prepared on every platform.
+func (c converting) Capabilities() platforms.Capabilities {
+	limits := c.Publisher.Capabilities()
 	if limits.PreparedLasts == 0 {
 		limits.PreparedLasts = renditionLasts
 	}
@@ -53,7 +53,7 @@ func (c converting) Limits() platforms.Limits {
 
 // Prepares implements platforms.Preparer.
 func (c converting) Prepares(content platforms.Content) bool {
-	limits := c.Publisher.Limits()
+	limits := c.Publisher.Capabilities()
 	if c.thumbnails != nil && wantsPicture(limits, &content) {
 		return true
 	}
@@ -69,7 +69,7 @@ func (c converting) Prepares(content platforms.Content) bool {
 // publishFetches tells whether the visible call has the platform fetch what is
 // shown.
 func (c converting) publishFetches(content *platforms.Content) bool {
-	return c.Publisher.Limits().PublishFetches && content.Category == v1alpha1.CategoryImage
+	return c.Publisher.Capabilities().PublishFetches && content.Category == v1alpha1.CategoryImage
 }
 
 // Prepare implements platforms.Preparer.
@@ -96,13 +96,13 @@ func (c converting) Prepare(ctx context.Context, job platforms.Job) (checkpoint 
 func (c converting) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	err := c.convert(ctx, &job.Content, func(ctx context.Context, source rendition.Source, t rendition.Target) (rendition.Rendition, error) {
 		r, err := c.renditions.Find(ctx, source, t)
-		if errors.Is(err, mediastore.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			return c.renditions.Make(ctx, source, t)
 		}
 		return r, err
 	})
 	if err != nil {
-		return platforms.Result{Verdict: platforms.NotSent, Err: err}
+		return platforms.Result{Outcome: platforms.NotSent, Err: err}
 	}
 	c.addThumbnail(ctx, &job.Content)
 	return c.Publisher.Publish(ctx, job)
@@ -111,7 +111,7 @@ func (c converting) Publish(ctx context.Context, job platforms.Job) platforms.Re
 // convert puts renditions into the place of the images that the platform does not
 // take.
 func (c converting) convert(ctx context.Context, content *platforms.Content, get func(context.Context, rendition.Source, rendition.Target) (rendition.Rendition, error)) *platforms.Error {
-	images := c.Publisher.Limits().Images
+	images := c.Publisher.Capabilities().Images
 	for i := range content.Media {
 		file := &content.Media[i]
 		original, ok := file.Bytes.(stored)
@@ -162,7 +162,7 @@ func unconverted(file *platforms.File, err error) *platforms.Error {
 	switch {
 	case errors.As(err, &problem):
 		return &platforms.Error{Class: platforms.ClassPermanent, Err: err, Message: fmt.Sprintf("the file %q %s", file.Name, problem.Message)}
-	case errors.Is(err, mediastore.ErrChanged), errors.Is(err, mediastore.ErrNotFound):
+	case errors.Is(err, store.ErrChanged), errors.Is(err, store.ErrNotFound):
 		return file.Unreadable(fmt.Errorf("%w: %w", platforms.ErrFileChanged, err))
 	case errors.Is(err, rendition.ErrBusy):
 		return &platforms.Error{Class: platforms.ClassTransient, Err: err, Message: fmt.Sprintf("the file %q waits for other images to be converted; Herald tries again", file.Name)}
@@ -182,7 +182,7 @@ type converted struct {
 // the person's doing: the next try makes it again.
 func (c converted) Open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
 	body, err := c.files.Open(ctx, c.rendition.Key, c.rendition.ETag, offset, length)
-	if errors.Is(err, mediastore.ErrChanged) || errors.Is(err, mediastore.ErrNotFound) {
+	if errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNotFound) {
 		c.forget(c.rendition)
 	}
 	return body, err

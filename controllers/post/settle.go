@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
-	"github.com/herald-social/herald/posting/limits"
+	"github.com/herald-social/herald/posting/ratelimit"
 )
 
 // look is one question to a platform about an open attempt, and its answer.
@@ -26,7 +26,7 @@ type look struct {
 	// askedAt is when the question was put: what the platform knew by then is
 	// what its answer tells.
 	askedAt time.Time
-	finding platforms.Finding
+	result  platforms.LookupResult
 	err     *platforms.Error
 }
 
@@ -48,7 +48,7 @@ func (s *scope) settle(ctx context.Context) error {
 			})
 			continue
 		}
-		if !attempt.NextLook(t, timing).After(now) {
+		if !attempt.NextLookup(t, timing).After(now) {
 			looks = append(looks, &look{target: t, timing: timing})
 		}
 	}
@@ -62,11 +62,11 @@ func (s *scope) settle(ctx context.Context) error {
 	for _, l := range looks {
 		if l.err == nil {
 			l.askedAt = now
-			asked.Go(func() { l.finding, l.err = s.ask(ctx, l) })
+			asked.Go(func() { l.result, l.err = s.ask(ctx, l) })
 		}
 	}
 	asked.Wait()
-	s.Points(PointAfterLook)
+	s.Failpoint(PointAfterLook)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopped while looking: %w", err)
 	}
@@ -74,35 +74,35 @@ func (s *scope) settle(ctx context.Context) error {
 }
 
 // ask puts the question of one look to the platform.
-func (s *scope) ask(ctx context.Context, l *look) (platforms.Finding, *platforms.Error) {
+func (s *scope) ask(ctx context.Context, l *look) (platforms.LookupResult, *platforms.Error) {
 	i := int(l.target.Index)
 	conn := s.connection(i)
 	switch {
 	case conn == nil:
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassReconnect,
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassReconnect,
 			"connection %q does not exist any more", s.post.Spec.Targets[i].ConnectionRef.Name)
 	case conn.Spec.Platform != l.target.Platform || !attempt.SameAccount(l.target.Attempt, conn.Spec.AccountID):
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassReconnect,
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassReconnect,
 			"connection %q is another account now; the call was made to account %s on %s", conn.Name, l.target.Attempt.AccountID, l.target.Platform)
 	}
 	token, err := s.Tokens.Token(ctx, conn)
 	if err != nil {
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassReconnect, "the credentials of connection %q cannot be used: %v", conn.Name, err)
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassReconnect, "the credentials of connection %q cannot be used: %v", conn.Name, err)
 	}
 	j := s.job(s.post, i, conn, token)
-	j.Checkpoint, j.Handle = l.target.Attempt.Checkpoint, l.target.Attempt.Handle
-	j.LookFrom = attempt.LookFrom(l.target.Attempt)
-	if p, ok := s.publisher(conn.Spec.Platform); ok && p.Limits().SecretUploads && j.Checkpoint != "" {
+	j.Checkpoint, j.OperationID = l.target.Attempt.Checkpoint, l.target.Attempt.OperationID
+	j.SearchFrom = attempt.SearchFrom(l.target.Attempt)
+	if p, ok := s.publisher(conn.Spec.Platform); ok && p.Capabilities().SecretUploads && j.Checkpoint != "" {
 		kept, err := s.session(ctx, i)
 		if err != nil {
-			return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, "%v", err)
+			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, "%v", err)
 		}
 		if kept.Checkpoint == j.Checkpoint {
 			j.Secret = kept.Secret
 		}
 	}
-	if err := s.taken.load(ctx, s.key.Namespace, j.LookFrom); err != nil {
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, "the other posts of the team cannot be read: %v", err)
+	if err := s.taken.load(ctx, s.key.Namespace, j.SearchFrom); err != nil {
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, "the other posts of the team cannot be read: %v", err)
 	}
 	j.Taken = func(externalID string) bool {
 		return s.taken.byOther(conn.Spec.Platform, externalID, owner{s.post.UID, l.target.Index})
@@ -110,15 +110,15 @@ func (s *scope) ask(ctx context.Context, l *look) (platforms.Finding, *platforms
 	p, _ := s.publisher(conn.Spec.Platform)
 	ctx, cancel := context.WithTimeout(ctx, l.timing.CallTimeout)
 	defer cancel()
-	finding, err := p.Lookup(ctx, j)
-	if err == nil && finding.Matches == 1 && !finding.Certain {
+	result, err := p.Lookup(ctx, j)
+	if err == nil && result.Matches == 1 && !result.Certain {
 		if err := s.unnamed(ctx, l.target); err != nil {
-			return platforms.Finding{}, err
+			return platforms.LookupResult{}, err
 		}
 	}
 	if err == nil {
-		finding.Refused = limits.Timed(finding.Refused, s.Clock.Now())
-		return finding, nil
+		result.Refused = ratelimit.WithRetryAt(result.Refused, s.Clock.Now())
+		return result, nil
 	}
 	var perr *platforms.Error
 	if !errors.As(err, &perr) {
@@ -128,7 +128,7 @@ func (s *scope) ask(ctx context.Context, l *look) (platforms.Finding, *platforms
 		s.Tokens.Forget(conn)
 		s.requestProbe(ctx, &shipment{conn: conn, attempt: fmt.Sprintf("%s-%d", l.target.Attempt.ID, s.Clock.Now().Unix())})
 	}
-	return platforms.Finding{}, limits.Timed(perr, s.Clock.Now())
+	return platforms.LookupResult{}, ratelimit.WithRetryAt(perr, s.Clock.Now())
 }
 
 // enterLooks writes the answers into the ledger.
@@ -137,20 +137,20 @@ func (s *scope) enterLooks(ctx context.Context, looks []*look) error {
 	for _, l := range looks {
 		var err error
 		if l.err != nil {
-			err = attempt.LookFailed(l.target, l.err, l.timing, s.post.Spec.OnUnknownOutcome, now)
+			err = attempt.RecordLookupFailure(l.target, l.err, l.timing, s.post.Spec.OnUnknownOutcome, now)
 		} else {
 			s.own(l)
-			err = attempt.Look(l.target, l.finding, l.timing, s.post.Spec.OnUnknownOutcome, posting.Cards(&s.post.Spec), l.askedAt)
+			err = attempt.RecordLookup(l.target, l.result, l.timing, s.post.Spec.OnUnknownOutcome, posting.Cards(&s.post.Spec), l.askedAt)
 		}
 		if err != nil {
 			return fmt.Errorf("target %d: %w", l.target.Index, err)
 		}
 		what := "looked for a call whose answer was lost"
-		if l.target.Attempt.Handle != "" {
+		if l.target.Attempt.OperationID != "" {
 			what = "asked what became of a call that the platform took"
 		}
 		s.log.Info(what, "uid", s.post.UID, "target", l.target.Index, "attempt", l.target.Attempt.ID,
-			"matches", l.finding.Matches, "problem", problem(l.err), "outcome", l.target.Attempt.Outcome)
+			"matches", l.result.Matches, "problem", problem(l.err), "outcome", l.target.Attempt.Outcome)
 	}
 	if _, err := s.write(ctx); err != nil {
 		return err
@@ -169,12 +169,12 @@ func (s *scope) enterLooks(ctx context.Context, looks []*look) error {
 // the look and now is that one's, unless the platform itself named it.
 func (s *scope) own(l *look) {
 	self := owner{s.post.UID, l.target.Index}
-	switch f := &l.finding; {
+	switch f := &l.result; {
 	case f.Matches != 1:
 	case f.Certain:
 		s.taken.assign(l.target.Platform, f.ExternalID, self)
 	case !s.taken.reserve(l.target.Platform, f.ExternalID, self):
-		*f = platforms.Finding{}
+		*f = platforms.LookupResult{}
 	}
 }
 
@@ -188,37 +188,37 @@ func problem(err *platforms.Error) string {
 
 // applyVerdicts enters what a person found out about targets whose outcome is
 // unknown, and then takes the annotation away.
-func (s *scope) applyVerdicts(ctx context.Context) error {
+func (s *scope) applyResolutions(ctx context.Context) error {
 	value, ok := s.post.Annotations[v1alpha1.SettleAnnotation]
 	if !ok {
 		return nil
 	}
-	verdicts, err := attempt.ParseVerdicts(value)
+	resolutions, err := attempt.ParseResolutions(value)
 	if err != nil {
-		s.warn("InvalidVerdict", err.Error())
-		return s.dropVerdicts(ctx)
+		s.warn("InvalidResolution", err.Error())
+		return s.dropResolutions(ctx)
 	}
 	now := s.Clock.Now()
-	for _, v := range verdicts {
+	for _, v := range resolutions {
 		t := posting.Target(s.post, int(v.Index))
 		if t == nil {
-			s.warn("InvalidVerdict", fmt.Sprintf("there is no target %d; targets are counted from 0", v.Index))
+			s.warn("InvalidResolution", fmt.Sprintf("there is no target %d; targets are counted from 0", v.Index))
 			continue
 		}
-		if err := attempt.Declare(t, v, posting.Cards(&s.post.Spec), now.Add(s.StartingDeadline), now); err != nil {
-			s.warn("InvalidVerdict", err.Error())
+		if err := attempt.Resolve(t, v, posting.Cards(&s.post.Spec), now.Add(s.StartingDeadline), now); err != nil {
+			s.warn("InvalidResolution", err.Error())
 		}
 	}
 	if _, err := s.write(ctx); err != nil {
 		return err
 	}
 	s.taken.note(s.post)
-	return s.dropVerdicts(ctx)
+	return s.dropResolutions(ctx)
 }
 
 // dropVerdicts removes the annotation. Until that is done nothing is claimed,
 // so that a verdict is never taken for one on a later attempt.
-func (s *scope) dropVerdicts(ctx context.Context) error {
+func (s *scope) dropResolutions(ctx context.Context) error {
 	base := s.post.DeepCopy()
 	delete(s.post.Annotations, v1alpha1.SettleAnnotation)
 	if err := s.Client.Patch(ctx, s.post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {

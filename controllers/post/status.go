@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/posting"
 )
 
@@ -27,7 +27,7 @@ func describe(post *v1alpha1.Post, now time.Time) {
 	s.Finished = finished(post)
 
 	describePrepared(post, now)
-	kstatus.Apply(&s.Conditions, summary(post), post.Generation, now)
+	conditions.Apply(&s.Conditions, summary(post), post.Generation, now)
 	ask(post, now)
 }
 
@@ -68,7 +68,7 @@ func finished(post *v1alpha1.Post) bool {
 }
 
 // summary puts the state of a post into the words of its conditions.
-func summary(post *v1alpha1.Post) kstatus.Summary {
+func summary(post *v1alpha1.Post) conditions.Summary {
 	switch post.Status.Phase {
 	case v1alpha1.PhasePosted:
 		return settled(v1alpha1.ReasonPosted, fmt.Sprintf("published to %s", counted(len(post.Spec.Targets))))
@@ -77,10 +77,10 @@ func summary(post *v1alpha1.Post) kstatus.Summary {
 	case v1alpha1.PhaseCancelled:
 		return settled(v1alpha1.ReasonCancelled, "cancelled; nothing was published")
 	case v1alpha1.PhaseFailed:
-		s := kstatus.Summary{Progress: kstatus.Stuck}
+		s := conditions.Summary{Progress: conditions.Stuck}
 		s.Reason, s.Message = failure(post)
 		if _, waits := remedies[s.Reason]; waits && !post.Status.Finished {
-			s.Progress = kstatus.Underway
+			s.Progress = conditions.Underway
 		}
 		return s
 	case v1alpha1.PhaseScheduled:
@@ -92,16 +92,16 @@ func summary(post *v1alpha1.Post) kstatus.Summary {
 	}
 }
 
-func settled(reason, message string) kstatus.Summary {
-	return kstatus.Summary{Ready: true, Reason: reason, Message: message, Progress: kstatus.Settled}
+func settled(reason, message string) conditions.Summary {
+	return conditions.Summary{Ready: true, Reason: reason, Message: message, Progress: conditions.Settled}
 }
 
 // underway says what the post does, or what its first target waits for.
-func underway(post *v1alpha1.Post, reason, message string) kstatus.Summary {
+func underway(post *v1alpha1.Post, reason, message string) conditions.Summary {
 	if r, m := firstWait(post); r != "" {
 		reason, message = r, m
 	}
-	return kstatus.Summary{Reason: reason, Message: message, Progress: kstatus.Underway}
+	return conditions.Summary{Reason: reason, Message: message, Progress: conditions.Underway}
 }
 
 // firstWait returns what the first target that is not settled waits for.

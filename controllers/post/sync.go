@@ -58,7 +58,7 @@ func (s *scope) sync(ctx context.Context) (time.Duration, error) {
 	if done, err := s.recoverResults(ctx); !done || err != nil {
 		return 0, err
 	}
-	if err := s.applyVerdicts(ctx); err != nil {
+	if err := s.applyResolutions(ctx); err != nil {
 		return 0, err
 	}
 	now := s.Clock.Now()

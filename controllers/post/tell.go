@@ -18,13 +18,13 @@ import (
 // logResult says in the log what came of a call.
 func (s *scope) logResult(sh *shipment) {
 	log := s.log.WithValues("uid", s.post.UID, "target", sh.index, "platform", sh.conn.Spec.Platform, "attempt", sh.attempt)
-	switch sh.result.Verdict {
+	switch sh.result.Outcome {
 	case platforms.Posted:
 		log.Info("published", "externalID", sh.result.ExternalID)
 	case platforms.Accepted:
-		log.Info("taken by the platform, which works on it", "handle", sh.result.Handle)
+		log.Info("taken by the platform, which works on it", "operationID", sh.result.OperationID)
 	case platforms.Refused, platforms.NotSent, platforms.Unknown:
-		log.Info("not published, or not known to be", "verdict", sh.result.Verdict, "problem", problem(sh.result.Err))
+		log.Info("not published, or not known to be", "outcome", sh.result.Outcome, "problem", problem(sh.result.Err))
 	}
 }
 
@@ -38,7 +38,7 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 	if t == nil {
 		return
 	}
-	if sh.result.Verdict == platforms.Posted {
+	if sh.result.Outcome == platforms.Posted {
 		s.hold(ctx, sh)
 	}
 	defer s.watchQuota(ctx, sh)
@@ -46,15 +46,15 @@ func (s *scope) tell(ctx context.Context, sh *shipment) {
 		s.warn(reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, sh.result.Note))
 	}
 	switch {
-	case sh.result.Verdict == platforms.Posted && t.Phase != v1alpha1.PhasePosted:
+	case sh.result.Outcome == platforms.Posted && t.Phase != v1alpha1.PhasePosted:
 		return // a card; the story is told when the tree is complete
-	case sh.result.Verdict == platforms.Posted:
+	case sh.result.Outcome == platforms.Posted:
 		s.story.note(s.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", sh.index, t.Platform, t.ExternalURL))
 		s.tellThumbnail(ctx, sh.index, sh.publisher, "")
 		return
 	}
 	s.alert(ctx, sh)
-	if a := t.Attempt; attempt.IsOpen(a) && a.ID == sh.attempt && a.Handle != "" {
+	if a := t.Attempt; attempt.IsOpen(a) && a.ID == sh.attempt && a.OperationID != "" {
 		return // the platform works on it; the story is told when it is done
 	}
 	s.warn(t.Reason, fmt.Sprintf("target %d (%s): %s", sh.index, t.Platform, t.Message))
@@ -88,7 +88,7 @@ func (s *scope) requestProbe(ctx context.Context, sh *shipment) {
 // tellLook lets people know what a look found.
 func (s *scope) tellLook(ctx context.Context, t *v1alpha1.TargetStatus) {
 	switch {
-	case t.Phase == v1alpha1.PhasePosted && t.Attempt.Handle != "":
+	case t.Phase == v1alpha1.PhasePosted && t.Attempt.OperationID != "":
 		s.log.Info("published", "uid", s.post.UID, "target", t.Index, "platform", t.Platform, "attempt", t.Attempt.ID, "externalID", t.ExternalID)
 		s.story.note(s.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", t.Index, t.Platform, t.ExternalURL))
 	case t.Phase == v1alpha1.PhasePosted:
@@ -106,14 +106,14 @@ func (s *scope) tellLook(ctx context.Context, t *v1alpha1.TargetStatus) {
 // call that it had taken: what an answer to the call itself would have told.
 func (s *scope) tellConnection(ctx context.Context, l *look, t *v1alpha1.TargetStatus) {
 	sh := &shipment{index: int(t.Index), conn: s.connection(int(t.Index)), attempt: t.Attempt.ID}
-	switch f := &l.finding; {
+	switch f := &l.result; {
 	case sh.conn == nil || l.err != nil:
 		return
 	case f.Refused != nil:
-		sh.result = platforms.Result{Verdict: platforms.Refused, Err: f.Refused}
+		sh.result = platforms.Result{Outcome: platforms.Refused, Err: f.Refused}
 		s.alert(ctx, sh)
 	case f.Matches == 1 && f.Certain:
-		sh.result = platforms.Result{Verdict: platforms.Posted}
+		sh.result = platforms.Result{Outcome: platforms.Posted}
 		s.hold(ctx, sh)
 	default:
 		return

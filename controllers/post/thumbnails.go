@@ -12,15 +12,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/rendition"
-	"github.com/herald-social/herald/internal/videoframe"
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/thumbnail"
 	"github.com/herald-social/herald/platforms"
 )
 
-// Thumbnails takes pictures out of videos; see videoframe.Maker.
+// Thumbnails takes pictures out of videos; see thumbnail.Maker.
 type Thumbnails interface {
 	// Find returns the picture at a moment of a video. The error is the
-	// *videoframe.Problem for which it could not be made, or mediastore.ErrNotFound.
+	// *thumbnail.Problem for which it could not be made, or store.ErrNotFound.
 	Find(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error)
 	// Make returns the picture at a moment of a video, and makes it if there is
 	// none.
@@ -39,7 +39,7 @@ const (
 
 // wantsPicture reports whether a moment of the video was chosen as thumbnail of
 // which the platform wants a picture.
-func wantsPicture(limits platforms.Limits, c *platforms.Content) bool {
+func wantsPicture(limits platforms.Capabilities, c *platforms.Content) bool {
 	return limits.TakesThumbnail && c.ThumbnailAt != nil && len(c.Media) == 1 && c.Media[0].IsVideo()
 }
 
@@ -58,7 +58,7 @@ func moment(c *platforms.Content) (source rendition.Source, at time.Duration) {
 // makeThumbnail has the picture made, if one is wanted. A video goes out
 // without one as well.
 func (c converting) makeThumbnail(ctx context.Context, content *platforms.Content) {
-	if c.thumbnails == nil || !wantsPicture(c.Publisher.Limits(), content) {
+	if c.thumbnails == nil || !wantsPicture(c.Publisher.Capabilities(), content) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, thumbnailWithin)
@@ -71,7 +71,7 @@ func (c converting) makeThumbnail(ctx context.Context, content *platforms.Conten
 
 // addThumbnail hands out the picture that was made.
 func (c converting) addThumbnail(ctx context.Context, content *platforms.Content) {
-	if c.thumbnails == nil || !wantsPicture(c.Publisher.Limits(), content) {
+	if c.thumbnails == nil || !wantsPicture(c.Publisher.Capabilities(), content) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, thumbnailFound)
@@ -100,7 +100,7 @@ const (
 // that was chosen: why says so if it is known, or else what became of the picture.
 func (s *scope) tellThumbnail(ctx context.Context, i int, publisher platforms.Publisher, why string) {
 	content := s.content(s.post, i)
-	if !wantsPicture(publisher.Limits(), &content) {
+	if !wantsPicture(publisher.Capabilities(), &content) {
 		return
 	}
 	if why == "" {
@@ -120,7 +120,7 @@ func (s *scope) withoutPicture(ctx context.Context, content *platforms.Content) 
 	defer cancel()
 	source, at := moment(content)
 	_, err := s.Thumbnails.Find(ctx, source, at)
-	problem := new(videoframe.Problem)
+	problem := new(thumbnail.Problem)
 	switch {
 	case err == nil:
 		return ""

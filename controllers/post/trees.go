@@ -24,7 +24,7 @@ const cardPatience = time.Second
 // of a tree.
 func goesOn(post *v1alpha1.Post, sh *shipment) bool {
 	a := posting.Target(post, sh.index).Attempt
-	return sh.result.Verdict == platforms.Posted && sh.result.ExternalID != "" && a != nil && int(a.Card)+1 < posting.Cards(&post.Spec)
+	return sh.result.Outcome == platforms.Posted && sh.result.ExternalID != "" && a != nil && int(a.Card)+1 < posting.Cards(&post.Spec)
 }
 
 // nextCards returns the shipments that may follow those of a batch at once: the
@@ -62,7 +62,7 @@ func (s *scope) nextCards(ctx context.Context, batch []*shipment) (next []*shipm
 			return true
 		}
 		sh.made, sh.unasked = p.result, p.ahead
-		s.Points(PointAfterPrepare)
+		s.Failpoint(PointAfterPrepare)
 		return false
 	})
 }
@@ -99,7 +99,7 @@ func (s *scope) awaitCards(begun map[*shipment]*preparation) {
 // recordAndClaim records a batch and claims the next cards by one write, which is
 // tried once. If that fails nothing is sent, and the batch is to be recorded alone.
 func (s *scope) recordAndClaim(ctx context.Context, batch, next []*shipment) bool {
-	s.Points(PointBeforeClaim)
+	s.Failpoint(PointBeforeClaim)
 	post := s.post.DeepCopy()
 	s.ledger.enter(post, batch)
 	now := s.Clock.Now()

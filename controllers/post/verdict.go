@@ -72,7 +72,7 @@ func whatOf(post *v1alpha1.Post, t *v1alpha1.TargetStatus) string {
 
 // settleCommand is the command that enters a verdict. A verdict that is there
 // already, and was not read yet, is replaced.
-func settleCommand(post *v1alpha1.Post, t *v1alpha1.TargetStatus, verdict string) string {
+func settleCommand(post *v1alpha1.Post, t *v1alpha1.TargetStatus, resolution string) string {
 	return fmt.Sprintf("kubectl annotate --overwrite -n %s posts.%s/%s '%s=%d=%s'",
-		post.Namespace, v1alpha1.GroupVersion.Group, post.Name, v1alpha1.SettleAnnotation, t.Index, verdict)
+		post.Namespace, v1alpha1.GroupVersion.Group, post.Name, v1alpha1.SettleAnnotation, t.Index, resolution)
 }

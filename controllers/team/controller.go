@@ -33,7 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/quota"
 )
 
@@ -60,8 +60,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Events tells the story of a team; nil tells nothing.
 	Events events.EventRecorder
-	// Workers is how many teams are worked on at once; defaults to 1.
-	Workers int
+	// MaxConcurrentReconciles is how many teams are worked on at once; defaults to 1.
+	MaxConcurrentReconciles int
 	// ManagerNamespace and ManagerServiceAccount name the account that the
 	// manager runs under. The namespace can belong to no team.
 	ManagerNamespace      string
@@ -82,7 +82,7 @@ func (o *Options) setDefaults() {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	o.Workers = max(o.Workers, 1)
+	o.MaxConcurrentReconciles = max(o.MaxConcurrentReconciles, 1)
 	for field, value := range map[*string]string{
 		&o.ManagerNamespace:      DefaultNamespace,
 		&o.ManagerServiceAccount: DefaultServiceAccount,
@@ -132,7 +132,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		Watches(&v1alpha1.Team{}, byNamespace(wantedNamespace), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, byNamespace(client.Object.GetName)).
 		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(ours)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers})
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles})
 	if r.counts() {
 		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 	}
@@ -199,23 +199,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // sync makes the namespace and the role binding, if the team may have them.
-func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (kstatus.Summary, error) {
+func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.Summary, error) {
 	var teams v1alpha1.TeamList
 	if err := r.client.List(ctx, &teams); err != nil {
-		return kstatus.Summary{}, fmt.Errorf("cannot list the teams: %w", err)
+		return conditions.Summary{}, fmt.Errorf("cannot list the teams: %w", err)
 	}
 	if refusal, refused := refuseTeam(team, teams.Items, r.ManagerNamespace, r.UsageNamespace); refused {
 		return refusal, nil
 	}
 	namespace, err := r.namespace(ctx, team)
 	if err != nil {
-		return kstatus.Summary{}, err
+		return conditions.Summary{}, err
 	}
 	if refusal, refused := refuseNamespace(team, namespace); refused {
 		return refusal, nil
 	}
 	if err := r.bind(ctx, r.binding(team)); err != nil {
-		return kstatus.Summary{}, err
+		return conditions.Summary{}, err
 	}
 	return ready(team), nil
 }
@@ -279,14 +279,14 @@ func (r *Reconciler) binding(team *v1alpha1.Team) *rbacv1.RoleBinding {
 
 // report writes the conditions and the usage, if they changed, and tells of a
 // new reason.
-func (r *Reconciler) report(ctx context.Context, team *v1alpha1.Team, summary kstatus.Summary, usage *v1alpha1.TeamUsage) error {
+func (r *Reconciler) report(ctx context.Context, team *v1alpha1.Team, summary conditions.Summary, usage *v1alpha1.TeamUsage) error {
 	before := team.Status.DeepCopy()
 	if usage != nil {
 		team.Status.Usage = usage
 	}
-	kstatus.Apply(&team.Status.Conditions, summary, team.Generation, r.Clock.Now())
+	conditions.Apply(&team.Status.Conditions, summary, team.Generation, r.Clock.Now())
 	team.Status.ObservedGeneration = team.Generation
-	if kstatus.Unchanged(before, &team.Status) {
+	if conditions.Unchanged(before, &team.Status) {
 		return nil
 	}
 	if err := r.client.Status().Update(ctx, team); err != nil {
@@ -295,7 +295,7 @@ func (r *Reconciler) report(ctx context.Context, team *v1alpha1.Team, summary ks
 		}
 		return fmt.Errorf("cannot write the status of the team: %w", err)
 	}
-	if r.Events != nil && kstatus.Reason(before.Conditions) != summary.Reason {
+	if r.Events != nil && conditions.Reason(before.Conditions) != summary.Reason {
 		kind := corev1.EventTypeWarning
 		if summary.Ready {
 			kind = corev1.EventTypeNormal

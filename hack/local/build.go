@@ -18,7 +18,7 @@ import (
 
 // programs are the paths of what a run starts.
 type programs struct {
-	etcd, kubeAPIServer, store, herald string
+	etcd, kubeAPIServer, store, sandbox, herald string
 }
 
 // build builds everything that a run needs.
@@ -35,6 +35,7 @@ func (a *app) buildServers(ctx context.Context) (programs, error) {
 		etcd:          a.workspace.Bin("etcd"),
 		kubeAPIServer: a.workspace.Bin(kubeAPIServer),
 		store:         a.workspace.Bin("herald-store"),
+		sandbox:       a.workspace.Bin("herald-sandbox"),
 		herald:        a.workspace.Bin("herald"),
 	}
 	wanted := []builder.Program{a.storeProgram()}
@@ -124,13 +125,17 @@ func (a *app) storeProgram() builder.Program {
 	return builder.Program{Name: "herald-store", Dir: a.workspace.Path("hack", "store"), Package: ".", Inputs: []string{"main.go"}}
 }
 
-// buildHerald builds bin/herald as `make build` does, so that neither undoes the work of the other.
+// buildHerald builds bin/herald and bin/herald-sandbox as `make build` does, so that neither undoes the work of the other.
 func (a *app) buildHerald(ctx context.Context) error {
 	b := builder.New(a.workspace.Path("bin"), a.spawner, a.steps.Sayf)
-	program := builder.Program{
-		Name: "herald", Dir: a.workspace.Root, Package: "./cmd/herald", LDFlags: "-X main.version=" + a.version(ctx),
+	flags := "-X main.version=" + a.version(ctx)
+	for _, name := range []string{"herald-sandbox", "herald"} {
+		program := builder.Program{Name: name, Dir: a.workspace.Root, Package: "./cmd/" + name, LDFlags: flags}
+		if err := a.steps.Do("build "+name, func() error { return b.BuildFresh(ctx, program) }); err != nil {
+			return err
+		}
 	}
-	return a.steps.Do("build herald", func() error { return b.BuildFresh(ctx, program) })
+	return nil
 }
 
 // version names the commit that is built: its tag, or what can be said without one.

@@ -15,7 +15,7 @@ import (
 
 func testSettings() settings {
 	s := settings{
-		programs:  programs{etcd: "/a b/bin/etcd", kubeAPIServer: "/assets/kube-apiserver", store: "/a b/bin/herald-store", herald: "/a b/bin/herald"},
+		programs:  programs{etcd: "/a b/bin/etcd", kubeAPIServer: "/assets/kube-apiserver", store: "/a b/bin/herald-store", sandbox: "/a b/bin/herald-sandbox", herald: "/a b/bin/herald"},
 		workspace: workspace.Workspace{Root: "/a b"},
 		site:      8080,
 		ports:     map[string]int{},

@@ -87,8 +87,7 @@ func (s settings) storeSpec() supervisor.Spec {
 }
 
 func (s settings) sandboxSpec() supervisor.Spec {
-	return supervisor.Spec{Name: "sandbox", Path: s.herald, Grace: serverGrace, Args: []string{
-		"sandbox",
+	return supervisor.Spec{Name: "sandbox", Path: s.sandbox, Grace: serverGrace, Args: []string{
 		"--listen", s.address(portSandbox),
 		"--state-dir", s.workspace.State("sandbox"),
 	}}
@@ -144,7 +143,7 @@ func isOurs(w workspace.Workspace) func(commandLine []string) bool {
 	state := w.State() + string(filepath.Separator)
 	return func(commandLine []string) bool {
 		line := strings.Join(commandLine, " ")
-		for _, name := range []string{"etcd", kubeAPIServer, "herald-store", "herald"} {
+		for _, name := range []string{"etcd", kubeAPIServer, "herald-store", "herald-sandbox", "herald"} {
 			_, arguments, ok := strings.Cut(line, string(filepath.Separator)+name+" ")
 			if ok && strings.Contains(arguments, state) {
 				return true

@@ -47,8 +47,8 @@ const (
 // written any more, so that its limit bounds them.
 const mostTries = 200
 
-// Book is one count.
-type Book struct {
+// Counter is one count.
+type Counter struct {
 	// Namespace is the team's.
 	Namespace string
 	// Kind is KindXPosts or KindTikTokDrafts.
@@ -59,25 +59,25 @@ type Book struct {
 
 // newBook names a book after whose it is, what it counts and of what. The name of
 // a namespace has no dot.
-func newBook(namespace, kind, of string) Book {
-	return Book{Namespace: namespace, Kind: kind, Name: namespace + "." + kind + "." + of}
+func newCounter(namespace, kind, of string) Counter {
+	return Counter{Namespace: namespace, Kind: kind, Name: namespace + "." + kind + "." + of}
 }
 
 // XPosts is the book of a team's posts to X in the calendar month (UTC) of a
 // time.
-func XPosts(namespace string, at time.Time) Book {
-	return newBook(namespace, KindXPosts, at.UTC().Format(monthLayout))
+func XPosts(namespace string, at time.Time) Counter {
+	return newCounter(namespace, KindXPosts, at.UTC().Format(monthLayout))
 }
 
 // TikTokDrafts is the book of what a team sent to the inbox of an account. A
 // connection that is made anew for the same account goes on with it.
-func TikTokDrafts(c *v1alpha1.Connection) Book {
+func TikTokDrafts(c *v1alpha1.Connection) Counter {
 	sum := sha256.Sum256([]byte(c.Spec.AccountID))
-	return newBook(c.Namespace, KindTikTokDrafts, hex.EncodeToString(sum[:16]))
+	return newCounter(c.Namespace, KindTikTokDrafts, hex.EncodeToString(sum[:16]))
 }
 
 // Month is when the month of a book of posts to X begins; false for other books.
-func (b Book) Month() (time.Time, bool) {
+func (b Counter) Month() (time.Time, bool) {
 	if b.Kind != KindXPosts {
 		return time.Time{}, false
 	}
@@ -103,9 +103,9 @@ func NewStore(maps typedcorev1.ConfigMapsGetter, namespace string, now clock.Pas
 }
 
 // Take grants a wish as far as the limit allows, and stores it.
-func (s *Store) Take(ctx context.Context, b Book, w *Wish, limit Limit) (Answer, error) {
+func (s *Store) Take(ctx context.Context, b Counter, w *Reservation, limit Limit) (Answer, error) {
 	var answer Answer
-	err := s.Amend(ctx, b, func(p Page) (bool, error) {
+	err := s.Amend(ctx, b, func(p Entries) (bool, error) {
 		var changed bool
 		answer, changed = p.take(w, limit, s.clock.Now())
 		return changed, nil
@@ -116,13 +116,13 @@ func (s *Store) Take(ctx context.Context, b Book, w *Wish, limit Limit) (Answer,
 // Undo puts back what the post of a wish had before Take granted it, unless
 // another request has asked for the same post since or its delivery has begun:
 // then what is too much is found when the book is held against the post.
-func (s *Store) Undo(ctx context.Context, b Book, w *Wish, granted Answer, limit Limit) error {
-	return s.Amend(ctx, b, func(p Page) (bool, error) { return p.undo(w, granted, limit), nil })
+func (s *Store) Undo(ctx context.Context, b Counter, w *Reservation, granted Answer, limit Limit) error {
+	return s.Amend(ctx, b, func(p Entries) (bool, error) { return p.undo(w, granted, limit), nil })
 }
 
 // Check tells what Take would answer now, without taking anything.
-func (s *Store) Check(ctx context.Context, b Book, w *Wish, limit Limit) (Answer, error) {
-	p, err := s.Page(ctx, b)
+func (s *Store) Check(ctx context.Context, b Counter, w *Reservation, limit Limit) (Answer, error) {
+	p, err := s.Entries(ctx, b)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -133,8 +133,8 @@ func (s *Store) Check(ctx context.Context, b Book, w *Wish, limit Limit) (Answer
 // Return gives back what the targets of a post took beyond what keep says. The
 // shares of another post of that name stay as they are, and so do those that
 // the delivery of a post has taken if the UID is not given.
-func (s *Store) Return(ctx context.Context, b Book, post string, uid types.UID, keep func(target int) int) error {
-	return s.Amend(ctx, b, func(p Page) (bool, error) {
+func (s *Store) Return(ctx context.Context, b Counter, post string, uid types.UID, keep func(target int) int) error {
+	return s.Amend(ctx, b, func(p Entries) (bool, error) {
 		e := p[post]
 		if e == nil || e.UID != "" && e.UID != uid {
 			return false, nil
@@ -146,7 +146,7 @@ func (s *Store) Return(ctx context.Context, b Book, post string, uid types.UID, 
 // Amend changes a book. change is called again, with the page as it is then, if
 // somebody else wrote the book in between; it returns whether there is anything
 // to store.
-func (s *Store) Amend(ctx context.Context, b Book, change func(Page) (bool, error)) error {
+func (s *Store) Amend(ctx context.Context, b Counter, change func(Entries) (bool, error)) error {
 	for range mostTries {
 		stored, err := s.get(ctx, b)
 		if err != nil {
@@ -174,7 +174,7 @@ func (s *Store) Amend(ctx context.Context, b Book, change func(Page) (bool, erro
 }
 
 // Page reads a book; it is empty if the book does not exist.
-func (s *Store) Page(ctx context.Context, b Book) (Page, error) {
+func (s *Store) Entries(ctx context.Context, b Counter) (Entries, error) {
 	stored, err := s.get(ctx, b)
 	if err != nil {
 		return nil, err
@@ -183,24 +183,24 @@ func (s *Store) Page(ctx context.Context, b Book) (Page, error) {
 }
 
 // Books lists the books of a team, by its namespace.
-func (s *Store) Books(ctx context.Context, namespace string) ([]Book, error) {
+func (s *Store) Counters(ctx context.Context, namespace string) ([]Counter, error) {
 	found, err := s.maps.List(ctx, metav1.ListOptions{
 		LabelSelector: labels.Set{v1alpha1.QuotaOfLabel: namespace}.String() + "," + v1alpha1.QuotaLabel,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the counts of namespace %q: %w", namespace, err)
 	}
-	books := make([]Book, 0, len(found.Items))
+	counters := make([]Counter, 0, len(found.Items))
 	for i := range found.Items {
 		item := &found.Items[i]
-		books = append(books, Book{Namespace: namespace, Name: item.Name, Kind: item.Labels[v1alpha1.QuotaLabel]})
+		counters = append(counters, Counter{Namespace: namespace, Name: item.Name, Kind: item.Labels[v1alpha1.QuotaLabel]})
 	}
-	return books, nil
+	return counters, nil
 }
 
 // Drop deletes a book on the condition that unneeded, unless it is nil, says so of
 // what it holds. Whoever writes it at the same time wins.
-func (s *Store) Drop(ctx context.Context, b Book, unneeded func(Page) bool) error {
+func (s *Store) Drop(ctx context.Context, b Counter, unneeded func(Entries) bool) error {
 	stored, err := s.get(ctx, b)
 	if err != nil || stored.ResourceVersion == "" {
 		return err
@@ -220,7 +220,7 @@ func (s *Store) Drop(ctx context.Context, b Book, unneeded func(Page) bool) erro
 }
 
 // get reads the object of a book; one without a resourceVersion does not exist.
-func (s *Store) get(ctx context.Context, b Book) (*corev1.ConfigMap, error) {
+func (s *Store) get(ctx context.Context, b Counter) (*corev1.ConfigMap, error) {
 	stored, err := s.maps.Get(ctx, b.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -233,7 +233,7 @@ func (s *Store) get(ctx context.Context, b Book) (*corev1.ConfigMap, error) {
 }
 
 // put writes a page under the resourceVersion that it was read with.
-func (s *Store) put(ctx context.Context, b Book, stored *corev1.ConfigMap, p Page) error {
+func (s *Store) put(ctx context.Context, b Counter, stored *corev1.ConfigMap, p Entries) error {
 	data, err := encode(p)
 	if err != nil {
 		return err
@@ -257,8 +257,8 @@ func (s *Store) put(ctx context.Context, b Book, stored *corev1.ConfigMap, p Pag
 }
 
 // decode reads a page. What nobody can read must not count as nothing.
-func decode(stored *corev1.ConfigMap) (Page, error) {
-	p := make(Page, len(stored.Data))
+func decode(stored *corev1.ConfigMap) (Entries, error) {
+	p := make(Entries, len(stored.Data))
 	var errs []error
 	for post, text := range stored.Data {
 		e := &Entry{}
@@ -272,7 +272,7 @@ func decode(stored *corev1.ConfigMap) (Page, error) {
 	return p, errors.Join(errs...)
 }
 
-func encode(p Page) (map[string]string, error) {
+func encode(p Entries) (map[string]string, error) {
 	data := make(map[string]string, len(p))
 	for post, e := range p {
 		if e.empty() {

@@ -7,10 +7,10 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	resp, failure, said := p.read(ctx, "identify", p.path("/me?fields=id,name,username,picture%7Burl%7D"), token)
 	if failure != nil {
-		if said.Kind() == graph.KindOther {
+		if said.Kind() == meta.KindOther {
 			// The request was refused, not the account.
 			failure.Class, failure.Message = platforms.ClassUnknown, msgNoIdentity
 		}
@@ -35,7 +35,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 		Username:    doc.Text("username"),
 		IconURL:     doc.Object("picture").Object("data").Text("url"),
 	}
-	if !graph.ValidID(identity.AccountID) {
+	if !meta.ValidID(identity.AccountID) {
 		return platforms.Identity{}, platforms.Errorf(platforms.ClassUnknown, msgNoIdentity)
 	}
 	return identity, nil
@@ -48,10 +48,10 @@ func (p *Platform) Refresh(context.Context, platforms.Token) (platforms.Token, e
 
 // read makes a GET call and returns the answer if it is a success, else what it
 // asks for and what the graph said.
-func (p *Platform) read(ctx context.Context, action, path string, token platforms.Token) (*transport.Response, *platforms.Error, *graph.Error) {
-	resp, err := p.graph.Do(ctx, graph.Call{Action: action, Path: path, Token: token.Access, Timeout: readTimeout})
+func (p *Platform) read(ctx context.Context, action, path string, token platforms.Token) (*transport.Response, *platforms.Error, *meta.Error) {
+	resp, err := p.graph.Do(ctx, meta.Call{Action: action, Path: path, Token: token.Access, Timeout: readTimeout})
 	if err != nil {
-		return nil, unanswered(err), new(graph.Error)
+		return nil, unanswered(err), new(meta.Error)
 	}
 	if resp.Status != http.StatusOK {
 		failure, said := p.classify(resp)

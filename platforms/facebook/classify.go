@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 // What people are told. None of it changes from one call to the next.
@@ -29,37 +29,37 @@ const (
 )
 
 // classify reads an answer that is not a success, for what it asks for.
-func (p *Platform) classify(resp *transport.Response) (*platforms.Error, *graph.Error) {
-	said := graph.ParseError(resp)
+func (p *Platform) classify(resp *transport.Response) (*platforms.Error, *meta.Error) {
+	said := meta.ParseError(resp)
 	class, message := classOf(said)
 	return &platforms.Error{
 		Class: class, Message: message, Err: said,
-		RetryAt: graph.RetryAt(resp.Header, said.Kind(), p.config.Clock.Now()), AppWide: said.AppWide(),
+		RetryAt: meta.RetryAt(resp.Header, said.Kind(), p.config.Clock.Now()), AppWide: said.AppWide(),
 	}, said
 }
 
 // classOf is the table of Facebook's errors.
-func classOf(said *graph.Error) (platforms.Class, string) {
+func classOf(said *meta.Error) (platforms.Class, string) {
 	switch said.Kind() {
-	case graph.KindToken:
+	case meta.KindToken:
 		return platforms.ClassReconnect, msgToken
-	case graph.KindPermission:
+	case meta.KindPermission:
 		return platforms.ClassReconnect, msgPermission
-	case graph.KindPerson:
+	case meta.KindPerson:
 		return platforms.ClassPermanent, msgPerson
-	case graph.KindLimit:
+	case meta.KindLimit:
 		return platforms.ClassRateLimited, msgLimit
-	case graph.KindBlocked:
+	case meta.KindBlocked:
 		return platforms.ClassQuota, msgBlocked
-	case graph.KindQuota:
+	case meta.KindQuota:
 		return platforms.ClassQuota, msgQuota
-	case graph.KindDuplicate:
+	case meta.KindDuplicate:
 		return platforms.ClassDuplicate, msgDuplicate
-	case graph.KindUnavailable:
+	case meta.KindUnavailable:
 		return platforms.ClassTransient, msgBusy
-	case graph.KindOther:
+	case meta.KindOther:
 		return platforms.ClassPermanent, fmt.Sprintf(msgRefused, said.Name())
-	case graph.KindNonsense:
+	case meta.KindNonsense:
 		return platforms.ClassUnknown, fmt.Sprintf(msgNonsense, said.Status)
 	default:
 		return platforms.ClassUnknown, fmt.Sprintf(msgNonsense, said.Status)

@@ -16,9 +16,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -66,7 +66,7 @@ type Config struct {
 // Platform is Facebook.
 type Platform struct {
 	config Config
-	graph  graph.Client
+	graph  meta.Client
 }
 
 var (
@@ -93,15 +93,15 @@ func New(c Config, client *transport.Client) *Platform {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
-	return &Platform{config: c, graph: graph.Client{Platform: "facebook", BaseURL: c.APIURL, Transport: client}}
+	return &Platform{config: c, graph: meta.Client{Platform: "facebook", BaseURL: c.APIURL, Transport: client}}
 }
 
-// Limits declares Facebook's rules for Pages. There is no limit of a message's
+// Capabilities declares Facebook's rules for Pages. There is no limit of a message's
 // length, as the HTTP contract has it: Facebook documents none, and what it
 // refuses fails with its own words. A Page's token does not end, so
 // that there is nothing to renew ahead of time.
-func (p *Platform) Limits() platforms.Limits {
-	return platforms.Limits{
+func (p *Platform) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
 		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
 		Delivers:             []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
 		MaxImages:            maxImages,

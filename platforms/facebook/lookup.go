@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 )
 
 // Lookup searches the Page's published posts for the job's, among what was
-// created at job.LookFrom or later.
+// created at job.SearchFrom or later.
 //
 // A photo that was uploaded for a job is shown by no other post, so that photos
 // are looked for by their ids, whatever the text has become. Whether Facebook
@@ -41,31 +41,31 @@ const (
 // tell them apart. A text is looked for by its words, among posts that belong to
 // no other job. Absence is only reported if Facebook listed everything;
 // otherwise it is an error.
-func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
+func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	s := newSearch(job)
 	query := url.Values{
 		"fields": {"id,message,created_time,permalink_url,attachments{media_type,target{id},subattachments{media_type,target{id}}}"},
-		"since":  {strconv.FormatInt(job.LookFrom.Unix()-1, 10)},
+		"since":  {strconv.FormatInt(job.SearchFrom.Unix()-1, 10)},
 		"limit":  {strconv.Itoa(pageSize)},
 	}
 	for range maxPages {
 		resp, failure, _ := p.read(ctx, "list", p.path("/"+url.PathEscape(job.Account.ID)+"/published_posts?"+query.Encode()), job.Account.Token)
 		if failure != nil {
-			return platforms.Finding{}, failure
+			return platforms.LookupResult{}, failure
 		}
 		page, _ := jsondoc.Parse(resp.Body)
 		entries, ok := page.List("data")
-		if !ok || slices.ContainsFunc(entries, func(entry jsondoc.Object) bool { return !graph.ValidID(entry.Text("id")) }) {
-			return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+		if !ok || slices.ContainsFunc(entries, func(entry jsondoc.Object) bool { return !meta.ValidID(entry.Text("id")) }) {
+			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
 		}
 		for _, entry := range entries {
 			s.add(entry)
 		}
-		if query = graph.NextPage(page); query == nil {
+		if query = meta.NextPage(page); query == nil {
 			return p.finding(s)
 		}
 	}
-	return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
+	return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
 }
 
 // search sorts the posts of a Page by what they are to a job.
@@ -83,7 +83,7 @@ type search struct {
 
 func newSearch(job platforms.Job) *search {
 	return &search{
-		job: job, shows: len(job.Content.Media) > 0, photos: job.FileIDs(graph.ValidID),
+		job: job, shows: len(job.Content.Media) > 0, photos: job.FileIDs(meta.ValidID),
 		own: map[string]jsondoc.Object{}, alike: map[string]jsondoc.Object{},
 	}
 }
@@ -95,7 +95,7 @@ func (s *search) add(entry jsondoc.Object) {
 	switch {
 	case s.shows && shown.any(s.photos):
 		s.own[id] = entry
-	case !at.IsZero() && at.Before(s.job.LookFrom.Truncate(time.Second)), !s.sameText(entry), s.job.Taken != nil && s.job.Taken(id):
+	case !at.IsZero() && at.Before(s.job.SearchFrom.Truncate(time.Second)), !s.sameText(entry), s.job.Taken != nil && s.job.Taken(id):
 	case s.shows:
 		// Also if Facebook lists nothing that it shows: a false absence would
 		// publish it twice.
@@ -109,7 +109,7 @@ func (s *search) add(entry jsondoc.Object) {
 // have none.
 func (s *search) sameText(entry jsondoc.Object) bool {
 	want, got := s.job.Content.Text, entry.Text("message")
-	return graph.SameText(want, got) || s.shows && strings.TrimSpace(want+got) == ""
+	return meta.SameText(want, got) || s.shows && strings.TrimSpace(want+got) == ""
 }
 
 // leadsAway finds what Facebook may take for an address, of which it shows
@@ -146,18 +146,18 @@ func (s shown) any(photos []string) bool {
 	return slices.ContainsFunc(photos, func(id string) bool { return slices.Contains(s.targets, id) })
 }
 
-func createdAt(entry jsondoc.Object) time.Time { return graph.ParseTime(entry.Text("created_time")) }
+func createdAt(entry jsondoc.Object) time.Time { return meta.ParseTime(entry.Text("created_time")) }
 
 // finding names the earliest of the posts that fit.
-func (p *Platform) finding(s *search) (platforms.Finding, error) {
+func (p *Platform) finding(s *search) (platforms.LookupResult, error) {
 	found := s.alike
 	switch {
 	case len(s.own) > 0:
 		found = s.own
 	case s.unclear:
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgOtherPhotos)
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgOtherPhotos)
 	}
-	f := platforms.Finding{Matches: len(found), Certain: len(s.own) == 1}
+	f := platforms.LookupResult{Matches: len(found), Certain: len(s.own) == 1}
 	for id, entry := range found {
 		at := createdAt(entry)
 		if f.ExternalID == "" || at.Before(f.PostedAt) || at.Equal(f.PostedAt) && id < f.ExternalID {

@@ -11,10 +11,10 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
-	"github.com/herald-social/herald/internal/multipartbody"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/internal/multipartbody"
 )
 
 // uploadTimeout bounds one request that carries a photo.
@@ -34,7 +34,7 @@ func (*Platform) Prepares(content platforms.Content) bool { return len(content.M
 // about a day. Those that were uploaded before are used again while Facebook has
 // them.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
-	if ids := job.FileIDs(graph.ValidID); ids != nil {
+	if ids := job.FileIDs(meta.ValidID); ids != nil {
 		there, err := p.allThere(ctx, job, ids)
 		if err != nil {
 			return "", err
@@ -58,7 +58,7 @@ func (p *Platform) allThere(ctx context.Context, job platforms.Job, ids []string
 	for _, id := range ids {
 		_, failure, said := p.read(ctx, "status", p.path("/"+url.PathEscape(id)+"?fields=id"), job.Account.Token)
 		switch {
-		case failure != nil && said.Kind() == graph.KindOther && failure.Class == platforms.ClassPermanent:
+		case failure != nil && said.Kind() == meta.KindOther && failure.Class == platforms.ClassPermanent:
 			return false, nil
 		case failure != nil:
 			return false, failure
@@ -80,7 +80,7 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 	if err != nil {
 		return "", file.Unreadable(err)
 	}
-	resp, err := p.graph.Do(ctx, graph.Call{
+	resp, err := p.graph.Do(ctx, meta.Call{
 		Action: "upload", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/photos"), Token: job.Account.Token.Access,
 		Upload: form, Timeout: uploadTimeout,
 	})
@@ -98,7 +98,7 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 	}
 	doc, _ := jsondoc.Parse(resp.Body)
 	id := doc.Text("id")
-	if !graph.ValidID(id) {
+	if !meta.ValidID(id) {
 		return "", platforms.Errorf(platforms.ClassUnknown, msgNoPhoto, file.Name)
 	}
 	return id, nil

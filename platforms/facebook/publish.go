@@ -10,10 +10,10 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -24,25 +24,25 @@ const (
 // Publish creates the post by one call to POST /{page}/feed, which answers with
 // the post's address as well.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
-	ids := job.FileIDs(graph.ValidID)
+	ids := job.FileIDs(meta.ValidID)
 	if p.Prepares(job.Content) && ids == nil {
-		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
+		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
 	}
 	form := url.Values{"message": {job.Content.Text}}
 	attach(form, ids)
-	resp, err := p.graph.Do(ctx, graph.Call{
+	resp, err := p.graph.Do(ctx, meta.Call{
 		Action: "publish", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/feed?fields=id,permalink_url"), Token: job.Account.Token.Access,
 		Form: form, Timeout: callTimeout,
 	})
 	switch {
 	case err != nil && notSent(err):
-		return platforms.Result{Verdict: platforms.NotSent, Err: unanswered(err)}
+		return platforms.Result{Outcome: platforms.NotSent, Err: unanswered(err)}
 	case err != nil:
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
+		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
 	}
 	result := p.judge(resp)
-	used := graph.UsedOf(resp.Header)
-	result.Allowances = platforms.Budgets(used.App, used.Account, used.ShutOut, p.config.Clock.Now())
+	used := meta.UsedOf(resp.Header)
+	result.RateLimits = platforms.UsageLimits(used.App, used.Account, used.ShutOut, p.config.Clock.Now())
 	return result
 }
 
@@ -51,22 +51,22 @@ func (p *Platform) judge(resp *transport.Response) platforms.Result {
 	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
 		doc, _ := jsondoc.Parse(resp.Body)
 		id := doc.Text("id")
-		if !graph.ValidID(id) {
-			return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
+		if !meta.ValidID(id) {
+			return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
 		}
-		return platforms.Result{Verdict: platforms.Posted, ExternalID: id, ExternalURL: p.postURL(id, doc)}
+		return platforms.Result{Outcome: platforms.Posted, ExternalID: id, ExternalURL: p.postURL(id, doc)}
 	}
 	failure, said := p.classify(resp)
 	switch {
 	case !said.Refusal():
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{
+		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{
 			Class: platforms.ClassUnknown, Message: fmt.Sprintf(msgInDoubt, resp.Status), Err: said,
 		}}
 	case failure.Class == platforms.ClassDuplicate:
 		// It may repeat this very post, from a call whose answer was lost.
-		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
+		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	default:
-		return platforms.Result{Verdict: platforms.Refused, Err: failure}
+		return platforms.Result{Outcome: platforms.Refused, Err: failure}
 	}
 }
 

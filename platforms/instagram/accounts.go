@@ -7,9 +7,9 @@ import (
 	"context"
 	"net/url"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -31,7 +31,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	}
 	identity, failed := find(ctx, token)
 	if failed != nil {
-		if failed.said.Kind() == graph.KindOther {
+		if failed.said.Kind() == meta.KindOther {
 			// The request was refused, not the account.
 			failed.Class, failed.Message = platforms.ClassUnknown, msgNoIdentity
 		}
@@ -64,7 +64,7 @@ const linkedFields = "id,name,instagram_business_account{id,username,name,profil
 func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platforms.Identity, *failure) {
 	query := url.Values{"fields": {linkedFields}}
 	page, failed := h.read(ctx, "identify", "/me?"+query.Encode(), token)
-	if failed != nil && failed.said.Kind() != graph.KindOther {
+	if failed != nil && failed.said.Kind() != meta.KindOther {
 		return platforms.Identity{}, failed
 	}
 	if account := page.Object("instagram_business_account"); account != nil {
@@ -73,7 +73,7 @@ func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platf
 	query.Set("limit", "100")
 	pages, failed := h.read(ctx, "identify", "/me/accounts?"+query.Encode(), token)
 	if failed != nil {
-		if failed.said.Kind() == graph.KindOther && page != nil {
+		if failed.said.Kind() == meta.KindOther && page != nil {
 			// Only a person has Pages, and this is a Page's own token.
 			return platforms.Identity{}, because(platforms.ClassReconnect, msgNotLinked)
 		}
@@ -106,7 +106,7 @@ func identityOf(doc jsondoc.Object, id string) (platforms.Identity, *failure) {
 		Username:    doc.Text("username"),
 		IconURL:     doc.Text("profile_picture_url"),
 	}
-	if !graph.ValidID(identity.AccountID) {
+	if !meta.ValidID(identity.AccountID) {
 		return platforms.Identity{}, because(platforms.ClassUnknown, msgNoIdentity)
 	}
 	if identity.DisplayName == "" {
@@ -129,9 +129,9 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, msgNoRefresh)
 	}
 	query := url.Values{"grant_type": {"ig_refresh_token"}, "access_token": {token.Access}}
-	doc, failed := h.ask(ctx, graph.Call{Action: "refresh_token", Path: "/refresh_access_token?" + query.Encode(), Timeout: readTimeout}, thePost)
+	doc, failed := h.ask(ctx, meta.Call{Action: "refresh_token", Path: "/refresh_access_token?" + query.Encode(), Timeout: readTimeout}, thePost)
 	if failed != nil {
-		if kind := failed.said.Kind(); kind == graph.KindOther || kind == graph.KindDuplicate {
+		if kind := failed.said.Kind(); kind == meta.KindOther || kind == meta.KindDuplicate {
 			// It says nothing about the token, which may well be too young.
 			failed.Class, failed.Message = platforms.ClassTransient, msgNotRenewed
 		}

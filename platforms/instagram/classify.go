@@ -10,9 +10,9 @@ import (
 	"regexp"
 	"strconv"
 
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 // What people are told. None of it changes from one call to the next.
@@ -92,8 +92,8 @@ var meanings = map[int]meaning{
 // classify reads an answer that is not a success, for what it asks for. about
 // is what the call was about.
 func (h *host) classify(resp *transport.Response, about string) *failure {
-	said := graph.ParseError(resp)
-	out := &failure{Error: &platforms.Error{Err: said, RetryAt: graph.RetryAt(resp.Header, said.Kind(), h.clock.Now()), AppWide: said.AppWide()}, said: said}
+	said := meta.ParseError(resp)
+	out := &failure{Error: &platforms.Error{Err: said, RetryAt: meta.RetryAt(resp.Header, said.Kind(), h.clock.Now()), AppWide: said.AppWide()}, said: said}
 	if known, ok := meanings[said.Subcode]; ok && said.Status < http.StatusInternalServerError {
 		out.Class, out.Message, out.again = known.class, fmt.Sprintf(known.message, about), known.again
 		return out
@@ -103,27 +103,27 @@ func (h *host) classify(resp *transport.Response, about string) *failure {
 }
 
 // classOf is the table of the errors that Meta's graphs share.
-func classOf(said *graph.Error, about string) (platforms.Class, string) {
+func classOf(said *meta.Error, about string) (platforms.Class, string) {
 	switch said.Kind() {
-	case graph.KindToken:
+	case meta.KindToken:
 		return platforms.ClassReconnect, msgToken
-	case graph.KindPermission:
+	case meta.KindPermission:
 		return platforms.ClassReconnect, msgPermission
-	case graph.KindPerson:
+	case meta.KindPerson:
 		return platforms.ClassPermanent, msgPerson
-	case graph.KindLimit:
+	case meta.KindLimit:
 		return platforms.ClassRateLimited, msgLimit
-	case graph.KindBlocked:
+	case meta.KindBlocked:
 		return platforms.ClassQuota, msgBlocked
-	case graph.KindQuota:
+	case meta.KindQuota:
 		return platforms.ClassQuota, msgQuota
-	case graph.KindDuplicate:
+	case meta.KindDuplicate:
 		return platforms.ClassDuplicate, msgDuplicate
-	case graph.KindUnavailable:
+	case meta.KindUnavailable:
 		return platforms.ClassTransient, msgBusy
-	case graph.KindOther:
+	case meta.KindOther:
 		return platforms.ClassPermanent, fmt.Sprintf(msgRefused, about, said.Name())
-	case graph.KindNonsense:
+	case meta.KindNonsense:
 		return platforms.ClassUnknown, fmt.Sprintf(msgNonsense, said.Status)
 	default:
 		return platforms.ClassUnknown, fmt.Sprintf(msgNonsense, said.Status)
@@ -140,22 +140,22 @@ var subcodes = regexp.MustCompile(`\b22\d{5}\b`)
 
 // ended says what became of a container that cannot be published: its state,
 // and what its status tells of that.
-func (h *host) ended(state graph.State, status, about string) *failure {
-	if state != graph.StateError {
+func (h *host) ended(state meta.State, status, about string) *failure {
+	if state != meta.StateError {
 		out := because(platforms.ClassTransient, msgForgotten, about)
 		out.again = true
 		return out
 	}
 	word := subcodes.FindString(status)
-	said := &graph.Error{Status: http.StatusBadRequest, Code: codeParameter}
+	said := &meta.Error{Status: http.StatusBadRequest, Code: codeParameter}
 	said.Subcode, _ = strconv.Atoi(word)
 	if known, ok := meanings[said.Subcode]; ok {
 		return &failure{Error: platforms.Errorf(known.class, known.message, about), said: said, again: known.again}
 	}
 	class, message := classOf(said, about)
 	return &failure{
-		Error: &platforms.Error{Class: class, Message: message, Err: said, RetryAt: graph.RetryAt(nil, said.Kind(), h.clock.Now())},
-		said:  said, again: class == platforms.ClassPermanent && said.Kind() == graph.KindOther,
+		Error: &platforms.Error{Class: class, Message: message, Err: said, RetryAt: meta.RetryAt(nil, said.Kind(), h.clock.Now())},
+		said:  said, again: class == platforms.ClassPermanent && said.Kind() == meta.KindOther,
 	}
 }
 

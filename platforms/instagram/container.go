@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -46,7 +46,7 @@ func (p *Platform) task(job platforms.Job) *task {
 
 // create makes a container. about is what it shows.
 func (t *task) create(ctx context.Context, form url.Values, about string) (string, *failure) {
-	doc, failed := t.host.ask(ctx, graph.Call{
+	doc, failed := t.host.ask(ctx, meta.Call{
 		Action: "create", Path: t.host.path("/" + url.PathEscape(t.job.Account.ID) + "/media"), Token: t.job.Account.Token.Access,
 		Form: form, Timeout: createTimeout,
 	}, about)
@@ -54,7 +54,7 @@ func (t *task) create(ctx context.Context, form url.Values, about string) (strin
 		return "", failed
 	}
 	id := doc.Text("id")
-	if !graph.ValidID(id) {
+	if !meta.ValidID(id) {
 		return "", because(platforms.ClassUnknown, msgNoContainer)
 	}
 	return id, nil
@@ -62,14 +62,14 @@ func (t *task) create(ctx context.Context, form url.Values, about string) (strin
 
 // await waits until Instagram is done with a container, for as long as the
 // context lasts, and returns its state and, in Instagram's words, its status.
-func (t *task) await(ctx context.Context, id, about string) (found graph.State, status string, bad *failure) {
+func (t *task) await(ctx context.Context, id, about string) (found meta.State, status string, bad *failure) {
 	longest := imagePause
 	if t.isVideo() {
 		longest = videoPause
 	}
-	err := graph.Await(ctx, t.config.Clock, longest, func() bool {
+	err := meta.Await(ctx, t.config.Clock, longest, func() bool {
 		found, status, bad = t.state(ctx, id)
-		if bad != nil || found != graph.StateInProgress {
+		if bad != nil || found != meta.StateInProgress {
 			return false
 		}
 		if t.isVideo() {
@@ -89,22 +89,22 @@ func (t *task) await(ctx context.Context, id, about string) (found graph.State, 
 // for.
 func (t *task) ready(ctx context.Context, id, about string) *failure {
 	found, status, bad := t.await(ctx, id, about)
-	if bad != nil || found == graph.StateFinished {
+	if bad != nil || found == meta.StateFinished {
 		return bad
 	}
 	return t.host.ended(found, status, about)
 }
 
 // state asks for a container.
-func (t *task) state(ctx context.Context, id string) (graph.State, string, *failure) {
+func (t *task) state(ctx context.Context, id string) (meta.State, string, *failure) {
 	doc, bad := t.host.read(ctx, "status", "/"+url.PathEscape(id)+"?fields=id,status_code,status", t.job.Account.Token)
 	if bad != nil {
-		if bad.said.Kind() == graph.KindOther {
-			return graph.StateGone, "", nil
+		if bad.said.Kind() == meta.KindOther {
+			return meta.StateGone, "", nil
 		}
 		return "", "", bad
 	}
-	found, known := graph.ParseState(doc.Text("status_code"))
+	found, known := meta.ParseState(doc.Text("status_code"))
 	if !known {
 		return "", "", because(platforms.ClassUnknown, msgNoState)
 	}

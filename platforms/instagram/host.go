@@ -9,15 +9,15 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 // host is the graph of one login.
 type host struct {
 	login   Login
-	graph   graph.Client
+	graph   meta.Client
 	version string
 	clock   clock.PassiveClock
 }
@@ -27,7 +27,7 @@ type failure struct {
 	*platforms.Error
 
 	// said is empty, and never nil, where the graph said nothing.
-	said *graph.Error
+	said *meta.Error
 	// again says that another container may mend it at once.
 	again bool
 }
@@ -37,17 +37,17 @@ func because(class platforms.Class, format string, args ...any) *failure {
 	return failed(platforms.Errorf(class, format, args...))
 }
 
-func failed(err *platforms.Error) *failure { return &failure{Error: err, said: new(graph.Error)} }
+func failed(err *platforms.Error) *failure { return &failure{Error: err, said: new(meta.Error)} }
 
 // read asks for what the path names, which comes below the version.
 func (h *host) read(ctx context.Context, action, path string, token platforms.Token) (jsondoc.Object, *failure) {
-	return h.ask(ctx, graph.Call{Action: action, Path: h.path(path), Token: token.Access, Timeout: readTimeout}, thePost)
+	return h.ask(ctx, meta.Call{Action: action, Path: h.path(path), Token: token.Access, Timeout: readTimeout}, thePost)
 }
 
 // ask makes a call that may be repeated and returns the answer if it is a
 // success; it is nil if it cannot be read. about is what the call is about, for
 // people.
-func (h *host) ask(ctx context.Context, call graph.Call, about string) (jsondoc.Object, *failure) {
+func (h *host) ask(ctx context.Context, call meta.Call, about string) (jsondoc.Object, *failure) {
 	resp, err := h.graph.Do(ctx, call)
 	if err != nil {
 		return nil, failed(unanswered(err))

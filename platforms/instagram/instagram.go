@@ -24,9 +24,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -120,7 +120,7 @@ type Platform struct {
 	config Config
 	// own and linked are the hosts of the two logins.
 	own, linked host
-	uploads     graph.Client
+	uploads     meta.Client
 }
 
 var (
@@ -145,8 +145,8 @@ func New(c Config, client *transport.Client) *Platform {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
-	at := func(url string) graph.Client {
-		return graph.Client{Platform: "instagram", BaseURL: url, Transport: client}
+	at := func(url string) meta.Client {
+		return meta.Client{Platform: "instagram", BaseURL: url, Transport: client}
 	}
 	return &Platform{
 		config:  c,
@@ -183,10 +183,10 @@ func (p *Platform) hostOf(token platforms.Token) *host {
 	return &p.own
 }
 
-// Limits declares Instagram's rules. It takes no posts of text alone. Its list
+// Capabilities declares Instagram's rules. It takes no posts of text alone. Its list
 // of posts proves no absence; its containers do.
-func (p *Platform) Limits() platforms.Limits {
-	return platforms.Limits{
+func (p *Platform) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
 		Categories:     []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
 		Delivers:       []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
 		MaxCaption:     maxCaption,

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -35,42 +35,42 @@ const (
 // post that it became among the account's posts. Only the container's word
 // counts for absence; without a container, or if Instagram has forgotten it,
 // the list alone is searched.
-func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
+func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	t := p.task(job)
 	published := false
-	if graph.ValidID(job.Checkpoint) {
+	if meta.ValidID(job.Checkpoint) {
 		found, _, bad := t.state(ctx, job.Checkpoint)
 		if bad != nil {
-			return platforms.Finding{}, bad.Error
+			return platforms.LookupResult{}, bad.Error
 		}
 		switch found {
-		case graph.StatePublished:
+		case meta.StatePublished:
 			published = true
-		case graph.StateFinished, graph.StateError, graph.StateExpired:
-			return platforms.Finding{Proof: true}, nil
-		case graph.StateInProgress:
-			return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgUnderway)
-		case graph.StateGone:
+		case meta.StateFinished, meta.StateError, meta.StateExpired:
+			return platforms.LookupResult{Proof: true}, nil
+		case meta.StateInProgress:
+			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgUnderway)
+		case meta.StateGone:
 		}
 	}
 	finding, err := t.search(ctx)
 	if err != nil {
-		return platforms.Finding{}, err
+		return platforms.LookupResult{}, err
 	}
 	if published && finding.Matches == 0 {
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgNotListed)
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgNotListed)
 	}
 	return finding, nil
 }
 
 // search looks for the job's post in the account's list.
-func (t *task) search(ctx context.Context) (platforms.Finding, error) {
+func (t *task) search(ctx context.Context) (platforms.LookupResult, error) {
 	query := url.Values{
 		"fields": {"id,caption,timestamp,permalink,media_type,media_product_type"},
-		"since":  {strconv.FormatInt(t.job.LookFrom.Unix()-1, 10)},
+		"since":  {strconv.FormatInt(t.job.SearchFrom.Unix()-1, 10)},
 		"limit":  {strconv.Itoa(pageSize)},
 	}
-	found, err := graph.Search(query, maxPages, func(query url.Values) (jsondoc.Object, error) {
+	found, err := meta.Search(query, maxPages, func(query url.Values) (jsondoc.Object, error) {
 		page, bad := t.host.read(ctx, "list", "/"+url.PathEscape(t.job.Account.ID)+"/media?"+query.Encode(), t.job.Account.Token)
 		if bad != nil {
 			return nil, bad.Error
@@ -78,24 +78,24 @@ func (t *task) search(ctx context.Context) (platforms.Finding, error) {
 		return page, nil
 	}, func(entry jsondoc.Object) bool { return fits(t.job, entry) })
 	switch {
-	case errors.Is(err, graph.ErrTooManyPages):
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
-	case errors.Is(err, graph.ErrNoList):
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+	case errors.Is(err, meta.ErrTooManyPages):
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
+	case errors.Is(err, meta.ErrNoList):
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
 	case err != nil:
-		return platforms.Finding{}, err
+		return platforms.LookupResult{}, err
 	}
 	id, entry, at := found.Earliest("timestamp")
-	return platforms.Finding{Matches: len(found), ExternalID: id, ExternalURL: entry.Text("permalink"), PostedAt: at}, nil
+	return platforms.LookupResult{Matches: len(found), ExternalID: id, ExternalURL: entry.Text("permalink"), PostedAt: at}, nil
 }
 
 // fits tells whether a listed post may be the job's.
 func fits(job platforms.Job, entry jsondoc.Object) bool {
-	at := graph.ParseTime(entry.Text("timestamp"))
+	at := meta.ParseTime(entry.Text("timestamp"))
 	switch {
-	case !at.IsZero() && at.Before(job.LookFrom.Truncate(time.Second)):
+	case !at.IsZero() && at.Before(job.SearchFrom.Truncate(time.Second)):
 		return false
-	case !sameKind(job.Content.Media, entry), !graph.SameCaption(job.Content.Text, entry.Text("caption")):
+	case !sameKind(job.Content.Media, entry), !meta.SameCaption(job.Content.Text, entry.Text("caption")):
 		return false
 	default:
 		return job.Taken == nil || !job.Taken(entry.Text("id"))

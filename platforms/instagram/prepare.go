@@ -7,8 +7,8 @@ import (
 	"context"
 	"strings"
 
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 // maxContainers is how many containers one preparation makes, if Instagram
@@ -57,16 +57,16 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 // left to do. What is no good any more is made anew.
 func (t *task) earlier(ctx context.Context) (id string, done bool, bad *failure) {
 	part := t.job.Checkpoint
-	t.items = t.job.PartIDs(graph.ValidID)
+	t.items = t.job.PartIDs(meta.ValidID)
 	switch {
-	case graph.ValidID(part):
+	case meta.ValidID(part):
 		id = part
 	case strings.HasPrefix(part, partUpload) && t.isVideo():
-		if id = strings.TrimPrefix(part, partUpload); !graph.ValidID(id) {
+		if id = strings.TrimPrefix(part, partUpload); !meta.ValidID(id) {
 			return "", false, nil
 		}
 		found, _, bad := t.state(ctx, id)
-		if bad == nil && found == graph.StateInProgress {
+		if bad == nil && found == meta.StateInProgress {
 			bad = t.fill(ctx, id)
 		}
 		if bad != nil && !bad.again {
@@ -82,10 +82,10 @@ func (t *task) earlier(ctx context.Context) (id string, done bool, bad *failure)
 	switch {
 	case bad != nil:
 		return "", false, bad
-	case found == graph.StatePublished:
+	case found == meta.StatePublished:
 		return id, false, because(platforms.ClassDuplicate, msgVisible)
 	default:
-		return id, found == graph.StateFinished, nil
+		return id, found == meta.StateFinished, nil
 	}
 }
 
@@ -170,7 +170,7 @@ func (t *task) children(ctx context.Context) *failure {
 			if bad != nil {
 				return bad
 			}
-			if good[i] = found == graph.StateFinished; good[i] {
+			if good[i] = found == meta.StateFinished; good[i] {
 				continue
 			}
 		}

@@ -12,9 +12,9 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -42,7 +42,7 @@ func (t *task) fill(ctx context.Context, id string) *failure {
 		if unknown != nil {
 			return unknown
 		}
-		if found != graph.StateInProgress {
+		if found != meta.StateInProgress {
 			return nil
 		}
 	}
@@ -56,7 +56,7 @@ func (t *task) send(ctx context.Context, id string) (sent bool, bad *failure) {
 		return false, failed(file.Unreadable(err))
 	}
 	defer content.Close()
-	resp, err := t.uploads.Send(ctx, graph.Stream{
+	resp, err := t.uploads.Send(ctx, meta.Stream{
 		Action: "upload", Path: "/ig-api-upload/" + t.config.Version + "/" + url.PathEscape(id), Token: t.job.Account.Token.Access,
 		Size: file.Size, Content: content, Timeout: uploadTimeout + time.Duration(file.Size/slowest)*time.Second,
 	})
@@ -75,11 +75,11 @@ var typeName = regexp.MustCompile(`^[A-Za-z]+$`)
 // judgeUpload says what the answer to an upload asks for; nil if the file was
 // taken.
 func (h *host) judgeUpload(resp *transport.Response, about string) *failure {
-	said := graph.ParseUpload(resp)
+	said := meta.ParseUpload(resp)
 	if said == nil {
 		return nil
 	}
-	if graph.ParseError(resp).Code != 0 || resp.Status == http.StatusTooManyRequests {
+	if meta.ParseError(resp).Code != 0 || resp.Status == http.StatusTooManyRequests {
 		// It has no words of its own for limits.
 		return h.classify(resp, about)
 	}

@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	resp, failure := p.read(ctx, "identify", p.path("/me?fields=id,username,name,threads_profile_picture_url"), token)
 	if failure != nil {
-		if failure.said.Kind() == graph.KindOther {
+		if failure.said.Kind() == meta.KindOther {
 			// The request was refused, not the account.
 			failure.Class, failure.Message = platforms.ClassUnknown, msgNoIdentity
 		}
@@ -37,7 +37,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 		Username:    doc.Text("username"),
 		IconURL:     doc.Text("threads_profile_picture_url"),
 	}
-	if !graph.ValidID(identity.AccountID) {
+	if !meta.ValidID(identity.AccountID) {
 		return platforms.Identity{}, platforms.Errorf(platforms.ClassUnknown, msgNoIdentity)
 	}
 	if identity.DisplayName == "" {
@@ -51,13 +51,13 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 // access token renews itself.
 func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
 	query := url.Values{"grant_type": {"th_refresh_token"}, "access_token": {token.Access}}
-	resp, err := p.graph.Do(ctx, graph.Call{Action: "refresh_token", Path: "/refresh_access_token?" + query.Encode(), Timeout: readTimeout})
+	resp, err := p.graph.Do(ctx, meta.Call{Action: "refresh_token", Path: "/refresh_access_token?" + query.Encode(), Timeout: readTimeout})
 	if err != nil {
 		return platforms.Token{}, unanswered(err)
 	}
 	if resp.Status != http.StatusOK {
 		failure, said := p.classify(resp)
-		if said.Kind() == graph.KindOther || said.Kind() == graph.KindDuplicate {
+		if said.Kind() == meta.KindOther || said.Kind() == meta.KindDuplicate {
 			// It says nothing about the token, which may well be too young.
 			failure.Class, failure.Message = platforms.ClassTransient, msgNotRenewed
 		}
@@ -83,20 +83,20 @@ func (p *Platform) renewed(resp *transport.Response, old platforms.Token) (platf
 type failure struct {
 	*platforms.Error
 
-	said *graph.Error
+	said *meta.Error
 }
 
 // read makes a GET call and returns the answer if it is a success.
 func (p *Platform) read(ctx context.Context, action, path string, token platforms.Token) (*transport.Response, *failure) {
-	return p.ask(ctx, graph.Call{Action: action, Path: path, Token: token.Access, Timeout: readTimeout})
+	return p.ask(ctx, meta.Call{Action: action, Path: path, Token: token.Access, Timeout: readTimeout})
 }
 
 // ask makes a call that may be repeated and returns the answer if it is a
 // success.
-func (p *Platform) ask(ctx context.Context, call graph.Call) (*transport.Response, *failure) {
+func (p *Platform) ask(ctx context.Context, call meta.Call) (*transport.Response, *failure) {
 	resp, err := p.graph.Do(ctx, call)
 	if err != nil {
-		return nil, &failure{Error: unanswered(err), said: new(graph.Error)}
+		return nil, &failure{Error: unanswered(err), said: new(meta.Error)}
 	}
 	if resp.Status != http.StatusOK {
 		problem, said := p.classify(resp)

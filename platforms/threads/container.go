@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -48,17 +48,17 @@ func (*Platform) Prepares(platforms.Content) bool { return true }
 // One that was made before for the same content is used again, and so are the
 // parts of one: with a video Threads may take longer than one preparation lasts.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
-	if id := job.Checkpoint; graph.ValidID(id) {
+	if id := job.Checkpoint; meta.ValidID(id) {
 		switch found, _, err := p.awaitContainer(ctx, job, id); {
 		case err != nil:
 			return "", err
-		case found == graph.StatePublished:
+		case found == meta.StatePublished:
 			return id, platforms.Errorf(platforms.ClassDuplicate, msgVisible)
-		case found == graph.StateFinished:
+		case found == meta.StateFinished:
 			return id, nil
 		}
 	}
-	word, items := "", job.PartIDs(graph.ValidID)
+	word, items := "", job.PartIDs(meta.ValidID)
 	for range maxContainers {
 		id, err := p.createContainer(ctx, job, items)
 		if err != nil {
@@ -74,7 +74,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 		if err != nil {
 			return "", err
 		}
-		if found == graph.StateFinished {
+		if found == meta.StateFinished {
 			return id, nil
 		}
 		word = why
@@ -122,7 +122,7 @@ func (p *Platform) createChildren(ctx context.Context, job platforms.Job, known 
 			if err != nil {
 				return nil, err
 			}
-			if good[i] = found == graph.StateFinished; good[i] {
+			if good[i] = found == meta.StateFinished; good[i] {
 				continue
 			}
 		}
@@ -152,7 +152,7 @@ func (p *Platform) createChildren(ctx context.Context, job platforms.Job, known 
 		if err != nil {
 			return nil, err
 		}
-		if found != graph.StateFinished {
+		if found != meta.StateFinished {
 			return nil, platforms.Errorf(platforms.ClassPermanent, msgFileFailed, media[i].Name, why)
 		}
 	}
@@ -175,7 +175,7 @@ func showing(ctx context.Context, file *platforms.File) (url.Values, *platforms.
 }
 
 func (p *Platform) create(ctx context.Context, job platforms.Job, form url.Values) (string, *platforms.Error) {
-	resp, failed := p.ask(ctx, graph.Call{
+	resp, failed := p.ask(ctx, meta.Call{
 		Action: "create", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/threads"), Token: job.Account.Token.Access,
 		Form: form, Timeout: readTimeout,
 	})
@@ -184,7 +184,7 @@ func (p *Platform) create(ctx context.Context, job platforms.Job, form url.Value
 	}
 	doc, _ := jsondoc.Parse(resp.Body)
 	id := doc.Text("id")
-	if !graph.ValidID(id) {
+	if !meta.ValidID(id) {
 		return "", platforms.Errorf(platforms.ClassUnknown, msgNoContainer)
 	}
 	return id, nil
@@ -192,10 +192,10 @@ func (p *Platform) create(ctx context.Context, job platforms.Job, form url.Value
 
 // awaitContainer waits until Threads is done with a container, for as long as
 // the context lasts, and returns its state and, for one that failed, why.
-func (p *Platform) awaitContainer(ctx context.Context, job platforms.Job, id string) (found graph.State, why string, failed *platforms.Error) {
-	err := graph.Await(ctx, p.config.Clock, longestPause, func() bool {
+func (p *Platform) awaitContainer(ctx context.Context, job platforms.Job, id string) (found meta.State, why string, failed *platforms.Error) {
+	err := meta.Await(ctx, p.config.Clock, longestPause, func() bool {
 		found, why, failed = p.containerState(ctx, job, id)
-		return failed == nil && found == graph.StateInProgress
+		return failed == nil && found == meta.StateInProgress
 	})
 	if err != nil {
 		return "", "", &platforms.Error{Class: platforms.ClassTransient, Message: msgNotReady, Err: err}
@@ -204,16 +204,16 @@ func (p *Platform) awaitContainer(ctx context.Context, job platforms.Job, id str
 }
 
 // containerState asks for a container.
-func (p *Platform) containerState(ctx context.Context, job platforms.Job, id string) (graph.State, string, *platforms.Error) {
+func (p *Platform) containerState(ctx context.Context, job platforms.Job, id string) (meta.State, string, *platforms.Error) {
 	resp, failed := p.read(ctx, "status", p.path("/"+url.PathEscape(id)+"?fields=id,status,error_message"), job.Account.Token)
 	if failed != nil {
-		if failed.said.Kind() == graph.KindOther {
-			return graph.StateGone, "it is gone", nil
+		if failed.said.Kind() == meta.KindOther {
+			return meta.StateGone, "it is gone", nil
 		}
 		return "", "", failed.Error
 	}
 	doc, _ := jsondoc.Parse(resp.Body)
-	found, known := graph.ParseState(doc.Text("status"))
+	found, known := meta.ParseState(doc.Text("status"))
 	if !known {
 		return "", "", platforms.Errorf(platforms.ClassUnknown, msgNoState)
 	}

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -35,35 +35,35 @@ const (
 // post that it became among the account's posts. Only the container's word
 // counts for absence; without a container, or if Threads has forgotten it, the
 // list alone is searched.
-func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
+func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	published := false
-	if graph.ValidID(job.Checkpoint) {
+	if meta.ValidID(job.Checkpoint) {
 		found, _, err := p.containerState(ctx, job, job.Checkpoint)
 		if err != nil {
-			return platforms.Finding{}, err
+			return platforms.LookupResult{}, err
 		}
 		switch found {
-		case graph.StatePublished:
+		case meta.StatePublished:
 			published = true
-		case graph.StateFinished, graph.StateError, graph.StateExpired:
-			return platforms.Finding{Proof: true}, nil
-		case graph.StateInProgress:
-			return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgUnderway)
-		case graph.StateGone:
+		case meta.StateFinished, meta.StateError, meta.StateExpired:
+			return platforms.LookupResult{Proof: true}, nil
+		case meta.StateInProgress:
+			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgUnderway)
+		case meta.StateGone:
 		}
 	}
 	finding, err := p.search(ctx, job)
 	if err != nil {
-		return platforms.Finding{}, err
+		return platforms.LookupResult{}, err
 	}
 	if published && finding.Matches == 0 {
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgNotListed)
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgNotListed)
 	}
 	return finding, nil
 }
 
 // search looks for the job's text in the account's list of posts.
-func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Finding, *platforms.Error) {
+func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.LookupResult, *platforms.Error) {
 	// What hangs from another post is listed apart.
 	listing := "threads"
 	if job.Content.InReplyTo != "" {
@@ -71,10 +71,10 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Fin
 	}
 	query := url.Values{
 		"fields": {"id,text,timestamp,permalink,media_type,is_reply,replied_to"},
-		"since":  {strconv.FormatInt(job.LookFrom.Unix()-1, 10)},
+		"since":  {strconv.FormatInt(job.SearchFrom.Unix()-1, 10)},
 		"limit":  {strconv.Itoa(pageSize)},
 	}
-	found, err := graph.Search(query, maxPages, func(query url.Values) (jsondoc.Object, error) {
+	found, err := meta.Search(query, maxPages, func(query url.Values) (jsondoc.Object, error) {
 		resp, failed := p.read(ctx, "list", p.path("/"+url.PathEscape(job.Account.ID)+"/"+listing+"?"+query.Encode()), job.Account.Token)
 		if failed != nil {
 			return nil, failed.Error
@@ -83,23 +83,23 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Fin
 		return page, nil
 	}, func(entry jsondoc.Object) bool { return fits(job, entry) })
 	if failed, ok := errors.AsType[*platforms.Error](err); ok {
-		return platforms.Finding{}, failed
+		return platforms.LookupResult{}, failed
 	}
 	switch {
-	case errors.Is(err, graph.ErrTooManyPages):
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
+	case errors.Is(err, meta.ErrTooManyPages):
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
 	case err != nil:
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
 	}
 	id, entry, at := found.Earliest("timestamp")
-	return platforms.Finding{Matches: len(found), ExternalID: id, ExternalURL: entry.Text("permalink"), PostedAt: at}, nil
+	return platforms.LookupResult{Matches: len(found), ExternalID: id, ExternalURL: entry.Text("permalink"), PostedAt: at}, nil
 }
 
 // fits tells whether a listed post may be the job's.
 func fits(job platforms.Job, entry jsondoc.Object) bool {
 	at := publishedAt(entry)
 	switch {
-	case !at.IsZero() && at.Before(job.LookFrom.Truncate(time.Second)):
+	case !at.IsZero() && at.Before(job.SearchFrom.Truncate(time.Second)):
 		return false
 	case entry.Object("replied_to").Text("id") != job.Content.InReplyTo, entry.Bool("is_reply") != (job.Content.InReplyTo != ""), !sameKind(job.Content.Media, entry.Text("media_type")), !sameText(job.Content, entry.Text("text")):
 		return false
@@ -111,9 +111,9 @@ func fits(job platforms.Job, entry jsondoc.Object) bool {
 // sameText tells whether a listed text is the content's. Files need none.
 func sameText(content platforms.Content, listed string) bool {
 	if len(content.Media) > 0 {
-		return graph.SameCaption(content.Text, listed)
+		return meta.SameCaption(content.Text, listed)
 	}
-	return graph.SameText(content.Text, listed)
+	return meta.SameText(content.Text, listed)
 }
 
 // sameKind tells whether a listed post is of the kind that shows these files.
@@ -132,4 +132,4 @@ func sameKind(media []platforms.File, listed string) bool {
 	return listed == "" || slices.Contains(kinds, listed)
 }
 
-func publishedAt(entry jsondoc.Object) time.Time { return graph.ParseTime(entry.Text("timestamp")) }
+func publishedAt(entry jsondoc.Object) time.Time { return meta.ParseTime(entry.Text("timestamp")) }

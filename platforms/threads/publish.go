@@ -10,10 +10,10 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 // codeMediaNotFound is what Threads answers when it cannot publish a container
@@ -29,26 +29,26 @@ const (
 
 // Publish makes the prepared container visible by one call to threads_publish.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
-	if !graph.ValidID(job.Checkpoint) {
-		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
+	if !meta.ValidID(job.Checkpoint) {
+		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
 	}
-	resp, err := p.graph.Do(ctx, graph.Call{
+	resp, err := p.graph.Do(ctx, meta.Call{
 		Action: "publish", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/threads_publish"), Token: job.Account.Token.Access,
 		Form: url.Values{"creation_id": {job.Checkpoint}}, Timeout: callTimeout,
 	})
 	switch {
 	case err != nil && notSent(err):
-		return platforms.Result{Verdict: platforms.NotSent, Err: unanswered(err)}
+		return platforms.Result{Outcome: platforms.NotSent, Err: unanswered(err)}
 	case err != nil:
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
+		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
 	}
 	result := p.judge(resp)
-	used := graph.UsedOf(resp.Header)
-	result.Allowances = platforms.Budgets(used.App, used.Account, used.ShutOut, p.config.Clock.Now())
+	used := meta.UsedOf(resp.Header)
+	result.RateLimits = platforms.UsageLimits(used.App, used.Account, used.ShutOut, p.config.Clock.Now())
 	switch {
-	case result.Verdict == platforms.Posted:
+	case result.Outcome == platforms.Posted:
 		result.ExternalURL, result.PostedAt = p.permalink(ctx, job, result.ExternalID)
-	case result.Verdict == platforms.Refused && aboutContainer(result.Err.Class):
+	case result.Outcome == platforms.Refused && aboutContainer(result.Err.Class):
 		result = p.doubleCheck(ctx, job, result)
 	}
 	return result
@@ -59,24 +59,24 @@ func (p *Platform) judge(resp *transport.Response) platforms.Result {
 	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
 		doc, _ := jsondoc.Parse(resp.Body)
 		id := doc.Text("id")
-		if !graph.ValidID(id) {
-			return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
+		if !meta.ValidID(id) {
+			return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
 		}
-		return platforms.Result{Verdict: platforms.Posted, ExternalID: id}
+		return platforms.Result{Outcome: platforms.Posted, ExternalID: id}
 	}
 	failure, said := p.classify(resp)
 	switch {
 	case !said.Refusal():
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{
+		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{
 			Class: platforms.ClassUnknown, Message: fmt.Sprintf(msgInDoubt, resp.Status), Err: said,
 		}}
 	case failure.Class == platforms.ClassDuplicate:
 		// It may repeat this very post, from a call whose answer was lost.
-		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
+		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	case said.Code == codeMediaNotFound:
 		failure.Class, failure.Message = platforms.ClassTransient, msgNotYet
 	}
-	return platforms.Result{Verdict: platforms.Refused, Err: failure}
+	return platforms.Result{Outcome: platforms.Refused, Err: failure}
 }
 
 // aboutContainer tells whether a refusal may be about the container, as one
@@ -90,9 +90,9 @@ func aboutContainer(class platforms.Class) bool {
 func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, refused platforms.Result) platforms.Result {
 	found, _, err := p.containerState(ctx, job, job.Checkpoint)
 	switch {
-	case err != nil, found == graph.StatePublished:
-		refused.Verdict = platforms.Unknown
-	case found != graph.StateFinished && found != graph.StateInProgress && refused.Err.Class == platforms.ClassPermanent:
+	case err != nil, found == meta.StatePublished:
+		refused.Outcome = platforms.Unknown
+	case found != meta.StateFinished && found != meta.StateInProgress && refused.Err.Class == platforms.ClassPermanent:
 		// The container has ended, which another one mends.
 		refused.Err.Class, refused.Err.Message = platforms.ClassTransient, msgNotYet
 	}
@@ -102,7 +102,7 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, refused p
 // permalink reads the address of a post and when it was published. Without an
 // answer the post has no address here; it is published all the same.
 func (p *Platform) permalink(ctx context.Context, job platforms.Job, id string) (string, time.Time) {
-	resp, failed := p.ask(ctx, graph.Call{
+	resp, failed := p.ask(ctx, meta.Call{
 		Action: "permalink", Path: p.path("/" + url.PathEscape(id) + "?fields=id,permalink,timestamp"), Token: job.Account.Token.Access,
 		Timeout: permalinkTimeout,
 	})
@@ -110,5 +110,5 @@ func (p *Platform) permalink(ctx context.Context, job platforms.Job, id string) 
 		return "", time.Time{}
 	}
 	doc, _ := jsondoc.Parse(resp.Body)
-	return doc.Text("permalink"), graph.ParseTime(doc.Text("timestamp"))
+	return doc.Text("permalink"), meta.ParseTime(doc.Text("timestamp"))
 }

@@ -17,9 +17,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -78,7 +78,7 @@ type Config struct {
 // Platform is Threads.
 type Platform struct {
 	config Config
-	graph  graph.Client
+	graph  meta.Client
 }
 
 var (
@@ -101,13 +101,13 @@ func New(c Config, client *transport.Client) *Platform {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
-	return &Platform{config: c, graph: graph.Client{Platform: "threads", BaseURL: c.APIURL, Transport: client}}
+	return &Platform{config: c, graph: meta.Client{Platform: "threads", BaseURL: c.APIURL, Transport: client}}
 }
 
-// Limits declares the rules of Threads. Its list of posts proves no absence;
+// Capabilities declares the rules of Threads. Its list of posts proves no absence;
 // its containers do.
-func (p *Platform) Limits() platforms.Limits {
-	return platforms.Limits{
+func (p *Platform) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
 		Categories:    []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
 		Delivers:      []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
 		MaxImages:     maxItems,

@@ -45,15 +45,15 @@ const (
 )
 
 // verdict is what an error asks for.
-type verdict struct {
+type errorClass struct {
 	class   platforms.Class
 	message string
 }
 
 // said looks up an error of a call, by its code. Errors about tokens, limits and
 // trouble are not among them; see refused.
-func said(code string) (verdict, bool) {
-	v, ok := map[string]verdict{
+func said(code string) (errorClass, bool) {
+	v, ok := map[string]errorClass{
 		"invalid_param":                      {platforms.ClassPermanent, msgInvalid},
 		"invalid_params":                     {platforms.ClassPermanent, msgInvalid},
 		"app_version_check_failed":           {platforms.ClassPermanent, msgAppTooOld},
@@ -72,7 +72,7 @@ func said(code string) (verdict, bool) {
 
 // failedOf looks up why TikTok gave a post up.
 func failedOf(reason string) *platforms.Error {
-	v, ok := map[string]verdict{
+	v, ok := map[string]errorClass{
 		"file_format_check_failed":  {platforms.ClassPermanent, msgFormat},
 		"duration_check_failed":     {platforms.ClassPermanent, msgDuration},
 		"frame_rate_check_failed":   {platforms.ClassPermanent, msgFrameRate},
@@ -89,7 +89,7 @@ func failedOf(reason string) *platforms.Error {
 		v, ok = said(reason)
 	}
 	if !ok {
-		v = verdict{platforms.ClassPermanent, fmt.Sprintf(msgFailedOf, word(reason))}
+		v = errorClass{platforms.ClassPermanent, fmt.Sprintf(msgFailedOf, word(reason))}
 	}
 	return &platforms.Error{Class: v.class, Message: v.message, PostOnly: reason == codeDraftCap, Err: fmt.Errorf("the post failed with reason %.64q", reason)}
 }

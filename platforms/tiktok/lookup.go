@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/herald-social/herald/internal/jsondoc"
-	"github.com/herald-social/herald/internal/sametext"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 const (
@@ -29,66 +29,66 @@ const (
 // Lookup asks the ticket of the job what became of it. Without one, or if TikTok
 // has forgotten it, the account's public posts are searched, which proves no
 // absence.
-func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
-	if id := cmp.Or(job.Handle, job.Checkpoint); validTicket(id) {
+func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
+	if id := cmp.Or(job.OperationID, job.Checkpoint); validTicket(id) {
 		found, bad := p.fetchStatus(ctx, job.Account.Token, id)
 		switch {
 		case bad == nil:
 			return p.told(job, id, found)
 		case !bad.gone():
-			return platforms.Finding{}, bad.Error
+			return platforms.LookupResult{}, bad.Error
 		}
 	}
 	if !isPublic(&job.Content) {
 		// What only its owner sees is not listed.
-		return platforms.Finding{}, nil
+		return platforms.LookupResult{}, nil
 	}
 	finding, err := p.search(ctx, job)
 	if err != nil {
-		return platforms.Finding{}, err
+		return platforms.LookupResult{}, err
 	}
 	return finding, nil
 }
 
 // told is what a ticket says about the post.
-func (p *Platform) told(job platforms.Job, id string, found status) (platforms.Finding, error) {
+func (p *Platform) told(job platforms.Job, id string, found status) (platforms.LookupResult, error) {
 	switch {
 	case found.state == stateFailed:
-		return platforms.Finding{Refused: failedOf(found.reason)}, nil
+		return platforms.LookupResult{Refused: failedOf(found.reason)}, nil
 	case p.moderating(job, found):
 		// The caller asks again after pauses that double: a dozen times at most.
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgModerated)
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgModerated)
 	case found.final():
-		out := platforms.Finding{Matches: 1, Certain: true}
+		out := platforms.LookupResult{Matches: 1, Certain: true}
 		out.ExternalID, out.ExternalURL = p.published(job, id, found)
 		return out, nil
 	case isVideo(&job.Content) && found.partial(job.Content.Media[0].Size):
-		return platforms.Finding{Proof: true}, nil
+		return platforms.LookupResult{Proof: true}, nil
 	default:
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgProcessing)
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgProcessing)
 	}
 }
 
 // search looks for the job's caption among the account's public posts.
-func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Finding, *platforms.Error) {
-	found := platforms.Finding{}
+func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.LookupResult, *platforms.Error) {
+	found := platforms.LookupResult{}
 	body := map[string]any{"max_count": pageSize}
 	for range maxPages {
 		data, bad := p.ask(ctx, "list", "/v2/video/list/?fields=id,create_time,title,video_description,share_url", job.Account.Token, body)
 		if bad != nil {
-			return platforms.Finding{}, bad.Error
+			return platforms.LookupResult{}, bad.Error
 		}
 		entries, ok := data.List("videos")
 		if !ok {
-			return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
 		}
 		reached := false
 		for _, entry := range entries {
 			at := createdAt(entry)
 			if !validPostID(entry.Text("id")) || at.IsZero() {
-				return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+				return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
 			}
-			if at.Before(job.LookFrom.Truncate(time.Second)) {
+			if at.Before(job.SearchFrom.Truncate(time.Second)) {
 				// The newest come first.
 				reached = true
 				continue
@@ -100,19 +100,19 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Fin
 			return found, nil
 		}
 		if err != nil {
-			return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
 		}
 		body["cursor"] = cursor
 	}
-	return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
+	return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
 }
 
 // consider counts a listed post if it may be the job's. The earliest one names
 // the finding.
-func (p *Platform) consider(found *platforms.Finding, job platforms.Job, entry jsondoc.Object) {
+func (p *Platform) consider(found *platforms.LookupResult, job platforms.Job, entry jsondoc.Object) {
 	id, at := entry.Text("id"), createdAt(entry)
-	want := sametext.Folded(job.Content.Text)
-	if want == "" || want != sametext.Folded(entry.Text("title")) && want != sametext.Folded(entry.Text("video_description")) {
+	want := text.Fold(job.Content.Text)
+	if want == "" || want != text.Fold(entry.Text("title")) && want != text.Fold(entry.Text("video_description")) {
 		return
 	}
 	if job.Taken != nil && job.Taken(id) {

@@ -68,7 +68,7 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *tra
 	found, bad := p.fetchStatus(ctx, job.Account.Token, job.Checkpoint)
 	switch {
 	case bad == nil && found.partial(file.Size):
-		return platforms.Result{Verdict: platforms.Refused, Err: p.uploadRefused(file, resp.Status)}
+		return platforms.Result{Outcome: platforms.Refused, Err: p.uploadRefused(file, resp.Status)}
 	case bad == nil && found.final():
 		return p.outcome(ctx, job, job.Checkpoint)
 	default:
@@ -97,7 +97,7 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 		if !bad.documented {
 			return inDoubt(&platforms.Error{Class: platforms.ClassUnknown, Message: fmt.Sprintf(msgInDoubt, said.status), Err: bad.Err})
 		}
-		return platforms.Result{Verdict: platforms.Refused, Err: bad.Error}
+		return platforms.Result{Outcome: platforms.Refused, Err: bad.Error}
 	}
 	id := said.data.Text("publish_id")
 	if !validTicket(id) {
@@ -111,7 +111,7 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 // atWork is the result of a call that TikTok took and has not done with, or has
 // not told the id of yet.
 func atWork(id, message string) platforms.Result {
-	return platforms.Result{Verdict: platforms.Accepted, Handle: id, Err: platforms.Errorf(platforms.ClassTransient, "%s", message)}
+	return platforms.Result{Outcome: platforms.Accepted, OperationID: id, Err: platforms.Errorf(platforms.ClassTransient, "%s", message)}
 }
 
 // outcome is what comes of a video whose last chunk TikTok took, under a ticket
@@ -120,15 +120,15 @@ func (p *Platform) outcome(ctx context.Context, job platforms.Job, id string) pl
 	found, bad := p.await(ctx, job, id)
 	switch {
 	case bad != nil:
-		return platforms.Result{Verdict: platforms.Accepted, Handle: id, Err: bad.Error}
+		return platforms.Result{Outcome: platforms.Accepted, OperationID: id, Err: bad.Error}
 	case found.state == stateFailed:
-		return platforms.Result{Verdict: platforms.Refused, Err: failedOf(found.reason)}
+		return platforms.Result{Outcome: platforms.Refused, Err: failedOf(found.reason)}
 	case !found.final():
 		return atWork(id, msgProcessing)
 	case !found.settled(&job.Content):
 		return atWork(id, msgModerated)
 	}
-	result := platforms.Result{Verdict: platforms.Posted}
+	result := platforms.Result{Outcome: platforms.Posted}
 	result.ExternalID, result.ExternalURL = p.published(job, id, found)
 	return result
 }
@@ -137,13 +137,13 @@ func (p *Platform) outcome(ctx context.Context, job platforms.Job, id string) pl
 // its files is no better the next time.
 func unsent(failure *platforms.Error) platforms.Result {
 	if failure.Class == platforms.ClassPermanent {
-		return platforms.Result{Verdict: platforms.Refused, Err: failure}
+		return platforms.Result{Outcome: platforms.Refused, Err: failure}
 	}
-	return platforms.Result{Verdict: platforms.NotSent, Err: failure}
+	return platforms.Result{Outcome: platforms.NotSent, Err: failure}
 }
 
 func inDoubt(failure *platforms.Error) platforms.Result {
-	return platforms.Result{Verdict: platforms.Unknown, Err: failure}
+	return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 }
 
 func doubtful(status int) *platforms.Error {

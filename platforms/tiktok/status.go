@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 // state is what TikTok says of a ticket.
@@ -45,10 +45,10 @@ const (
 	idTimes  = 4
 )
 
-// moderationFor is for how long after job.LookFrom a post that is complete is
+// moderationFor is for how long after job.SearchFrom a post that is complete is
 // asked for its public id, which TikTok tells when its moderation is done: within
 // a minute usually, after hours at times (Content Posting API, "Get Post Status").
-// These are ten minutes, and one by which LookFrom may precede the call.
+// These are ten minutes, and one by which SearchFrom may precede the call.
 const moderationFor = 11 * time.Minute
 
 // status is what became of a ticket.
@@ -132,7 +132,7 @@ func (p *Platform) await(ctx context.Context, job platforms.Job, id string) (sta
 // moderating reports that a look is to wait still for the public id of a post
 // that has none yet.
 func (p *Platform) moderating(job platforms.Job, found status) bool {
-	return found.final() && !found.settled(&job.Content) && p.config.Clock.Since(job.LookFrom) < moderationFor
+	return found.final() && !found.settled(&job.Content) && p.config.Clock.Since(job.SearchFrom) < moderationFor
 }
 
 // settled reports that nothing more is to be learnt about a post: it has its

@@ -114,10 +114,10 @@ func New(c Config, client *transport.Client) *Platform {
 	return &Platform{config: c, client: client}
 }
 
-// Limits declares TikTok's rules. It takes no posts of text alone. Its list of
+// Capabilities declares TikTok's rules. It takes no posts of text alone. Its list of
 // posts proves no absence; the ticket of a video does.
-func (p *Platform) Limits() platforms.Limits {
-	return platforms.Limits{
+func (p *Platform) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
 		Categories: []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
 		Delivers:   []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
 		MaxImages:  maxImages,

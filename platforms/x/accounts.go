@@ -33,10 +33,10 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	doc, _ := decodeObject(resp.Body)
 	data := object(doc["data"])
 	identity := platforms.Identity{
-		AccountID:   text(data["id"]),
-		DisplayName: text(data["name"]),
-		Username:    text(data["username"]),
-		IconURL:     text(data["profile_image_url"]),
+		AccountID:   textOf(data["id"]),
+		DisplayName: textOf(data["name"]),
+		Username:    textOf(data["username"]),
+		IconURL:     textOf(data["profile_image_url"]),
 	}
 	if identity.AccountID == "" {
 		return platforms.Identity{}, p.silentRefusal(resp, msgNoIdentity)
@@ -76,7 +76,7 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 // was (RFC 6749, section 6).
 func (p *Platform) renewed(resp *transport.Response, old platforms.Token) (platforms.Token, error) {
 	doc, _ := decodeObject(resp.Body)
-	token := platforms.Token{Access: text(doc["access_token"]), Refresh: text(doc["refresh_token"]), Scopes: text(doc["scope"])}
+	token := platforms.Token{Access: textOf(doc["access_token"]), Refresh: textOf(doc["refresh_token"]), Scopes: textOf(doc["scope"])}
 	if token.Access == "" {
 		return platforms.Token{}, platforms.Errorf(platforms.ClassUnknown, msgNoToken)
 	}
@@ -86,7 +86,7 @@ func (p *Platform) renewed(resp *transport.Response, old platforms.Token) (platf
 	if token.Scopes == "" {
 		token.Scopes = old.Scopes
 	}
-	if seconds, err := strconv.ParseFloat(text(doc["expires_in"]), 64); err == nil && seconds > 0 && seconds < maxLifetime.Seconds() {
+	if seconds, err := strconv.ParseFloat(textOf(doc["expires_in"]), 64); err == nil && seconds > 0 && seconds < maxLifetime.Seconds() {
 		token.ExpiresAt = p.config.Clock.Now().Add(time.Duration(seconds) * time.Second).UTC()
 	}
 	return token, nil

@@ -30,22 +30,22 @@ const (
 )
 
 // Lookup searches the account's timeline for the job's text, among what was
-// created at job.LookFrom or later.
+// created at job.SearchFrom or later.
 //
 // What hangs from another post than the job's, and what belongs to other jobs,
 // is passed over. Absence is
 // only reported if X listed everything; otherwise it is an error.
-func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
+func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	search := newSearch(job)
 	cursor := ""
 	for range maxPages {
 		resp, failure := p.read(ctx, "list", timelinePath(job, cursor), job.Account.Token)
 		if failure != nil {
-			return platforms.Finding{}, failure
+			return platforms.LookupResult{}, failure
 		}
 		page, failure := p.readPage(resp)
 		if failure != nil {
-			return platforms.Finding{}, failure
+			return platforms.LookupResult{}, failure
 		}
 		search.page(page.entries)
 		if page.next == "" {
@@ -53,7 +53,7 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Fin
 		}
 		cursor = page.next
 	}
-	return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
+	return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
 }
 
 // timelinePath asks for one page of an account's own posts. Replies stay in,
@@ -64,7 +64,7 @@ func timelinePath(job platforms.Job, cursor string) string {
 		"exclude":      {"retweets"},
 		"tweet.fields": {"created_at,text,entities,referenced_tweets,note_tweet,attachments"},
 	}
-	if since := idBefore(job.LookFrom); since != "" {
+	if since := idBefore(job.SearchFrom); since != "" {
 		query.Set("since_id", since)
 	}
 	if cursor != "" {
@@ -88,15 +88,15 @@ func (p *Platform) readPage(resp *transport.Response) (timelinePage, *platforms.
 	if meta == nil && list(doc["data"]) == nil || len(list(doc["errors"])) > 0 {
 		return timelinePage{}, p.silentRefusal(resp, msgNoTimeline)
 	}
-	page := timelinePage{next: text(meta["next_token"])}
+	page := timelinePage{next: textOf(meta["next_token"])}
 	for _, v := range list(doc["data"]) {
 		entry := object(v)
-		if !validID(text(entry["id"])) {
+		if !validID(textOf(entry["id"])) {
 			return timelinePage{}, platforms.Errorf(platforms.ClassUnknown, msgNoTimeline)
 		}
 		page.entries = append(page.entries, entry)
 	}
-	if count := text(meta["result_count"]); count != "" && count != strconv.Itoa(len(page.entries)) {
+	if count := textOf(meta["result_count"]); count != "" && count != strconv.Itoa(len(page.entries)) {
 		return timelinePage{}, platforms.Errorf(platforms.ClassUnknown, msgNoTimeline)
 	}
 	return page, nil
@@ -119,10 +119,10 @@ func newSearch(job platforms.Job) *search {
 // page looks at the posts of one page.
 func (s *search) page(entries []map[string]any) {
 	for _, entry := range entries {
-		id := text(entry["id"])
+		id := textOf(entry["id"])
 		created := createdAt(id, entry)
 		switch {
-		case !created.IsZero() && created.Before(s.job.LookFrom.Truncate(time.Millisecond)):
+		case !created.IsZero() && created.Before(s.job.SearchFrom.Truncate(time.Millisecond)):
 		case repliedTo(entry) != s.job.Content.InReplyTo, !s.matches(entry):
 		case s.job.Taken != nil && s.job.Taken(id):
 		default:
@@ -147,7 +147,7 @@ func (s *search) matches(entry map[string]any) bool {
 	}
 	for i, key := range keys {
 		// A key is the number of the kind of media, and the id.
-		if _, id, _ := strings.Cut(text(key), "_"); id != s.media[i] {
+		if _, id, _ := strings.Cut(textOf(key), "_"); id != s.media[i] {
 			return false
 		}
 	}
@@ -155,11 +155,11 @@ func (s *search) matches(entry map[string]any) bool {
 }
 
 // finding names the earliest match.
-func (s *search) finding(p *Platform, account platforms.Account) platforms.Finding {
+func (s *search) finding(p *Platform, account platforms.Account) platforms.LookupResult {
 	if len(s.found) == 0 {
-		return platforms.Finding{}
+		return platforms.LookupResult{}
 	}
-	return platforms.Finding{
+	return platforms.LookupResult{
 		Matches:     len(s.found),
 		ExternalID:  s.first,
 		ExternalURL: p.postURL(account, s.first),
@@ -172,7 +172,7 @@ func createdAt(id string, entry map[string]any) time.Time {
 	if at, ok := snowflakeTime(id); ok {
 		return at
 	}
-	at, err := time.Parse(time.RFC3339, text(entry["created_at"]))
+	at, err := time.Parse(time.RFC3339, textOf(entry["created_at"]))
 	if err != nil {
 		return time.Time{}
 	}
@@ -183,8 +183,8 @@ func createdAt(id string, entry map[string]any) time.Time {
 // One that hangs from what X does not name hangs from "?".
 func repliedTo(entry map[string]any) string {
 	for _, v := range list(entry["referenced_tweets"]) {
-		if reference := object(v); text(reference["type"]) == "replied_to" {
-			return cmp.Or(text(reference["id"]), "?")
+		if reference := object(v); textOf(reference["type"]) == "replied_to" {
+			return cmp.Or(textOf(reference["id"]), "?")
 		}
 	}
 	return ""

@@ -118,13 +118,13 @@ func TestLookup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, requests := newX(t, Config{WebURL: "https://x.example"}, says(200, tc.listing))
 			job := jobFor(tc.text)
-			job.LookFrom = noon
+			job.SearchFrom = noon
 			job.Taken = func(id string) bool { return id == tc.taken }
 			got, err := p.Lookup(t.Context(), job)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			want := platforms.Finding{Matches: tc.want}
+			want := platforms.LookupResult{Matches: tc.want}
 			if tc.id != "" {
 				want.ExternalID, want.ExternalURL = tc.id, "https://x.example/acme/status/"+tc.id
 				want.PostedAt, _ = snowflakeTime(tc.id)
@@ -178,7 +178,7 @@ func TestLookupReadsEveryPage(t *testing.T) {
 		says(200, pages[r.URL.Query().Get("pagination_token")])(w, r)
 	})
 	job := jobFor("hello")
-	job.LookFrom = noon
+	job.SearchFrom = noon
 	got, err := p.Lookup(t.Context(), job)
 	if err != nil || got.Matches != 2 || got.ExternalID != snowflake(noon) {
 		t.Errorf("got %+v, %v; want both matches, the earlier named", got, err)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/herald-social/herald/internal/sametext"
+	"github.com/herald-social/herald/internal/text"
 )
 
 // X does not give a text back as it was sent: it replaces every address by one
@@ -19,7 +19,7 @@ import (
 // wanted is the text of a job, in the form that is compared.
 type wanted string
 
-func want(text string) wanted { return wanted(sametext.Folded(text)) }
+func want(caption string) wanted { return wanted(text.Fold(caption)) }
 
 // entities undoes the only three escapes that X makes, in one pass: what was
 // sent as "&lt;" is listed as "&amp;lt;".
@@ -32,12 +32,12 @@ func (w wanted) matches(entry map[string]any) bool {
 	if w == "" {
 		return false
 	}
-	if note := object(entry["note_tweet"]); text(note["text"]) != "" {
+	if note := object(entry["note_tweet"]); textOf(note["text"]) != "" {
 		entry = note
 	}
-	listed := text(entry["text"])
+	listed := textOf(entry["text"])
 	links := linksOf(entry)
-	return w.fits(sametext.Folded(entities.Replace(listed)), links) || w.fits(sametext.Folded(listed), links)
+	return w.fits(text.Fold(entities.Replace(listed)), links) || w.fits(text.Fold(listed), links)
 }
 
 // link is an address in a listed text.
@@ -54,18 +54,18 @@ func linksOf(entry map[string]any) []link {
 	var links []link
 	for _, v := range list(object(entry["entities"])["urls"]) {
 		doc := object(v)
-		l := link{short: text(doc["url"])}
+		l := link{short: textOf(doc["url"])}
 		if l.short == "" {
 			continue
 		}
-		expanded := text(doc["expanded_url"])
+		expanded := textOf(doc["expanded_url"])
 		l.add(expanded)
 		if unescaped, err := url.PathUnescape(expanded); err == nil {
 			l.add(unescaped)
 		}
 		// The displayed form shows an international domain as it was typed. A
 		// long one is cut short and ends in an ellipsis.
-		if shown := text(doc["display_url"]); !strings.HasSuffix(shown, "…") {
+		if shown := textOf(doc["display_url"]); !strings.HasSuffix(shown, "…") {
 			l.add(shown)
 		}
 		l.add(l.short)
@@ -75,7 +75,7 @@ func linksOf(entry map[string]any) []link {
 }
 
 func (l *link) add(address string) {
-	form := strings.TrimSuffix(trimScheme(sametext.Folded(address)), "/")
+	form := strings.TrimSuffix(trimScheme(text.Fold(address)), "/")
 	if form != "" && !slices.Contains(l.forms, form) {
 		l.forms = append(l.forms, form)
 	}

@@ -46,19 +46,19 @@ func parseProblem(body []byte) (*problem, bool) {
 }
 
 func (p *problem) read(doc map[string]any) {
-	if kind := text(doc["type"]); kind != "" {
+	if kind := textOf(doc["type"]); kind != "" {
 		kind = strings.TrimRight(kind, "/")
 		p.kinds = append(p.kinds, clip(kind[strings.LastIndexByte(kind, '/')+1:]))
 	}
 	for _, key := range []string{"title", "detail", "message", "error_description", "reason"} {
-		if s := text(doc[key]); s != "" {
+		if s := textOf(doc[key]); s != "" {
 			p.words += strings.ToLower(s) + "\n"
 		}
 	}
-	if code := text(doc["code"]); code != "" {
+	if code := textOf(doc["code"]); code != "" {
 		p.codes = append(p.codes, clip(code))
 	}
-	if s := text(doc["error"]); s != "" {
+	if s := textOf(doc["error"]); s != "" {
 		p.oauth = clip(s)
 	}
 }
@@ -92,8 +92,8 @@ func decodeObject(body []byte) (map[string]any, bool) {
 	return doc, true
 }
 
-// text returns a JSON string or number as it was written, else "".
-func text(v any) string {
+// textOf returns a JSON string or number as it was written, else "".
+func textOf(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v

@@ -42,7 +42,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 		return unheard(err)
 	}
 	result := p.judge(resp, job.Account)
-	result.Allowances = allowances(resp.Header, p.config.Clock.Now())
+	result.RateLimits = rateLimits(resp.Header, p.config.Clock.Now())
 	return result
 }
 
@@ -95,23 +95,23 @@ func (p *Platform) judge(resp *transport.Response, account platforms.Account) pl
 	switch {
 	case !refused:
 		failure.Class, failure.Message = platforms.ClassUnknown, fmt.Sprintf(msgInDoubt, resp.Status)
-		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
+		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	case failure.Class == platforms.ClassDuplicate:
 		// It may repeat this very post, from a call whose answer was lost.
-		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
+		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	default:
-		return platforms.Result{Verdict: platforms.Refused, Err: failure}
+		return platforms.Result{Outcome: platforms.Refused, Err: failure}
 	}
 }
 
 // confirmed reads the id of a post that X says it created.
 func (p *Platform) confirmed(resp *transport.Response, account platforms.Account) platforms.Result {
 	doc, _ := decodeObject(resp.Body)
-	id := text(object(doc["data"])["id"])
+	id := textOf(object(doc["data"])["id"])
 	if !validID(id) {
-		return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
+		return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
 	}
-	result := platforms.Result{Verdict: platforms.Posted, ExternalID: id, ExternalURL: p.postURL(account, id)}
+	result := platforms.Result{Outcome: platforms.Posted, ExternalID: id, ExternalURL: p.postURL(account, id)}
 	result.PostedAt, _ = snowflakeTime(id)
 	return result
 }
@@ -145,13 +145,13 @@ func unheard(err error) platforms.Result {
 		return notSent(&platforms.Error{Class: platforms.ClassTransient, Message: msgNotSent, Err: err})
 	}
 	return platforms.Result{
-		Verdict: platforms.Unknown,
+		Outcome: platforms.Unknown,
 		Err:     &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err},
 	}
 }
 
 func notSent(failure *platforms.Error) platforms.Result {
-	return platforms.Result{Verdict: platforms.NotSent, Err: failure}
+	return platforms.Result{Outcome: platforms.NotSent, Err: failure}
 }
 
 // msgLostOrNotSent tells people how far a call came.

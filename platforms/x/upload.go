@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/herald-social/herald/internal/multipartbody"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/multipartbody"
 )
 
 const (
@@ -223,14 +223,14 @@ func (p *Platform) await(ctx context.Context, job platforms.Job, file *platforms
 		}
 		doc, _ := decodeObject(resp.Body)
 		info := object(object(doc["data"])["processing_info"])
-		switch text(info["state"]) {
+		switch textOf(info["state"]) {
 		case "failed":
 			return platforms.Errorf(platforms.ClassPermanent, msgFileFailed, file.Name)
 		case "pending", "in_progress":
 		default: // X says nothing of files that need no processing
 			return nil
 		}
-		seconds, _ := strconv.Atoi(text(info["check_after_secs"]))
+		seconds, _ := strconv.Atoi(textOf(info["check_after_secs"]))
 		timer := p.config.Clock.NewTimer(min(max(time.Duration(seconds)*time.Second, leastPause), longestPause))
 		select {
 		case <-timer.C():
@@ -277,7 +277,7 @@ func (p *Platform) callMedia(
 // mediaID reads under which id X has taken a file.
 func mediaID(resp *transport.Response, file *platforms.File) (string, *platforms.Error) {
 	doc, _ := decodeObject(resp.Body)
-	id := text(object(doc["data"])["id"])
+	id := textOf(object(doc["data"])["id"])
 	if !validID(id) {
 		return "", platforms.Errorf(platforms.ClassUnknown, msgNoMediaID, file.Name)
 	}

@@ -94,11 +94,11 @@ func New(c Config, client *transport.Client) *Platform {
 	return &Platform{config: c, client: client}
 }
 
-// Limits declares X's rules for an account without a subscription: 280
+// Capabilities declares X's rules for an account without a subscription: 280
 // weighted characters, whatever the account has paid for, since the
 // subscription of an account may end before a scheduled post is due.
-func (p *Platform) Limits() platforms.Limits {
-	return platforms.Limits{
+func (p *Platform) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
 		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
 		Delivers:             []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
 		MaxImages:            maxImages,

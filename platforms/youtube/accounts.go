@@ -10,9 +10,9 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 // What people are told about their accounts. None of it changes from one call to

@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/herald-social/herald/internal/jsondoc"
-	"github.com/herald-social/herald/internal/sametext"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 // If the session is gone, or its address is lost, the playlist of the channel's
 // uploads is searched for the title and the description; absence from it proves
 // nothing.
-func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
+func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	// A file whose Media was deleted has no size, without which a session is not
 	// to be asked: it might take the question for the end of the video.
 	if s, ok := sessionOf(&job); ok && len(job.Content.Media) == 1 && job.Content.Media[0].Size > 0 {
@@ -40,48 +40,48 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Fin
 		at, failure := p.ask(ctx, s, size)
 		switch {
 		case failure != nil:
-			return platforms.Finding{}, failure
+			return platforms.LookupResult{}, failure
 		case at.state == done:
 			found := p.posted(at.video)
-			return platforms.Finding{Matches: 1, ExternalID: found.ExternalID, ExternalURL: found.ExternalURL, PostedAt: found.PostedAt, Certain: true}, nil
+			return platforms.LookupResult{Matches: 1, ExternalID: found.ExternalID, ExternalURL: found.ExternalURL, PostedAt: found.PostedAt, Certain: true}, nil
 		case at.state == open && at.stored == size:
-			return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgUnderway)
+			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgUnderway)
 		case at.state == open:
-			return platforms.Finding{Proof: true}, nil
+			return platforms.LookupResult{Proof: true}, nil
 		}
 	}
 	finding, failure := p.search(ctx, &job)
 	if failure != nil {
-		return platforms.Finding{}, failure
+		return platforms.LookupResult{}, failure
 	}
 	return finding, nil
 }
 
 // search looks for the job's video in the playlist of the channel's uploads,
 // which lists the newest first.
-func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.Finding, *platforms.Error) {
+func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.LookupResult, *platforms.Error) {
 	playlist, failure := p.uploads(ctx, job.Account)
 	if failure != nil {
-		return platforms.Finding{}, failure
+		return platforms.LookupResult{}, failure
 	}
 	query := url.Values{"part": {"snippet,contentDetails"}, "playlistId": {playlist}, "maxResults": {strconv.Itoa(pageSize)}}
-	var finding platforms.Finding
+	var finding platforms.LookupResult
 	for range maxPages {
 		page, failure := p.list(ctx, "list", "/youtube/v3/playlistItems?"+query.Encode(), job.Account.Token)
 		if failure != nil {
-			return platforms.Finding{}, failure
+			return platforms.LookupResult{}, failure
 		}
 		items, ok := page.List("items")
 		if !ok {
-			return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
 		}
 		recent := false
 		for _, item := range items {
 			id, at := item.Object("contentDetails").Text("videoId"), publishedAt(item)
 			if !validID(id) {
-				return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+				return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
 			}
-			if !at.IsZero() && at.Before(job.LookFrom.Truncate(time.Second)) {
+			if !at.IsZero() && at.Before(job.SearchFrom.Truncate(time.Second)) {
 				continue
 			}
 			recent = true
@@ -97,7 +97,7 @@ func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.Fi
 		}
 		query.Set("pageToken", token)
 	}
-	return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPages)
+	return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPages)
 }
 
 // fits tells whether a listed video may be the job's.
@@ -111,7 +111,7 @@ func fits(job *platforms.Job, item jsondoc.Object, id string) bool {
 
 // sameText compares what was sent with what is listed, whatever was done to
 // blanks and to how letters are composed.
-func sameText(sent, listed string) bool { return sametext.Folded(sent) == sametext.Folded(listed) }
+func sameText(sent, listed string) bool { return text.Fold(sent) == text.Fold(listed) }
 
 // uploads asks for the playlist of the channel's uploads.
 func (p *Platform) uploads(ctx context.Context, account platforms.Account) (string, *platforms.Error) {

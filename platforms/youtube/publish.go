@@ -15,9 +15,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 const (
@@ -53,15 +53,15 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	})
 	switch {
 	case err != nil && notSent(err):
-		return platforms.Result{Verdict: platforms.NotSent, Err: unanswered(err)}
+		return platforms.Result{Outcome: platforms.NotSent, Err: unanswered(err)}
 	case err != nil:
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
+		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
 	}
 	result := p.judge(resp, file.Size)
 	switch {
-	case result.Verdict == platforms.Posted:
+	case result.Outcome == platforms.Posted:
 		result.Note = p.finish(ctx, &job, result.ExternalID, result.Note)
-	case result.Verdict == platforms.Refused && result.Err.Class == platforms.ClassPermanent:
+	case result.Outcome == platforms.Refused && result.Err.Class == platforms.ClassPermanent:
 		p.doubleCheck(ctx, s, file.Size, &result)
 	}
 	return result
@@ -70,7 +70,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 // refusal is the result of a call that was not made: something is to be done
 // before, or it can never be.
 func refusal(failure *platforms.Error) platforms.Result {
-	return platforms.Result{Verdict: platforms.Refused, Err: failure}
+	return platforms.Result{Outcome: platforms.Refused, Err: failure}
 }
 
 // readPart reads the file from an offset to its end.
@@ -90,7 +90,7 @@ func readPart(ctx context.Context, file *platforms.File, offset int64) ([]byte, 
 // judge decides what an answer to the last part says about the video.
 func (p *Platform) judge(resp *transport.Response, size int64) platforms.Result {
 	inDoubt := func(message string, args ...any) platforms.Result {
-		return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, message, args...)}
+		return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, message, args...)}
 	}
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
@@ -109,7 +109,7 @@ func (p *Platform) judge(resp *transport.Response, size int64) platforms.Result 
 	switch {
 	case !documented(resp.Status, reason):
 		failure.Class, failure.Message = platforms.ClassUnknown, fmt.Sprintf(msgInDoubt, resp.Status)
-		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
+		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	case resp.Status == http.StatusNotFound || resp.Status == http.StatusGone:
 		failure.Class, failure.Message = platforms.ClassTransient, msgGone
 	}
@@ -128,7 +128,7 @@ func documented(status int, reason string) bool {
 // posted reads what the last part has made.
 func (p *Platform) posted(doc jsondoc.Object) platforms.Result {
 	id := doc.Text("id")
-	result := platforms.Result{Verdict: platforms.Posted, ExternalID: id, ExternalURL: p.videoURL(id), PostedAt: publishedAt(doc)}
+	result := platforms.Result{Outcome: platforms.Posted, ExternalID: id, ExternalURL: p.videoURL(id), PostedAt: publishedAt(doc)}
 	if privacy := doc.Object("status").Text("privacyStatus"); privacy == "private" || privacy == "unlisted" {
 		result.Note = fmt.Sprintf(msgNotPublic, privacy)
 	}
@@ -157,7 +157,7 @@ func (p *Platform) doubleCheck(ctx context.Context, s session, size int64, resul
 	switch {
 	case failure != nil:
 	case at.state == done, at.state == open && at.stored == size:
-		result.Verdict = platforms.Unknown
+		result.Outcome = platforms.Unknown
 	case at.state == gone, at.stored != s.last:
 		result.Err.Class, result.Err.Message = platforms.ClassTransient, msgIncomplete
 	}

@@ -109,10 +109,10 @@ func New(c Config, client *transport.Client) *Platform {
 	return &Platform{config: c, tokenURL: strings.TrimRight(tokenURL, "/"), client: client}
 }
 
-// Limits declares YouTube's rules. It takes videos only, with the caption as
+// Capabilities declares YouTube's rules. It takes videos only, with the caption as
 // their description.
-func (p *Platform) Limits() platforms.Limits {
-	return platforms.Limits{
+func (p *Platform) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
 		Categories:     []v1alpha1.Category{v1alpha1.CategoryVideo},
 		Delivers:       []v1alpha1.Category{v1alpha1.CategoryVideo},
 		MaxTitle:       maxTitle,

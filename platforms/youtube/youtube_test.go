@@ -172,7 +172,7 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	limits := New(Config{}, nil).Limits()
+	limits := New(Config{}, nil).Capabilities()
 	if !slices.Equal(limits.Delivers, limits.Categories) || limits.ListingAuthoritative || limits.RefreshLead != 5*time.Minute {
 		t.Errorf("got %+v", limits)
 	}

@@ -47,7 +47,7 @@ func unknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now
 	t.Attempt.Outcome = v1alpha1.OutcomeUnknown
 	at := now.Add(pause(tries(t)))
 	// What the platform is known to have taken may be published at any time.
-	if policy == v1alpha1.OnUnknownRetry && t.Attempt.Handle == "" && inTime(t, at) {
+	if policy == v1alpha1.OnUnknownRetry && t.Attempt.OperationID == "" && inTime(t, at) {
 		waitUntil(t, at, v1alpha1.ReasonPlatformBusy, sendingAgain)
 		return
 	}

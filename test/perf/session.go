@@ -68,7 +68,8 @@ func (s *session) open(ctx context.Context, checkout workspace.Workspace, assets
 	}
 	s.stack, err = stack.Start(ctx, stack.Options{
 		Root: checkout.Root, Dir: dir,
-		Etcd: filepath.Join(assets, "etcd"), KubeAPIServer: filepath.Join(assets, "kube-apiserver"), Store: checkout.Bin("herald-store"), Herald: herald,
+		Etcd: filepath.Join(assets, "etcd"), KubeAPIServer: filepath.Join(assets, "kube-apiserver"), Store: checkout.Bin("herald-store"),
+		SandboxProgram: checkout.Bin("herald-sandbox"), Herald: herald,
 		PostWorkers: s.inFlight, Pprof: s.pprof != "" || s.wanted["B4"] || s.wanted["B5"] || s.wanted["UPLOAD"], Spawner: s.spawner,
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ const goalUpload = 32.0
 
 const (
 	// filmFolder has the small films that large ones are made of.
-	filmFolder = "internal/mediaprobe/testdata"
+	filmFolder = "internal/media/probe/testdata"
 	// leastFilm is the size of a film in a run that is scaled down to nothing, in bytes.
 	leastFilm = 1 << 20
 )

@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/hack/local/pki"
 	"github.com/herald-social/herald/hack/local/process"
 	"github.com/herald-social/herald/hack/local/workspace"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -74,8 +74,8 @@ type Options struct {
 	Root string
 	// Dir takes the state and the logs.
 	Dir string
-	// Etcd, KubeAPIServer, Store and Herald are the paths of the programs.
-	Etcd, KubeAPIServer, Store, Herald string
+	// Etcd, KubeAPIServer, Store, SandboxProgram and Herald are the paths of the programs.
+	Etcd, KubeAPIServer, Store, SandboxProgram, Herald string
 	// PostWorkers is how many posts the manager works on at once.
 	PostWorkers int
 	// Pprof lets manager and apiserver serve profiles.
@@ -127,7 +127,7 @@ func (s *Stack) startServers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sandbox, err := s.serve(portSandbox, s.options.Herald, "sandbox", "--listen", s.address(portSandbox), "--log-level", "warn")
+	sandbox, err := s.serve(portSandbox, s.options.SandboxProgram, "--listen", s.address(portSandbox), "--log-level", "warn")
 	if err != nil {
 		return err
 	}
@@ -209,8 +209,8 @@ func (s *Stack) platformsFile() string      { return filepath.Join(s.options.Dir
 func (s *Stack) storeKeyFile() string { return filepath.Join(s.options.Dir, "store-key.json") }
 
 // Store is the store of media files.
-func (s *Stack) Store() (*mediastore.Store, error) {
-	return mediastore.New(mediastore.Config{
+func (s *Stack) Store() (*store.Store, error) {
+	return store.New(store.Config{
 		Endpoint: s.address(portStore), Insecure: true, Bucket: mediaBucket, AccessKey: storeAccessKey, SecretKey: storeSecretKey, PathStyle: true,
 	})
 }
