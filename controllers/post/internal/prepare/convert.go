@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package prepare
 
 import (
 	"context"
@@ -42,7 +42,7 @@ type converting struct {
 // They last as long as their image; a publisher that misses one makes it again.
 const renditionLasts = 24 * time.Hour
 
-// Capabilities implements platforms.Platform: renditions are prepared on every platform.
+// Limits implements platforms.Platform: renditions are prepared on every platform.
 func (c converting) Capabilities() platforms.Capabilities {
 	limits := c.Publisher.Capabilities()
 	if limits.PreparedLasts == 0 {
