@@ -226,7 +226,7 @@ func (r *Reconciler) enter(p *pass, targets []int) (entered []*publish.Delivery)
 // delivery is a target with what is prepared for it.
 func (r *Reconciler) delivery(p *pass, i int) *publish.Delivery {
 	conn := p.conn(i)
-	to, _ := r.preparer.Publisher(conn.Spec.Platform)
+	to, _ := r.o.Platforms[conn.Spec.Platform].(platforms.Publisher)
 	d := &publish.Delivery{Target: i, Conn: conn, To: to, Token: p.tokens[conn.Name]}
 	if ready := r.preparer.Result(&p.memory.prepare, r.target(p, i)); ready != nil {
 		r.o.Failpoint(prepare.PointAfterPrepare)

@@ -32,6 +32,11 @@ func (u *publication) Job(post *v1alpha1.Post, d *publish.Delivery) (job platfor
 	return u.r.preparer.Job(&prepare.Target{Post: post, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token})
 }
 
+// Ready implements publish.Pass.
+func (u *publication) Ready(ctx context.Context, d *publish.Delivery, job *platforms.Job) *platforms.Error {
+	return u.r.preparer.Ready(ctx, d.Conn.Spec.Platform, job)
+}
+
 // Claimed implements publish.Pass.
 func (u *publication) Claimed(batch []*publish.Delivery) {
 	now := u.r.o.Clock.Now()

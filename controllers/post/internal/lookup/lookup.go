@@ -77,7 +77,7 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, i int) (none platf
 		return none, platforms.Errorf(platforms.ClassReconnect,
 			"connection %q is another account now; the call was made to account %s on %s", conn.Name, t.Attempt.AccountID, t.Platform)
 	}
-	to, _ := l.o.Preparer.Publisher(t.Platform)
+	to, _ := f.Platforms[t.Platform].(platforms.Publisher)
 	job, err := l.job(ctx, f, t, conn, to)
 	if err != nil {
 		return none, err

@@ -97,14 +97,20 @@ func (t *Target) waiter() dispatch.Waiter {
 	return dispatch.Waiter{ID: client.ObjectKeyFromObject(t.Post).String(), Team: t.Post.Namespace, Due: posting.Due(t.Post), Wake: t.Wake}
 }
 
-// Publisher returns what publishes to a platform and converts images for it; false
-// if this process cannot publish there.
-func (p *Preparer) Publisher(name v1alpha1.Platform) (platforms.Publisher, bool) {
+// converter returns what prepares for a platform; false if this process cannot publish
+// there.
+func (p *Preparer) converter(name v1alpha1.Platform) (converter, bool) {
 	to, ok := p.o.Platforms[name].(platforms.Publisher)
+	return converter{to: to, files: p.o.Files, renditions: p.o.Renditions, thumbnails: p.o.Thumbnails}, ok
+}
+
+// Ready puts what was prepared into the job of a call to a platform.
+func (p *Preparer) Ready(ctx context.Context, name v1alpha1.Platform, job *platforms.Job) *platforms.Error {
+	c, ok := p.converter(name)
 	if !ok {
-		return nil, false
+		return platforms.Errorf(platforms.ClassTransient, "this installation cannot publish to %s", name)
 	}
-	return converting{Publisher: to, files: p.o.Files, renditions: p.o.Renditions, thumbnails: p.o.Thumbnails}, true
+	return c.ready(ctx, job)
 }
 
 // Job is what is published next for a target, or looked up, and the hash of it.
@@ -119,20 +125,16 @@ func (p *Preparer) Job(t *Target) (job platforms.Job, contentHash string) {
 	}, delivery.ContentHash(t.Post, t.Index, t.Conn, t.Media)
 }
 
-// preparer returns what prepares a target; false if nothing precedes its call.
-func (p *Preparer) preparer(t *Target) (platforms.Preparer, platforms.Capabilities, bool) {
-	to, ok := p.Publisher(t.Conn.Spec.Platform)
-	if !ok {
-		return nil, platforms.Capabilities{}, false
-	}
-	preparer, ok := to.(platforms.Preparer)
-	return preparer, to.Capabilities(), ok && preparer.Prepares(delivery.Content(t.Post, t.Index, t.Media))
+// needed returns what prepares a target; false if nothing precedes its call.
+func (p *Preparer) needed(t *Target) (converter, bool) {
+	c, ok := p.converter(t.Conn.Spec.Platform)
+	return c, ok && c.Prepares(delivery.Content(t.Post, t.Index, t.Media))
 }
 
 // State tells how far the preparation of a target is. What was prepared for another
 // content is forgotten.
 func (p *Preparer) State(m *Memory, t *Target, now time.Time) delivery.Preparation {
-	_, capabilities, needed := p.preparer(t)
+	c, needed := p.needed(t)
 	if !needed {
 		return delivery.Preparation{State: delivery.PreparationNotNeeded}
 	}
@@ -141,8 +143,8 @@ func (p *Preparer) State(m *Memory, t *Target, now time.Time) delivery.Preparati
 	if known == nil {
 		m.Drop(t.Index)
 	}
-	state := delivery.Preparation{State: delivery.PreparationMissing, Hash: hash, Lasts: capabilities.PreparedLasts}
-	if known == nil || known.ready() && now.Sub(known.endedAt) >= keptFor(&capabilities) {
+	state := delivery.Preparation{State: delivery.PreparationMissing, Hash: hash, Lasts: c.lasts()}
+	if known == nil || known.ready() && now.Sub(known.endedAt) >= c.keptFor() {
 		return state
 	}
 	part := known.progress()
@@ -166,7 +168,7 @@ func (p *Preparer) State(m *Memory, t *Target, now time.Time) delivery.Preparati
 
 // keptFor is how long a preparation is taken for good without asking again: what is
 // left then suffices for the tries that follow.
-func keptFor(c *platforms.Capabilities) time.Duration { return c.PreparedLasts * 3 / 4 }
+func (c converter) keptFor() time.Duration { return c.lasts() * 3 / 4 }
 
 // Result is what is ready for the call of a target.
 type Result struct {
@@ -181,7 +183,7 @@ type Result struct {
 // Result returns what is ready for the call of a target; nil if nothing precedes it.
 func (p *Preparer) Result(m *Memory, t *Target) *Result {
 	known := m.byTarget[t.Index]
-	if _, _, needed := p.preparer(t); !needed || known == nil || !known.finished() {
+	if _, needed := p.needed(t); !needed || known == nil || !known.finished() {
 		return nil
 	}
 	return &Result{Prepared: known.result, Unverified: known.ahead && known.err == nil, Ambiguous: known.err}
@@ -231,14 +233,14 @@ func (p *Preparer) Cards(ctx context.Context, m *Memory, targets []*Target, wait
 // the team, has as many under way as it may, nothing is begun, and the post is woken
 // when there is a place.
 func (p *Preparer) Start(ctx context.Context, m *Memory, t Target, now time.Time) {
-	preparer, capabilities, needed := p.preparer(&t)
+	c, needed := p.needed(&t)
 	if !needed {
 		return
 	}
 	job, hash := p.Job(&t)
 	before := m.known(&t, hash)
 	if before == nil {
-		if known := p.adopt(ctx, &t, hash, now, keptFor(&capabilities)); known != nil {
+		if known := p.adopt(ctx, &t, hash, now, c.keptFor()); known != nil {
 			m.put(t.Index, known)
 			return
 		}
@@ -256,14 +258,14 @@ func (p *Preparer) Start(ctx context.Context, m *Memory, t Target, now time.Time
 	}
 	owner := ownerOf(t.Post, t.Index, hash)
 	limit := patience(&job.Content)
-	if p.o.Thumbnails != nil && wantsPicture(capabilities, &job.Content) {
+	if p.o.Thumbnails != nil && wantsPicture(c.to.Capabilities(), &job.Content) {
 		limit += thumbnailWithin
 	}
 	ctx, begun.stop = context.WithTimeout(context.WithoutCancel(ctx), limit)
 	m.put(t.Index, begun)
 	go func() {
 		defer begun.stop()
-		begun.result, begun.err = p.make(ctx, preparer, job, begun, owner, capabilities.SecretUploads, t.Wake)
+		begun.result, begun.err = p.make(ctx, c, job, begun, owner, t.Wake)
 		begun.endedAt = p.o.Clock.Now()
 		close(begun.done)
 		leave()
@@ -305,9 +307,9 @@ func begunBefore(before *preparation, t *Target, hash string) Prepared {
 }
 
 // make does the work of a preparation, going on from where an earlier one stood.
-func (p *Preparer) make(ctx context.Context, preparer platforms.Preparer, job platforms.Job, begun *preparation, owner sessionOwner, secret bool, wake func()) (Prepared, *platforms.Error) {
+func (p *Preparer) make(ctx context.Context, c converter, job platforms.Job, begun *preparation, owner sessionOwner, wake func()) (Prepared, *platforms.Error) {
 	part := begun.progress()
-	if secret {
+	if c.to.Capabilities().SecretUploads {
 		kept, err := p.sessions.load(ctx, owner)
 		if err != nil {
 			return Prepared{}, &platforms.Error{Class: platforms.ClassTransient, Message: "the Secret of the post's uploads cannot be read", Err: err}
@@ -334,7 +336,7 @@ func (p *Preparer) make(ctx context.Context, preparer platforms.Preparer, job pl
 		}
 		return nil
 	}
-	checkpoint, err := preparer.Prepare(ctx, job)
+	checkpoint, err := c.Prepare(ctx, job)
 	err = ratelimit.WithRetryAt(err, p.o.Clock.Now())
 	if checkpoint == part.Checkpoint {
 		return part, err

@@ -38,8 +38,8 @@ const (
 
 // wantsPicture reports whether a moment of the video was chosen as thumbnail of
 // which the platform wants a picture.
-func wantsPicture(limits platforms.Capabilities, c *platforms.Content) bool {
-	return limits.TakesThumbnail && c.ThumbnailAt != nil && len(c.Media) == 1 && c.Media[0].IsVideo()
+func wantsPicture(capabilities platforms.Capabilities, c *platforms.Content) bool {
+	return capabilities.TakesThumbnail && c.ThumbnailAt != nil && len(c.Media) == 1 && c.Media[0].IsVideo()
 }
 
 // moment says of which file, and when in it, a picture is wanted. Beyond the end
@@ -56,8 +56,8 @@ func moment(c *platforms.Content) (source rendition.Source, at time.Duration) {
 
 // makeThumbnail has the picture made, if one is wanted. A video goes out
 // without one as well.
-func (c converting) makeThumbnail(ctx context.Context, content *platforms.Content) {
-	if c.thumbnails == nil || !wantsPicture(c.Publisher.Capabilities(), content) {
+func (c converter) makeThumbnail(ctx context.Context, content *platforms.Content) {
+	if c.thumbnails == nil || !wantsPicture(c.to.Capabilities(), content) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, thumbnailWithin)
@@ -69,8 +69,8 @@ func (c converting) makeThumbnail(ctx context.Context, content *platforms.Conten
 }
 
 // addThumbnail hands out the picture that was made.
-func (c converting) addThumbnail(ctx context.Context, content *platforms.Content) {
-	if c.thumbnails == nil || !wantsPicture(c.Publisher.Capabilities(), content) {
+func (c converter) addThumbnail(ctx context.Context, content *platforms.Content) {
+	if c.thumbnails == nil || !wantsPicture(c.to.Capabilities(), content) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, thumbnailFound)
@@ -78,7 +78,7 @@ func (c converting) addThumbnail(ctx context.Context, content *platforms.Content
 	source, at := moment(content)
 	r, err := c.thumbnails.Find(ctx, source, at)
 	if err != nil {
-		return // Whoever tells of the publication says so.
+		return // The report of the publication says so.
 	}
 	content.Thumbnail = &platforms.File{
 		Name: content.Media[0].Name, MIMEType: v1alpha1.MimeType(r.MIMEType), Size: r.Size, Width: r.Width, Height: r.Height, ETag: r.ETag,

@@ -114,6 +114,8 @@ type Pass interface {
 	// Job returns what is published next for a delivery, of this version of the
 	// post, and the hash of it.
 	Job(post *v1alpha1.Post, d *Delivery) (job platforms.Job, contentHash string)
+	// Ready puts what was prepared into a job.
+	Ready(ctx context.Context, d *Delivery, job *platforms.Job) *platforms.Error
 	// Answered is told of the answer to a call, before the account's turn passes
 	// on. It may be called from many goroutines at once.
 	Answered(d *Delivery)
@@ -294,6 +296,9 @@ func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platfo
 	defer cancel()
 	job, _ := r.pass.Job(post, d)
 	job.Checkpoint, job.Secret = a.Checkpoint, d.Secret
+	if err := r.pass.Ready(ctx, d, &job); err != nil {
+		return platforms.Result{Outcome: platforms.NotSent, Err: ratelimit.WithRetryAt(err, r.o.Clock.Now())}
+	}
 	result := d.To.Publish(ctx, job)
 	result.Err = ratelimit.WithRetryAt(result.Err, r.o.Clock.Now())
 	if d.Unverified && result.Outcome == platforms.Refused && result.Err != nil && result.Err.Class == platforms.ClassPermanent {
