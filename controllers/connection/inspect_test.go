@@ -88,7 +88,7 @@ var _ = Describe("A survey", func() {
 
 		left = 7
 		Expect(again(ctx)).To(Equal(v1alpha1.ReasonConnected))
-		Expect(a.conn.Status.RateLimits).To(ConsistOf(HaveField("Left", BeEquivalentTo(7))))
+		Expect(a.conn.Status.RateLimits).To(ConsistOf(HaveField("Remaining", BeEquivalentTo(7))))
 
 		a.conn.Status.RateLimitedUntil = nil // the hold is over
 		Expect(k8s.Status().Update(ctx, a.conn)).To(Succeed())

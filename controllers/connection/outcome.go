@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/ratelimit"
 )
@@ -108,7 +108,7 @@ func nameOf(identity platforms.Identity) string {
 // ofFailure says what a platform's error means for the account. Only what a
 // person can mend disconnects it; everything else passes.
 func ofFailure(failure *platforms.Error) outcome {
-	o := outcome{asked: true, message: failure.Message}
+	o := outcome{asked: true, message: failure.Error()}
 	switch failure.Class {
 	case platforms.ClassReconnect, platforms.ClassPermanent:
 		o.reason = v1alpha1.ReasonRevoked
@@ -133,7 +133,7 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 		status.LastProbedAt = v1alpha1.NewTimePtr(now)
 	}
 	if probe != "" {
-		status.LastHandledProbe = cut(probe, longestProbe)
+		status.LastHandledProbe = text.First(probe, longestProbe)
 	}
 	if o.read != nil {
 		status.CredentialsVersion = o.read.Version
@@ -148,8 +148,8 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionPublishingRefused)
 	}
 	if o.identity != nil {
-		status.AccountName = cut(o.identity.DisplayName, longestName)
-		status.Username = cut(o.identity.Username, longestName)
+		status.AccountName = text.First(o.identity.DisplayName, longestName)
+		status.Username = text.First(o.identity.Username, longestName)
 		status.IconURL = o.identity.IconURL
 		if len(status.IconURL) > longestURL {
 			status.IconURL = ""
@@ -201,12 +201,4 @@ func writable(t time.Time) *v1alpha1.Time {
 		return nil
 	}
 	return v1alpha1.NewTimePtr(t)
-}
-
-// cut shortens a text to at most so many characters.
-func cut(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most])
 }

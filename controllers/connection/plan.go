@@ -46,7 +46,7 @@ func (r *Reconciler) beyondPlan(ctx context.Context, conn *v1alpha1.Connection) 
 
 func (r *Reconciler) connectionsOf(ctx context.Context, namespace string) ([]*v1alpha1.Connection, error) {
 	var found v1alpha1.ConnectionList
-	if err := r.client.List(ctx, &found, client.InNamespace(namespace)); err != nil {
+	if err := r.Client.List(ctx, &found, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("cannot list the connections of namespace %q: %w", namespace, err)
 	}
 	all := make([]*v1alpha1.Connection, len(found.Items))

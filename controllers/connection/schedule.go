@@ -4,8 +4,6 @@
 package connection
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +11,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/jitter"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -39,23 +39,10 @@ const (
 	renewSoonest = 2 * time.Second
 )
 
-// spread turns the UID of an object into a number from 0 up to 1 that never
-// changes, so that the objects of a cluster do not all act at the same time,
-// nor all at once after a restart.
-func spread(uid types.UID) float64 {
-	sum := sha256.Sum256([]byte(uid))
-	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
-}
-
-// vary moves a duration by up to a tenth up or down.
-func vary(d time.Duration, uid types.UID) time.Duration {
-	return time.Duration(float64(d) * (0.9 + 0.2*spread(uid)))
-}
-
 // spreadLead is how long before its end a token is renewed: what the platform
 // asks for and up to a quarter more.
 func spreadLead(declared time.Duration, uid types.UID) time.Duration {
-	return time.Duration(float64(declared) * (1 + 0.25*spread(uid)))
+	return declared + jitter.Within(declared/4, uid)
 }
 
 // lead is spreadLead, but no more than a quarter of the life of a token that
@@ -91,7 +78,7 @@ func due(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) b
 	switch {
 	case conditions.Reason(status.Conditions) == "", status.ObservedGeneration != conn.Generation:
 		return true
-	case asked != "" && cut(asked, longestProbe) != status.LastHandledProbe:
+	case asked != "" && text.First(asked, longestProbe) != status.LastHandledProbe:
 		return true
 	default:
 		return !now.Before(dueAt(conn, declaredLead))
@@ -112,7 +99,7 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	case status.LastProbedAt == nil:
 		return time.Time{}
 	case reason == v1alpha1.ReasonConnected:
-		at := status.LastProbedAt.Add(vary(probeEvery, conn.UID))
+		at := status.LastProbedAt.Add(jitter.Around(probeEvery, conn.UID))
 		if inspection := inspectAt(status); inspection.Before(at) {
 			at = inspection
 		}
@@ -125,7 +112,7 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	case reason == v1alpha1.ReasonPlatformUnavailable:
 		return status.LastProbedAt.Add(pause(conditions.Since(status.Conditions), status.LastProbedAt.Time, soonest, latest))
 	case needsReconnect(reason):
-		return status.LastProbedAt.Add(vary(probeEvery, conn.UID))
+		return status.LastProbedAt.Add(jitter.Around(probeEvery, conn.UID))
 	default:
 		return time.Time{}
 	}
@@ -138,7 +125,7 @@ func rest(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) 
 	case at.Equal(never):
 		return 0
 	case needsReconnect(conditions.Reason(conn.Status.Conditions)):
-		return min(at.Sub(now), vary(secretLatest, conn.UID))
+		return min(at.Sub(now), jitter.Around(secretLatest, conn.UID))
 	default:
 		return at.Sub(now)
 	}
@@ -157,13 +144,13 @@ func next(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now 
 	case reason == v1alpha1.ReasonDisabled, reason == v1alpha1.ReasonPlatformNotSupported, reason == v1alpha1.ReasonPlanLimit:
 		return 0
 	case reason == v1alpha1.ReasonConnected:
-		return min(vary(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now), inspectAt(&conn.Status).Sub(now))
+		return min(jitter.Around(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now), inspectAt(&conn.Status).Sub(now))
 	case reason == v1alpha1.ReasonPlatformUnavailable:
-		return max(vary(pause(since, now, soonest, latest), conn.UID), o.retryAt.Sub(now))
+		return max(jitter.Around(pause(since, now, soonest, latest), conn.UID), o.retryAt.Sub(now))
 	case needsReconnect(reason):
-		return vary(secretLatest, conn.UID)
+		return jitter.Around(secretLatest, conn.UID)
 	default:
-		return vary(pause(since, now, secretSoonest, secretLatest), conn.UID)
+		return jitter.Around(pause(since, now, secretSoonest, secretLatest), conn.UID)
 	}
 }
 

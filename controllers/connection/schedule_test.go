@@ -155,17 +155,6 @@ func TestRestIsNeverPastTheDueTime(t *testing.T) {
 	}
 }
 
-func TestSpread(t *testing.T) {
-	low, high := 1.0, 0.0
-	for i := range 1000 {
-		s := spread(types.UID(fmt.Sprint(i)))
-		low, high = min(low, s), max(high, s)
-	}
-	if low < 0 || high >= 1 || low > 0.1 || high < 0.9 {
-		t.Errorf("a thousand connections lie between %g and %g", low, high)
-	}
-}
-
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	now := clocktesting.NewFakePassiveClock(noon)

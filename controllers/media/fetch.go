@@ -17,8 +17,10 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/jitter"
 	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/text"
 )
 
 // At most so many files are fetched at once, and for one namespace: a slow
@@ -72,7 +74,7 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 		return 0, r.unavailable(ctx, m, before, err)
 	}
 	if !r.slots.take(m.Namespace) {
-		return vary(fetchSoonest, m.UID), r.write(ctx, r.awaitFetch(m), before)
+		return jitter.Around(fetchSoonest, m.UID), r.write(ctx, r.awaitFetch(m), before)
 	}
 	defer r.slots.give(m.Namespace)
 	if m.Status.Phase == "" || conditions.Reason(m.Status.Conditions) == v1alpha1.ReasonStoreUnavailable {
@@ -111,7 +113,7 @@ func (r *Reconciler) awaitFetch(m *v1alpha1.Media) *v1alpha1.Media {
 // of yet must not make a gigabyte travel twice.
 func (r *Reconciler) current(ctx context.Context, m *v1alpha1.Media) (bool, error) {
 	var now v1alpha1.Media
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(m), &now); err != nil {
+	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(m), &now); err != nil {
 		return false, fmt.Errorf("cannot read the media file again: %w", err)
 	}
 	return now.UID == m.UID && now.DeletionTimestamp.IsZero() && now.Status.Phase == m.Status.Phase, nil
@@ -170,13 +172,5 @@ func cannotFetch(address, problem string) string {
 	if i := strings.IndexAny(address, "?#"); i >= 0 {
 		address = address[:i]
 	}
-	return "The source " + cut(address, longestAddress) + " cannot be fetched: " + problem + "."
-}
-
-// cut shortens a text to some bytes and a mark.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return "The source " + text.TruncateBytes(address, longestAddress) + " cannot be fetched: " + problem + "."
 }

@@ -23,6 +23,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -76,7 +77,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 	limited := asManager(ctx, env)
 	mgr := start(limited, env, managed)
-	Expect(SetupWithManager(ctx, mgr, options(loose()))).To(Succeed())
+	r, err := New(options(mgr, loose(), clock.RealClock{}))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(r.SetupWithManager(mgr)).To(Succeed())
 	hand = start(limited, env, byHand)
 	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Post{}, mediaIndex, references)).To(Succeed())
 	for _, m := range []ctrl.Manager{mgr, hand} {
@@ -136,8 +139,9 @@ func files(contents map[string]string) string {
 }
 
 // options verify by the size alone: what is in a file is not the concern here.
-func options(source Source) Options {
-	return Options{Store: bucket, Source: source, Verify: func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+func options(mgr ctrl.Manager, source Source, now clock.WithTicker) Options {
+	o := Options{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Events: mgr.GetEventRecorder("herald-media"), Store: bucket, Source: source}
+	o.Verify = func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
 		object, err := bucket.Stat(ctx, store.Key(m))
 		if err != nil {
 			return v1alpha1.MediaStatus{}, err
@@ -151,7 +155,8 @@ func options(source Source) Options {
 		}
 		conditions.Apply(&s.Conditions, summary, m.Generation, time.Now())
 		return s, nil
-	}}
+	}
+	return o
 }
 
 // desk is where a spec works by hand.
@@ -162,10 +167,8 @@ type desk struct {
 
 func newDesk(source Source) *desk {
 	GinkgoHelper()
-	o := options(source)
 	now := clocktesting.NewFakeClock(time.Now())
-	o.Clock = now
-	r, err := New(hand.GetClient(), hand.GetAPIReader(), o)
+	r, err := New(options(hand, source, now))
 	Expect(err).NotTo(HaveOccurred())
 	return &desk{&sweeper{Reconciler: r}, now}
 }
@@ -197,7 +200,7 @@ func (d *desk) step(ctx context.Context, m *v1alpha1.Media, want func(Gomega, *v
 		want(g, m)
 		// What comes next is decided on what is written now.
 		var cached v1alpha1.Media
-		g.Expect(d.client.Get(ctx, client.ObjectKeyFromObject(m), &cached)).To(Succeed())
+		g.Expect(d.Client.Get(ctx, client.ObjectKeyFromObject(m), &cached)).To(Succeed())
 		g.Expect(cached.ResourceVersion).To(Equal(m.ResourceVersion))
 	}).Should(Succeed())
 }

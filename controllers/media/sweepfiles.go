@@ -121,7 +121,7 @@ func ended(m *v1alpha1.Media) bool {
 // the sweep read may be old.
 func (s *sweeper) look(ctx context.Context, m *v1alpha1.Media) error {
 	var current v1alpha1.Media
-	if err := s.live.Get(ctx, client.ObjectKeyFromObject(m), &current); apierrors.IsNotFound(err) {
+	if err := s.APIReader.Get(ctx, client.ObjectKeyFromObject(m), &current); apierrors.IsNotFound(err) {
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("cannot read the media file %s/%s: %w", m.Namespace, m.Name, err)

@@ -4,14 +4,13 @@
 package media
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/jitter"
 	"github.com/herald-social/herald/internal/media/store"
 )
 
@@ -71,28 +70,16 @@ const (
 	lookAgainWithin = time.Hour
 )
 
-// spread turns a UID into a number from 0 up to 1 that never changes, so that
-// the files of a cluster are not all asked for at the same time.
-func spread(uid types.UID) float64 {
-	sum := sha256.Sum256([]byte(uid))
-	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
-}
-
-// vary moves a duration by up to a tenth up or down.
-func vary(d time.Duration, uid types.UID) time.Duration {
-	return time.Duration(float64(d) * (0.9 + 0.2*spread(uid)))
-}
-
 // pollPause is how long to wait before a file is asked for again that has been
 // awaited for some time.
 func pollPause(awaited time.Duration, uid types.UID) time.Duration {
-	return vary(min(max(awaited/8, pollSoonest), pollLatest), uid)
+	return jitter.Around(min(max(awaited/8, pollSoonest), pollLatest), uid)
 }
 
 // fetchPause is how long to wait before a source is tried again that has been
 // tried for some time.
 func fetchPause(tried time.Duration, uid types.UID) time.Duration {
-	return vary(min(max(tried/4, fetchSoonest), fetchLatest), uid)
+	return jitter.Around(min(max(tried/4, fetchSoonest), fetchLatest), uid)
 }
 
 // fromAPI tells whether the HTTP API made a Media; its client has an address

@@ -5,7 +5,6 @@ package post
 
 import (
 	"fmt"
-	"strings"
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/posting/delivery"
 )
 
@@ -60,26 +60,18 @@ func (r *recorder) event(post *v1alpha1.Post, e delivery.Event) {
 // tell tells good news.
 func (r *recorder) tell(about runtime.Object, reason, message string) {
 	if r.events != nil && r.news.AllowN(r.clock.Now(), 1) {
-		r.events.Eventf(about, nil, corev1.EventTypeNormal, reason, "Deliver", "%s", truncate(message, maxNote))
+		r.events.Eventf(about, nil, corev1.EventTypeNormal, reason, "Deliver", "%s", text.TruncateBytes(message, maxNote))
 	}
 }
 
 // warn tells that something needs attention.
 func (r *recorder) warn(about runtime.Object, reason, message string) {
 	if r.events != nil && r.warnings.AllowN(r.clock.Now(), 1) {
-		r.events.Eventf(about, nil, corev1.EventTypeWarning, reason, "Deliver", "%s", truncate(message, maxNote))
+		r.events.Eventf(about, nil, corev1.EventTypeWarning, reason, "Deliver", "%s", text.TruncateBytes(message, maxNote))
 	}
 }
 
 // limited tells, on a connection, that its platform takes no calls for a while.
 func (r *recorder) limited(conn *v1alpha1.Connection) {
 	r.warn(conn, v1alpha1.ReasonRateLimited, fmt.Sprintf("nothing is sent before %s: %s", conn.Status.RateLimitedUntil, conn.Status.RateLimitedMessage))
-}
-
-// truncate cuts a text to at most n bytes, between two characters.
-func truncate(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/ratelimit"
 )
@@ -225,7 +226,7 @@ func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result
 	told := slices.DeleteFunc(slices.Clone(result.RateLimits), func(r platforms.RateLimit) bool { return !r.Low() && r.BlockedUntil.IsZero() })
 	longer = ratelimit.Apply(status, told, now)
 	if err := result.Err; err != nil && !err.PostOnly && (err.Class == platforms.ClassRateLimited || err.Class == platforms.ClassQuota) {
-		longer = ratelimit.Block(status, err.RetryAt, err.AppWide, err.Message, now) || longer
+		longer = ratelimit.Block(status, err.RetryAt, err.AppWide, err.Error(), now) || longer
 	}
 	return longer
 }
@@ -239,7 +240,7 @@ func applyRefusal(conn *v1alpha1.Connection, result *platforms.Result, now time.
 	case result.Err != nil && result.Err.Class == platforms.ClassReconnect:
 		meta.SetStatusCondition(&conn.Status.Conditions, metav1.Condition{
 			Type: v1alpha1.ConditionPublishingRefused, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRefused,
-			Message: truncate(result.Err.Message, maxRefusal), ObservedGeneration: conn.Generation, LastTransitionTime: metav1.NewTime(now),
+			Message: text.TruncateBytes(result.Err.Error(), maxRefusal), ObservedGeneration: conn.Generation, LastTransitionTime: metav1.NewTime(now),
 		})
 	}
 }

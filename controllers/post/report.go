@@ -86,16 +86,16 @@ func problem(err *platforms.Error) string {
 	if err == nil {
 		return ""
 	}
-	return err.Message
+	return err.Error()
 }
 
 // preparation reports that a preparation failed.
 func (r *reporter) preparation(ctx context.Context, p *pass, d *publish.Delivery, ahead bool) {
 	t, err := posting.Target(p.post, d.Target), d.Result.Err
 	p.log.Info("not prepared", "uid", p.post.UID, "target", d.Target, "platform", d.Conn.Spec.Platform, "ahead", ahead,
-		"class", err.Class, "problem", err.Message, "cause", err.Err)
+		"class", err.Class, "problem", err.Error(), "cause", err.Err)
 	if ahead {
-		r.recorder.warn(p.post, v1alpha1.ReasonPreparationFailed, fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, err.Message))
+		r.recorder.warn(p.post, v1alpha1.ReasonPreparationFailed, fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, err.Error()))
 		r.alert(ctx, p, d)
 		return
 	}

@@ -44,10 +44,11 @@ var _ = Describe("What a team uses", func() {
 		maps, err := typedcorev1.NewForConfig(limited)
 		Expect(err).NotTo(HaveOccurred())
 		store = quota.NewStore(maps, "", clock)
-		r = team.New(asManager, asManager, team.Options{
-			Clock: clock, Quota: store,
+		r, err = team.New(team.Options{
+			Client: asManager, APIReader: asManager, Clock: clock, Quota: store,
 			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
 		})
+		Expect(err).NotTo(HaveOccurred())
 		request = ctrl.Request{NamespacedName: types.NamespacedName{Name: ns}}
 	})
 

@@ -60,7 +60,7 @@ func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) (*v1alpha1.
 		usage = team.Status.Usage.DeepCopy()
 	}
 	var connections v1alpha1.ConnectionList
-	if err := r.client.List(ctx, &connections, client.InNamespace(team.Spec.Namespace)); err != nil {
+	if err := r.Client.List(ctx, &connections, client.InNamespace(team.Spec.Namespace)); err != nil {
 		log.Error(err, "cannot count the team's connections")
 	} else {
 		usage.ConnectedAccounts = 0
@@ -108,7 +108,7 @@ func (r *Reconciler) sweep(ctx context.Context, namespace string, now time.Time)
 		return err
 	}
 	var connections v1alpha1.ConnectionList
-	if err := r.client.List(ctx, &connections, client.InNamespace(namespace)); err != nil {
+	if err := r.Client.List(ctx, &connections, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("cannot list the team's connections: %w", err)
 	}
 	known := make(map[string]*v1alpha1.Connection, len(connections.Items))
@@ -186,14 +186,14 @@ func (r *Reconciler) tidy(ctx context.Context, namespace string, count usage, en
 // change, else from the API server.
 func (r *Reconciler) post(ctx context.Context, key types.NamespacedName, entry *quota.Entry, count usage) (*v1alpha1.Post, error) {
 	var post v1alpha1.Post
-	if err := r.client.Get(ctx, key, &post); err == nil {
+	if err := r.Client.Get(ctx, key, &post); err == nil {
 		trial := *entry
 		if !tidyEntry(&trial, &post, count) {
 			return &post, nil
 		}
 	}
 	var live v1alpha1.Post
-	return &live, r.live.Get(ctx, key, &live)
+	return &live, r.APIReader.Get(ctx, key, &live)
 }
 
 // tidyOrphan treats an entry whose post does not exist: what was only reserved

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/herald-social/herald/api/v1alpha1"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -69,39 +68,21 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// The schema counts characters, not bytes, and takes valid UTF-8 only.
 func TestApplyCutsMessages(t *testing.T) {
-	var conditions []metav1.Condition
-	Apply(&conditions, Summary{Reason: "Long", Message: strings.Repeat("x", longestMessage+1), Progress: Settled}, 1, noon)
-	if n := len(conditions[0].Message); n != longestMessage {
-		t.Errorf("the message has %d characters; the API server would refuse the write", n)
-	}
-}
-
-func TestUnchanged(t *testing.T) {
-	status := func(probed time.Time, version string) *v1alpha1.ConnectionStatus {
-		return &v1alpha1.ConnectionStatus{LastProbedAt: &v1alpha1.Time{Time: probed}, CredentialsVersion: version}
-	}
-	tests := map[string]struct {
-		reason string
-		after  *v1alpha1.ConnectionStatus
-		want   bool
+	for name, tc := range map[string]struct {
+		message string
+		want    int
 	}{
-		"same":       {"nothing is to be written", status(noon, "1"), true},
-		"other zone": {"the same instant is the same time", status(noon.In(time.FixedZone("", 3600)), "1"), true},
-		"empty list": {"no conditions are no conditions", func() *v1alpha1.ConnectionStatus {
-			s := status(noon, "1")
-			s.Conditions = []metav1.Condition{}
-			return s
-		}(), true},
-		"later":         {"a millisecond counts", status(noon.Add(time.Millisecond), "1"), false},
-		"other version": {"so does any word", status(noon, "2"), false},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := Unchanged(status(noon, "1"), tc.after); got != tc.want {
-				t.Errorf("%s: got %v", tc.reason, got)
-			}
-		})
+		"as long as may be": {strings.Repeat("é", longestMessage), longestMessage},
+		"too long":          {"x" + strings.Repeat("é", longestMessage), longestMessage},
+	} {
+		var conditions []metav1.Condition
+		Apply(&conditions, Summary{Reason: "Long", Message: tc.message, Progress: Settled}, 1, noon)
+		got := conditions[0].Message
+		if n := utf8.RuneCountInString(got); n != tc.want || !utf8.ValidString(got) || !strings.HasPrefix(tc.message, strings.TrimSuffix(got, "…")) {
+			t.Errorf("%s: the message has %d characters, valid: %v; the API server would refuse the write, or something is lost", name, n, utf8.ValidString(got))
+		}
 	}
 }
 

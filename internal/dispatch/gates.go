@@ -1,10 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dispatch decides whose turn it is to prepare or to publish.
+// Package dispatch decides which post may prepare or publish next.
 //
-// What it guarantees, it guarantees within one process only. Two managers that
-// overlap are kept apart by the write-ahead record of each delivery.
+// Its guarantees hold within one process only. Two managers that overlap are kept
+// apart by the write-ahead record of each delivery.
 package dispatch
 
 import (
@@ -15,22 +15,22 @@ import (
 
 // Waiter asks for its turn on behalf of one post.
 type Waiter struct {
-	// ID identifies the waiter; one that waits twice is counted once.
+	// ID identifies the waiter; one that waits twice counts once.
 	ID string
-	// Team is whose share of the places of a Scheduler it takes.
+	// Team is the team whose part of a Scheduler's places it takes.
 	Team string
-	// Due decides who comes first when several wait: the earliest.
+	// Due orders those that wait: the earliest comes first.
 	Due time.Time
-	// Wake is called, without any lock held, when its turn has come.
+	// Wake is called, with no lock held, when the waiter's turn has come.
 	Wake func()
 }
 
-// Gates is a set of gates, one per key, made as they are asked for.
+// Gates is a set of locks, one per key, created when first asked for.
 type Gates struct {
 	mu    sync.Mutex
 	gates map[string]*gate
-	// woken remembers, by waiter, which gates it was woken for and has not
-	// tried since, so that a wake that is not used can be passed on.
+	// woken holds, by waiter, the gates that it was woken for and has not tried
+	// since, so that an unused wake can be passed on.
 	woken map[string]map[string]struct{}
 }
 
@@ -40,13 +40,13 @@ type gate struct {
 	byID    map[string]*entry
 }
 
-// New makes an empty set.
+// NewGates returns an empty set.
 func NewGates() *Gates {
 	return &Gates{gates: map[string]*gate{}, woken: map[string]map[string]struct{}{}}
 }
 
-// TryAcquire takes the gate if it is free and returns true; it never waits.
-// Otherwise the waiter is remembered and woken when the gate comes free.
+// TryAcquire takes the gate if it is free, and reports whether it did; it never
+// waits. Otherwise it wakes the waiter when the gate is free.
 func (g *Gates) TryAcquire(key string, w Waiter) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -72,7 +72,7 @@ func (g *Gates) TryAcquire(key string, w Waiter) bool {
 	return true
 }
 
-// Release gives the gate back and wakes the waiter that is due first.
+// Release frees the gate and wakes the waiter that is due first.
 func (g *Gates) Release(key string) {
 	g.mu.Lock()
 	gt := g.gates[key]
@@ -88,8 +88,8 @@ func (g *Gates) Release(key string) {
 	}
 }
 
-// Pass is called when a waiter has had its turn: wakes that it did not use go
-// to the next one in line.
+// Pass is called when a waiter has had its turn: a wake that it did not use goes
+// to the next waiter.
 func (g *Gates) Pass(id string) {
 	g.mu.Lock()
 	var wakes []func()
@@ -107,8 +107,8 @@ func (g *Gates) Pass(id string) {
 	}
 }
 
-// wakeNext takes the first waiter off the queue and returns what wakes it; a
-// gate that nobody holds or waits for is dropped.
+// wakeNext removes the first waiter from the queue and returns its Wake. A gate
+// without holder and waiters is dropped.
 func (g *Gates) wakeNext(key string, gt *gate) func() {
 	if gt.waiting.Len() == 0 {
 		delete(g.gates, key)

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Turns counts how many things a team has due in the same second. The count
-// orders teams fairly when much is due at once; it need not be exact, and it
-// is forgotten when the second has passed.
+// Turns counts what each team has due in the same second. The count orders teams
+// fairly when much is due at once. It need not be exact, and is forgotten when the
+// second has passed.
 type Turns struct {
 	now func() time.Time
 
@@ -24,15 +24,16 @@ type turn struct {
 	second int64
 }
 
-// turnsKept is how long counts of passed seconds are kept, in between.
+// turnsKept is how often the counts of past seconds are dropped.
 const turnsKept = time.Minute
 
-// NewTurns counts by a clock.
+// NewTurns returns empty counts.
 func NewTurns(now func() time.Time) *Turns {
 	return &Turns{now: now, counts: map[turn]int{}, cleared: now()}
 }
 
-// Take returns how many turns the team has taken for the second of due before.
+// Take takes a turn of the team for the second of due, and returns how many it
+// had taken before.
 func (t *Turns) Take(team string, due time.Time) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,15 +1,15 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quota counts what a team may do only so often. A count is kept in a
-// small object per team and limit, a ConfigMap, which every apiserver replica and
-// the manager write under optimistic concurrency: however they race, the limit
-// holds. All counts are in one namespace of their own, since whoever works in a
-// team's may well be allowed to change the ConfigMaps there.
+// Package quota counts what a team may do only so often. Each counter is a
+// ConfigMap, which every apiserver replica and the manager write under optimistic
+// concurrency: the limit holds however they race. All counters are in one
+// namespace of their own, since users of a team's namespace may be allowed to
+// change the ConfigMaps there.
 //
-// A book lists what each post has taken, by the name of the post, so that the
-// same post never counts twice and what was taken in vain can be found and given
-// back. Teams without limits have no books.
+// A counter has an entry for each post, by the name of the post: the same post
+// never counts twice, and what a post took and did not use can be given back.
+// Teams without limits have no counters.
 package quota
 
 import (
@@ -19,12 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Limit is how much of a book may be taken.
+// Limit is how much may be taken of a counter.
 type Limit struct {
 	// Most is how many.
 	Most int
-	// Within is the length of the span of time, wherever it begins, that Most
-	// holds for; zero means the whole book.
+	// Within is the length of the sliding window that Most holds for; zero means
+	// that everything in the counter counts.
 	Within time.Duration
 }
 
@@ -40,20 +40,20 @@ type Item struct {
 
 // Entry is what the posts of one name have taken.
 type Entry struct {
-	// UID is that of the post whose delivery took the shares. It is empty while
-	// they are only reserved, ahead of the creation of the post or of its time.
+	// UID is that of the post whose delivery took the items. It is empty while
+	// they are only reserved: before the post is created, or before its time.
 	UID types.UID `json:"uid,omitempty"`
-	// Since is when the entry was made, or the last reservation in it.
+	// Since is when the entry, or its latest reservation, was made.
 	Since time.Time `json:"since"`
-	// By is the request that was the last to ask for what is only reserved. Only
-	// it may undo what it was given: another may rely on that by now.
+	// By is the latest request that reserved the items. Only that request may
+	// undo its reservation, since a later one may rely on it.
 	By string `json:"by,omitempty"`
-	// Settled says that the shares of the post do not change any more.
+	// Settled says that the items of the post do not change any more.
 	Settled bool `json:"settled,omitempty"`
-	// Items are those of the post, each target once; of what is only reserved,
-	// where spans of time are limited, once for each time that was asked for.
+	// Items are those of the post, one for each target. While they are only
+	// reserved, a counter with a window has one for each time that was asked for.
 	Items []Item `json:"shares,omitempty"`
-	// Earlier are those of posts that had the same name and are gone.
+	// Earlier are the items of deleted posts of the same name.
 	Earlier []Item `json:"earlier,omitempty"`
 }
 
@@ -63,11 +63,11 @@ func (e *Entry) clone() *Entry {
 	return &c
 }
 
-// empty tells whether an entry says nothing.
+// empty reports whether an entry holds no items.
 func (e *Entry) empty() bool { return len(e.Items) == 0 && len(e.Earlier) == 0 }
 
-// Reduce sets what the targets of an entry take to what keep says, where that
-// is less. changed tells whether any did.
+// Reduce lowers what the targets of an entry take to what keep returns, where
+// that is less. It reports whether anything changed.
 func (e *Entry) Reduce(keep func(target int) int) (changed bool) {
 	items := e.Items[:0:0]
 	for _, item := range e.Items {
@@ -83,10 +83,10 @@ func (e *Entry) Reduce(keep func(target int) int) (changed bool) {
 	return changed
 }
 
-// Entries is the content of a counter: entries by the name of the post.
+// Entries is the content of a counter, by the name of the post.
 type Entries map[string]*Entry
 
-// Used is how much has been taken in all.
+// Used returns how much is taken in all.
 func (p Entries) Used() int {
 	used := 0
 	for _, e := range p {
@@ -97,7 +97,7 @@ func (p Entries) Used() int {
 	return used
 }
 
-// Forget takes out what was to be published before a time.
+// Forget drops the items that were to be published before a time.
 func (p Entries) Forget(before time.Time) (changed bool) {
 	past := func(item Item) bool { return item.At.Before(before) }
 	for name, e := range p {
@@ -115,44 +115,45 @@ func (p Entries) Forget(before time.Time) (changed bool) {
 type Reservation struct {
 	// Post is its name.
 	Post string
-	// UID is set by whoever is about to deliver the post: from then on its
-	// shares count whatever becomes of the object.
+	// UID is set when the post is about to be delivered: from then on its items
+	// count whatever becomes of the object.
 	UID types.UID
-	// By tells requests apart that reserve for the same post, so that none undoes
-	// what another relies on. It may be empty if there is only one.
+	// By identifies the request that reserves, so that it does not undo what
+	// another request for the same post relies on. A sole request may leave it
+	// empty.
 	By string
-	// Gone is the UID of a post of that name that is known not to exist any more.
+	// Gone is the UID of a post of that name that is known to be deleted.
 	Gone types.UID
-	// Items are what its targets want, each target once.
+	// Items are what its targets want, one for each target.
 	Items []Item
-	// Keep, if it is set, says how much each target of the post may hold of what
-	// it was given before. The rest is given back first.
+	// Keep, if set, returns how much each target keeps of what it had before. The
+	// rest is given back first.
 	Keep func(target int) int
-	// AllowPartial lets those targets have their share for which there is enough; else
-	// all have theirs or none.
+	// AllowPartial grants the items for which enough is left; otherwise all are
+	// granted or none.
 	AllowPartial bool
 }
 
-// Answer is what became of a wish.
+// Answer is what became of a reservation.
 type Answer struct {
-	// Added are the targets that had no share, or a smaller one, before.
+	// Added are the targets that had no item, or a smaller one, before.
 	Added []int
-	// Before are the shares that the post had before, if any was added.
+	// Before are the items that the post had before, if any was added.
 	Before []Item
 	// Refused are the targets for which there is not enough left.
 	Refused []int
-	// Used is how much of the limit is taken, by anybody, where the first refused
-	// target wanted its share.
+	// Used is how much of the limit is taken at the time for which the first
+	// refused target wanted its item.
 	Used int
 	// Delivered is the UID of the post of that name whose delivery has taken the
-	// entry, if the wish comes from somebody who only reserves and does not know
-	// that post to be gone. Nothing was taken then: it is either the same post,
-	// which needs no more, or another, which still counts.
+	// entry, if the caller only reserves and does not know that this post is
+	// gone. Nothing was taken then: it is the same post, which needs no more, or
+	// another one, which still counts.
 	Delivered types.UID
 }
 
-// take grants a wish as far as the limit allows. changed tells whether the page
-// has to be stored.
+// take grants a reservation as far as the limit allows. It reports whether the
+// entries have to be stored.
 func (p Entries) take(w *Reservation, limit Limit, now time.Time) (answer Answer, changed bool) {
 	e := &Entry{Since: now.UTC()}
 	if known := p[w.Post]; known != nil {
@@ -171,7 +172,7 @@ func (p Entries) take(w *Reservation, limit Limit, now time.Time) (answer Answer
 	}
 	others, before := p.others(w.Post, e), e.Items
 	for _, want := range w.Items {
-		switch used, verdict := e.give(want, others, limit, w.UID != ""); verdict {
+		switch used, decision := e.give(want, others, limit, w.UID != ""); decision {
 		case given:
 			answer.Added, answer.Before = append(answer.Added, want.Target), before
 			changed = true
@@ -195,7 +196,7 @@ func (p Entries) take(w *Reservation, limit Limit, now time.Time) (answer Answer
 	return answer, changed
 }
 
-// sign notes for whom the shares of an entry are held now.
+// setOwner records who holds the items of an entry now.
 func (e *Entry) setOwner(w *Reservation, now time.Time) (changed bool) {
 	switch {
 	case len(e.Items) == 0:
@@ -205,14 +206,14 @@ func (e *Entry) setOwner(w *Reservation, now time.Time) (changed bool) {
 		e.UID, e.Settled, e.By = w.UID, false, ""
 	case e.By != w.By:
 		changed = true
-		// Whoever asks now may take a while to create the post.
+		// This request may take a while to create the post.
 		e.By, e.Since = w.By, now.UTC()
 	}
 	return changed
 }
 
-// undo puts back what a post had before a wish was granted, unless somebody else
-// has asked for the same post since or its delivery has begun.
+// undo restores what a post had before a reservation, unless another request has
+// reserved for the same post since, or its delivery has begun.
 func (p Entries) undo(w *Reservation, granted Answer, limit Limit) (changed bool) {
 	if p[w.Post] == nil || p[w.Post].UID != "" || p[w.Post].By != w.By {
 		return false
@@ -246,7 +247,7 @@ func (p Entries) set(post string, e *Entry) {
 	p[post] = e
 }
 
-// verdict is what became of one share.
+// decision is what became of one item.
 type decision int
 
 const (
@@ -255,14 +256,14 @@ const (
 	refused
 )
 
-// sameMoment is how far the times of two requests for the same post may lie
-// apart. One that is to be published at once has the time of its request, and
-// the same request sent again has another.
+// sameMoment is how far apart the times of two requests for the same post may be.
+// A post that is published at once has the time of its request, and a repeated
+// request has a later one.
 const sameMoment = time.Minute
 
-// stands returns what tells whether a share of the same target stands for one
-// that is wanted, as far as its time goes: where spans of time are limited, only
-// one of the same time does, which has to be the very same for who delivers.
+// stands returns a function that reports whether an item is the wanted one: of
+// the same target and, if the limit has a window, of the same time. exactly asks
+// for the very same time.
 func (l Limit) stands(want Item, exactly bool) func(Item) bool {
 	return func(s Item) bool {
 		apart := s.At.Sub(want.At).Abs()
@@ -270,10 +271,10 @@ func (l Limit) stands(want Item, exactly bool) func(Item) bool {
 	}
 }
 
-// give adds a share to an entry, or takes it in place of a smaller one, if the
-// limit allows it beside what others have. Who delivers gives up the target's
-// other times; who reserves leaves them to the requests that they are of. used is
-// what is taken without it.
+// give adds an item to an entry, or replaces a smaller one, if the limit allows
+// it beside what others hold. A delivery gives up the target's other times; a
+// reservation leaves them to the requests that made them. used is what is taken
+// without the item.
 func (e *Entry) give(want Item, others []Item, limit Limit, delivers bool) (used int, v decision) {
 	want.At = want.At.UTC()
 	stands := limit.stands(want, delivers)
@@ -294,7 +295,7 @@ func (e *Entry) give(want Item, others []Item, limit Limit, delivers bool) (used
 	return used, given
 }
 
-// others are all shares but those of one entry's present post.
+// others returns all items but those of one entry's present post.
 func (p Entries) others(post string, e *Entry) []Item {
 	all := slices.Clone(e.Earlier)
 	for name, other := range p {
@@ -305,9 +306,9 @@ func (p Entries) others(post string, e *Entry) []Item {
 	return all
 }
 
-// busiest is how much is taken in that span of time around an instant in which
-// most is. Spans do not include their end, so that what lies a whole span apart
-// is never in the same one. Without a span everything counts.
+// busiest returns how much is taken in the fullest window that contains an
+// instant. A window does not include its end: two items that lie a whole window
+// apart are never in the same one. Without a window everything counts.
 func busiest(items []Item, at time.Time, span time.Duration) int {
 	from := func(start time.Time) int {
 		sum := 0

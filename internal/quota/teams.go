@@ -12,15 +12,14 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// byNamespace is the index of teams by the namespace that they name.
+// byNamespace is the index of teams by the namespace that they want.
 const byNamespace = "spec.namespace"
 
-// Teams finds teams in the manager's cache. The apiserver has an index of
-// its own.
+// Teams finds the teams of namespaces in the manager's cache. The apiserver has an
+// index of its own.
 type Teams struct{ cache client.Reader }
 
-// NewTeams returns a finder that reads from cache, whose index of teams
-// it sets up.
+// NewTeams sets up the index of teams and returns Teams that reads from cache.
 func NewTeams(ctx context.Context, cache client.Reader, indexer client.FieldIndexer) (*Teams, error) {
 	err := indexer.IndexField(ctx, &v1alpha1.Team{}, byNamespace, func(obj client.Object) []string {
 		team, ok := obj.(*v1alpha1.Team)
@@ -35,8 +34,8 @@ func NewTeams(ctx context.Context, cache client.Reader, indexer client.FieldInde
 	return &Teams{cache: cache}, nil
 }
 
-// Owner returns the team that owns a namespace; nil if none does. Of several
-// that name it, the oldest does.
+// Owner returns the team that owns a namespace, or nil: the oldest of those that
+// want it.
 func (t *Teams) Owner(ctx context.Context, namespace string) (*v1alpha1.Team, error) {
 	var found v1alpha1.TeamList
 	if err := t.cache.List(ctx, &found, client.MatchingFields{byNamespace: namespace}); err != nil {
@@ -51,8 +50,8 @@ func (t *Teams) Owner(ctx context.Context, namespace string) (*v1alpha1.Team, er
 	return owner, nil
 }
 
-// Older tells whether a team is older than another, and so owns the namespace if
-// both name the same; of those made within the same second, the first by name is.
+// Older reports whether team a is older than b, and so owns a namespace that both
+// want. Of two that were created within the same second, the first by name is.
 func Older(a, b *v1alpha1.Team) bool {
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)

@@ -24,7 +24,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	if failure != nil {
 		if said.Kind() == meta.KindOther {
 			// The request was refused, not the account.
-			failure.Class, failure.Message = platforms.ClassUnknown, msgNoIdentity
+			failure.Class, failure.Problem = platforms.ClassUnknown, msgNoIdentity
 		}
 		return platforms.Identity{}, failure
 	}

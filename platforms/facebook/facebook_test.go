@@ -190,11 +190,11 @@ func FuzzJudge(f *testing.F) {
 				t.Errorf("posted without evidence: %+v", r)
 			}
 		case platforms.Refused:
-			if status < 400 || status > 499 || r.Err == nil || r.Err.Message == "" {
+			if status < 400 || status > 499 || r.Err == nil || r.Err.Problem == "" {
 				t.Errorf("refused without a documented refusal: %+v", r)
 			}
 		case platforms.Unknown:
-			if r.Err == nil || r.Err.Message == "" {
+			if r.Err == nil || r.Err.Problem == "" {
 				t.Errorf("unknown without a reason: %+v", r)
 			}
 		case platforms.NotSent, platforms.Accepted:

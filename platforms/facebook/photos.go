@@ -92,7 +92,7 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 	case resp.Status != http.StatusOK:
 		failure, _ := p.classify(resp)
 		if failure.Class == platforms.ClassPermanent {
-			failure.Message = fmt.Sprintf(msgPhotoRefused, file.Name)
+			failure.Problem = fmt.Sprintf(msgPhotoRefused, file.Name)
 		}
 		return "", failure
 	}

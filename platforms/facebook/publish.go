@@ -38,7 +38,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	case err != nil && notSent(err):
 		return platforms.Result{Outcome: platforms.NotSent, Err: unanswered(err)}
 	case err != nil:
-		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
+		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Problem: msgLost, Err: err}}
 	}
 	result := p.judge(resp)
 	used := meta.UsedOf(resp.Header)
@@ -60,7 +60,7 @@ func (p *Platform) judge(resp *transport.Response) platforms.Result {
 	switch {
 	case !said.Refusal():
 		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{
-			Class: platforms.ClassUnknown, Message: fmt.Sprintf(msgInDoubt, resp.Status), Err: said,
+			Class: platforms.ClassUnknown, Problem: fmt.Sprintf(msgInDoubt, resp.Status), Err: said,
 		}}
 	case failure.Class == platforms.ClassDuplicate:
 		// It may repeat this very post, from a call whose answer was lost.

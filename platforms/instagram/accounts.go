@@ -33,7 +33,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	if failed != nil {
 		if failed.said.Kind() == meta.KindOther {
 			// The request was refused, not the account.
-			failed.Class, failed.Message = platforms.ClassUnknown, msgNoIdentity
+			failed.Class, failed.Problem = platforms.ClassUnknown, msgNoIdentity
 		}
 		return platforms.Identity{}, failed.Error
 	}
@@ -133,7 +133,7 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 	if failed != nil {
 		if kind := failed.said.Kind(); kind == meta.KindOther || kind == meta.KindDuplicate {
 			// It says nothing about the token, which may well be too young.
-			failed.Class, failed.Message = platforms.ClassTransient, msgNotRenewed
+			failed.Class, failed.Problem = platforms.ClassTransient, msgNotRenewed
 		}
 		return platforms.Token{}, failed.Error
 	}

@@ -95,10 +95,10 @@ func (h *host) classify(resp *transport.Response, about string) *failure {
 	said := meta.ParseError(resp)
 	out := &failure{Error: &platforms.Error{Err: said, RetryAt: meta.RetryAt(resp.Header, said.Kind(), h.clock.Now()), AppWide: said.AppWide()}, said: said}
 	if known, ok := meanings[said.Subcode]; ok && said.Status < http.StatusInternalServerError {
-		out.Class, out.Message, out.again = known.class, fmt.Sprintf(known.message, about), known.again
+		out.Class, out.Problem, out.again = known.class, fmt.Sprintf(known.message, about), known.again
 		return out
 	}
-	out.Class, out.Message = classOf(said, about)
+	out.Class, out.Problem = classOf(said, about)
 	return out
 }
 
@@ -154,7 +154,7 @@ func (h *host) ended(state meta.State, status, about string) *failure {
 	}
 	class, message := classOf(said, about)
 	return &failure{
-		Error: &platforms.Error{Class: class, Message: message, Err: said, RetryAt: meta.RetryAt(nil, said.Kind(), h.clock.Now())},
+		Error: &platforms.Error{Class: class, Problem: message, Err: said, RetryAt: meta.RetryAt(nil, said.Kind(), h.clock.Now())},
 		said:  said, again: class == platforms.ClassPermanent && said.Kind() == meta.KindOther,
 	}
 }
@@ -166,7 +166,7 @@ func unanswered(err error) *platforms.Error {
 	if notSent(err) {
 		message = msgNotSent
 	}
-	return &platforms.Error{Class: platforms.ClassTransient, Message: message, Err: err}
+	return &platforms.Error{Class: platforms.ClassTransient, Problem: message, Err: err}
 }
 
 // notSent tells whether nothing of a request can have left.

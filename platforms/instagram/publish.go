@@ -37,7 +37,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	case err != nil && notSent(err):
 		return platforms.Result{Outcome: platforms.NotSent, Err: unanswered(err)}
 	case err != nil:
-		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
+		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Problem: msgLost, Err: err}}
 	}
 	result := t.host.judge(resp)
 	used := meta.UsedOf(resp.Header)
@@ -65,7 +65,7 @@ func (h *host) judge(resp *transport.Response) platforms.Result {
 	switch {
 	case !bad.said.Refusal():
 		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{
-			Class: platforms.ClassUnknown, Message: fmt.Sprintf(msgInDoubt, resp.Status), Err: bad.said,
+			Class: platforms.ClassUnknown, Problem: fmt.Sprintf(msgInDoubt, resp.Status), Err: bad.said,
 		}}
 	case bad.Class == platforms.ClassDuplicate:
 		// It may repeat this very post, from a call whose answer was lost.
@@ -89,7 +89,7 @@ func (t *task) doubleCheck(ctx context.Context, refused platforms.Result) platfo
 		refused.Outcome = platforms.Unknown
 	case found != meta.StateFinished && found != meta.StateInProgress && refused.Err.Class == platforms.ClassPermanent:
 		// The container has ended, which another one mends.
-		refused.Err.Class, refused.Err.Message = platforms.ClassTransient, msgNotYet
+		refused.Err.Class, refused.Err.Problem = platforms.ClassTransient, msgNotYet
 	}
 	return refused
 }

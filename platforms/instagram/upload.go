@@ -86,19 +86,19 @@ func (h *host) judgeUpload(resp *transport.Response, about string) *failure {
 	out := failed(&platforms.Error{Err: said})
 	switch {
 	case said.Retriable, said.Status >= http.StatusInternalServerError:
-		out.Class, out.Message = platforms.ClassTransient, fmt.Sprintf(msgNotTaken, about)
+		out.Class, out.Problem = platforms.ClassTransient, fmt.Sprintf(msgNotTaken, about)
 	case said.Type == "":
-		out.Class, out.Message = platforms.ClassUnknown, fmt.Sprintf(msgNonsense, said.Status)
+		out.Class, out.Problem = platforms.ClassUnknown, fmt.Sprintf(msgNonsense, said.Status)
 	case said.Status == http.StatusUnauthorized:
-		out.Class, out.Message = platforms.ClassReconnect, msgToken
+		out.Class, out.Problem = platforms.ClassReconnect, msgToken
 	case said.Status == http.StatusForbidden:
-		out.Class, out.Message = platforms.ClassReconnect, msgPermission
+		out.Class, out.Problem = platforms.ClassReconnect, msgPermission
 	default:
 		name := said.Type
 		if !typeName.MatchString(name) {
 			name = "unknown"
 		}
-		out.Class, out.Message, out.again = platforms.ClassPermanent, fmt.Sprintf(msgUploadRefused, about, name), true
+		out.Class, out.Problem, out.again = platforms.ClassPermanent, fmt.Sprintf(msgUploadRefused, about, name), true
 	}
 	return out
 }

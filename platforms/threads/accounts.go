@@ -26,7 +26,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	if failure != nil {
 		if failure.said.Kind() == meta.KindOther {
 			// The request was refused, not the account.
-			failure.Class, failure.Message = platforms.ClassUnknown, msgNoIdentity
+			failure.Class, failure.Problem = platforms.ClassUnknown, msgNoIdentity
 		}
 		return platforms.Identity{}, failure.Error
 	}
@@ -59,7 +59,7 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 		failure, said := p.classify(resp)
 		if said.Kind() == meta.KindOther || said.Kind() == meta.KindDuplicate {
 			// It says nothing about the token, which may well be too young.
-			failure.Class, failure.Message = platforms.ClassTransient, msgNotRenewed
+			failure.Class, failure.Problem = platforms.ClassTransient, msgNotRenewed
 		}
 		return platforms.Token{}, failure
 	}

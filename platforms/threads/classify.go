@@ -33,7 +33,7 @@ func (p *Platform) classify(resp *transport.Response) (*platforms.Error, *meta.E
 	said := meta.ParseError(resp)
 	class, message := classOf(said)
 	return &platforms.Error{
-		Class: class, Message: message, Err: said,
+		Class: class, Problem: message, Err: said,
 		RetryAt: meta.RetryAt(resp.Header, said.Kind(), p.config.Clock.Now()), AppWide: said.AppWide(),
 	}, said
 }
@@ -73,7 +73,7 @@ func unanswered(err error) *platforms.Error {
 	if notSent(err) {
 		message = msgNotSent
 	}
-	return &platforms.Error{Class: platforms.ClassTransient, Message: message, Err: err}
+	return &platforms.Error{Class: platforms.ClassTransient, Problem: message, Err: err}
 }
 
 // notSent tells whether nothing of a request can have left.

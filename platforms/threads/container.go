@@ -166,7 +166,7 @@ func showing(ctx context.Context, file *platforms.File) (url.Values, *platforms.
 	case errors.Is(err, platforms.ErrFileChanged):
 		return nil, file.Unreadable(err)
 	case err != nil:
-		return nil, &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgNoAddress, file.Name), Err: err}
+		return nil, &platforms.Error{Class: platforms.ClassTransient, Problem: fmt.Sprintf(msgNoAddress, file.Name), Err: err}
 	case file.IsVideo():
 		return url.Values{"media_type": {"VIDEO"}, "video_url": {address}}, nil
 	default:
@@ -198,7 +198,7 @@ func (p *Platform) awaitContainer(ctx context.Context, job platforms.Job, id str
 		return failed == nil && found == meta.StateInProgress
 	})
 	if err != nil {
-		return "", "", &platforms.Error{Class: platforms.ClassTransient, Message: msgNotReady, Err: err}
+		return "", "", &platforms.Error{Class: platforms.ClassTransient, Problem: msgNotReady, Err: err}
 	}
 	return found, why, failed
 }

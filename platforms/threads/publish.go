@@ -40,7 +40,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	case err != nil && notSent(err):
 		return platforms.Result{Outcome: platforms.NotSent, Err: unanswered(err)}
 	case err != nil:
-		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
+		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Problem: msgLost, Err: err}}
 	}
 	result := p.judge(resp)
 	used := meta.UsedOf(resp.Header)
@@ -68,13 +68,13 @@ func (p *Platform) judge(resp *transport.Response) platforms.Result {
 	switch {
 	case !said.Refusal():
 		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{
-			Class: platforms.ClassUnknown, Message: fmt.Sprintf(msgInDoubt, resp.Status), Err: said,
+			Class: platforms.ClassUnknown, Problem: fmt.Sprintf(msgInDoubt, resp.Status), Err: said,
 		}}
 	case failure.Class == platforms.ClassDuplicate:
 		// It may repeat this very post, from a call whose answer was lost.
 		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	case said.Code == codeMediaNotFound:
-		failure.Class, failure.Message = platforms.ClassTransient, msgNotYet
+		failure.Class, failure.Problem = platforms.ClassTransient, msgNotYet
 	}
 	return platforms.Result{Outcome: platforms.Refused, Err: failure}
 }
@@ -94,7 +94,7 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, refused p
 		refused.Outcome = platforms.Unknown
 	case found != meta.StateFinished && found != meta.StateInProgress && refused.Err.Class == platforms.ClassPermanent:
 		// The container has ended, which another one mends.
-		refused.Err.Class, refused.Err.Message = platforms.ClassTransient, msgNotYet
+		refused.Err.Class, refused.Err.Problem = platforms.ClassTransient, msgNotYet
 	}
 	return refused
 }

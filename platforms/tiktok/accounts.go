@@ -83,16 +83,16 @@ func (p *Platform) refused(status int, code string) *platforms.Error {
 	failure := &platforms.Error{Err: fmt.Errorf("HTTP status %d with error %.64q", status, code)}
 	switch {
 	case code == "access_token_invalid":
-		failure.Class, failure.Message = platforms.ClassRefresh, msgRefresh
+		failure.Class, failure.Problem = platforms.ClassRefresh, msgRefresh
 	case code == "scope_not_authorized", code == "scope_permission_missed":
-		failure.Class, failure.Message = platforms.ClassReconnect, msgScope
+		failure.Class, failure.Problem = platforms.ClassReconnect, msgScope
 	case code == "rate_limit_exceeded", status == http.StatusTooManyRequests:
-		failure.Class, failure.Message = platforms.ClassRateLimited, msgLimit
+		failure.Class, failure.Problem = platforms.ClassRateLimited, msgLimit
 		failure.RetryAt = p.config.Clock.Now().Add(limitPause)
 	case code == "internal_error", status >= http.StatusInternalServerError:
-		failure.Class, failure.Message = platforms.ClassTransient, msgBusy
+		failure.Class, failure.Problem = platforms.ClassTransient, msgBusy
 	default:
-		failure.Class, failure.Message = platforms.ClassUnknown, fmt.Sprintf(msgNonsense, status)
+		failure.Class, failure.Problem = platforms.ClassUnknown, fmt.Sprintf(msgNonsense, status)
 	}
 	return failure
 }
@@ -153,12 +153,12 @@ func (p *Platform) refreshRefused(status int, code string) *platforms.Error {
 	failure := p.refused(status, code)
 	switch code {
 	case "invalid_grant":
-		failure.Class, failure.Message = platforms.ClassReconnect, msgRefreshDead
+		failure.Class, failure.Problem = platforms.ClassReconnect, msgRefreshDead
 	case "invalid_client", "invalid_request", "unauthorized_client":
 		// A person who connects the account again could not help.
-		failure.Class, failure.Message = platforms.ClassTransient, msgClientRefused
+		failure.Class, failure.Problem = platforms.ClassTransient, msgClientRefused
 	case "server_error", "temporarily_unavailable":
-		failure.Class, failure.Message = platforms.ClassTransient, msgBusy
+		failure.Class, failure.Problem = platforms.ClassTransient, msgBusy
 	}
 	return failure
 }
@@ -170,7 +170,7 @@ func unanswered(err error) *platforms.Error {
 	if !wasSent(err) {
 		message = msgNotSent
 	}
-	return &platforms.Error{Class: platforms.ClassTransient, Message: message, Err: err}
+	return &platforms.Error{Class: platforms.ClassTransient, Problem: message, Err: err}
 }
 
 // wasSent tells whether something of a call can have arrived that failed with
@@ -182,5 +182,5 @@ func wasSent(err error) bool {
 
 // badAddress says that the configured address of TikTok is none.
 func badAddress(err error) *platforms.Error {
-	return &platforms.Error{Class: platforms.ClassTransient, Message: msgBadAddress, Err: err}
+	return &platforms.Error{Class: platforms.ClassTransient, Problem: msgBadAddress, Err: err}
 }

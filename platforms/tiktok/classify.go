@@ -91,7 +91,7 @@ func failedOf(reason string) *platforms.Error {
 	if !ok {
 		v = errorClass{platforms.ClassPermanent, fmt.Sprintf(msgFailedOf, word(reason))}
 	}
-	return &platforms.Error{Class: v.class, Message: v.message, PostOnly: reason == codeDraftCap, Err: fmt.Errorf("the post failed with reason %.64q", reason)}
+	return &platforms.Error{Class: v.class, Problem: v.message, PostOnly: reason == codeDraftCap, Err: fmt.Errorf("the post failed with reason %.64q", reason)}
 }
 
 // reasonWord is the form of the documented reasons and codes.
@@ -129,11 +129,11 @@ func (p *Platform) classify(a answer) *refusal {
 		http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests,
 	}, a.status)
 	if v, ok := said(a.code); ok && speaks {
-		out.Class, out.Message, out.PostOnly = v.class, v.message, a.code == codeDraftCap
+		out.Class, out.Problem, out.PostOnly = v.class, v.message, a.code == codeDraftCap
 	}
 	out.documented = speaks && out.Class != platforms.ClassTransient && out.Class != platforms.ClassUnknown
 	if out.Class != platforms.ClassTransient && !out.documented {
-		out.Class, out.Message = platforms.ClassUnknown, fmt.Sprintf(msgNonsense, a.status)
+		out.Class, out.Problem = platforms.ClassUnknown, fmt.Sprintf(msgNonsense, a.status)
 	}
 	return out
 }

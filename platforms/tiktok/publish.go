@@ -44,7 +44,7 @@ func (p *Platform) publishVideo(ctx context.Context, job platforms.Job) platform
 	case failure != nil && !sent:
 		return unsent(failure)
 	case failure != nil:
-		return inDoubt(&platforms.Error{Class: platforms.ClassUnknown, Message: failure.Message, Err: failure.Err})
+		return inDoubt(&platforms.Error{Class: platforms.ClassUnknown, Problem: failure.Problem, Remedy: failure.Remedy, Err: failure.Err})
 	case resp.Status == http.StatusCreated:
 		return p.outcome(ctx, job, job.Checkpoint)
 	case uploadRefuses(resp.Status):
@@ -91,11 +91,11 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 	case err != nil && !wasSent(err):
 		return unsent(unanswered(err))
 	case err != nil:
-		return inDoubt(&platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err})
+		return inDoubt(&platforms.Error{Class: platforms.ClassUnknown, Problem: msgLost, Err: err})
 	case !said.ok():
 		bad := p.classify(said)
 		if !bad.documented {
-			return inDoubt(&platforms.Error{Class: platforms.ClassUnknown, Message: fmt.Sprintf(msgInDoubt, said.status), Err: bad.Err})
+			return inDoubt(&platforms.Error{Class: platforms.ClassUnknown, Problem: fmt.Sprintf(msgInDoubt, said.status), Err: bad.Err})
 		}
 		return platforms.Result{Outcome: platforms.Refused, Err: bad.Error}
 	}

@@ -100,7 +100,7 @@ func readSession(secret string, size int64) (session, parts, bool) {
 func (u *upload) note(ctx context.Context, job *platforms.Job) *platforms.Error {
 	secret, err := json.Marshal(u.session)
 	if err != nil {
-		return &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgNoTicket, job.Content.Media[0].Name), Err: err}
+		return &platforms.Error{Class: platforms.ClassTransient, Problem: fmt.Sprintf(msgNoTicket, job.Content.Media[0].Name), Err: err}
 	}
 	return job.Note(ctx, u.ticket, string(secret))
 }
@@ -222,15 +222,15 @@ func (p *Platform) uploadRefused(file *platforms.File, status int) *platforms.Er
 	out := &platforms.Error{Err: fmt.Errorf("HTTP status %d of an upload", status)}
 	switch status {
 	case http.StatusBadRequest:
-		out.Class, out.Message = platforms.ClassPermanent, fmt.Sprintf(msgFileRefused, file.Name)
+		out.Class, out.Problem = platforms.ClassPermanent, fmt.Sprintf(msgFileRefused, file.Name)
 	case http.StatusForbidden, http.StatusNotFound:
-		out.Class, out.Message = platforms.ClassTransient, fmt.Sprintf(msgNotTaken, file.Name)
+		out.Class, out.Problem = platforms.ClassTransient, fmt.Sprintf(msgNotTaken, file.Name)
 	case http.StatusRequestedRangeNotSatisfiable:
-		out.Class, out.Message = platforms.ClassTransient, fmt.Sprintf(msgNoProgress, file.Name)
+		out.Class, out.Problem = platforms.ClassTransient, fmt.Sprintf(msgNoProgress, file.Name)
 	case http.StatusTooManyRequests:
-		out.Class, out.Message, out.RetryAt = platforms.ClassRateLimited, msgLimit, p.config.Clock.Now().Add(limitPause)
+		out.Class, out.Problem, out.RetryAt = platforms.ClassRateLimited, msgLimit, p.config.Clock.Now().Add(limitPause)
 	default:
-		out.Class, out.Message = platforms.ClassUnknown, fmt.Sprintf(msgNonsense, status)
+		out.Class, out.Problem = platforms.ClassUnknown, fmt.Sprintf(msgNonsense, status)
 	}
 	return out
 }

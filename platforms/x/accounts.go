@@ -111,7 +111,7 @@ func (p *Platform) refreshRefused(resp *transport.Response) *platforms.Error {
 		// A person who connects the account again could not help.
 		class, message = platforms.ClassTransient, msgClientRefused
 	}
-	return &platforms.Error{Class: class, Message: message, Err: failure.Err}
+	return &platforms.Error{Class: class, Problem: message, Err: failure.Err}
 }
 
 // read makes a GET call and returns the answer if it is a success.
@@ -138,7 +138,7 @@ func (p *Platform) silentRefusal(resp *transport.Response, message string) *plat
 	failure := platforms.Errorf(platforms.ClassUnknown, "%s", message)
 	if said, explained := parseProblem(resp.Body); explained {
 		if class, why := classOfForbidden(said); class == platforms.ClassReconnect || class == platforms.ClassQuota {
-			failure.Class, failure.Message = class, why
+			failure.Class, failure.Problem = class, why
 		}
 		failure.Err = fmt.Errorf("HTTP status %d with problem %v, codes %v", resp.Status, said.kinds, said.codes)
 	}
@@ -152,14 +152,14 @@ func call(action string, timeout time.Duration) transport.Call {
 // unanswered says what the absence of an answer means for a call that only
 // asks.
 func unanswered(err error) *platforms.Error {
-	return &platforms.Error{Class: platforms.ClassTransient, Message: msgLostOrNotSent(err), Err: err}
+	return &platforms.Error{Class: platforms.ClassTransient, Problem: msgLostOrNotSent(err), Err: err}
 }
 
 // badAddress says that the configured address of X is none.
 func badAddress(err error) *platforms.Error {
 	return &platforms.Error{
 		Class:   platforms.ClassTransient,
-		Message: "the configured address of X's API is not a URL; the administrator has to correct it in Herald's configuration",
+		Problem: "the configured address of X's API is not a URL; the administrator has to correct it in Herald's configuration",
 		Err:     err,
 	}
 }

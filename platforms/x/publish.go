@@ -94,7 +94,7 @@ func (p *Platform) judge(resp *transport.Response, account platforms.Account) pl
 	failure, refused := classify(resp, p.config.Clock.Now())
 	switch {
 	case !refused:
-		failure.Class, failure.Message = platforms.ClassUnknown, fmt.Sprintf(msgInDoubt, resp.Status)
+		failure.Class, failure.Problem = platforms.ClassUnknown, fmt.Sprintf(msgInDoubt, resp.Status)
 		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	case failure.Class == platforms.ClassDuplicate:
 		// It may repeat this very post, from a call whose answer was lost.
@@ -142,11 +142,11 @@ func validID(id string) bool {
 func unheard(err error) platforms.Result {
 	failure, ok := errors.AsType[*transport.Error](err)
 	if ok && !failure.Sent {
-		return notSent(&platforms.Error{Class: platforms.ClassTransient, Message: msgNotSent, Err: err})
+		return notSent(&platforms.Error{Class: platforms.ClassTransient, Problem: msgNotSent, Err: err})
 	}
 	return platforms.Result{
 		Outcome: platforms.Unknown,
-		Err:     &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err},
+		Err:     &platforms.Error{Class: platforms.ClassUnknown, Problem: msgLost, Err: err},
 	}
 }
 

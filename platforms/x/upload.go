@@ -120,7 +120,7 @@ func (p *Platform) uploadVideo(ctx context.Context, job platforms.Job, file *pla
 	}
 	body, err := encode(map[string]any{"media_type": file.MIMEType, "total_bytes": file.Size, "media_category": "tweet_video"})
 	if err != nil {
-		return "", &platforms.Error{Class: platforms.ClassPermanent, Message: fmt.Sprintf(msgFileRefused, file.Name), Err: err}
+		return "", &platforms.Error{Class: platforms.ClassPermanent, Problem: fmt.Sprintf(msgFileRefused, file.Name), Err: err}
 	}
 	resp, failure := p.postMedia(ctx, job, file, "initialize", "/2/media/upload/initialize", "application/json", body, readTimeout)
 	if failure != nil {
@@ -236,7 +236,7 @@ func (p *Platform) await(ctx context.Context, job platforms.Job, file *platforms
 		case <-timer.C():
 		case <-ctx.Done():
 			timer.Stop()
-			return &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgFileBusy, file.Name), Err: context.Cause(ctx)}
+			return &platforms.Error{Class: platforms.ClassTransient, Problem: fmt.Sprintf(msgFileBusy, file.Name), Err: context.Cause(ctx)}
 		}
 	}
 }
@@ -288,7 +288,7 @@ func mediaID(resp *transport.Response, file *platforms.File) (string, *platforms
 // a text.
 func aboutFile(file *platforms.File, failure *platforms.Error) *platforms.Error {
 	if failure.Class == platforms.ClassPermanent || failure.Class == platforms.ClassDuplicate {
-		failure.Class, failure.Message = platforms.ClassPermanent, fmt.Sprintf(msgFileRefused, file.Name)
+		failure.Class, failure.Problem = platforms.ClassPermanent, fmt.Sprintf(msgFileRefused, file.Name)
 	}
 	return failure
 }

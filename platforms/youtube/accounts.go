@@ -124,13 +124,13 @@ func (p *Platform) refreshRefused(resp *transport.Response) *platforms.Error {
 	}
 	doc, _ := jsondoc.Parse(resp.Body)
 	code := doc.Text("error")
-	failure.Class, failure.Message = platforms.ClassUnknown, fmt.Sprintf(msgNonsense, resp.Status)
+	failure.Class, failure.Problem = platforms.ClassUnknown, fmt.Sprintf(msgNonsense, resp.Status)
 	switch code {
 	case "invalid_grant":
-		failure.Class, failure.Message = platforms.ClassReconnect, msgRefreshDead
+		failure.Class, failure.Problem = platforms.ClassReconnect, msgRefreshDead
 	case "invalid_client", "unauthorized_client", "invalid_request":
 		// A person who connects the channel again could not help.
-		failure.Class, failure.Message = platforms.ClassTransient, msgClientRefused
+		failure.Class, failure.Problem = platforms.ClassTransient, msgClientRefused
 	}
 	failure.Err = fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code)
 	return failure

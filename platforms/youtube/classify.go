@@ -54,7 +54,7 @@ func (p *Platform) refused(resp *transport.Response) (failure *platforms.Error, 
 		reason = entries[0].Text("reason")
 	}
 	class, message := classOf(resp.Status, reason)
-	failure = &platforms.Error{Class: class, Message: message, Err: fmt.Errorf("HTTP status %d with reason %.64q", resp.Status, reason)}
+	failure = &platforms.Error{Class: class, Problem: message, Err: fmt.Errorf("HTTP status %d with reason %.64q", resp.Status, reason)}
 	now := p.config.Clock.Now()
 	switch class {
 	case platforms.ClassQuota:
@@ -116,7 +116,7 @@ func classOf(status int, reason string) (platforms.Class, string) {
 func (p *Platform) videoRefused(resp *transport.Response) (failure *platforms.Error, reason string) {
 	failure, reason = p.refused(resp)
 	if failure.Class == platforms.ClassUnknown && resp.Status == http.StatusBadRequest && reason != "" {
-		failure.Class, failure.Message = platforms.ClassPermanent, fmt.Sprintf(msgInvalid, "badRequest")
+		failure.Class, failure.Problem = platforms.ClassPermanent, fmt.Sprintf(msgInvalid, "badRequest")
 	}
 	return failure, reason
 }
@@ -160,7 +160,7 @@ func unanswered(err error) *platforms.Error {
 	if notSent(err) {
 		message = msgNotSent
 	}
-	return &platforms.Error{Class: platforms.ClassTransient, Message: message, Err: err}
+	return &platforms.Error{Class: platforms.ClassTransient, Problem: message, Err: err}
 }
 
 // notSent tells whether nothing of a call can have reached YouTube.
@@ -171,5 +171,5 @@ func notSent(err error) bool {
 
 // badAddress says that the configured address of YouTube is none.
 func badAddress(err error) *platforms.Error {
-	return &platforms.Error{Class: platforms.ClassTransient, Message: msgBadAddress, Err: err}
+	return &platforms.Error{Class: platforms.ClassTransient, Problem: msgBadAddress, Err: err}
 }

@@ -55,7 +55,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	case err != nil && notSent(err):
 		return platforms.Result{Outcome: platforms.NotSent, Err: unanswered(err)}
 	case err != nil:
-		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
+		return platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Problem: msgLost, Err: err}}
 	}
 	result := p.judge(resp, file.Size)
 	switch {
@@ -108,10 +108,10 @@ func (p *Platform) judge(resp *transport.Response, size int64) platforms.Result 
 	failure, reason := p.videoRefused(resp)
 	switch {
 	case !documented(resp.Status, reason):
-		failure.Class, failure.Message = platforms.ClassUnknown, fmt.Sprintf(msgInDoubt, resp.Status)
+		failure.Class, failure.Problem = platforms.ClassUnknown, fmt.Sprintf(msgInDoubt, resp.Status)
 		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	case resp.Status == http.StatusNotFound || resp.Status == http.StatusGone:
-		failure.Class, failure.Message = platforms.ClassTransient, msgGone
+		failure.Class, failure.Problem = platforms.ClassTransient, msgGone
 	}
 	return refusal(failure)
 }
@@ -159,7 +159,7 @@ func (p *Platform) doubleCheck(ctx context.Context, s session, size int64, resul
 	case at.state == done, at.state == open && at.stored == size:
 		result.Outcome = platforms.Unknown
 	case at.state == gone, at.stored != s.last:
-		result.Err.Class, result.Err.Message = platforms.ClassTransient, msgIncomplete
+		result.Err.Class, result.Err.Problem = platforms.ClassTransient, msgIncomplete
 	}
 }
 
@@ -169,7 +169,7 @@ func (p *Platform) finish(ctx context.Context, job *platforms.Job, id, note stri
 	notes := []string{note}
 	if job.Content.Thumbnail != nil {
 		if failure := p.setThumbnail(ctx, job, id); failure != nil {
-			notes = append(notes, fmt.Sprintf(msgNoThumbnail, failure.Message))
+			notes = append(notes, fmt.Sprintf(msgNoThumbnail, failure))
 		}
 	}
 	return strings.TrimPrefix(strings.Join(notes, "; "), "; ")

@@ -92,7 +92,7 @@ func (p *Platform) begin(ctx context.Context, job *platforms.Job, file *platform
 	about.Status.PrivacyStatus = privacyPublic
 	body, err := json.Marshal(about)
 	if err != nil {
-		return session{}, &platforms.Error{Class: platforms.ClassPermanent, Message: fmt.Sprintf(msgInvalid, "encoding"), Err: err}
+		return session{}, &platforms.Error{Class: platforms.ClassPermanent, Problem: fmt.Sprintf(msgInvalid, "encoding"), Err: err}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost,
 		p.config.APIURL+"/upload/youtube/v3/videos?uploadType=resumable&part=snippet,status", bytes.NewReader(body))
@@ -169,7 +169,7 @@ func (p *Platform) send(ctx context.Context, s session, file *platforms.File, of
 	if failure != nil && failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest {
 		// The description was taken when the session began, so that this is about
 		// where the part belongs: the session may have come further than we know.
-		failure.Class, failure.Message = platforms.ClassTransient, msgBusy
+		failure.Class, failure.Problem = platforms.ClassTransient, msgBusy
 	}
 	return at, failure
 }

@@ -57,9 +57,9 @@ func (p *Platform) sendThumbnail(ctx context.Context, job *platforms.Job, id str
 	failure, reason := p.videoRefused(resp)
 	switch {
 	case reason == "forbidden":
-		failure.Message = msgPhone
+		failure.Problem = msgPhone
 	case failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest:
-		failure.Message = msgPicture
+		failure.Problem = msgPicture
 	}
 	return failure
 }

@@ -169,7 +169,7 @@ func recordPrepared(t *v1alpha1.TargetStatus, p *Preparation, files bool) {
 func recordFailure(t *v1alpha1.TargetStatus, p *Preparation) (news bool) {
 	failed := v1alpha1.Prepared{
 		ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: p.Secret, MadeAt: v1alpha1.NewTime(p.EndedAt),
-		Message: truncate(p.Err.Message, maxPreparedMessage),
+		Message: truncate(p.Err.Error(), maxPreparedMessage),
 	}
 	if known := t.Prepared; known != nil {
 		same := *known

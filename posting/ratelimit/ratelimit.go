@@ -13,9 +13,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -93,7 +93,7 @@ func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, mes
 		status.RateLimitedUntil, longer = v1alpha1.NewTimePtr(until), true
 	}
 	if longer {
-		status.RateLimitedMessage = clip(message)
+		status.RateLimitedMessage = text.Truncate(message, longestMessage)
 	}
 	return longer
 }
@@ -171,10 +171,3 @@ func Low(l *v1alpha1.RateLimit, since int) bool {
 func plausible(t, now time.Time) bool { return t.After(now) && !t.After(now.Add(longestBlock)) }
 
 func bounded(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
-
-func clip(message string) string {
-	if utf8.RuneCountInString(message) <= longestMessage {
-		return message
-	}
-	return string([]rune(message)[:longestMessage-1]) + "…"
-}

@@ -159,11 +159,11 @@ func unconverted(file *platforms.File, err error) *platforms.Error {
 	var problem *rendition.Problem
 	switch {
 	case errors.As(err, &problem):
-		return &platforms.Error{Class: platforms.ClassPermanent, Err: err, Message: fmt.Sprintf("the file %q %s", file.Name, problem.Message)}
+		return &platforms.Error{Class: platforms.ClassPermanent, Err: err, Problem: fmt.Sprintf("the file %q %s", file.Name, problem.Message)}
 	case errors.Is(err, store.ErrChanged), errors.Is(err, store.ErrNotFound):
 		return file.Unreadable(fmt.Errorf("%w: %w", platforms.ErrFileChanged, err))
 	case errors.Is(err, rendition.ErrBusy):
-		return &platforms.Error{Class: platforms.ClassTransient, Err: err, Message: fmt.Sprintf("the file %q waits for other images to be converted; Herald tries again", file.Name)}
+		return &platforms.Error{Class: platforms.ClassTransient, Err: err, Problem: fmt.Sprintf("the file %q waits for other images to be converted; Herald tries again", file.Name)}
 	default:
 		return file.Unreadable(err)
 	}

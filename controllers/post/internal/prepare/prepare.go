@@ -312,7 +312,7 @@ func (p *Preparer) make(ctx context.Context, c converter, job platforms.Job, beg
 	if c.to.Capabilities().SecretUploads {
 		kept, err := p.sessions.load(ctx, owner)
 		if err != nil {
-			return Prepared{}, &platforms.Error{Class: platforms.ClassTransient, Message: "the Secret of the post's uploads cannot be read", Err: err}
+			return Prepared{}, &platforms.Error{Class: platforms.ClassTransient, Problem: "the Secret of the post's uploads cannot be read", Err: err}
 		}
 		if kept.ContentHash == owner.hash {
 			part = Prepared{kept.Checkpoint, kept.Secret}

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package workspace
+package processes
 
 import (
 	"encoding/json"
@@ -11,6 +11,8 @@ import (
 	"net"
 	"os"
 	"strconv"
+
+	"github.com/herald-social/herald/hack/local/workspace"
 )
 
 // Ports are taken from below the ranges from which systems draw the ports of outgoing connections (Linux: 32768 up,
@@ -33,9 +35,9 @@ func IsFree(port int) bool {
 	return listener.Close() == nil
 }
 
-// ChoosePorts returns a free port for every name. What file remembers from earlier is kept as long as it is free, so
+// choosePorts returns a free port for every name. What file remembers from earlier is kept as long as it is free, so
 // that addresses stay the same from run to run; avoid is never chosen.
-func ChoosePorts(file string, names []string, avoid int) (map[string]int, error) {
+func choosePorts(file string, names []string, avoid int) (map[string]int, error) {
 	remembered, err := readPorts(file)
 	if err != nil {
 		return nil, err
@@ -60,7 +62,7 @@ func ChoosePorts(file string, names []string, avoid int) (map[string]int, error)
 	if err != nil {
 		return nil, err
 	}
-	return chosen, WriteFile(file, append(data, '\n'), 0o600)
+	return chosen, workspace.WriteFile(file, append(data, '\n'), 0o600)
 }
 
 // readPorts reads what an earlier run chose. A file that cannot be understood is as good as none.
