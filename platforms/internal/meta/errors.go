@@ -1,10 +1,6 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package meta understands what Meta's graphs have in common, those of
-// Facebook, Instagram and Threads: how they report errors and limits, and how
-// they list. What an error asks for on a platform is decided in the platform's
-// own folder.
 package meta
 
 import (
