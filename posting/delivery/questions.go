@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package delivery
 
 import (
 	"fmt"
@@ -19,9 +19,9 @@ import (
 // mostQuestions is how many targets one condition gives the commands for.
 const mostQuestions = 5
 
-// ask sets the condition that asks a person what became of targets of which
+// describeQuestions sets the condition that asks a person what became of targets of which
 // nobody can tell, with the commands that answer, or takes it away.
-func ask(post *v1alpha1.Post, now time.Time) {
+func describeQuestions(post *v1alpha1.Post, now time.Time) {
 	var unknown []*v1alpha1.TargetStatus
 	for i := range post.Status.Targets {
 		if t := &post.Status.Targets[i]; t.Phase == v1alpha1.PhaseFailed && t.Reason == v1alpha1.ReasonOutcomeUnknown {
@@ -64,7 +64,7 @@ func whatOf(post *v1alpha1.Post, t *v1alpha1.TargetStatus) string {
 	if cards := posting.Cards(&post.Spec); cards > 1 {
 		name += fmt.Sprintf(", card %d of %d", len(t.Cards)+1, cards)
 	}
-	if since := attempt.DoubtSince(t); since != nil {
+	if since := attempt.AmbiguousSince(t); since != nil {
 		name += fmt.Sprintf(", sent after %s", since)
 	}
 	return name + ")"

@@ -1,9 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package delivery
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,13 +15,15 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
 )
 
-// describe derives what people and tools read of a post from its recorded
+// Describe derives what people and tools read of a post from its recorded
 // facts: phase, conditions, and whether anything is left to do. It is pure.
-func describe(post *v1alpha1.Post, now time.Time) {
+func Describe(post *v1alpha1.Post, now time.Time) {
 	s := &post.Status
 	withdrawExtra(post)
+	describeTargets(post)
 	s.ObservedGeneration = post.Generation
 	s.Phase = posting.PhaseOf(post)
 	s.Platforms = platformList(post)
@@ -28,7 +31,7 @@ func describe(post *v1alpha1.Post, now time.Time) {
 
 	describePrepared(post, now)
 	conditions.Apply(&s.Conditions, summary(post), post.Generation, now)
-	ask(post, now)
+	describeQuestions(post, now)
 }
 
 // withdrawExtra marks the entries of targets that an edit, made before
@@ -38,6 +41,20 @@ func withdrawExtra(post *v1alpha1.Post) {
 		t := &post.Status.Targets[i]
 		if int(t.Index) >= len(post.Spec.Targets) {
 			*t = v1alpha1.TargetStatus{Index: t.Index, Phase: v1alpha1.PhaseCancelled, Reason: v1alpha1.ReasonCancelled}
+		}
+	}
+}
+
+// describeTargets derives the phase of the targets that are not settled.
+func describeTargets(post *v1alpha1.Post) {
+	for i := range post.Status.Targets {
+		t := &post.Status.Targets[i]
+		if int(t.Index) >= len(post.Spec.Targets) || attempt.Settled(t) {
+			continue
+		}
+		if t.Phase = posting.TargetPhaseOf(post, int(t.Index)); t.Phase == v1alpha1.PhaseFailed {
+			// The post is refused as it stands, which settles nothing.
+			t.Phase = v1alpha1.PhaseProcessing
 		}
 	}
 }
@@ -79,7 +96,7 @@ func summary(post *v1alpha1.Post) conditions.Summary {
 	case v1alpha1.PhaseFailed:
 		s := conditions.Summary{Progress: conditions.Stuck}
 		s.Reason, s.Message = failure(post)
-		if _, waits := remedies[s.Reason]; waits && !post.Status.Finished {
+		if Mendable(s.Reason) && !post.Status.Finished {
 			s.Progress = conditions.Underway
 		}
 		return s
@@ -135,12 +152,12 @@ func failure(post *v1alpha1.Post) (reason, message string) {
 	if reason == "" {
 		reason = v1alpha1.ReasonTargetsFailed
 	}
-	return reason, truncate(strings.Join(failed, "; "), maxMessage)
+	return reason, truncate(strings.Join(failed, "; "), maxConditionMessage)
 }
 
-// maxMessage keeps conditions well below the 32,768 characters that
+// maxConditionMessage keeps conditions well below the 32,768 characters that
 // metav1.Condition allows, and an object small.
-const maxMessage = 2000
+const maxConditionMessage = 2000
 
 // truncate cuts a text to at most n bytes, between two characters.
 func truncate(s string, n int) string {
@@ -170,13 +187,42 @@ func platformList(post *v1alpha1.Post) string {
 	return strings.Join(names, ",")
 }
 
-func setAccepted(post *v1alpha1.Post, now time.Time, reason, message string) {
+// describePrepared derives the condition that tells whether what can be done
+// ahead of a post's time is done.
+func describePrepared(post *v1alpha1.Post, now time.Time) {
+	var waits, problems []error
+	some := false
+	if post.Status.Phase == v1alpha1.PhaseScheduled {
+		for i := range post.Status.Targets {
+			t := &post.Status.Targets[i]
+			switch p := t.Prepared; {
+			case p == nil, !p.Complete && p.Checkpoint == "" && p.Message == "":
+				continue
+			case p.Message != "":
+				problems = append(problems, fmt.Errorf("target %d (%s): %s", t.Index, t.Platform, p.Message))
+			case !p.Complete:
+				waits = append(waits, fmt.Errorf("target %d (%s)", t.Index, t.Platform))
+			}
+			some = true
+		}
+	}
+	if !some {
+		meta.RemoveStatusCondition(&post.Status.Conditions, v1alpha1.ConditionPrepared)
+		return
+	}
 	c := metav1.Condition{
-		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: reason, Message: truncate(message, maxMessage),
+		Type: v1alpha1.ConditionPrepared, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPrepared,
+		Message:            "what precedes the visible calls is done",
 		ObservedGeneration: post.Generation, LastTransitionTime: metav1.NewTime(now),
 	}
-	if reason == v1alpha1.ReasonAccepted {
-		c.Status = metav1.ConditionTrue
+	switch {
+	case len(problems) > 0:
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonPreparationFailed
+		c.Message = "it is tried again at the post's time at the latest: " + errors.Join(problems...).Error()
+	case len(waits) > 0:
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonPreparing
+		c.Message = "under way: " + errors.Join(waits...).Error()
 	}
+	c.Message = truncate(c.Message, maxConditionMessage)
 	meta.SetStatusCondition(&post.Status.Conditions, c)
 }

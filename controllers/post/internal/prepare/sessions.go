@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package prepare
 
 import (
 	"context"
@@ -26,8 +26,8 @@ type sessions struct {
 	live   client.Reader
 }
 
-// session is what the Secret says of one target's upload.
-type session struct {
+// Session is what the Secret says of one target's upload.
+type Session struct {
 	ContentHash string `json:"contentHash"`
 	Checkpoint  string `json:"checkpoint"`
 	Secret      string `json:"secret"`
@@ -44,16 +44,16 @@ type sessionOwner struct {
 	found string
 }
 
-func (s *scope) ownerOf(i int, hash string) sessionOwner {
+func ownerOf(post *v1alpha1.Post, target int, hash string) sessionOwner {
 	return sessionOwner{
-		post:   &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: s.post.Namespace, Name: s.post.Name, UID: s.post.UID}},
-		target: i, hash: hash,
+		post:   &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: post.Namespace, Name: post.Name, UID: post.UID}},
+		target: target, hash: hash,
 	}
 }
 
-// session reads what is kept of target i's upload; nothing if there is nothing.
-func (s *scope) session(ctx context.Context, i int) (session, error) {
-	return s.sessions.load(ctx, s.ownerOf(i, ""))
+// Session reads what is kept of a target's upload; nothing if there is nothing.
+func (p *Preparer) Session(ctx context.Context, post *v1alpha1.Post, target int) (Session, error) {
+	return p.sessions.load(ctx, ownerOf(post, target, ""))
 }
 
 // sessionsName is the name of the Secret of a post's uploads.
@@ -66,17 +66,17 @@ var errOtherSession = errors.New("another manager has begun this upload; going o
 // load reads what is kept of an upload; nothing if there is nothing. It is as
 // trustworthy as whoever may write Secrets in the team's namespace, and they hold
 // the team's tokens as well.
-func (s sessions) load(ctx context.Context, owner sessionOwner) (session, error) {
+func (s sessions) load(ctx context.Context, owner sessionOwner) (Session, error) {
 	secret, err := s.read(ctx, owner.post)
 	if err != nil || secret == nil {
-		return session{}, err
+		return Session{}, err
 	}
 	return sessionIn(secret, owner.target), nil
 }
 
-func sessionIn(secret *corev1.Secret, target int) (kept session) {
+func sessionIn(secret *corev1.Secret, target int) (kept Session) {
 	if json.Unmarshal(secret.Data[strconv.Itoa(target)], &kept) != nil {
-		return session{}
+		return Session{}
 	}
 	return kept
 }
@@ -95,8 +95,8 @@ func (s sessions) read(ctx context.Context, post *v1alpha1.Post) (*corev1.Secret
 
 // store keeps what is there of an upload. Nothing of another process is replaced
 // that this one has not seen.
-func (s sessions) store(ctx context.Context, owner sessionOwner, now made) error {
-	data, err := json.Marshal(session{ContentHash: owner.hash, Checkpoint: now.checkpoint, Secret: now.secret}) //nolint:gosec // it goes into a Secret
+func (s sessions) store(ctx context.Context, owner sessionOwner, now Prepared) error {
+	data, err := json.Marshal(Session{ContentHash: owner.hash, Checkpoint: now.Checkpoint, Secret: now.Secret}) //nolint:gosec // it goes into a Secret
 	if err != nil {
 		return fmt.Errorf("cannot write down the upload: %w", err)
 	}
@@ -149,22 +149,20 @@ func (s sessions) remove(ctx context.Context, post *v1alpha1.Post) error {
 	return nil
 }
 
-// discardUploads stops what is being prepared for a post of which nothing is left
-// to do, and removes what was kept of it. What cannot be removed now goes with the
-// post, whose Secret it is.
-func (s *scope) discardUploads(ctx context.Context) {
-	kept := s.keepsSessions || s.preparations.holdsSecret(s.key)
-	s.preparations.forget(s.key)
+// Discard stops what is being prepared for a post that needs nothing more, and
+// removes what was kept of it. What cannot be removed now goes with the post, which
+// owns the Secret.
+func (p *Preparer) Discard(ctx context.Context, m *Memory, post *v1alpha1.Post, secretKept bool) error {
+	kept := secretKept || m.Secrets()
+	m.DropAll()
 	if !kept {
-		return
+		return nil
 	}
-	if err := s.sessions.remove(ctx, s.post); err != nil {
-		s.log.Info("the Secret of the post's uploads stays until the post is removed", "error", err.Error())
-	}
+	return p.sessions.remove(ctx, post)
 }
 
-// keepsSessions reports whether a Secret of uploads is known to exist.
-func keepsSessions(status *v1alpha1.PostStatus) bool {
+// KeepsSecret reports whether a Secret of uploads is known to exist.
+func KeepsSecret(status *v1alpha1.PostStatus) bool {
 	for i := range status.Targets {
 		if p := status.Targets[i].Prepared; p != nil && p.Secret {
 			return true

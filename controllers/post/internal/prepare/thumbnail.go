@@ -1,12 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package prepare
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -39,8 +38,8 @@ const (
 
 // wantsPicture reports whether a moment of the video was chosen as thumbnail of
 // which the platform wants a picture.
-func wantsPicture(limits platforms.Capabilities, c *platforms.Content) bool {
-	return limits.TakesThumbnail && c.ThumbnailAt != nil && len(c.Media) == 1 && c.Media[0].IsVideo()
+func wantsPicture(capabilities platforms.Capabilities, c *platforms.Content) bool {
+	return capabilities.TakesThumbnail && c.ThumbnailAt != nil && len(c.Media) == 1 && c.Media[0].IsVideo()
 }
 
 // moment says of which file, and when in it, a picture is wanted. Beyond the end
@@ -57,8 +56,8 @@ func moment(c *platforms.Content) (source rendition.Source, at time.Duration) {
 
 // makeThumbnail has the picture made, if one is wanted. A video goes out
 // without one as well.
-func (c converting) makeThumbnail(ctx context.Context, content *platforms.Content) {
-	if c.thumbnails == nil || !wantsPicture(c.Publisher.Capabilities(), content) {
+func (c converter) makeThumbnail(ctx context.Context, content *platforms.Content) {
+	if c.thumbnails == nil || !wantsPicture(c.to.Capabilities(), content) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, thumbnailWithin)
@@ -70,8 +69,8 @@ func (c converting) makeThumbnail(ctx context.Context, content *platforms.Conten
 }
 
 // addThumbnail hands out the picture that was made.
-func (c converting) addThumbnail(ctx context.Context, content *platforms.Content) {
-	if c.thumbnails == nil || !wantsPicture(c.Publisher.Capabilities(), content) {
+func (c converter) addThumbnail(ctx context.Context, content *platforms.Content) {
+	if c.thumbnails == nil || !wantsPicture(c.to.Capabilities(), content) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, thumbnailFound)
@@ -79,7 +78,7 @@ func (c converting) addThumbnail(ctx context.Context, content *platforms.Content
 	source, at := moment(content)
 	r, err := c.thumbnails.Find(ctx, source, at)
 	if err != nil {
-		return // Whoever tells of the publication says so.
+		return // The report of the publication says so.
 	}
 	content.Thumbnail = &platforms.File{
 		Name: content.Media[0].Name, MIMEType: v1alpha1.MimeType(r.MIMEType), Size: r.Size, Width: r.Width, Height: r.Height, ETag: r.ETag,
@@ -87,39 +86,31 @@ func (c converting) addThumbnail(ctx context.Context, content *platforms.Content
 	}
 }
 
+// Reasons why a video is online without its thumbnail.
 const (
-	// msgNoThumbnail tells of a video that is online without its thumbnail.
-	msgNoThumbnail = "target %d: the video is online on %s without the chosen thumbnail, because %s; set a picture there by hand"
-
 	whyNoProgram  = "the manager has no ffmpeg to take it out of the video (install ffmpeg, or name it with the manager's flag --ffmpeg)"
 	whyNotThere   = "its picture could not be made, or read in the media store, in time"
 	whyLostAnswer = "the answer to the upload was lost, and the thumbnail belongs to that call"
 )
 
-// tellThumbnail tells the owner of a post that is online without the thumbnail
-// that was chosen: why says so if it is known, or else what became of the picture.
-func (s *scope) tellThumbnail(ctx context.Context, i int, publisher platforms.Publisher, why string) {
-	content := s.content(s.post, i)
-	if !wantsPicture(publisher.Capabilities(), &content) {
-		return
-	}
-	if why == "" {
-		why = s.withoutPicture(ctx, &content)
-	}
-	if why != "" {
-		s.warn(v1alpha1.ReasonThumbnailNotSet, fmt.Sprintf(msgNoThumbnail, i, s.post.Status.Targets[i].Platform, why))
-	}
-}
-
-// withoutPicture says why there is no picture; "" if there is one.
-func (s *scope) withoutPicture(ctx context.Context, content *platforms.Content) string {
-	if s.Thumbnails == nil {
+// WithoutThumbnail says why the video of a target is online without the thumbnail
+// that was chosen; "" if it has it, or none was chosen. lostAnswer tells that the
+// answer to the upload was lost.
+func (p *Preparer) WithoutThumbnail(ctx context.Context, t *Target, lostAnswer bool) (why string) {
+	to, ok := p.o.Platforms[t.Conn.Spec.Platform]
+	job, _ := p.Job(t)
+	switch {
+	case !ok || !wantsPicture(to.Capabilities(), &job.Content):
+		return ""
+	case lostAnswer:
+		return whyLostAnswer
+	case p.o.Thumbnails == nil:
 		return whyNoProgram
 	}
 	ctx, cancel := context.WithTimeout(ctx, thumbnailFound)
 	defer cancel()
-	source, at := moment(content)
-	_, err := s.Thumbnails.Find(ctx, source, at)
+	source, at := moment(&job.Content)
+	_, err := p.o.Thumbnails.Find(ctx, source, at)
 	problem := new(thumbnail.Problem)
 	switch {
 	case err == nil:

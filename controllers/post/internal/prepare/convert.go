@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package post
+package prepare
 
 import (
 	"context"
@@ -26,13 +26,11 @@ type Renditions interface {
 	Forget(r rendition.Rendition)
 }
 
-// converting is a publisher that gets renditions in place of the images that its
-// platform does not take. Making them is a part of the preparation, of which
-// Prepare knows nothing; whoever asks what a post holds gets the images as they
-// are. So it is with the thumbnail of a video.
-type converting struct {
-	platforms.Publisher
-
+// converter prepares for a platform: it makes renditions in place of the images that
+// the platform does not take, and the thumbnail of a video, before the platform's own
+// preparation, which knows nothing of that.
+type converter struct {
+	to         platforms.Publisher
 	files      Files
 	renditions Renditions
 	thumbnails Thumbnails
@@ -42,38 +40,38 @@ type converting struct {
 // They last as long as their image; a publisher that misses one makes it again.
 const renditionLasts = 24 * time.Hour
 
-// Capabilities implements platforms.Platform: renditions are prepared on every platform.
-func (c converting) Capabilities() platforms.Capabilities {
-	limits := c.Publisher.Capabilities()
-	if limits.PreparedLasts == 0 {
-		limits.PreparedLasts = renditionLasts
+// lasts is how long what is prepared is kept: renditions are prepared for every
+// platform.
+func (c converter) lasts() time.Duration {
+	if lasts := c.to.Capabilities().PreparedLasts; lasts > 0 {
+		return lasts
 	}
-	return limits
+	return renditionLasts
 }
 
-// Prepares implements platforms.Preparer.
-func (c converting) Prepares(content platforms.Content) bool {
-	limits := c.Publisher.Capabilities()
-	if c.thumbnails != nil && wantsPicture(limits, &content) {
+// Prepares reports whether something precedes the visible call of a content.
+func (c converter) Prepares(content platforms.Content) bool {
+	capabilities := c.to.Capabilities()
+	if c.thumbnails != nil && wantsPicture(capabilities, &content) {
 		return true
 	}
 	for i := range content.Media {
-		if !limits.Images.Takes(&content.Media[i]) {
+		if !capabilities.Images.Takes(&content.Media[i]) {
 			return true
 		}
 	}
-	preparer, ok := c.Publisher.(platforms.Preparer)
+	preparer, ok := c.to.(platforms.Preparer)
 	return ok && preparer.Prepares(content) || c.publishFetches(&content)
 }
 
 // publishFetches tells whether the visible call has the platform fetch what is
 // shown.
-func (c converting) publishFetches(content *platforms.Content) bool {
-	return c.Publisher.Capabilities().PublishFetches && content.Category == v1alpha1.CategoryImage
+func (c converter) publishFetches(content *platforms.Content) bool {
+	return c.to.Capabilities().PublishFetches && content.Category == v1alpha1.CategoryImage
 }
 
-// Prepare implements platforms.Preparer.
-func (c converting) Prepare(ctx context.Context, job platforms.Job) (checkpoint string, err *platforms.Error) {
+// Prepare makes what precedes the visible call of a job; see platforms.Preparer.
+func (c converter) Prepare(ctx context.Context, job platforms.Job) (checkpoint string, err *platforms.Error) {
 	if err := c.convert(ctx, &job.Content, c.renditions.Make); err != nil {
 		return "", err
 	}
@@ -82,7 +80,7 @@ func (c converting) Prepare(ctx context.Context, job platforms.Job) (checkpoint 
 			return "", err
 		}
 	}
-	if preparer, ok := c.Publisher.(platforms.Preparer); ok && preparer.Prepares(job.Content) {
+	if preparer, ok := c.to.(platforms.Preparer); ok && preparer.Prepares(job.Content) {
 		if checkpoint, err = preparer.Prepare(ctx, job); err != nil {
 			return checkpoint, err
 		}
@@ -91,9 +89,9 @@ func (c converting) Prepare(ctx context.Context, job platforms.Job) (checkpoint 
 	return checkpoint, nil
 }
 
-// Publish implements platforms.Publisher. What was made beforehand is found
-// again; should somebody have removed it, it is made again.
-func (c converting) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+// ready puts what was made beforehand into a job. What was removed since is made
+// again.
+func (c converter) ready(ctx context.Context, job *platforms.Job) *platforms.Error {
 	err := c.convert(ctx, &job.Content, func(ctx context.Context, source rendition.Source, t rendition.Target) (rendition.Rendition, error) {
 		r, err := c.renditions.Find(ctx, source, t)
 		if errors.Is(err, store.ErrNotFound) {
@@ -102,16 +100,16 @@ func (c converting) Publish(ctx context.Context, job platforms.Job) platforms.Re
 		return r, err
 	})
 	if err != nil {
-		return platforms.Result{Outcome: platforms.NotSent, Err: err}
+		return err
 	}
 	c.addThumbnail(ctx, &job.Content)
-	return c.Publisher.Publish(ctx, job)
+	return nil
 }
 
 // convert puts renditions into the place of the images that the platform does not
 // take.
-func (c converting) convert(ctx context.Context, content *platforms.Content, get func(context.Context, rendition.Source, rendition.Target) (rendition.Rendition, error)) *platforms.Error {
-	images := c.Publisher.Capabilities().Images
+func (c converter) convert(ctx context.Context, content *platforms.Content, get func(context.Context, rendition.Source, rendition.Target) (rendition.Rendition, error)) *platforms.Error {
+	images := c.to.Capabilities().Images
 	for i := range content.Media {
 		file := &content.Media[i]
 		original, ok := file.Bytes.(stored)
