@@ -99,7 +99,7 @@ func (e *examination) ask(ctx context.Context) outcome {
 	case refused(failure) && e.renewed:
 		return outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: msgStillRefused}
 	default:
-		ctrl.LoggerFrom(ctx).Info("the platform did not confirm the account", "class", failure.Class, "answer", failure.Message, "cause", failure.Err)
+		ctrl.LoggerFrom(ctx).Info("the platform did not confirm the account", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
 		return ofFailure(failure)
 	}
 }
@@ -114,7 +114,7 @@ func (e *examination) inspected(ctx context.Context, o outcome) outcome {
 	switch {
 	case refused(failure):
 		// The token was good a moment ago; the next examination asks again.
-		return outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: failure.Message}
+		return outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: failure.Error()}
 	case failure != nil:
 		return ofFailure(failure)
 	}
@@ -152,5 +152,5 @@ func platformError(err error) *platforms.Error {
 	if failure, ok := errors.AsType[*platforms.Error](err); ok {
 		return failure
 	}
-	return &platforms.Error{Class: platforms.ClassUnknown, Message: "the platform gave no usable answer; Herald tries again", Err: err}
+	return &platforms.Error{Class: platforms.ClassUnknown, Problem: "the platform gave no usable answer; Herald tries again", Err: err}
 }

@@ -43,7 +43,7 @@ func (e *examination) inspect(ctx context.Context) (*platforms.AccountInfo, *pla
 		return &found, nil
 	}
 	failure := platformError(err)
-	ctrl.LoggerFrom(ctx).Info("the platform did not say what the account may do", "class", failure.Class, "answer", failure.Message, "cause", failure.Err)
+	ctrl.LoggerFrom(ctx).Info("the platform did not say what the account may do", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
 	if failure.Class == platforms.ClassRateLimited && e.conn.Status.TikTok != nil {
 		// Asked too often: the previous answer is good enough.
 		return nil, nil

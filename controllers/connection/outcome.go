@@ -108,7 +108,7 @@ func nameOf(identity platforms.Identity) string {
 // ofFailure maps a platform's error to an outcome. Only a fault that a person can
 // mend disconnects the account; everything else passes.
 func ofFailure(failure *platforms.Error) outcome {
-	o := outcome{asked: true, message: failure.Message}
+	o := outcome{asked: true, message: failure.Error()}
 	switch failure.Class {
 	case platforms.ClassReconnect, platforms.ClassPermanent:
 		o.reason = v1alpha1.ReasonRevoked

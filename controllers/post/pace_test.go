@@ -196,7 +196,7 @@ var _ = Describe("Pace", func() {
 		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
 			once.Do(func() {
 				*r = platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{
-					Class: platforms.ClassQuota, Message: "the inbox is full", PostOnly: true,
+					Class: platforms.ClassQuota, Problem: "the inbox is full", PostOnly: true,
 				}}
 			})
 		}))
@@ -263,7 +263,7 @@ var _ = Describe("Pace", func() {
 		t := newTeam(ctx)
 		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
 			*r = platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{
-				Class: platforms.ClassQuota, Message: "used up", RetryAt: time.Now().Add(10 * time.Minute),
+				Class: platforms.ClassQuota, Problem: "used up", RetryAt: time.Now().Add(10 * time.Minute),
 			}}
 		}))
 		defer m.stop()

@@ -183,18 +183,19 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body, usage string) {
 		header := http.Header{}
 		header.Set("X-Business-Use-Case-Usage", usage)
-		r := p.judge(&transport.Response{Status: status, Header: header, Body: []byte(body)})
+		r := p.graph.Judge(&transport.Response{Status: status, Header: header, Body: []byte(body)})
+		p.locate(&r, []byte(body))
 		switch r.Outcome {
 		case platforms.Posted:
 			if status < 200 || status > 299 || r.ExternalID == "" || r.ExternalURL == "" || r.Err != nil {
 				t.Errorf("posted without evidence: %+v", r)
 			}
 		case platforms.Refused:
-			if status < 400 || status > 499 || r.Err == nil || r.Err.Message == "" {
+			if status < 400 || status > 499 || r.Err == nil || r.Err.Problem == "" {
 				t.Errorf("refused without a documented refusal: %+v", r)
 			}
 		case platforms.Unknown:
-			if r.Err == nil || r.Err.Message == "" {
+			if r.Err == nil || r.Err.Problem == "" {
 				t.Errorf("unknown without a reason: %+v", r)
 			}
 		case platforms.NotSent, platforms.Accepted:

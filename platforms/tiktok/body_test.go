@@ -226,7 +226,7 @@ func TestCreator(t *testing.T) {
 				d, p := newDesk(t)
 				d.says[pathCreator] = tc.says
 				_, err := p.Prepare(t.Context(), deskJob(v1alpha1.TikTokOptions{}, file))
-				if class(err) != expected || err != nil && !strings.Contains(err.Message, want) {
+				if class(err) != expected || err != nil && !strings.Contains(err.Error(), want) {
 					t.Errorf("%s: a %s got %v, want %s and that it tells %q", tc.reason, kind, err, expected, want)
 				}
 				if _, begun := d.seen[pathVideo]; begun && expected != "" || d.seen[pathPhotos] != nil {
@@ -265,10 +265,10 @@ func TestErrors(t *testing.T) {
 		{403, "privacy_level_option_mismatch", platforms.ClassPermanent, "tiktok.privacyLevel", platforms.Refused},
 		{429, "rate_limit_exceeded", platforms.ClassRateLimited, "in a minute", platforms.Refused},
 		{429, "", platforms.ClassRateLimited, "in a minute", platforms.Refused},
-		{500, "internal_error", platforms.ClassTransient, "try again later", platforms.Unknown},
-		{200, "internal_error", platforms.ClassTransient, "try again later", platforms.Unknown},
-		{502, "", platforms.ClassTransient, "try again later", platforms.Unknown},
-		{504, "invalid_params", platforms.ClassTransient, "try again later", platforms.Unknown},
+		{500, "internal_error", platforms.ClassTransient, "has trouble", platforms.Unknown},
+		{200, "internal_error", platforms.ClassTransient, "has trouble", platforms.Unknown},
+		{502, "", platforms.ClassTransient, "has trouble", platforms.Unknown},
+		{504, "invalid_params", platforms.ClassTransient, "has trouble", platforms.Unknown},
 		{307, "invalid_params", platforms.ClassUnknown, "307", platforms.Unknown},
 		{200, "", platforms.ClassUnknown, "200", platforms.Unknown},
 		{400, "", platforms.ClassUnknown, "400", platforms.Unknown},
@@ -281,7 +281,7 @@ func TestErrors(t *testing.T) {
 				d.code[path], d.says[path] = tc.status, `{"data":{},"error":{"code":"`+tc.code+`","message":"…"}}`
 			}
 			_, err := p.Prepare(t.Context(), deskJob(v1alpha1.TikTokOptions{}, film(900)))
-			if class(err) != tc.class || !strings.Contains(err.Message, tc.says) {
+			if class(err) != tc.class || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%d %s: got class %s, %v; want %s and that it tells %q", tc.status, tc.code, class(err), err, tc.class, tc.says)
 			}
 			if limited := tc.class == platforms.ClassRateLimited; limited != err.RetryAt.Equal(noon.Add(time.Minute)) {

@@ -151,7 +151,7 @@ func TestFailures(t *testing.T) {
 		"video_pull_failed":                  {platforms.ClassTransient, "media store"},
 		"photo_pull_failed":                  {platforms.ClassTransient, "media store"},
 		"publish_cancelled":                  {platforms.ClassPermanent, "cancelled"},
-		"internal":                           {platforms.ClassTransient, "tries again"},
+		"internal":                           {platforms.ClassTransient, "by an error of its own"},
 		"auth_removed":                       {platforms.ClassReconnect, "connect the account again"},
 		"spam_risk":                          {platforms.ClassPermanent, "spam"},
 		"spam_risk_text":                     {platforms.ClassPermanent, "caption"},
@@ -166,7 +166,7 @@ func TestFailures(t *testing.T) {
 			b := newBox(t, map[string]any{"processing_error": reason})
 			job := b.prepare(b.job(film(900)))
 			got := b.tiktok.Publish(t.Context(), job)
-			if got.Outcome != platforms.Refused || got.Err.Class != tc.class || !strings.Contains(got.Err.Message, tc.says) {
+			if got.Outcome != platforms.Refused || got.Err.Class != tc.class || !strings.Contains(got.Err.Error(), tc.says) {
 				t.Errorf("got %+v, want %s and that it tells %q", got, tc.class, tc.says)
 			}
 			found, err := b.tiktok.Lookup(t.Context(), job)

@@ -240,7 +240,7 @@ func TestPublishVerdicts(t *testing.T) {
 
 func TestPublishWithoutConnection(t *testing.T) {
 	p, _ := newX(t, Config{}, hangUp)
-	p.config.APIURL = "http://herald.invalid"
+	p.api.BaseURL = "http://herald.invalid"
 	got := p.Publish(t.Context(), jobFor("hello"))
 	if got.Outcome != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
 		t.Errorf("got %+v, want NotSent, to be tried again", got)
@@ -266,11 +266,11 @@ func FuzzJudge(f *testing.F) {
 				t.Errorf("posted without evidence: %+v", r)
 			}
 		case platforms.Refused:
-			if status < 400 || status > 499 || r.Err == nil || r.Err.Message == "" {
+			if status < 400 || status > 499 || r.Err == nil || r.Err.Problem == "" {
 				t.Errorf("refused without a documented refusal: %+v", r)
 			}
 		case platforms.Unknown:
-			if r.Err == nil || r.Err.Message == "" {
+			if r.Err == nil || r.Err.Problem == "" {
 				t.Errorf("unknown without a reason: %+v", r)
 			}
 		case platforms.NotSent, platforms.Accepted:

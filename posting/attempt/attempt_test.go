@@ -93,7 +93,7 @@ func TestOpen(t *testing.T) {
 
 func TestRecord(t *testing.T) {
 	refusal := func(class platforms.Class, retryAt time.Time) platforms.Result {
-		return platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{Class: class, Message: "no", RetryAt: retryAt}}
+		return platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{Class: class, Problem: "no", RetryAt: retryAt}}
 	}
 	for _, tt := range []struct {
 		name        string
@@ -183,7 +183,7 @@ func TestRecordIsConditional(t *testing.T) {
 
 func TestNotPrepared(t *testing.T) {
 	refusal := func(class platforms.Class, retryAt time.Time) *platforms.Error {
-		return &platforms.Error{Class: class, Message: "no", RetryAt: retryAt}
+		return &platforms.Error{Class: class, Problem: "no", RetryAt: retryAt}
 	}
 	for _, tt := range []struct {
 		name       string

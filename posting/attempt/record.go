@@ -197,9 +197,9 @@ func refused(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration,
 	case platforms.ClassRefresh, platforms.ClassReconnect:
 		tryAgain(t, v1alpha1.ReasonConnectionNotReady, err, wait, now)
 	case platforms.ClassPermanent, platforms.ClassDuplicate, platforms.ClassUnknown:
-		fail(t, v1alpha1.ReasonRefused, err.Message)
+		fail(t, v1alpha1.ReasonRefused, err.Error())
 	default:
-		fail(t, v1alpha1.ReasonRefused, err.Message)
+		fail(t, v1alpha1.ReasonRefused, err.Error())
 	}
 }
 
@@ -210,7 +210,7 @@ func tryAgain(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wai
 	at := now.Add(wait)
 	message := "nothing was sent; trying again"
 	if err != nil {
-		message = err.Message
+		message = err.Error()
 		if err.RetryAt.After(now) {
 			at = err.RetryAt
 		}
@@ -285,7 +285,7 @@ func accepted(t *v1alpha1.TargetStatus, r platforms.Result, now time.Time) {
 	t.Attempt.OperationID = r.OperationID
 	t.Reason, t.Message = v1alpha1.ReasonProcessing, "the platform has taken the post and works on it"
 	if r.Err != nil {
-		t.Message = clip(r.Err.Message)
+		t.Message = clip(r.Err.Error())
 	}
 }
 
@@ -301,7 +301,7 @@ func inDoubt(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {
 	t.Message = "the answer was lost; asking the platform whether it published"
 	if err != nil {
 		t.Attempt.Duplicate = err.Class == platforms.ClassDuplicate
-		t.Message = clip(err.Message + "; asking the platform whether it published")
+		t.Message = clip(err.Error() + "; asking the platform whether it published")
 	}
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(firstRetry))
 }

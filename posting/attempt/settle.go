@@ -95,11 +95,11 @@ func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing 
 	since := now.Sub(quietAt(t.Attempt, timing))
 	switch taken := t.Attempt.OperationID != ""; {
 	case taken && since > max(workFor, timing.GiveUpAfter):
-		said, _, _ := strings.Cut(err.Message, "; Herald asks")
+		said, _, _ := strings.Cut(err.Error(), "; Herald asks")
 		unknown(t, policy, now, "the platform took it and did not say in time what became of it: "+said)
 		return nil
 	case !taken && since > timing.GiveUpAfter:
-		unknown(t, policy, now, "the platform could not be asked: "+err.Message)
+		unknown(t, policy, now, "the platform could not be asked: "+err.Error())
 		return nil
 	}
 	again(t, timing, now)
@@ -107,10 +107,10 @@ func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing 
 		t.NextTryAt = v1alpha1.NewTimePtr(err.RetryAt)
 	}
 	if t.Attempt.OperationID != "" {
-		t.Message = clip(err.Message)
+		t.Message = clip(err.Error())
 		return nil
 	}
-	t.Message = clip("the answer was lost, and the platform cannot be asked yet: " + err.Message)
+	t.Message = clip("the answer was lost, and the platform cannot be asked yet: " + err.Error())
 	return nil
 }
 
