@@ -34,7 +34,6 @@ type lateness struct {
 	Met   bool    `json:"met"`
 	P50   float64 `json:"p50_ms"`
 	Max   float64 `json:"max_ms"`
-	Min   float64 `json:"min_ms"`
 	Posts int     `json:"posts"`
 	// Prepared is how many of them were prepared before the first was due.
 	Prepared int `json:"prepared,omitempty"`
@@ -182,7 +181,7 @@ func (t *timely) lateness(ctx context.Context, due map[string]time.Time) (latene
 		each[published[i].Platform] = append(each[published[i].Platform], one)
 	}
 	l := lateness{
-		P99: measure.Quantile(late, 0.99), P50: measure.Quantile(late, 0.5), Max: measure.Quantile(late, 1), Min: measure.Quantile(late, 0),
+		P99: measure.Quantile(late, 0.99), P50: measure.Quantile(late, 0.5), Max: measure.Quantile(late, 1),
 		Goal: goalB3, Posts: len(late), Platforms: map[string]float64{},
 	}
 	for platform, values := range each {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -134,7 +135,8 @@ func (b *b5) idle(ctx context.Context) (map[string]float64, error) {
 func (b *b5) rest(ctx context.Context) (map[string]float64, error) {
 	found := map[string]float64{}
 	for _, p := range b.stack.Herald() {
-		if err := b.collect(ctx, p.Name); err != nil {
+		// This collects the garbage first.
+		if _, err := get(ctx, http.DefaultClient, b.stack.ProfileURL(p.Name)+"/heap?gc=1"); err != nil {
 			return nil, err
 		}
 		least, _ := stack.Memory(p.PID())

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -140,7 +139,8 @@ func (s *Stack) StartAPIServer(ctx context.Context) (*supervisor.Child, error) {
 	spec.Path, spec.Args = measure.OnProcessor(measure.ServerProcessor, spec.Path, spec.Args)
 	child := s.children.Start(spec)
 	s.herald = append(s.herald, child)
-	return child, child.WaitReady(ctx)
+	err := child.WaitReady(ctx)
+	return child, err
 }
 
 func (s *Stack) apiserver() supervisor.Spec {
@@ -221,21 +221,4 @@ func (s *Stack) MetricsURL(process string) string {
 // ProfileURL is the address below which the manager or the apiserver serves profiles.
 func (s *Stack) ProfileURL(process string) string {
 	return s.Setup.URL(process+"-pprof") + "/debug/pprof"
-}
-
-// ResetSandbox removes everything that was published. Accounts and their tokens stay.
-func (s *Stack) ResetSandbox(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Sandbox.URL+"/_control/reset", http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode >= http.StatusMultipleChoices {
-		return fmt.Errorf("%s answers %s", request.URL, response.Status)
-	}
-	return nil
 }
