@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// leadM is how long before their due time the first round's posts of pictures are begun to be created, for each post:
-	// their pictures are uploaded meanwhile.
+	// leadM is how long before their due time the first round begins to create posts of pictures, for each post. Their
+	// pictures are uploaded in this time.
 	leadM = 60 * time.Millisecond
 	// sampleLead is how long before its time a sample is created, so that it is prepared by then.
 	sampleLead = 8 * time.Second
@@ -62,8 +62,8 @@ func runB2M(ctx context.Context, s *session, r *report) error {
 	return b.report(ctx, r, "posts of a picture to X and Threads settled a second, uploaded before")
 }
 
-// mixedTeams are the teams with half of their accounts, and as many of Threads, which are connected. Herald must be
-// started.
+// mixedTeams connects accounts of Threads and returns the teams with half of their accounts of X and as many of Threads.
+// Herald must be started.
 func (s *session) mixedTeams(ctx context.Context) ([]stack.Team, error) {
 	if s.mixed != nil {
 		return s.mixed, nil

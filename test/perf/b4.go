@@ -101,7 +101,7 @@ func runB4(ctx context.Context, s *session, r *report) error {
 	return nil
 }
 
-// measure plants the posts and asks the apiserver for them. What it takes without any comes first.
+// measure stores posts and measures how the apiserver lists them. It measures the apiserver without posts first.
 func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err error) {
 	posts := max(b.b4Posts/len(teams), 1)
 	l = listing{Teams: len(teams), Posts: posts * len(teams), Pages: map[string]bare.Latency{}}
@@ -109,9 +109,8 @@ func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err er
 	if err != nil {
 		return l, err
 	}
-	b.sayf("  B4: planting %d posts of %d team(s)", l.Posts, l.Teams)
-	forest := newForest(b.sample, b.connected[0], teams, l.Posts)
-	planted, err := b.stack.Plant(ctx, l.Posts, forest.post)
+	b.sayf("  B4: storing %d posts of %d team(s)", l.Posts, l.Teams)
+	stored, err := b.stack.StorePosts(ctx, l.Posts, newPostMix(b.sample, b.connected[0], teams, l.Posts).post)
 	if err != nil {
 		return l, err
 	}
@@ -127,7 +126,7 @@ func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err er
 	}
 	l.BytesPerPost = measure.Rounded((with-without)/float64(l.Posts), 0)
 	b.sayf("  B4: bytes of resident memory for a post: %.0f", l.BytesPerPost)
-	return l, planted.Remove(ctx)
+	return l, stored.Remove(ctx)
 }
 
 // bareFloor asks a bare server for as many pages of about as many bytes.
@@ -148,8 +147,8 @@ func (b *b4) bareFloor(ctx context.Context, l *listing) error {
 	return err
 }
 
-// serve starts the apiserver alone, asks for every kind of page, and returns its resident memory then, in bytes. What is
-// measured goes into l, unless that is nil.
+// serve starts the apiserver alone, asks for every kind of page, and returns its resident memory after that, in bytes. The
+// latencies go into l, unless that is nil.
 func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listing) (resident float64, err error) {
 	begun := time.Now()
 	apiserver, err := b.stack.StartAPIServer(ctx)

@@ -62,7 +62,7 @@ func (s *session) awaitMedia(ctx context.Context, media *v1alpha1.Media, done fu
 	})
 }
 
-// call posts a request to Herald, which is to create something, and reads its answer.
+// call sends a POST to Herald and reads the answer into out.
 func (s *session) call(ctx context.Context, token, url string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {

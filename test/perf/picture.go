@@ -38,7 +38,7 @@ type picture struct {
 	bytes   int64
 }
 
-// pictures makes the pictures of teams and has the manager verify them. Herald must be started.
+// pictures uploads the pictures of teams and waits until the manager has verified them. Herald must be started.
 func (s *session) pictures(ctx context.Context, teams []stack.Team) (map[string][]picture, error) {
 	store, err := s.stack.Store()
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *session) pictures(ctx context.Context, teams []stack.Team) (map[string]
 	return made, nil
 }
 
-// keepPicture makes a picture's Media, unless an earlier benchmark has, and returns where it can be read.
+// keepPicture uploads a picture, unless an earlier benchmark has, and returns where it can be read.
 func (s *session) keepPicture(ctx context.Context, files *store.Store, namespace, name string, content drawn) (string, error) {
 	var media v1alpha1.Media
 	key := client.ObjectKey{Namespace: namespace, Name: name}
@@ -78,7 +78,7 @@ func (s *session) keepPicture(ctx context.Context, files *store.Store, namespace
 	return files.PresignGet(ctx, store.Key(&media), farAhead)
 }
 
-// show makes a post one of a picture.
+// show turns a post into a post of one picture.
 func show(post *v1alpha1.Post, picture string) {
 	post.Spec.Category = v1alpha1.CategoryImage
 	post.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: picture}}}

@@ -17,10 +17,9 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// What the floor writes are samples of what Herald wrote a moment before, so that both write objects of the same size
-// and shape.
+// The floor writes samples of what Herald wrote a moment before, so that both write objects of the same size and shape.
 
-// sampleTries is how often a delivery is watched until it went as it usually goes: claimed and recorded as a whole.
+// sampleTries is how many deliveries are watched for one that was claimed and recorded by one write each.
 const sampleTries = 5
 
 // acceptedPost creates one post by the request of load and returns it as the manager left it.
@@ -46,8 +45,8 @@ func (s *session) acceptedPost(ctx context.Context, load bare.Config) (*v1alpha1
 	return &list.Items[0], nil
 }
 
-// fresh is a post as it was when it was created.
-func fresh(post *v1alpha1.Post) *v1alpha1.Post {
+// asCreated is a post as it was when it was created.
+func asCreated(post *v1alpha1.Post) *v1alpha1.Post {
 	return &v1alpha1.Post{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"},
 		ObjectMeta: metav1.ObjectMeta{

@@ -159,7 +159,7 @@ func waitUntil(ctx context.Context, at time.Time) error {
 	}
 }
 
-// clear removes all posts, without Herald, and what the platforms keep of them.
+// clear removes all posts, while Herald is stopped, and what the platforms keep of them.
 func (s *session) clear(ctx context.Context) error {
 	release := []byte(`{"metadata":{"finalizers":null}}`)
 	for _, team := range s.connected {
@@ -235,7 +235,7 @@ func (s *session) writes(ctx context.Context) (measure.Writes, error) {
 	return measure.CountWrites(bytes.NewReader(page))
 }
 
-// profile takes CPU profiles of Herald's processes if they are wanted, and returns what waits for them.
+// profile begins CPU profiles of Herald's processes if BENCH_PPROF is set. The returned function waits for them.
 func (s *session) profile(ctx context.Context, id string) (wait func() error) {
 	if s.pprof == "" {
 		return func() error { return nil }

@@ -172,7 +172,7 @@ func (s *Stack) waitForWork(ctx context.Context) error {
 	return errors.Join(err, s.Kubernetes.Delete(ctx, draft))
 }
 
-// StopHerald ends the manager and the apiserver. It fails if one has ended before: what was measured is worth nothing.
+// StopHerald ends the manager and the apiserver. It fails if one has ended before, because then nothing was measured.
 func (s *Stack) StopHerald() error {
 	var err error
 	for _, child := range slices.Backward(s.herald) {
@@ -212,11 +212,6 @@ func (s *Stack) Store() (*store.Store, error) {
 
 // APIURL is an address of Herald's REST API, such as that of "/posts".
 func (s *Stack) APIURL(path string) string { return s.Setup.URL(processes.Site) + "/api/v1" + path }
-
-// MetricsURL is the address of the metrics of the manager or the apiserver.
-func (s *Stack) MetricsURL(process string) string {
-	return s.Setup.URL(process+"-metrics") + "/metrics"
-}
 
 // ProfileURL is the address below which the manager or the apiserver serves profiles.
 func (s *Stack) ProfileURL(process string) string {
