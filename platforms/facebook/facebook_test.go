@@ -183,7 +183,8 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body, usage string) {
 		header := http.Header{}
 		header.Set("X-Business-Use-Case-Usage", usage)
-		r := p.judge(&transport.Response{Status: status, Header: header, Body: []byte(body)})
+		r := p.graph.Judge(&transport.Response{Status: status, Header: header, Body: []byte(body)})
+		p.locate(&r, []byte(body))
 		switch r.Outcome {
 		case platforms.Posted:
 			if status < 200 || status > 299 || r.ExternalID == "" || r.ExternalURL == "" || r.Err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 // post renders a listed post.
@@ -120,7 +121,7 @@ func TestLookupReadsEveryPage(t *testing.T) {
 
 func TestLookupEnds(t *testing.T) {
 	p, server := newInstagram(t, says(200, `{"data":[],"paging":{"next":"https://elsewhere.example/x?after=more"}}`))
-	if _, err := p.Lookup(t.Context(), jobFor("hello", "", picture("a"))); class(err) != platforms.ClassUnknown || len(server.Requests()) != maxPages {
+	if _, err := p.Lookup(t.Context(), jobFor("hello", "", picture("a"))); class(err) != platforms.ClassUnknown || len(server.Requests()) != meta.MaxPages {
 		t.Errorf("a list without an end proves nothing; got %v after %d pages", err, len(server.Requests()))
 	}
 }

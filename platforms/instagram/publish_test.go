@@ -139,7 +139,7 @@ func TestPublishNeedsAContainer(t *testing.T) {
 			t.Errorf("%q: got %+v after %v, want that nothing was sent", part, got, paths(server))
 		}
 	}
-	p.own.graph.BaseURL = "http://herald.invalid"
+	p.own.BaseURL = "http://herald.invalid"
 	if got := p.Publish(t.Context(), prepared("")); got.Outcome != platforms.NotSent || got.Err.Class != platforms.ClassTransient {
 		t.Errorf("got %+v without a connection, want NotSent, to be tried again", got)
 	}
@@ -155,7 +155,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add(204, ``)
 	p := New(Config{Clock: clocktesting.NewFakeClock(noon)}, nil)
 	f.Fuzz(func(t *testing.T, status int, body string) {
-		got := p.own.judge(&transport.Response{Status: status, Body: []byte(body)})
+		got := p.own.Judge(&transport.Response{Status: status, Body: []byte(body)})
 		success := status >= 200 && status < 300
 		switch {
 		case got.Outcome == platforms.Posted && (!success || !meta.ValidID(got.ExternalID) || got.Err != nil),

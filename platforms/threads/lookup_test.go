@@ -16,6 +16,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 // newDeadline is a context that ends before any patience does.
@@ -129,7 +130,7 @@ func TestLookupEnds(t *testing.T) {
 	p, server := newThreads(t, says(200, `{"data":[],"paging":{"next":"https://elsewhere.example/x?after=more"}}`))
 	job := jobFor("hello")
 	job.Checkpoint = ""
-	if _, err := p.Lookup(t.Context(), job); class(err) != platforms.ClassUnknown || len(server.Requests()) != maxPages {
+	if _, err := p.Lookup(t.Context(), job); class(err) != platforms.ClassUnknown || len(server.Requests()) != meta.MaxPages {
 		t.Errorf("a list without an end proves nothing; got %v after %d pages", err, len(server.Requests()))
 	}
 }

@@ -5,19 +5,18 @@ package tiktok
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 const (
 	msgUnprepared = "the video is not uploaded yet, or the address of its upload is lost; Herald uploads it again"
 	msgUnasked    = "TikTok was not asked yet whether the account may post the photos; Herald asks and tries again"
-	msgInDoubt    = "TikTok answered with HTTP status %d, which does not tell whether it took the post; Herald asks for it"
-	msgNoID       = "TikTok took the post without saying under which id; Herald looks for it among the account's posts"
 )
 
 // Publish makes the one call that posts: the last chunk of a video, or the call
@@ -36,21 +35,22 @@ func (p *Platform) publishVideo(ctx context.Context, job platforms.Job) platform
 	switch {
 	case !ok || !validTicket(job.Checkpoint):
 		return unsent(platforms.Errorf(platforms.ClassTransient, msgUnprepared))
-	case !p.config.Clock.Now().Before(known.Ends):
+	case !p.clock.Now().Before(known.Ends):
 		return unsent(platforms.Errorf(platforms.ClassTransient, msgEnded, file.Name))
 	}
-	resp, sent, failure := p.put(ctx, file, known.Address, max(known.From, cut.last()), file.Size, transport.Call{Action: "publish", Timeout: publishTimeout})
+	resp, sent, failure := p.put(ctx, file, known.Address, max(known.From, cut.last()), file.Size, client.Call{Action: "publish", Timeout: publishTimeout})
 	switch {
 	case failure != nil && !sent:
 		return unsent(failure)
 	case failure != nil:
-		return inDoubt(&platforms.Error{Class: platforms.ClassUnknown, Problem: failure.Problem, Remedy: failure.Remedy, Err: failure.Err})
+		failure.Class = platforms.ClassUnknown
+		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	case resp.Status == http.StatusCreated:
 		return p.outcome(ctx, job, job.Checkpoint)
 	case uploadRefuses(resp.Status):
 		return p.doubleCheck(ctx, job, resp)
 	default:
-		return inDoubt(doubtful(resp.Status))
+		return p.api.InDoubt(resp.Status, nil)
 	}
 }
 
@@ -72,7 +72,7 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *tra
 	case bad == nil && found.final():
 		return p.outcome(ctx, job, job.Checkpoint)
 	default:
-		return inDoubt(doubtful(resp.Status))
+		return p.api.InDoubt(resp.Status, nil)
 	}
 }
 
@@ -86,22 +86,22 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 	if failure != nil {
 		return unsent(failure)
 	}
-	said, err := p.post(ctx, "publish", "/v2/post/publish/content/init/", job.Account.Token, body, publishTimeout)
+	said, err := post[struct {
+		PublishID jsondoc.Text `json:"publish_id"`
+	}](ctx, p, "publish", "/v2/post/publish/content/init/", job.Account.Token, body, publishTimeout)
 	switch {
-	case err != nil && !wasSent(err):
-		return unsent(unanswered(err))
 	case err != nil:
-		return inDoubt(&platforms.Error{Class: platforms.ClassUnknown, Problem: msgLost, Err: err})
+		return p.api.PublishUnanswered(err)
 	case !said.ok():
-		bad := p.classify(said)
+		bad := p.classify(said.status, said.Error.Code.String())
 		if !bad.documented {
-			return inDoubt(&platforms.Error{Class: platforms.ClassUnknown, Problem: fmt.Sprintf(msgInDoubt, said.status), Err: bad.Err})
+			return p.api.InDoubt(said.status, bad.Err)
 		}
 		return platforms.Result{Outcome: platforms.Refused, Err: bad.Error}
 	}
-	id := said.data.Text("publish_id")
+	id := said.Data.PublishID.String()
 	if !validTicket(id) {
-		return inDoubt(platforms.Errorf(platforms.ClassUnknown, msgNoID))
+		return p.api.NoID()
 	}
 	// Nothing but this answer tells the ticket: it is stored before anything
 	// else happens.
@@ -140,12 +140,4 @@ func unsent(failure *platforms.Error) platforms.Result {
 		return platforms.Result{Outcome: platforms.Refused, Err: failure}
 	}
 	return platforms.Result{Outcome: platforms.NotSent, Err: failure}
-}
-
-func inDoubt(failure *platforms.Error) platforms.Result {
-	return platforms.Result{Outcome: platforms.Unknown, Err: failure}
-}
-
-func doubtful(status int) *platforms.Error {
-	return platforms.Errorf(platforms.ClassUnknown, msgInDoubt, status)
 }

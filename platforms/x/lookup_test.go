@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 // post renders a listed post.
@@ -213,10 +214,9 @@ func FuzzMatch(f *testing.F) {
 			typed += "/"
 		}
 		sent := before + typed + after
-		listed := map[string]any{
-			"text":     escape(before) + "https://t.co/0" + escape(after),
-			"entities": map[string]any{"urls": []any{map[string]any{"url": "https://t.co/0", "expanded_url": expanded}}},
-		}
+		listed := new(listedPost)
+		listed.Text = jsondoc.Text(escape(before) + "https://t.co/0" + escape(after))
+		listed.Entities.URLs = []shortened{{URL: "https://t.co/0", Expanded: jsondoc.Text(expanded)}}
 		// An accent right behind the address would become a part of it, and a
 		// short address in the text itself would be an entity of its own.
 		composes := norm.NFC.String(typed+after) != norm.NFC.String(typed)+norm.NFC.String(after)
@@ -227,7 +227,7 @@ func FuzzMatch(f *testing.F) {
 			t.Errorf("%q is found in %v", sent+"!", listed)
 		}
 		// Whatever X lists is read without harm, and an empty text is nowhere.
-		if doc, ok := decodeObject([]byte(noise)); ok {
+		if doc, ok := jsondoc.Decode[*listedPost]([]byte(noise)); ok {
 			want(sent).matches(doc)
 			if want(" ").matches(doc) {
 				t.Errorf("an empty text is found in %s", noise)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -80,7 +81,8 @@ func TestAppWide(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			failure, refused := classify(&transport.Response{Status: tc.status, Header: tc.header, Body: []byte(tc.body)}, tea)
+			p := New(Config{Clock: clocktesting.NewFakeClock(tea)}, nil)
+			failure, refused := p.classify(&transport.Response{Status: tc.status, Header: tc.header, Body: []byte(tc.body)})
 			if failure.AppWide != tc.want || failure.Class != tc.class || !refused {
 				t.Errorf("%s: got %+v", tc.reason, failure)
 			}

@@ -122,7 +122,7 @@ func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 		next.Number = prev.Number + 1
 	}
 	if prev != nil && !nextCard {
-		next.SearchFrom, next.UnknownSince = inDoubtSince(prev), DoubtSince(t)
+		next.SearchFrom, next.UnknownSince = inAmbiguousSince(prev), AmbiguousSince(t)
 	}
 	t.Attempt = next
 	t.Phase = v1alpha1.PhaseProcessing
@@ -131,9 +131,9 @@ func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 	return nil
 }
 
-// inDoubtSince returns the start of the earliest attempt, up to and including
+// inAmbiguousSince returns the start of the earliest attempt, up to and including
 // this one, whose call may have reached the platform without a clear answer.
-func inDoubtSince(a *v1alpha1.Attempt) *v1alpha1.Time {
+func inAmbiguousSince(a *v1alpha1.Attempt) *v1alpha1.Time {
 	if a.SearchFrom != nil {
 		return a.SearchFrom
 	}
