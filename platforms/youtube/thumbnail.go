@@ -8,19 +8,15 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
 )
 
 // thumbnailTries is how often a thumbnail is set: as often as one likes, but a
 // live post waits for it to be recorded.
 const thumbnailTries = 2
 
-const (
-	msgNoThumbnail = "the video is online without the chosen thumbnail: %s"
-	msgPhone       = "YouTube lets only channels verified by phone choose thumbnails; verify the channel at youtube.com/verify and set the thumbnail in YouTube Studio"
-	msgPicture     = "YouTube refuses the picture; set a thumbnail in YouTube Studio"
-)
+const msgNoThumbnail = "the video is online without the chosen thumbnail: %s"
 
 // setThumbnail sets the picture of a video that is online.
 func (p *Platform) setThumbnail(ctx context.Context, job *platforms.Job, id string) *platforms.Error {
@@ -40,26 +36,23 @@ func (p *Platform) sendThumbnail(ctx context.Context, job *platforms.Job, id str
 	}
 	defer content.Close()
 	query := url.Values{"videoId": {id}, "uploadType": {"media"}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.config.APIURL+"/upload/youtube/v3/thumbnails/set?"+query.Encode(), content)
-	if err != nil {
-		return badAddress(err)
-	}
-	req.ContentLength = picture.Size
-	req.Header.Set("Authorization", "Bearer "+job.Account.Token.Access)
-	req.Header.Set("Content-Type", string(picture.MIMEType))
-	resp, err := p.client.Do(ctx, transport.Call{Platform: "youtube", Action: "thumbnail", Timeout: thumbnailTimeout}, req)
+	resp, err := p.api.Do(ctx, client.Call{
+		Action: "thumbnail", Path: "/upload/youtube/v3/thumbnails/set?" + query.Encode(), Token: job.Account.Token.Access,
+		Body: client.Body{Content: content, Length: picture.Size, Type: string(picture.MIMEType)}, Timeout: thumbnailTimeout,
+	})
 	switch {
 	case err != nil:
-		return unanswered(err)
+		return p.api.Unanswered(err)
 	case resp.Status == http.StatusOK:
 		return nil
 	}
 	failure, reason := p.videoRefused(resp)
 	switch {
 	case reason == "forbidden":
-		failure.Message = msgPhone
+		failure.Problem = "YouTube lets only channels verified by phone choose thumbnails"
+		failure.Remedy = "verify the channel at youtube.com/verify and set the thumbnail in YouTube Studio"
 	case failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest:
-		failure.Message = msgPicture
+		failure.Problem, failure.Remedy = "YouTube refuses the picture", "set a thumbnail in YouTube Studio"
 	}
 	return failure
 }

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/storetest"
@@ -51,7 +51,7 @@ var (
 	// toKubernetes, toPlatform and toStore stand between every manager and the rest.
 	toKubernetes, toPlatform, toStore *proxy
 	points                            *hook
-	files                             mediastore.Config
+	files                             store.Config
 	// apiServer and etcd are killed as well.
 	apiServer, etcd *server
 )

@@ -9,8 +9,6 @@ package jsondoc
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
-	"time"
 )
 
 // Object is a JSON object. Nil is an object in which nothing stands.
@@ -42,11 +40,7 @@ func (o Object) Text(key string) string {
 
 // Int returns a whole number, also one that is written as a string; else 0.
 func (o Object) Int(key string) int {
-	n, err := strconv.Atoi(o.Text(key))
-	if err != nil {
-		return 0
-	}
-	return n
+	return Text(o.Text(key)).Int()
 }
 
 // Bool returns a truth value, also one that is written as a string; else
@@ -76,17 +70,4 @@ func (o Object) List(key string) ([]Object, bool) {
 		list[i], _ = v.(map[string]any)
 	}
 	return list, true
-}
-
-// longestLife bounds what is believed about how long something lasts.
-const longestLife = 10 * 365 * 24 * time.Hour
-
-// Seconds returns a number of seconds, also one that is written as a string;
-// zero if it is missing, not positive, or longer than ten years.
-func (o Object) Seconds(key string) time.Duration {
-	seconds, err := strconv.ParseFloat(o.Text(key), 64)
-	if err != nil || seconds <= 0 || seconds >= longestLife.Seconds() {
-		return 0
-	}
-	return time.Duration(seconds * float64(time.Second))
 }

@@ -28,6 +28,9 @@ func TestParse(t *testing.T) {
 			if _, ok := Parse([]byte(tc.body)); ok != tc.ok {
 				t.Errorf("%s: read %v", tc.reason, ok)
 			}
+			if v, ok := Decode[struct{ ID, X Text }]([]byte(tc.body)); ok != tc.ok || !ok && v.ID != "" {
+				t.Errorf("%s: decoded %+v, %v", tc.reason, v, ok)
+			}
 		})
 	}
 }
@@ -62,8 +65,56 @@ func TestObject(t *testing.T) {
 		t.Error("an object is no list")
 	}
 	for key, want := range map[string]time.Duration{"life": time.Hour, "half": time.Second / 2, "never": 0, "past": 0, "none": 0, "s": 0} {
-		if got := doc.Seconds(key); got != want {
+		if got := Text(doc.Text(key)).Seconds(); got != want {
 			t.Errorf("%s lasts %v, want %v", key, got, want)
 		}
+	}
+}
+
+func TestDecode(t *testing.T) {
+	type part struct {
+		K Text `json:"k"`
+	}
+	doc, ok := Decode[struct {
+		S, N, O, None, Null, B Text
+		I, SI                  Text
+		Flag, Said, No         Flag
+		L                      []part
+		E                      []part
+		Away                   []part
+		Odd                    []part
+		Nested                 part
+		Wrong                  part
+		Life                   Text
+		At, Never              Text
+	}]([]byte(`{
+		"s":"te\u00e4xt","n":12345678901234567890,"o":{"k":"v"},"null":null,"b":true,"i":42,"si":"43","flag":true,"said":"true","no":"yes",
+		"l":[{"k":"1"},2,{"k":3}],"e":[],"odd":{"k":"v"},"nested":{"k":"v"},"wrong":[1],"life":"3600","at":"2026-11-20T13:00:00+01:00","never":"soon"}`))
+	if !ok {
+		t.Fatal("not read")
+	}
+	if doc.S != "teäxt" || doc.N != "12345678901234567890" || doc.O != "" || doc.None != "" || doc.Null != "" || doc.B != "" {
+		t.Errorf("texts read as %q %q %q %q %q %q", doc.S, doc.N, doc.O, doc.None, doc.Null, doc.B)
+	}
+	if doc.I.Int() != 42 || doc.SI.Int() != 43 || doc.S.Int() != 0 || doc.N.Int() != 0 {
+		t.Errorf("numbers read as %d %d %d %d", doc.I.Int(), doc.SI.Int(), doc.S.Int(), doc.N.Int())
+	}
+	if !doc.Flag || !doc.Said || doc.No {
+		t.Error("truth values are misread")
+	}
+	if len(doc.L) != 3 || doc.L[0].K != "1" || doc.L[1].K != "" || doc.L[2].K != "3" {
+		t.Errorf("a list with an odd entry reads as %v", doc.L)
+	}
+	if doc.E == nil || doc.Away != nil || doc.Odd != nil {
+		t.Errorf("an empty list is a list, and nothing else is: %v %v %v", doc.E, doc.Away, doc.Odd)
+	}
+	if doc.Nested.K != "v" || doc.Wrong.K != "" {
+		t.Error("objects are misread")
+	}
+	if doc.Life.Seconds() != time.Hour || !doc.At.Time().Equal(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)) || !doc.Never.Time().IsZero() {
+		t.Errorf("times read as %v %v %v", doc.Life.Seconds(), doc.At.Time(), doc.Never.Time())
+	}
+	if got, ok := Decode[*part]([]byte(`[]`)); ok || got != nil {
+		t.Errorf("what is no object decodes as %v", got)
 	}
 }

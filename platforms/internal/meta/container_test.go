@@ -20,7 +20,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
 func TestAwait(t *testing.T) {
@@ -59,11 +62,10 @@ func TestParseState(t *testing.T) {
 	}
 }
 
-func TestSearch(t *testing.T) {
-	own := errors.New("the page could not be read")
+func TestList(t *testing.T) {
 	pages := map[string]string{
-		"whole":   `{"data":[{"id":"3","at":"2026-11-20T12:00:01Z"},{"id":"2","at":"2026-11-20T12:00:00Z"}],"paging":{"next":"https://g.example/x?page=second"}}`,
-		"second":  `{"data":[{"id":"2","at":"2026-11-20T12:00:00Z"},{"id":"1","at":"2026-11-20T12:00:00Z"},{"id":"9"}]}`,
+		"whole":   `{"data":[{"id":"3"},{"id":"2"}],"paging":{"next":"https://g.example/x?page=second"}}`,
+		"second":  `{"data":[{"id":"2"},{"id":"1"},{"id":"9"}]}`,
 		"endless": `{"data":[],"paging":{"next":"https://g.example/x?page=endless"}}`,
 		"no list": `{}`,
 		"no id":   `{"data":[{"text":"hello"}]}`,
@@ -71,30 +73,53 @@ func TestSearch(t *testing.T) {
 	}
 	tests := map[string]struct {
 		reason string
-		found  int
-		id     string
-		err    error
+		found  []jsondoc.Text
+		class  platforms.Class
 	}{
-		"whole":   {"pages overlap, and the earliest is named", 3, "1", nil},
-		"endless": {"what is not read whole tells nothing", 0, "", ErrTooManyPages},
-		"no list": {"an answer without a list is no empty list", 0, "", ErrNoList},
-		"no id":   {"an entry without an id may be what is looked for", 0, "", ErrNoList},
-		"later":   {"a page that cannot be read makes the rest useless", 0, "", own},
+		"whole":   {"pages are read to the last", []jsondoc.Text{"3", "2", "2", "1", "9"}, ""},
+		"endless": {"what is not read whole tells nothing", nil, platforms.ClassUnknown},
+		"no list": {"an answer without a list is no empty list", nil, platforms.ClassUnknown},
+		"no id":   {"an entry without an id may be what is looked for", nil, platforms.ClassUnknown},
+		"later":   {"a page that cannot be read makes the rest useless", nil, platforms.ClassTransient},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			found, err := Search(url.Values{"page": {name}}, 3, func(query url.Values) (jsondoc.Object, error) {
-				page, ok := jsondoc.Parse([]byte(pages[query.Get("page")]))
+			server := recorder.Start(t, func(w http.ResponseWriter, r *http.Request) {
+				page, ok := pages[r.URL.Query().Get("page")]
 				if !ok {
-					return nil, own
+					recorder.HangUp(w, r)
 				}
-				return page, nil
-			}, func(entry jsondoc.Object) bool { return entry.Text("id") != "9" })
-			id, _, _ := found.Earliest("at")
-			if !errors.Is(err, tc.err) || len(found) != tc.found || id != tc.id {
-				t.Errorf("%s: got %v, %q first, %v", tc.reason, found, id, err)
+				fmt.Fprint(w, page)
+			})
+			g := &Graph{Client: client.Client{BaseURL: server.URL, Transport: transport.New(transport.Options{})}, Version: "v1.0", Clock: clock.RealClock{}}
+			var found []jsondoc.Text
+			failure := List(t.Context(), g, "/42/posts", url.Values{"page": {name}}, platforms.Token{Access: "t"}, 3, func(post Post) bool {
+				found = append(found, post.ID)
+				return ValidID(post.ID.String())
+			})
+			if failure != nil {
+				if found = nil; failure.Class != tc.class {
+					t.Errorf("%s: got %+v", tc.reason, failure)
+				}
+			}
+			if diff := cmp.Diff(tc.found, found); diff != "" || failure == nil && tc.class != "" {
+				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, failure, diff)
 			}
 		})
+	}
+}
+
+func TestEarlier(t *testing.T) {
+	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	posts := map[string]time.Time{"3": noon.Add(time.Second), "2": noon, "1": noon}
+	r := platforms.LookupResult{}
+	for id, at := range posts {
+		if Earlier(&r, id, at) {
+			r.ExternalID, r.PostedAt = id, at
+		}
+	}
+	if r.ExternalID != "1" {
+		t.Errorf("%q is named, and the earliest is 1", r.ExternalID)
 	}
 }
 
@@ -109,7 +134,7 @@ func TestSameCaption(t *testing.T) {
 		"added":   {"so is one that was not sent", "", "a", false},
 	}
 	for name, tc := range tests {
-		if got := SameCaption(tc.sent, tc.listed); got != tc.want {
+		if got := SameCaption(tc.sent, jsondoc.Text(tc.listed)); got != tc.want {
 			t.Errorf("%s: %s: got %v", name, tc.reason, got)
 		}
 	}
@@ -123,16 +148,16 @@ func TestSend(t *testing.T) {
 		fmt.Fprint(w, `{"success":true}`)
 	}))
 	defer server.Close()
-	client := Client{BaseURL: server.URL, Transport: transport.New(transport.Options{})}
-	resp, err := client.Send(t.Context(), Stream{Path: "/up/1", Token: "t", Size: 5, Content: strings.NewReader("bytes")})
+	uploads := client.Client{BaseURL: server.URL, Transport: transport.New(transport.Options{})}
+	resp, err := Send(t.Context(), &uploads, Stream{Path: "/up/1", Token: "t", Size: 5, Content: strings.NewReader("bytes")})
 	if err != nil || ParseUpload(resp) != nil {
 		t.Errorf("got %v, %v", resp, err)
 	}
 	if diff := cmp.Diff(`POST /up/1 "OAuth t" offset 0 of 5: bytes (5, <nil>)`, <-got); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}
-	client.BaseURL = "://"
-	if _, err := client.Send(t.Context(), Stream{Path: "/"}); err == nil {
+	uploads.BaseURL = "://"
+	if _, err := Send(t.Context(), &uploads, Stream{Path: "/"}); err == nil {
 		t.Error("an address that is none must be an error")
 	}
 }

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 // Stream is a file that goes to Meta's host of uploads in one request.
 type Stream struct {
-	// Action, Path and Timeout are those of a Call.
+	// Action, Path and Timeout are those of a client.Call.
 	Action, Path string
 	Timeout      time.Duration
 	// Token is sent in the header, in the host's own way.
@@ -28,21 +29,18 @@ type Stream struct {
 }
 
 // Send sends the file once, from its start. Errors are *transport.Error.
-func (c *Client) Send(ctx context.Context, s Stream) (*transport.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.BaseURL+s.Path, s.Content)
-	if err != nil {
-		return nil, &transport.Error{Err: err}
-	}
-	req.ContentLength = s.Size
-	req.Header = http.Header{
-		"Authorization": {"OAuth " + s.Token},
-		"Content-Type":  {"application/octet-stream"},
-		// The host documents these names in small letters; HTTP makes no
-		// difference.
-		"Offset":    {"0"},
-		"File_size": {strconv.FormatInt(s.Size, 10)},
-	}
-	return c.Transport.Do(ctx, transport.Call{Platform: c.Platform, Action: s.Action, Timeout: s.Timeout}, req)
+func Send(ctx context.Context, c *client.Client, s Stream) (*transport.Response, error) {
+	return c.Do(ctx, client.Call{
+		Action: s.Action, Path: s.Path, Timeout: s.Timeout,
+		Header: http.Header{
+			"Authorization": {"OAuth " + s.Token},
+			// The host documents these names in small letters; HTTP makes no
+			// difference.
+			"Offset":    {"0"},
+			"File_size": {strconv.FormatInt(s.Size, 10)},
+		},
+		Body: client.Body{Content: s.Content, Length: s.Size, Type: "application/octet-stream"},
+	})
 }
 
 // UploadError is what the host of uploads says is wrong. It words its errors in
