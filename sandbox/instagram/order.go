@@ -55,7 +55,8 @@ func (l *login) readOrder(q *graph.Params) (order, *graph.Error) {
 	if bad := asked.setKind(kind); bad != nil {
 		return asked, bad
 	}
-	return asked, asked.check(q)
+	bad := asked.check(q)
+	return asked, bad
 }
 
 // setKind tells what a container is from its media_type.

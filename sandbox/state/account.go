@@ -159,7 +159,7 @@ func (s *Store) CreateAccount(fresh Account, first Tokens, withRefresh bool) (Ac
 	}
 	fresh.CreatedAt = s.clock.Now().UTC().Truncate(time.Millisecond)
 	g := s.newGrant(fresh.Key, &first, withRefresh)
-	if err := s.save(entry{bucketAccounts, fresh.Key.String(), fresh}, g.entry()); err != nil {
+	if err := s.save(entry{bucketAccounts, fresh.String(), fresh}, g.entry()); err != nil {
 		return Account{}, false, err
 	}
 	s.addAccount(fresh)

@@ -70,7 +70,7 @@ func (s *Store) CreateContainer(key Key, c Container, processing time.Duration, 
 	return c, nil
 }
 
-func (c Container) entry() entry { return entry{bucketContainers, c.Key.String(), c} }
+func (c Container) entry() entry { return entry{bucketContainers, c.String(), c} }
 
 // ChangeContainer lets edit change what is kept of a container. What was published from it stays published.
 func (s *Store) ChangeContainer(platform, id string, edit func(*Container)) (Container, error) {

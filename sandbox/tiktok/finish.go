@@ -57,7 +57,8 @@ func (p *Platform) pull(issued state.Container) {
 
 // fetched makes a post of files that were fetched.
 func (p *Platform) fetched(id string, files []blobs.Blob, why string) error {
-	defer p.uploads.Lock(id)()
+	unlock := p.uploads.Lock(id)
+	defer unlock()
 	issued, ok := p.Store.Container(Name, id)
 	switch {
 	case !ok:

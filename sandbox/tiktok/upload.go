@@ -59,7 +59,8 @@ func (p *Platform) upload(w http.ResponseWriter, r *faults.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	defer p.uploads.Lock(issued.ID)()
+	unlock := p.uploads.Lock(issued.ID)
+	defer unlock()
 	status, size := p.take(r, issued, t, s)
 	w.Header().Set("Content-Range", "bytes 0-"+strconv.FormatInt(size, 10)+"/"+strconv.FormatInt(t.Size, 10))
 	w.WriteHeader(status)

@@ -182,7 +182,8 @@ func (p *Platform) appendChunk(w http.ResponseWriter, r *faults.Request) {
 		return
 	}
 	id := r.PathValue("id")
-	defer p.growing.Lock(id)()
+	unlock := p.growing.Lock(id)
+	defer unlock()
 	u, with := p.findMedia(account, id)
 	if with == nil {
 		with = p.grow(&u, string(parts["segment_index"]), parts["media"])
@@ -240,7 +241,8 @@ func (p *Platform) finalize(w http.ResponseWriter, r *faults.Request) {
 	if !ok {
 		return
 	}
-	defer p.growing.Lock(r.PathValue("id"))()
+	unlock := p.growing.Lock(r.PathValue("id"))
+	defer unlock()
 	u, with := p.findMedia(account, r.PathValue("id"))
 	switch {
 	case with != nil:

@@ -73,7 +73,8 @@ func (p *Platform) put(w http.ResponseWriter, r *faults.Request) {
 		fail(w, problemFor(http.StatusNotFound))
 		return
 	}
-	defer p.sessions.Lock(session.ID)()
+	unlock := p.sessions.Lock(session.ID)
+	defer unlock()
 	account, refused := p.take(r, session)
 	if refused != nil {
 		fail(w, refused)
