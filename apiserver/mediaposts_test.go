@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 )
 
 // verified makes a media file that was verified, of any size.
@@ -112,7 +112,7 @@ var _ = Describe("posts with media", Ordered, func() {
 		t.verified(ctx, "mp4-over-512mb", v1alpha1.MimeMP4, 512*mib+1)
 		t.verified(ctx, "mp4-1gb", v1alpha1.MimeMP4, 1024*mib)
 		lost := t.verified(ctx, "lost", v1alpha1.MimePNG, mib)
-		kstatus.Apply(&lost.Status.Conditions, kstatus.Summary{Reason: v1alpha1.ReasonFileMissing, Progress: kstatus.Stuck}, 1, time.Now())
+		conditions.Apply(&lost.Status.Conditions, conditions.Summary{Reason: v1alpha1.ReasonFileMissing, Progress: conditions.Stuck}, 1, time.Now())
 		Expect(admin.Status().Update(ctx, lost)).To(Succeed())
 		foreign := newTeam(ctx)
 		foreign.verified(ctx, "theirs", v1alpha1.MimePNG, mib)

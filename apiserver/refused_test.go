@@ -22,7 +22,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	postcontroller "github.com/herald-social/herald/controllers/post"
-	"github.com/herald-social/herald/internal/rendition"
+	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/facebook"
@@ -53,7 +53,7 @@ func (t *team) deliver() (stop func()) {
 	Expect(err).NotTo(HaveOccurred())
 	out := transport.New(transport.Options{})
 	r, err := postcontroller.New(postcontroller.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, NewID: rand.Text, Tokens: noTokens{}, Files: files,
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, NewID: rand.Text, Tokens: noTokens{}, Files: files,
 		Renditions: rendition.NewMaker(files),
 		Platforms: platforms.Registry{
 			v1alpha1.PlatformX:        x.New(x.Config{}, out),

@@ -40,7 +40,7 @@ type Config struct {
 	UserAgent string
 	// Limits returns what a platform declares; false if this installation
 	// cannot publish there.
-	Limits func(v1alpha1.Platform) (platforms.Limits, bool)
+	Limits func(v1alpha1.Platform) (platforms.Capabilities, bool)
 	// SiteURL is where clients find the site, such as https://herald.example.com;
 	// it stands in the examples of the page for people.
 	SiteURL string

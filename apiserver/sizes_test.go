@@ -35,7 +35,7 @@ func told(index int32, now time.Time) v1alpha1.TargetStatus {
 		ContentHash: strings.Repeat("h", 64), Checkpoint: strings.Repeat("c", 1024), Message: strings.Repeat("m", 1000), MadeAt: v1alpha1.NewTime(now),
 	}
 	target.Attempt.AccountID = strings.Repeat("a", 64)
-	target.Attempt.LookFrom, target.Attempt.UnknownSince, target.Attempt.EndedAt = v1alpha1.NewTimePtr(now), v1alpha1.NewTimePtr(now), v1alpha1.NewTimePtr(now)
+	target.Attempt.SearchFrom, target.Attempt.UnknownSince, target.Attempt.EndedAt = v1alpha1.NewTimePtr(now), v1alpha1.NewTimePtr(now), v1alpha1.NewTimePtr(now)
 	return target
 }
 

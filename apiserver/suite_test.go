@@ -30,8 +30,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
-	"github.com/herald-social/herald/internal/mediaprobe"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -54,7 +54,7 @@ var (
 	// of its generated role.
 	restricted *rest.Config
 	// files is where media files are kept.
-	files *mediastore.Store
+	files *store.Store
 	// instance is the server that most tests talk to.
 	instance *running
 )
@@ -85,7 +85,7 @@ var _ = BeforeSuite(func() {
 	admin, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 
-	files, err = mediastore.New(storetest.Start(GinkgoT()))
+	files, err = store.New(storetest.Start(GinkgoT()))
 	Expect(err).NotTo(HaveOccurred())
 	restricted = asAPIServer(environment)
 	ctx, stop := context.WithCancel(context.Background())
@@ -161,7 +161,7 @@ func configure(config *rest.Config, edits ...func(*apiserver.Config)) apiserver.
 		SiteURL:         "https://herald.example.com",
 		Limits:          limits,
 		Files:           files,
-		Verify:          (&mediaprobe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
+		Verify:          (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
 		Listener:        listen(),
 		MetricsListener: listen(),
 		ShutdownTimeout: 10 * time.Second,
@@ -218,7 +218,7 @@ func statusOf(url string) int {
 
 // limits are those of the real platforms: the contract's rows are held against
 // what is shipped. None of them is called.
-var limits = func() func(v1alpha1.Platform) (platforms.Limits, bool) {
+var limits = func() func(v1alpha1.Platform) (platforms.Capabilities, bool) {
 	client := transport.New(transport.Options{})
 	return rules.LimitsOf(platforms.Registry{
 		v1alpha1.PlatformX:         x.New(x.Config{}, client),

@@ -19,14 +19,14 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
-	"github.com/herald-social/herald/internal/kstatus"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // sample is a real file of its kind.
 func sample(name string) []byte {
 	GinkgoHelper()
-	data, err := os.ReadFile(filepath.Join("..", "internal", "mediaprobe", "testdata", name))
+	data, err := os.ReadFile(filepath.Join("..", "internal", "media", "probe", "testdata", name))
 	Expect(err).NotTo(HaveOccurred())
 	return data
 }
@@ -220,7 +220,7 @@ var _ = Describe("a file that was just uploaded", func() {
 		Expect(status.Phase).To(Equal(v1alpha1.MediaUploaded))
 		Expect([]int32{status.Width, status.Height}).To(Equal([]int32{64, 48}))
 		Expect(status.ETag).NotTo(BeEmpty())
-		Expect(kstatus.IsReady(status.Conditions)).To(BeTrue())
+		Expect(conditions.IsReady(status.Conditions)).To(BeTrue())
 
 		id = t.uploaded(ctx, "a.mov", "video/quicktime", sample("quicktime.mov"))
 		Expect(t.create(ctx, video(id)).MediaIDs).To(Equal([]string{id}))
@@ -259,7 +259,7 @@ var _ = Describe("a file that was just uploaded", func() {
 		id := t.uploaded(ctx, "a.png", "image/png", sample("picture.png"))
 		own := start(restricted, func(c *apiserver.Config) {
 			c.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
-				return v1alpha1.MediaStatus{}, fmt.Errorf("again and again: %w", mediastore.ErrChanged)
+				return v1alpha1.MediaStatus{}, fmt.Errorf("again and again: %w", store.ErrChanged)
 			}
 		})
 		defer own.stop()

@@ -35,12 +35,15 @@ const (
 )
 
 // Error is what a platform, or the way to it, answered instead of a success.
-// Its message is meant for people, is stable from one call to the next, and
-// holds no secret.
+// Its words are meant for people, are stable from one call to the next, and
+// hold no secret. They do not say what Herald does next: that follows from the
+// class, and is told where the state of a post or a connection is described.
 type Error struct {
 	Class Class
-	// Message says what is wrong and what to do.
-	Message string
+	// Problem says what is wrong.
+	Problem string
+	// Remedy says what a person can do about it; empty if nothing.
+	Remedy string
 	// RetryAt is when to try again, where the platform said so.
 	RetryAt time.Time
 	// AppWide says, with ClassRateLimited and ClassQuota, that the limit is one
@@ -53,13 +56,18 @@ type Error struct {
 	Err error
 }
 
-// Error returns the message for people.
-func (e *Error) Error() string { return e.Message }
+// Error returns the problem and its remedy.
+func (e *Error) Error() string {
+	if e.Remedy == "" {
+		return e.Problem
+	}
+	return e.Problem + "; " + e.Remedy
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an Error of a class with a message for people.
+// Errorf makes an Error of a class whose problem is given; it has no remedy.
 func Errorf(class Class, format string, args ...any) *Error {
-	return &Error{Class: class, Message: fmt.Sprintf(format, args...)}
+	return &Error{Class: class, Problem: fmt.Sprintf(format, args...)}
 }

@@ -20,12 +20,12 @@ import (
 // Methods may be called from many goroutines at once.
 type Platform interface {
 	Accounts
-	// Limits declares the platform's rules. The result never changes.
-	Limits() Limits
+	// Capabilities declares the platform's rules. The result never changes.
+	Capabilities() Capabilities
 }
 
 // Publisher is a Platform that makes content public and finds out afterwards
-// whether it is. Its Limits name the categories that it takes.
+// whether it is. Its Capabilities name the categories that it takes.
 type Publisher interface {
 	Platform
 
@@ -35,9 +35,9 @@ type Publisher interface {
 	Publish(ctx context.Context, job Job) Result
 
 	// Lookup asks the platform whether the job's content was published at or
-	// after job.LookFrom. It never publishes. An error means that the platform
+	// after job.SearchFrom. It never publishes. An error means that the platform
 	// gave no usable answer; it is an *Error where the platform said why.
-	Lookup(ctx context.Context, job Job) (Finding, error)
+	Lookup(ctx context.Context, job Job) (LookupResult, error)
 }
 
 // Preparer is a Publisher that publishes in two steps: it makes something on
@@ -121,7 +121,7 @@ type Content struct {
 	Media []File
 	// ThumbnailAt is which moment of the video is its thumbnail, if one was
 	// chosen. Thumbnail is the picture of that moment, for platforms whose
-	// Limits.TakesThumbnail asks for one; nil if there is none.
+	// Capabilities.TakesThumbnail asks for one; nil if there is none.
 	ThumbnailAt *time.Duration
 	Thumbnail   *File
 	// Title is what only YouTube asks for.
@@ -142,13 +142,13 @@ type Job struct {
 	// the address of an upload session. It is kept as a secret, and is empty if
 	// Prepare noted none, or if it is lost.
 	Secret string
-	// Handle is what an earlier Publish of this call said in Result.Handle.
-	Handle string
+	// OperationID is what an earlier Publish of this call said in Result.OperationID.
+	OperationID string
 	// Keep stores how far Prepare has come; see Note.
 	Keep func(ctx context.Context, checkpoint, secret string) error
-	// LookFrom is the earliest time at which a call for this job can have
+	// SearchFrom is the earliest time at which a call for this job can have
 	// taken effect. Lookup ignores what is older.
-	LookFrom time.Time
+	SearchFrom time.Time
 	// Taken reports whether a post of the account is known to belong to
 	// another job; Lookup passes over those. Nil means none is.
 	Taken func(externalID string) bool
@@ -162,37 +162,37 @@ func (j *Job) Note(ctx context.Context, checkpoint, secret string) *Error {
 		return nil
 	}
 	if err := j.Keep(ctx, checkpoint, secret); err != nil {
-		return &Error{Class: ClassTransient, Message: "how far the upload has come cannot be stored in the Kubernetes API; Herald tries again", Err: err}
+		return &Error{Class: ClassTransient, Problem: "how far the upload has come cannot be stored in the Kubernetes API; Herald tries again", Err: err}
 	}
 	return nil
 }
 
-// Verdict is what is known after a call that could publish.
-type Verdict string
+// Outcome is what is known after a call that could publish.
+type Outcome string
 
-// The verdicts.
+// The outcomes.
 const (
 	// Posted: the platform confirmed it.
-	Posted Verdict = "posted"
+	Posted Outcome = "posted"
 	// Refused: the platform answered that it did not publish.
-	Refused Verdict = "refused"
+	Refused Outcome = "refused"
 	// NotSent: no connection was obtained, so nothing left the process.
-	NotSent Verdict = "notSent"
-	// Accepted: the platform took the call and works on it under Result.Handle.
+	NotSent Outcome = "notSent"
+	// Accepted: the platform took the call and works on it under Result.OperationID.
 	// Lookup tells what becomes of it.
-	Accepted Verdict = "accepted"
+	Accepted Outcome = "accepted"
 	// Unknown: the call may have taken effect.
-	Unknown Verdict = "unknown"
+	Unknown Outcome = "unknown"
 )
 
 // Result is the outcome of Publish.
 type Result struct {
-	Verdict Verdict
-	// Handle is what the platform calls a call that it took and works on
-	// still, with Accepted: the caller keeps it and looks with it. Where the
-	// answer is all that tells it, Publish returns it at once: it is lost with
-	// the process until the caller has stored it.
-	Handle string
+	Outcome Outcome
+	// OperationID is the platform's id of a call that it took and still works
+	// on, with Accepted: the caller stores it and looks the call up by it. If
+	// only the answer tells it, Publish returns at once, since the id is lost
+	// with the process until the caller has stored it.
+	OperationID string
 	// ExternalID and ExternalURL name the published post. With Posted, an
 	// empty id means that the platform confirmed without saying which.
 	ExternalID  string
@@ -203,16 +203,16 @@ type Result struct {
 	// Note tells people what they should know of a post that is online, such as
 	// that the chosen thumbnail was refused; usually empty.
 	Note string
-	// Err says why, for every verdict but Posted. With Accepted it says what the
+	// Err says why, for every outcome but Posted. With Accepted it says what the
 	// platform is about.
 	Err *Error
-	// Allowances are what the answer tells of the platform's limits, whatever
-	// the verdict.
-	Allowances []Allowance
+	// RateLimits are what the answer tells of the platform's limits, whatever
+	// the outcome.
+	RateLimits []RateLimit
 }
 
-// Finding is the outcome of Lookup.
-type Finding struct {
+// LookupResult is what Lookup found.
+type LookupResult struct {
 	// Matches counts the posts that fit. One is an answer; more than one needs
 	// a person.
 	Matches     int
@@ -220,12 +220,12 @@ type Finding struct {
 	ExternalURL string
 	PostedAt    time.Time
 	// Certain says, of one match, that the platform told it under the job's
-	// handle, checkpoint or secret. A match among the account's posts may be
+	// operation id, checkpoint or secret. A match among the account's posts may be
 	// another job's with the same words.
 	Certain bool
 	// Proof says, where nothing matches, that the platform answered for the
 	// very thing that was to become visible, and that it is not. It counts for
-	// absence also where Limits.ListingAuthoritative does not hold.
+	// absence also where Capabilities.ListingAuthoritative does not hold.
 	Proof bool
 	// Refused says, where nothing matches, that the platform took the call and
 	// then gave it up, and why; nil if it does not say so. It is proof, and
@@ -233,8 +233,8 @@ type Finding struct {
 	Refused *Error
 }
 
-// Limits is what a platform declares about itself.
-type Limits struct {
+// Capabilities is what a platform declares about itself.
+type Capabilities struct {
 	// Categories lists what can be posted there.
 	Categories []v1alpha1.Category
 	// Delivers lists those categories that the Publisher can deliver today. A
@@ -322,12 +322,12 @@ type ImageLimits struct {
 }
 
 // CanDeliver reports whether the publisher delivers the category today.
-func (l Limits) CanDeliver(c v1alpha1.Category) bool {
+func (l Capabilities) CanDeliver(c v1alpha1.Category) bool {
 	return slices.Contains(l.Delivers, c)
 }
 
 // Allows reports whether the category can be posted on the platform.
-func (l Limits) Allows(c v1alpha1.Category) bool {
+func (l Capabilities) Allows(c v1alpha1.Category) bool {
 	return slices.Contains(l.Categories, c)
 }
 

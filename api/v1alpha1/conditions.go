@@ -3,6 +3,8 @@
 
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // Condition types. Every kind sets Ready; it follows the kstatus convention,
 // so that `kubectl wait --for=condition=Ready` and GitOps tools understand it.
 const (
@@ -130,3 +132,15 @@ const (
 	ReasonWrongSize        = "WrongSize"
 	ReasonDamaged          = "Damaged"
 )
+
+// GetConditions returns the conditions.
+func (s *APIKeyStatus) GetConditions() []metav1.Condition { return s.Conditions }
+
+// GetConditions returns the conditions.
+func (s *ConnectionStatus) GetConditions() []metav1.Condition { return s.Conditions }
+
+// GetConditions returns the conditions.
+func (s *MediaStatus) GetConditions() []metav1.Condition { return s.Conditions }
+
+// GetConditions returns the conditions.
+func (s *TeamStatus) GetConditions() []metav1.Condition { return s.Conditions }

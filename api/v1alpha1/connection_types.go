@@ -120,14 +120,14 @@ type ConnectionStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	RateLimitedMessage string `json:"rateLimitedMessage,omitempty"`
 
-	// limits are how much of the platform's limits is left, as far as it tells.
-	// They are read with a probe, and again when little is left; of limits that
-	// only publishing tells, those are noted of which little is left.
+	// rateLimits are the platform's limits and what remains of them, as far as it
+	// tells. They are read with a probe, and again when little remains. A limit
+	// that only an answer to a post tells is noted when little of it remains.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
-	Limits []ConnectionLimit `json:"limits,omitempty"`
+	RateLimits []RateLimit `json:"rateLimits,omitempty"`
 
 	// tiktok is what TikTok says that the account may choose; absent on other
 	// platforms.
@@ -141,8 +141,8 @@ type ConnectionStatus struct {
 	CredentialsVersion string `json:"credentialsVersion,omitempty"`
 }
 
-// ConnectionLimit is one limit of a platform, as of its latest word.
-type ConnectionLimit struct {
+// RateLimit is one limit of a platform, as of its latest word.
+type RateLimit struct {
 	// name of the limit: postsPerDay and repliesPerDay (within any 24 hours),
 	// postsPerWindow (within some minutes), appPostsPerDay (those of all
 	// accounts of the app), and usage and appUsage, which are told in percent.
@@ -151,16 +151,16 @@ type ConnectionLimit struct {
 	// +kubebuilder:validation:MaxLength=64
 	Name string `json:"name"`
 
-	// most is how many there may be, or 100 for percents. Omitted, the platform
+	// limit is how many there may be, or 100 for percents. Omitted, the platform
 	// has not said.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	Most int32 `json:"most,omitempty"`
+	Limit int32 `json:"limit,omitempty"`
 
-	// left is how many of them are left.
+	// remaining is how many of them are left.
 	// +required
 	// +kubebuilder:validation:Minimum=0
-	Left int32 `json:"left"`
+	Remaining int32 `json:"remaining"`
 
 	// resetsAt is when there are more again. Omitted, the platform has not said.
 	// +optional

@@ -48,9 +48,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.number >= oldSelf.number",message="the attempt number never decreases"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.id == oldSelf.id",message="an attempt keeps its id"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.?card.orValue(0) == oldSelf.?card.orValue(0)",message="an attempt keeps its card"
-// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome) || (oldSelf.outcome == 'unknown' && (has(self.outcome) || (has(self.handle) && !has(oldSelf.handle))))",message="a closed attempt keeps its outcome, except that an unknown one may become known, or be asked about by the name that the platform gave it"
+// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome) || (oldSelf.outcome == 'unknown' && (has(self.outcome) || (has(self.operationID) && !has(oldSelf.operationID))))",message="a closed attempt keeps its outcome, except that an unknown one may become known, or be asked about by the operation id that the platform gave it"
 // +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || (has(self.checkpoint) == has(oldSelf.checkpoint) && (!has(self.checkpoint) || self.checkpoint == oldSelf.checkpoint))",message="an attempt keeps its checkpoint"
-// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.handle) || (has(self.handle) && self.handle == oldSelf.handle)",message="an attempt keeps its handle"
+// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.operationID) || (has(self.operationID) && self.operationID == oldSelf.operationID)",message="an attempt keeps its operation id"
 type Attempt struct {
 	// number of this attempt; the first is 1.
 	// +required
@@ -91,12 +91,12 @@ type Attempt struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Checkpoint string `json:"checkpoint,omitempty"`
 
-	// handle is what the platform calls this call, which it took and was still
+	// operationID is the platform's id of this call, which it took and was still
 	// working on when it answered.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	Handle string `json:"handle,omitempty"`
+	OperationID string `json:"operationID,omitempty"`
 
 	// accountID is the platform's id of the account that was claimed. What
 	// became of the call is asked of this account and no other.
@@ -105,10 +105,10 @@ type Attempt struct {
 	// +kubebuilder:validation:MaxLength=128
 	AccountID string `json:"accountID,omitempty"`
 
-	// lookFrom is the earliest time at which this attempt, or an earlier one
+	// searchFrom is the earliest time at which this attempt, or an earlier one
 	// whose outcome was in doubt, can have published. Defaults to startedAt.
 	// +optional
-	LookFrom *Time `json:"lookFrom,omitempty"`
+	SearchFrom *Time `json:"searchFrom,omitempty"`
 
 	// unknownSince is when the earliest attempt before this one was claimed of
 	// which nobody can tell whether it published the same; absent if there is
@@ -125,10 +125,10 @@ type Attempt struct {
 	// +optional
 	Duplicate bool `json:"duplicate,omitempty"`
 
-	// looks counts the authoritative looks that did not find the post.
+	// lookups counts the authoritative lookups that did not find the post.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	Looks int32 `json:"looks,omitempty"`
+	Lookups int32 `json:"lookups,omitempty"`
 
 	// outcome is how the attempt was closed; absent while it is open. One that
 	// was closed as unknown is opened again if it turns out what the platform

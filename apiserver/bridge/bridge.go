@@ -58,7 +58,7 @@ type Media interface {
 	AwaitUntil(ctx context.Context, namespace, name string, until time.Time) error
 }
 
-// Files signs addresses to upload to; mediastore does.
+// Files signs addresses to upload to; package store does.
 type Files interface {
 	PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error)
 }
@@ -80,14 +80,14 @@ type Config struct {
 	Media       Media
 	Files       Files
 	// Verify examines the uploaded file of a Media and returns the status that
-	// follows; mediastore.ErrNotFound if nothing was uploaded, and
-	// mediastore.ErrChanged if it is overwritten all the time.
+	// follows; store.ErrNotFound if nothing was uploaded, and
+	// store.ErrChanged if it is overwritten all the time.
 	Verify    func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
 	Readiness Readiness
 	Index     *postindex.Index
 	// Limits returns what a platform declares; false if this installation
 	// cannot publish there.
-	Limits func(v1alpha1.Platform) (platforms.Limits, bool)
+	Limits func(v1alpha1.Platform) (platforms.Capabilities, bool)
 	Clock  clock.PassiveClock
 	Log    *slog.Logger
 }

@@ -37,11 +37,11 @@ func newCounts() *counts {
 	return &counts{Store: quota.NewStore(maps, "", clocktesting.NewFakePassiveClock(now)), maps: maps}
 }
 
-func (c *counts) Check(context.Context, quota.Book, *quota.Wish, quota.Limit) (quota.Answer, error) {
+func (c *counts) Check(context.Context, quota.Counter, *quota.Reservation, quota.Limit) (quota.Answer, error) {
 	return quota.Answer{}, nil
 }
 
-func (c *counts) Take(ctx context.Context, b quota.Book, w *quota.Wish, limit quota.Limit) (quota.Answer, error) {
+func (c *counts) Take(ctx context.Context, b quota.Counter, w *quota.Reservation, limit quota.Limit) (quota.Answer, error) {
 	if c.taking != nil {
 		c.taking()
 	}
@@ -55,19 +55,19 @@ func (c *counts) Take(ctx context.Context, b quota.Book, w *quota.Wish, limit qu
 }
 
 // held is what the posts have taken of a book: so much per target.
-func (c *counts) held(t *testing.T, b quota.Book) map[int]int {
+func (c *counts) held(t *testing.T, b quota.Counter) map[int]int {
 	t.Helper()
-	page, err := c.Page(t.Context(), b)
+	page, err := c.Entries(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var held map[int]int
 	for _, entry := range page {
-		for _, share := range entry.Shares {
+		for _, item := range entry.Items {
 			if held == nil {
 				held = map[int]int{}
 			}
-			held[share.Target] += share.Count
+			held[item.Target] += item.Count
 		}
 	}
 	return held

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // upload is what the contract says of one kind of file.
@@ -54,7 +54,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	if err != nil {
 		return MediaUpload{}, err
 	}
-	address, until, err := s.Files.PresignPut(ctx, mediastore.Key(made), string(in.MIMEType))
+	address, until, err := s.Files.PresignPut(ctx, store.Key(made), string(in.MIMEType))
 	if err != nil {
 		return MediaUpload{}, fmt.Errorf("sign an upload address: %w", err)
 	}

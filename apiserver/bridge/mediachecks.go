@@ -12,9 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
-	"github.com/herald-social/herald/internal/mediaprobe"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/rules"
 )
@@ -73,13 +73,13 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 	}
 	status, err := s.Verify(ctx, media)
 	switch {
-	case errors.Is(err, mediastore.ErrNotFound):
+	case errors.Is(err, store.ErrNotFound):
 		return media, nil
-	case errors.Is(err, mediastore.ErrChanged):
+	case errors.Is(err, store.ErrChanged):
 		// The rules tell the client. The manager sees for itself, and writes it
 		// down if it lasts.
 		media.Status.Phase = v1alpha1.MediaPending
-		kstatus.Apply(&media.Status.Conditions, mediaprobe.Overwritten(), media.Generation, s.Clock.Now())
+		conditions.Apply(&media.Status.Conditions, probe.Overwritten(), media.Generation, s.Clock.Now())
 		return media, nil
 	case err != nil:
 		return nil, fmt.Errorf("verify a media file: %w", err)

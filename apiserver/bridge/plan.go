@@ -20,10 +20,10 @@ import (
 
 // Quota counts what a team may do only so often.
 type Quota interface {
-	Check(ctx context.Context, b quota.Book, w *quota.Wish, limit quota.Limit) (quota.Answer, error)
-	Take(ctx context.Context, b quota.Book, w *quota.Wish, limit quota.Limit) (quota.Answer, error)
-	Undo(ctx context.Context, b quota.Book, w *quota.Wish, granted quota.Answer, limit quota.Limit) error
-	Return(ctx context.Context, b quota.Book, post string, uid types.UID, keep func(target int) int) error
+	Check(ctx context.Context, b quota.Counter, w *quota.Reservation, limit quota.Limit) (quota.Answer, error)
+	Take(ctx context.Context, b quota.Counter, w *quota.Reservation, limit quota.Limit) (quota.Answer, error)
+	Undo(ctx context.Context, b quota.Counter, w *quota.Reservation, granted quota.Answer, limit quota.Limit) error
+	Return(ctx context.Context, b quota.Counter, post string, uid types.UID, keep func(target int) int) error
 }
 
 // returnWithin bounds the giving back of what a post does not take. The manager
@@ -43,9 +43,9 @@ type needs struct {
 
 // need is what a post takes of one count.
 type need struct {
-	book  quota.Book
-	limit quota.Limit
-	wish  quota.Wish
+	counter     quota.Counter
+	limit       quota.Limit
+	reservation quota.Reservation
 	// granted is what came of it.
 	granted quota.Answer
 	// use is what a target of a post takes of the count, given its connection.
@@ -68,7 +68,7 @@ func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find func
 	if post.Annotations[v1alpha1.RequestAnnotation] != "" {
 		n.by = rand.Text()
 	}
-	var onX []quota.Share
+	var onX []quota.Item
 	for i := range post.Spec.Targets {
 		connection := find(post.Spec.Targets[i].ConnectionRef.Name)
 		if connection == nil {
@@ -77,9 +77,9 @@ func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find func
 		at := plan.IntendedAt(post, i, 0)
 		switch platform := connection.Spec.Platform; {
 		case platform == v1alpha1.PlatformX && limits.XPosts > 0:
-			onX = append(onX, quota.Share{Target: i, Count: plan.Cost(post), At: at})
+			onX = append(onX, quota.Item{Target: i, Count: plan.Cost(post), At: at})
 		case plan.IsTikTokDraft(post, i, platform):
-			n.addTikTokDraft(post.Name, connection, quota.Share{Target: i, Count: 1, At: at})
+			n.addTikTokDraft(post.Name, connection, quota.Item{Target: i, Count: 1, At: at})
 		}
 	}
 	if len(onX) > 0 {
@@ -91,16 +91,16 @@ func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find func
 	return n, nil
 }
 
-func (n *needs) xPosts(post *v1alpha1.Post, shares []quota.Share, most int) need {
-	asked, at := 0, shares[0].At
-	for _, share := range shares {
-		asked += share.Count
+func (n *needs) xPosts(post *v1alpha1.Post, items []quota.Item, most int) need {
+	asked, at := 0, items[0].At
+	for _, item := range items {
+		asked += item.Count
 	}
 	return need{
-		book:  quota.XPosts(post.Namespace, at),
-		limit: quota.Limit{Most: most},
-		wish:  quota.Wish{Post: post.Name, By: n.by, Shares: shares},
-		use:   plan.XUse,
+		counter:     quota.XPosts(post.Namespace, at),
+		limit:       quota.Limit{Most: most},
+		reservation: quota.Reservation{Post: post.Name, By: n.by, Items: items},
+		use:         plan.XUse,
 		refusal: func(a quota.Answer) *Error {
 			return errorf(CodeSubscriptionRequired, "the starter plan allows %d posts to X in a calendar month (UTC), each account and each card of a tree counted; "+
 				"%d of %s are used and this post needs %d. Cancel a scheduled post, choose another month, or change the plan.",
@@ -111,19 +111,19 @@ func (n *needs) xPosts(post *v1alpha1.Post, shares []quota.Share, most int) need
 
 // addTikTokDraft notes a target that goes to the inbox of an account. Several
 // targets of a post may go to the same one.
-func (n *needs) addTikTokDraft(post string, connection *v1alpha1.Connection, share quota.Share) {
-	book := quota.TikTokDrafts(connection)
+func (n *needs) addTikTokDraft(post string, connection *v1alpha1.Connection, item quota.Item) {
+	counter := quota.TikTokDrafts(connection)
 	for i := range n.ofPlatform {
-		if n.ofPlatform[i].book.Name == book.Name {
-			n.ofPlatform[i].wish.Shares = append(n.ofPlatform[i].wish.Shares, share)
+		if n.ofPlatform[i].counter.Name == counter.Name {
+			n.ofPlatform[i].reservation.Items = append(n.ofPlatform[i].reservation.Items, item)
 			return
 		}
 	}
 	n.ofPlatform = append(n.ofPlatform, need{
-		book:  book,
-		limit: quota.Limit{Most: plan.MaxTikTokDrafts, Within: plan.TikTokDraftsFor},
-		wish:  quota.Wish{Post: post, By: n.by, Shares: []quota.Share{share}},
-		use:   plan.InboxUse,
+		counter:     counter,
+		limit:       quota.Limit{Most: plan.MaxTikTokDrafts, Within: plan.TikTokDraftsFor},
+		reservation: quota.Reservation{Post: post, By: n.by, Items: []quota.Item{item}},
+		use:         plan.InboxUse,
 		refusal: func(a quota.Answer) *Error {
 			return errorf(CodeValidation, "targets[%d].tiktok_draft: TikTok takes at most %d pending drafts of an account within 24 hours, and besides this post %d are sent or scheduled for connection %q; "+
 				"schedule it for another day, or publish it without tiktok_draft",
@@ -196,19 +196,19 @@ func (n *needs) take(ctx context.Context) error {
 // the same Idempotency-Key: if it is gone, it still counts, and the new one needs
 // a share of its own.
 func (n *needs) ask(ctx context.Context, wanted *need,
-	put func(context.Context, quota.Book, *quota.Wish, quota.Limit) (quota.Answer, error),
+	put func(context.Context, quota.Counter, *quota.Reservation, quota.Limit) (quota.Answer, error),
 ) (quota.Answer, error) {
-	answer, err := put(ctx, wanted.book, &wanted.wish, wanted.limit)
+	answer, err := put(ctx, wanted.counter, &wanted.reservation, wanted.limit)
 	if err != nil || answer.Delivered == "" {
 		return answer, err
 	}
-	made, err := n.service.Posts.Get(ctx, wanted.book.Namespace, wanted.wish.Post)
+	made, err := n.service.Posts.Get(ctx, wanted.counter.Namespace, wanted.reservation.Post)
 	switch {
 	case err == nil && made.UID == answer.Delivered:
 		return answer, nil // and the create will find it
 	case err == nil, apierrors.IsNotFound(err):
-		wanted.wish.Gone = answer.Delivered
-		return put(ctx, wanted.book, &wanted.wish, wanted.limit)
+		wanted.reservation.Gone = answer.Delivered
+		return put(ctx, wanted.counter, &wanted.reservation, wanted.limit)
 	default:
 		return answer, fmt.Errorf("read what was created under an Idempotency-Key: %w", err)
 	}
@@ -225,10 +225,10 @@ func (n *needs) giveBack(ctx context.Context, made *v1alpha1.Post) {
 			taken := &list[i]
 			var err error
 			if len(taken.granted.Added) > 0 {
-				err = n.service.Quota.Undo(ctx, taken.book, &taken.wish, taken.granted, taken.limit)
+				err = n.service.Quota.Undo(ctx, taken.counter, &taken.reservation, taken.granted, taken.limit)
 			}
 			if err == nil && made != nil {
-				err = n.service.Quota.Return(ctx, taken.book, made.Name, "", func(target int) int { return n.used(taken, made, target) })
+				err = n.service.Quota.Return(ctx, taken.counter, made.Name, "", func(target int) int { return n.used(taken, made, target) })
 			}
 			if err != nil {
 				n.service.Log.WarnContext(ctx, "Cannot give back yet what a post did not take; the manager will", "error", err)
@@ -251,23 +251,23 @@ func (s *Service) returnAll(ctx context.Context, post *v1alpha1.Post) {
 	if post.Spec.Draft {
 		return
 	}
-	var books []quota.Book
+	var counters []quota.Counter
 	if plan.LimitsOf(s.Teams.Owner(post.Namespace)).XPosts > 0 {
-		books = append(books, quota.XPosts(post.Namespace, plan.IntendedAt(post, 0, 0)))
+		counters = append(counters, quota.XPosts(post.Namespace, plan.IntendedAt(post, 0, 0)))
 	}
 	for i := range post.Spec.Targets {
 		connection := s.Connections.Get(post.Namespace, post.Spec.Targets[i].ConnectionRef.Name)
 		if connection != nil && plan.IsTikTokDraft(post, i, connection.Spec.Platform) {
-			books = append(books, quota.TikTokDrafts(connection))
+			counters = append(counters, quota.TikTokDrafts(connection))
 		}
 	}
-	if len(books) == 0 {
+	if len(counters) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
 	defer cancel()
-	for _, book := range books {
-		if err := s.Quota.Return(ctx, book, post.Name, post.UID, func(int) int { return 0 }); err != nil {
+	for _, counter := range counters {
+		if err := s.Quota.Return(ctx, counter, post.Name, post.UID, func(int) int { return 0 }); err != nil {
 			s.Log.WarnContext(ctx, "Cannot give back yet what a cancelled post took; the manager will",
 				"namespace", post.Namespace, "post", post.Name, "error", err)
 		}

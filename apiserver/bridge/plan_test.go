@@ -33,8 +33,8 @@ func counting(p *posts, c *counts) *bridge.Service {
 	box.Spec.Platform = v1alpha1.PlatformTikTok
 	s := service(p, &connections{memory: map[string]*v1alpha1.Connection{"acme": onX("acme"), "beta": onX("beta"), "box": box}})
 	s.Teams, s.Quota = starter{}, c
-	s.Limits = func(v1alpha1.Platform) (platforms.Limits, bool) {
-		return platforms.Limits{Categories: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryTree}}, true
+	s.Limits = func(v1alpha1.Platform) (platforms.Capabilities, bool) {
+		return platforms.Capabilities{Categories: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryTree}}, true
 	}
 	return s
 }
@@ -156,9 +156,9 @@ func TestKeyOfADeliveredPost(t *testing.T) {
 	deliver := func(t *testing.T, c *counts, post *v1alpha1.Post, uid types.UID, others int) {
 		t.Helper()
 		post.UID = uid
-		for _, w := range []*quota.Wish{
-			{Post: post.Name, UID: uid, Shares: []quota.Share{{Count: 1, At: now}}, Partly: true},
-			{Post: "others", UID: "o", Shares: []quota.Share{{Count: others, At: now}}, Partly: true},
+		for _, w := range []*quota.Reservation{
+			{Post: post.Name, UID: uid, Items: []quota.Item{{Count: 1, At: now}}, AllowPartial: true},
+			{Post: "others", UID: "o", Items: []quota.Item{{Count: others, At: now}}, AllowPartial: true},
 		} {
 			if answer, err := c.Store.Take(t.Context(), xBook, w, quota.Limit{Most: 30}); err != nil || len(answer.Refused) > 0 {
 				t.Fatalf("%+v %v", answer, err)
@@ -167,7 +167,7 @@ func TestKeyOfADeliveredPost(t *testing.T) {
 	}
 	used := func(t *testing.T, c *counts) int {
 		t.Helper()
-		page, err := c.Page(t.Context(), xBook)
+		page, err := c.Entries(t.Context(), xBook)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/teams"
+	"github.com/herald-social/herald/internal/quota"
 )
 
 // namespaceOfTeam is the name of the index of teams by the namespace they own.
@@ -98,7 +98,7 @@ func (t *Teams) Owner(namespace string) *v1alpha1.Team {
 	var owner *v1alpha1.Team
 	for _, obj := range found {
 		team, ok := obj.(*v1alpha1.Team)
-		if ok && (owner == nil || teams.Older(team, owner)) {
+		if ok && (owner == nil || quota.Older(team, owner)) {
 			owner = team
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/internal/headroom"
-	"github.com/herald-social/herald/internal/mediaprobe"
+	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/posting/rules"
 )
@@ -110,7 +110,7 @@ func runAPIServer(ctx context.Context, args []string) error {
 		UserAgent:       config.UserAgent + " apiserver",
 		Limits:          rules.LimitsOf(platforms),
 		Files:           files,
-		Verify:          (&mediaprobe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
+		Verify:          (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
 		SiteURL:         f.site(listener),
 		Listener:        listener,
 		MetricsListener: metricsListener,

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command herald is all of Herald in one binary. Its first argument says which part of it to run; this package reads
-// flags and wires the parts together, and does nothing else.
+// Command herald is all of Herald in one binary. Its first argument names the part to run. This package reads flags and
+// wires the parts together.
 package main
 
 import (
@@ -38,7 +38,6 @@ func commands() []command {
 	return []command{
 		{"apiserver", "serve the HTTP API", runAPIServer},
 		{"manager", "deliver posts, and look after teams, keys and connections", runManager},
-		{"sandbox", "serve the simulated platforms, for the local run and for tests", runSandbox},
 		{"version", "print the version", runVersion},
 	}
 }

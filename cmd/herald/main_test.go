@@ -17,12 +17,12 @@ func TestDispatch(t *testing.T) {
 		stdout, stderr string
 	}{
 		"nothing":          {"a bare call is a question, but not a success", nil, exitUsage, "", "Usage: herald COMMAND"},
-		"help":             {"asked for, so it goes to stdout", []string{"help"}, 0, "sandbox", ""},
+		"help":             {"asked for, so it goes to stdout", []string{"help"}, 0, "apiserver", ""},
 		"unknown":          {"the answer names what was not understood", []string{"serve"}, exitUsage, "", `unknown command "serve"`},
-		"unknown flag":     {"a wrong flag is the caller's mistake", []string{"sandbox", "--port=1"}, exitUsage, "", "-port"},
-		"stray argument":   {"a flag without dashes must not be ignored", []string{"sandbox", "listen"}, exitUsage, "", `unexpected argument "listen"`},
-		"wrong log format": {"nothing starts with half of its flags understood", []string{"sandbox", "--log-format=xml"}, exitUsage, "", "want text or json"},
-		"failure":          {"what may pass is told apart from a wrong command line", []string{"sandbox", "--listen=203.0.113.1:1"}, exitFailure, "", "herald sandbox: "},
+		"unknown flag":     {"a wrong flag is the caller's mistake", []string{"apiserver", "--port=1"}, exitUsage, "", "-port"},
+		"stray argument":   {"a flag without dashes must not be ignored", []string{"apiserver", "listen"}, exitUsage, "", `unexpected argument "listen"`},
+		"wrong log format": {"nothing starts with half of its flags understood", []string{"apiserver", "--log-format=xml"}, exitUsage, "", "want text or json"},
+		"failure":          {"what may pass is told apart from a wrong command line", []string{"apiserver", "--kubeconfig=/does/not/exist"}, exitFailure, "", "herald apiserver: "},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ import (
 
 // Shutdown: a call under way is waited for and its result recorded. The pod's
 // termination grace must be longer than gracefulShutdown, which in turn is
-// longer than a call (60 s at most, see each platform's Limits) and the
+// longer than a call (60 s at most, see each platform's Capabilities) and the
 // recording of its result (60 s).
 const (
 	gracefulShutdown = 130 * time.Second

@@ -12,7 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // mediaFlags say where media files are kept. Manager and apiserver have the
@@ -42,11 +42,11 @@ type storeCredentials struct {
 }
 
 // store opens the store; it asks it for nothing yet.
-func (f *mediaFlags) store() (*mediastore.Store, error) {
+func (f *mediaFlags) store() (*store.Store, error) {
 	if f.endpoint == "" || f.credentials == "" {
 		return nil, usageError{errors.New("--media-endpoint and --media-credentials are required: name the S3-compatible store that keeps media files")}
 	}
-	config := mediastore.Config{Region: f.region, Bucket: f.bucket, PathStyle: f.pathStyle}
+	config := store.Config{Region: f.region, Bucket: f.bucket, PathStyle: f.pathStyle}
 	var err error
 	if config.Endpoint, config.Insecure, err = storeAddress("--media-endpoint", f.endpoint); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (f *mediaFlags) store() (*mediastore.Store, error) {
 	if key.AccessKey == "" || key.SecretKey == "" {
 		return nil, fmt.Errorf("--media-credentials %s: accessKey and secretKey must not be empty", f.credentials)
 	}
-	return mediastore.New(config)
+	return store.New(config)
 }
 
 // storeAddress takes apart the address of a store: the client wants host and

@@ -76,7 +76,7 @@ func TestShutdownWaitsForCalls(t *testing.T) {
 		t.Fatalf("got %d platforms, %v", len(registry), err)
 	}
 	for name, platform := range registry {
-		if call := platform.Limits().CallTimeout; call+post.DefaultRecordFor >= gracefulShutdown {
+		if call := platform.Capabilities().CallTimeout; call+post.DefaultRecordFor >= gracefulShutdown {
 			t.Errorf("a call to %s takes up to %v and its record up to %v, but the manager has %v to stop", name, call, post.DefaultRecordFor, gracefulShutdown)
 		}
 	}

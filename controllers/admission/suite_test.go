@@ -31,7 +31,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/admission"
 	"github.com/herald-social/herald/hack/local/cluster"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/internal/webhookcert"
 	"github.com/herald-social/herald/platforms"
@@ -208,7 +208,7 @@ func stock(ctx context.Context) {
 	file(ctx, "rejected", "image/png", 1<<20, v1alpha1.MediaRejected)
 	file(ctx, "pending", "image/png", 1<<20, v1alpha1.MediaPending)
 	missing := file(ctx, "missing", "image/png", 1<<20, v1alpha1.MediaUploaded)
-	kstatus.Apply(&missing.Status.Conditions, kstatus.Summary{Reason: v1alpha1.ReasonFileMissing, Progress: kstatus.Stuck}, 1, time.Now())
+	conditions.Apply(&missing.Status.Conditions, conditions.Summary{Reason: v1alpha1.ReasonFileMissing, Progress: conditions.Stuck}, 1, time.Now())
 	Expect(user.Status().Update(ctx, missing)).To(Succeed())
 	leaving := connect(ctx, "leaving", v1alpha1.PlatformX)
 	leaving.Finalizers = []string{"example.com/held"}

@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 )
 
 // Secrets are not named here: the Team's role binding gives the manager the
@@ -47,14 +47,18 @@ import (
 // manager may not touch; its Team may still be on the way.
 const forbiddenPause = 15 * time.Second
 
-// Options is what the reconciler needs.
+// Options is what the reconciler needs. Client, APIReader and Clock are required.
 type Options struct {
-	// Clock is the time; defaults to the real one.
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// APIReader reads Secrets from the API server.
+	APIReader client.Reader
+	// Clock is the time.
 	Clock clock.PassiveClock
-	// Events tells the story of a key; nil tells nothing.
+	// Events takes the events of keys; nil emits none.
 	Events events.EventRecorder
-	// Workers is how many keys are worked on at once; defaults to 1.
-	Workers int
+	// MaxConcurrentReconciles is how many keys are worked on at once; defaults to 1.
+	MaxConcurrentReconciles int
 	// NewToken makes tokens; defaults to NewToken.
 	NewToken func() string
 }
@@ -63,32 +67,29 @@ type Options struct {
 type Reconciler struct {
 	Options
 
-	client client.Client
-	live   client.Reader
+	status conditions.Reporter
 }
 
-// New makes a reconciler. The client may read from a cache; live asks the API
-// server and is used for Secrets.
-func New(c client.Client, live client.Reader, o Options) *Reconciler {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
+// New returns a reconciler; an error says which of the required options is missing.
+func New(o Options) (*Reconciler, error) {
+	if o.Client == nil || o.APIReader == nil || o.Clock == nil {
+		return nil, errors.New("the API key reconciler needs Client, APIReader and Clock")
 	}
 	if o.NewToken == nil {
 		o.NewToken = NewToken
 	}
-	o.Workers = max(o.Workers, 1)
-	return &Reconciler{Options: o, client: c, live: live}
+	o.MaxConcurrentReconciles = max(o.MaxConcurrentReconciles, 1)
+	return &Reconciler{Options: o, status: conditions.Reporter{
+		Client: o.Client, Events: o.Events, Action: "Reconcile",
+		Normal: []string{v1alpha1.ReasonActive, v1alpha1.ReasonKeyExpired, v1alpha1.ReasonKeyRevoked},
+	}}, nil
 }
 
 // SetupWithManager adds the reconciler to a manager.
-func SetupWithManager(mgr ctrl.Manager, o Options) error {
-	if o.Events == nil {
-		o.Events = mgr.GetEventRecorder("herald-apikey")
-	}
-	r := New(mgr.GetClient(), mgr.GetAPIReader(), o)
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.APIKey{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the API key controller: %w", err)
@@ -99,7 +100,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 // Reconcile puts one key in force, or out of it.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var key v1alpha1.APIKey
-	if err := r.client.Get(ctx, req.NamespacedName, &key); err != nil {
+	if err := r.Client.Get(ctx, req.NamespacedName, &key); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !key.DeletionTimestamp.IsZero() {
@@ -111,8 +112,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	now := r.Clock.Now()
-	summary := summarize(&key, trouble, now)
-	if err := r.report(ctx, &key, before, summary, now); err != nil {
+	conditions.Apply(&key.Status.Conditions, summarize(&key, trouble, now), key.Generation, now)
+	key.Status.ObservedGeneration = key.Generation
+	if err := r.status.Report(ctx, &key, before, &key.Status); err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: nextLook(&key, trouble, now)}, nil
@@ -146,12 +148,12 @@ func (r *Reconciler) issue(ctx context.Context, key *v1alpha1.APIKey) (*refusal,
 		},
 		Data: map[string][]byte{v1alpha1.APIKeyTokenKey: []byte(r.NewToken())},
 	}
-	if err := controllerutil.SetControllerReference(key, secret, r.client.Scheme()); err != nil {
+	if err := controllerutil.SetControllerReference(key, secret, r.Client.Scheme()); err != nil {
 		return nil, fmt.Errorf("cannot make the key the owner of its Secret: %w", err)
 	}
-	err := r.client.Create(ctx, secret)
+	err := r.Client.Create(ctx, secret)
 	if apierrors.IsAlreadyExists(err) {
-		err = r.live.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+		err = r.APIReader.Get(ctx, client.ObjectKeyFromObject(secret), secret)
 	}
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
@@ -177,36 +179,13 @@ func (r *Reconciler) withdraw(ctx context.Context, key *v1alpha1.APIKey) error {
 // deleteSecret removes the Secret that was made for a key, and no other one.
 func (r *Reconciler) deleteSecret(ctx context.Context, key *v1alpha1.APIKey) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: secretName(key)}}
-	err := r.live.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+	err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(secret), secret)
 	if err == nil && metav1.IsControlledBy(secret, key) {
-		err = r.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})
+		err = r.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})
 	}
 	// Without the right to Secrets, the token is out of force all the same.
 	if err = client.IgnoreNotFound(err); err != nil && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("cannot delete Secret %q of the revoked key: %w", secret.Name, err)
-	}
-	return nil
-}
-
-// report writes the status, if it changed, and tells of a new reason.
-func (r *Reconciler) report(ctx context.Context, key *v1alpha1.APIKey, before *v1alpha1.APIKeyStatus, summary kstatus.Summary, now time.Time) error {
-	kstatus.Apply(&key.Status.Conditions, summary, key.Generation, now)
-	key.Status.ObservedGeneration = key.Generation
-	if kstatus.Unchanged(before, &key.Status) {
-		return nil
-	}
-	if err := r.client.Status().Update(ctx, key); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("cannot write the status of the API key: %w", err)
-	}
-	if r.Events != nil && kstatus.Reason(before.Conditions) != summary.Reason {
-		kind := corev1.EventTypeNormal
-		if summary.Reason == v1alpha1.ReasonSecretRefused {
-			kind = corev1.EventTypeWarning
-		}
-		r.Events.Eventf(key, nil, kind, summary.Reason, "Reconcile", "%s", summary.Message)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 )
 
 // wakeMargin is added to a wait, so that it never ends a hair early.
@@ -45,27 +45,27 @@ func adopt(key *v1alpha1.APIKey, secret *corev1.Secret) *refusal {
 }
 
 // summarize says in what state a key is.
-func summarize(key *v1alpha1.APIKey, trouble *refusal, now time.Time) kstatus.Summary {
+func summarize(key *v1alpha1.APIKey, trouble *refusal, now time.Time) conditions.Summary {
 	switch {
 	case key.Spec.Revoked:
-		return kstatus.Summary{Reason: v1alpha1.ReasonKeyRevoked, Message: "the key was revoked; create a new APIKey to go on", Progress: kstatus.Stuck}
+		return conditions.Summary{Reason: v1alpha1.ReasonKeyRevoked, Message: "the key was revoked; create a new APIKey to go on", Progress: conditions.Stuck}
 	case trouble != nil && trouble.again > 0:
-		return kstatus.Summary{Reason: v1alpha1.ReasonSecretRefused, Message: trouble.message, Progress: kstatus.Underway}
+		return conditions.Summary{Reason: v1alpha1.ReasonSecretRefused, Message: trouble.message, Progress: conditions.Underway}
 	case trouble != nil:
-		return kstatus.Summary{Reason: v1alpha1.ReasonSecretRefused, Message: trouble.message, Progress: kstatus.Stuck}
+		return conditions.Summary{Reason: v1alpha1.ReasonSecretRefused, Message: trouble.message, Progress: conditions.Stuck}
 	case expired(key, now):
-		return kstatus.Summary{
+		return conditions.Summary{
 			Reason:   v1alpha1.ReasonKeyExpired,
 			Message:  fmt.Sprintf("the key expired at %s; set spec.expiresAt to a later time, or create a new APIKey", key.Spec.ExpiresAt),
-			Progress: kstatus.Stuck,
+			Progress: conditions.Stuck,
 		}
 	case key.Status.SecretRef != nil:
-		return kstatus.Summary{
-			Ready: true, Reason: v1alpha1.ReasonActive, Progress: kstatus.Settled,
+		return conditions.Summary{
+			Ready: true, Reason: v1alpha1.ReasonActive, Progress: conditions.Settled,
 			Message: fmt.Sprintf("the key is in force; its token was put into Secret %q", key.Status.SecretRef.Name),
 		}
 	default:
-		return kstatus.Summary{Ready: true, Reason: v1alpha1.ReasonActive, Message: "the key is in force", Progress: kstatus.Settled}
+		return conditions.Summary{Ready: true, Reason: v1alpha1.ReasonActive, Message: "the key is in force", Progress: conditions.Settled}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -68,7 +68,7 @@ func TestSummarizeAndNextLook(t *testing.T) {
 	type want struct {
 		Ready    bool
 		Reason   string
-		Progress kstatus.Progress
+		Progress conditions.Progress
 		Next     time.Duration
 	}
 	tests := map[string]struct {
@@ -77,13 +77,13 @@ func TestSummarizeAndNextLook(t *testing.T) {
 		trouble *refusal
 		want    want
 	}{
-		"for ever":          {"a key without an end is never looked at again", v1alpha1.APIKeySpec{}, nil, want{true, "Active", kstatus.Settled, 0}},
-		"for an hour":       {"the end of a key is acted on when it comes", v1alpha1.APIKeySpec{ExpiresAt: at(time.Hour)}, nil, want{true, "Active", kstatus.Settled, time.Hour + wakeMargin}},
-		"just ended":        {"the end itself is too late", v1alpha1.APIKeySpec{ExpiresAt: at(0)}, nil, want{false, "Expired", kstatus.Stuck, 0}},
-		"revoked":           {"revoked outweighs everything", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(time.Hour)}, nil, want{false, "Revoked", kstatus.Stuck, 0}},
-		"revoked and ended": {"revoked is the stronger word", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(-time.Hour)}, nil, want{false, "Revoked", kstatus.Stuck, 0}},
-		"Secret refused":    {"a person has to make room for the Secret", v1alpha1.APIKeySpec{}, &refusal{message: "m"}, want{false, "SecretRefused", kstatus.Stuck, 0}},
-		"no rights yet":     {"the Team may still be on the way", v1alpha1.APIKeySpec{}, &refusal{message: "m", again: time.Minute}, want{false, "SecretRefused", kstatus.Underway, time.Minute}},
+		"for ever":          {"a key without an end is never looked at again", v1alpha1.APIKeySpec{}, nil, want{true, "Active", conditions.Settled, 0}},
+		"for an hour":       {"the end of a key is acted on when it comes", v1alpha1.APIKeySpec{ExpiresAt: at(time.Hour)}, nil, want{true, "Active", conditions.Settled, time.Hour + wakeMargin}},
+		"just ended":        {"the end itself is too late", v1alpha1.APIKeySpec{ExpiresAt: at(0)}, nil, want{false, "Expired", conditions.Stuck, 0}},
+		"revoked":           {"revoked outweighs everything", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(time.Hour)}, nil, want{false, "Revoked", conditions.Stuck, 0}},
+		"revoked and ended": {"revoked is the stronger word", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(-time.Hour)}, nil, want{false, "Revoked", conditions.Stuck, 0}},
+		"Secret refused":    {"a person has to make room for the Secret", v1alpha1.APIKeySpec{}, &refusal{message: "m"}, want{false, "SecretRefused", conditions.Stuck, 0}},
+		"no rights yet":     {"the Team may still be on the way", v1alpha1.APIKeySpec{}, &refusal{message: "m", again: time.Minute}, want{false, "SecretRefused", conditions.Underway, time.Minute}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -69,7 +70,11 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	options.Cache.DefaultNamespaces = map[string]cache.Config{managed: {}}
 	mgr, err := ctrl.NewManager(env.Config, options)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(apikey.SetupWithManager(mgr, apikey.Options{})).To(Succeed())
+	r, err := apikey.New(apikey.Options{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-apikey"),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(r.SetupWithManager(mgr)).To(Succeed())
 	running, cancel := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(running) }()
@@ -191,12 +196,19 @@ var _ = Describe("An APIKey", func() {
 	})
 })
 
+func newReconciler(c client.Client, now clock.PassiveClock) *apikey.Reconciler {
+	GinkgoHelper()
+	r, err := apikey.New(apikey.Options{Client: c, APIReader: k8s, Clock: now})
+	Expect(err).NotTo(HaveOccurred())
+	return r
+}
+
 var _ = Describe("A manager that dies on the way", func() {
 	It("hands out one token whatever was stored last", func(ctx SpecContext) {
 		boom := errors.New("boom")
 		key := create(ctx, byHand, v1alpha1.APIKeySpec{})
 		request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(key)}
-		clock := clocktesting.NewFakePassiveClock(time.Now())
+		now := clocktesting.NewFakePassiveClock(time.Now())
 
 		By("dying between the Secret and the status")
 		dying := interceptor.NewClient(k8s, interceptor.Funcs{
@@ -204,14 +216,14 @@ var _ = Describe("A manager that dies on the way", func() {
 				return boom
 			},
 		})
-		_, err := apikey.New(dying, k8s, apikey.Options{Clock: clock}).Reconcile(ctx, request)
+		_, err := newReconciler(dying, now).Reconcile(ctx, request)
 		Expect(err).To(MatchError(boom))
 		secret, err := secretOf(ctx, key)
 		Expect(err).NotTo(HaveOccurred())
 
 		By("coming back")
 		for range 2 {
-			_, err = apikey.New(k8s, k8s, apikey.Options{Clock: clock}).Reconcile(ctx, request)
+			_, err = newReconciler(k8s, now).Reconcile(ctx, request)
 			Expect(err).NotTo(HaveOccurred())
 		}
 		Expect(reload(ctx, key)()).To(WithTransform(readiness, Equal("True Active")))
@@ -221,7 +233,7 @@ var _ = Describe("A manager that dies on the way", func() {
 	It("finishes a revocation", func(ctx SpecContext) {
 		key := create(ctx, byHand, v1alpha1.APIKeySpec{})
 		request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(key)}
-		_, err := apikey.New(k8s, k8s, apikey.Options{}).Reconcile(ctx, request)
+		_, err := newReconciler(k8s, clock.RealClock{}).Reconcile(ctx, request)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(reload(ctx, key)()).NotTo(BeNil())
 		key.Spec.Revoked = true
@@ -231,9 +243,9 @@ var _ = Describe("A manager that dies on the way", func() {
 		dying := interceptor.NewClient(k8s, interceptor.Funcs{
 			Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return boom },
 		})
-		_, err = apikey.New(dying, k8s, apikey.Options{}).Reconcile(ctx, request)
+		_, err = newReconciler(dying, clock.RealClock{}).Reconcile(ctx, request)
 		Expect(err).To(MatchError(boom))
-		_, err = apikey.New(k8s, k8s, apikey.Options{}).Reconcile(ctx, request)
+		_, err = newReconciler(k8s, clock.RealClock{}).Reconcile(ctx, request)
 		Expect(err).NotTo(HaveOccurred())
 		_, err = secretOf(ctx, key)
 		Expect(apierrors.IsNotFound(err)).To(BeTrue())

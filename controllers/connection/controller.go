@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -30,8 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/kstatus"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -43,9 +42,9 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// defaultWorkers is how many connections are examined at once, most of
+	// defaultMaxConcurrentReconciles is how many connections are examined at once, most of
 	// the time waiting for platforms.
-	defaultWorkers = 32
+	defaultMaxConcurrentReconciles = 32
 	// reportWithin bounds the writing of a status.
 	reportWithin = 10 * time.Second
 	// mostReports is how often a status is written anew after somebody else
@@ -53,69 +52,64 @@ const (
 	mostReports = 10
 )
 
-// Options is what the reconciler needs. Platforms and Store are required.
+// Options is what the reconciler needs. Client, APIReader, Platforms, Store and
+// Clock are required.
 type Options struct {
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// APIReader reads from the API server.
+	APIReader client.Reader
 	// Platforms are the platforms of this process.
 	Platforms platforms.Registry
 	// Store keeps the tokens.
 	Store *credentials.Store
-	// Clock is the time; defaults to the real one.
+	// Clock is the time.
 	Clock clock.PassiveClock
-	// Events tells the story of a connection; nil tells nothing.
+	// Events takes the events of connections; nil emits none.
 	Events events.EventRecorder
 	// Owner returns the team that owns a namespace, nil if none does: its plan
 	// may allow only so many accounts. Nil allows any number.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// Metrics shows how connections stand; nil shows nothing.
 	Metrics *Metrics
-	// Workers is how many connections are examined at once; defaults to 32.
-	Workers int
+	// MaxConcurrentReconciles is how many connections are examined at once; defaults to 32.
+	MaxConcurrentReconciles int
 }
 
 // Reconciler works on connections.
 type Reconciler struct {
 	Options
 
-	client client.Client
-	live   client.Reader
+	status conditions.Reporter
 	// unsaved holds renewed tokens that could not be stored yet, by the name
 	// of their connection.
 	unsaved sync.Map
 }
 
-// New makes a reconciler. The client may read from a cache; live asks the API
-// server.
-func New(c client.Client, live client.Reader, o Options) (*Reconciler, error) {
-	if o.Platforms == nil || o.Store == nil {
-		return nil, errors.New("the connection reconciler needs Platforms and Store")
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
+// New returns a reconciler; an error says which of the required options is missing.
+func New(o Options) (*Reconciler, error) {
+	if o.Client == nil || o.APIReader == nil || o.Platforms == nil || o.Store == nil || o.Clock == nil {
+		return nil, errors.New("the connection reconciler needs Client, APIReader, Platforms, Store and Clock")
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil, o.Clock)
 	}
-	if o.Workers <= 0 {
-		o.Workers = defaultWorkers
+	if o.MaxConcurrentReconciles <= 0 {
+		o.MaxConcurrentReconciles = defaultMaxConcurrentReconciles
 	}
-	return &Reconciler{Options: o, client: c, live: live}, nil
+	return &Reconciler{Options: o, status: conditions.Reporter{
+		Client: o.Client, Events: o.Events, Action: "Probe", Normal: []string{v1alpha1.ReasonConnected, v1alpha1.ReasonDisabled},
+	}}, nil
 }
 
 // SetupWithManager adds the reconciler to a manager. Connections are looked at
 // when their spec changes, when somebody asks for it by the annotation
 // social.herald.dev/probe-requested, when the plan of their team may have come to
 // cover others, and by the clock; never because of their own status.
-func SetupWithManager(mgr ctrl.Manager, o Options) error {
-	if o.Events == nil {
-		o.Events = mgr.GetEventRecorder("herald-connection")
-	}
-	r, err := New(mgr.GetClient(), mgr.GetAPIReader(), o)
-	if err != nil {
-		return err
-	}
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested()))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers})
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles})
 	if r.Owner != nil {
 		changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 		ctl = ctl.
@@ -138,7 +132,7 @@ func probeRequested() predicate.Predicate {
 // Reconcile examines one connection, if it is time to.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var conn v1alpha1.Connection
-	err := r.client.Get(ctx, req.NamespacedName, &conn)
+	err := r.Client.Get(ctx, req.NamespacedName, &conn)
 	if apierrors.IsNotFound(err) || err == nil && !conn.DeletionTimestamp.IsZero() {
 		r.Metrics.drop(req.NamespacedName)
 		r.unsaved.Delete(req.NamespacedName)
@@ -152,7 +146,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	declaredLead := r.declaredLead(&conn)
-	planned := (allowed > 0) == (kstatus.Reason(conn.Status.Conditions) == v1alpha1.ReasonPlanLimit)
+	planned := (allowed > 0) == (conditions.Reason(conn.Status.Conditions) == v1alpha1.ReasonPlanLimit)
 	if now := r.Clock.Now(); planned && !due(&conn, declaredLead, now) && !r.replaced(ctx, &conn) {
 		r.Metrics.show(&conn)
 		return reconcile.Result{RequeueAfter: rest(&conn, declaredLead, now)}, nil
@@ -177,7 +171,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 func (r *Reconciler) declaredLead(conn *v1alpha1.Connection) time.Duration {
 	if platform, ok := r.Platforms[conn.Spec.Platform]; ok {
-		return platform.Limits().RefreshLead
+		return platform.Capabilities().RefreshLead
 	}
 	return 0
 }
@@ -185,7 +179,7 @@ func (r *Reconciler) declaredLead(conn *v1alpha1.Connection) time.Duration {
 // replaced tells whether a disconnected account was given other credentials in
 // place, as GitOps users do: nothing else about the connection changes then.
 func (r *Reconciler) replaced(ctx context.Context, conn *v1alpha1.Connection) bool {
-	if !needsReconnect(kstatus.Reason(conn.Status.Conditions)) {
+	if !needsReconnect(conditions.Reason(conn.Status.Conditions)) {
 		return false
 	}
 	read, err := r.Store.Load(ctx, conn)
@@ -200,22 +194,11 @@ func (r *Reconciler) report(ctx context.Context, conn *v1alpha1.Connection, o ou
 	for range mostReports {
 		before := conn.Status.DeepCopy()
 		apply(conn, o, probe, now)
-		if kstatus.Unchanged(before, &conn.Status) {
-			return nil
-		}
 		uid, generation := conn.UID, conn.Generation
-		err := r.client.Status().Update(ctx, conn)
-		if err == nil {
-			r.tell(conn, kstatus.Reason(before.Conditions))
-			return nil
+		if err := r.status.Report(ctx, conn, before, &conn.Status); !apierrors.IsConflict(err) {
+			return err
 		}
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if !apierrors.IsConflict(err) {
-			return fmt.Errorf("cannot write the status of the connection: %w", err)
-		}
-		if err := r.live.Get(ctx, client.ObjectKeyFromObject(conn), conn); apierrors.IsNotFound(err) {
+		if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(conn), conn); apierrors.IsNotFound(err) {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("cannot read the connection again: %w", err)
@@ -225,21 +208,4 @@ func (r *Reconciler) report(ctx context.Context, conn *v1alpha1.Connection, o ou
 		}
 	}
 	return errors.New("cannot write the status of the connection: somebody else changes it all the time")
-}
-
-// tell lets the owner know when a connection's reason changed.
-func (r *Reconciler) tell(conn *v1alpha1.Connection, before string) {
-	reason := kstatus.Reason(conn.Status.Conditions)
-	if r.Events == nil || reason == before {
-		return
-	}
-	kind := corev1.EventTypeWarning
-	if reason == v1alpha1.ReasonConnected || reason == v1alpha1.ReasonDisabled {
-		kind = corev1.EventTypeNormal
-	}
-	for _, c := range conn.Status.Conditions {
-		if c.Type == v1alpha1.ConditionReady {
-			r.Events.Eventf(conn, nil, kind, reason, "Probe", "%s", c.Message)
-		}
-	}
 }

@@ -63,7 +63,7 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 	}
 	loaded := e.read.Version
 	o := e.ask(ctx)
-	read := renewable(e.read, platform.Limits())
+	read := renewable(e.read, platform.Capabilities())
 	o.loaded, o.read = loaded, &read
 	return o
 }
@@ -73,7 +73,7 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 // renews at most once: the first answer may have been lost.
 func (e *examination) ask(ctx context.Context) outcome {
 	var early *outcome
-	limits := e.platform.Limits()
+	limits := e.platform.Capabilities()
 	if renewalDue(limits.RefreshLead, renewable(e.read, limits), e.conn.UID, e.Clock.Now()) {
 		if failed, ok := e.renew(ctx); !ok {
 			early = &failed
@@ -96,31 +96,31 @@ func (e *examination) ask(ctx context.Context) outcome {
 	}
 	switch {
 	case failure == nil:
-		return e.surveyed(ctx, ofIdentity(e.conn, identity))
+		return e.inspected(ctx, ofIdentity(e.conn, identity))
 	case refused(failure) && e.renewed:
 		return outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: msgStillRefused}
 	default:
-		ctrl.LoggerFrom(ctx).Info("the platform did not confirm the account", "class", failure.Class, "answer", failure.Message, "cause", failure.Err)
+		ctrl.LoggerFrom(ctx).Info("the platform did not confirm the account", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
 		return ofFailure(failure)
 	}
 }
 
 // surveyed adds what else the platform tells of an account that was found good.
 // The platform may refuse that and not the question whose account it is.
-func (e *examination) surveyed(ctx context.Context, o outcome) outcome {
+func (e *examination) inspected(ctx context.Context, o outcome) outcome {
 	if o.reason != v1alpha1.ReasonConnected {
 		return o
 	}
-	found, failure := e.survey(ctx)
+	found, failure := e.inspect(ctx)
 	switch {
 	case refused(failure):
 		// The token was good a moment ago; what it is worth, the next
 		// examination tells.
-		return outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: failure.Message}
+		return outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: failure.Error()}
 	case failure != nil:
 		return ofFailure(failure)
 	}
-	o.survey = found
+	o.account = found
 	return o
 }
 
@@ -154,5 +154,5 @@ func platformError(err error) *platforms.Error {
 	if failure, ok := errors.AsType[*platforms.Error](err); ok {
 		return failure
 	}
-	return &platforms.Error{Class: platforms.ClassUnknown, Message: "the platform gave no usable answer; Herald tries again", Err: err}
+	return &platforms.Error{Class: platforms.ClassUnknown, Problem: "the platform gave no usable answer; Herald tries again", Err: err}
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 )
 
 // Metrics tells, at each scrape, how the connections stand. It is a
@@ -90,7 +90,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 
 // show takes note of how a connection stands.
 func (m *Metrics) show(conn *v1alpha1.Connection) {
-	s := standing{platform: string(conn.Spec.Platform), disabled: conn.Spec.Disabled, ready: kstatus.IsReady(conn.Status.Conditions)}
+	s := standing{platform: string(conn.Spec.Platform), disabled: conn.Spec.Disabled, ready: conditions.IsReady(conn.Status.Conditions)}
 	if ends := conn.Status.TokenExpiresAt; ends != nil {
 		s.expires = ends.Time
 	}

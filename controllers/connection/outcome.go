@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/posting/limits"
+	"github.com/herald-social/herald/posting/ratelimit"
 )
 
 // The schema's bounds on what a platform says of an account, and on the echo
@@ -41,20 +41,20 @@ type outcome struct {
 	identity *platforms.Identity
 	// survey is what else the platform told of the account; nil if nothing new is
 	// known.
-	survey *platforms.Survey
+	account *platforms.AccountInfo
 	// retryAt is when the platform allows the next call, where it said so.
 	retryAt time.Time
 }
 
 // progressOf says who has to act for each reason.
-func progressOf(reason string) kstatus.Progress {
+func progressOf(reason string) conditions.Progress {
 	switch reason {
 	case v1alpha1.ReasonConnected:
-		return kstatus.Settled
+		return conditions.Settled
 	case v1alpha1.ReasonPlatformUnavailable, v1alpha1.ReasonCredentialsNotFound, v1alpha1.ReasonCredentialsUnavailable:
-		return kstatus.Underway
+		return conditions.Underway
 	default:
-		return kstatus.Stuck
+		return conditions.Stuck
 	}
 }
 
@@ -108,7 +108,7 @@ func nameOf(identity platforms.Identity) string {
 // ofFailure says what a platform's error means for the account. Only what a
 // person can mend disconnects it; everything else passes.
 func ofFailure(failure *platforms.Error) outcome {
-	o := outcome{asked: true, message: failure.Message}
+	o := outcome{asked: true, message: failure.Error()}
 	switch failure.Class {
 	case platforms.ClassReconnect, platforms.ClassPermanent:
 		o.reason = v1alpha1.ReasonRevoked
@@ -128,12 +128,12 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	status := &conn.Status
 	o = keepKnown(status, o)
 	newCredentials := o.loaded != status.CredentialsVersion && status.ObservedGeneration != conn.Generation
-	reconnected := newCredentials || needsReconnect(kstatus.Reason(status.Conditions))
+	reconnected := newCredentials || needsReconnect(conditions.Reason(status.Conditions))
 	if o.asked {
 		status.LastProbedAt = v1alpha1.NewTimePtr(now)
 	}
 	if probe != "" {
-		status.LastHandledProbe = cut(probe, longestProbe)
+		status.LastHandledProbe = text.First(probe, longestProbe)
 	}
 	if o.read != nil {
 		status.CredentialsVersion = o.read.Version
@@ -148,8 +148,8 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionPublishingRefused)
 	}
 	if o.identity != nil {
-		status.AccountName = cut(o.identity.DisplayName, longestName)
-		status.Username = cut(o.identity.Username, longestName)
+		status.AccountName = text.First(o.identity.DisplayName, longestName)
+		status.Username = text.First(o.identity.Username, longestName)
 		status.IconURL = o.identity.IconURL
 		if len(status.IconURL) > longestURL {
 			status.IconURL = ""
@@ -158,12 +158,12 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 			status.ConnectedAt = v1alpha1.NewTimePtr(now)
 		}
 	}
-	limits.DropPast(status, now)
-	if o.survey != nil {
-		limits.EnterSurvey(status, *o.survey, now)
+	ratelimit.DropExpired(status, now)
+	if o.account != nil {
+		ratelimit.ApplyAccountInfo(status, *o.account, now)
 	}
 	status.ObservedGeneration = conn.Generation
-	kstatus.Apply(&status.Conditions, kstatus.Summary{
+	conditions.Apply(&status.Conditions, conditions.Summary{
 		Ready: o.reason == v1alpha1.ReasonConnected, Reason: o.reason, Message: o.message, Progress: progressOf(o.reason),
 	}, conn.Generation, now)
 }
@@ -181,7 +181,7 @@ func reconnectBy(token credentials.Token) time.Time {
 // keepKnown keeps a connection disconnected that was: that its platform does
 // not answer for a while does not mend it.
 func keepKnown(status *v1alpha1.ConnectionStatus, o outcome) outcome {
-	known := kstatus.Reason(status.Conditions)
+	known := conditions.Reason(status.Conditions)
 	if o.reason != v1alpha1.ReasonPlatformUnavailable || !needsReconnect(known) || o.loaded == "" || o.loaded != status.CredentialsVersion {
 		return o
 	}
@@ -201,12 +201,4 @@ func writable(t time.Time) *v1alpha1.Time {
 		return nil
 	}
 	return v1alpha1.NewTimePtr(t)
-}
-
-// cut shortens a text to at most so many characters.
-func cut(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most])
 }

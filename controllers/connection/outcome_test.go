@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/kstatus"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -35,7 +35,7 @@ func conn(reason string) *v1alpha1.Connection {
 		ObservedGeneration: 1, LastProbedAt: v1alpha1.NewTimePtr(hourAgo), ConnectedAt: v1alpha1.NewTimePtr(hourAgo.Add(-time.Hour)),
 		AccountName: "Acme", Username: "acme", IconURL: "https://example.com/a.png", CredentialsVersion: "7",
 	}
-	kstatus.Apply(&c.Status.Conditions, kstatus.Summary{
+	conditions.Apply(&c.Status.Conditions, conditions.Summary{
 		Ready: reason == v1alpha1.ReasonConnected, Reason: reason, Message: "as before", Progress: progressOf(reason),
 	}, 1, hourAgo)
 	return c

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/posting/plan"
 )
 
@@ -46,7 +46,7 @@ func (r *Reconciler) beyondPlan(ctx context.Context, conn *v1alpha1.Connection) 
 
 func (r *Reconciler) connectionsOf(ctx context.Context, namespace string) ([]*v1alpha1.Connection, error) {
 	var found v1alpha1.ConnectionList
-	if err := r.client.List(ctx, &found, client.InNamespace(namespace)); err != nil {
+	if err := r.Client.List(ctx, &found, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("cannot list the connections of namespace %q: %w", namespace, err)
 	}
 	all := make([]*v1alpha1.Connection, len(found.Items))
@@ -88,7 +88,7 @@ func (r *Reconciler) affected(ctx context.Context, namespace string, planChanged
 	}
 	var requests []reconcile.Request
 	for _, c := range all {
-		if limited || kstatus.Reason(c.Status.Conditions) == v1alpha1.ReasonPlanLimit {
+		if limited || conditions.Reason(c.Status.Conditions) == v1alpha1.ReasonPlanLimit {
 			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}})
 		}
 	}

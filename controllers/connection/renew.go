@@ -63,7 +63,7 @@ func (e *examination) renew(ctx context.Context) (outcome, bool) {
 	renewed, err := e.platform.Refresh(calling, platforms.Token(e.read.Token))
 	if err != nil {
 		failure := platformError(err)
-		ctrl.LoggerFrom(ctx).Info("the token was not renewed", "class", failure.Class, "answer", failure.Message, "cause", failure.Err)
+		ctrl.LoggerFrom(ctx).Info("the token was not renewed", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
 		return ofFailure(failure), false
 	}
 	pending := unsaved{

@@ -43,7 +43,8 @@ func (w watched) Refresh(ctx context.Context, token platforms.Token) (platforms.
 // newManager makes a reconciler as a manager of its own has it.
 func newManager(name string, api client.Client, p platforms.Platform) *connection.Reconciler {
 	GinkgoHelper()
-	r, err := connection.New(api, api, connection.Options{
+	r, err := connection.New(connection.Options{
+		Client: api, APIReader: api, Clock: clock.RealClock{},
 		Platforms: platforms.Registry{v1alpha1.PlatformX: p},
 		Store:     credentials.NewStore(api, api, clock.RealClock{}, name),
 	})

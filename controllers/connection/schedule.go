@@ -4,15 +4,15 @@
 package connection
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/jitter"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -39,23 +39,10 @@ const (
 	renewSoonest = 2 * time.Second
 )
 
-// spread turns the UID of an object into a number from 0 up to 1 that never
-// changes, so that the objects of a cluster do not all act at the same time,
-// nor all at once after a restart.
-func spread(uid types.UID) float64 {
-	sum := sha256.Sum256([]byte(uid))
-	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
-}
-
-// vary moves a duration by up to a tenth up or down.
-func vary(d time.Duration, uid types.UID) time.Duration {
-	return time.Duration(float64(d) * (0.9 + 0.2*spread(uid)))
-}
-
 // spreadLead is how long before its end a token is renewed: what the platform
 // asks for and up to a quarter more.
 func spreadLead(declared time.Duration, uid types.UID) time.Duration {
-	return time.Duration(float64(declared) * (1 + 0.25*spread(uid)))
+	return declared + jitter.Within(declared/4, uid)
 }
 
 // lead is spreadLead, but no more than a quarter of the life of a token that
@@ -70,7 +57,7 @@ func lead(declared time.Duration, read credentials.Credentials, uid types.UID) t
 
 // renewable gives credentials of a platform without refresh tokens the access
 // token in their place, for the question when it is to be renewed.
-func renewable(read credentials.Credentials, limits platforms.Limits) credentials.Credentials {
+func renewable(read credentials.Credentials, limits platforms.Capabilities) credentials.Credentials {
 	if limits.RenewsItself && read.Token.Refresh == "" {
 		read.Token.Refresh = read.Token.Access
 	}
@@ -89,9 +76,9 @@ func due(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) b
 	status := &conn.Status
 	asked := conn.Annotations[v1alpha1.ProbeAnnotation]
 	switch {
-	case kstatus.Reason(status.Conditions) == "", status.ObservedGeneration != conn.Generation:
+	case conditions.Reason(status.Conditions) == "", status.ObservedGeneration != conn.Generation:
 		return true
-	case asked != "" && cut(asked, longestProbe) != status.LastHandledProbe:
+	case asked != "" && text.First(asked, longestProbe) != status.LastHandledProbe:
 		return true
 	default:
 		return !now.Before(dueAt(conn, declaredLead))
@@ -105,16 +92,16 @@ var never = time.Unix(1<<40, 0)
 // its status tells; a process that was just started knows no more.
 func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	status := &conn.Status
-	reason := kstatus.Reason(status.Conditions)
+	reason := conditions.Reason(status.Conditions)
 	switch {
 	case reason == v1alpha1.ReasonDisabled, reason == v1alpha1.ReasonPlanLimit:
 		return never
 	case status.LastProbedAt == nil:
 		return time.Time{}
 	case reason == v1alpha1.ReasonConnected:
-		at := status.LastProbedAt.Add(vary(probeEvery, conn.UID))
-		if survey := surveyAt(status); survey.Before(at) {
-			at = survey
+		at := status.LastProbedAt.Add(jitter.Around(probeEvery, conn.UID))
+		if inspection := inspectAt(status); inspection.Before(at) {
+			at = inspection
 		}
 		if ends := status.TokenExpiresAt; ends != nil && ends.After(status.LastProbedAt.Time) {
 			if renewal := ends.Add(-spreadLead(declaredLead, conn.UID)); renewal.Before(at) {
@@ -123,9 +110,9 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 		}
 		return at
 	case reason == v1alpha1.ReasonPlatformUnavailable:
-		return status.LastProbedAt.Add(pause(kstatus.Since(status.Conditions), status.LastProbedAt.Time, soonest, latest))
+		return status.LastProbedAt.Add(pause(conditions.Since(status.Conditions), status.LastProbedAt.Time, soonest, latest))
 	case needsReconnect(reason):
-		return status.LastProbedAt.Add(vary(probeEvery, conn.UID))
+		return status.LastProbedAt.Add(jitter.Around(probeEvery, conn.UID))
 	default:
 		return time.Time{}
 	}
@@ -137,8 +124,8 @@ func rest(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) 
 	switch {
 	case at.Equal(never):
 		return 0
-	case needsReconnect(kstatus.Reason(conn.Status.Conditions)):
-		return min(at.Sub(now), vary(secretLatest, conn.UID))
+	case needsReconnect(conditions.Reason(conn.Status.Conditions)):
+		return min(at.Sub(now), jitter.Around(secretLatest, conn.UID))
 	default:
 		return at.Sub(now)
 	}
@@ -152,18 +139,18 @@ func pause(since, now time.Time, shortest, longest time.Duration) time.Duration 
 
 // next is how long an examined connection can be left alone; zero for ever.
 func next(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
-	since := kstatus.Since(conn.Status.Conditions)
-	switch reason := kstatus.Reason(conn.Status.Conditions); {
+	since := conditions.Since(conn.Status.Conditions)
+	switch reason := conditions.Reason(conn.Status.Conditions); {
 	case reason == v1alpha1.ReasonDisabled, reason == v1alpha1.ReasonPlatformNotSupported, reason == v1alpha1.ReasonPlanLimit:
 		return 0
 	case reason == v1alpha1.ReasonConnected:
-		return min(vary(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now), surveyAt(&conn.Status).Sub(now))
+		return min(jitter.Around(probeEvery, conn.UID), untilRenewal(conn, o, declaredLead, now), inspectAt(&conn.Status).Sub(now))
 	case reason == v1alpha1.ReasonPlatformUnavailable:
-		return max(vary(pause(since, now, soonest, latest), conn.UID), o.retryAt.Sub(now))
+		return max(jitter.Around(pause(since, now, soonest, latest), conn.UID), o.retryAt.Sub(now))
 	case needsReconnect(reason):
-		return vary(secretLatest, conn.UID)
+		return jitter.Around(secretLatest, conn.UID)
 	default:
-		return vary(pause(since, now, secretSoonest, secretLatest), conn.UID)
+		return jitter.Around(pause(since, now, secretSoonest, secretLatest), conn.UID)
 	}
 }
 

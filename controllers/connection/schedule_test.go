@@ -40,7 +40,7 @@ func asked(c *v1alpha1.Connection, probe, handled string) *v1alpha1.Connection {
 // holding holds a connection because nothing is left of a limit.
 func holding(c *v1alpha1.Connection, left time.Duration) *v1alpha1.Connection {
 	c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(noon.Add(left))
-	c.Status.Limits = []v1alpha1.ConnectionLimit{{Name: "postsPerDay", Most: 50, ObservedAt: v1alpha1.NewTime(noon)}}
+	c.Status.RateLimits = []v1alpha1.RateLimit{{Name: "postsPerDay", Limit: 50, ObservedAt: v1alpha1.NewTime(noon)}}
 	return c
 }
 
@@ -155,17 +155,6 @@ func TestRestIsNeverPastTheDueTime(t *testing.T) {
 	}
 }
 
-func TestSpread(t *testing.T) {
-	low, high := 1.0, 0.0
-	for i := range 1000 {
-		s := spread(types.UID(fmt.Sprint(i)))
-		low, high = min(low, s), max(high, s)
-	}
-	if low < 0 || high >= 1 || low > 0.1 || high < 0.9 {
-		t.Errorf("a thousand connections lie between %g and %g", low, high)
-	}
-}
-
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	now := clocktesting.NewFakePassiveClock(noon)
@@ -202,9 +191,9 @@ herald_connection_token_expiry_seconds{connection="acme",namespace="team",platfo
 	}
 }
 
-func TestSurveyDue(t *testing.T) {
+func TestInspectDue(t *testing.T) {
 	told := func(left int32, ago time.Duration) *v1alpha1.ConnectionStatus {
-		return &v1alpha1.ConnectionStatus{Limits: []v1alpha1.ConnectionLimit{{Name: "postsPerDay", Most: 50, Left: left, ObservedAt: v1alpha1.NewTime(noon.Add(-ago))}}}
+		return &v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{{Name: "postsPerDay", Limit: 50, Remaining: left, ObservedAt: v1alpha1.NewTime(noon.Add(-ago))}}}
 	}
 	held := told(40, time.Minute)
 	held.RateLimitedUntil = v1alpha1.NewTimePtr(noon.Add(time.Hour))
@@ -218,11 +207,11 @@ func TestSurveyDue(t *testing.T) {
 		"asked before": {"what was left is out of date", told(40, 10*time.Minute), true},
 		"little left":  {"then it is worth a call", told(5, time.Second), true},
 		"held":         {"the platform has just said something else", held, true},
-		"choices":      {"what an account may choose belongs to every probe", &v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{}, Limits: told(40, 0).Limits}, true},
+		"choices":      {"what an account may choose belongs to every probe", &v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{}, RateLimits: told(40, 0).RateLimits}, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := surveyDue(tc.status, noon); got != tc.want {
+			if got := inspectDue(tc.status, noon); got != tc.want {
 				t.Errorf("%s: got %v", tc.reason, got)
 			}
 		})

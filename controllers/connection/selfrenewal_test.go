@@ -40,7 +40,8 @@ var _ = Describe("A token that renews itself", func() {
 				v1alpha1.CredentialsExpiresAt:   time.Now().Add(30 * time.Second).UTC().Format(time.RFC3339),
 			}},
 		}).create(ctx)
-		r, err := connection.New(k8s, k8s, connection.Options{
+		r, err := connection.New(connection.Options{
+			Client: k8s, APIReader: k8s, Clock: clock.RealClock{},
 			Platforms: platforms.Registry{v1alpha1.PlatformThreads: threads.New(threads.Config{APIURL: site.URL + "/threads"}, transport.New(transport.Options{}))},
 			Store:     credentials.NewStore(k8s, k8s, clock.RealClock{}, "one"),
 		})

@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/internal/credentials"
-	"github.com/herald-social/herald/internal/teams"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/x"
@@ -80,13 +80,16 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{managed: {}, limitedTeam: {}}},
 	})
 	Expect(err).NotTo(HaveOccurred())
-	directory, err := teams.NewDirectory(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
+	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	Expect(err).NotTo(HaveOccurred())
-	Expect(connection.SetupWithManager(mgr, connection.Options{
-		Owner:     directory.Owner,
+	r, err := connection.New(connection.Options{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-connection"),
+		Owner:     teams.Owner,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: platform},
 		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "the manager"),
-	})).To(Succeed())
+	})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(r.SetupWithManager(mgr)).To(Succeed())
 	running, cancel := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(running) }()

@@ -49,9 +49,9 @@ func (r *Reconciler) tidy(ctx context.Context, conn *v1alpha1.Connection, read *
 // one: the annotation may say anything.
 func (r *Reconciler) removeSecret(ctx context.Context, conn *v1alpha1.Connection, name string) error {
 	var old corev1.Secret
-	err := r.live.Get(ctx, types.NamespacedName{Namespace: conn.Namespace, Name: name}, &old)
+	err := r.APIReader.Get(ctx, types.NamespacedName{Namespace: conn.Namespace, Name: name}, &old)
 	if err == nil && metav1.IsControlledBy(&old, conn) {
-		err = r.client.Delete(ctx, &old, client.Preconditions{UID: &old.UID})
+		err = r.Client.Delete(ctx, &old, client.Preconditions{UID: &old.UID})
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot delete Secret %q: %w", name, err)
@@ -70,5 +70,5 @@ func (r *Reconciler) noteSecret(ctx context.Context, conn *v1alpha1.Connection, 
 	if err != nil {
 		return err
 	}
-	return client.IgnoreNotFound(r.client.Patch(ctx, conn.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
+	return client.IgnoreNotFound(r.Client.Patch(ctx, conn.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
 }

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
-	"github.com/herald-social/herald/internal/mediaprobe"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // await looks whether a file has been uploaded; if not, it offers an address to
@@ -22,23 +22,23 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	switch err := r.verify(ctx, m); {
 	case err == nil:
 		return 0, r.conclude(ctx, m, before)
-	case errors.Is(err, mediastore.ErrChanged):
+	case errors.Is(err, store.ErrChanged):
 		return r.overwritten(ctx, m, before)
-	case !errors.Is(err, mediastore.ErrNotFound):
+	case !errors.Is(err, store.ErrNotFound):
 		return 0, r.unavailable(ctx, m, before, err)
 	}
 	w := await(m, r.Timing, r.Clock.Now())
 	if w.expired {
 		m.Status.Phase = v1alpha1.MediaExpired
-		r.describe(m, kstatus.Summary{
+		r.describe(m, conditions.Summary{
 			Reason:   v1alpha1.ReasonUploadExpired,
 			Message:  "The file was not uploaded in time. Create another Media, or ask the API for another upload address.",
-			Progress: kstatus.Stuck,
+			Progress: conditions.Stuck,
 		})
 		return 0, r.conclude(ctx, m, before)
 	}
 	if w.offer {
-		address, expires, err := r.Store.PresignPut(ctx, mediastore.Key(m), string(m.Spec.MimeType))
+		address, expires, err := r.Store.PresignPut(ctx, store.Key(m), string(m.Spec.MimeType))
 		if err != nil {
 			return 0, fmt.Errorf("cannot sign an address to upload to: %w", err)
 		}
@@ -49,7 +49,7 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	if !fromAPI(m) {
 		message = "Waiting for the file: send it by HTTP PUT to status.uploadURL, with the header Content-Type: " + string(m.Spec.MimeType) + "."
 	}
-	r.describe(m, kstatus.Summary{Reason: v1alpha1.ReasonAwaitingUpload, Message: message, Progress: kstatus.Underway})
+	r.describe(m, conditions.Summary{Reason: v1alpha1.ReasonAwaitingUpload, Message: message, Progress: conditions.Underway})
 	return w.again, r.write(ctx, m, before)
 }
 
@@ -58,7 +58,7 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 // so that it does come to rest.
 func (r *Reconciler) overwritten(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) (time.Duration, error) {
 	m.Status.Phase = v1alpha1.MediaPending
-	r.describe(m, mediaprobe.Overwritten())
+	r.describe(m, probe.Overwritten())
 	return pollPause(r.Clock.Now().Sub(m.CreationTimestamp.Time), m.UID), r.write(ctx, m, before)
 }
 
@@ -66,8 +66,8 @@ func (r *Reconciler) overwritten(ctx context.Context, m *v1alpha1.Media, before 
 // queue try again. What the store said is for the log.
 func (r *Reconciler) unavailable(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, err error) error {
 	m.Status.Phase = v1alpha1.MediaPending
-	r.describe(m, kstatus.Summary{
-		Reason: v1alpha1.ReasonStoreUnavailable, Message: "The store of media files does not answer; the manager tries again.", Progress: kstatus.Underway,
+	r.describe(m, conditions.Summary{
+		Reason: v1alpha1.ReasonStoreUnavailable, Message: "The store of media files does not answer; the manager tries again.", Progress: conditions.Underway,
 	})
 	return errors.Join(fmt.Errorf("cannot verify the media file: %w", err), r.write(ctx, m, before))
 }
@@ -86,25 +86,25 @@ func (r *Reconciler) verify(ctx context.Context, m *v1alpha1.Media) error {
 // verified. One that is missing is not given up: perhaps the store is not the
 // right one, or comes back.
 func (r *Reconciler) compare(ctx context.Context, m *v1alpha1.Media) error {
-	object, err := r.Store.Stat(ctx, mediastore.Key(m))
+	object, err := r.Store.Stat(ctx, store.Key(m))
 	switch {
-	case errors.Is(err, mediastore.ErrNotFound):
-		r.describe(m, kstatus.Summary{
+	case errors.Is(err, store.ErrNotFound):
+		r.describe(m, conditions.Summary{
 			Reason:   v1alpha1.ReasonFileMissing,
 			Message:  "The store does not have the file any more. Upload it as another Media, or check that the manager uses the right store.",
-			Progress: kstatus.Stuck,
+			Progress: conditions.Stuck,
 		})
 	case err != nil:
 		return fmt.Errorf("cannot look at the media file: %w", err)
 	case object.ETag != m.Status.ETag:
 		m.Status.Phase = v1alpha1.MediaRejected
-		r.describe(m, kstatus.Summary{
+		r.describe(m, conditions.Summary{
 			Reason:   v1alpha1.ReasonFileChanged,
 			Message:  "The file was overwritten after it had been verified. Upload it as another Media.",
-			Progress: kstatus.Stuck,
+			Progress: conditions.Stuck,
 		})
-	case kstatus.Reason(m.Status.Conditions) == v1alpha1.ReasonFileMissing:
-		r.describe(m, kstatus.Summary{Ready: true, Reason: v1alpha1.ReasonUploaded, Message: "The file is in the store again.", Progress: kstatus.Settled})
+	case conditions.Reason(m.Status.Conditions) == v1alpha1.ReasonFileMissing:
+		r.describe(m, conditions.Summary{Ready: true, Reason: v1alpha1.ReasonUploaded, Message: "The file is in the store again.", Progress: conditions.Settled})
 	}
 	return nil
 }

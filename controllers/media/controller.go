@@ -18,7 +18,6 @@ import (
 	"iter"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -31,9 +30,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/fetch"
-	"github.com/herald-social/herald/internal/kstatus"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/media/fetch"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // +kubebuilder:rbac:groups=social.herald.dev,resources=media,verbs=get;list;watch;update;patch;delete
@@ -52,18 +51,15 @@ const (
 	// writeWithin bounds the writing of what was done, even while the process
 	// is told to end.
 	writeWithin = 10 * time.Second
-	// longestNote is how much of a message an event holds, in bytes: the
-	// Kubernetes API takes 1,024.
-	longestNote = 1000
 )
 
-// Store is what is asked of the store of files; mediastore has it.
+// Store is what is asked of the store of files; package store has it.
 type Store interface {
 	PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error)
-	Stat(ctx context.Context, key string) (mediastore.Object, error)
-	Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (mediastore.Object, error)
+	Stat(ctx context.Context, key string) (store.Object, error)
+	Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (store.Object, error)
 	DeleteAll(ctx context.Context, key string) error
-	List(ctx context.Context, prefix string) iter.Seq2[mediastore.Object, error]
+	List(ctx context.Context, prefix string) iter.Seq2[store.Object, error]
 }
 
 // Source downloads files; a fetch.Client does.
@@ -71,21 +67,27 @@ type Source interface {
 	Get(ctx context.Context, address string, want fetch.Want, take func(ctx context.Context, size int64, body io.Reader) error) error
 }
 
-// Options is what the reconciler needs. Store, Verify and Source are required.
+// Options is what the reconciler needs. Client, APIReader, Store, Verify, Source
+// and Clock are required.
 type Options struct {
+	// Client reads from a cache, in which SetupWithManager indexes the posts, and
+	// writes to the API server.
+	Client client.Client
+	// APIReader reads from the API server.
+	APIReader client.Reader
 	// Store keeps the files.
 	Store Store
 	// Verify examines the file of a Media and returns the status that follows:
-	// uploaded or rejected. It returns mediastore.ErrNotFound if there is no
-	// file, and mediastore.ErrChanged if it is overwritten all the time.
+	// uploaded or rejected. It returns store.ErrNotFound if there is no
+	// file, and store.ErrChanged if it is overwritten all the time.
 	Verify func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error)
 	// Source downloads the files that have one.
 	Source Source
 	// Timing says how long files are waited for and kept.
 	Timing Timing
-	// Clock is the time; defaults to the real one.
+	// Clock is the time.
 	Clock clock.WithTicker
-	// Events tells the story of a media file; nil tells nothing.
+	// Events takes the events of media files; nil emits none.
 	Events events.EventRecorder
 	// Metrics counts what is done; nil counts nothing.
 	Metrics *Metrics
@@ -95,42 +97,33 @@ type Options struct {
 type Reconciler struct {
 	Options
 
-	client client.Client
-	live   client.Reader
+	status conditions.Reporter
 	slots  *slots
 }
 
-// New makes a reconciler. The client may read from a cache, in which posts
-// must be indexed by SetupWithManager; live asks the API server.
-func New(c client.Client, live client.Reader, o Options) (*Reconciler, error) {
-	if o.Store == nil || o.Verify == nil || o.Source == nil {
-		return nil, errors.New("the media reconciler needs Store, Verify and Source")
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
+// New returns a reconciler; an error says which of the required options is missing.
+func New(o Options) (*Reconciler, error) {
+	if o.Client == nil || o.APIReader == nil || o.Store == nil || o.Verify == nil || o.Source == nil || o.Clock == nil {
+		return nil, errors.New("the media reconciler needs Client, APIReader, Store, Verify, Source and Clock")
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
 	}
 	o.Timing = o.Timing.withDefaults()
-	return &Reconciler{Options: o, client: c, live: live, slots: newSlots()}, nil
+	return &Reconciler{Options: o, slots: newSlots(), status: conditions.Reporter{
+		Client: o.Client, Events: o.Events, Action: "Reconcile",
+		Normal: []string{v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching},
+	}}, nil
 }
 
 // SetupWithManager adds the reconciler and its sweep to a manager. A media file
 // is looked at when it changes, when a post comes or goes that refers to it,
 // and by the clock.
-func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	if o.Events == nil {
-		o.Events = mgr.GetEventRecorder("herald-media")
-	}
-	r, err := New(mgr.GetClient(), mgr.GetAPIReader(), o)
-	if err != nil {
-		return err
-	}
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.Post{}, mediaIndex, references); err != nil {
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Post{}, mediaIndex, references); err != nil {
 		return fmt.Errorf("cannot index posts by their media: %w", err)
 	}
-	err = ctrl.NewControllerManagedBy(mgr).
+	err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Media{}).
 		Watches(&v1alpha1.Post{}, mediaOf(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
@@ -147,7 +140,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // Reconcile brings one media file a step on.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var m v1alpha1.Media
-	if err := r.client.Get(ctx, req.NamespacedName, &m); apierrors.IsNotFound(err) {
+	if err := r.Client.Get(ctx, req.NamespacedName, &m); apierrors.IsNotFound(err) {
 		return reconcile.Result{}, nil
 	} else if err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot read the media file: %w", err)
@@ -193,7 +186,7 @@ func (r *Reconciler) hold(ctx context.Context, m *v1alpha1.Media) error {
 	if !controllerutil.AddFinalizer(m, v1alpha1.MediaFileFinalizer) {
 		return nil
 	}
-	if err := r.client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("cannot put the finalizer on the media file: %w", err)
 	}
 	return nil
@@ -209,7 +202,7 @@ func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) error {
 	}
 	before := m.DeepCopy()
 	controllerutil.RemoveFinalizer(m, v1alpha1.MediaFileFinalizer)
-	if err := r.client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("cannot take the finalizer off the media file: %w", err)
 	}
 	return nil
@@ -218,7 +211,7 @@ func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) error {
 // drop removes the file from the store, and the renditions that were made of it;
 // one that is not there is no error.
 func (r *Reconciler) drop(ctx context.Context, m *v1alpha1.Media) error {
-	if err := r.Store.DeleteAll(ctx, mediastore.Key(m)); err != nil {
+	if err := r.Store.DeleteAll(ctx, store.Key(m)); err != nil {
 		return fmt.Errorf("cannot remove the media file from the store: %w", err)
 	}
 	return nil
@@ -287,43 +280,15 @@ func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1
 }
 
 // describe puts how a Media stands into its conditions.
-func (r *Reconciler) describe(m *v1alpha1.Media, s kstatus.Summary) {
-	kstatus.Apply(&m.Status.Conditions, s, m.Generation, r.Clock.Now())
+func (r *Reconciler) describe(m *v1alpha1.Media, s conditions.Summary) {
+	conditions.Apply(&m.Status.Conditions, s, m.Generation, r.Clock.Now())
 	m.Status.ObservedGeneration = m.Generation
 }
 
-// write stores the status if it says anything new, and tells of a new reason.
-// It holds the lock that was read: the apiserver verifies uploads too, and
-// whoever comes second looks again.
+// write stores the status under the resourceVersion that was read: the apiserver
+// verifies uploads too, and the one that comes second looks again.
 func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
-	if kstatus.Unchanged(before, &m.Status) {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
 	defer cancel()
-	if err := r.client.Status().Update(ctx, m); apierrors.IsNotFound(err) {
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("cannot write the status of the media file: %w", err)
-	}
-	r.tell(m, kstatus.Reason(before.Conditions))
-	return nil
-}
-
-// tell lets the owner know when the reason changed.
-func (r *Reconciler) tell(m *v1alpha1.Media, before string) {
-	if r.Events == nil {
-		return
-	}
-	for _, c := range m.Status.Conditions {
-		if c.Type != v1alpha1.ConditionReady || c.Reason == before {
-			continue
-		}
-		kind := corev1.EventTypeWarning
-		switch c.Reason {
-		case v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching:
-			kind = corev1.EventTypeNormal
-		}
-		r.Events.Eventf(m, nil, kind, c.Reason, "Reconcile", "%s", cut(c.Message, longestNote))
-	}
+	return r.status.Report(ctx, m, before, &m.Status)
 }

@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/fetch"
-	"github.com/herald-social/herald/internal/kstatus"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/media/fetch"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // refusing is a source that has a problem.
@@ -59,7 +59,7 @@ var _ = Describe("a Media applied to a cluster with a manager", func() {
 		}).Should(Succeed())
 		Expect(k8s.Delete(ctx, m)).To(Succeed())
 		Eventually(func() bool { return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)) }).Should(BeTrue())
-		Expect(hasFile(ctx, mediastore.Key(m))).To(MatchError(mediastore.ErrNotFound))
+		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 	})
 
 	It("is fetched from its source", func(ctx SpecContext) {
@@ -69,7 +69,7 @@ var _ = Describe("a Media applied to a cluster with a manager", func() {
 			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
 			is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded)(g, m)
 		}).Should(Succeed())
-		content, err := io.ReadAll(io.NewSectionReader(store.ReaderAt(ctx, mediastore.Key(m), m.Status.ETag, 10), 0, 10))
+		content, err := io.ReadAll(io.NewSectionReader(bucket.ReaderAt(ctx, store.Key(m), m.Status.ETag, 10), 0, 10))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(content)).To(Equal("0123456789"))
 		Expect(m.Status.SizeBytes).To(BeEquivalentTo(10))
@@ -90,7 +90,7 @@ var _ = Describe("a file that is awaited", func() {
 		By("removing what arrives too late")
 		put(ctx, m, "0123456789")
 		Expect(d.sweep(ctx)).To(Succeed())
-		Expect(hasFile(ctx, mediastore.Key(m))).To(MatchError(mediastore.ErrNotFound))
+		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 	})
 
 	It("gets a fresh address before the last one ends", func(ctx SpecContext) {
@@ -129,7 +129,7 @@ var _ = Describe("a file that is awaited", func() {
 		d := newDesk(loose())
 		verify := d.Verify
 		d.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
-			return v1alpha1.MediaStatus{}, fmt.Errorf("again and again: %w", mediastore.ErrChanged)
+			return v1alpha1.MediaStatus{}, fmt.Errorf("again and again: %w", store.ErrChanged)
 		}
 		m := newMedia(byHand, fromTheAPI)
 		Expect(k8s.Create(ctx, m)).To(Succeed())
@@ -138,7 +138,7 @@ var _ = Describe("a file that is awaited", func() {
 		again, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
 		Expect(err).NotTo(HaveOccurred(), "it is the client's doing, and no trouble of the manager's")
 		Expect(again.RequeueAfter).To(BeNumerically(">", 0))
-		Expect(hasFile(ctx, mediastore.Key(m))).To(Succeed())
+		Expect(hasFile(ctx, store.Key(m))).To(Succeed())
 		d.Verify = verify
 		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
 	})
@@ -149,7 +149,7 @@ var _ = Describe("a file that is awaited", func() {
 		Expect(k8s.Create(ctx, m)).To(Succeed())
 		put(ctx, m, "short")
 		d.step(ctx, m, is(v1alpha1.MediaRejected, "SizeMismatch"))
-		Expect(hasFile(ctx, mediastore.Key(m))).To(MatchError(mediastore.ErrNotFound))
+		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 		d.step(ctx, m, is(v1alpha1.MediaRejected, "SizeMismatch"))
 	})
 })
@@ -192,7 +192,7 @@ var _ = Describe("a verified file", func() {
 		etag := m.Status.ETag
 		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonFileChanged))
 		Expect(m.Status.ETag).To(Equal(etag))
-		Expect(hasFile(ctx, mediastore.Key(m))).To(MatchError(mediastore.ErrNotFound))
+		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 	})
 
 	It("that was overwritten through a second address is rejected when that one has ended", func(ctx SpecContext) {
@@ -226,14 +226,14 @@ var _ = Describe("a verified file", func() {
 	It("that is missing is not given up, and found again", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, fromTheAPI)
-		Expect(store.Delete(ctx, mediastore.Key(m))).To(Succeed())
+		Expect(bucket.Delete(ctx, store.Key(m))).To(Succeed())
 		Expect(d.sweep(ctx)).To(Succeed())
 		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonFileMissing))
-		Expect(kstatus.IsReady(m.Status.Conditions)).To(BeFalse())
+		Expect(conditions.IsReady(m.Status.Conditions)).To(BeFalse())
 		put(ctx, m, "0123456789")
 		Expect(d.sweep(ctx)).To(Succeed())
 		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
-		Expect(kstatus.IsReady(m.Status.Conditions)).To(BeTrue())
+		Expect(conditions.IsReady(m.Status.Conditions)).To(BeTrue())
 	})
 })
 
@@ -270,11 +270,11 @@ var _ = Describe("what is not used", func() {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(idle), idle))).To(BeTrue())
 		}).Should(Succeed())
-		Expect(hasFile(ctx, mediastore.Key(idle))).To(MatchError(mediastore.ErrNotFound))
+		Expect(hasFile(ctx, store.Key(idle))).To(MatchError(store.ErrNotFound))
 		for _, m := range []*v1alpha1.Media{kept, used} {
 			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
 			Expect(m.DeletionTimestamp).To(BeNil())
-			Expect(hasFile(ctx, mediastore.Key(m))).To(Succeed())
+			Expect(hasFile(ctx, store.Key(m))).To(Succeed())
 		}
 
 		By("counting the day of what was used from when that is noticed to be over")
@@ -315,10 +315,10 @@ var _ = Describe("files without a Media", func() {
 		d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
 		const uid = "/0a1b2c3d-0000-4000-8000-00000000abcd"
 		keys := map[string]error{
-			byHand + uid: mediastore.ErrNotFound, "elsewhere" + uid: nil, byHand + "/notes.txt": nil, "backup/" + byHand + uid: nil,
+			byHand + uid: store.ErrNotFound, "elsewhere" + uid: nil, byHand + "/notes.txt": nil, "backup/" + byHand + uid: nil,
 		}
 		for key := range keys {
-			_, err := store.Put(ctx, key, "image/png", 1, strings.NewReader("x"))
+			_, err := bucket.Put(ctx, key, "image/png", 1, strings.NewReader("x"))
 			Expect(err).NotTo(HaveOccurred())
 		}
 		Expect(d.sweep(ctx)).To(Succeed())
@@ -338,24 +338,24 @@ var _ = Describe("files without a Media", func() {
 var _ = Describe("renditions and the copy of a Media", func() {
 	made := func(ctx context.Context, key string) string {
 		GinkgoHelper()
-		rendition := mediastore.Derived(key, "0123456789abcdef")
-		_, err := store.Put(ctx, rendition, "image/jpeg", 1, strings.NewReader("x"))
+		rendition := store.Derived(key, "0123456789abcdef")
+		_, err := bucket.Put(ctx, rendition, "image/jpeg", 1, strings.NewReader("x"))
 		Expect(err).NotTo(HaveOccurred())
 		return rendition
 	}
 	// copied is the copy that platforms fetch of a file that may be overwritten.
 	copied := func(ctx context.Context, m *v1alpha1.Media) string {
 		GinkgoHelper()
-		key, err := store.Verified(ctx, mediastore.Key(m), m.Status.ETag, true)
+		key, err := bucket.Verified(ctx, store.Key(m), m.Status.ETag, true)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(key).NotTo(Equal(mediastore.Key(m)))
+		Expect(key).NotTo(Equal(store.Key(m)))
 		return key
 	}
 
 	It("go with it", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
-		rendition, copied := made(ctx, mediastore.Key(m)), copied(ctx, m)
+		rendition, copied := made(ctx, store.Key(m)), copied(ctx, m)
 		d.clock.Step(d.Timing.OrphanAfter + time.Minute)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, rendition)).To(Succeed(), "the sweep takes it for nobody's")
@@ -366,27 +366,27 @@ var _ = Describe("renditions and the copy of a Media", func() {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(m), m))).To(BeTrue())
 		}).Should(Succeed())
-		Expect(hasFile(ctx, rendition)).To(MatchError(mediastore.ErrNotFound))
-		Expect(hasFile(ctx, copied)).To(MatchError(mediastore.ErrNotFound))
-		Expect(hasFile(ctx, mediastore.Key(m))).To(MatchError(mediastore.ErrNotFound))
+		Expect(hasFile(ctx, rendition)).To(MatchError(store.ErrNotFound))
+		Expect(hasFile(ctx, copied)).To(MatchError(store.ErrNotFound))
+		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
 	})
 
 	It("go with its file when that was changed", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
-		rendition, copied := made(ctx, mediastore.Key(m)), copied(ctx, m)
+		rendition, copied := made(ctx, store.Key(m)), copied(ctx, m)
 		put(ctx, m, "9876543210")
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
 		is(v1alpha1.MediaRejected, v1alpha1.ReasonFileChanged)(Default, m)
-		Expect(hasFile(ctx, rendition)).To(MatchError(mediastore.ErrNotFound))
-		Expect(hasFile(ctx, copied)).To(MatchError(mediastore.ErrNotFound))
+		Expect(hasFile(ctx, rendition)).To(MatchError(store.ErrNotFound))
+		Expect(hasFile(ctx, copied)).To(MatchError(store.ErrNotFound))
 
 		By("coming too late")
-		made(ctx, mediastore.Key(m))
+		made(ctx, store.Key(m))
 		Eventually(func(g Gomega) {
 			g.Expect(d.sweep(ctx)).To(Succeed())
-			g.Expect(hasFile(ctx, rendition)).To(MatchError(mediastore.ErrNotFound))
+			g.Expect(hasFile(ctx, rendition)).To(MatchError(store.ErrNotFound))
 		}).Should(Succeed())
 	})
 
@@ -395,13 +395,13 @@ var _ = Describe("renditions and the copy of a Media", func() {
 		m := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
 		gone := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: byHand, UID: "0a1b2c3d-0000-4000-8000-00000000dcba"}, Spec: m.Spec, Status: m.Status}
 		put(ctx, gone, "0123456789")
-		rendition, copied := made(ctx, mediastore.Key(gone)), copied(ctx, gone)
-		Expect(store.Delete(ctx, mediastore.Key(gone))).To(Succeed())
+		rendition, copied := made(ctx, store.Key(gone)), copied(ctx, gone)
+		Expect(bucket.Delete(ctx, store.Key(gone))).To(Succeed())
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, rendition)).To(Succeed(), "its Media may be about to be created")
 		d.clock.Step(d.Timing.OrphanAfter + time.Minute)
 		Expect(d.sweep(ctx)).To(Succeed())
-		Expect(hasFile(ctx, rendition)).To(MatchError(mediastore.ErrNotFound))
-		Expect(hasFile(ctx, copied)).To(MatchError(mediastore.ErrNotFound))
+		Expect(hasFile(ctx, rendition)).To(MatchError(store.ErrNotFound))
+		Expect(hasFile(ctx, copied)).To(MatchError(store.ErrNotFound))
 	})
 })

@@ -16,9 +16,11 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/fetch"
-	"github.com/herald-social/herald/internal/kstatus"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/jitter"
+	"github.com/herald-social/herald/internal/media/fetch"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/text"
 )
 
 // At most so many files are fetched at once, and for one namespace: a slow
@@ -68,14 +70,14 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	switch err := r.verify(ctx, m); {
 	case err == nil:
 		return 0, r.conclude(ctx, m, before)
-	case !errors.Is(err, mediastore.ErrNotFound):
+	case !errors.Is(err, store.ErrNotFound):
 		return 0, r.unavailable(ctx, m, before, err)
 	}
 	if !r.slots.take(m.Namespace) {
-		return vary(fetchSoonest, m.UID), r.write(ctx, r.awaitFetch(m), before)
+		return jitter.Around(fetchSoonest, m.UID), r.write(ctx, r.awaitFetch(m), before)
 	}
 	defer r.slots.give(m.Namespace)
-	if m.Status.Phase == "" || kstatus.Reason(m.Status.Conditions) == v1alpha1.ReasonStoreUnavailable {
+	if m.Status.Phase == "" || conditions.Reason(m.Status.Conditions) == v1alpha1.ReasonStoreUnavailable {
 		if err := r.write(ctx, r.awaitFetch(m), before); err != nil {
 			return 0, err
 		}
@@ -101,8 +103,8 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 // tells already how that goes.
 func (r *Reconciler) awaitFetch(m *v1alpha1.Media) *v1alpha1.Media {
 	m.Status.Phase = v1alpha1.MediaPending
-	if reason := kstatus.Reason(m.Status.Conditions); reason == "" || reason == v1alpha1.ReasonStoreUnavailable {
-		r.describe(m, kstatus.Summary{Reason: v1alpha1.ReasonFetching, Message: "Fetching the file from its source.", Progress: kstatus.Underway})
+	if reason := conditions.Reason(m.Status.Conditions); reason == "" || reason == v1alpha1.ReasonStoreUnavailable {
+		r.describe(m, conditions.Summary{Reason: v1alpha1.ReasonFetching, Message: "Fetching the file from its source.", Progress: conditions.Underway})
 	}
 	return m
 }
@@ -111,7 +113,7 @@ func (r *Reconciler) awaitFetch(m *v1alpha1.Media) *v1alpha1.Media {
 // of yet must not make a gigabyte travel twice.
 func (r *Reconciler) current(ctx context.Context, m *v1alpha1.Media) (bool, error) {
 	var now v1alpha1.Media
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(m), &now); err != nil {
+	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(m), &now); err != nil {
 		return false, fmt.Errorf("cannot read the media file again: %w", err)
 	}
 	return now.UID == m.UID && now.DeletionTimestamp.IsZero() && now.Status.Phase == m.Status.Phase, nil
@@ -124,7 +126,7 @@ func (r *Reconciler) download(ctx context.Context, m *v1alpha1.Media) error {
 		want.MaxSize = v1alpha1.MaxVideoBytes
 	}
 	return r.Source.Get(ctx, m.Spec.Source.URL, want, func(ctx context.Context, size int64, body io.Reader) error {
-		_, err := r.Store.Put(ctx, mediastore.Key(m), want.MIMEType, size, body)
+		_, err := r.Store.Put(ctx, store.Key(m), want.MIMEType, size, body)
 		if err == nil {
 			r.Metrics.fetched(size)
 		}
@@ -141,21 +143,21 @@ func (r *Reconciler) failed(ctx context.Context, m *v1alpha1.Media, before *v1al
 	case p.Final:
 		r.Metrics.refused()
 		m.Status.Phase = v1alpha1.MediaRejected
-		r.describe(m, kstatus.Summary{
-			Reason: v1alpha1.ReasonSourceRefused, Message: sentence + " Create another Media with another source.", Progress: kstatus.Stuck,
+		r.describe(m, conditions.Summary{
+			Reason: v1alpha1.ReasonSourceRefused, Message: sentence + " Create another Media with another source.", Progress: conditions.Stuck,
 		})
 		return 0, r.conclude(ctx, m, before)
 	case tried >= r.Timing.FetchWithin:
 		r.Metrics.failed()
 		m.Status.Phase = v1alpha1.MediaRejected
-		r.describe(m, kstatus.Summary{
-			Reason: v1alpha1.ReasonFetchFailed, Message: sentence + " It is not tried any longer; create another Media when the source answers.", Progress: kstatus.Stuck,
+		r.describe(m, conditions.Summary{
+			Reason: v1alpha1.ReasonFetchFailed, Message: sentence + " It is not tried any longer; create another Media when the source answers.", Progress: conditions.Stuck,
 		})
 		return 0, r.conclude(ctx, m, before)
 	default:
 		r.Metrics.failed()
 		m.Status.Phase = v1alpha1.MediaPending
-		r.describe(m, kstatus.Summary{Reason: v1alpha1.ReasonFetchFailed, Message: sentence + " It is tried again.", Progress: kstatus.Underway})
+		r.describe(m, conditions.Summary{Reason: v1alpha1.ReasonFetchFailed, Message: sentence + " It is tried again.", Progress: conditions.Underway})
 		return fetchPause(tried, m.UID), r.write(ctx, m, before)
 	}
 }
@@ -170,13 +172,5 @@ func cannotFetch(address, problem string) string {
 	if i := strings.IndexAny(address, "?#"); i >= 0 {
 		address = address[:i]
 	}
-	return "The source " + cut(address, longestAddress) + " cannot be fetched: " + problem + "."
-}
-
-// cut shortens a text to some bytes and a mark.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return "The source " + text.TruncateBytes(address, longestAddress) + " cannot be fetched: " + problem + "."
 }

@@ -42,7 +42,7 @@ func mediaOf() handler.EventHandler {
 // are not watched; the sweep looks at them before anything is deleted.
 func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error) {
 	var posts v1alpha1.PostList
-	if err := r.client.List(ctx, &posts, client.InNamespace(m.Namespace), client.MatchingFields{mediaIndex: m.Name}, client.Limit(1)); err != nil {
+	if err := r.Client.List(ctx, &posts, client.InNamespace(m.Namespace), client.MatchingFields{mediaIndex: m.Name}, client.Limit(1)); err != nil {
 		return false, fmt.Errorf("cannot look for posts that refer to the media file: %w", err)
 	}
 	return len(posts.Items) > 0, nil
@@ -58,7 +58,7 @@ func (r *Reconciler) referenced(ctx context.Context, namespace string, names map
 	next := ""
 	for {
 		var posts v1alpha1.PostList
-		if err := r.live.List(ctx, &posts, client.InNamespace(namespace), client.Limit(postsPage), client.Continue(next)); err != nil {
+		if err := r.APIReader.List(ctx, &posts, client.InNamespace(namespace), client.Limit(postsPage), client.Continue(next)); err != nil {
 			return nil, fmt.Errorf("cannot list the posts of namespace %q: %w", namespace, err)
 		}
 		for i := range posts.Items {

@@ -23,6 +23,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -31,9 +32,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/fetch"
-	"github.com/herald-social/herald/internal/kstatus"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/media/fetch"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/storetest"
 )
@@ -53,7 +54,7 @@ const (
 var (
 	k8s    client.Client
 	hand   ctrl.Manager
-	store  *mediastore.Store
+	bucket *store.Store
 	web    *httptest.Server
 	serial atomic.Int64
 )
@@ -69,14 +70,16 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	for _, namespace := range []string{managed, byHand} {
 		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	}
-	store, err = mediastore.New(storetest.Start(GinkgoT()))
+	bucket, err = store.New(storetest.Start(GinkgoT()))
 	Expect(err).NotTo(HaveOccurred())
 	web = httptest.NewTLSServer(http.FileServer(http.Dir(files(map[string]string{"a.png": "0123456789"}))))
 	DeferCleanup(web.Close)
 
 	limited := asManager(ctx, env)
 	mgr := start(limited, env, managed)
-	Expect(SetupWithManager(ctx, mgr, options(loose()))).To(Succeed())
+	r, err := New(options(mgr, loose(), clock.RealClock{}))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(r.SetupWithManager(mgr)).To(Succeed())
 	hand = start(limited, env, byHand)
 	Expect(hand.GetFieldIndexer().IndexField(ctx, &v1alpha1.Post{}, mediaIndex, references)).To(Succeed())
 	for _, m := range []ctrl.Manager{mgr, hand} {
@@ -136,22 +139,24 @@ func files(contents map[string]string) string {
 }
 
 // options verify by the size alone: what is in a file is not the concern here.
-func options(source Source) Options {
-	return Options{Store: store, Source: source, Verify: func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
-		object, err := store.Stat(ctx, mediastore.Key(m))
+func options(mgr ctrl.Manager, source Source, now clock.WithTicker) Options {
+	o := Options{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Events: mgr.GetEventRecorder("herald-media"), Store: bucket, Source: source}
+	o.Verify = func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+		object, err := bucket.Stat(ctx, store.Key(m))
 		if err != nil {
 			return v1alpha1.MediaStatus{}, err
 		}
 		s := m.Status
 		s.SizeBytes, s.Phase, s.ETag = object.Size, v1alpha1.MediaUploaded, object.ETag
-		summary := kstatus.Summary{Ready: true, Reason: v1alpha1.ReasonUploaded, Progress: kstatus.Settled}
+		summary := conditions.Summary{Ready: true, Reason: v1alpha1.ReasonUploaded, Progress: conditions.Settled}
 		if m.Spec.SizeBytes != 0 && m.Spec.SizeBytes != object.Size {
 			s.Phase, s.ETag = v1alpha1.MediaRejected, ""
-			summary = kstatus.Summary{Reason: "SizeMismatch", Progress: kstatus.Stuck}
+			summary = conditions.Summary{Reason: "SizeMismatch", Progress: conditions.Stuck}
 		}
-		kstatus.Apply(&s.Conditions, summary, m.Generation, time.Now())
+		conditions.Apply(&s.Conditions, summary, m.Generation, time.Now())
 		return s, nil
-	}}
+	}
+	return o
 }
 
 // desk is where a spec works by hand.
@@ -162,10 +167,8 @@ type desk struct {
 
 func newDesk(source Source) *desk {
 	GinkgoHelper()
-	o := options(source)
 	now := clocktesting.NewFakeClock(time.Now())
-	o.Clock = now
-	r, err := New(hand.GetClient(), hand.GetAPIReader(), o)
+	r, err := New(options(hand, source, now))
 	Expect(err).NotTo(HaveOccurred())
 	return &desk{&sweeper{Reconciler: r}, now}
 }
@@ -197,7 +200,7 @@ func (d *desk) step(ctx context.Context, m *v1alpha1.Media, want func(Gomega, *v
 		want(g, m)
 		// What comes next is decided on what is written now.
 		var cached v1alpha1.Media
-		g.Expect(d.client.Get(ctx, client.ObjectKeyFromObject(m), &cached)).To(Succeed())
+		g.Expect(d.Client.Get(ctx, client.ObjectKeyFromObject(m), &cached)).To(Succeed())
 		g.Expect(cached.ResourceVersion).To(Equal(m.ResourceVersion))
 	}).Should(Succeed())
 }
@@ -205,19 +208,19 @@ func (d *desk) step(ctx context.Context, m *v1alpha1.Media, want func(Gomega, *v
 func is(phase v1alpha1.MediaPhase, reason string) func(Gomega, *v1alpha1.Media) {
 	return func(g Gomega, m *v1alpha1.Media) {
 		g.Expect(m.Status.Phase).To(Equal(phase))
-		g.Expect(kstatus.Reason(m.Status.Conditions)).To(Equal(reason))
+		g.Expect(conditions.Reason(m.Status.Conditions)).To(Equal(reason))
 		g.Expect(m.Finalizers).To(ContainElement(v1alpha1.MediaFileFinalizer))
 	}
 }
 
 func put(ctx context.Context, m *v1alpha1.Media, content string) {
 	GinkgoHelper()
-	_, err := store.Put(ctx, mediastore.Key(m), string(m.Spec.MimeType), int64(len(content)), strings.NewReader(content))
+	_, err := bucket.Put(ctx, store.Key(m), string(m.Spec.MimeType), int64(len(content)), strings.NewReader(content))
 	Expect(err).NotTo(HaveOccurred())
 }
 
 func hasFile(ctx context.Context, key string) error {
-	_, err := store.Stat(ctx, key)
+	_, err := bucket.Stat(ctx, key)
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/jitter"
 )
 
 // defaultTTL is how long finished things are kept in a namespace without a
@@ -61,7 +62,7 @@ func (s *sweeper) Start(ctx context.Context) error {
 func (s *sweeper) sweep(ctx context.Context) error {
 	var media v1alpha1.MediaList
 	var teams v1alpha1.TeamList
-	if err := errors.Join(s.client.List(ctx, &media), s.client.List(ctx, &teams)); err != nil {
+	if err := errors.Join(s.Client.List(ctx, &media), s.Client.List(ctx, &teams)); err != nil {
 		return fmt.Errorf("cannot list media and teams: %w", err)
 	}
 	ttls := map[string]time.Duration{}
@@ -145,7 +146,7 @@ func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alp
 func (s *sweeper) reviewDue(namespace string, now time.Time) bool {
 	last, ok := s.reviewed[namespace]
 	if !ok {
-		last = now.Add(-time.Duration(spread(types.UID(namespace)) * float64(s.Timing.UnusedAfter)))
+		last = now.Add(-jitter.Within(s.Timing.UnusedAfter, types.UID(namespace)))
 		s.reviewed[namespace] = last
 	}
 	return now.Sub(last) >= s.Timing.UnusedAfter
@@ -183,7 +184,7 @@ func (s *sweeper) remove(ctx context.Context, m *v1alpha1.Media) error {
 		reason = removedRejected
 	case v1alpha1.MediaPending, v1alpha1.MediaUploaded:
 	}
-	err := s.client.Delete(ctx, m, client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion})
+	err := s.Client.Delete(ctx, m, client.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion})
 	if err == nil {
 		s.Metrics.gone(reason)
 		ctrllog.FromContext(ctx).Info("deleted a media file that no post uses", "namespace", m.Namespace, "name", m.Name, "phase", m.Status.Phase)
@@ -203,7 +204,7 @@ func (s *sweeper) liveUIDs(ctx context.Context, namespace string) (map[string]bo
 	for {
 		list := metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("MediaList"))
-		if err := s.live.List(ctx, &list, client.InNamespace(namespace), client.Limit(postsPage), client.Continue(next)); err != nil {
+		if err := s.APIReader.List(ctx, &list, client.InNamespace(namespace), client.Limit(postsPage), client.Continue(next)); err != nil {
 			return nil, fmt.Errorf("cannot list the media files of namespace %q: %w", namespace, err)
 		}
 		for i := range list.Items {

@@ -16,8 +16,8 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // maxOrphans is how many files one sweep removes at most: should it ever be
@@ -39,7 +39,7 @@ func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1al
 	}
 	for _, list := range byNamespace {
 		for _, m := range list {
-			found.known[mediastore.Key(m)] = m
+			found.known[store.Key(m)] = m
 		}
 	}
 	unlisted := maps.Clone(found.known)
@@ -54,7 +54,7 @@ func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1al
 		}
 	}
 	for key, m := range unlisted {
-		if m.Status.Phase == v1alpha1.MediaUploaded && kstatus.Reason(m.Status.Conditions) != v1alpha1.ReasonFileMissing {
+		if m.Status.Phase == v1alpha1.MediaUploaded && conditions.Reason(m.Status.Conditions) != v1alpha1.ReasonFileMissing {
 			found.suspects[key] = m
 		}
 	}
@@ -81,7 +81,7 @@ type findings struct {
 }
 
 // note holds a file against its Media, or a rendition of one.
-func (f *findings) note(object mediastore.Object, namespace, uid string, rendition, ours bool) {
+func (f *findings) note(object store.Object, namespace, uid string, rendition, ours bool) {
 	key := namespace + "/" + uid
 	m, ok := f.known[key]
 	switch {
@@ -101,7 +101,7 @@ func (f *findings) note(object mediastore.Object, namespace, uid string, renditi
 func suspicious(m *v1alpha1.Media, etag string) bool {
 	switch m.Status.Phase {
 	case v1alpha1.MediaUploaded:
-		return etag != m.Status.ETag || kstatus.Reason(m.Status.Conditions) == v1alpha1.ReasonFileMissing
+		return etag != m.Status.ETag || conditions.Reason(m.Status.Conditions) == v1alpha1.ReasonFileMissing
 	case v1alpha1.MediaRejected, v1alpha1.MediaExpired:
 		return true
 	case v1alpha1.MediaPending:
@@ -121,7 +121,7 @@ func ended(m *v1alpha1.Media) bool {
 // the sweep read may be old.
 func (s *sweeper) look(ctx context.Context, m *v1alpha1.Media) error {
 	var current v1alpha1.Media
-	if err := s.live.Get(ctx, client.ObjectKeyFromObject(m), &current); apierrors.IsNotFound(err) {
+	if err := s.APIReader.Get(ctx, client.ObjectKeyFromObject(m), &current); apierrors.IsNotFound(err) {
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("cannot read the media file %s/%s: %w", m.Namespace, m.Name, err)

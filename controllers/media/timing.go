@@ -4,15 +4,14 @@
 package media
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/jitter"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // Timing says how long media files are waited for and kept. Zero values stand
@@ -39,7 +38,7 @@ type Timing struct {
 func (t Timing) withDefaults() Timing {
 	for field, value := range map[*time.Duration]time.Duration{
 		&t.UnusedAfter: 24 * time.Hour,
-		&t.UploadGrace: mediastore.LateUploads,
+		&t.UploadGrace: store.LateUploads,
 		&t.FetchWithin: time.Hour,
 		&t.SweepEvery:  time.Hour,
 		&t.OrphanAfter: 24 * time.Hour,
@@ -71,28 +70,16 @@ const (
 	lookAgainWithin = time.Hour
 )
 
-// spread turns a UID into a number from 0 up to 1 that never changes, so that
-// the files of a cluster are not all asked for at the same time.
-func spread(uid types.UID) float64 {
-	sum := sha256.Sum256([]byte(uid))
-	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
-}
-
-// vary moves a duration by up to a tenth up or down.
-func vary(d time.Duration, uid types.UID) time.Duration {
-	return time.Duration(float64(d) * (0.9 + 0.2*spread(uid)))
-}
-
 // pollPause is how long to wait before a file is asked for again that has been
 // awaited for some time.
 func pollPause(awaited time.Duration, uid types.UID) time.Duration {
-	return vary(min(max(awaited/8, pollSoonest), pollLatest), uid)
+	return jitter.Around(min(max(awaited/8, pollSoonest), pollLatest), uid)
 }
 
 // fetchPause is how long to wait before a source is tried again that has been
 // tried for some time.
 func fetchPause(tried time.Duration, uid types.UID) time.Duration {
-	return vary(min(max(tried/4, fetchSoonest), fetchLatest), uid)
+	return jitter.Around(min(max(tried/4, fetchSoonest), fetchLatest), uid)
 }
 
 // fromAPI tells whether the HTTP API made a Media; its client has an address
@@ -106,7 +93,7 @@ func addressUntil(m *v1alpha1.Media, t Timing) time.Time {
 	if !fromAPI(m) {
 		return m.CreationTimestamp.Add(t.UnusedAfter)
 	}
-	return mediastore.HandedOutUntil(m)
+	return store.HandedOutUntil(m)
 }
 
 // wait is what to do for a file that has not arrived.
@@ -137,7 +124,7 @@ func await(m *v1alpha1.Media, t Timing, now time.Time) wait {
 // lookAgain tells whether a verified file is to be looked at once more now,
 // or else when (zero: never).
 func lookAgain(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
-	since := kstatus.Since(m.Status.Conditions)
+	since := conditions.Since(m.Status.Conditions)
 	if m.Spec.Source != nil || since.IsZero() {
 		return false, 0
 	}
@@ -145,7 +132,7 @@ func lookAgain(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
 	// verified.
 	until := since.Add(v1alpha1.UploadURLLifetime)
 	if fromAPI(m) {
-		until = mediastore.HandedOutUntil(m)
+		until = store.HandedOutUntil(m)
 	}
 	at := until.Add(lookAgainAfter)
 	switch {
@@ -180,7 +167,7 @@ func goesAt(m *v1alpha1.Media, t Timing, ttl time.Duration) (at time.Time, ok bo
 	switch m.Status.Phase {
 	case v1alpha1.MediaUploaded, v1alpha1.MediaExpired:
 		at = m.Status.UnusedSince.Add(t.UnusedAfter)
-		if underKey := mediastore.KeyUntil(m); underKey.After(at) {
+		if underKey := store.KeyUntil(m); underKey.After(at) {
 			at = underKey
 		}
 		return at, true

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -115,7 +115,7 @@ func TestPauses(t *testing.T) {
 func TestLookAgain(t *testing.T) {
 	readyAt := func(after time.Duration) func(*v1alpha1.Media) {
 		return func(m *v1alpha1.Media) {
-			kstatus.Apply(&m.Status.Conditions, kstatus.Summary{Ready: true, Reason: "Uploaded"}, 1, noon.Add(after))
+			conditions.Apply(&m.Status.Conditions, conditions.Summary{Ready: true, Reason: "Uploaded"}, 1, noon.Add(after))
 		}
 	}
 	ready := readyAt(0)

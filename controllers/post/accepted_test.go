@@ -47,29 +47,29 @@ func (w working) Prepare(_ context.Context, job platforms.Job) (string, *platfor
 
 func (w working) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	if w.loses.Load() {
-		return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "the connection broke")}
+		return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "the connection broke")}
 	}
 	result := w.fast.Publish(ctx, job)
-	if result.Verdict != platforms.Posted {
+	if result.Outcome != platforms.Posted {
 		return result
 	}
-	return platforms.Result{Verdict: platforms.Accepted, Handle: "ticket~" + result.ExternalID}
+	return platforms.Result{Outcome: platforms.Accepted, OperationID: "ticket~" + result.ExternalID}
 }
 
-func (w working) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
+func (w working) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	w.asked.Store(true)
-	id, known := strings.CutPrefix(job.Handle, "ticket~")
+	id, known := strings.CutPrefix(job.OperationID, "ticket~")
 	switch {
 	case !known && w.loses.Load():
 		return w.fast.Lookup(ctx, job)
 	case !known:
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassPermanent, "nobody knows the post without its ticket")
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassPermanent, "nobody knows the post without its ticket")
 	case !w.done.Load():
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, "it is being processed")
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, "it is being processed")
 	case w.refused != nil:
-		return platforms.Finding{Refused: w.refused}, nil //nolint:nilerr // the refusal is what was found
+		return platforms.LookupResult{Refused: w.refused}, nil //nolint:nilerr // the refusal is what was found
 	}
-	return platforms.Finding{Matches: 1, ExternalID: id, ExternalURL: "https://x.example/" + id, Certain: true}, nil
+	return platforms.LookupResult{Matches: 1, ExternalID: id, ExternalURL: "https://x.example/" + id, Certain: true}, nil
 }
 
 var _ = Describe("What a platform works on after it has taken it", func() {
@@ -103,7 +103,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		p := t.post(ctx, "taken")
 		Eventually(message(ctx, p)).Should(Equal("it is being processed"))
 		Expect(target(ctx, p).Reason).To(Equal(v1alpha1.ReasonProcessing), "no answer was lost")
-		Expect(target(ctx, p).Attempt.Handle).To(HavePrefix("ticket~"))
+		Expect(target(ctx, p).Attempt.OperationID).To(HavePrefix("ticket~"))
 
 		m.stop()
 		start(nil)
@@ -150,7 +150,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		w.done.Store(true)
 		p := newTeam(ctx).post(ctx, "named alone")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Expect(target(ctx, p).Attempt.Handle).To(HavePrefix("ticket~"))
+		Expect(target(ctx, p).Attempt.OperationID).To(HavePrefix("ticket~"))
 	})
 
 	It("is asked for by its ticket also if that is told when a person was to be asked already", func(ctx SpecContext) {
@@ -176,7 +176,7 @@ var _ = Describe("What a platform works on after it has taken it", func() {
 		held.Store(false)
 		w.done.Store(true)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Expect(target(ctx, p).Attempt.Handle).To(HavePrefix("ticket~"))
+		Expect(target(ctx, p).Attempt.OperationID).To(HavePrefix("ticket~"))
 		Expect(t.published(ctx)).To(Equal([]string{"told late"}))
 	})
 

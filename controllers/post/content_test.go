@@ -46,8 +46,8 @@ func (t team) picture(ctx context.Context, name string) *v1alpha1.Media {
 // textOnly is X as it would be if files could not be delivered there.
 type textOnly struct{ fast }
 
-func (t textOnly) Limits() platforms.Limits {
-	limits := t.fast.Limits()
+func (t textOnly) Capabilities() platforms.Capabilities {
+	limits := t.fast.Capabilities()
 	limits.Delivers = []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryTree}
 	return limits
 }

@@ -1,12 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package post delivers Posts. controller.go wires it up; sync.go decides what
-// a pass does; prepare.go has made what precedes the visible calls; publish.go
-// is the only place that can make anything public, and trees.go has it go on from
-// card to card;
-// settle.go finds out what became of calls whose answer was lost; ledger.go
-// writes; status.go describes.
+// Package post delivers Posts. A pass (pass.go) reads what a post refers to, asks
+// delivery.Decide what comes next, and carries the actions out (actions.go). Package
+// internal/publish is the only one that can make anything public;
+// internal/prepare makes what precedes that, and internal/lookup finds out what
+// became of calls whose answer was lost.
 package post
 
 import (
@@ -16,8 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clientworkqueue "k8s.io/client-go/util/workqueue"
@@ -26,13 +23,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/throttle"
+	"github.com/herald-social/herald/controllers/post/internal/lookup"
+	"github.com/herald-social/herald/controllers/post/internal/prepare"
+	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/internal/dispatch"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/delivery"
 )
 
 // +kubebuilder:rbac:groups=social.herald.dev,resources=posts,verbs=get;list;watch;update;patch
@@ -49,13 +49,23 @@ type Tokens interface {
 	Forget(conn *v1alpha1.Connection)
 }
 
-// Options is what the reconciler needs. Client, Live, Platforms, Tokens, Files,
+// What the reconciler needs of media files; see package internal/prepare.
+type (
+	// Files reads the media files of posts.
+	Files = prepare.Files
+	// Renditions converts images that a platform does not take.
+	Renditions = prepare.Renditions
+	// Thumbnails takes pictures out of videos.
+	Thumbnails = prepare.Thumbnails
+)
+
+// Options is what the reconciler needs. Client, APIReader, Platforms, Tokens, Files,
 // Renditions, Clock and NewID are required.
 type Options struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
-	// Live reads from the API server.
-	Live client.Reader
+	// APIReader reads from the API server.
+	APIReader client.Reader
 	// Platforms are the publishers of this process.
 	Platforms platforms.Registry
 	// Tokens gives access to credentials.
@@ -77,8 +87,8 @@ type Options struct {
 	Events events.EventRecorder
 	// Metrics counts; nil counts nothing.
 	Metrics *Metrics
-	// Workers is how many posts are worked on at once (default 256).
-	Workers int
+	// MaxConcurrentReconciles is how many posts are worked on at once (default 256).
+	MaxConcurrentReconciles int
 	// PrepareAhead is how long before its time a scheduled post with files is
 	// prepared: uploaded, as far as nobody sees it (default 30 min). Big files
 	// begin earlier, and what a platform keeps for a short time begins later.
@@ -94,9 +104,9 @@ type Options struct {
 	// the pass that made it (default DefaultRecordFor); after that the next
 	// passes go on.
 	RecordFor time.Duration
-	// Points are called at named points of the protocol, for tests that kill
+	// Failpoint is called at named points of the protocol, for tests that kill
 	// the process there; nil does nothing.
-	Points func(point string)
+	Failpoint func(point string)
 }
 
 // DefaultRecordFor is the default of Options.RecordFor. A process that is stopped
@@ -109,11 +119,11 @@ func (o *Options) setDefaults() {
 	orDefault(&o.SendWindow, 5*time.Second)
 	orDefault(&o.ClockMargin, 2*time.Second)
 	orDefault(&o.RecordFor, DefaultRecordFor)
-	if o.Workers == 0 {
-		o.Workers = 256
+	if o.MaxConcurrentReconciles == 0 {
+		o.MaxConcurrentReconciles = 256
 	}
-	if o.Points == nil {
-		o.Points = func(string) {}
+	if o.Failpoint == nil {
+		o.Failpoint = func(string) {}
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
@@ -126,25 +136,31 @@ func orDefault(d *time.Duration, value time.Duration) {
 	}
 }
 
+// settings are the times that delivery.Decide works with.
+func (o *Options) settings() delivery.Settings {
+	return delivery.Settings{
+		StartingDeadline: o.StartingDeadline, SendWindow: o.SendWindow, ClockMargin: o.ClockMargin, PrepareAhead: o.PrepareAhead,
+	}
+}
+
 // Reconciler works on posts.
 type Reconciler struct {
-	Options
+	o Options
 
-	// admission says whose turn it is to publish, uploads whose to prepare files,
-	// and lanes whose to prepare texts.
-	admission *throttle.Admission
-	uploads   *throttle.Admission
-	lanes     *throttle.Gates
-	turns     *throttle.Turns
-	waiting   *waiting
-	ledger    *ledger
-	taken     *taken
-	story     *story
-	holds     *holds
-	// preparations holds what was made ahead of visible calls, and sessions what
-	// carries authority over it.
-	preparations *preparations
-	sessions     sessions
+	// scheduler says whose turn it is to publish, and turns who comes first of what
+	// is due at one time.
+	scheduler *dispatch.Scheduler
+	turns     *dispatch.Turns
+	memories  *memories
+
+	preparer  *prepare.Preparer
+	publisher *publish.Publisher
+	lookups   *lookup.Lookups
+	owners    *lookup.Owners
+	limits    *rateLimits
+	plans     *plans
+	recorder  *recorder
+	reporter  *reporter
 
 	queue atomic.Pointer[workqueue]
 }
@@ -156,37 +172,44 @@ type workqueue struct {
 
 // New makes a reconciler.
 func New(o Options) (*Reconciler, error) {
-	if o.Client == nil || o.Live == nil || o.Platforms == nil || o.Tokens == nil || o.Files == nil || o.Renditions == nil || o.Clock == nil || o.NewID == nil {
-		return nil, errors.New("the post reconciler needs Client, Live, Platforms, Tokens, Files, Renditions, Clock and NewID")
+	if o.Client == nil || o.APIReader == nil || o.Platforms == nil || o.Tokens == nil || o.Files == nil || o.Renditions == nil || o.Clock == nil || o.NewID == nil {
+		return nil, errors.New("the post reconciler needs Client, APIReader, Platforms, Tokens, Files, Renditions, Clock and NewID")
 	}
 	o.setDefaults()
 	r := &Reconciler{
-		Options: o,
-
-		admission: throttle.NewAdmission(o.Workers),
-		uploads:   throttle.NewAdmission(uploads),
-		lanes:     throttle.New(),
-		turns:     throttle.NewTurns(o.Clock.Now),
-		waiting:   newWaiting(),
-		taken:     newTaken(o.Live, o.Clock),
-		story:     newStory(o.Events, o.Clock),
-		holds:     newHolds(),
-
-		preparations: newPreparations(o.Clock),
-		sessions:     sessions{client: o.Client, live: o.Live},
+		o:         o,
+		scheduler: dispatch.NewScheduler(o.MaxConcurrentReconciles),
+		turns:     dispatch.NewTurns(o.Clock.Now),
+		memories:  newMemories(),
+		owners:    lookup.NewOwners(o.APIReader, o.Clock),
+		limits:    newRateLimits(&o),
+		recorder:  newRecorder(o.Events, o.Clock),
 	}
-	r.ledger = newLedger(o, r.taken)
+	r.preparer = prepare.New(prepare.Options{
+		Client: o.Client, APIReader: o.APIReader, Platforms: o.Platforms, Files: o.Files, Renditions: o.Renditions, Thumbnails: o.Thumbnails,
+		Clock: o.Clock, Failpoint: o.Failpoint,
+	})
+	r.publisher = publish.New(publish.Options{
+		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
+		Scheduler: r.scheduler, Owners: r.owners, Failpoint: o.Failpoint,
+	}, ctrl.Log.WithName("publish"))
+	r.reporter = &reporter{
+		client: o.Client, platforms: o.Platforms, tokens: o.Tokens, preparer: r.preparer, limits: r.limits, recorder: r.recorder, metrics: o.Metrics,
+	}
+	r.lookups = lookup.New(lookup.Options{
+		Client: o.Client, Tokens: o.Tokens, Preparer: r.preparer, Owners: r.owners, Clock: o.Clock, Refused: r.reporter.refused,
+	})
+	r.plans = &plans{o: o.Plans, client: o.Client, startingDeadline: o.StartingDeadline, turnAway: r.turnAway}
 	return r, nil
 }
 
-// SetupWithManager registers the reconciler and what wakes it: posts that are
-// not finished, changes of connections that posts wait for, and turns that
-// have come.
+// SetupWithManager registers the reconciler and what wakes it: posts that are not
+// finished, changes of what posts wait for, and turns that have come.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := r.Metrics.watch(newUnfinished(r.Options)); err != nil {
+	if err := r.o.Metrics.watch(newUnfinished(r.o)); err != nil {
 		return err
 	}
-	if err := indexAppHeld(context.Background(), mgr.GetFieldIndexer()); err != nil {
+	if err := indexAppBlocked(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	wake := source.Func(func(_ context.Context, queue clientworkqueue.TypedRateLimitingInterface[reconcile.Request]) error {
@@ -196,100 +219,29 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := ctrl.NewControllerManagedBy(mgr).
 		Named("post").
 		For(&v1alpha1.Post{}).
-		Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.postsWaitingFor)).
-		Watches(&v1alpha1.Media{}, handler.EnqueueRequestsFromMapFunc(r.postsWaitingForMedia)).
+		Watches(&v1alpha1.Connection{}, r.wakes(kindConnection)).
+		Watches(&v1alpha1.Media{}, r.wakes(kindMedia)).
 		WatchesRawSource(wake).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.o.MaxConcurrentReconciles}).
 		Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the post controller: %w", err)
 	}
 	return mgr.Add(&deletions{reconciler: r, config: mgr.GetConfig(), client: mgr.GetHTTPClient()})
 }
 
-func (r *Reconciler) postsWaitingFor(_ context.Context, conn client.Object) []reconcile.Request {
-	return r.take(client.ObjectKeyFromObject(conn))
-}
-
-func (r *Reconciler) postsWaitingForMedia(_ context.Context, media client.Object) []reconcile.Request {
-	return r.take(mediaKey(media.GetNamespace(), media.GetName()))
-}
-
-// take lists the posts that wait for something, and forgets that they do.
-func (r *Reconciler) take(awaited types.NamespacedName) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, key := range r.waiting.take(awaited) {
-		requests = append(requests, reconcile.Request{NamespacedName: key})
-	}
-	return requests
+// wakes has a change of an input wake the posts that wait for it.
+func (r *Reconciler) wakes(kind string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) (requests []reconcile.Request) {
+		for _, post := range r.memories.take(input{kind, client.ObjectKeyFromObject(obj)}) {
+			requests = append(requests, reconcile.Request{NamespacedName: post})
+		}
+		return requests
+	})
 }
 
 // enqueue asks for another pass over a post.
-func (r *Reconciler) enqueue(key types.NamespacedName) {
+func (r *Reconciler) enqueue(post types.NamespacedName) {
 	if queue := r.queue.Load(); queue != nil {
-		queue.Add(reconcile.Request{NamespacedName: key})
+		queue.Add(reconcile.Request{NamespacedName: post})
 	}
-}
-
-// Reconcile makes one pass over one post.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	r.taken.began()
-	defer r.lanes.Pass(req.String())
-	defer r.admission.Pass(req.String())
-
-	var post v1alpha1.Post
-	if err := r.Client.Get(ctx, req.NamespacedName, &post); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.waiting.forget(req.NamespacedName)
-			r.ledger.forget(req.NamespacedName)
-			r.preparations.forget(req.NamespacedName)
-			r.passUploads(req.String(), maxTargets)
-			return ctrl.Result{}, nil
-		}
-		return ctrl.Result{}, fmt.Errorf("cannot read the post: %w", err)
-	}
-	// Targets that an edit took out of the post stand in its status still.
-	defer r.passUploads(req.String(), max(len(post.Spec.Targets), len(post.Status.Targets)))
-	if r.ledger.stale(&post) {
-		// The cache has not seen our own last write yet; its event comes.
-		return ctrl.Result{}, nil
-	}
-	s := &scope{
-		Reconciler: r,
-		post:       post.DeepCopy(),
-		stored:     post.Status,
-
-		keepsSessions: keepsSessions(&post.Status),
-		key:           req.NamespacedName,
-		log:           log.FromContext(ctx),
-	}
-	wait, err := s.sync(ctx)
-	if err == nil && s.over() {
-		s.returnUnused(ctx)
-		s.discardUploads(ctx)
-	}
-	if !s.waits {
-		r.waiting.forget(s.key)
-	}
-	switch {
-	case apierrors.IsConflict(err):
-		// Somebody else was first; their change wakes us again.
-		s.log.V(1).Info("the post was changed meanwhile; looking again", "error", err.Error())
-		return ctrl.Result{RequeueAfter: conflictPause}, nil
-	case apierrors.IsNotFound(err):
-		return ctrl.Result{}, nil
-	case err != nil:
-		return ctrl.Result{}, err
-	case wait > 0:
-		return ctrl.Result{RequeueAfter: wait, Priority: s.rank}, nil
-	default:
-		return ctrl.Result{}, nil
-	}
-}
-
-// conflictPause lets the cache catch up after a lost write.
-const conflictPause = 50 * time.Millisecond
-
-// warn tells the owner of a post that something needs attention.
-func (s *scope) warn(reason, message string) {
-	s.story.tell(s.post, corev1.EventTypeWarning, reason, message)
 }

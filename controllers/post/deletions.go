@@ -55,7 +55,7 @@ func (d *deletions) Start(ctx context.Context) error {
 			log.V(1).Info("the watch for deleted posts ended; starting it again", "error", err.Error())
 		}
 		select {
-		case <-d.reconciler.Clock.After(deletionsPause):
+		case <-d.reconciler.o.Clock.After(deletionsPause):
 		case <-ctx.Done():
 		}
 	}
@@ -111,12 +111,11 @@ func (d *deletions) see(ctx context.Context, m *metav1.PartialObjectMetadata) {
 
 func (d *deletions) release(ctx context.Context, key types.NamespacedName) error {
 	var post v1alpha1.Post
-	if err := d.reconciler.Live.Get(ctx, key, &post); err != nil {
+	if err := d.reconciler.o.APIReader.Get(ctx, key, &post); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if !post.Status.Finished || post.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	s := &scope{Reconciler: d.reconciler, post: &post, key: key}
-	return client.IgnoreNotFound(s.removeFinalizer(ctx))
+	return client.IgnoreNotFound(removeFinalizer(ctx, d.reconciler.o.Client, &post))
 }

@@ -349,9 +349,9 @@ func cancelPost(ctx context.Context, p *v1alpha1.Post) error {
 	}
 }
 
-func settle(ctx context.Context, p *v1alpha1.Post, verdict string) {
+func settle(ctx context.Context, p *v1alpha1.Post, outcome string) {
 	now := read(ctx, p)
 	base := now.DeepCopy()
-	metav1.SetMetaDataAnnotation(&now.ObjectMeta, v1alpha1.SettleAnnotation, verdict)
+	metav1.SetMetaDataAnnotation(&now.ObjectMeta, v1alpha1.SettleAnnotation, outcome)
 	Expect(k8s.Patch(ctx, now, client.MergeFrom(base))).To(Succeed())
 }

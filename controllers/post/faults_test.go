@@ -144,12 +144,11 @@ var _ = Describe("Kubernetes faults", func() {
 			t := newTeam(ctx)
 			m := startManager(disturb(n, landed, apierrors.NewInternalError(context.DeadlineExceeded)))
 			defer m.stop()
-			before := publishCalls(ctx)
 			text := []string{fmt.Sprintf("first %d", serial.Add(1)), "second", "third"}
 			p := t.post(ctx, "", cards(text...))
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 			Expect(chain(ctx, "x", t.account, read(ctx, p).Status.Targets[0])).To(Equal(text))
-			Expect(publishCalls(ctx)-before).To(Equal(3), "nothing was sent for a claim whose answer was lost")
+			Expect(publishesBy(t.account)).To(Equal(3), "nothing was sent for a claim whose answer was lost")
 		},
 		Entry("the record of the first card, with the claim of the second, is lost", int32(2), false),
 		Entry("it is stored, and its answer is lost", int32(2), true),
@@ -196,7 +195,7 @@ var _ = Describe("Kubernetes faults", func() {
 		blocked.Store(false)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(Equal([]string{"held in memory"}))
-		Expect(read(ctx, p).Status.Targets[0].Attempt.Looks).To(BeZero(), "the process knew the answer")
+		Expect(read(ctx, p).Status.Targets[0].Attempt.Lookups).To(BeZero(), "the process knew the answer")
 	})
 
 	It("finishes a call that is under way when the manager stops", func(ctx SpecContext) {

@@ -18,21 +18,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
 // file uploads a sample of a team and returns its hash.
 func file(ctx context.Context, t team, name, sample string, mimeType v1alpha1.MimeType) string {
 	GinkgoHelper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "mediaprobe", "testdata", sample))
+	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "media", "probe", "testdata", sample))
 	Expect(err).NotTo(HaveOccurred())
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.namespace},
 		Spec:       v1alpha1.MediaSpec{FileName: sample, MimeType: mimeType, SizeBytes: int64(len(data))},
 	}
 	Expect(k8s.Create(ctx, media)).To(Succeed())
-	object, err := store.Put(ctx, mediastore.Key(media), string(mimeType), int64(len(data)), bytes.NewReader(data))
+	object, err := bucket.Put(ctx, store.Key(media), string(mimeType), int64(len(data)), bytes.NewReader(data))
 	Expect(err).NotTo(HaveOccurred())
 	media.Status = v1alpha1.MediaStatus{
 		Phase: v1alpha1.MediaUploaded, SizeBytes: object.Size, ETag: object.ETag, Width: 64, Height: 48, DurationMillis: 1000,
@@ -117,7 +117,7 @@ var _ = Describe("A post with files", Ordered, func() {
 		media := &v1alpha1.Media{}
 		media.Namespace, media.Name = t.namespace, "a"
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(media), media)).To(Succeed())
-		_, err := store.Put(ctx, mediastore.Key(media), "image/jpeg", 5, bytes.NewReader([]byte("other")))
+		_, err := bucket.Put(ctx, store.Key(media), "image/jpeg", 5, bytes.NewReader([]byte("other")))
 		Expect(err).NotTo(HaveOccurred())
 		p := t.post(ctx, "look", showing("a"))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))

@@ -89,7 +89,7 @@ const collectWithin = 5 * time.Second
 func (u *unfinished) windowOf(t *v1alpha1.TargetStatus) string {
 	timing := attempt.Timing{SendWindow: u.window, ClockMargin: u.margin}
 	if p, ok := u.limits[t.Platform]; ok {
-		timing.CallTimeout = p.Limits().CallTimeout
+		timing.CallTimeout = p.Capabilities().CallTimeout
 	}
 	if attempt.Quiet(t.Attempt, timing, u.clock.Now()) {
 		return "past"
@@ -138,8 +138,8 @@ func (m *Metrics) late(post *v1alpha1.Post, now time.Time) {
 	}
 }
 
-func (m *Metrics) published(platform v1alpha1.Platform, verdict platforms.Verdict) {
-	m.publishes.WithLabelValues(string(platform), string(verdict)).Inc()
+func (m *Metrics) published(platform v1alpha1.Platform, outcome platforms.Outcome) {
+	m.publishes.WithLabelValues(string(platform), string(outcome)).Inc()
 }
 
 func (m *Metrics) settled(t *v1alpha1.TargetStatus) {

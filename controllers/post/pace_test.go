@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/posting/limits"
+	"github.com/herald-social/herald/posting/ratelimit"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -35,8 +35,8 @@ func (c changed) Publish(ctx context.Context, job platforms.Job) platforms.Resul
 	return result
 }
 
-func (changed) Survey(context.Context, platforms.Account) (platforms.Survey, error) {
-	return platforms.Survey{}, nil
+func (changed) Inspect(context.Context, platforms.Account) (platforms.AccountInfo, error) {
+	return platforms.AccountInfo{}, nil
 }
 
 // answering has X answer otherwise than it does.
@@ -80,14 +80,14 @@ var _ = Describe("Pace", func() {
 	It("holds a connection whose platform says, with a post that it took, that it was the last one for now", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
-			r.Allowances = []platforms.Allowance{{Name: platforms.PostsPerDay, Most: 20, HoldUntil: time.Now().Add(5 * time.Second)}}
+			r.RateLimits = []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 20, BlockedUntil: time.Now().Add(5 * time.Second)}}
 		}))
 		Eventually(phase(ctx, t.post(ctx, "the last one"))).Should(Equal(v1alpha1.PhasePosted))
 		var conn v1alpha1.Connection
-		Eventually(func() []v1alpha1.ConnectionLimit {
+		Eventually(func() []v1alpha1.RateLimit {
 			Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
-			return conn.Status.Limits
-		}).Should(ConsistOf(And(HaveField("Name", "postsPerDay"), HaveField("Most", BeEquivalentTo(20)), HaveField("Left", BeZero()))))
+			return conn.Status.RateLimits
+		}).Should(ConsistOf(And(HaveField("Name", "postsPerDay"), HaveField("Limit", BeEquivalentTo(20)), HaveField("Remaining", BeZero()))))
 		Expect(conn.Status.RateLimitedMessage).To(ContainSubstring("postsPerDay"))
 		Expect(conn.Status.AppRateLimitedUntil).To(BeNil())
 
@@ -106,7 +106,7 @@ var _ = Describe("Pace", func() {
 		until := time.Now().Add(3 * time.Second)
 		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
 			once.Do(func() {
-				r.Allowances = []platforms.Allowance{{Name: platforms.PostsPerWindow, Most: 20, HoldUntil: until}}
+				r.RateLimits = []platforms.RateLimit{{Name: platforms.PostsPerWindow, Limit: 20, BlockedUntil: until}}
 			})
 		}))
 		defer m.stop()
@@ -118,7 +118,7 @@ var _ = Describe("Pace", func() {
 	It("writes nothing as long as there is room", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
-			r.Allowances = []platforms.Allowance{{Name: platforms.PostsPerDay, Most: 20, Left: 19}}
+			r.RateLimits = []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 20, Remaining: 19}}
 		}))
 		defer m.stop()
 		for _, text := range []string{"one of many", "another of many"} {
@@ -126,7 +126,7 @@ var _ = Describe("Pace", func() {
 		}
 		var conn v1alpha1.Connection
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
-		Expect(conn.Status.Limits).To(BeEmpty())
+		Expect(conn.Status.RateLimits).To(BeEmpty())
 	})
 
 	It("holds every account of a platform that limits the app, also after a restart", func(ctx SpecContext) {
@@ -134,7 +134,7 @@ var _ = Describe("Pace", func() {
 		var once sync.Once
 		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
 			once.Do(func() {
-				r.Allowances = []platforms.Allowance{{Name: platforms.AppPostsPerDay, Most: 10_000, AppWide: true, HoldUntil: time.Now().Add(5 * time.Second)}}
+				r.RateLimits = []platforms.RateLimit{{Name: platforms.AppPostsPerDay, Limit: 10_000, AppWide: true, BlockedUntil: time.Now().Add(5 * time.Second)}}
 			})
 		}))
 		Eventually(phase(ctx, t.post(ctx, "the app's last one"))).Should(Equal(v1alpha1.PhasePosted))
@@ -169,7 +169,7 @@ var _ = Describe("Pace", func() {
 			Expect(k8s.Get(ctx, key, &conn)).To(Succeed())
 			return conn.Status.AppRateLimitedUntil
 		}).ShouldNot(BeNil())
-		Expect(conn.Status.AppRateLimitedUntil.Time).To(BeTemporally(">=", begun.Add(limits.QuotaPause).Truncate(time.Millisecond)))
+		Expect(conn.Status.AppRateLimitedUntil.Time).To(BeTemporally(">=", begun.Add(ratelimit.QuotaPause).Truncate(time.Millisecond)))
 		Expect(conn.Status.RateLimitedMessage).To(ContainSubstring("credits"))
 
 		waiting := []*v1alpha1.Post{t.post(ctx, "waits"), other.post(ctx, "another team's waits")}
@@ -195,8 +195,8 @@ var _ = Describe("Pace", func() {
 		var once sync.Once
 		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
 			once.Do(func() {
-				*r = platforms.Result{Verdict: platforms.Refused, Err: &platforms.Error{
-					Class: platforms.ClassQuota, Message: "the inbox is full", PostOnly: true,
+				*r = platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{
+					Class: platforms.ClassQuota, Problem: "the inbox is full", PostOnly: true,
 				}}
 			})
 		}))
@@ -204,7 +204,7 @@ var _ = Describe("Pace", func() {
 		begun := time.Now()
 		draft := t.post(ctx, "a draft")
 		Eventually(func() string { return readyReason(ctx, draft) }).Should(Equal(v1alpha1.ReasonRateLimited))
-		Expect(read(ctx, draft).Status.Targets[0].NextTryAt.Time).To(BeTemporally(">=", begun.Add(limits.PostQuotaPause).Truncate(time.Millisecond)))
+		Expect(read(ctx, draft).Status.Targets[0].NextTryAt.Time).To(BeTemporally(">=", begun.Add(ratelimit.PostQuotaPause).Truncate(time.Millisecond)))
 		Eventually(phase(ctx, t.post(ctx, "no draft"))).Should(Equal(v1alpha1.PhasePosted))
 		var conn v1alpha1.Connection
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &conn)).To(Succeed())
@@ -247,7 +247,7 @@ var _ = Describe("Pace", func() {
 		key := client.ObjectKey{Namespace: t.namespace, Name: "x"}
 		var conn v1alpha1.Connection
 		Expect(k8s.Get(ctx, key, &conn)).To(Succeed())
-		conn.Status.Limits = []v1alpha1.ConnectionLimit{{Name: "postsPerDay", Most: 20, Left: 4, ObservedAt: v1alpha1.NewTime(time.Now())}}
+		conn.Status.RateLimits = []v1alpha1.RateLimit{{Name: "postsPerDay", Limit: 20, Remaining: 4, ObservedAt: v1alpha1.NewTime(time.Now())}}
 		Expect(k8s.Status().Update(ctx, &conn)).To(Succeed())
 		probe := func() string {
 			Expect(k8s.Get(ctx, key, &conn)).To(Succeed())
@@ -262,8 +262,8 @@ var _ = Describe("Pace", func() {
 	It("asks what is left when the platform says that nothing is", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		m := startManager(interceptor.Funcs{}, answering(func(r *platforms.Result) {
-			*r = platforms.Result{Verdict: platforms.Refused, Err: &platforms.Error{
-				Class: platforms.ClassQuota, Message: "used up", RetryAt: time.Now().Add(10 * time.Minute),
+			*r = platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{
+				Class: platforms.ClassQuota, Problem: "used up", RetryAt: time.Now().Add(10 * time.Minute),
 			}}
 		}))
 		defer m.stop()
@@ -279,7 +279,7 @@ var _ = Describe("Pace", func() {
 	It("keeps room for a team's single post while another team's calls are slow", func(ctx SpecContext) {
 		greedy, small := newTeam(ctx), newTeam(ctx)
 		var slow []*v1alpha1.Post
-		m := startManager(interceptor.Funcs{}, func(o *post.Options) { o.Workers = 4 })
+		m := startManager(interceptor.Funcs{}, func(o *post.Options) { o.MaxConcurrentReconciles = 4 })
 		defer m.stop()
 		for i := range 8 {
 			name := fmt.Sprintf("slow-%d", i)

@@ -6,18 +6,15 @@ package post
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/posting"
-	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/plan"
 )
 
@@ -30,75 +27,64 @@ type Plans struct {
 	Quota *quota.Store
 }
 
+// plans keeps posts within what the plans of their teams allow.
+type plans struct {
+	o                *Plans
+	client           client.Client
+	startingDeadline time.Duration
+	// turnAway fails a target whose turn it was, and lets others have its account.
+	turnAway func(p *pass, d *publish.Delivery, reason, message string) error
+}
+
 // withinPlan counts what is about to be claimed, unless that was counted when
 // the post was created, and fails the targets for which nothing is left. It
 // returns the others, and all of them with an error.
-func (s *scope) withinPlan(ctx context.Context, shipments []*shipment) ([]*shipment, error) {
-	if s.Plans == nil {
-		return shipments, nil
+func (l *plans) withinPlan(ctx context.Context, p *pass, deliveries []*publish.Delivery) ([]*publish.Delivery, error) {
+	if l.o == nil {
+		return deliveries, nil
 	}
-	team, err := s.Plans.Owner(ctx, s.key.Namespace)
+	team, err := l.o.Owner(ctx, p.key.Namespace)
 	if err != nil {
-		return shipments, err
+		return deliveries, err
 	}
 	limits := plan.LimitsOf(team)
-	covered, err := s.coveredAccounts(ctx, shipments, limits)
+	covered, err := l.coveredAccounts(ctx, p, deliveries, limits)
 	if err != nil {
-		return shipments, err
+		return deliveries, err
 	}
-	shipments = covered
-	onX := func(sh *shipment) bool { return limits.XPosts > 0 && sh.conn.Spec.Platform == v1alpha1.PlatformX }
-	toInbox := func(sh *shipment) bool { return plan.IsTikTokDraft(s.post, sh.index, sh.conn.Spec.Platform) }
-	var within []*shipment
-	for _, sh := range shipments {
-		at := plan.IntendedAt(s.post, sh.index, s.StartingDeadline)
+	deliveries = covered
+	onX := func(d *publish.Delivery) bool { return limits.XPosts > 0 && d.Conn.Spec.Platform == v1alpha1.PlatformX }
+	toInbox := func(d *publish.Delivery) bool { return plan.IsTikTokDraft(p.post, d.Target, d.Conn.Spec.Platform) }
+	var within []*publish.Delivery
+	for _, d := range deliveries {
+		at := plan.IntendedAt(p.post, d.Target, l.startingDeadline)
 		ok := true
 		switch {
-		case onX(sh):
-			ok, err = s.take(ctx, sh, quota.XPosts(s.key.Namespace, at), quota.Limit{Most: limits.XPosts},
-				quota.Share{Target: sh.index, Count: plan.Cost(s.post), At: at}, v1alpha1.ReasonPlanLimit,
-				func(used int) string { return xPostsMessage(limits.XPosts, used, plan.Cost(s.post), at) })
-		case toInbox(sh):
-			ok, err = s.take(ctx, sh, quota.TikTokDrafts(sh.conn), quota.Limit{Most: plan.MaxTikTokDrafts, Within: plan.TikTokDraftsFor},
-				quota.Share{Target: sh.index, Count: 1, At: at}, v1alpha1.ReasonDraftLimit,
-				func(used int) string { return inboxMessage(used, sh.conn.Name) })
+		case onX(d):
+			ok, err = l.take(ctx, p, d, quota.XPosts(p.key.Namespace, at), quota.Limit{Most: limits.XPosts},
+				quota.Item{Target: d.Target, Count: plan.Cost(p.post), At: at}, v1alpha1.ReasonPlanLimit,
+				func(used int) string { return xPostsMessage(limits.XPosts, used, plan.Cost(p.post), at) })
+		case toInbox(d):
+			ok, err = l.take(ctx, p, d, quota.TikTokDrafts(d.Conn), quota.Limit{Most: plan.MaxTikTokDrafts, Within: plan.TikTokDraftsFor},
+				quota.Item{Target: d.Target, Count: 1, At: at}, v1alpha1.ReasonDraftLimit,
+				func(used int) string { return inboxMessage(used, d.Conn.Name) })
 		}
 		if err != nil {
-			return shipments, err
+			return deliveries, err
 		}
 		if ok {
-			within = append(within, sh)
+			within = append(within, d)
 		}
 	}
 	return within, nil
 }
 
-// countPause is how soon it is tried again to count what a plan limits.
-const countPause = 5 * time.Second
-
-// cannotCount notes that targets wait because what the plan limits cannot be
-// counted: nothing is sent uncounted, and nobody is left without the reason.
-func (s *scope) cannotCount(ctx context.Context, shipments []*shipment, why error) error {
-	s.log.Error(why, "cannot count what the team's plan limits; trying again", "uid", s.post.UID)
-	for _, sh := range shipments {
-		t := posting.Target(s.post, sh.index)
-		if t.Phase == v1alpha1.PhaseFailed {
-			continue
-		}
-		s.waitFor(sh.index, t, v1alpha1.ReasonUsageUnavailable,
-			"what the team's plan allows cannot be counted: see that the namespace for it exists (the manager's flag --usage-namespace) and that the manager may write there")
-		t.NextTryAt = v1alpha1.NewTimePtr(s.Clock.Now().Add(countPause))
-	}
-	_, err := s.write(ctx)
-	return err
-}
-
 // take counts one target, or fails it.
-func (s *scope) take(ctx context.Context, sh *shipment, book quota.Book, limit quota.Limit, share quota.Share,
+func (l *plans) take(ctx context.Context, p *pass, d *publish.Delivery, counter quota.Counter, limit quota.Limit, share quota.Item,
 	reason string, message func(used int) string,
 ) (bool, error) {
-	answer, err := s.Plans.Quota.Take(ctx, book, &quota.Wish{
-		Post: s.key.Name, UID: s.post.UID, Shares: []quota.Share{share}, Keep: s.usesOf(ctx, book), Partly: true,
+	answer, err := l.o.Quota.Take(ctx, counter, &quota.Reservation{
+		Post: p.key.Name, UID: p.post.UID, Items: []quota.Item{share}, Keep: l.usesOf(ctx, p, counter), AllowPartial: true,
 	}, limit)
 	if err != nil {
 		return false, err
@@ -106,7 +92,7 @@ func (s *scope) take(ctx context.Context, sh *shipment, book quota.Book, limit q
 	if len(answer.Refused) == 0 {
 		return true, nil
 	}
-	return false, s.turnAway(sh, reason, message(answer.Used))
+	return false, l.turnAway(p, d, reason, message(answer.Used))
 }
 
 func xPostsMessage(most, used, cost int, at time.Time) string {
@@ -122,12 +108,12 @@ func inboxMessage(used int, connection string) string {
 
 // coveredAccounts fails the targets whose accounts the team's plan does not
 // cover, and returns the others. A tree that has begun goes on.
-func (s *scope) coveredAccounts(ctx context.Context, shipments []*shipment, limits plan.Limits) ([]*shipment, error) {
+func (l *plans) coveredAccounts(ctx context.Context, p *pass, deliveries []*publish.Delivery, limits plan.Limits) ([]*publish.Delivery, error) {
 	if limits.Accounts == 0 {
-		return shipments, nil
+		return deliveries, nil
 	}
 	var found v1alpha1.ConnectionList
-	if err := s.Client.List(ctx, &found, client.InNamespace(s.key.Namespace)); err != nil {
+	if err := l.client.List(ctx, &found, client.InNamespace(p.key.Namespace)); err != nil {
 		return nil, fmt.Errorf("cannot list the team's connections: %w", err)
 	}
 	all := make([]*v1alpha1.Connection, len(found.Items))
@@ -135,137 +121,110 @@ func (s *scope) coveredAccounts(ctx context.Context, shipments []*shipment, limi
 		all[i] = &found.Items[i]
 	}
 	usable := plan.Usable(all, limits.Accounts)
-	var covered []*shipment
-	for _, sh := range shipments {
-		if plan.Covers(usable, sh.conn) || len(posting.Target(s.post, sh.index).Cards) > 0 {
-			covered = append(covered, sh)
+	var covered []*publish.Delivery
+	for _, d := range deliveries {
+		if plan.Covers(usable, d.Conn) || len(posting.Target(p.post, d.Target).Cards) > 0 {
+			covered = append(covered, d)
 			continue
 		}
-		if err := s.turnAway(sh, v1alpha1.ReasonPlanLimit, fmt.Sprintf(
+		if err := l.turnAway(p, d, v1alpha1.ReasonPlanLimit, fmt.Sprintf(
 			"not published: the starter plan allows %d connected accounts, and connection %q is beyond them; "+
-				"disable or delete another connection, or change the plan, and post again", limits.Accounts, sh.conn.Name)); err != nil {
+				"disable or delete another connection, or change the plan, and post again", limits.Accounts, d.Conn.Name)); err != nil {
 			return nil, err
 		}
 	}
 	return covered, nil
 }
 
-// turnAway fails a target whose turn it was, and lets others have its account.
-func (s *scope) turnAway(sh *shipment, reason, message string) error {
-	if err := attempt.Fail(posting.Target(s.post, sh.index), reason, message); err != nil {
-		return fmt.Errorf("target %d: %w", sh.index, err)
-	}
-	s.admission.Release(s.key.String(), sh.gate())
-	s.warn(reason, fmt.Sprintf("target %d (%s): %s", sh.index, sh.conn.Spec.Platform, message))
-	return nil
-}
-
-// beyondPlan says why the plan does not let target i be published, as far as
-// its connection tells, or "".
-func (s *scope) beyondPlan(i int) string {
-	conn := s.connection(i)
-	if conn == nil || len(posting.Target(s.post, i).Cards) > 0 || kstatus.Reason(conn.Status.Conditions) != v1alpha1.ReasonPlanLimit {
-		return ""
-	}
-	return fmt.Sprintf("not published: connection %q is beyond what the team's plan allows; disable or delete another connection, or change the plan, and post again", conn.Name)
-}
-
-// over reports whether nothing more will be sent for the post.
-func (s *scope) over() bool {
-	if s.post.DeletionTimestamp.IsZero() {
-		return s.post.Status.Finished
-	}
-	return !controllerutil.ContainsFinalizer(s.post, v1alpha1.DeliveryFinalizer)
-}
-
 // returnUnused gives back what was counted for a post of which nothing is left
 // to do, and was not published. What cannot be given back now, the Team
 // controller finds later.
-func (s *scope) returnUnused(ctx context.Context) {
-	if s.Plans == nil {
+func (l *plans) returnUnused(ctx context.Context, p *pass) {
+	if l.o == nil {
 		return
 	}
-	unused := func(i int) bool { return plan.UseOf(s.post, i).Count < plan.Cost(s.post) }
-	if !slices.ContainsFunc(indexes(s.post), unused) {
+	if !unused(p.post) {
 		return
 	}
-	books, err := s.booksOf(ctx)
-	for _, book := range books {
+	counters, err := l.countersOf(ctx, p)
+	for _, counter := range counters {
 		if err == nil {
-			err = s.Plans.Quota.Return(ctx, book, s.post.Name, s.post.UID, s.usesOf(ctx, book))
+			err = l.o.Quota.Return(ctx, counter, p.post.Name, p.post.UID, l.usesOf(ctx, p, counter))
 		}
 	}
 	if err != nil {
-		s.log.Info("cannot give back yet what the post did not take", "error", err.Error())
+		p.log.Info("cannot give back yet what the post did not take", "error", err.Error())
 	}
 }
 
-// booksOf lists the books in which the post may have been counted.
-func (s *scope) booksOf(ctx context.Context) (books []quota.Book, err error) {
-	team, err := s.Plans.Owner(ctx, s.key.Namespace)
+// unused reports whether less was published for a post than may be counted.
+func unused(post *v1alpha1.Post) bool {
+	for i := range post.Spec.Targets {
+		if plan.UseOf(post, i).Count < plan.Cost(post) {
+			return true
+		}
+	}
+	return false
+}
+
+// countersOf lists the counters that may count the post.
+func (l *plans) countersOf(ctx context.Context, p *pass) (counters []quota.Counter, err error) {
+	team, err := l.o.Owner(ctx, p.key.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	if plan.LimitsOf(team).XPosts > 0 {
 		seen := map[string]bool{}
-		for i := range s.post.Spec.Targets {
-			if book := quota.XPosts(s.key.Namespace, plan.IntendedAt(s.post, i, s.StartingDeadline)); !seen[book.Name] {
-				seen[book.Name] = true
-				books = append(books, book)
+		for i := range p.post.Spec.Targets {
+			if counter := quota.XPosts(p.key.Namespace, plan.IntendedAt(p.post, i, l.startingDeadline)); !seen[counter.Name] {
+				seen[counter.Name] = true
+				counters = append(counters, counter)
 			}
 		}
 	}
-	for i := range s.post.Spec.Targets {
-		if !plan.IsTikTokDraft(s.post, i, v1alpha1.PlatformTikTok) {
+	for i := range p.post.Spec.Targets {
+		if !plan.IsTikTokDraft(p.post, i, v1alpha1.PlatformTikTok) {
 			continue
 		}
 		var conn v1alpha1.Connection
-		err := s.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: s.post.Spec.Targets[i].ConnectionRef.Name}, &conn)
+		err := l.client.Get(ctx, types.NamespacedName{Namespace: p.key.Namespace, Name: p.post.Spec.Targets[i].ConnectionRef.Name}, &conn)
 		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("cannot read connection %q: %w", s.post.Spec.Targets[i].ConnectionRef.Name, err)
+			return nil, fmt.Errorf("cannot read connection %q: %w", p.post.Spec.Targets[i].ConnectionRef.Name, err)
 		}
 		if err == nil && conn.Spec.Platform == v1alpha1.PlatformTikTok {
-			books = append(books, quota.TikTokDrafts(&conn))
+			counters = append(counters, quota.TikTokDrafts(&conn))
 		}
 	}
-	return books, nil
+	return counters, nil
 }
 
-// usesOf returns what tells how much each target takes of a book. What was
+// usesOf returns what tells how much each target takes of a counter. What was
 // reserved for a target that goes elsewhere since is nothing of it.
-func (s *scope) usesOf(ctx context.Context, book quota.Book) func(target int) int {
+func (l *plans) usesOf(ctx context.Context, p *pass, counter quota.Counter) func(target int) int {
 	return func(target int) int {
 		var conn *v1alpha1.Connection
-		if target < len(s.post.Spec.Targets) {
-			conn = s.known(ctx, s.post.Spec.Targets[target].ConnectionRef.Name)
+		if target < len(p.post.Spec.Targets) {
+			conn = l.known(ctx, p, p.post.Spec.Targets[target].ConnectionRef.Name)
 		}
 		switch {
-		case book.Kind == quota.KindXPosts:
-			return plan.XUse(s.post, target, conn).Count
-		case conn != nil && quota.TikTokDrafts(conn).Name != book.Name:
+		case counter.Kind == quota.KindXPosts:
+			return plan.XUse(p.post, target, conn).Count
+		case conn != nil && quota.TikTokDrafts(conn).Name != counter.Name:
 			return 0
 		default:
-			return plan.InboxUse(s.post, target, conn).Count
+			return plan.InboxUse(p.post, target, conn).Count
 		}
 	}
 }
 
 // known is a connection as the cache has it; nil if it cannot be read.
-func (s *scope) known(ctx context.Context, name string) *v1alpha1.Connection {
-	if conn := s.conns[name]; conn != nil {
+func (l *plans) known(ctx context.Context, p *pass, name string) *v1alpha1.Connection {
+	if conn := p.connections[name]; conn != nil {
 		return conn
 	}
 	var conn v1alpha1.Connection
-	if err := s.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &conn); err != nil {
+	if err := l.client.Get(ctx, types.NamespacedName{Namespace: p.key.Namespace, Name: name}, &conn); err != nil {
 		return nil
 	}
 	return &conn
-}
-
-func indexes(post *v1alpha1.Post) []int {
-	all := make([]int, len(post.Spec.Targets))
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }

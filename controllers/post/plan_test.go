@@ -26,16 +26,16 @@ import (
 
 var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	var (
-		m     *manager
-		store *quota.Store
+		m      *manager
+		quotas *quota.Store
 	)
 	BeforeAll(func() {
 		maps, err := typedcorev1.NewForConfig(kubeConfig)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(client.IgnoreAlreadyExists(k8s.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: quota.DefaultNamespace}}))).To(Succeed())
-		store = quota.NewStore(maps, "", clock.RealClock{})
+		quotas = quota.NewStore(maps, "", clock.RealClock{})
 		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
-			o.Plans = &post.Plans{Quota: store, Owner: func(context.Context, string) (*v1alpha1.Team, error) {
+			o.Plans = &post.Plans{Quota: quotas, Owner: func(context.Context, string) (*v1alpha1.Team, error) {
 				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, nil
 			}}
 			// What X does, to play an inbox that takes texts.
@@ -45,20 +45,20 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	AfterAll(func() { m.stop() })
 
 	// All posts are due within this test, or in months of their own.
-	month := func(t team) quota.Book { return quota.XPosts(t.namespace, time.Now()) }
-	use := func(ctx context.Context, book quota.Book, post string, uid types.UID, counts ...int) {
+	month := func(t team) quota.Counter { return quota.XPosts(t.namespace, time.Now()) }
+	use := func(ctx context.Context, counter quota.Counter, post string, uid types.UID, counts ...int) {
 		GinkgoHelper()
-		w := &quota.Wish{Post: post, UID: uid}
+		w := &quota.Reservation{Post: post, UID: uid}
 		for i, count := range counts {
-			w.Shares = append(w.Shares, quota.Share{Target: i, Count: count, At: time.Now()})
+			w.Items = append(w.Items, quota.Item{Target: i, Count: count, At: time.Now()})
 		}
-		answer, err := store.Take(ctx, book, w, quota.Limit{Most: 30})
+		answer, err := quotas.Take(ctx, counter, w, quota.Limit{Most: 30})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(answer.Refused).To(BeEmpty())
 	}
-	used := func(ctx context.Context, book quota.Book) func() int {
+	used := func(ctx context.Context, counter quota.Counter) func() int {
 		return func() int {
-			page, err := store.Page(ctx, book)
+			page, err := quotas.Entries(ctx, counter)
 			Expect(err).NotTo(HaveOccurred())
 			return page.Used()
 		}
@@ -98,7 +98,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		use(ctx, month(t), "before", "an-older-post", 29)
 		p := t.post(ctx, "reserved", func(p *v1alpha1.Post) { use(ctx, month(t), p.Name, "", 1) })
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		page, err := store.Page(ctx, month(t))
+		page, err := quotas.Entries(ctx, month(t))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(page.Used()).To(Equal(30))
 		Expect(page[p.Name].UID).To(Equal(read(ctx, p).UID), "from its claim on it counts, whatever becomes of the object")

@@ -28,8 +28,8 @@ type fastPreparer struct {
 	platforms.Preparer
 }
 
-func (f fastPreparer) Limits() platforms.Limits {
-	limits := f.Publisher.Limits()
+func (f fastPreparer) Capabilities() platforms.Capabilities {
+	limits := f.Publisher.Capabilities()
 	limits.CallTimeout = 2 * time.Second
 	return limits
 }
@@ -90,7 +90,7 @@ func publishByHand(ctx context.Context, account sandboxtest.Account, text string
 	var failed *platforms.Error
 	job.Checkpoint, failed = p.Prepare(ctx, job)
 	Expect(failed).NotTo(HaveOccurred())
-	Expect(p.Publish(ctx, job).Verdict).To(Equal(platforms.Posted))
+	Expect(p.Publish(ctx, job).Outcome).To(Equal(platforms.Posted))
 	return job.Checkpoint
 }
 

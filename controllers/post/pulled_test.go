@@ -21,7 +21,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/test/sandboxtest"
@@ -30,7 +30,7 @@ import (
 // meddling is a store whose files are overwritten, through the addresses that
 // their clients have, the moment that an address to fetch one from is handed out.
 type meddling struct {
-	*mediastore.Store
+	*store.Store
 
 	// uploads is the address to overwrite a file through, by its key.
 	uploads atomic.Pointer[map[string]string]
@@ -64,7 +64,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 	var files *meddling
 	var m *manager
 	BeforeAll(func() {
-		files = &meddling{Store: store}
+		files = &meddling{Store: bucket}
 		m = startManager(interceptor.Funcs{}, withThreads, func(o *post.Options) {
 			o.Files = files
 			o.Platforms[v1alpha1.PlatformTikTok] = tiktok.New(tiktok.Config{APIURL: platform.URL + "/tiktok", WebURL: platform.URL + "/tiktok"}, transport.New(transport.Options{}))
@@ -79,8 +79,8 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 		hash = file(ctx, t, name, "picture.jpg", v1alpha1.MimeJPEG)
 		var media v1alpha1.Media
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &media)).To(Succeed())
-		key = mediastore.Key(&media)
-		address, _, err := store.PresignPut(ctx, key, "image/jpeg")
+		key = store.Key(&media)
+		address, _, err := bucket.PresignPut(ctx, key, "image/jpeg")
 		Expect(err).NotTo(HaveOccurred())
 		return hash, key, address
 	}
@@ -135,7 +135,7 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 			hash, key, address := uploaded(ctx, t, "a")
 			p := t.post(ctx, "look", showing("a"), toTikTok, at(30*time.Second))
 			Eventually(func() (copies int) {
-				for _, err := range store.List(ctx, mediastore.Derived(key, "")) {
+				for _, err := range bucket.List(ctx, store.Derived(key, "")) {
 					Expect(err).NotTo(HaveOccurred())
 					copies++
 				}

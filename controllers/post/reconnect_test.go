@@ -40,18 +40,21 @@ func (t team) keepConnections() *manager {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	out := transport.New(transport.Options{Registerer: prometheus.NewRegistry()})
-	Expect(connection.SetupWithManager(mgr, connection.Options{
+	r, err := connection.New(connection.Options{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-connection"),
 		Platforms: platforms.Registry{v1alpha1.PlatformX: x.New(x.Config{APIURL: platform.URL + "/x", ClientID: "herald"}, out)},
 		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "keeper"),
-	})).To(Succeed())
+	})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(r.SetupWithManager(mgr)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &manager{cancel: cancel, done: make(chan error, 1)}
 	go func() { m.done <- mgr.Start(ctx) }()
 	return m
 }
 
-// store puts the account's tokens into the Secret of the team's connection, as connecting it again does.
-func (t team) store(ctx context.Context, account sandboxtest.Account) {
+// putSecret puts the account's tokens into the Secret of the team's connection, as connecting it again does.
+func (t team) putSecret(ctx context.Context, account sandboxtest.Account) {
 	GinkgoHelper()
 	var secret corev1.Secret
 	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "x"}, &secret)).To(Succeed())
@@ -93,7 +96,7 @@ type forbidding struct {
 
 func (f forbidding) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	if f.refuses.Load() {
-		return platforms.Result{Verdict: platforms.Refused, Err: platforms.Errorf(platforms.ClassReconnect, "a permission is missing")}
+		return platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassReconnect, "a permission is missing")}
 	}
 	return f.fast.Publish(ctx, job)
 }
@@ -107,7 +110,7 @@ var _ = Describe("A token that is refused when a post is sent", Ordered, func() 
 	AfterAll(func() { m.stop() })
 	BeforeEach(func(ctx SpecContext) {
 		t = newTeam(ctx)
-		t.store(ctx, t.account)
+		t.putSecret(ctx, t.account)
 		keeper = t.keepConnections()
 	})
 	AfterEach(func() { keeper.stop() })
@@ -135,7 +138,7 @@ var _ = Describe("A token that is refused when a post is sent", Ordered, func() 
 		Expect(platform.ClearFaults(ctx)).To(Succeed())
 		again, err := platform.Account(ctx, "x", t.account.ID, nil)
 		Expect(err).NotTo(HaveOccurred())
-		t.store(ctx, again)
+		t.putSecret(ctx, again)
 		t.probe(ctx, "somebody asks")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(Equal([]string{"after the reconnect"}))

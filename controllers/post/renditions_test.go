@@ -20,8 +20,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
-	"github.com/herald-social/herald/internal/mediastore"
-	"github.com/herald-social/herald/internal/rendition"
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -30,8 +30,8 @@ import (
 // thumbnails.
 type narrow struct{ fast }
 
-func (n narrow) Limits() platforms.Limits {
-	limits := n.fast.Limits()
+func (n narrow) Capabilities() platforms.Capabilities {
+	limits := n.fast.Capabilities()
 	limits.Images = platforms.ImageLimits{
 		Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG}, MaxBytes: 8 << 20, MinAspect: 0.8, MaxAspect: 1.91,
 	}
@@ -47,8 +47,8 @@ type direct struct {
 	uploads platforms.Preparer
 }
 
-func (d direct) Limits() platforms.Limits {
-	limits := d.Publisher.Limits()
+func (d direct) Capabilities() platforms.Capabilities {
+	limits := d.Publisher.Capabilities()
 	limits.PreparedLasts = 0
 	return limits
 }
@@ -56,7 +56,7 @@ func (d direct) Limits() platforms.Limits {
 func (d direct) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	checkpoint, err := d.uploads.Prepare(ctx, job)
 	if err != nil {
-		return platforms.Result{Verdict: platforms.NotSent, Err: err}
+		return platforms.Result{Outcome: platforms.NotSent, Err: err}
 	}
 	job.Checkpoint = checkpoint
 	return d.Publisher.Publish(ctx, job)
@@ -64,12 +64,12 @@ func (d direct) Publish(ctx context.Context, job platforms.Job) platforms.Result
 
 // counting counts the renditions that are put into the store.
 type counting struct {
-	*mediastore.Store
+	*store.Store
 
 	puts atomic.Int64
 }
 
-func (c *counting) PutTagged(ctx context.Context, key, mimeType string, size int64, body io.Reader, tags map[string]string) (mediastore.Object, error) {
+func (c *counting) PutTagged(ctx context.Context, key, mimeType string, size int64, body io.Reader, tags map[string]string) (store.Object, error) {
 	c.puts.Add(1)
 	return c.Store.PutTagged(ctx, key, mimeType, size, body, tags)
 }
@@ -86,7 +86,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		}}, change...)...)
 	}
 	BeforeAll(func() {
-		made.Store = store
+		made.Store = bucket
 		begin()
 	})
 	AfterAll(func() { m.stop() })
@@ -106,14 +106,14 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		return posts
 	}
 	// renditions are what the store holds beside the file of a Media.
-	renditions := func(ctx context.Context, t team, name string) map[string]mediastore.Object {
+	renditions := func(ctx context.Context, t team, name string) map[string]store.Object {
 		GinkgoHelper()
 		var media v1alpha1.Media
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &media)).To(Succeed())
-		found := map[string]mediastore.Object{}
-		for object, err := range store.List(ctx, mediastore.Derived(mediastore.Key(&media), "")) {
+		found := map[string]store.Object{}
+		for object, err := range bucket.List(ctx, store.Derived(store.Key(&media), "")) {
 			Expect(err).NotTo(HaveOccurred())
-			body, err := store.Open(ctx, object.Key, object.ETag, 0, object.Size)
+			body, err := bucket.Open(ctx, object.Key, object.ETag, 0, object.Size)
 			Expect(err).NotTo(HaveOccurred())
 			data, err := io.ReadAll(body)
 			Expect(err).NotTo(HaveOccurred())
@@ -197,7 +197,7 @@ var _ = Describe("Images that a platform does not take", Ordered, func() {
 		file(ctx, t, "png", "picture.png", v1alpha1.MimePNG)
 		var media v1alpha1.Media
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "png"}, &media)).To(Succeed())
-		_, err := store.Put(ctx, mediastore.Key(&media), "image/png", 5, bytes.NewReader([]byte("other")))
+		_, err := bucket.Put(ctx, store.Key(&media), "image/png", 5, bytes.NewReader([]byte("other")))
 		Expect(err).NotTo(HaveOccurred())
 		p := t.post(ctx, "look", with("png"))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))

@@ -35,8 +35,8 @@ type bySession struct {
 
 const authority = "https://upload.invalid/?signature="
 
-func (b *bySession) Limits() platforms.Limits {
-	limits := b.fast.Limits()
+func (b *bySession) Capabilities() platforms.Capabilities {
+	limits := b.fast.Capabilities()
 	limits.SecretUploads = true
 	return limits
 }
@@ -55,7 +55,7 @@ func (b *bySession) Publish(ctx context.Context, job platforms.Job) platforms.Re
 	return b.fast.Publish(ctx, job)
 }
 
-func (b *bySession) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
+func (b *bySession) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	b.noteUploaded(&b.looked, job)
 	return b.fast.Lookup(ctx, job)
 }

@@ -38,8 +38,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
-	"github.com/herald-social/herald/internal/mediastore"
-	"github.com/herald-social/herald/internal/rendition"
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/x"
@@ -60,8 +60,8 @@ var (
 	k8s        client.Client
 	platform   sandboxtest.Client
 	arrivals   *counter
-	serial     atomic.Int64 // store keeps the media files.
-	store      *mediastore.Store
+	serial     atomic.Int64 // numbers what is created
+	bucket     *store.Store
 )
 
 var _ = BeforeSuite(func() {
@@ -86,7 +86,7 @@ var _ = BeforeSuite(func() {
 	k8s, err = client.New(kubeConfig, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 
-	store, err = mediastore.New(storetest.Start(GinkgoT()))
+	bucket, err = store.New(storetest.Start(GinkgoT()))
 	Expect(err).NotTo(HaveOccurred())
 	server, err := sandbox.New(sandbox.Options{})
 	Expect(err).NotTo(HaveOccurred())
@@ -147,8 +147,8 @@ func containersOf(account sandboxtest.Account) int {
 // fast is X with times that a test can wait for.
 type fast struct{ *x.Platform }
 
-func (f fast) Limits() platforms.Limits {
-	limits := f.Platform.Limits()
+func (f fast) Capabilities() platforms.Capabilities {
+	limits := f.Platform.Capabilities()
 	limits.CallTimeout = 2 * time.Second
 	return limits
 }
@@ -193,20 +193,20 @@ func startManager(intercept interceptor.Funcs, change ...func(*post.Options)) *m
 	Expect(err).NotTo(HaveOccurred())
 	out := transport.New(transport.Options{Registerer: prometheus.NewRegistry()})
 	options := post.Options{
-		Client: mgr.GetClient(),
-		Live:   mgr.GetAPIReader(),
+		Client:    mgr.GetClient(),
+		APIReader: mgr.GetAPIReader(),
 		Platforms: platforms.Registry{v1alpha1.PlatformX: fast{x.New(x.Config{
 			APIURL: platform.URL + "/x", WebURL: platform.URL + "/x", ListingLag: 500 * time.Millisecond,
 		}, out)}},
-		Tokens:      tokens{live: mgr.GetAPIReader()},
-		Files:       store,
-		Renditions:  rendition.NewMaker(store),
-		Clock:       clock.RealClock{},
-		NewID:       rand.Text,
-		Events:      mgr.GetEventRecorder("herald-post"),
-		Workers:     32,
-		SendWindow:  2 * time.Second,
-		ClockMargin: 500 * time.Millisecond,
+		Tokens:                  tokens{live: mgr.GetAPIReader()},
+		Files:                   bucket,
+		Renditions:              rendition.NewMaker(bucket),
+		Clock:                   clock.RealClock{},
+		NewID:                   rand.Text,
+		Events:                  mgr.GetEventRecorder("herald-post"),
+		MaxConcurrentReconciles: 32,
+		SendWindow:              2 * time.Second,
+		ClockMargin:             500 * time.Millisecond,
 	}
 	for _, c := range change {
 		c(&options)

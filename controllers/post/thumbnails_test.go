@@ -19,20 +19,20 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/media/thumbnail"
 	"github.com/herald-social/herald/internal/transport"
-	"github.com/herald-social/herald/internal/videoframe"
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
 // takes counts the pictures that are taken out of videos.
 type takes struct {
-	videoframe.Taker
+	thumbnail.Taker
 
 	count atomic.Int64
 }
 
-func (t *takes) Take(ctx context.Context, video videoframe.Video, at time.Duration) (videoframe.Picture, error) {
+func (t *takes) Take(ctx context.Context, video thumbnail.Video, at time.Duration) (thumbnail.Picture, error) {
 	t.count.Add(1)
 	return t.Taker.Take(ctx, video, at)
 }
@@ -43,12 +43,12 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 
 	// begin starts a manager that takes pictures by a program; by none if path is empty.
 	begin := func(path string) *takes {
-		taken := &takes{Taker: videoframe.FFmpeg{Path: path}}
+		taken := &takes{Taker: thumbnail.FFmpeg{Path: path}}
 		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.Platforms[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{APIURL: platform.URL + "/youtube", WebURL: platform.URL + "/youtube"},
 				transport.New(transport.Options{Registerer: prometheus.NewRegistry()}))
 			if path != "" {
-				o.Thumbnails = videoframe.NewMaker(store, taken)
+				o.Thumbnails = thumbnail.NewMaker(bucket, taken)
 			}
 		})
 		return taken
@@ -70,11 +70,11 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 	}
 	// pictures are what lies in the store beside the film.
-	pictures := func(ctx context.Context, t team) (found []mediastore.Object) {
+	pictures := func(ctx context.Context, t team) (found []store.Object) {
 		GinkgoHelper()
 		var media v1alpha1.Media
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "film"}, &media)).To(Succeed())
-		for object, err := range store.List(ctx, mediastore.Derived(mediastore.Key(&media), "")) {
+		for object, err := range bucket.List(ctx, store.Derived(store.Key(&media), "")) {
 			Expect(err).NotTo(HaveOccurred())
 			found = append(found, object)
 		}

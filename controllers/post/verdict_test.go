@@ -60,7 +60,7 @@ func saidWrong(ctx context.Context, p *v1alpha1.Post) func() string {
 		Expect(k8s.List(ctx, &found, client.InNamespace(p.Namespace))).To(Succeed())
 		var all []string
 		for i := range found.Items {
-			if e := &found.Items[i]; e.InvolvedObject.Name == p.Name && e.Reason == "InvalidVerdict" {
+			if e := &found.Items[i]; e.InvolvedObject.Name == p.Name && e.Reason == "InvalidResolution" {
 				all = append(all, e.Message)
 			}
 		}
@@ -158,18 +158,18 @@ var _ = Describe("A person's verdict", Ordered, func() {
 		Expect(t.published(ctx)).To(Equal([]string{"asked before"}))
 	})
 
-	DescribeTable("that is wrong is answered with an event and changes nothing", func(ctx SpecContext, verdict, said string) {
+	DescribeTable("that is wrong is answered with an event and changes nothing", func(ctx SpecContext, resolution, said string) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "wrongly answered", restored)
 		Eventually(question(ctx, p)).ShouldNot(BeEmpty())
-		settle(ctx, p, verdict)
+		settle(ctx, p, resolution)
 		Eventually(saidWrong(ctx, p)).Should(ContainSubstring(said))
 		Eventually(func() map[string]string { return read(ctx, p).Annotations }).ShouldNot(HaveKey(v1alpha1.SettleAnnotation))
 		Expect(readyReason(ctx, p)).To(Equal(v1alpha1.ReasonOutcomeUnknown))
 		Expect(t.published(ctx)).To(BeEmpty())
 	},
 		Entry("a target that is not there", "7=not-sent", "there is no target 7"),
-		Entry("a word that is none", "0=perhaps", "is not a verdict"),
+		Entry("a word that is none", "0=perhaps", "is not a resolution"),
 		Entry("an address", "0=posted:https://x.com/acme/status/1", "without its address"),
 	)
 

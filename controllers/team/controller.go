@@ -12,6 +12,7 @@ package team
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -33,7 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/quota"
 )
 
@@ -53,15 +54,20 @@ const (
 	DefaultNamespace      = "herald-system"
 )
 
-// Options is what the reconciler needs. The names default to the constants
-// above.
+// Options is what the reconciler needs. Client, APIReader and Clock are required;
+// the names default to the constants above.
 type Options struct {
-	// Clock is the time; defaults to the real one.
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// APIReader reads from the API server: whether a namespace is taken must not
+	// be decided from an old copy.
+	APIReader client.Reader
+	// Clock is the time.
 	Clock clock.PassiveClock
-	// Events tells the story of a team; nil tells nothing.
+	// Events takes the events of teams; nil emits none.
 	Events events.EventRecorder
-	// Workers is how many teams are worked on at once; defaults to 1.
-	Workers int
+	// MaxConcurrentReconciles is how many teams are worked on at once; defaults to 1.
+	MaxConcurrentReconciles int
 	// ManagerNamespace and ManagerServiceAccount name the account that the
 	// manager runs under. The namespace can belong to no team.
 	ManagerNamespace      string
@@ -79,10 +85,7 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	o.Workers = max(o.Workers, 1)
+	o.MaxConcurrentReconciles = max(o.MaxConcurrentReconciles, 1)
 	for field, value := range map[*string]string{
 		&o.ManagerNamespace:      DefaultNamespace,
 		&o.ManagerServiceAccount: DefaultServiceAccount,
@@ -100,27 +103,26 @@ func (o *Options) setDefaults() {
 type Reconciler struct {
 	Options
 
-	client client.Client
-	live   client.Reader
+	status conditions.Reporter
 	// swept is when the count of each team was last put in order, by its name.
 	swept sync.Map
 }
 
-// New makes a reconciler. The client may read from a cache; live asks the API
-// server, since whether a namespace is taken must not be decided on old news.
-func New(c client.Client, live client.Reader, o Options) *Reconciler {
+// New returns a reconciler; an error says which of the required options is missing.
+func New(o Options) (*Reconciler, error) {
+	if o.Client == nil || o.APIReader == nil || o.Clock == nil {
+		return nil, errors.New("the team reconciler needs Client, APIReader and Clock")
+	}
 	o.setDefaults()
-	return &Reconciler{Options: o, client: c, live: live}
+	return &Reconciler{Options: o, status: conditions.Reporter{
+		Client: o.Client, Events: o.Events, Action: "Reconcile", Normal: []string{v1alpha1.ReasonNamespaceReady},
+	}}, nil
 }
 
 // SetupWithManager adds the reconciler to a manager. Teams are looked at again
 // when their namespace or their role binding changes, and when another Team
 // that wants the same namespace does.
-func SetupWithManager(mgr ctrl.Manager, o Options) error {
-	if o.Events == nil {
-		o.Events = mgr.GetEventRecorder("herald-team")
-	}
-	r := New(mgr.GetClient(), mgr.GetAPIReader(), o)
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	byNamespace := func(namespaceOf func(client.Object) string) handler.EventHandler {
 		return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 			return r.teamsOf(ctx, namespaceOf(obj))
@@ -132,7 +134,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		Watches(&v1alpha1.Team{}, byNamespace(wantedNamespace), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, byNamespace(client.Object.GetName)).
 		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(ours)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers})
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles})
 	if r.counts() {
 		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 	}
@@ -152,7 +154,7 @@ func wantedNamespace(obj client.Object) string {
 // teamsOf lists the teams that want a namespace.
 func (r *Reconciler) teamsOf(ctx context.Context, namespace string) []reconcile.Request {
 	var teams v1alpha1.TeamList
-	if err := r.client.List(ctx, &teams); err != nil {
+	if err := r.Client.List(ctx, &teams); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot list the teams of a namespace that changed", "namespace", namespace)
 		return nil
 	}
@@ -171,7 +173,7 @@ const conflictPause = 50 * time.Millisecond
 // Reconcile brings one team's namespace about.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var team v1alpha1.Team
-	if err := r.client.Get(ctx, req.NamespacedName, &team); err != nil {
+	if err := r.Client.Get(ctx, req.NamespacedName, &team); err != nil {
 		r.swept.Delete(req.Name)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -199,23 +201,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // sync makes the namespace and the role binding, if the team may have them.
-func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (kstatus.Summary, error) {
+func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.Summary, error) {
 	var teams v1alpha1.TeamList
-	if err := r.client.List(ctx, &teams); err != nil {
-		return kstatus.Summary{}, fmt.Errorf("cannot list the teams: %w", err)
+	if err := r.Client.List(ctx, &teams); err != nil {
+		return conditions.Summary{}, fmt.Errorf("cannot list the teams: %w", err)
 	}
 	if refusal, refused := refuseTeam(team, teams.Items, r.ManagerNamespace, r.UsageNamespace); refused {
 		return refusal, nil
 	}
 	namespace, err := r.namespace(ctx, team)
 	if err != nil {
-		return kstatus.Summary{}, err
+		return conditions.Summary{}, err
 	}
 	if refusal, refused := refuseNamespace(team, namespace); refused {
 		return refusal, nil
 	}
 	if err := r.bind(ctx, r.binding(team)); err != nil {
-		return kstatus.Summary{}, err
+		return conditions.Summary{}, err
 	}
 	return ready(team), nil
 }
@@ -224,7 +226,7 @@ func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (kstatus.Sum
 // does not exist.
 func (r *Reconciler) namespace(ctx context.Context, team *v1alpha1.Team) (*corev1.Namespace, error) {
 	var namespace corev1.Namespace
-	err := r.live.Get(ctx, types.NamespacedName{Name: team.Spec.Namespace}, &namespace)
+	err := r.APIReader.Get(ctx, types.NamespacedName{Name: team.Spec.Namespace}, &namespace)
 	if err == nil {
 		return &namespace, nil
 	}
@@ -235,7 +237,7 @@ func (r *Reconciler) namespace(ctx context.Context, team *v1alpha1.Team) (*corev
 		Name:   team.Spec.Namespace,
 		Labels: map[string]string{v1alpha1.TeamLabel: team.Name, managedBy: managedByHerald},
 	}}
-	if err := r.client.Create(ctx, &namespace); err != nil {
+	if err := r.Client.Create(ctx, &namespace); err != nil {
 		return nil, fmt.Errorf("cannot create namespace %q: %w", team.Spec.Namespace, err)
 	}
 	return &namespace, nil
@@ -245,18 +247,18 @@ func (r *Reconciler) namespace(ctx context.Context, team *v1alpha1.Team) (*corev
 // so a wrong one is made again.
 func (r *Reconciler) bind(ctx context.Context, wanted *rbacv1.RoleBinding) error {
 	var found rbacv1.RoleBinding
-	err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), &found)
+	err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(wanted), &found)
 	switch {
 	case apierrors.IsNotFound(err):
-		err = r.client.Create(ctx, wanted)
+		err = r.Client.Create(ctx, wanted)
 	case err != nil:
 	case found.RoleRef != wanted.RoleRef:
-		if err = r.client.Delete(ctx, &found, client.Preconditions{UID: &found.UID}); err == nil {
-			err = r.client.Create(ctx, wanted)
+		if err = r.Client.Delete(ctx, &found, client.Preconditions{UID: &found.UID}); err == nil {
+			err = r.Client.Create(ctx, wanted)
 		}
 	case !equality.Semantic.DeepEqual(found.Subjects, wanted.Subjects):
 		found.Subjects = wanted.Subjects
-		err = r.client.Update(ctx, &found)
+		err = r.Client.Update(ctx, &found)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot give %s the rights of %s in namespace %q: %w", wanted.Subjects[0].Name, wanted.RoleRef.Name, wanted.Namespace, err)
@@ -277,30 +279,13 @@ func (r *Reconciler) binding(team *v1alpha1.Team) *rbacv1.RoleBinding {
 	}
 }
 
-// report writes the conditions and the usage, if they changed, and tells of a
-// new reason.
-func (r *Reconciler) report(ctx context.Context, team *v1alpha1.Team, summary kstatus.Summary, usage *v1alpha1.TeamUsage) error {
+// report writes the conditions and the usage.
+func (r *Reconciler) report(ctx context.Context, team *v1alpha1.Team, summary conditions.Summary, usage *v1alpha1.TeamUsage) error {
 	before := team.Status.DeepCopy()
 	if usage != nil {
 		team.Status.Usage = usage
 	}
-	kstatus.Apply(&team.Status.Conditions, summary, team.Generation, r.Clock.Now())
+	conditions.Apply(&team.Status.Conditions, summary, team.Generation, r.Clock.Now())
 	team.Status.ObservedGeneration = team.Generation
-	if kstatus.Unchanged(before, &team.Status) {
-		return nil
-	}
-	if err := r.client.Status().Update(ctx, team); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("cannot write the status of the team: %w", err)
-	}
-	if r.Events != nil && kstatus.Reason(before.Conditions) != summary.Reason {
-		kind := corev1.EventTypeWarning
-		if summary.Ready {
-			kind = corev1.EventTypeNormal
-		}
-		r.Events.Eventf(team, nil, kind, summary.Reason, "Reconcile", "%s", summary.Message)
-	}
-	return nil
+	return r.status.Report(ctx, team, before, &team.Status)
 }

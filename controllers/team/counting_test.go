@@ -44,24 +44,25 @@ var _ = Describe("What a team uses", func() {
 		maps, err := typedcorev1.NewForConfig(limited)
 		Expect(err).NotTo(HaveOccurred())
 		store = quota.NewStore(maps, "", clock)
-		r = team.New(asManager, asManager, team.Options{
-			Clock: clock, Quota: store,
+		r, err = team.New(team.Options{
+			Client: asManager, APIReader: asManager, Clock: clock, Quota: store,
 			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
 		})
+		Expect(err).NotTo(HaveOccurred())
 		request = ctrl.Request{NamespacedName: types.NamespacedName{Name: ns}}
 	})
 
 	reserve := func(ctx context.Context, at time.Time, post string, uid types.UID, count int) {
 		GinkgoHelper()
-		answer, err := store.Take(ctx, quota.XPosts(ns, at), &quota.Wish{
-			Post: post, UID: uid, Shares: []quota.Share{{Count: count, At: at}},
+		answer, err := store.Take(ctx, quota.XPosts(ns, at), &quota.Reservation{
+			Post: post, UID: uid, Items: []quota.Item{{Count: count, At: at}},
 		}, quota.Limit{Most: 30})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(answer.Refused).To(BeEmpty())
 	}
 	used := func(ctx context.Context, at time.Time) int {
 		GinkgoHelper()
-		page, err := store.Page(ctx, quota.XPosts(ns, at))
+		page, err := store.Entries(ctx, quota.XPosts(ns, at))
 		Expect(err).NotTo(HaveOccurred())
 		return page.Used()
 	}
@@ -143,7 +144,7 @@ var _ = Describe("What a team uses", func() {
 		Expect(look(ctx)).To(Equal("6, 0"), "the count is shown more often than it is put in order")
 		clock.SetTime(now.Add(10 * time.Minute))
 		Expect(look(ctx)).To(Equal("3, 0"))
-		page, err := store.Page(ctx, quota.XPosts(ns, now))
+		page, err := store.Entries(ctx, quota.XPosts(ns, now))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(page).To(And(HaveLen(3), HaveKey("waits"), HaveKey("comes-any-moment"), HaveKey("delivered-and-deleted")))
 	})
@@ -168,12 +169,12 @@ var _ = Describe("What a team uses", func() {
 		reserve(ctx, october, "late", "uid", 1)
 		conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tiktok", UID: "c"}}
 		drafts := quota.TikTokDrafts(conn)
-		_, err := store.Take(ctx, drafts, &quota.Wish{Post: "draft", UID: "uid", Shares: []quota.Share{{Count: 1, At: now.Add(-49 * time.Hour)}}}, quota.Limit{Most: 5, Within: 24 * time.Hour})
+		_, err := store.Take(ctx, drafts, &quota.Reservation{Post: "draft", UID: "uid", Items: []quota.Item{{Count: 1, At: now.Add(-49 * time.Hour)}}}, quota.Limit{Most: 5, Within: 24 * time.Hour})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(look(ctx)).To(Equal("0, 0"))
-		books, err := store.Books(ctx, ns)
+		counters, err := store.Counters(ctx, ns)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(books).To(HaveLen(1))
+		Expect(counters).To(HaveLen(1))
 		Expect(used(ctx, october)).To(Equal(1))
 	})
 })

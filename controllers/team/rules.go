@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
-	"github.com/herald-social/herald/internal/teams"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/quota"
 )
 
 // The label by which people see who made an object.
@@ -26,7 +26,7 @@ const (
 // as the teams themselves can tell: nobody can have Kubernetes' own namespaces
 // or Herald's, and of several teams that want the same one, the oldest
 // can.
-func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, ours ...string) (kstatus.Summary, bool) {
+func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, ours ...string) (conditions.Summary, bool) {
 	wanted := team.Spec.Namespace
 	if strings.HasPrefix(wanted, "kube-") || wanted == metav1.NamespaceDefault || slices.Contains(ours, wanted) {
 		return stuck(v1alpha1.ReasonNamespaceRefused,
@@ -34,17 +34,17 @@ func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, ours ...string) (kstat
 	}
 	for i := range all {
 		other := &all[i]
-		if other.UID != team.UID && other.Spec.Namespace == wanted && teams.Older(other, team) {
+		if other.UID != team.UID && other.Spec.Namespace == wanted && quota.Older(other, team) {
 			return stuck(v1alpha1.ReasonNamespaceTaken,
 				"namespace %q belongs to Team %q, which is older; create another Team with a namespace of its own", wanted, other.Name), true
 		}
 	}
-	return kstatus.Summary{}, false
+	return conditions.Summary{}, false
 }
 
 // refuseNamespace tells whether a namespace that exists can be the team's: its
 // label says whose it is.
-func refuseNamespace(team *v1alpha1.Team, namespace *corev1.Namespace) (kstatus.Summary, bool) {
+func refuseNamespace(team *v1alpha1.Team, namespace *corev1.Namespace) (conditions.Summary, bool) {
 	owner, labelled := namespace.Labels[v1alpha1.TeamLabel]
 	switch {
 	case !labelled:
@@ -56,25 +56,25 @@ func refuseNamespace(team *v1alpha1.Team, namespace *corev1.Namespace) (kstatus.
 			"namespace %[1]q is labelled as Team %[2]q's; if that Team is gone, give it to this one: kubectl label --overwrite namespace %[1]s %[3]s=%[4]s",
 			namespace.Name, owner, v1alpha1.TeamLabel, team.Name), true
 	case !namespace.DeletionTimestamp.IsZero():
-		return kstatus.Summary{
+		return conditions.Summary{
 			Reason:   v1alpha1.ReasonNamespaceRefused,
 			Message:  fmt.Sprintf("namespace %q is being deleted; Herald makes it again when it is gone", namespace.Name),
-			Progress: kstatus.Underway,
+			Progress: conditions.Underway,
 		}, true
 	default:
-		return kstatus.Summary{}, false
+		return conditions.Summary{}, false
 	}
 }
 
-func ready(team *v1alpha1.Team) kstatus.Summary {
-	return kstatus.Summary{
+func ready(team *v1alpha1.Team) conditions.Summary {
+	return conditions.Summary{
 		Ready:    true,
 		Reason:   v1alpha1.ReasonNamespaceReady,
 		Message:  fmt.Sprintf("namespace %q is this team's; it stays when the Team is deleted", team.Spec.Namespace),
-		Progress: kstatus.Settled,
+		Progress: conditions.Settled,
 	}
 }
 
-func stuck(reason, format string, args ...any) kstatus.Summary {
-	return kstatus.Summary{Reason: reason, Message: fmt.Sprintf(format, args...), Progress: kstatus.Stuck}
+func stuck(reason, format string, args ...any) conditions.Summary {
+	return conditions.Summary{Reason: reason, Message: fmt.Sprintf(format, args...), Progress: conditions.Stuck}
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -51,7 +51,7 @@ func TestRefuseTeam(t *testing.T) {
 			if got.Reason != tc.want || refused != (tc.want != "") || !strings.Contains(got.Message, tc.names) {
 				t.Errorf("%s: got %v %+v", tc.reason, refused, got)
 			}
-			if refused && got.Progress != kstatus.Stuck {
+			if refused && got.Progress != conditions.Stuck {
 				t.Errorf("%s: a person has to act, but progress is %s", tc.reason, got.Progress)
 			}
 		})
@@ -65,13 +65,13 @@ func TestRefuseNamespace(t *testing.T) {
 		labels   map[string]string
 		deleted  *metav1.Time
 		want     string
-		progress kstatus.Progress
+		progress conditions.Progress
 	}{
 		"ours":           {reason: "the label names this team", labels: map[string]string{v1alpha1.TeamLabel: "acme"}},
-		"somebody's":     {reason: "an existing namespace is not taken over", want: v1alpha1.ReasonNamespaceRefused, progress: kstatus.Stuck},
-		"another team's": {reason: "the label names another team", labels: map[string]string{v1alpha1.TeamLabel: "b"}, want: v1alpha1.ReasonNamespaceTaken, progress: kstatus.Stuck},
-		"empty label":    {reason: "an empty label names no team", labels: map[string]string{v1alpha1.TeamLabel: ""}, want: v1alpha1.ReasonNamespaceTaken, progress: kstatus.Stuck},
-		"going":          {reason: "it can be made again when it is gone", labels: map[string]string{v1alpha1.TeamLabel: "acme"}, deleted: &now, want: v1alpha1.ReasonNamespaceRefused, progress: kstatus.Underway},
+		"somebody's":     {reason: "an existing namespace is not taken over", want: v1alpha1.ReasonNamespaceRefused, progress: conditions.Stuck},
+		"another team's": {reason: "the label names another team", labels: map[string]string{v1alpha1.TeamLabel: "b"}, want: v1alpha1.ReasonNamespaceTaken, progress: conditions.Stuck},
+		"empty label":    {reason: "an empty label names no team", labels: map[string]string{v1alpha1.TeamLabel: ""}, want: v1alpha1.ReasonNamespaceTaken, progress: conditions.Stuck},
+		"going":          {reason: "it can be made again when it is gone", labels: map[string]string{v1alpha1.TeamLabel: "acme"}, deleted: &now, want: v1alpha1.ReasonNamespaceRefused, progress: conditions.Underway},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

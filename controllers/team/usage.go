@@ -60,7 +60,7 @@ func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) (*v1alpha1.
 		usage = team.Status.Usage.DeepCopy()
 	}
 	var connections v1alpha1.ConnectionList
-	if err := r.client.List(ctx, &connections, client.InNamespace(team.Spec.Namespace)); err != nil {
+	if err := r.Client.List(ctx, &connections, client.InNamespace(team.Spec.Namespace)); err != nil {
 		log.Error(err, "cannot count the team's connections")
 	} else {
 		usage.ConnectedAccounts = 0
@@ -84,11 +84,11 @@ func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) (*v1alpha1.
 	if !limited {
 		return usage, sweepEvery
 	}
-	page, err := r.Quota.Page(ctx, quota.XPosts(team.Spec.Namespace, now))
+	entries, err := r.Quota.Entries(ctx, quota.XPosts(team.Spec.Namespace, now))
 	if err != nil {
 		log.Error(err, "cannot tell how many posts to X the team has used; trying again later")
 	} else {
-		usage.XPostsThisMonth = new(int32(min(page.Used(), math.MaxInt32))) //nolint:gosec // it fits
+		usage.XPostsThisMonth = new(int32(min(entries.Used(), math.MaxInt32))) //nolint:gosec // it fits
 	}
 	return usage, showEvery
 }
@@ -101,14 +101,14 @@ func (r *Reconciler) sweepDue(team string, now time.Time) bool {
 }
 
 // sweep gives back what was counted in vain, and clears away what is over. A
-// book that cannot be read keeps none of the others from that.
+// counter that cannot be read does not stop the others.
 func (r *Reconciler) sweep(ctx context.Context, namespace string, now time.Time) error {
-	books, err := r.Quota.Books(ctx, namespace)
+	counters, err := r.Quota.Counters(ctx, namespace)
 	if err != nil {
 		return err
 	}
 	var connections v1alpha1.ConnectionList
-	if err := r.client.List(ctx, &connections, client.InNamespace(namespace)); err != nil {
+	if err := r.Client.List(ctx, &connections, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("cannot list the team's connections: %w", err)
 	}
 	known := make(map[string]*v1alpha1.Connection, len(connections.Items))
@@ -116,20 +116,20 @@ func (r *Reconciler) sweep(ctx context.Context, namespace string, now time.Time)
 		known[connections.Items[i].Name] = &connections.Items[i]
 	}
 	var errs []error
-	for _, book := range books {
-		errs = append(errs, r.sweepBook(ctx, namespace, usage{book, known}, now))
+	for _, counter := range counters {
+		errs = append(errs, r.sweepCounter(ctx, namespace, usage{counter, known}, now))
 	}
 	return errors.Join(errs...)
 }
 
-// usage is a book, and the team's connections by name.
+// usage is a counter, and the team's connections by name.
 type usage struct {
-	quota.Book
+	quota.Counter
 
 	connections map[string]*v1alpha1.Connection
 }
 
-// of tells what a target of a post takes of the book.
+// of tells what a target of a post takes of the counter.
 func (u usage) of(post *v1alpha1.Post, target int) plan.Use {
 	var conn *v1alpha1.Connection
 	if target < len(post.Spec.Targets) {
@@ -145,38 +145,38 @@ func (u usage) of(post *v1alpha1.Post, target int) plan.Use {
 	return use
 }
 
-func (r *Reconciler) sweepBook(ctx context.Context, namespace string, book usage, now time.Time) error {
-	month, ofX := book.Month()
+func (r *Reconciler) sweepCounter(ctx context.Context, namespace string, count usage, now time.Time) error {
+	month, ofX := count.Month()
 	if ofX && now.Sub(month.AddDate(0, 1, 0)) > keepMonths {
-		return r.Quota.Drop(ctx, book.Book, nil)
+		return r.Quota.Drop(ctx, count.Counter, nil)
 	}
-	err := r.Quota.Amend(ctx, book.Book, func(page quota.Page) (bool, error) {
-		changed, err := r.tidy(ctx, namespace, book, page, now)
+	err := r.Quota.Amend(ctx, count.Counter, func(entries quota.Entries) (bool, error) {
+		changed, err := r.tidy(ctx, namespace, count, entries, now)
 		// No new draft can share a day with what is two days old.
-		return book.Kind == quota.KindTikTokDrafts && page.Forget(now.Add(-2*plan.TikTokDraftsFor)) || changed, err
+		return count.Kind == quota.KindTikTokDrafts && entries.Forget(now.Add(-2*plan.TikTokDraftsFor)) || changed, err
 	})
 	if err != nil {
 		return err
 	}
-	return r.Quota.Drop(ctx, book.Book, func(page quota.Page) bool { return len(page) == 0 })
+	return r.Quota.Drop(ctx, count.Counter, func(entries quota.Entries) bool { return len(entries) == 0 })
 }
 
-// tidy holds the entries of a page against the posts that they are of. The page
+// tidy holds the entries of a entries against the posts that they are of. The entries
 // was read before any post is: what is counted meanwhile makes the writing of
-// the page fail.
-func (r *Reconciler) tidy(ctx context.Context, namespace string, book usage, page quota.Page, now time.Time) (changed bool, err error) {
-	for name, entry := range page {
+// the entries fail.
+func (r *Reconciler) tidy(ctx context.Context, namespace string, count usage, entries quota.Entries, now time.Time) (changed bool, err error) {
+	for name, entry := range entries {
 		if entry.Settled {
 			continue
 		}
-		post, err := r.post(ctx, types.NamespacedName{Namespace: namespace, Name: name}, entry, book)
+		post, err := r.post(ctx, types.NamespacedName{Namespace: namespace, Name: name}, entry, count)
 		switch {
 		case apierrors.IsNotFound(err):
 			changed = tidyOrphan(entry, now) || changed
 		case err != nil:
 			return false, fmt.Errorf("cannot read post %q: %w", name, err)
 		default:
-			changed = tidyEntry(entry, post, book) || changed
+			changed = tidyEntry(entry, post, count) || changed
 		}
 	}
 	return changed, nil
@@ -184,16 +184,16 @@ func (r *Reconciler) tidy(ctx context.Context, namespace string, book usage, pag
 
 // post reads the post of an entry: from the cache if that shows nothing to
 // change, else from the API server.
-func (r *Reconciler) post(ctx context.Context, key types.NamespacedName, entry *quota.Entry, book usage) (*v1alpha1.Post, error) {
+func (r *Reconciler) post(ctx context.Context, key types.NamespacedName, entry *quota.Entry, count usage) (*v1alpha1.Post, error) {
 	var post v1alpha1.Post
-	if err := r.client.Get(ctx, key, &post); err == nil {
+	if err := r.Client.Get(ctx, key, &post); err == nil {
 		trial := *entry
-		if !tidyEntry(&trial, &post, book) {
+		if !tidyEntry(&trial, &post, count) {
 			return &post, nil
 		}
 	}
 	var live v1alpha1.Post
-	return &live, r.live.Get(ctx, key, &live)
+	return &live, r.APIReader.Get(ctx, key, &live)
 }
 
 // tidyOrphan treats an entry whose post does not exist: what was only reserved
@@ -211,14 +211,14 @@ func tidyOrphan(entry *quota.Entry, now time.Time) (changed bool) {
 }
 
 // tidyEntry treats an entry by what its post takes.
-func tidyEntry(entry *quota.Entry, post *v1alpha1.Post, book usage) (changed bool) {
+func tidyEntry(entry *quota.Entry, post *v1alpha1.Post, count usage) (changed bool) {
 	started := posting.Started(post)
 	if entry.UID != "" && entry.UID != post.UID {
 		// The post that took it is gone, another has its name.
 		entry.Settled = true
 		return true
 	}
-	month, ofX := book.Month()
+	month, ofX := count.Month()
 	elsewhere := entry.UID == "" && started
 	if at := post.Spec.ScheduledAt; ofX && !started && at != nil {
 		y, m, _ := at.UTC().Date()
@@ -226,7 +226,7 @@ func tidyEntry(entry *quota.Entry, post *v1alpha1.Post, book usage) (changed boo
 	}
 	final := true
 	changed = entry.Reduce(func(target int) int {
-		use := book.of(post, target)
+		use := count.of(post, target)
 		final = final && use.Final
 		if elsewhere {
 			return 0

@@ -78,17 +78,17 @@ func TestTidyEntry(t *testing.T) {
 	on := func(platform v1alpha1.Platform) *v1alpha1.Connection {
 		return &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: platform}}
 	}
-	book := usage{quota.XPosts("team", today), map[string]*v1alpha1.Connection{"x": on(v1alpha1.PlatformX), "threads": on(v1alpha1.PlatformThreads)}}
+	counter := usage{quota.XPosts("team", today), map[string]*v1alpha1.Connection{"x": on(v1alpha1.PlatformX), "threads": on(v1alpha1.PlatformThreads)}}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			entry := &quota.Entry{UID: tc.uid, Since: today, Shares: []quota.Share{{Target: 0, Count: 1, At: today}, {Target: 1, Count: 1, At: today}}}
-			tidyEntry(entry, tc.post, book)
-			page := quota.Page{"p": entry}
+			entry := &quota.Entry{UID: tc.uid, Since: today, Items: []quota.Item{{Target: 0, Count: 1, At: today}, {Target: 1, Count: 1, At: today}}}
+			tidyEntry(entry, tc.post, counter)
+			page := quota.Entries{"p": entry}
 			if used := page.Used(); used != tc.used || entry.Settled != tc.settled {
 				t.Errorf("%s: %d are used and settled is %v, want %d and %v", tc.reason, used, entry.Settled, tc.used, tc.settled)
 			}
-			if tidyEntry(entry, tc.post, book) && !tc.settled {
+			if tidyEntry(entry, tc.post, counter) && !tc.settled {
 				t.Errorf("%s: a second look changes it again", tc.reason)
 			}
 		})
@@ -109,9 +109,9 @@ func TestTidyOrphan(t *testing.T) {
 		"Delivered":    {"the post was delivered and deleted; it still counts", "1", 1000 * time.Hour, 1, true},
 	}
 	for name, tc := range tests {
-		entry := &quota.Entry{UID: tc.uid, Since: today.Add(-tc.age), Shares: []quota.Share{{Count: 1, At: today}}}
+		entry := &quota.Entry{UID: tc.uid, Since: today.Add(-tc.age), Items: []quota.Item{{Count: 1, At: today}}}
 		tidyOrphan(entry, today)
-		if used := (quota.Page{"p": entry}).Used(); used != tc.used || entry.Settled != tc.settled {
+		if used := (quota.Entries{"p": entry}).Used(); used != tc.used || entry.Settled != tc.settled {
 			t.Errorf("%s: %s: %d are used and settled is %v, want %d and %v", name, tc.reason, used, entry.Settled, tc.used, tc.settled)
 		}
 	}

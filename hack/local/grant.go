@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
@@ -26,58 +25,39 @@ func demoPlatforms() []v1alpha1.Platform {
 	return platforms
 }
 
-// granter returns the demo account of a platform with tokens that are in force. It asks the sandbox by PUT without a
-// change: an account that has lost its tokens is given new ones then.
+// granter returns the demo account of a platform with valid tokens. It asks the sandbox by PUT without a change: an
+// account that has lost its tokens gets new ones then.
 func granter(sandboxURL string) cluster.Grant {
-	client := plainClient()
-	return func(ctx context.Context, platform v1alpha1.Platform) (cluster.Account, error) {
+	return func(ctx context.Context, platform v1alpha1.Platform) (account cluster.Account, err error) {
 		id := ""
-		for _, account := range sandbox.DemoAccounts() {
-			if account.Platform == string(platform) {
-				id = account.ID
+		for _, demo := range sandbox.DemoAccounts() {
+			if demo.Platform == string(platform) {
+				id = demo.ID
 			}
 		}
 		url := fmt.Sprintf("%s/_control/accounts/%s/%s", sandboxURL, platform, id)
-		account, err := putAccount(ctx, client, url)
-		if err != nil {
-			return cluster.Account{}, fmt.Errorf("ask the sandbox for tokens of its demo account on %s: %w", platform, err)
+		if account, err = putAccount(ctx, url); err != nil {
+			return account, fmt.Errorf("ask the sandbox for tokens of its demo account on %s: %w", platform, err)
 		}
 		return account, nil
 	}
 }
 
-func putAccount(ctx context.Context, client *http.Client, url string) (cluster.Account, error) {
+func putAccount(ctx context.Context, url string) (cluster.Account, error) {
+	var answer struct{ Data cluster.Account }
 	request, err := http.NewRequestWithContext(ctx, http.MethodPut, url, strings.NewReader("{}"))
 	if err != nil {
-		return cluster.Account{}, err
+		return answer.Data, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := client.Do(request)
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return cluster.Account{}, err
+		return answer.Data, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusCreated {
-		return cluster.Account{}, fmt.Errorf("%s answers %s", url, response.Status)
+		return answer.Data, fmt.Errorf("%s answers %s", url, response.Status)
 	}
-	var answer struct {
-		Data struct {
-			ID           string   `json:"id"`
-			AccessToken  string   `json:"access_token"`
-			RefreshToken string   `json:"refresh_token"`
-			ExpiresAt    string   `json:"expires_at"`
-			Scopes       []string `json:"scopes"`
-		} `json:"data"`
-	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return cluster.Account{}, err
-	}
-	d := answer.Data
-	account := cluster.Account{ID: d.ID, AccessToken: d.AccessToken, RefreshToken: d.RefreshToken, Scopes: strings.Join(d.Scopes, " ")}
-	if d.ExpiresAt != "" {
-		if account.ExpiresAt, err = time.Parse(time.RFC3339, d.ExpiresAt); err != nil {
-			return cluster.Account{}, err
-		}
-	}
-	return account, nil
+	err = json.NewDecoder(response.Body).Decode(&answer)
+	return answer.Data, err
 }

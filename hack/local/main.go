@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command local runs all of Herald on this machine: a Kubernetes API server with its etcd, an S3 store, the simulated
-// platforms, and Herald's own manager and apiserver, each a process of its own.
+// platforms, and Herald's own manager and apiserver, each a process of its own. `make run` builds all of them and runs it.
 //
-//	go run ./hack/local build   builds what is missing of it into bin/
-//	go run ./hack/local run     builds, starts, and keeps everything running until Ctrl-C
-//	go run ./hack/local reset   forgets everything that was run before
+//	bin/local run     starts everything and keeps it running until Ctrl-C
+//	bin/local reset   forgets everything that was run before
 package main
 
 import (
@@ -15,15 +14,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/herald-social/herald/hack/local/process"
-	"github.com/herald-social/herald/hack/local/steps"
-	"github.com/herald-social/herald/hack/local/workspace"
 )
 
 // Exit codes, after the customs of shells.
@@ -33,28 +30,26 @@ const (
 	exitInterrupted = 130
 )
 
-const usage = `Usage: go run ./hack/local COMMAND
-
-  build   builds what is missing of the control plane, the store and Herald into bin/
-  run     builds, starts everything and keeps it running until Ctrl-C
-  reset   forgets everything that was run before (the folder .local)
+const usage = `Usage: make run, or make run-reset
 
 Environment:
   HERALD_PORT          port of the site, 8080 if not set
   KUBEBUILDER_ASSETS   folder with etcd and kube-apiserver to use instead of building them
 `
 
-// errInterrupted is the cause of the context's end when somebody asked for it.
+// errInterrupted is the cause of the context's end after a Ctrl-C or a request to end.
 var errInterrupted = errors.New("interrupted")
 
-// app is what all commands share.
+// parentPoll is the pause between two looks at the parent process.
+const parentPoll = 250 * time.Millisecond
+
+// app is what both commands share.
 type app struct {
-	workspace workspace.Workspace
-	steps     *steps.Printer
-	spawner   *process.Spawner
-	// assets is the value of KUBEBUILDER_ASSETS, sitePort that of HERALD_PORT.
-	assets, sitePort string
-	// force is closed when somebody does not want to wait for an orderly end.
+	// root is the checkout; its folder .local takes everything that a run leaves.
+	root string
+	// lock is open for as long as this process owns .local.
+	lock *os.File
+	// force is closed on a request not to wait for an orderly end.
 	force <-chan struct{}
 }
 
@@ -63,32 +58,19 @@ func main() {
 }
 
 func start() int {
-	commands := map[string]func(*app, context.Context) error{"build": (*app).build, "run": (*app).run, "reset": (*app).reset}
-	if len(os.Args) == 2 && (os.Args[1] == "help" || os.Args[1] == "-h" || os.Args[1] == "--help") {
-		fmt.Print(usage)
-		return 0
-	}
+	commands := map[string]func(*app, context.Context) error{"run": (*app).run, "reset": (*app).reset}
 	if len(os.Args) != 2 || commands[os.Args[1]] == nil {
 		fmt.Fprint(os.Stderr, usage)
 		return exitUsage
 	}
-	// The libraries' logs are about retries that the steps wait out; what goes wrong for good comes back as an error.
+	// The libraries log retries. An error that lasts comes back as an error.
 	log.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	ctx, force := interruptible()
-	a := &app{
-		steps:    steps.New(os.Stdout, steps.IsTerminal(os.Stdout, os.Getenv("TERM"))),
-		spawner:  process.NewSpawner(),
-		assets:   os.Getenv("KUBEBUILDER_ASSETS"),
-		sitePort: os.Getenv("HERALD_PORT"),
-		force:    force,
+	root, err := os.Getwd()
+	if err == nil {
+		err = commands[os.Args[1]](&app{root: root, force: force}, ctx)
 	}
-	defer a.steps.Close()
-	var err error
-	if a.workspace, err = workspace.Find("."); err == nil {
-		err = commands[os.Args[1]](a, ctx)
-	}
-	a.steps.Close()
 	switch {
 	case err == nil:
 		return 0
@@ -114,8 +96,32 @@ func interruptible() (context.Context, <-chan struct{}) {
 		<-signals
 		close(force)
 	}()
-	go watchParent(func() { cancel(errInterrupted) })
-	// Without this, writing to a pipe that nobody reads any more would end this process on the spot.
+	go func() {
+		// make passes on a SIGTERM, and the terminal sends a Ctrl-C to all, but a make that is killed tells nothing.
+		for parent := os.Getppid(); os.Getppid() == parent; {
+			time.Sleep(parentPoll)
+		}
+		cancel(errInterrupted)
+	}()
+	// Without this, writing to a closed pipe would end this process at once.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return ctx, force
+}
+
+// state is a path in the folder of everything that a run leaves.
+func (a *app) state(name string) string { return filepath.Join(a.root, ".local", name) }
+
+// step runs one step and prints how long it took. A step that was called off prints nothing.
+func step(name string, work func() error) error {
+	begun := time.Now()
+	err := work()
+	mark := "✓"
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case err != nil:
+		mark = "✗"
+	}
+	fmt.Printf("  %s %-20s %6.1f s\n", mark, name, time.Since(begun).Seconds())
+	return err
 }

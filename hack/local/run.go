@@ -7,207 +7,225 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/hack/local/processes"
 	"github.com/herald-social/herald/hack/local/supervisor"
-	"github.com/herald-social/herald/hack/local/workspace"
 )
 
 const (
+	defaultSitePort = 8080
 	// restartDelay is the pause before a process that ends right after its start is started again. With it, a restart
 	// stays well within the promised half second, and a process that cannot start does not eat a core.
 	restartDelay = 150 * time.Millisecond
-	// leftoverLimit is how long the processes of a killed run may take to go.
+	// leftoverLimit is how long the processes of a killed run may take to end.
 	leftoverLimit = 10 * time.Second
-	// demoLimit is how long the demo team may take to become ready once manager and apiserver are started.
-	demoLimit = 90 * time.Second
+	// installLimit is how long the API server may take to accept the resources, and demoLimit how long the demo team may
+	// take to become ready once manager and apiserver are.
+	installLimit = 2 * time.Minute
+	demoLimit    = 90 * time.Second
 )
 
-// run starts everything, waits until somebody wants it to end, and ends everything.
+// run starts everything, waits for a request to end, and ends everything.
 func (a *app) run(ctx context.Context) error {
 	begun := time.Now()
-	site, err := workspace.SitePort(a.sitePort)
+	port, err := sitePort(os.Getenv("HERALD_PORT"))
 	if err != nil {
 		return err
 	}
-	lock, err := a.takeLock("Herald runs here already at http://" + workspace.Address(site))
+	group, err := a.takeOver(ctx)
 	if err != nil {
 		return err
 	}
-	defer lock.Release() //nolint:errcheck // the end of this process releases it too
-	if err := a.endLeftovers(ctx); err != nil {
+	if err := checkSitePort(port); err != nil {
 		return err
 	}
-	if err := workspace.CheckSitePort(site); err != nil {
+	setup := &processes.Setup{
+		Assets: os.Getenv("KUBEBUILDER_ASSETS"), Bin: filepath.Join(a.root, "bin"), Dir: a.state(""),
+		SitePort: port, Platforms: demoPlatforms(), Namespace: cluster.DemoNamespace,
+	}
+	if setup.Assets == "" {
+		setup.Assets = setup.Bin
+	}
+	if err := setup.Prepare(); err != nil {
 		return err
 	}
-	built, err := a.buildServers(ctx)
-	if err != nil {
-		return err
-	}
-	s, err := a.configure(built, site)
-	if err != nil {
-		return err
-	}
-	return a.supervise(ctx, s, begun)
+	return a.supervise(ctx, setup, group, begun)
 }
 
-// takeLock makes sure that nobody else uses .local.
-func (a *app) takeLock(what string) (*workspace.Lock, error) {
-	lock, err := workspace.Acquire(a.workspace.LockPath(), what)
-	if held, ok := errors.AsType[*workspace.HeldError](err); ok {
-		return nil, fmt.Errorf("%w\nstop it first: press Ctrl-C where it was started, or: kill %d", err, held.Holder.PID)
+// reset forgets everything that was run before. The files that hold locks stay: a run that starts now must meet the same.
+func (a *app) reset(ctx context.Context) error {
+	if _, err := a.takeOver(ctx); err != nil {
+		return err
 	}
-	return lock, err
+	entries, err := os.ReadDir(a.state(""))
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.Name() == lockName || entry.Name() == groupName {
+			continue
+		}
+		if err := os.RemoveAll(a.state(entry.Name())); err != nil {
+			return fmt.Errorf("forget the local state: %w", err)
+		}
+	}
+	fmt.Println("The local state is forgotten; `make run` begins anew.")
+	return nil
 }
 
-// endLeftovers removes what a killed run left behind: processes, and the file that says where they answer.
-func (a *app) endLeftovers(ctx context.Context) error {
+const (
+	lockName  = "lock"
+	groupName = "group"
+)
+
+// takeOver makes this process the only one that uses .local, until it ends, and removes what a killed run has left
+// behind: its processes, and the file that says where they answer.
+func (a *app) takeOver(ctx context.Context) (*supervisor.Group, error) {
+	if err := os.MkdirAll(a.state(""), 0o700); err != nil {
+		return nil, err
+	}
+	if err := a.takeLock(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, leftoverLimit)
 	defer cancel()
-	names, err := supervisor.EndLeftovers(ctx, a.workspace.State("pids"), isOurs(a.workspace))
-	for _, name := range names {
-		a.steps.Sayf("  ended the %s of an earlier run", name)
-	}
-	return errors.Join(err, a.removeEnv())
+	group, err := supervisor.OpenGroup(ctx, a.state(groupName))
+	return group, errors.Join(err, a.removeEnv())
 }
 
-func (a *app) removeEnv() error {
-	err := os.Remove(a.workspace.State("env"))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+// takeLock takes the lock of .local. The system takes it back when this process ends, however it ends.
+func (a *app) takeLock() (err error) {
+	path := a.state(lockName)
+	if a.lock, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return err
 	}
+	if err := syscall.Flock(int(a.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		holder, _ := os.ReadFile(path)
+		return fmt.Errorf("Herald runs here already: process %[1]s holds %[2]s (%[3]w)\n"+
+			"stop it first: press Ctrl-C where it was started, or: kill %[1]s", holder, path, err)
+	}
+	if err := a.lock.Truncate(0); err != nil {
+		return err
+	}
+	_, err = a.lock.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
 	return err
 }
 
+func (a *app) removeEnv() error {
+	if err := os.Remove(a.state("env")); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// sitePort reads the value of HERALD_PORT.
+func sitePort(value string) (int, error) {
+	if value == "" {
+		return defaultSitePort, nil
+	}
+	port, err := strconv.Atoi(value)
+	if err != nil || port < 1 || port > 65535 {
+		return 0, fmt.Errorf("HERALD_PORT=%s: want a port number between 1 and 65535", value)
+	}
+	return port, nil
+}
+
+// checkSitePort fails when the site could not listen on the port.
+func checkSitePort(port int) error {
+	listener, err := net.Listen("tcp", processes.Address(port))
+	if err == nil {
+		return listener.Close()
+	}
+	other := defaultSitePort
+	for other == port || !processes.IsFree(other) {
+		other++
+	}
+	return fmt.Errorf("the site cannot have port %[1]d: %[2]w\nstop what listens there (`lsof -i :%[1]d` shows it), or choose another port: HERALD_PORT=%[3]d make run",
+		port, err, other)
+}
+
 // supervise starts the processes, tells how to use them, and ends them when ctx ends.
-func (a *app) supervise(ctx context.Context, s settings, begun time.Time) error {
-	processes, err := supervisor.New(supervisor.Options{
-		PIDDir:       a.workspace.State("pids"),
-		LogDir:       a.workspace.State("log"),
-		Spawner:      a.spawner,
-		RestartDelay: restartDelay,
-		Report:       func(name, message string) { a.steps.Sayf("  %s %s", name, message) },
+func (a *app) supervise(ctx context.Context, setup *processes.Setup, group *supervisor.Group, begun time.Time) error {
+	children, err := supervisor.New(supervisor.Options{
+		PIDDir: a.state("pids"), LogDir: a.state("log"), Group: group, RestartDelay: restartDelay,
+		Report: func(name, message string) { fmt.Printf("  %s %s\n", name, message) },
 	})
 	if err != nil {
 		return err
 	}
-	token, err := a.startAll(ctx, s, processes)
+	token, err := a.startAll(ctx, setup, children)
 	if err == nil {
-		err = a.announce(s, token, begun)
+		err = a.announce(setup, token, begun)
 	}
 	if err == nil {
 		<-ctx.Done()
 	}
-	// Whatever ended it, programs that read the file must not find a run that is going away.
-	failed := errors.Join(err, a.removeEnv())
-	stopErr := a.steps.Do("stop", func() error { processes.Stop(a.force); return nil })
-	if err == nil && errors.Is(context.Cause(ctx), errInterrupted) {
-		a.steps.Sayf("Everything is stopped; `make run` continues where it was, `make run-reset` forgets it.")
+	// First of all: programs that read the file must not find a run that is ending.
+	err = errors.Join(err, a.removeEnv())
+	fmt.Println("stopping everything")
+	children.Stop(a.force)
+	if err == nil {
+		fmt.Println("Everything is stopped; `make run` continues where it was, `make run-reset` forgets it.")
 	}
-	return errors.Join(failed, stopErr)
+	return err
 }
 
-// startAll starts everything, as much of it side by side as can be, and returns the token of the demo API key once all
-// of it is ready. What one process needs of another is waited for; the rest mends itself by starting again.
-func (a *app) startAll(ctx context.Context, s settings, processes *supervisor.Supervisor) (token string, err error) {
-	etcd := processes.Start(s.etcdSpec())
-	kube := processes.Start(s.kubeAPIServerSpec())
-	store := processes.Start(s.storeSpec())
-
-	group, ctx := errgroup.WithContext(ctx)
-	sandboxReady := make(chan struct{})
-	group.Go(func() error {
-		if err := a.buildHerald(ctx); err != nil {
-			return err
-		}
-		defer close(sandboxReady)
-		sandbox := processes.Start(s.sandboxSpec())
-		return a.steps.Do("sandbox", func() error { return waitFor(ctx, sandbox, answers(plainClient(), s.sandboxURL()+"/")) })
-	})
-	group.Go(func() error {
-		return a.steps.Do("store", func() error {
-			return waitFor(ctx, store, answers(plainClient(), "http://"+s.address(portStore)+"/health"))
-		})
-	})
-	group.Go(func() error {
-		if err := a.startControlPlane(ctx, s, etcd, kube); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-sandboxReady:
-		}
-		var err error
-		token, err = a.startHerald(ctx, s, processes)
-		return err
-	})
-	err = group.Wait()
-	return token, err
-}
-
-// startControlPlane waits for the API server and gives it Herald's resources and roles.
-func (a *app) startControlPlane(ctx context.Context, s settings, etcd, kube *supervisor.Child) error {
-	client, err := adminClient(s.kubeconfig(certAdmin))
-	if err != nil {
-		return err
+// startAll starts everything, as much of it at once as possible, and returns the token of the demo API key once all of it
+// is ready. A process that starts before what it needs ends and is started again.
+func (a *app) startAll(ctx context.Context, setup *processes.Setup, children *supervisor.Supervisor) (token string, err error) {
+	servers := []*supervisor.Child{
+		children.Start(setup.Etcd()),
+		children.Start(setup.KubeAPIServer()),
+		children.Start(setup.Store()),
+		children.Start(setup.Sandbox("--state-dir", a.state("sandbox"))),
 	}
-	err = a.steps.Do("etcd", func() error { return waitFor(ctx, etcd, accepts(s.address(portEtcd))) })
-	if err != nil {
-		return err
+	if err := waitReady(ctx, servers...); err != nil {
+		return "", err
 	}
-	err = a.steps.Do(kubeAPIServer, func() error { return waitFor(ctx, kube, answers(client, s.serverURL()+"/readyz")) })
+	client, err := cluster.NewClient(setup.Kubeconfig(processes.Admin))
 	if err != nil {
-		return err
+		return "", err
 	}
-	return a.steps.Do("resources and roles", func() error {
-		c, err := cluster.NewClient(s.kubeconfig(certAdmin))
-		if err != nil {
-			return err
-		}
-		ctx, cancel := context.WithTimeout(ctx, startLimit)
+	err = step("resources and roles", func() error {
+		ctx, cancel := context.WithTimeout(ctx, installLimit)
 		defer cancel()
-		if err := cluster.ApplyFolders(ctx, c, a.workspace.Path("config", "crd", "bases"), a.workspace.Path("config", "rbac")); err != nil {
-			return err
-		}
-		return cluster.ApplyWebhook(ctx, c, a.workspace.Path("config", "webhook", "webhook.yaml"), "https://"+s.address(portManagerWebhook))
+		return cluster.Install(ctx, client, filepath.Join(a.root, "config"), setup.Address(processes.ManagerWebhook))
 	})
+	if err != nil {
+		return "", err
+	}
+	manager, apiserver := children.Start(setup.Manager()), children.Start(setup.APIServer())
+	if err := waitReady(ctx, manager, apiserver); err != nil {
+		return "", err
+	}
+	err = step("demo team", func() error {
+		ctx, cancel := context.WithTimeout(ctx, demoLimit)
+		defer cancel()
+		token, err = cluster.Demo(ctx, client, demoPlatforms(), granter(setup.URL(processes.Sandbox)))
+		if err != nil {
+			return fmt.Errorf("%w\n%s may tell more", err, manager.LogPath())
+		}
+		return nil
+	})
+	return token, err
 }
 
-// startHerald starts manager and apiserver and returns the token of the demo API key once both work.
-func (a *app) startHerald(ctx context.Context, s settings, processes *supervisor.Supervisor) (token string, err error) {
-	manager := processes.Start(s.managerSpec())
-	apiserver := processes.Start(s.apiserverSpec())
+// waitReady waits until all of the processes are ready.
+func waitReady(ctx context.Context, children ...*supervisor.Child) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		return a.steps.Do("apiserver", func() error { return waitFor(ctx, apiserver, answers(plainClient(), s.siteURL()+"/health")) })
-	})
-	group.Go(func() error {
-		err := a.steps.Do("manager", func() error {
-			return waitFor(ctx, manager, answers(plainClient(), "http://"+s.address(portManagerHealth)+"/readyz"))
+	for _, child := range children {
+		group.Go(func() error {
+			return step(child.Name, func() error { return child.WaitReady(ctx) })
 		})
-		if err != nil {
-			return err
-		}
-		return a.steps.Do("demo team", func() error {
-			c, err := cluster.NewClient(s.kubeconfig(certAdmin))
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(ctx, demoLimit)
-			defer cancel()
-			token, err = cluster.Demo(ctx, c, demoPlatforms(), granter(s.sandboxURL()))
-			if err != nil {
-				return fmt.Errorf("%w\n%s may tell more", err, display(manager.LogPath()))
-			}
-			return nil
-		})
-	})
-	err = group.Wait()
-	return token, err
+	}
+	return group.Wait()
 }

@@ -16,9 +16,9 @@ import (
 // request is one that is to create the post of the model, of so much per target,
 // and how far it has come.
 type request struct {
-	wish    Wish
-	granted *Answer
-	over    bool
+	reservation Reservation
+	granted     *Answer
+	over        bool
 }
 
 // Requests that come at once under one key, each with a body of its own, take,
@@ -32,16 +32,16 @@ func TestRequestsUnderOneKey(t *testing.T) {
 		if rapid.Bool().Draw(t, "within a day") {
 			limit.Within = 24 * time.Hour
 		}
-		m := &model{page: Page{"other": {Since: noon, Shares: some(rapid.IntRange(0, 2).Draw(t, "others"))}}, limit: limit}
+		m := &model{page: Entries{"other": {Since: noon, Items: some(rapid.IntRange(0, 2).Draw(t, "others"))}}, limit: limit}
 		for i := range rapid.IntRange(2, 3).Draw(t, "requests") {
-			w := Wish{Post: "p", By: fmt.Sprint("request ", i)}
+			w := Reservation{Post: "p", By: fmt.Sprint("request ", i)}
 			for target := range rapid.IntRange(1, 2).Draw(t, "targets") {
-				w.Shares = append(w.Shares, Share{
+				w.Items = append(w.Items, Item{
 					Target: target, Count: rapid.IntRange(1, 3).Draw(t, "count"),
 					At: noon.Add(time.Duration(rapid.IntRange(0, 1).Draw(t, "at")*10) * time.Hour),
 				})
 			}
-			m.requests = append(m.requests, &request{wish: w})
+			m.requests = append(m.requests, &request{reservation: w})
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"request": func(t *rapid.T) { m.step(t, rapid.SampledFrom(m.requests).Draw(t, "which")) },
@@ -55,10 +55,10 @@ func TestRequestsUnderOneKey(t *testing.T) {
 
 // model is a page, and the post that is there under the key.
 type model struct {
-	page     Page
+	page     Entries
 	limit    Limit
 	requests []*request
-	post     *Wish
+	post     *Reservation
 	// sent is what was delivered, by anybody, under this name.
 	sent int
 	uids int
@@ -70,22 +70,22 @@ func (m *model) step(t *rapid.T, r *request) {
 	switch {
 	case r.over:
 	case r.granted == nil:
-		r.wish.Gone = ""
-		answer, _ := m.page.take(&r.wish, m.limit, noon)
+		r.reservation.Gone = ""
+		answer, _ := m.page.take(&r.reservation, m.limit, noon)
 		if answer.Delivered != "" && (m.post == nil || m.post.UID != answer.Delivered) {
-			r.wish.Gone = answer.Delivered
-			answer, _ = m.page.take(&r.wish, m.limit, noon)
+			r.reservation.Gone = answer.Delivered
+			answer, _ = m.page.take(&r.reservation, m.limit, noon)
 		}
 		r.granted = &answer
 		r.over = len(answer.Refused) > 0
 	default:
 		r.over = true
 		if m.post == nil && r.granted.Delivered == "" && rapid.Bool().Draw(t, "accepted") {
-			m.post = &Wish{Post: "p", Shares: r.wish.Shares}
+			m.post = &Reservation{Post: "p", Items: r.reservation.Items}
 			return
 		}
 		if len(r.granted.Added) > 0 {
-			m.page.undo(&r.wish, *r.granted, m.limit)
+			m.page.undo(&r.reservation, *r.granted, m.limit)
 		}
 	}
 }
@@ -96,24 +96,24 @@ func (m *model) deliver() {
 		return
 	}
 	m.uids++
-	m.post.UID, m.post.Partly = types.UID(fmt.Sprint(m.uids)), true
-	shares := m.post.Shares
+	m.post.UID, m.post.AllowPartial = types.UID(fmt.Sprint(m.uids)), true
+	items := m.post.Items
 	m.post.Keep = func(target int) int {
-		if target < len(shares) {
-			return shares[target].Count
+		if target < len(items) {
+			return items[target].Count
 		}
 		return 0
 	}
 	m.page.take(m.post, m.limit, noon)
-	for _, share := range shares {
-		m.sent += share.Count
+	for _, item := range items {
+		m.sent += item.Count
 	}
 }
 
 // another post takes one of what is free.
 func (m *model) another() {
 	m.uids++
-	m.page.take(&Wish{Post: fmt.Sprint("another ", m.uids), Shares: some(1)}, m.limit, noon)
+	m.page.take(&Reservation{Post: fmt.Sprint("another ", m.uids), Items: some(1)}, m.limit, noon)
 }
 
 // remove deletes the post. No request is so slow that the post of another could
@@ -131,14 +131,14 @@ func (m *model) underWay() bool {
 
 func (m *model) check(t *rapid.T) {
 	all := m.page.others("", &Entry{})
-	for _, share := range all {
-		if used := busiest(all, share.At, m.limit.Within); used > m.limit.Most {
+	for _, item := range all {
+		if used := busiest(all, item.At, m.limit.Within); used > m.limit.Most {
 			t.Fatalf("%d of %d are taken: %+v", used, m.limit.Most, all)
 		}
 	}
 	own := 0
 	if e := m.page["p"]; e != nil {
-		own = Page{"p": e}.Used()
+		own = Entries{"p": e}.Used()
 	}
 	if own < m.sent {
 		t.Fatalf("%d were sent under the name, and only %d are counted", m.sent, own)
@@ -146,11 +146,11 @@ func (m *model) check(t *rapid.T) {
 	if m.post == nil {
 		return
 	}
-	trial := Page{}
+	trial := Entries{}
 	for name, e := range m.page {
 		trial[name] = e.clone()
 	}
-	ask := Wish{Post: "p", UID: m.post.UID, Shares: m.post.Shares, Partly: true}
+	ask := Reservation{Post: "p", UID: m.post.UID, Items: m.post.Items, AllowPartial: true}
 	if ask.UID == "" {
 		ask.UID = "new"
 	}

@@ -26,13 +26,13 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// What a book is of: the values of the label social.herald.dev/quota.
+// What a counter counts: the values of the label social.herald.dev/quota.
 const (
 	KindXPosts       = "x-posts"
 	KindTikTokDrafts = "tiktok-drafts"
 )
 
-// DefaultNamespace is where the counts are kept. config/rbac uses the same.
+// DefaultNamespace is the namespace of the counters; config/rbac names it too.
 const DefaultNamespace = "herald-usage"
 
 const (
@@ -42,13 +42,13 @@ const (
 	herald    = "herald"
 )
 
-// mostTries is how often a book is read anew because somebody else wrote it in
-// between. Each such write is somebody's progress, and a full book is not
+// mostTries is how often a counter is read again because another process wrote it
+// in between. Each such write is progress of a request, and a full counter is not
 // written any more, so that its limit bounds them.
 const mostTries = 200
 
-// Book is one count.
-type Book struct {
+// Counter is one count.
+type Counter struct {
 	// Namespace is the team's.
 	Namespace string
 	// Kind is KindXPosts or KindTikTokDrafts.
@@ -57,27 +57,28 @@ type Book struct {
 	Name string
 }
 
-// newBook names a book after whose it is, what it counts and of what. The name of
-// a namespace has no dot.
-func newBook(namespace, kind, of string) Book {
-	return Book{Namespace: namespace, Kind: kind, Name: namespace + "." + kind + "." + of}
+// newCounter names a counter after its team, its kind, and what it counts. The
+// name of a namespace has no dot.
+func newCounter(namespace, kind, of string) Counter {
+	return Counter{Namespace: namespace, Kind: kind, Name: namespace + "." + kind + "." + of}
 }
 
-// XPosts is the book of a team's posts to X in the calendar month (UTC) of a
-// time.
-func XPosts(namespace string, at time.Time) Book {
-	return newBook(namespace, KindXPosts, at.UTC().Format(monthLayout))
+// XPosts returns the counter of a team's posts to X in the calendar month (UTC)
+// of a time.
+func XPosts(namespace string, at time.Time) Counter {
+	return newCounter(namespace, KindXPosts, at.UTC().Format(monthLayout))
 }
 
-// TikTokDrafts is the book of what a team sent to the inbox of an account. A
-// connection that is made anew for the same account goes on with it.
-func TikTokDrafts(c *v1alpha1.Connection) Book {
+// TikTokDrafts returns the counter of the drafts that a team sent to the inbox of
+// an account. A new connection of the same account continues it.
+func TikTokDrafts(c *v1alpha1.Connection) Counter {
 	sum := sha256.Sum256([]byte(c.Spec.AccountID))
-	return newBook(c.Namespace, KindTikTokDrafts, hex.EncodeToString(sum[:16]))
+	return newCounter(c.Namespace, KindTikTokDrafts, hex.EncodeToString(sum[:16]))
 }
 
-// Month is when the month of a book of posts to X begins; false for other books.
-func (b Book) Month() (time.Time, bool) {
+// Month returns the start of the month of a counter of posts to X; false for
+// other counters.
+func (b Counter) Month() (time.Time, bool) {
 	if b.Kind != KindXPosts {
 		return time.Time{}, false
 	}
@@ -85,7 +86,7 @@ func (b Book) Month() (time.Time, bool) {
 	return month, err == nil
 }
 
-// Store reads and writes books. Its methods may be called from many goroutines
+// Store reads and writes counters. Its methods may be called from many goroutines
 // and processes at once. Their errors are those of the Kubernetes API, wrapped.
 type Store struct {
 	maps      typedcorev1.ConfigMapInterface
@@ -93,8 +94,8 @@ type Store struct {
 	clock     clock.PassiveClock
 }
 
-// NewStore returns a store that keeps its books in a namespace, by default
-// DefaultNamespace, by a client without a cache.
+// NewStore returns a store of the counters in a namespace, by default
+// DefaultNamespace. The client must not read from a cache.
 func NewStore(maps typedcorev1.ConfigMapsGetter, namespace string, now clock.PassiveClock) *Store {
 	if namespace == "" {
 		namespace = DefaultNamespace
@@ -102,10 +103,10 @@ func NewStore(maps typedcorev1.ConfigMapsGetter, namespace string, now clock.Pas
 	return &Store{maps: maps.ConfigMaps(namespace), namespace: namespace, clock: now}
 }
 
-// Take grants a wish as far as the limit allows, and stores it.
-func (s *Store) Take(ctx context.Context, b Book, w *Wish, limit Limit) (Answer, error) {
+// Take grants a reservation as far as the limit allows, and stores it.
+func (s *Store) Take(ctx context.Context, b Counter, w *Reservation, limit Limit) (Answer, error) {
 	var answer Answer
-	err := s.Amend(ctx, b, func(p Page) (bool, error) {
+	err := s.Amend(ctx, b, func(p Entries) (bool, error) {
 		var changed bool
 		answer, changed = p.take(w, limit, s.clock.Now())
 		return changed, nil
@@ -113,16 +114,16 @@ func (s *Store) Take(ctx context.Context, b Book, w *Wish, limit Limit) (Answer,
 	return answer, err
 }
 
-// Undo puts back what the post of a wish had before Take granted it, unless
-// another request has asked for the same post since or its delivery has begun:
-// then what is too much is found when the book is held against the post.
-func (s *Store) Undo(ctx context.Context, b Book, w *Wish, granted Answer, limit Limit) error {
-	return s.Amend(ctx, b, func(p Page) (bool, error) { return p.undo(w, granted, limit), nil })
+// Undo restores what a post had before Take granted a reservation, unless another
+// request has reserved for the same post since, or its delivery has begun: then
+// the Team controller gives back what the post does not need.
+func (s *Store) Undo(ctx context.Context, b Counter, w *Reservation, granted Answer, limit Limit) error {
+	return s.Amend(ctx, b, func(p Entries) (bool, error) { return p.undo(w, granted, limit), nil })
 }
 
-// Check tells what Take would answer now, without taking anything.
-func (s *Store) Check(ctx context.Context, b Book, w *Wish, limit Limit) (Answer, error) {
-	p, err := s.Page(ctx, b)
+// Check returns what Take would answer now, and takes nothing.
+func (s *Store) Check(ctx context.Context, b Counter, w *Reservation, limit Limit) (Answer, error) {
+	p, err := s.Entries(ctx, b)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -130,11 +131,11 @@ func (s *Store) Check(ctx context.Context, b Book, w *Wish, limit Limit) (Answer
 	return answer, nil
 }
 
-// Return gives back what the targets of a post took beyond what keep says. The
-// shares of another post of that name stay as they are, and so do those that
-// the delivery of a post has taken if the UID is not given.
-func (s *Store) Return(ctx context.Context, b Book, post string, uid types.UID, keep func(target int) int) error {
-	return s.Amend(ctx, b, func(p Page) (bool, error) {
+// Return gives back what the targets of a post took beyond what keep returns. The
+// items of another post of that name stay, and so do those that the delivery of a
+// post has taken if the UID is not given.
+func (s *Store) Return(ctx context.Context, b Counter, post string, uid types.UID, keep func(target int) int) error {
+	return s.Amend(ctx, b, func(p Entries) (bool, error) {
 		e := p[post]
 		if e == nil || e.UID != "" && e.UID != uid {
 			return false, nil
@@ -143,10 +144,10 @@ func (s *Store) Return(ctx context.Context, b Book, post string, uid types.UID, 
 	})
 }
 
-// Amend changes a book. change is called again, with the page as it is then, if
-// somebody else wrote the book in between; it returns whether there is anything
-// to store.
-func (s *Store) Amend(ctx context.Context, b Book, change func(Page) (bool, error)) error {
+// Amend changes a counter. It calls change again, with the entries as they are
+// then, if another process wrote the counter in between; change reports whether
+// there is anything to store.
+func (s *Store) Amend(ctx context.Context, b Counter, change func(Entries) (bool, error)) error {
 	for range mostTries {
 		stored, err := s.get(ctx, b)
 		if err != nil {
@@ -170,11 +171,11 @@ func (s *Store) Amend(ctx context.Context, b Book, change func(Page) (bool, erro
 			return ctx.Err()
 		}
 	}
-	return fmt.Errorf("cannot write the count in ConfigMap %s/%s: somebody else changes it all the time", s.namespace, b.Name)
+	return fmt.Errorf("cannot write the count in ConfigMap %s/%s: other processes changed it each time; try again", s.namespace, b.Name)
 }
 
-// Page reads a book; it is empty if the book does not exist.
-func (s *Store) Page(ctx context.Context, b Book) (Page, error) {
+// Entries reads a counter; one that does not exist is empty.
+func (s *Store) Entries(ctx context.Context, b Counter) (Entries, error) {
 	stored, err := s.get(ctx, b)
 	if err != nil {
 		return nil, err
@@ -182,25 +183,25 @@ func (s *Store) Page(ctx context.Context, b Book) (Page, error) {
 	return decode(stored)
 }
 
-// Books lists the books of a team, by its namespace.
-func (s *Store) Books(ctx context.Context, namespace string) ([]Book, error) {
+// Counters lists the counters of a team, by its namespace.
+func (s *Store) Counters(ctx context.Context, namespace string) ([]Counter, error) {
 	found, err := s.maps.List(ctx, metav1.ListOptions{
 		LabelSelector: labels.Set{v1alpha1.QuotaOfLabel: namespace}.String() + "," + v1alpha1.QuotaLabel,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the counts of namespace %q: %w", namespace, err)
 	}
-	books := make([]Book, 0, len(found.Items))
+	counters := make([]Counter, 0, len(found.Items))
 	for i := range found.Items {
 		item := &found.Items[i]
-		books = append(books, Book{Namespace: namespace, Name: item.Name, Kind: item.Labels[v1alpha1.QuotaLabel]})
+		counters = append(counters, Counter{Namespace: namespace, Name: item.Name, Kind: item.Labels[v1alpha1.QuotaLabel]})
 	}
-	return books, nil
+	return counters, nil
 }
 
-// Drop deletes a book on the condition that unneeded, unless it is nil, says so of
-// what it holds. Whoever writes it at the same time wins.
-func (s *Store) Drop(ctx context.Context, b Book, unneeded func(Page) bool) error {
+// Drop deletes a counter if unneeded reports true for its entries, or is nil. A
+// process that writes the counter at the same time wins.
+func (s *Store) Drop(ctx context.Context, b Counter, unneeded func(Entries) bool) error {
 	stored, err := s.get(ctx, b)
 	if err != nil || stored.ResourceVersion == "" {
 		return err
@@ -219,8 +220,8 @@ func (s *Store) Drop(ctx context.Context, b Book, unneeded func(Page) bool) erro
 	return nil
 }
 
-// get reads the object of a book; one without a resourceVersion does not exist.
-func (s *Store) get(ctx context.Context, b Book) (*corev1.ConfigMap, error) {
+// get reads the object of a counter; one without a resourceVersion does not exist.
+func (s *Store) get(ctx context.Context, b Counter) (*corev1.ConfigMap, error) {
 	stored, err := s.maps.Get(ctx, b.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -232,8 +233,8 @@ func (s *Store) get(ctx context.Context, b Book) (*corev1.ConfigMap, error) {
 	}
 }
 
-// put writes a page under the resourceVersion that it was read with.
-func (s *Store) put(ctx context.Context, b Book, stored *corev1.ConfigMap, p Page) error {
+// put writes entries under the resourceVersion that they were read with.
+func (s *Store) put(ctx context.Context, b Counter, stored *corev1.ConfigMap, p Entries) error {
 	data, err := encode(p)
 	if err != nil {
 		return err
@@ -256,14 +257,14 @@ func (s *Store) put(ctx context.Context, b Book, stored *corev1.ConfigMap, p Pag
 	return err
 }
 
-// decode reads a page. What nobody can read must not count as nothing.
-func decode(stored *corev1.ConfigMap) (Page, error) {
-	p := make(Page, len(stored.Data))
+// decode reads entries. One that cannot be read must not count as nothing.
+func decode(stored *corev1.ConfigMap) (Entries, error) {
+	p := make(Entries, len(stored.Data))
 	var errs []error
 	for post, text := range stored.Data {
 		e := &Entry{}
 		if err := json.Unmarshal([]byte(text), e); err != nil {
-			errs = append(errs, fmt.Errorf("cannot read the count in ConfigMap %s/%s: data[%q] was written by somebody else; remove it: %w",
+			errs = append(errs, fmt.Errorf("cannot read the count in ConfigMap %s/%s: data[%q] was not written by Herald; remove it: %w",
 				stored.Namespace, stored.Name, post, err))
 			continue
 		}
@@ -272,7 +273,7 @@ func decode(stored *corev1.ConfigMap) (Page, error) {
 	return p, errors.Join(errs...)
 }
 
-func encode(p Page) (map[string]string, error) {
+func encode(p Entries) (map[string]string, error) {
 	data := make(map[string]string, len(p))
 	for post, e := range p {
 		if e.empty() {

@@ -60,15 +60,15 @@ func replica(t *testing.T) *quota.Store {
 	return quota.NewStore(maps, "", clocktesting.NewFakePassiveClock(noon))
 }
 
-func one(post string, uid types.UID) *quota.Wish {
-	return &quota.Wish{Post: post, UID: uid, Shares: []quota.Share{{Count: 1, At: noon}}}
+func one(post string, uid types.UID) *quota.Reservation {
+	return &quota.Reservation{Post: post, UID: uid, Items: []quota.Item{{Count: 1, At: noon}}}
 }
 
 // Three processes, many requests each, and a manager that delivers what never
 // was reserved: what is granted is never more than the limit, at no moment.
 func TestRaceNeverExceedsTheLimit(t *testing.T) {
 	t.Parallel()
-	book := quota.XPosts("race", noon)
+	counter := quota.XPosts("race", noon)
 	stores := []*quota.Store{replica(t), replica(t), replica(t)}
 	var granted, returned atomic.Int64
 	done := make(chan struct{})
@@ -80,7 +80,7 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 				return
 			default:
 			}
-			page, err := stores[0].Page(t.Context(), book)
+			page, err := stores[0].Entries(t.Context(), counter)
 			if err != nil {
 				t.Error(err)
 				return
@@ -98,7 +98,7 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 			if i%3 == 2 {
 				uid = types.UID(fmt.Sprintf("uid-%d", i)) // the manager at a claim
 			}
-			answer, err := store.Take(t.Context(), book, one(post, uid), limit)
+			answer, err := store.Take(t.Context(), counter, one(post, uid), limit)
 			if err != nil {
 				t.Errorf("take for %s: %v", post, err)
 				return
@@ -108,7 +108,7 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 			}
 			granted.Add(1)
 			if i%5 == 0 { // this post is cancelled at once
-				if err := store.Return(t.Context(), book, post, uid, func(int) int { return 0 }); err != nil {
+				if err := store.Return(t.Context(), counter, post, uid, func(int) int { return 0 }); err != nil {
 					t.Errorf("return for %s: %v", post, err)
 				}
 				returned.Add(1)
@@ -118,7 +118,7 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 	racing.Wait()
 	close(done)
 	watching.Wait()
-	page, err := stores[1].Page(t.Context(), book)
+	page, err := stores[1].Entries(t.Context(), counter)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,13 +134,13 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 // counts once.
 func TestRaceOfOnePostCountsOnce(t *testing.T) {
 	t.Parallel()
-	book := quota.XPosts("once", noon)
+	counter := quota.XPosts("once", noon)
 	stores := []*quota.Store{replica(t), replica(t)}
 	var added atomic.Int64
 	var racing sync.WaitGroup
 	for i := range 32 {
 		racing.Go(func() {
-			answer, err := stores[i%2].Take(t.Context(), book, one("same", ""), limit)
+			answer, err := stores[i%2].Take(t.Context(), counter, one("same", ""), limit)
 			if err != nil || len(answer.Refused) > 0 {
 				t.Errorf("%+v %v", answer, err)
 			}
@@ -148,7 +148,7 @@ func TestRaceOfOnePostCountsOnce(t *testing.T) {
 		})
 	}
 	racing.Wait()
-	page, err := stores[0].Page(t.Context(), book)
+	page, err := stores[0].Entries(t.Context(), counter)
 	if err != nil || page.Used() != 1 || added.Load() != 1 {
 		t.Errorf("%d are used, taken %d times (%v); want 1", page.Used(), added.Load(), err)
 	}
@@ -159,10 +159,10 @@ func TestMonthsAndAccountsAreApart(t *testing.T) {
 	ns, store, ctx := "apart", replica(t), t.Context()
 	last := time.Date(2026, 11, 30, 23, 59, 59, 999e6, time.UTC)
 	tokyo := time.FixedZone("JST", 9*3600)
-	for _, b := range []quota.Book{
+	for _, b := range []quota.Counter{
 		quota.XPosts(ns, last), quota.XPosts(ns, last.Add(time.Millisecond)), quota.XPosts(ns, last.AddDate(1, 0, 0)),
 	} {
-		if answer, err := store.Take(ctx, b, &quota.Wish{Post: "a", Shares: []quota.Share{{Count: 30, At: last}}}, limit); err != nil || len(answer.Refused) > 0 {
+		if answer, err := store.Take(ctx, b, &quota.Reservation{Post: "a", Items: []quota.Item{{Count: 30, At: last}}}, limit); err != nil || len(answer.Refused) > 0 {
 			t.Errorf("%s: %+v %v", b.Name, answer, err)
 		}
 	}
@@ -192,11 +192,11 @@ func TestMonthsAndAccountsAreApart(t *testing.T) {
 	if _, err := store.Take(ctx, quota.XPosts(ns+"-too", last), one("a", ""), limit); err != nil {
 		t.Error(err)
 	}
-	books, err := store.Books(ctx, ns)
-	if err != nil || len(books) != 4 {
-		t.Errorf("found %+v (%v), want the four books of the team and none of another's", books, err)
+	counters, err := store.Counters(ctx, ns)
+	if err != nil || len(counters) != 4 {
+		t.Errorf("found %+v (%v), want the four books of the team and none of another's", counters, err)
 	}
-	for _, b := range books {
+	for _, b := range counters {
 		month, ofX := b.Month()
 		if ofX != (b.Kind == quota.KindXPosts) || ofX && quota.XPosts(ns, month) != b {
 			t.Errorf("book %+v is of %s (%v)", b, month, ofX)
@@ -206,29 +206,29 @@ func TestMonthsAndAccountsAreApart(t *testing.T) {
 
 func TestReturnTouchesNobodyElses(t *testing.T) {
 	t.Parallel()
-	book, store, ctx := quota.XPosts("return", noon), replica(t), t.Context()
+	counter, store, ctx := quota.XPosts("return", noon), replica(t), t.Context()
 	none := func(int) int { return 0 }
-	if err := store.Return(ctx, book, "a", "", none); err != nil {
+	if err := store.Return(ctx, counter, "a", "", none); err != nil {
 		t.Errorf("nothing was taken, so nothing is to be given back: %v", err)
 	}
-	if err := env.Client.Get(ctx, types.NamespacedName{Namespace: quota.DefaultNamespace, Name: book.Name}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+	if err := env.Client.Get(ctx, types.NamespacedName{Namespace: quota.DefaultNamespace, Name: counter.Name}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a book was made for nothing: %v", err)
 	}
-	if _, err := store.Take(ctx, book, one("a", "uid-1"), limit); err != nil {
+	if _, err := store.Take(ctx, counter, one("a", "uid-1"), limit); err != nil {
 		t.Fatal(err)
 	}
 	for _, uid := range []types.UID{"", "uid-2"} {
-		if err := store.Return(ctx, book, "a", uid, none); err != nil {
+		if err := store.Return(ctx, counter, "a", uid, none); err != nil {
 			t.Fatal(err)
 		}
-		if page, err := store.Page(ctx, book); err != nil || page.Used() != 1 {
+		if page, err := store.Entries(ctx, counter); err != nil || page.Used() != 1 {
 			t.Errorf("%q gave back what the delivery of uid-1 took (%v)", uid, err)
 		}
 	}
-	if err := store.Return(ctx, book, "a", "uid-1", none); err != nil {
+	if err := store.Return(ctx, counter, "a", "uid-1", none); err != nil {
 		t.Fatal(err)
 	}
-	if page, err := store.Page(ctx, book); err != nil || len(page) != 0 {
+	if page, err := store.Entries(ctx, counter); err != nil || len(page) != 0 {
 		t.Errorf("it was not given back: %+v %v", page, err)
 	}
 }
@@ -236,45 +236,45 @@ func TestReturnTouchesNobodyElses(t *testing.T) {
 func TestWhatNobodyCanReadIsNotNothing(t *testing.T) {
 	t.Parallel()
 	ns, store, ctx := "unreadable", replica(t), t.Context()
-	book := quota.XPosts(ns, noon)
-	broken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: quota.DefaultNamespace, Name: book.Name}, Data: map[string]string{"a": "30?"}}
+	counter := quota.XPosts(ns, noon)
+	broken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: quota.DefaultNamespace, Name: counter.Name}, Data: map[string]string{"a": "30?"}}
 	if err := env.Client.Create(ctx, broken); err != nil {
 		t.Fatal(err)
 	}
-	_, err := store.Take(ctx, book, one("b", ""), limit)
-	if err == nil || !strings.Contains(err.Error(), book.Name) || !strings.Contains(err.Error(), `data["a"]`) {
+	_, err := store.Take(ctx, counter, one("b", ""), limit)
+	if err == nil || !strings.Contains(err.Error(), counter.Name) || !strings.Contains(err.Error(), `data["a"]`) {
 		t.Errorf("error %v, want one that names the ConfigMap and the key", err)
 	}
 }
 
 func TestDropsWhatIsOverUnread(t *testing.T) {
 	t.Parallel()
-	book, store, ctx := quota.XPosts("over", noon), replica(t), t.Context()
-	broken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: quota.DefaultNamespace, Name: book.Name}, Data: map[string]string{"a": "30?"}}
+	counter, store, ctx := quota.XPosts("over", noon), replica(t), t.Context()
+	broken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: quota.DefaultNamespace, Name: counter.Name}, Data: map[string]string{"a": "30?"}}
 	if err := env.Client.Create(ctx, broken); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Drop(ctx, book, func(quota.Page) bool { return true }); err == nil {
+	if err := store.Drop(ctx, counter, func(quota.Entries) bool { return true }); err == nil {
 		t.Error("a book that nobody can read was asked what it holds")
 	}
-	if err := store.Drop(ctx, book, nil); err != nil {
+	if err := store.Drop(ctx, counter, nil); err != nil {
 		t.Errorf("nobody needs to read what is over: %v", err)
 	}
-	if page, err := store.Page(ctx, book); err != nil || len(page) != 0 {
+	if page, err := store.Entries(ctx, counter); err != nil || len(page) != 0 {
 		t.Errorf("the book is still there: %+v %v", page, err)
 	}
 }
 
 func TestDropLosesNothingThatIsWritten(t *testing.T) {
 	t.Parallel()
-	book, store, ctx := quota.XPosts("drop", noon), replica(t), t.Context()
-	if _, err := store.Take(ctx, book, one("a", ""), limit); err != nil {
+	counter, store, ctx := quota.XPosts("drop", noon), replica(t), t.Context()
+	if _, err := store.Take(ctx, counter, one("a", ""), limit); err != nil {
 		t.Fatal(err)
 	}
 	other := replica(t)
 	// Somebody takes a share after the page was found unneeded.
-	err := store.Drop(ctx, book, func(quota.Page) bool {
-		if _, err := other.Take(ctx, book, one("b", ""), limit); err != nil {
+	err := store.Drop(ctx, counter, func(quota.Entries) bool {
+		if _, err := other.Take(ctx, counter, one("b", ""), limit); err != nil {
 			t.Error(err)
 		}
 		return true
@@ -282,23 +282,23 @@ func TestDropLosesNothingThatIsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if page, err := store.Page(ctx, book); err != nil || page.Used() != 2 {
+	if page, err := store.Entries(ctx, counter); err != nil || page.Used() != 2 {
 		t.Errorf("the book was dropped with what somebody wrote meanwhile: %+v %v", page, err)
 	}
-	if err := store.Drop(ctx, book, func(p quota.Page) bool { return p.Used() == 2 }); err != nil {
+	if err := store.Drop(ctx, counter, func(p quota.Entries) bool { return p.Used() == 2 }); err != nil {
 		t.Fatal(err)
 	}
-	if page, err := store.Page(ctx, book); err != nil || len(page) != 0 {
+	if page, err := store.Entries(ctx, counter); err != nil || len(page) != 0 {
 		t.Errorf("the book is still there: %+v %v", page, err)
 	}
 }
 
 func TestAmendEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	book, store := quota.XPosts("ends", noon), replica(t)
+	counter, store := quota.XPosts("ends", noon), replica(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := store.Take(ctx, book, one("a", ""), limit); !errors.Is(err, context.Canceled) {
+	if _, err := store.Take(ctx, counter, one("a", ""), limit); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
 }

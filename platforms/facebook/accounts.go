@@ -5,38 +5,17 @@ package facebook
 
 import (
 	"context"
-	"net/http"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
-	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 )
 
-const (
-	msgNoIdentity = "Facebook did not say whose account this is"
-	msgNoRefresh  = "Facebook's Page tokens cannot be renewed; connect the Page again"
-)
+const msgNoRefresh = "Facebook's Page tokens cannot be renewed; connect the Page again"
 
 // Identify asks Facebook which Page this token is for.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
-	resp, failure, said := p.read(ctx, "identify", p.path("/me?fields=id,name,username,picture%7Burl%7D"), token)
-	if failure != nil {
-		if said.Kind() == graph.KindOther {
-			// The request was refused, not the account.
-			failure.Class, failure.Message = platforms.ClassUnknown, msgNoIdentity
-		}
-		return platforms.Identity{}, failure
-	}
-	doc, _ := jsondoc.Parse(resp.Body)
-	identity := platforms.Identity{
-		AccountID:   doc.Text("id"),
-		DisplayName: doc.Text("name"),
-		Username:    doc.Text("username"),
-		IconURL:     doc.Object("picture").Object("data").Text("url"),
-	}
-	if !graph.ValidID(identity.AccountID) {
-		return platforms.Identity{}, platforms.Errorf(platforms.ClassUnknown, msgNoIdentity)
+	identity, bad := p.graph.Identify(ctx, "/me?fields=id,name,username,picture%7Burl%7D", token)
+	if bad != nil {
+		return platforms.Identity{}, p.graph.NotIdentified(bad)
 	}
 	return identity, nil
 }
@@ -44,18 +23,4 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 // Refresh always fails: a Page's token has no end and nothing that renews it.
 func (p *Platform) Refresh(context.Context, platforms.Token) (platforms.Token, error) {
 	return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, msgNoRefresh)
-}
-
-// read makes a GET call and returns the answer if it is a success, else what it
-// asks for and what the graph said.
-func (p *Platform) read(ctx context.Context, action, path string, token platforms.Token) (*transport.Response, *platforms.Error, *graph.Error) {
-	resp, err := p.graph.Do(ctx, graph.Call{Action: action, Path: path, Token: token.Access, Timeout: readTimeout})
-	if err != nil {
-		return nil, unanswered(err), new(graph.Error)
-	}
-	if resp.Status != http.StatusOK {
-		failure, said := p.classify(resp)
-		return nil, failure, said
-	}
-	return resp, nil, nil
 }

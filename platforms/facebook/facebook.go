@@ -10,15 +10,17 @@
 package facebook
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -48,8 +50,6 @@ const (
 	// photoLasts is how long a Page keeps a photo that is not published (Pages
 	// API, "Photos").
 	photoLasts = 24 * time.Hour
-	// readTimeout bounds the calls that only ask.
-	readTimeout = 10 * time.Second
 )
 
 // Config says how to reach Facebook.
@@ -65,8 +65,9 @@ type Config struct {
 
 // Platform is Facebook.
 type Platform struct {
-	config Config
-	graph  graph.Client
+	graph      meta.Graph
+	webURL     string
+	listingLag time.Duration
 }
 
 var (
@@ -75,33 +76,22 @@ var (
 )
 
 // New makes the platform.
-func New(c Config, client *transport.Client) *Platform {
-	if c.APIURL == "" {
-		c.APIURL = DefaultAPIURL
+func New(c Config, transport *transport.Client) *Platform {
+	return &Platform{
+		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
+		graph: meta.Graph{
+			Client:  client.Client{Platform: "facebook", Name: "Facebook", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},
+			Version: cmp.Or(c.Version, DefaultVersion), Clock: cmp.Or[clock.PassiveClock](c.Clock, clock.RealClock{}), Kinds: kinds,
+		},
 	}
-	if c.WebURL == "" {
-		c.WebURL = DefaultWebURL
-	}
-	if c.Version == "" {
-		c.Version = DefaultVersion
-	}
-	c.APIURL = strings.TrimRight(c.APIURL, "/")
-	c.WebURL = strings.TrimRight(c.WebURL, "/")
-	if c.ListingLag <= 0 {
-		c.ListingLag = DefaultListingLag
-	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	return &Platform{config: c, graph: graph.Client{Platform: "facebook", BaseURL: c.APIURL, Transport: client}}
 }
 
-// Limits declares Facebook's rules for Pages. There is no limit of a message's
+// Capabilities declares Facebook's rules for Pages. There is no limit of a message's
 // length, as the HTTP contract has it: Facebook documents none, and what it
 // refuses fails with its own words. A Page's token does not end, so
 // that there is nothing to renew ahead of time.
-func (p *Platform) Limits() platforms.Limits {
-	return platforms.Limits{
+func (p *Platform) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
 		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
 		Delivers:             []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
 		MaxImages:            maxImages,
@@ -109,7 +99,7 @@ func (p *Platform) Limits() platforms.Limits {
 		CaptionProblem:       captionProblem,
 		PreparedLasts:        photoLasts,
 		CallTimeout:          callTimeout,
-		ListingLag:           p.config.ListingLag,
+		ListingLag:           p.listingLag,
 		ListingAuthoritative: true,
 	}
 }
@@ -121,6 +111,3 @@ func captionProblem(text string) string {
 	}
 	return ""
 }
-
-// path makes the path of something in the graph.
-func (p *Platform) path(rest string) string { return "/" + p.config.Version + rest }

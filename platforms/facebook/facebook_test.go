@@ -36,9 +36,9 @@ func newFacebook(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Se
 
 func jobFor(text string) platforms.Job {
 	return platforms.Job{
-		Account:  platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access"}},
-		Content:  platforms.Content{Category: v1alpha1.CategoryText, Text: text},
-		LookFrom: noon,
+		Account:    platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access"}},
+		Content:    platforms.Content{Category: v1alpha1.CategoryText, Text: text},
+		SearchFrom: noon,
 	}
 }
 
@@ -55,7 +55,7 @@ func TestPublishSendsOneExactRequest(t *testing.T) {
 	const text = "Fish & <chips> \"now\" 🐟\nline two"
 	p, server := newFacebook(t, says(200, `{"id":"42_1001","permalink_url":"https://www.facebook.com/42/posts/1001"}`))
 	got := p.Publish(t.Context(), jobFor(text))
-	want := platforms.Result{Verdict: platforms.Posted, ExternalID: "42_1001", ExternalURL: "https://www.facebook.com/42/posts/1001"}
+	want := platforms.Result{Outcome: platforms.Posted, ExternalID: "42_1001", ExternalURL: "https://www.facebook.com/42/posts/1001"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
@@ -83,7 +83,7 @@ func TestPostURL(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, _ := newFacebook(t, says(200, tc.answer))
 			got := p.Publish(t.Context(), jobFor("hello"))
-			if got.Verdict != platforms.Posted || got.ExternalURL != tc.want {
+			if got.Outcome != platforms.Posted || got.ExternalURL != tc.want {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 		})
@@ -92,7 +92,7 @@ func TestPostURL(t *testing.T) {
 
 func TestVerdicts(t *testing.T) {
 	type want struct {
-		Verdict platforms.Verdict
+		Verdict platforms.Outcome
 		Class   platforms.Class
 		Wait    time.Duration
 	}
@@ -136,7 +136,7 @@ func TestVerdicts(t *testing.T) {
 			if result.Err == nil {
 				t.Fatalf("%s: got %+v without a reason", tc.reason, result)
 			}
-			got := want{Verdict: result.Verdict, Class: result.Err.Class}
+			got := want{Verdict: result.Outcome, Class: result.Err.Class}
 			if !result.Err.RetryAt.IsZero() {
 				got.Wait = result.Err.RetryAt.Sub(noon)
 			}
@@ -156,13 +156,13 @@ func TestVerdicts(t *testing.T) {
 func TestPublishWithoutConnection(t *testing.T) {
 	p := New(Config{APIURL: "http://herald.invalid"}, transport.New(transport.Options{}))
 	got := p.Publish(t.Context(), jobFor("hello"))
-	if got.Verdict != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
+	if got.Outcome != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
 		t.Errorf("got %+v, want NotSent, to be tried again", got)
 	}
 }
 
 func TestLimits(t *testing.T) {
-	limits := New(Config{}, nil).Limits()
+	limits := New(Config{}, nil).Capabilities()
 	if !limits.Allows(v1alpha1.CategoryText) || !limits.ListingAuthoritative || limits.RefreshLead != 0 {
 		t.Errorf("Facebook takes text, its list proves absence, and its tokens do not end: %+v", limits)
 	}
@@ -183,18 +183,19 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body, usage string) {
 		header := http.Header{}
 		header.Set("X-Business-Use-Case-Usage", usage)
-		r := p.judge(&transport.Response{Status: status, Header: header, Body: []byte(body)})
-		switch r.Verdict {
+		r := p.graph.Judge(&transport.Response{Status: status, Header: header, Body: []byte(body)})
+		p.locate(&r, []byte(body))
+		switch r.Outcome {
 		case platforms.Posted:
 			if status < 200 || status > 299 || r.ExternalID == "" || r.ExternalURL == "" || r.Err != nil {
 				t.Errorf("posted without evidence: %+v", r)
 			}
 		case platforms.Refused:
-			if status < 400 || status > 499 || r.Err == nil || r.Err.Message == "" {
+			if status < 400 || status > 499 || r.Err == nil || r.Err.Problem == "" {
 				t.Errorf("refused without a documented refusal: %+v", r)
 			}
 		case platforms.Unknown:
-			if r.Err == nil || r.Err.Message == "" {
+			if r.Err == nil || r.Err.Problem == "" {
 				t.Errorf("unknown without a reason: %+v", r)
 			}
 		case platforms.NotSent, platforms.Accepted:

@@ -9,12 +9,11 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -25,14 +24,10 @@ const (
 	maxPages = 64
 )
 
-const (
-	msgNoList      = "Facebook did not give the Page's posts"
-	msgOtherPhotos = "the Page shows a post with the same text, of which Facebook does not tell whether its photos are those of this one; compare them by hand"
-	msgTooManyPage = "the Page has published more since than Herald reads, so it cannot tell whether the post is among it; look for the post by hand"
-)
+const msgOtherPhotos = "the Page shows a post with the same text, of which Facebook does not tell whether its photos are those of this one; compare them by hand"
 
 // Lookup searches the Page's published posts for the job's, among what was
-// created at job.LookFrom or later.
+// created at job.SearchFrom or later.
 //
 // A photo that was uploaded for a job is shown by no other post, so that photos
 // are looked for by their ids, whatever the text has become. Whether Facebook
@@ -41,31 +36,44 @@ const (
 // tell them apart. A text is looked for by its words, among posts that belong to
 // no other job. Absence is only reported if Facebook listed everything;
 // otherwise it is an error.
-func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
+func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	s := newSearch(job)
 	query := url.Values{
 		"fields": {"id,message,created_time,permalink_url,attachments{media_type,target{id},subattachments{media_type,target{id}}}"},
-		"since":  {strconv.FormatInt(job.LookFrom.Unix()-1, 10)},
+		"since":  {strconv.FormatInt(job.SearchFrom.Unix()-1, 10)},
 		"limit":  {strconv.Itoa(pageSize)},
 	}
-	for range maxPages {
-		resp, failure, _ := p.read(ctx, "list", p.path("/"+url.PathEscape(job.Account.ID)+"/published_posts?"+query.Encode()), job.Account.Token)
-		if failure != nil {
-			return platforms.Finding{}, failure
-		}
-		page, _ := jsondoc.Parse(resp.Body)
-		entries, ok := page.List("data")
-		if !ok || slices.ContainsFunc(entries, func(entry jsondoc.Object) bool { return !graph.ValidID(entry.Text("id")) }) {
-			return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
-		}
-		for _, entry := range entries {
-			s.add(entry)
-		}
-		if query = graph.NextPage(page); query == nil {
-			return p.finding(s)
-		}
+	failure := meta.List(ctx, &p.graph, "/"+url.PathEscape(job.Account.ID)+"/published_posts", query, job.Account.Token, maxPages, s.add)
+	if failure != nil {
+		return platforms.LookupResult{}, failure
 	}
-	return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
+	return p.result(s)
+}
+
+// entry is a listed post.
+type entry struct {
+	ID          jsondoc.Text `json:"id"`
+	Message     jsondoc.Text `json:"message"`
+	CreatedTime jsondoc.Text `json:"created_time"`
+	Permalink   jsondoc.Text `json:"permalink_url"`
+	Attachments struct {
+		Data []struct {
+			attachment
+
+			// Parts are the photos of an album.
+			Parts struct {
+				Data []attachment `json:"data"`
+			} `json:"subattachments"`
+		} `json:"data"`
+	} `json:"attachments"`
+}
+
+// attachment is what a post shows, and what that leads to.
+type attachment struct {
+	MediaType jsondoc.Text `json:"media_type"`
+	Target    struct {
+		ID jsondoc.Text `json:"id"`
+	} `json:"target"`
 }
 
 // search sorts the posts of a Page by what they are to a job.
@@ -77,39 +85,42 @@ type search struct {
 	// own are the posts that show the job's photos, and alike those that its
 	// text may have become. unclear says that there is another one that may be
 	// the job's.
-	own, alike map[string]jsondoc.Object
+	own, alike map[string]entry
 	unclear    bool
 }
 
 func newSearch(job platforms.Job) *search {
 	return &search{
-		job: job, shows: len(job.Content.Media) > 0, photos: job.FileIDs(graph.ValidID),
-		own: map[string]jsondoc.Object{}, alike: map[string]jsondoc.Object{},
+		job: job, shows: len(job.Content.Media) > 0, photos: job.FileIDs(meta.ValidID),
+		own: map[string]entry{}, alike: map[string]entry{},
 	}
 }
 
-// add looks at a listed post.
-func (s *search) add(entry jsondoc.Object) {
-	id, at := entry.Text("id"), createdAt(entry)
-	shown := attached(entry)
+// add looks at a listed post. It returns false for what is none.
+func (s *search) add(post entry) bool {
+	id, at := post.ID.String(), meta.ParseTime(post.CreatedTime)
+	shown := post.shown()
 	switch {
 	case s.shows && shown.any(s.photos):
-		s.own[id] = entry
-	case !at.IsZero() && at.Before(s.job.LookFrom.Truncate(time.Second)), !s.sameText(entry), s.job.Taken != nil && s.job.Taken(id):
+		s.own[id] = post
+	case !at.IsZero() && at.Before(s.job.SearchFrom.Truncate(time.Second)), !s.sameText(post.Message), s.job.Taken != nil && s.job.Taken(id):
 	case s.shows:
 		// Also if Facebook lists nothing that it shows: a false absence would
 		// publish it twice.
 		s.unclear = true
 	case !shown.media || leadsAway.MatchString(s.job.Content.Text):
-		s.alike[id] = entry
+		s.alike[id] = post
 	}
+	return meta.ValidID(id)
 }
 
-// sameText tells whether a listed post has the job's text; a job with photos may
-// have none.
-func (s *search) sameText(entry jsondoc.Object) bool {
-	want, got := s.job.Content.Text, entry.Text("message")
-	return graph.SameText(want, got) || s.shows && strings.TrimSpace(want+got) == ""
+// sameText reports whether a listed post has the job's text; a job with photos
+// may have none.
+func (s *search) sameText(listed jsondoc.Text) bool {
+	if s.shows {
+		return meta.SameCaption(s.job.Content.Text, listed)
+	}
+	return meta.SameText(s.job.Content.Text, listed)
 }
 
 // leadsAway finds what Facebook may take for an address, of which it shows
@@ -125,16 +136,14 @@ type shown struct {
 	targets []string
 }
 
-// attached reads what is attached to a listed post.
-func attached(entry jsondoc.Object) (s shown) {
-	attachments, _ := entry.Object("attachments").List("data")
-	for _, a := range attachments {
-		parts, _ := a.Object("subattachments").List("data")
-		for _, part := range append(parts, a) {
-			kind := part.Text("media_type")
+// shown reads what is attached to a listed post.
+func (e *entry) shown() (s shown) {
+	for _, a := range e.Attachments.Data {
+		for _, part := range append(a.Parts.Data, a.attachment) {
+			kind := part.MediaType
 			s.media = s.media || kind == "photo" || kind == "album" || kind == "video"
-			if id := part.Object("target").Text("id"); id != "" {
-				s.targets = append(s.targets, id)
+			if part.Target.ID != "" {
+				s.targets = append(s.targets, part.Target.ID.String())
 			}
 		}
 	}
@@ -146,23 +155,20 @@ func (s shown) any(photos []string) bool {
 	return slices.ContainsFunc(photos, func(id string) bool { return slices.Contains(s.targets, id) })
 }
 
-func createdAt(entry jsondoc.Object) time.Time { return graph.ParseTime(entry.Text("created_time")) }
-
-// finding names the earliest of the posts that fit.
-func (p *Platform) finding(s *search) (platforms.Finding, error) {
+// result names the earliest of the posts that fit.
+func (p *Platform) result(s *search) (platforms.LookupResult, error) {
 	found := s.alike
 	switch {
 	case len(s.own) > 0:
 		found = s.own
 	case s.unclear:
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgOtherPhotos)
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgOtherPhotos)
 	}
-	f := platforms.Finding{Matches: len(found), Certain: len(s.own) == 1}
-	for id, entry := range found {
-		at := createdAt(entry)
-		if f.ExternalID == "" || at.Before(f.PostedAt) || at.Equal(f.PostedAt) && id < f.ExternalID {
-			f.ExternalID, f.ExternalURL, f.PostedAt = id, p.postURL(id, entry), at
+	r := platforms.LookupResult{Matches: len(found), Certain: len(s.own) == 1}
+	for id, post := range found {
+		if at := meta.ParseTime(post.CreatedTime); meta.Earlier(&r, id, at) {
+			r.ExternalID, r.ExternalURL, r.PostedAt = id, p.postURL(&post), at
 		}
 	}
-	return f, nil
+	return r, nil
 }

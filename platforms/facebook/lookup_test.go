@@ -35,14 +35,14 @@ func list(posts ...string) http.HandlerFunc {
 
 func TestLookup(t *testing.T) {
 	later := noon.Add(time.Minute)
-	fits := func(matches int, id string, at time.Time) platforms.Finding {
-		return platforms.Finding{Matches: matches, ExternalID: id, ExternalURL: "https://fb.example/" + id, PostedAt: at}
+	fits := func(matches int, id string, at time.Time) platforms.LookupResult {
+		return platforms.LookupResult{Matches: matches, ExternalID: id, ExternalURL: "https://fb.example/" + id, PostedAt: at}
 	}
 	tests := map[string]struct {
 		reason string
 		answer http.HandlerFunc
 		taken  string
-		want   platforms.Finding
+		want   platforms.LookupResult
 		class  platforms.Class
 	}{
 		"nothing":      {reason: "an empty list proves absence", answer: list()},
@@ -102,8 +102,8 @@ func album(ids ...string) string {
 func TestLookupOfPhotos(t *testing.T) {
 	const text = "Sale!"
 	later := noon.Add(time.Minute)
-	found := func(certain bool) platforms.Finding {
-		return platforms.Finding{Matches: 1, ExternalID: "42_1", ExternalURL: "https://fb.example/42_1", PostedAt: noon, Certain: certain}
+	found := func(certain bool) platforms.LookupResult {
+		return platforms.LookupResult{Matches: 1, ExternalID: "42_1", ExternalURL: "https://fb.example/42_1", PostedAt: noon, Certain: certain}
 	}
 	one, bare := post(t, "42_1", text, noon), `{"id":"42_1","created_time":"2026-11-20T12:00:00+0000","permalink_url":"/42_1"}`
 	link := `{"media_type":"link","target":{"url":"https://example.com"}}`
@@ -114,7 +114,7 @@ func TestLookupOfPhotos(t *testing.T) {
 		photos string
 		listed []string
 		taken  string
-		want   platforms.Finding
+		want   platforms.LookupResult
 		class  platforms.Class
 	}{
 		"its photo":           {reason: "its photo is shown by its post alone", text: text, photos: "7", listed: []string{showing(one, photo("7"))}, want: found(true)},

@@ -5,16 +5,15 @@ package facebook
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"time"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
-	"github.com/herald-social/herald/internal/multipartbody"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/internal/multipartbody"
 )
 
 // uploadTimeout bounds one request that carries a photo.
@@ -34,7 +33,7 @@ func (*Platform) Prepares(content platforms.Content) bool { return len(content.M
 // about a day. Those that were uploaded before are used again while Facebook has
 // them.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
-	if ids := job.FileIDs(graph.ValidID); ids != nil {
+	if ids := job.FileIDs(meta.ValidID); ids != nil {
 		there, err := p.allThere(ctx, job, ids)
 		if err != nil {
 			return "", err
@@ -56,12 +55,12 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 // allThere reports whether Facebook still has every photo.
 func (p *Platform) allThere(ctx context.Context, job platforms.Job, ids []string) (bool, *platforms.Error) {
 	for _, id := range ids {
-		_, failure, said := p.read(ctx, "status", p.path("/"+url.PathEscape(id)+"?fields=id"), job.Account.Token)
+		_, bad := meta.Read[entry](ctx, &p.graph, "status", "/"+url.PathEscape(id)+"?fields=id", job.Account.Token)
 		switch {
-		case failure != nil && said.Kind() == graph.KindOther && failure.Class == platforms.ClassPermanent:
+		case bad != nil && bad.Said.Kind() == meta.KindOther && bad.Class == platforms.ClassPermanent:
 			return false, nil
-		case failure != nil:
-			return false, failure
+		case bad != nil:
+			return false, bad.Error
 		}
 	}
 	return true, nil
@@ -80,25 +79,22 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 	if err != nil {
 		return "", file.Unreadable(err)
 	}
-	resp, err := p.graph.Do(ctx, graph.Call{
-		Action: "upload", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/photos"), Token: job.Account.Token.Access,
-		Upload: form, Timeout: uploadTimeout,
+	resp, err := p.graph.Do(ctx, client.Call{
+		Action: "upload", Path: p.accountPath(&job.Account, "photos"), Token: job.Account.Token.Access,
+		Body: client.Multipart(form), Timeout: uploadTimeout,
 	})
 	switch {
-	case errors.Is(err, platforms.ErrFileChanged):
-		return "", file.Unreadable(err)
 	case err != nil:
-		return "", unanswered(err)
+		return "", p.graph.UploadUnanswered(file, err)
 	case resp.Status != http.StatusOK:
-		failure, _ := p.classify(resp)
-		if failure.Class == platforms.ClassPermanent {
-			failure.Message = fmt.Sprintf(msgPhotoRefused, file.Name)
+		bad := p.graph.Classify(resp, meta.ThePost)
+		if bad.Class == platforms.ClassPermanent {
+			bad.Problem = fmt.Sprintf(msgPhotoRefused, file.Name)
 		}
-		return "", failure
+		return "", bad.Error
 	}
-	doc, _ := jsondoc.Parse(resp.Body)
-	id := doc.Text("id")
-	if !graph.ValidID(id) {
+	id := meta.CreatedID(resp.Body)
+	if id == "" {
 		return "", platforms.Errorf(platforms.ClassUnknown, msgNoPhoto, file.Name)
 	}
 	return id, nil

@@ -5,80 +5,54 @@ package facebook
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
-	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
-)
-
-const (
-	msgNoID    = "Facebook confirmed the post without a readable id; Herald looks for it among the Page's posts"
-	msgInDoubt = "Facebook answered with HTTP status %d, which does not tell whether it published the post; Herald looks for it among the Page's posts"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 // Publish creates the post by one call to POST /{page}/feed, which answers with
 // the post's address as well.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
-	ids := job.FileIDs(graph.ValidID)
+	ids := job.FileIDs(meta.ValidID)
 	if p.Prepares(job.Content) && ids == nil {
-		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
+		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
 	}
 	form := url.Values{"message": {job.Content.Text}}
 	attach(form, ids)
-	resp, err := p.graph.Do(ctx, graph.Call{
-		Action: "publish", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/feed?fields=id,permalink_url"), Token: job.Account.Token.Access,
-		Form: form, Timeout: callTimeout,
+	result, answer := p.graph.Publish(ctx, client.Call{
+		Action: "publish", Path: p.accountPath(&job.Account, "feed?fields=id,permalink_url"), Token: job.Account.Token.Access,
+		Body: client.Form(form), Timeout: callTimeout,
 	})
-	switch {
-	case err != nil && notSent(err):
-		return platforms.Result{Verdict: platforms.NotSent, Err: unanswered(err)}
-	case err != nil:
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
-	}
-	result := p.judge(resp)
-	used := graph.UsedOf(resp.Header)
-	result.Allowances = platforms.Budgets(used.App, used.Account, used.ShutOut, p.config.Clock.Now())
+	p.locate(&result, answer)
 	return result
 }
 
-// judge decides what an answer to POST /{page}/feed says about the post.
-func (p *Platform) judge(resp *transport.Response) platforms.Result {
-	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
-		doc, _ := jsondoc.Parse(resp.Body)
-		id := doc.Text("id")
-		if !graph.ValidID(id) {
-			return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
-		}
-		return platforms.Result{Verdict: platforms.Posted, ExternalID: id, ExternalURL: p.postURL(id, doc)}
+// locate adds to a result where people read the post.
+func (p *Platform) locate(r *platforms.Result, answer []byte) {
+	if r.Outcome == platforms.Posted {
+		post, _ := jsondoc.Decode[entry](answer)
+		r.ExternalURL = p.postURL(&post)
 	}
-	failure, said := p.classify(resp)
-	switch {
-	case !said.Refusal():
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{
-			Class: platforms.ClassUnknown, Message: fmt.Sprintf(msgInDoubt, resp.Status), Err: said,
-		}}
-	case failure.Class == platforms.ClassDuplicate:
-		// It may repeat this very post, from a call whose answer was lost.
-		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
-	default:
-		return platforms.Result{Verdict: platforms.Refused, Err: failure}
-	}
+}
+
+// accountPath is the path of something that belongs to a Page.
+func (p *Platform) accountPath(account *platforms.Account, rest string) string {
+	return p.graph.VersionedPath("/" + url.PathEscape(account.ID) + "/" + rest)
 }
 
 // postURL is where people read a post: what Facebook says, of which it
 // sometimes gives the path only, or else the documented form.
-func (p *Platform) postURL(id string, post jsondoc.Object) string {
-	switch address := post.Text("permalink_url"); {
+func (p *Platform) postURL(post *entry) string {
+	switch address := post.Permalink.String(); {
 	case strings.HasPrefix(address, "/"):
-		return p.config.WebURL + address
+		return p.webURL + address
 	case address != "":
 		return address
 	default:
-		return p.config.WebURL + "/" + id
+		return p.webURL + "/" + post.ID.String()
 	}
 }

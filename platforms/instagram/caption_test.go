@@ -39,7 +39,7 @@ func FuzzCaption(f *testing.F) {
 	} {
 		f.Add(text)
 	}
-	limits := New(Config{}, nil).Limits()
+	limits := New(Config{}, nil).Capabilities()
 	f.Fuzz(func(t *testing.T, text string) {
 		runes := []rune(text)
 		if got := limits.CaptionLength(text); got != len(runes) {

@@ -4,173 +4,116 @@
 package instagram
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// What people are told. None of it changes from one call to the next.
-const (
-	msgToken      = "Instagram no longer accepts the access token: it has ended or was revoked; connect the account again"
-	msgPermission = "Instagram refuses Herald's access to this account, because a permission is missing; connect the account again and allow publishing"
-	msgPerson     = "Instagram has restricted this account; open Instagram, do what it asks for, and then post again"
-	msgLimit      = "Instagram limits how often this account may be used, and the limit is reached; Herald tries again when Instagram allows it"
-	msgBlocked    = "Instagram keeps this account from posting for a while, because it suspects spam; wait, or post less"
-	msgQuota      = "this account has reached Instagram's limit of posts for 24 hours; wait, or post less"
-	msgDuplicate  = "Instagram refused the post as a repetition of an earlier one of this account; if no earlier one exists, change it"
-	msgBusy       = "Instagram has trouble and did not do what it was asked; try again later"
-	msgRefused    = "Instagram refused %s (error %s); change it"
-	msgNonsense   = "Instagram gave an answer that Herald does not understand (HTTP status %d)"
-	msgNotSent    = "Instagram could not be reached; check the network between Herald and Instagram"
-	msgLost       = "the connection to Instagram broke before the answer came"
+// What people are told of Instagram's own errors. None of it changes from one
+// call to the next.
+var (
+	notTaken = platforms.Error{
+		Class:   platforms.ClassTransient,
+		Problem: "Instagram failed to take {about}; Herald tries again",
+	}
+	tooSlow = platforms.Error{
+		Class:   platforms.ClassTransient,
+		Problem: "Instagram took too long to fetch {about} from the media store; Herald tries again",
+	}
+	forgotten = platforms.Error{
+		Class:   platforms.ClassTransient,
+		Problem: "Instagram no longer has what was prepared of {about}; Herald prepares it again",
+	}
+	notReady = platforms.Error{
+		Class:   platforms.ClassTransient,
+		Problem: "Instagram is not done with preparing {about}; Herald tries again",
+	}
+	notFetched = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "Instagram could not fetch {about} from the media store; make the store's public address reachable from the internet, without a login",
+	}
+	badVideo = platforms.Error{
+		Class: platforms.ClassPermanent,
+		Problem: "Instagram refused {about}: a reel is an MP4 or QuickTime film in H.264 or HEVC, 3 seconds to 15 minutes long, " +
+			"at most 1920 pixels wide, with 23 to 60 frames and at most 25 Mbit a second; change the video",
+	}
+	badThumbnail = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "Instagram refused {about}: the moment of its thumbnail does not lie within the video; choose an earlier one",
+	}
+	badImageSize = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "Instagram refused {about}: an image may have 8 MiB at most; make it smaller",
+	}
+	badImageType = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "Instagram refused {about}: an image must be a JPEG; convert it",
+	}
+	badAspect = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "Instagram refused {about}: an image must be between 4:5 and 1.91:1 in shape; crop it",
+	}
+	badCaption = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "Instagram refused the caption of {about}: it is too long, or has too many hashtags or mentions; shorten it",
+	}
+	badCarousel = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "Instagram refused {about}: a carousel shows 2 to 10 images",
+	}
+	badTags = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "Instagram refused the tags of {about}; change them",
+	}
 )
 
-// thePost and theFile are what an error is about, in messages.
-const thePost = "the post"
-
-func theFile(file *platforms.File) string { return fmt.Sprintf("the file %q", file.Name) }
-
-// meaning is what a subcode asks for.
-type meaning struct {
-	class platforms.Class
-	// again says that another container may mend it at once.
-	again bool
-	// message has a place for what it is about.
-	message string
-}
-
-const (
-	msgTooSlow    = "Instagram took too long to fetch %s from the media store; Herald tries again"
-	msgNotFetched = "Instagram could not fetch %s from the media store; make the store's public address reachable from the internet, without a login"
-	msgNotTaken   = "Instagram failed to take %s; Herald tries again"
-	msgForgotten  = "Instagram no longer has what was prepared of %s; Herald prepares it again"
-	msgWait       = "Instagram is not done with preparing %s; Herald tries again"
-	msgVideo      = "Instagram refused %s: a reel is an MP4 or QuickTime film in H.264 or HEVC, 3 seconds to 15 minutes long, at most 1920 pixels wide, with 23 to 60 frames and at most 25 Mbit a second; change the video"
-	msgThumbnail  = "Instagram refused %s: the moment of its thumbnail does not lie within the video; choose an earlier one"
-	msgImageSize  = "Instagram refused %s: an image may have 8 MiB at most; make it smaller"
-	msgImageType  = "Instagram refused %s: an image must be a JPEG; convert it"
-	msgAspect     = "Instagram refused %s: an image must be between 4:5 and 1.91:1 in shape; crop it"
-	msgCaption    = "Instagram refused the caption of %s: it is too long, or has too many hashtags or mentions; shorten it"
-	msgCarousel   = "Instagram refused %s: a carousel shows 2 to 10 images"
-	msgTags       = "Instagram refused the tags of %s; change them"
-)
-
-// meanings is the table of Instagram's subcodes (Graph API reference, "Error
+// subcodes is the table of Instagram's subcodes (Graph API reference, "Error
 // codes" of Content Publishing); those that two clients have seen and no page
-// names are 2207077, 2207081 and 2207082. Those that a Kind tells stand there.
-var meanings = map[int]meaning{
-	2207001: {platforms.ClassTransient, true, msgNotTaken},
-	2207003: {platforms.ClassTransient, true, msgTooSlow},
-	2207004: {platforms.ClassPermanent, false, msgImageSize},
-	2207005: {platforms.ClassPermanent, false, msgImageType},
-	2207006: {platforms.ClassTransient, true, msgForgotten},
-	2207008: {platforms.ClassTransient, false, msgWait},
-	2207009: {platforms.ClassPermanent, false, msgAspect},
-	2207010: {platforms.ClassPermanent, false, msgCaption},
-	2207020: {platforms.ClassTransient, true, msgForgotten},
-	2207026: {platforms.ClassPermanent, false, msgVideo},
-	2207027: {platforms.ClassTransient, false, msgWait},
-	2207028: {platforms.ClassPermanent, false, msgCarousel},
-	2207032: {platforms.ClassTransient, true, msgNotTaken},
-	2207035: {platforms.ClassPermanent, false, msgTags},
-	2207036: {platforms.ClassPermanent, false, msgTags},
-	2207037: {platforms.ClassPermanent, false, msgTags},
-	2207040: {platforms.ClassPermanent, false, msgTags},
-	2207052: {platforms.ClassPermanent, true, msgNotFetched},
-	2207053: {platforms.ClassTransient, true, msgNotTaken},
-	2207057: {platforms.ClassPermanent, false, msgThumbnail},
-	2207077: {platforms.ClassTransient, true, msgNotTaken},
-	2207082: {platforms.ClassTransient, true, msgNotTaken},
+// names are 2207077, 2207081 and 2207082. Those that a Kind tells are not in it.
+var subcodes = map[int]meta.Meaning{
+	2207001: {Error: notTaken, Again: true},
+	2207003: {Error: tooSlow, Again: true},
+	2207004: {Error: badImageSize},
+	2207005: {Error: badImageType},
+	2207006: {Error: forgotten, Again: true},
+	2207008: {Error: notReady},
+	2207009: {Error: badAspect},
+	2207010: {Error: badCaption},
+	2207020: {Error: forgotten, Again: true},
+	2207026: {Error: badVideo},
+	2207027: {Error: notReady},
+	2207028: {Error: badCarousel},
+	2207032: {Error: notTaken, Again: true},
+	2207035: {Error: badTags},
+	2207036: {Error: badTags},
+	2207037: {Error: badTags},
+	2207040: {Error: badTags},
+	2207052: {Error: notFetched, Again: true},
+	2207053: {Error: notTaken, Again: true},
+	2207057: {Error: badThumbnail},
+	2207077: {Error: notTaken, Again: true},
+	2207082: {Error: notTaken, Again: true},
 }
 
-// classify reads an answer that is not a success, for what it asks for. about
-// is what the call was about.
-func (h *host) classify(resp *transport.Response, about string) *failure {
-	said := graph.ParseError(resp)
-	out := &failure{Error: &platforms.Error{Err: said, RetryAt: graph.RetryAt(resp.Header, said.Kind(), h.clock.Now()), AppWide: said.AppWide()}, said: said}
-	if known, ok := meanings[said.Subcode]; ok && said.Status < http.StatusInternalServerError {
-		out.Class, out.Message, out.again = known.class, fmt.Sprintf(known.message, about), known.again
-		return out
-	}
-	out.Class, out.Message = classOf(said, about)
-	return out
-}
-
-// classOf is the table of the errors that Meta's graphs share.
-func classOf(said *graph.Error, about string) (platforms.Class, string) {
-	switch said.Kind() {
-	case graph.KindToken:
-		return platforms.ClassReconnect, msgToken
-	case graph.KindPermission:
-		return platforms.ClassReconnect, msgPermission
-	case graph.KindPerson:
-		return platforms.ClassPermanent, msgPerson
-	case graph.KindLimit:
-		return platforms.ClassRateLimited, msgLimit
-	case graph.KindBlocked:
-		return platforms.ClassQuota, msgBlocked
-	case graph.KindQuota:
-		return platforms.ClassQuota, msgQuota
-	case graph.KindDuplicate:
-		return platforms.ClassDuplicate, msgDuplicate
-	case graph.KindUnavailable:
-		return platforms.ClassTransient, msgBusy
-	case graph.KindOther:
-		return platforms.ClassPermanent, fmt.Sprintf(msgRefused, about, said.Name())
-	case graph.KindNonsense:
-		return platforms.ClassUnknown, fmt.Sprintf(msgNonsense, said.Status)
-	default:
-		return platforms.ClassUnknown, fmt.Sprintf(msgNonsense, said.Status)
-	}
-}
-
-// codeParameter is the code under which refusals without one of their own are
-// listed.
-const codeParameter = 100
-
-// subcodes are how the status of a container that failed names its error, in a
-// sentence for people.
-var subcodes = regexp.MustCompile(`\b22\d{5}\b`)
+// failureSubcode is how the status of a container that failed names its error,
+// in a sentence for people.
+var failureSubcode = regexp.MustCompile(`\b22\d{5}\b`)
 
 // ended says what became of a container that cannot be published: its state,
 // and what its status tells of that.
-func (h *host) ended(state graph.State, status, about string) *failure {
-	if state != graph.StateError {
-		out := because(platforms.ClassTransient, msgForgotten, about)
-		out.again = true
-		return out
+func ended(g *meta.Graph, found meta.State, status, about string) *meta.Failure {
+	if found != meta.StateError {
+		return g.Mean(meta.Meaning{Error: forgotten, Again: true}, new(meta.Error), about)
 	}
-	word := subcodes.FindString(status)
-	said := &graph.Error{Status: http.StatusBadRequest, Code: codeParameter}
-	said.Subcode, _ = strconv.Atoi(word)
-	if known, ok := meanings[said.Subcode]; ok {
-		return &failure{Error: platforms.Errorf(known.class, known.message, about), said: said, again: known.again}
+	// Refusals without a code of their own are listed under this one.
+	said := &meta.Error{Status: http.StatusBadRequest, Code: 100}
+	said.Subcode, _ = strconv.Atoi(failureSubcode.FindString(status))
+	bad := g.Explain(said, about)
+	if _, known := subcodes[said.Subcode]; !known {
+		bad.Again = bad.Class == platforms.ClassPermanent && said.Kind() == meta.KindOther
 	}
-	class, message := classOf(said, about)
-	return &failure{
-		Error: &platforms.Error{Class: class, Message: message, Err: said, RetryAt: graph.RetryAt(nil, said.Kind(), h.clock.Now())},
-		said:  said, again: class == platforms.ClassPermanent && said.Kind() == graph.KindOther,
-	}
-}
-
-// unanswered says what the absence of an answer means for a call that may be
-// repeated.
-func unanswered(err error) *platforms.Error {
-	message := msgLost
-	if notSent(err) {
-		message = msgNotSent
-	}
-	return &platforms.Error{Class: platforms.ClassTransient, Message: message, Err: err}
-}
-
-// notSent tells whether nothing of a request can have left.
-func notSent(err error) bool {
-	failure, ok := errors.AsType[*transport.Error](err)
-	return ok && !failure.Sent
+	return bad
 }

@@ -86,8 +86,8 @@ func TestErrors(t *testing.T) {
 			if waits := tc.class == quota || tc.class == limited; waits != err.RetryAt.After(noon.Add(time.Minute)) {
 				t.Errorf("%s: to be tried again at %v", tc.reason, err.RetryAt)
 			}
-			if strings.Contains(err.Message, "%!") || strings.Contains(err.Message, "…") {
-				t.Errorf("%s: says %q", tc.reason, err.Message)
+			if strings.Contains(err.Error(), "%!") || strings.Contains(err.Error(), "…") {
+				t.Errorf("%s: says %q", tc.reason, err.Error())
 			}
 		})
 	}

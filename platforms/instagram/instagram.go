@@ -17,6 +17,7 @@
 package instagram
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,9 +25,11 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
 const (
@@ -73,16 +76,9 @@ const (
 	// together with reading the address of the post.
 	callTimeout = 30 * time.Second
 
-	// readTimeout bounds the calls that only ask.
-	readTimeout = 10 * time.Second
-
 	// createTimeout bounds making a container: Instagram fetches an image
 	// before it answers.
 	createTimeout = 30 * time.Second
-
-	// permalinkTimeout bounds reading the address of what was just published:
-	// the id of the post waits for it to be stored.
-	permalinkTimeout = 3 * time.Second
 
 	// refreshLead is how long before its end an access token is renewed: at
 	// half of its 60 days. One that has ended cannot be renewed.
@@ -120,7 +116,14 @@ type Platform struct {
 	config Config
 	// own and linked are the hosts of the two logins.
 	own, linked host
-	uploads     graph.Client
+	uploads     client.Client
+}
+
+// host is the graph of one login.
+type host struct {
+	meta.Containers
+
+	login Login
 }
 
 var (
@@ -129,45 +132,34 @@ var (
 )
 
 // New makes the platform.
-func New(c Config, client *transport.Client) *Platform {
-	c.APIURL = address(c.APIURL, DefaultAPIURL)
-	c.FacebookURL = address(c.FacebookURL, DefaultFacebookURL)
-	c.UploadURL = address(c.UploadURL, DefaultUploadURL)
-	if c.Version == "" {
-		c.Version = DefaultVersion
+func New(c Config, transport *transport.Client) *Platform {
+	c.Login = cmp.Or(c.Login, InstagramLogin)
+	c.ListingLag = cmp.Or(max(c.ListingLag, 0), DefaultListingLag)
+	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	at := func(configured, otherwise string) client.Client {
+		return client.Client{Platform: "instagram", Name: "Instagram", BaseURL: client.Address(configured, otherwise), Transport: transport}
 	}
-	if c.Login == "" {
-		c.Login = InstagramLogin
-	}
-	if c.ListingLag <= 0 {
-		c.ListingLag = DefaultListingLag
-	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	at := func(url string) graph.Client {
-		return graph.Client{Platform: "instagram", BaseURL: url, Transport: client}
+	c.Version = cmp.Or(c.Version, DefaultVersion)
+	containers := func(at client.Client) meta.Containers {
+		return meta.Containers{
+			Graph: meta.Graph{Client: at, Version: c.Version, Clock: c.Clock, Subcodes: subcodes},
+			Waits: c.Clock, CreateEdge: "media", PublishEdge: "media_publish", CreateTimeout: createTimeout, PublishTimeout: callTimeout,
+			StatusFields: "id,status_code,status", Status: readStatus, Ended: ended,
+		}
 	}
 	return &Platform{
 		config:  c,
-		own:     host{login: InstagramLogin, graph: at(c.APIURL), version: c.Version, clock: c.Clock},
-		linked:  host{login: FacebookLogin, graph: at(c.FacebookURL), version: c.Version, clock: c.Clock},
-		uploads: at(c.UploadURL),
+		own:     host{containers(at(c.APIURL, DefaultAPIURL)), InstagramLogin},
+		linked:  host{containers(at(c.FacebookURL, DefaultFacebookURL)), FacebookLogin},
+		uploads: at(c.UploadURL, DefaultUploadURL),
 	}
-}
-
-func address(configured, otherwise string) string {
-	if configured == "" {
-		configured = otherwise
-	}
-	return strings.TrimRight(configured, "/")
 }
 
 // hostOf is where a token is good: the permissions of the two logins have other
 // names.
 func (p *Platform) hostOf(token platforms.Token) *host {
 	login := p.config.Login
-	for _, scope := range strings.FieldsFunc(token.Scopes, func(r rune) bool { return r == ' ' || r == ',' }) {
+	for _, scope := range oauth2.Scopes(token.Scopes) {
 		if strings.HasPrefix(scope, "instagram_business_") {
 			login = InstagramLogin
 			break
@@ -183,10 +175,10 @@ func (p *Platform) hostOf(token platforms.Token) *host {
 	return &p.own
 }
 
-// Limits declares Instagram's rules. It takes no posts of text alone. Its list
+// Capabilities declares Instagram's rules. It takes no posts of text alone. Its list
 // of posts proves no absence; its containers do.
-func (p *Platform) Limits() platforms.Limits {
-	return platforms.Limits{
+func (p *Platform) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
 		Categories:     []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
 		Delivers:       []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
 		MaxCaption:     maxCaption,

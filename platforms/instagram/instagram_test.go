@@ -107,9 +107,9 @@ const linked = "pages_show_list instagram_basic,instagram_content_publish"
 // jobFor is a post with files, of an account that was connected by a login.
 func jobFor(text, scopes string, files ...platforms.File) platforms.Job {
 	job := platforms.Job{
-		Account:  platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access", Scopes: scopes}},
-		Content:  platforms.Content{Category: v1alpha1.CategoryImage, Text: text, Media: files},
-		LookFrom: noon,
+		Account:    platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access", Scopes: scopes}},
+		Content:    platforms.Content{Category: v1alpha1.CategoryImage, Text: text, Media: files},
+		SearchFrom: noon,
 	}
 	if files[0].IsVideo() {
 		job.Content.Category = v1alpha1.CategoryVideo
@@ -139,7 +139,7 @@ func asError(err *platforms.Error) error {
 }
 
 func TestLimits(t *testing.T) {
-	limits := New(Config{}, nil).Limits()
+	limits := New(Config{}, nil).Capabilities()
 	if len(limits.Categories) != 2 || len(limits.Delivers) != 2 || limits.RefreshLead != 30*24*time.Hour || limits.PreparedLasts != 24*time.Hour {
 		t.Errorf("got %+v", limits)
 	}

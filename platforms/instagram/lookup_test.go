@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 // post renders a listed post.
@@ -36,10 +37,10 @@ func list(posts ...string) http.HandlerFunc {
 
 func TestLookup(t *testing.T) {
 	later := noon.Add(time.Minute)
-	fits := func(id string, at time.Time) platforms.Finding {
-		return platforms.Finding{Matches: 1, ExternalID: id, ExternalURL: "https://instagram.example/" + id, PostedAt: at}
+	fits := func(id string, at time.Time) platforms.LookupResult {
+		return platforms.LookupResult{Matches: 1, ExternalID: id, ExternalURL: "https://instagram.example/" + id, PostedAt: at}
 	}
-	proof := platforms.Finding{Proof: true}
+	proof := platforms.LookupResult{Proof: true}
 	image, album, video := `"media_type":"IMAGE"`, `"media_type":"CAROUSEL_ALBUM"`, `"media_type":"VIDEO"`
 	one, two, reel := jobFor("hello", "", picture("a")), jobFor("hello", "", picture("a"), picture("b")), jobFor("hello", "", film("a"))
 	bare := jobFor("", "", picture("a"))
@@ -49,34 +50,34 @@ func TestLookup(t *testing.T) {
 		job     platforms.Job
 		answers answers
 		taken   string
-		want    platforms.Finding
+		want    platforms.LookupResult
 		class   platforms.Class
 	}{
 		"published":               {"the container says that it is, and the list which", with(one), answers{holds("PUBLISHED"), list(post(t, "2", "other", later, image), post(t, "1", "hello", noon, image))}, "", fits("1", noon), ""},
-		"published, no caption":   {"a picture needs none", with(bare), answers{holds("PUBLISHED"), list(post(t, "2", "other", later, image), `{"id":"1","media_type":"IMAGE"}`)}, "", platforms.Finding{Matches: 1, ExternalID: "1"}, ""},
-		"published, not listed":   {"what is published is never absent", with(one), answers{holds("PUBLISHED"), list()}, "", platforms.Finding{}, platforms.ClassTransient},
-		"published, other listed": {"nor if others are listed", with(one), answers{holds("PUBLISHED"), list(post(t, "1", "hello!", noon))}, "", platforms.Finding{}, platforms.ClassTransient},
+		"published, no caption":   {"a picture needs none", with(bare), answers{holds("PUBLISHED"), list(post(t, "2", "other", later, image), `{"id":"1","media_type":"IMAGE"}`)}, "", platforms.LookupResult{Matches: 1, ExternalID: "1"}, ""},
+		"published, not listed":   {"what is published is never absent", with(one), answers{holds("PUBLISHED"), list()}, "", platforms.LookupResult{}, platforms.ClassTransient},
+		"published, other listed": {"nor if others are listed", with(one), answers{holds("PUBLISHED"), list(post(t, "1", "hello!", noon))}, "", platforms.LookupResult{}, platforms.ClassTransient},
 		"finished":                {"what is ready is not published", with(one), answers{holds("FINISHED")}, "", proof, ""},
 		"error":                   {"what failed never will be", with(one), answers{holds("ERROR")}, "", proof, ""},
 		"expired":                 {"nor what Instagram has dropped unpublished", with(one), answers{holds("EXPIRED")}, "", proof, ""},
-		"in progress":             {"what is under way proves nothing", with(one), answers{holds("IN_PROGRESS")}, "", platforms.Finding{}, platforms.ClassTransient},
-		"odd state":               {"nor does a state that nobody knows", with(one), answers{holds("LATER")}, "", platforms.Finding{}, platforms.ClassUnknown},
-		"container lost":          {"without the container's word there is none", with(one), answers{hangUp}, "", platforms.Finding{}, platforms.ClassTransient},
-		"dead token":              {"a person must connect again", with(one), answers{problem(400, 190, 0)}, "", platforms.Finding{}, platforms.ClassReconnect},
+		"in progress":             {"what is under way proves nothing", with(one), answers{holds("IN_PROGRESS")}, "", platforms.LookupResult{}, platforms.ClassTransient},
+		"odd state":               {"nor does a state that nobody knows", with(one), answers{holds("LATER")}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"container lost":          {"without the container's word there is none", with(one), answers{hangUp}, "", platforms.LookupResult{}, platforms.ClassTransient},
+		"dead token":              {"a person must connect again", with(one), answers{problem(400, 190, 0)}, "", platforms.LookupResult{}, platforms.ClassReconnect},
 		"container gone, listed":  {"the list may still show the post", with(one), answers{problem(400, 100, 33), list(post(t, "1", "hello", noon))}, "", fits("1", noon), ""},
-		"container gone":          {"a list that does not show it proves nothing", with(one), answers{problem(400, 100, 33), list()}, "", platforms.Finding{}, ""},
-		"no container":            {"nor without a container", one, answers{list()}, "", platforms.Finding{}, ""},
+		"container gone":          {"a list that does not show it proves nothing", with(one), answers{problem(400, 100, 33), list()}, "", platforms.LookupResult{}, ""},
+		"no container":            {"nor without a container", one, answers{list()}, "", platforms.LookupResult{}, ""},
 		"carousel":                {"one image is no carousel", two, answers{list(post(t, "2", "hello", later, image), post(t, "1", "hello", noon, album))}, "", fits("1", noon), ""},
 		"reel":                    {"reels are listed as videos", reel, answers{list(post(t, "2", "hello", later, image), post(t, "1", "hello", noon, video, `"media_product_type":"REELS"`))}, "", fits("1", noon), ""},
-		"story":                   {"Herald publishes none", one, answers{list(post(t, "1", "hello", noon, image, `"media_product_type":"STORY"`))}, "", platforms.Finding{}, ""},
+		"story":                   {"Herald publishes none", one, answers{list(post(t, "1", "hello", noon, image, `"media_product_type":"STORY"`))}, "", platforms.LookupResult{}, ""},
 		"kind unknown":            {"when in doubt it fits", one, answers{list(post(t, "1", "hello", noon))}, "", fits("1", noon), ""},
-		"too old":                 {"what is older than the attempt cannot be its post", one, answers{list(post(t, "1", "hello", noon.Add(-time.Second)))}, "", platforms.Finding{}, ""},
+		"too old":                 {"what is older than the attempt cannot be its post", one, answers{list(post(t, "1", "hello", noon.Add(-time.Second)))}, "", platforms.LookupResult{}, ""},
 		"taken":                   {"a post of another job is not this job's", one, answers{list(post(t, "2", "hello", later), post(t, "1", "hello", noon))}, "2", fits("1", noon), ""},
-		"two":                     {"two fits need a person; the earlier is named", one, answers{list(post(t, "2", "hello", later), post(t, "1", "hello", noon))}, "", platforms.Finding{Matches: 2, ExternalID: "1", ExternalURL: "https://instagram.example/1", PostedAt: noon}, ""},
-		"no list":                 {"an answer without a list is no empty list", one, answers{says(200, `{}`)}, "", platforms.Finding{}, platforms.ClassUnknown},
-		"cut":                     {"nor is one that broke off", one, answers{says(200, `{"data":[{"id":"1`)}, "", platforms.Finding{}, platforms.ClassUnknown},
-		"odd entry":               {"an entry without an id may be the post", one, answers{says(200, `{"data":[{"caption":"hello"}]}`)}, "", platforms.Finding{}, platforms.ClassUnknown},
-		"limited":                 {"a limit passes", one, answers{says(429, ``)}, "", platforms.Finding{}, platforms.ClassRateLimited},
+		"two":                     {"two fits need a person; the earlier is named", one, answers{list(post(t, "2", "hello", later), post(t, "1", "hello", noon))}, "", platforms.LookupResult{Matches: 2, ExternalID: "1", ExternalURL: "https://instagram.example/1", PostedAt: noon}, ""},
+		"no list":                 {"an answer without a list is no empty list", one, answers{says(200, `{}`)}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"cut":                     {"nor is one that broke off", one, answers{says(200, `{"data":[{"id":"1`)}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"odd entry":               {"an entry without an id may be the post", one, answers{says(200, `{"data":[{"caption":"hello"}]}`)}, "", platforms.LookupResult{}, platforms.ClassUnknown},
+		"limited":                 {"a limit passes", one, answers{says(429, ``)}, "", platforms.LookupResult{}, platforms.ClassRateLimited},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +121,7 @@ func TestLookupReadsEveryPage(t *testing.T) {
 
 func TestLookupEnds(t *testing.T) {
 	p, server := newInstagram(t, says(200, `{"data":[],"paging":{"next":"https://elsewhere.example/x?after=more"}}`))
-	if _, err := p.Lookup(t.Context(), jobFor("hello", "", picture("a"))); class(err) != platforms.ClassUnknown || len(server.Requests()) != maxPages {
+	if _, err := p.Lookup(t.Context(), jobFor("hello", "", picture("a"))); class(err) != platforms.ClassUnknown || len(server.Requests()) != meta.MaxPages {
 		t.Errorf("a list without an end proves nothing; got %v after %d pages", err, len(server.Requests()))
 	}
 }

@@ -5,208 +5,183 @@ package instagram
 
 import (
 	"context"
+	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// maxContainers is how many containers one preparation makes, if Instagram
-// fails to make one.
-const maxContainers = 2
+// imagePause and videoPause are how long to wait at most between two questions
+// for a container that is not ready: images are ready nearly at once, and
+// Instagram advises to ask once a minute for a video.
+const (
+	imagePause = 3 * time.Second
+	videoPause = 15 * time.Second
+)
 
 // partUpload precedes, in a checkpoint, a container that waits for the bytes of
 // its video. A whole checkpoint is the id of the container, and one of a carousel
 // that is not complete names the containers of its images, as far as they were made.
 const partUpload = "upload:"
 
-const (
-	msgVisible = "Instagram shows the post already, by a call that was taken for lost"
-	msgNoMedia = "Instagram takes no post without an image or a video; add one"
-)
+const msgNoMedia = "Instagram takes no post without an image or a video; add one"
 
 // Prepares says that everything is published from a container.
 func (*Platform) Prepares(platforms.Content) bool { return true }
 
+// task is the preparation of one job.
+type task struct {
+	*meta.Task
+
+	platform *Platform
+	host     *host
+}
+
 // Prepare makes a container for the job and waits until Instagram is done with
 // it. One that was made before is used again, and so are the parts of one.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
-	if len(job.Content.Media) == 0 {
+	media := job.Content.Media
+	if len(media) == 0 {
 		return "", platforms.Errorf(platforms.ClassPermanent, msgNoMedia)
 	}
-	t := p.task(job)
-	id, done, bad := t.earlier(ctx)
-	if bad != nil {
-		return id, bad.Error
-	}
-	if done {
-		return id, nil
-	}
-	for range maxContainers {
-		if id, bad = t.fresh(ctx); bad == nil {
-			return id, nil
-		}
-		if !bad.again {
-			break
-		}
-	}
-	return "", bad.Error
-}
-
-// earlier uses what an earlier preparation has made: done says that nothing is
-// left to do. What is no good any more is made anew.
-func (t *task) earlier(ctx context.Context) (id string, done bool, bad *failure) {
-	part := t.job.Checkpoint
-	t.items = t.job.PartIDs(graph.ValidID)
-	switch {
-	case graph.ValidID(part):
-		id = part
-	case strings.HasPrefix(part, partUpload) && t.isVideo():
-		if id = strings.TrimPrefix(part, partUpload); !graph.ValidID(id) {
-			return "", false, nil
-		}
-		found, _, bad := t.state(ctx, id)
-		if bad == nil && found == graph.StateInProgress {
-			bad = t.fill(ctx, id)
-		}
-		if bad != nil && !bad.again {
-			return "", false, bad
-		}
-		if bad != nil {
-			return "", false, nil
-		}
-	default:
-		return "", false, nil
-	}
-	found, _, bad := t.await(ctx, id, thePost)
-	switch {
-	case bad != nil:
-		return "", false, bad
-	case found == graph.StatePublished:
-		return id, false, because(platforms.ClassDuplicate, msgVisible)
-	default:
-		return id, found == graph.StateFinished, nil
-	}
-}
-
-// fresh makes a container and waits for it.
-func (t *task) fresh(ctx context.Context) (string, *failure) {
-	media := t.job.Content.Media
+	h := p.hostOf(job.Account.Token)
+	t := &task{Task: h.NewTask(job, imagePause), platform: p, host: h}
+	fresh := t.image
 	switch {
 	case len(media) > 1:
-		return t.carousel(ctx)
-	case !t.isVideo():
-		return t.picture(ctx)
+		fresh = t.carousel
+	case media[0].IsVideo():
+		t.LongestPause, t.NoteWaiting = videoPause, true
+		fresh = t.video
+	}
+	earlier, bad := t.uploaded(ctx)
+	if bad != nil {
+		return "", bad.Error
+	}
+	return t.Task.Prepare(ctx, earlier, fresh)
+}
+
+// uploaded completes the upload that an earlier preparation has begun, if any,
+// and returns the container that it has made; "" if that is of no use.
+func (t *task) uploaded(ctx context.Context) (string, *meta.Failure) {
+	id, isPart := strings.CutPrefix(t.Job.Checkpoint, partUpload)
+	if !isPart || !t.NoteWaiting || !meta.ValidID(id) {
+		return t.Job.Checkpoint, nil
+	}
+	found, bad := t.State(ctx, id)
+	if bad == nil && found == meta.StateInProgress {
+		bad = t.fill(ctx, id)
+	}
+	switch {
+	case bad == nil:
+		return id, nil
+	case bad.Again:
+		return "", nil
 	default:
-		return t.video(ctx)
+		return "", bad
 	}
 }
 
-func (t *task) picture(ctx context.Context) (string, *failure) {
-	file := &t.job.Content.Media[0]
-	form, bad := image(ctx, file)
+// image makes the container of an image.
+func (t *task) image(ctx context.Context) (string, *meta.Failure) {
+	file := &t.Job.Content.Media[0]
+	form, bad := showing(ctx, file)
 	if bad != nil {
 		return "", bad
 	}
+	return t.captioned(ctx, form, meta.TheFile(file))
+}
+
+// carousel makes a container for each image, and one around them.
+func (t *task) carousel(ctx context.Context) (string, *meta.Failure) {
+	form, bad := t.Carousel(ctx, showing)
+	if bad != nil {
+		return "", bad
+	}
+	return t.captioned(ctx, form, meta.ThePost)
+}
+
+// captioned makes a container with the text of the job and waits for it.
+func (t *task) captioned(ctx context.Context, form url.Values, about string) (string, *meta.Failure) {
 	t.caption(form)
-	id, bad := t.create(ctx, form, theFile(file))
+	id, bad := t.Create(ctx, form, about)
 	if bad == nil {
-		bad = t.ready(ctx, id, theFile(file))
+		bad = t.Ready(ctx, id, about)
 	}
 	return id, bad
 }
 
 // video makes the container of a reel. With Facebook's login its bytes are
 // uploaded; Instagram's has no uploads.
-func (t *task) video(ctx context.Context) (string, *failure) {
+func (t *task) video(ctx context.Context) (string, *meta.Failure) {
 	upload := t.host.login == FacebookLogin
 	form, bad := t.reel(ctx, upload)
 	if bad != nil {
 		return "", bad
 	}
-	about := theFile(&t.job.Content.Media[0])
-	id, bad := t.create(ctx, form, about)
+	about := meta.TheFile(&t.Job.Content.Media[0])
+	id, bad := t.Create(ctx, form, about)
 	if bad != nil {
 		return "", bad
 	}
 	if upload {
-		if bad := t.note(ctx, partUpload+id); bad != nil {
+		if bad := t.Note(ctx, partUpload+id); bad != nil {
 			return "", bad
 		}
 		if bad := t.fill(ctx, id); bad != nil {
 			return "", bad
 		}
 	}
-	if bad := t.note(ctx, id); bad != nil {
+	if bad := t.Note(ctx, id); bad != nil {
 		return "", bad
 	}
-	return id, t.ready(ctx, id, about)
+	return id, t.Ready(ctx, id, about)
 }
 
-// carousel makes a container for each image, and one around them.
-func (t *task) carousel(ctx context.Context) (string, *failure) {
-	if bad := t.children(ctx); bad != nil {
-		return "", bad
+// showing is the form of a container that shows an image, which Instagram
+// fetches.
+func showing(ctx context.Context, file *platforms.File) (url.Values, *meta.Failure) {
+	address, bad := meta.Address(ctx, file)
+	return url.Values{"image_url": {address}}, bad
+}
+
+// reel is the form of a container that shows the video of the job. Instagram
+// fetches it, or waits for its upload.
+func (t *task) reel(ctx context.Context, upload bool) (url.Values, *meta.Failure) {
+	form := url.Values{"media_type": {"REELS"}}
+	if upload {
+		form.Set("upload_type", "resumable")
+	} else {
+		address, bad := meta.Address(ctx, &t.Job.Content.Media[0])
+		if bad != nil {
+			return nil, bad
+		}
+		form.Set("video_url", address)
 	}
-	form := map[string][]string{"media_type": {"CAROUSEL"}, "children": {strings.Join(t.items, ",")}}
+	if at := t.Job.Content.ThumbnailAt; at != nil {
+		form.Set("thumb_offset", strconv.FormatInt(at.Milliseconds(), 10))
+	}
 	t.caption(form)
-	id, bad := t.create(ctx, form, thePost)
-	if bad == nil {
-		bad = t.ready(ctx, id, thePost)
-	}
-	return id, bad
+	return form, nil
 }
 
-// children makes the containers of a carousel's images that are missing, and
-// waits until Instagram is done with all. Each is noted as it comes: Instagram
-// makes 400 containers a day for an account.
-func (t *task) children(ctx context.Context) *failure {
-	media := t.job.Content.Media
-	good := make([]bool, len(media))
-	for i := range media {
-		about := theFile(&media[i])
-		if i < len(t.items) {
-			found, _, bad := t.await(ctx, t.items[i], about)
-			if bad != nil {
-				return bad
-			}
-			if good[i] = found == graph.StateFinished; good[i] {
-				continue
-			}
-		}
-		form, bad := image(ctx, &media[i])
-		if bad != nil {
-			return bad
-		}
-		form.Set("is_carousel_item", "true")
-		id, bad := t.create(ctx, form, about)
-		if bad != nil {
-			return bad
-		}
-		if i < len(t.items) {
-			t.items[i] = id
-		} else {
-			t.items = append(t.items, id)
-		}
-		if bad := t.note(ctx, platforms.JoinPartIDs(t.items)); bad != nil {
-			return bad
-		}
+// caption adds the text of the job to what shows it.
+func (t *task) caption(form url.Values) {
+	if t.Job.Content.Text != "" {
+		form.Set("caption", t.Job.Content.Text)
 	}
-	for i, id := range t.items {
-		if good[i] {
-			continue
-		}
-		if bad := t.ready(ctx, id, theFile(&media[i])); bad != nil {
-			return bad
-		}
-	}
-	return nil
 }
 
-// note tells how far the preparation has come.
-func (t *task) note(ctx context.Context, checkpoint string) *failure {
-	if err := t.job.Note(ctx, checkpoint, ""); err != nil {
-		return failed(err)
-	}
-	return nil
+// readStatus reads the state of a container, and in Instagram's words what it is
+// about.
+func readStatus(body []byte) (state, why string) {
+	answer, _ := jsondoc.Decode[struct {
+		Code   jsondoc.Text `json:"status_code"`
+		Status jsondoc.Text `json:"status"`
+	}](body)
+	return answer.Code.String(), answer.Status.String()
 }

@@ -206,7 +206,7 @@ func TestCarouselNamesTheFile(t *testing.T) {
 	}
 	p, _ := newInstagram(t, inTurn(answers{made("1"), refuse}))
 	_, err := p.Prepare(t.Context(), jobFor("hello", "", picture("good.jpg"), picture("wide.jpg")))
-	if err == nil || err.Class != platforms.ClassPermanent || !strings.Contains(err.Message, `"wide.jpg"`) {
+	if err == nil || err.Class != platforms.ClassPermanent || !strings.Contains(err.Error(), `"wide.jpg"`) {
 		t.Errorf("got %v; a person must know which file it is", err)
 	}
 }
@@ -249,7 +249,7 @@ func TestFilesThatCannotBeSent(t *testing.T) {
 				for i := range job.Content.Media {
 					job.Content.Media[i].Bytes = bytes{err: tc.err}
 				}
-				if _, err := p.Prepare(t.Context(), job); class(asError(err)) != tc.class || !strings.Contains(err.Message, "a.") {
+				if _, err := p.Prepare(t.Context(), job); class(asError(err)) != tc.class || !strings.Contains(err.Error(), "a.") {
 					t.Errorf("got %v", err)
 				}
 			})

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 // prepared is a job whose container is there.
@@ -31,7 +31,7 @@ func TestPublish(t *testing.T) {
 		p, server := newInstagram(t, inTurn(answers{made(mediaID), permalink}))
 		got := p.Publish(t.Context(), prepared(scopes))
 		want := platforms.Result{
-			Verdict: platforms.Posted, ExternalID: mediaID, ExternalURL: "https://www.instagram.com/p/Cabc/", PostedAt: noon.Add(time.Second),
+			Outcome: platforms.Posted, ExternalID: mediaID, ExternalURL: "https://www.instagram.com/p/Cabc/", PostedAt: noon.Add(time.Second),
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("result (-want +got):\n%s", diff)
@@ -53,7 +53,7 @@ func TestPublishWithoutPermalink(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, _ := newInstagram(t, inTurn(answers{says(200, `{"id":`+mediaID+`}`), answer}))
 			got := p.Publish(t.Context(), prepared(""))
-			if got.Verdict != platforms.Posted || got.ExternalID != mediaID || got.Err != nil {
+			if got.Outcome != platforms.Posted || got.ExternalID != mediaID || got.Err != nil {
 				t.Errorf("a post that was confirmed is posted, whatever is known of its address; got %+v", got)
 			}
 		})
@@ -62,7 +62,7 @@ func TestPublishWithoutPermalink(t *testing.T) {
 
 func TestVerdicts(t *testing.T) {
 	type want struct {
-		Verdict platforms.Verdict
+		Verdict platforms.Outcome
 		Class   platforms.Class
 		Wait    time.Duration
 	}
@@ -109,7 +109,7 @@ func TestVerdicts(t *testing.T) {
 			if result.Err == nil {
 				t.Fatalf("%s: got %+v without a reason", tc.reason, result)
 			}
-			got := want{Verdict: result.Verdict, Class: result.Err.Class}
+			got := want{Verdict: result.Outcome, Class: result.Err.Class}
 			if !result.Err.RetryAt.IsZero() {
 				got.Wait = result.Err.RetryAt.Sub(noon)
 			}
@@ -135,12 +135,12 @@ func TestPublishNeedsAContainer(t *testing.T) {
 	for _, part := range []string{"", "items:1,2", "upload:1"} {
 		job := prepared("")
 		job.Checkpoint = part
-		if got := p.Publish(t.Context(), job); got.Verdict != platforms.NotSent || len(server.Requests()) != 0 {
+		if got := p.Publish(t.Context(), job); got.Outcome != platforms.NotSent || len(server.Requests()) != 0 {
 			t.Errorf("%q: got %+v after %v, want that nothing was sent", part, got, paths(server))
 		}
 	}
-	p.own.graph.BaseURL = "http://herald.invalid"
-	if got := p.Publish(t.Context(), prepared("")); got.Verdict != platforms.NotSent || got.Err.Class != platforms.ClassTransient {
+	p.own.BaseURL = "http://herald.invalid"
+	if got := p.Publish(t.Context(), prepared("")); got.Outcome != platforms.NotSent || got.Err.Class != platforms.ClassTransient {
 		t.Errorf("got %+v without a connection, want NotSent, to be tried again", got)
 	}
 }
@@ -155,13 +155,13 @@ func FuzzJudge(f *testing.F) {
 	f.Add(204, ``)
 	p := New(Config{Clock: clocktesting.NewFakeClock(noon)}, nil)
 	f.Fuzz(func(t *testing.T, status int, body string) {
-		got := p.own.judge(&transport.Response{Status: status, Body: []byte(body)})
+		got := p.own.Judge(&transport.Response{Status: status, Body: []byte(body)})
 		success := status >= 200 && status < 300
 		switch {
-		case got.Verdict == platforms.Posted && (!success || !graph.ValidID(got.ExternalID) || got.Err != nil),
-			got.Verdict == platforms.Refused && (status < 400 || status >= 500 || got.Err == nil),
-			got.Verdict == platforms.Unknown && (got.Err == nil || got.ExternalID != ""),
-			got.Verdict == platforms.NotSent:
+		case got.Outcome == platforms.Posted && (!success || !meta.ValidID(got.ExternalID) || got.Err != nil),
+			got.Outcome == platforms.Refused && (status < 400 || status >= 500 || got.Err == nil),
+			got.Outcome == platforms.Unknown && (got.Err == nil || got.ExternalID != ""),
+			got.Outcome == platforms.NotSent:
 			t.Errorf("status %d with %q gives %+v (%v)", status, body, got, got.Err)
 		}
 	})

@@ -71,7 +71,7 @@ func TestUpload(t *testing.T) {
 			if (got == container) != (tc.class == "") || class(asError(err)) != tc.class {
 				t.Errorf("%s: got %q, %v", tc.reason, got, err)
 			}
-			if err != nil && strings.Contains(err.Message, "access") && err.Class != platforms.ClassReconnect {
+			if err != nil && strings.Contains(err.Error(), "access") && err.Class != platforms.ClassReconnect {
 				t.Errorf("the host's own words are not passed on: %v", err)
 			}
 			if diff := cmp.Diff(tc.asked, paths(server)); diff != "" {

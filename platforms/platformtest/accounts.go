@@ -136,7 +136,7 @@ func (s *Suite) testRenewal(t *testing.T) {
 			t.Error("the refresh token must stay as it is")
 		}
 	case ByItself:
-		if !f.platform.Limits().RenewsItself || f.platform.Limits().RefreshLead <= 0 {
+		if !f.platform.Capabilities().RenewsItself || f.platform.Capabilities().RefreshLead <= 0 {
 			t.Error("the limits do not say that an access token renews itself, and when")
 		}
 	case Never:

@@ -17,7 +17,7 @@ func (s *Suite) testLookup(t *testing.T) {
 	f, p := s.publisher(t)
 	published := f.prepared(t, "hello")
 	first := p.Publish(t.Context(), published)
-	if other := p.Publish(t.Context(), f.prepared(t, "something else")); other.Verdict != platforms.Posted {
+	if other := p.Publish(t.Context(), f.prepared(t, "something else")); other.Outcome != platforms.Posted {
 		t.Fatalf("got %+v", other)
 	}
 	tests := map[string]struct {
@@ -32,7 +32,7 @@ func (s *Suite) testLookup(t *testing.T) {
 			j.Taken, j.Checkpoint = func(id string) bool { return id == first.ExternalID }, ""
 		}, 0},
 		"another's kept": {"others that are taken do not matter", func(j *platforms.Job) { j.Taken = func(id string) bool { return id != first.ExternalID } }, 1},
-		"too old":        {"what is older than the job is passed over", func(j *platforms.Job) { j.LookFrom, j.Checkpoint = now().Add(2*time.Second), "" }, 0},
+		"too old":        {"what is older than the job is passed over", func(j *platforms.Job) { j.SearchFrom, j.Checkpoint = now().Add(2*time.Second), "" }, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -68,11 +68,11 @@ func (s *Suite) testLookupFaults(t *testing.T) {
 		t.Run(string(category), func(t *testing.T) {
 			f, p := s.publisher(t)
 			job := f.prepare(t, f.post(t, category, "hello"))
-			if got := Publish(t, p, &job, waitALittle); got.Verdict != platforms.Posted {
+			if got := Publish(t, p, &job, waitALittle); got.Outcome != platforms.Posted {
 				t.Fatalf("got %+v", got)
 			}
 			operations := []string{"list"}
-			if job.Checkpoint != "" || job.Handle != "" {
+			if job.Checkpoint != "" || job.OperationID != "" {
 				operations = append(operations, "status")
 			}
 			for _, operation := range operations {
@@ -102,7 +102,7 @@ func (s *Suite) testLookupLag(t *testing.T) {
 	f, p := s.publisher(t)
 	job := f.prepared(t, "hello")
 	published := p.Publish(t.Context(), job)
-	if published.Verdict != platforms.Posted {
+	if published.Outcome != platforms.Posted {
 		t.Fatalf("got %+v", published)
 	}
 	f.fault(t, sandboxtest.Fault{Operation: "list", Kind: "stale_list", DelayMS: 60000, Times: 2})
@@ -115,7 +115,7 @@ func (s *Suite) testLookupLag(t *testing.T) {
 	switch {
 	case found.Matches != 0, found.Proof:
 		t.Errorf("a listing that lags shows nothing, and proves nothing: %+v, %v", found, err)
-	case err == nil && !p.Limits().ListingAuthoritative && job.Checkpoint != "":
+	case err == nil && !p.Capabilities().ListingAuthoritative && job.Checkpoint != "":
 		t.Error("the platform knows that what was prepared is published; that is no absence")
 	}
 	f.clearFaults(t)
@@ -127,14 +127,14 @@ func (s *Suite) testLookupLag(t *testing.T) {
 func (s *Suite) testLookupPages(t *testing.T) {
 	const others = 105
 	f, p := s.publisher(t)
-	if !p.Limits().CanDeliver(v1alpha1.CategoryText) {
+	if !p.Capabilities().CanDeliver(v1alpha1.CategoryText) {
 		t.Skipf("%s delivers no texts, and files take too long", s.Name)
 	}
 	job := f.prepare(t, f.post(t, v1alpha1.CategoryText, "hello"))
 	published := p.Publish(t.Context(), job)
 	for n := range others {
 		other := f.prepare(t, f.post(t, v1alpha1.CategoryText, fmt.Sprintf("something else %d", n)))
-		if got := p.Publish(t.Context(), other); got.Verdict != platforms.Posted {
+		if got := p.Publish(t.Context(), other); got.Outcome != platforms.Posted {
 			t.Fatalf("got %+v (%v)", got, got.Err)
 		}
 	}

@@ -51,7 +51,7 @@ func (h *held) Address(context.Context, time.Duration) (string, error) { return 
 // many bytes longer at least, by a box that films may end in.
 func file(t *testing.T, name string, mimeType v1alpha1.MimeType, pad int) platforms.File {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "mediaprobe", "testdata", name))
+	data, err := os.ReadFile(filepath.Join("..", "..", "internal", "media", "probe", "testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func (s *Suite) testMedia(t *testing.T) {
 	for name, tc := range posts() {
 		t.Run(name, func(t *testing.T) {
 			f, p := s.publisher(t)
-			if !slices.Contains(p.Limits().Delivers, tc.category) {
+			if !slices.Contains(p.Capabilities().Delivers, tc.category) {
 				t.Skipf("%s delivers no category %s", s.Name, tc.category)
 			}
 			files := tc.files(t)
@@ -148,7 +148,7 @@ func (s *Suite) testMedia(t *testing.T) {
 				t.Fatalf("%s: preparing published %+v", tc.reason, got)
 			}
 			result := Publish(t, p, &job, waitALittle)
-			if result.Verdict != platforms.Posted {
+			if result.Outcome != platforms.Posted {
 				t.Fatalf("%s: got %+v", tc.reason, result)
 			}
 			got := f.published(t)
@@ -176,19 +176,19 @@ func (s *Suite) testMedia(t *testing.T) {
 func Publish(t *testing.T, p platforms.Publisher, job *platforms.Job, pause func()) platforms.Result {
 	t.Helper()
 	result := p.Publish(t.Context(), *job)
-	if result.Verdict != platforms.Accepted {
+	if result.Outcome != platforms.Accepted {
 		return result
 	}
-	if job.Handle = result.Handle; job.Handle == "" {
+	if job.OperationID = result.OperationID; job.OperationID == "" {
 		t.Fatalf("got %+v; what is at work must have a name to ask by", result)
 	}
 	for range patience {
 		found, err := p.Lookup(t.Context(), *job)
 		switch {
 		case found.Refused != nil:
-			return platforms.Result{Verdict: platforms.Refused, Err: found.Refused}
+			return platforms.Result{Outcome: platforms.Refused, Err: found.Refused}
 		case found.Matches == 1:
-			return platforms.Result{Verdict: platforms.Posted, ExternalID: found.ExternalID, ExternalURL: found.ExternalURL, PostedAt: found.PostedAt}
+			return platforms.Result{Outcome: platforms.Posted, ExternalID: found.ExternalID, ExternalURL: found.ExternalURL, PostedAt: found.PostedAt}
 		case classOf(err) != platforms.ClassTransient:
 			t.Fatalf("looked up as %+v, %v; while the platform works nothing is known", found, err)
 		}
@@ -223,7 +223,7 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 				t.Run(what+"/"+operation+"/"+name, func(t *testing.T) {
 					f, p := s.publisher(t)
 					preparer, ok := p.(platforms.Preparer)
-					if !ok || !slices.Contains(p.Limits().Delivers, tc.category) || !preparer.Prepares(f.media(t, tc.category, tc.files(t)...).Content) {
+					if !ok || !slices.Contains(p.Capabilities().Delivers, tc.category) || !preparer.Prepares(f.media(t, tc.category, tc.files(t)...).Content) {
 						t.Skipf("%s prepares no category %s", s.Name, tc.category)
 					}
 					k.fault.Operation = operation
@@ -236,7 +236,7 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 					f.keepsSecrets(t, asError(err))
 					f.clearFaults(t)
 					job = f.prepare(t, f.later(job))
-					if got := Publish(t, p, &job, waitALittle); got.Verdict != platforms.Posted {
+					if got := Publish(t, p, &job, waitALittle); got.Outcome != platforms.Posted {
 						t.Errorf("got %+v", got)
 					}
 					if got := f.published(t); len(got) != 1 || len(got[0].Media) != len(job.Content.Media) {
@@ -283,7 +283,7 @@ func (s *Suite) testThumbnail(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			f, p := s.publisher(t)
-			if !p.Limits().TakesThumbnail {
+			if !p.Capabilities().TakesThumbnail {
 				t.Skipf("%s takes no pictures", s.Name)
 			}
 			job := f.post(t, v1alpha1.CategoryVideo, "look at this")
@@ -297,7 +297,7 @@ func (s *Suite) testThumbnail(t *testing.T) {
 				f.fault(t, tc.fault)
 			}
 			got := p.Publish(t.Context(), job)
-			if got.Verdict != platforms.Posted || got.Err != nil || (got.Note != "") != tc.noted || f.arrived(t, "upload") == before {
+			if got.Outcome != platforms.Posted || got.Err != nil || (got.Note != "") != tc.noted || f.arrived(t, "upload") == before {
 				t.Errorf("%s: got %+v (%v)", tc.reason, got, got.Err)
 			}
 			f.keepsSecrets(t, errors.New(got.Note))

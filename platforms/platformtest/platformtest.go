@@ -231,17 +231,17 @@ func (s *Suite) simplest(p platforms.Platform) []v1alpha1.Category {
 	if i := slices.Index(all, s.First); i > 0 {
 		all = slices.Insert(slices.Delete(all, i, i+1), 0, s.First)
 	}
-	return slices.DeleteFunc(all, func(c v1alpha1.Category) bool { return !p.Limits().CanDeliver(c) })
+	return slices.DeleteFunc(all, func(c v1alpha1.Category) bool { return !p.Capabilities().CanDeliver(c) })
 }
 
 // post is the simplest post of a category with a text, not prepared yet.
 func (f *fixture) post(t *testing.T, category v1alpha1.Category, text string) platforms.Job {
 	t.Helper()
 	job := platforms.Job{
-		Account:  platforms.Account{ID: f.account.ID, Username: f.account.Username, Token: f.token()},
-		Content:  platforms.Content{Category: category, Text: text},
-		LookFrom: now().Add(-2 * time.Second),
-		Keep:     f.keep,
+		Account:    platforms.Account{ID: f.account.ID, Username: f.account.Username, Token: f.token()},
+		Content:    platforms.Content{Category: category, Text: text},
+		SearchFrom: now().Add(-2 * time.Second),
+		Keep:       f.keep,
 	}
 	switch category {
 	case v1alpha1.CategoryImage:
@@ -250,7 +250,7 @@ func (f *fixture) post(t *testing.T, category v1alpha1.Category, text string) pl
 		job.Content.Media = []platforms.File{file(t, "tenseconds.mp4", v1alpha1.MimeMP4, 0)}
 	case v1alpha1.CategoryText, v1alpha1.CategoryTree:
 	}
-	if f.platform.Limits().MaxTitle > 0 {
+	if f.platform.Capabilities().MaxTitle > 0 {
 		job.Content.Title = "a title"
 	}
 	return job
@@ -291,7 +291,7 @@ func (f *fixture) prepare(t *testing.T, job platforms.Job) platforms.Job {
 		t.Fatalf("cannot prepare the post: %q, %v", checkpoint, err)
 	}
 	job = f.withSecret(job, checkpoint)
-	if job.Secret != "" && !f.platform.Limits().SecretUploads {
+	if job.Secret != "" && !f.platform.Capabilities().SecretUploads {
 		t.Error("the limits do not say that uploads have a secret")
 	}
 	return job

@@ -32,7 +32,7 @@ func (s *Suite) testPrepare(t *testing.T) {
 		if _, err := f.control.Account(t.Context(), s.Name, f.account.ID, map[string]any{"processing_ms": 400}); err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Publish(t.Context(), f.prepared(t, "hello")); got.Verdict != platforms.Posted {
+		if got := p.Publish(t.Context(), f.prepared(t, "hello")); got.Outcome != platforms.Posted {
 			t.Errorf("got %+v; what was prepared must be ready", got)
 		}
 	})
@@ -50,7 +50,7 @@ func (s *Suite) testPrepare(t *testing.T) {
 	})
 	t.Run("needs content that is allowed", func(t *testing.T) {
 		f, _, preparer := s.preparer(t)
-		if _, err := preparer.Prepare(t.Context(), f.job(t, strings.Repeat("a", f.platform.Limits().MaxCaption+1))); classOf(asError(err)) != platforms.ClassPermanent {
+		if _, err := preparer.Prepare(t.Context(), f.job(t, strings.Repeat("a", f.platform.Capabilities().MaxCaption+1))); classOf(asError(err)) != platforms.ClassPermanent {
 			t.Errorf("got %v, want that the content is refused for good", err)
 		}
 	})
@@ -66,21 +66,21 @@ func (s *Suite) testPreparedAgain(t *testing.T) {
 		if err != nil || again != job.Checkpoint || f.arrived(t, "create") != 1 {
 			t.Errorf("got %q, %v after %d calls; what was prepared is still good", again, err, f.arrived(t, "create"))
 		}
-		if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+		if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
 			t.Errorf("got %+v", got)
 		}
 	})
 	t.Run("knows what is published", func(t *testing.T) {
 		f, p, preparer := s.preparer(t)
 		job := f.prepared(t, "hello")
-		if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+		if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
 			t.Fatalf("got %+v", got)
 		}
 		again, err := preparer.Prepare(t.Context(), job)
 		if again != job.Checkpoint || classOf(asError(err)) != platforms.ClassDuplicate {
 			t.Errorf("got %q, %v; what is published must not be prepared for publication", again, err)
 		}
-		if got := p.Publish(t.Context(), job); got.Verdict != platforms.Unknown && got.Verdict != platforms.Posted {
+		if got := p.Publish(t.Context(), job); got.Outcome != platforms.Unknown && got.Outcome != platforms.Posted {
 			t.Errorf("got %+v; that it was refused now does not mean that it is not published", got)
 		}
 		f.sees(t, p, job, 1)
@@ -93,7 +93,7 @@ func (s *Suite) testPreparedAgain(t *testing.T) {
 		if job = f.prepare(t, job); job.Checkpoint == missing {
 			t.Fatalf("got %q again", missing)
 		}
-		if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+		if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -141,7 +141,7 @@ func (s *Suite) testPrepareFaults(t *testing.T) {
 				}
 				f.clearFaults(t)
 				job := f.prepared(t, "hello")
-				if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+				if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
 					t.Errorf("after the trouble it can be published: %+v", got)
 				}
 				f.sees(t, p, job, 1)

@@ -18,7 +18,7 @@ import (
 )
 
 func (s *Suite) testLimits(t *testing.T) {
-	limits := s.New(t, "http://herald.invalid").Limits()
+	limits := s.New(t, "http://herald.invalid").Capabilities()
 	if len(limits.Categories) == 0 || limits.CallTimeout <= 0 || limits.ListingLag <= 0 {
 		t.Errorf("the limits are not all declared: %+v", limits)
 	}
@@ -57,7 +57,7 @@ func (s *Suite) testPublish(t *testing.T) {
 			before := now()
 			job := f.prepared(t, text)
 			got := p.Publish(t.Context(), job)
-			if got.Verdict != platforms.Posted || got.ExternalID == "" || got.ExternalURL == "" || got.Err != nil {
+			if got.Outcome != platforms.Posted || got.ExternalID == "" || got.ExternalURL == "" || got.Err != nil {
 				t.Fatalf("got %+v, want Posted", got)
 			}
 			posts := f.published(t)
@@ -65,7 +65,7 @@ func (s *Suite) testPublish(t *testing.T) {
 				t.Fatalf("after %d calls the sandbox holds %+v, but the result is %+v", f.arrived(t, "publish"), posts, got)
 			}
 			found, err := p.Lookup(t.Context(), job)
-			want := platforms.Finding{Matches: 1, ExternalID: got.ExternalID, ExternalURL: got.ExternalURL, PostedAt: found.PostedAt, Certain: found.Certain}
+			want := platforms.LookupResult{Matches: 1, ExternalID: got.ExternalID, ExternalURL: got.ExternalURL, PostedAt: found.PostedAt, Certain: found.Certain}
 			if diff := cmp.Diff(want, found); diff != "" || err != nil {
 				t.Errorf("what was published must be found again: %v (-want +got):\n%s", err, diff)
 			}
@@ -83,7 +83,7 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		fault   sandboxtest.Fault
-		verdict platforms.Verdict
+		outcome platforms.Outcome
 		// class is the class of the error; empty if any will do.
 		class platforms.Class
 		posts int
@@ -117,7 +117,7 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 					tc.class = platforms.ClassTransient
 				}
 				got := p.Publish(t.Context(), job)
-				if got.Verdict != tc.verdict || got.Err == nil || tc.class != "" && got.Err.Class != tc.class {
+				if got.Outcome != tc.outcome || got.Err == nil || tc.class != "" && got.Err.Class != tc.class {
 					t.Fatalf("%s: got %+v (%v)", tc.reason, got, got.Err)
 				}
 				if tc.class == platforms.ClassRateLimited && !s.SilentLimits && !got.Err.RetryAt.After(now()) {
@@ -127,7 +127,7 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 				if n := f.arrived(t, "publish"); n != 1 {
 					t.Errorf("%d calls arrived for one publication", n)
 				}
-				job.Handle = got.Handle
+				job.OperationID = got.OperationID
 				f.sees(t, p, job, tc.posts)
 			})
 		}
@@ -145,7 +145,7 @@ func (s *Suite) testUnreachable(t *testing.T, category v1alpha1.Category) {
 	// One that has no connection open, which the call could be written to.
 	away, _ := s.New(t, f.control.URL).(platforms.Publisher)
 	got := away.Publish(t.Context(), job)
-	if got.Verdict != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
+	if got.Outcome != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
 		t.Errorf("got %+v, want that nothing was sent", got)
 	}
 	f.keepsSecrets(t, got.Err)
@@ -164,7 +164,7 @@ func (f *fixture) sees(t *testing.T, p platforms.Publisher, job platforms.Job, p
 		t.Errorf("found %+v, %v; the sandbox holds %d", found, err, posts)
 	}
 	unprovable := slices.Contains(f.suite.Unprovable, job.Content.Category)
-	if posts == 0 && !found.Proof && found.Refused == nil && !p.Limits().ListingAuthoritative && !unprovable {
+	if posts == 0 && !found.Proof && found.Refused == nil && !p.Capabilities().ListingAuthoritative && !unprovable {
 		t.Error("that nothing was published must be provable: by the listing, or by what was prepared")
 	}
 }
@@ -180,7 +180,7 @@ func (s *Suite) testSlowPublish(t *testing.T, category v1alpha1.Category) {
 	defer cancel()
 	p, _ := f.platform.(platforms.Publisher)
 	got := p.Publish(ctx, job)
-	if got.Verdict != platforms.Unknown || got.Err == nil {
+	if got.Outcome != platforms.Unknown || got.Err == nil {
 		t.Errorf("got %+v; a call that was cut off may yet publish", got)
 	}
 	f.keepsSecrets(t, got.Err)

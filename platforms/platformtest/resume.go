@@ -70,10 +70,10 @@ func (s *Suite) testResume(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, p := s.publisher(t)
 			preparer, ok := p.(platforms.Preparer)
-			if !ok || !p.Limits().CanDeliver(v1alpha1.CategoryVideo) {
+			if !ok || !p.Capabilities().CanDeliver(v1alpha1.CategoryVideo) {
 				t.Skipf("%s prepares no videos", s.Name)
 			}
-			if name == secretLost && !p.Limits().SecretUploads {
+			if name == secretLost && !p.Capabilities().SecretUploads {
 				t.Skipf("uploads to %s have no secret", s.Name)
 			}
 			part := max(s.Resumes, 4<<20)
@@ -105,7 +105,7 @@ func (s *Suite) testResume(t *testing.T) {
 			result := p.Publish(t.Context(), job)
 			f.keepsSecrets(t, asError(result.Err))
 			got := f.published(t)
-			if result.Verdict != platforms.Posted || len(got) != 1 || len(got[0].Media) != 1 {
+			if result.Outcome != platforms.Posted || len(got) != 1 || len(got[0].Media) != 1 {
 				t.Fatalf("%s: published %+v by %+v (%v)", tc.reason, got, result, result.Err)
 			}
 			if diff := cmp.Diff(want, []string{got[0].Media[0].SHA256}); diff != "" {

@@ -18,7 +18,7 @@ func (s *Suite) testUploads(t *testing.T) {
 		t.Run(string(category), func(t *testing.T) {
 			p := s.New(t, "http://herald.invalid")
 			preparer, ok := p.(platforms.Preparer)
-			if !ok || !p.Limits().CanDeliver(category) || !preparer.Prepares(platforms.Content{Category: category, Media: make([]platforms.File, 1)}) {
+			if !ok || !p.Capabilities().CanDeliver(category) || !preparer.Prepares(platforms.Content{Category: category, Media: make([]platforms.File, 1)}) {
 				t.Skipf("%s prepares no category %s", s.Name, category)
 			}
 			t.Run("are used again", func(t *testing.T) { s.testUploadsUsed(t, category) })
@@ -30,7 +30,7 @@ func (s *Suite) testUploads(t *testing.T) {
 				if job = f.prepare(t, job); job.Checkpoint == "404404404" {
 					t.Fatal("what is not there cannot be used")
 				}
-				if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+				if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
 					t.Errorf("got %+v", got)
 				}
 				f.sees(t, p, job, 1)
@@ -60,7 +60,7 @@ func (s *Suite) testUploadsUsed(t *testing.T, category v1alpha1.Category) {
 	if err != nil || again != job.Checkpoint || f.arrived(t, "upload") != before {
 		t.Errorf("got %q, %v after %d calls more; what was uploaded is still good", again, err, f.arrived(t, "upload")-before)
 	}
-	if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+	if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -71,7 +71,7 @@ func (s *Suite) testUploadsPublished(t *testing.T, category v1alpha1.Category) {
 	t.Helper()
 	f, p, preparer := s.preparer(t)
 	job := f.prepare(t, f.post(t, category, "hello"))
-	if got := p.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+	if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
 		t.Fatalf("got %+v", got)
 	}
 	before := f.arrived(t, "upload")

@@ -5,102 +5,29 @@ package threads
 
 import (
 	"context"
-	"net/http"
-	"net/url"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
-	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 )
 
-const (
-	msgNoIdentity = "Threads did not say whose account this is"
-	msgNoToken    = "Threads said that it renewed the access token, but gave none"
-	msgNotRenewed = "Threads did not renew the access token; Herald tries again"
-)
+var _ platforms.AccountInspector = (*Platform)(nil)
 
 // Identify asks Threads whose token this is.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
-	resp, failure := p.read(ctx, "identify", p.path("/me?fields=id,username,name,threads_profile_picture_url"), token)
-	if failure != nil {
-		if failure.said.Kind() == graph.KindOther {
-			// The request was refused, not the account.
-			failure.Class, failure.Message = platforms.ClassUnknown, msgNoIdentity
-		}
-		return platforms.Identity{}, failure.Error
-	}
-	doc, _ := jsondoc.Parse(resp.Body)
-	identity := platforms.Identity{
-		AccountID:   doc.Text("id"),
-		DisplayName: doc.Text("name"),
-		Username:    doc.Text("username"),
-		IconURL:     doc.Text("threads_profile_picture_url"),
-	}
-	if !graph.ValidID(identity.AccountID) {
-		return platforms.Identity{}, platforms.Errorf(platforms.ClassUnknown, msgNoIdentity)
-	}
-	if identity.DisplayName == "" {
-		identity.DisplayName = identity.Username
+	identity, bad := p.graph.Identify(ctx, "/me?fields=id,username,name,threads_profile_picture_url", token)
+	if bad != nil {
+		return platforms.Identity{}, p.graph.NotIdentified(bad)
 	}
 	return identity, nil
 }
 
-// Refresh exchanges an access token that has not ended, and is a day old at
-// least, for one that lives 60 days more. Threads has no refresh token: an
-// access token renews itself.
+// Refresh renews an access token by itself.
 func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
-	query := url.Values{"grant_type": {"th_refresh_token"}, "access_token": {token.Access}}
-	resp, err := p.graph.Do(ctx, graph.Call{Action: "refresh_token", Path: "/refresh_access_token?" + query.Encode(), Timeout: readTimeout})
-	if err != nil {
-		return platforms.Token{}, unanswered(err)
-	}
-	if resp.Status != http.StatusOK {
-		failure, said := p.classify(resp)
-		if said.Kind() == graph.KindOther || said.Kind() == graph.KindDuplicate {
-			// It says nothing about the token, which may well be too young.
-			failure.Class, failure.Message = platforms.ClassTransient, msgNotRenewed
-		}
-		return platforms.Token{}, failure
-	}
-	return p.renewed(resp, token)
+	return p.graph.Renew(ctx, token, "th_refresh_token")
 }
 
-func (p *Platform) renewed(resp *transport.Response, old platforms.Token) (platforms.Token, error) {
-	doc, _ := jsondoc.Parse(resp.Body)
-	access := doc.Text("access_token")
-	if access == "" {
-		return platforms.Token{}, platforms.Errorf(platforms.ClassUnknown, msgNoToken)
-	}
-	token := platforms.Token{Access: access, Refresh: old.Refresh, Scopes: old.Scopes}
-	if life := doc.Seconds("expires_in"); life > 0 {
-		token.ExpiresAt = p.config.Clock.Now().Add(life).UTC()
-	}
-	return token, nil
-}
-
-// failure is an error together with what Threads said.
-type failure struct {
-	*platforms.Error
-
-	said *graph.Error
-}
-
-// read makes a GET call and returns the answer if it is a success.
-func (p *Platform) read(ctx context.Context, action, path string, token platforms.Token) (*transport.Response, *failure) {
-	return p.ask(ctx, graph.Call{Action: action, Path: path, Token: token.Access, Timeout: readTimeout})
-}
-
-// ask makes a call that may be repeated and returns the answer if it is a
-// success.
-func (p *Platform) ask(ctx context.Context, call graph.Call) (*transport.Response, *failure) {
-	resp, err := p.graph.Do(ctx, call)
-	if err != nil {
-		return nil, &failure{Error: unanswered(err), said: new(graph.Error)}
-	}
-	if resp.Status != http.StatusOK {
-		problem, said := p.classify(resp)
-		return nil, &failure{Error: problem, said: said}
-	}
-	return resp, nil
+// Inspect asks how many posts the account may still make (Threads API,
+// "threads_publishing_limit"). How many replies is told only to apps that manage
+// replies, and not asked.
+func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (platforms.AccountInfo, error) {
+	return p.graph.Quota(ctx, account, "threads_publishing_limit"), nil
 }

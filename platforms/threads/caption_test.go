@@ -74,7 +74,7 @@ func TestCaptionProblem(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	limits := New(Config{}, nil).Limits()
+	limits := New(Config{}, nil).Capabilities()
 	if !limits.Allows(v1alpha1.CategoryText) || limits.ListingAuthoritative {
 		t.Errorf("Threads takes text, and its list proves no absence: %+v", limits)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 // newDeadline is a context that ends before any patience does.
@@ -44,16 +45,16 @@ func list(posts ...string) http.HandlerFunc {
 
 func TestLookup(t *testing.T) {
 	later := noon.Add(time.Minute)
-	fits := func(id string, at time.Time) platforms.Finding {
-		return platforms.Finding{Matches: 1, ExternalID: id, ExternalURL: "https://threads.example/" + id, PostedAt: at}
+	fits := func(id string, at time.Time) platforms.LookupResult {
+		return platforms.LookupResult{Matches: 1, ExternalID: id, ExternalURL: "https://threads.example/" + id, PostedAt: at}
 	}
-	proof := platforms.Finding{Proof: true}
+	proof := platforms.LookupResult{Proof: true}
 	tests := map[string]struct {
 		reason  string
 		answer  http.HandlerFunc
 		without bool
 		taken   string
-		want    platforms.Finding
+		want    platforms.LookupResult
 		class   platforms.Class
 	}{
 		"published":               {reason: "the container says that it is, and the list which", answer: inTurn(answers{holds("PUBLISHED"), list(post(t, "2", "other", later), post(t, "1", "hello", noon, `"media_type":"TEXT_POST"`, `"is_reply":false`))}), want: fits("1", noon)},
@@ -67,13 +68,13 @@ func TestLookup(t *testing.T) {
 		"container lost":          {reason: "without the container's word there is none", answer: hangUp, class: platforms.ClassTransient},
 		"dead token":              {reason: "a person must connect again", answer: problem(400, 190, 0, false), class: platforms.ClassReconnect},
 		"container gone, listed":  {reason: "the list may still show the post", answer: inTurn(answers{problem(400, 100, 33, false), list(post(t, "1", "hello", noon))}), want: fits("1", noon)},
-		"container gone":          {reason: "a list that does not show it proves nothing", answer: inTurn(answers{problem(400, 100, 33, false), list()}), want: platforms.Finding{}},
-		"no container":            {reason: "nor without a container", answer: list(), without: true, want: platforms.Finding{}},
+		"container gone":          {reason: "a list that does not show it proves nothing", answer: inTurn(answers{problem(400, 100, 33, false), list()}), want: platforms.LookupResult{}},
+		"no container":            {reason: "nor without a container", answer: list(), without: true, want: platforms.LookupResult{}},
 		"reply":                   {reason: "what a job publishes answers nobody", answer: list(post(t, "1", "hello", noon, `"is_reply":true`)), without: true},
 		"picture":                 {reason: "a post of another kind is another post", answer: list(post(t, "1", "hello", noon, `"media_type":"IMAGE"`)), without: true},
 		"too old":                 {reason: "what is older than the attempt cannot be its post", answer: list(post(t, "1", "hello", noon.Add(-time.Second))), without: true},
 		"taken":                   {reason: "a post of another job is not this job's", answer: list(post(t, "2", "hello", later), post(t, "1", "hello", noon)), without: true, taken: "2", want: fits("1", noon)},
-		"two":                     {reason: "two fits need a person; the earlier is named", answer: list(post(t, "2", "hello", later), post(t, "1", "hello", noon)), without: true, want: platforms.Finding{Matches: 2, ExternalID: "1", ExternalURL: "https://threads.example/1", PostedAt: noon}},
+		"two":                     {reason: "two fits need a person; the earlier is named", answer: list(post(t, "2", "hello", later), post(t, "1", "hello", noon)), without: true, want: platforms.LookupResult{Matches: 2, ExternalID: "1", ExternalURL: "https://threads.example/1", PostedAt: noon}},
 		"no list":                 {reason: "an answer without a list is no empty list", answer: says(200, `{}`), without: true, class: platforms.ClassUnknown},
 		"cut":                     {reason: "nor is one that broke off", answer: says(200, `{"data":[{"id":"1`), without: true, class: platforms.ClassUnknown},
 		"odd entry":               {reason: "an entry without an id may be the post", answer: says(200, `{"data":[{"text":"hello"}]}`), without: true, class: platforms.ClassUnknown},
@@ -129,7 +130,7 @@ func TestLookupEnds(t *testing.T) {
 	p, server := newThreads(t, says(200, `{"data":[],"paging":{"next":"https://elsewhere.example/x?after=more"}}`))
 	job := jobFor("hello")
 	job.Checkpoint = ""
-	if _, err := p.Lookup(t.Context(), job); class(err) != platforms.ClassUnknown || len(server.Requests()) != maxPages {
+	if _, err := p.Lookup(t.Context(), job); class(err) != platforms.ClassUnknown || len(server.Requests()) != meta.MaxPages {
 		t.Errorf("a list without an end proves nothing; got %v after %d pages", err, len(server.Requests()))
 	}
 }

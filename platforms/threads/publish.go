@@ -5,110 +5,53 @@ package threads
 
 import (
 	"context"
-	"fmt"
-	"net/http"
-	"net/url"
-	"time"
+	"slices"
 
-	"github.com/herald-social/herald/internal/graph"
-	"github.com/herald-social/herald/internal/jsondoc"
-	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
-)
-
-// codeMediaNotFound is what Threads answers when it cannot publish a container
-// yet, sometimes even when it is ready, or when it has published it already.
-const codeMediaNotFound = 24
-
-const (
-	msgNoID       = "Threads confirmed the post without a readable id; Herald looks for it in the account's posts"
-	msgInDoubt    = "Threads answered with HTTP status %d, which does not tell whether it published the post; Herald asks for it"
-	msgUnprepared = "the post was not prepared; Herald tries again"
-	msgNotYet     = "Threads cannot publish the post yet; Herald tries again"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 // Publish makes the prepared container visible by one call to threads_publish.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
-	if !graph.ValidID(job.Checkpoint) {
-		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
+	return p.graph.Publish(ctx, job)
+}
+
+// Lookup asks the container of the job, and searches the account's posts for
+// what it became.
+func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
+	// What hangs from another post is listed apart.
+	edge := "threads"
+	if job.Content.InReplyTo != "" {
+		edge = "replies"
 	}
-	resp, err := p.graph.Do(ctx, graph.Call{
-		Action: "publish", Path: p.path("/" + url.PathEscape(job.Account.ID) + "/threads_publish"), Token: job.Account.Token.Access,
-		Form: url.Values{"creation_id": {job.Checkpoint}}, Timeout: callTimeout,
+	return p.graph.Lookup(ctx, job, meta.Listing{
+		Edge: edge, Fields: "id,text,timestamp,permalink,media_type,is_reply,replied_to",
+		Same: func(post *meta.Post) bool { return same(&job.Content, post) },
 	})
-	switch {
-	case err != nil && notSent(err):
-		return platforms.Result{Verdict: platforms.NotSent, Err: unanswered(err)}
-	case err != nil:
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
-	}
-	result := p.judge(resp)
-	used := graph.UsedOf(resp.Header)
-	result.Allowances = platforms.Budgets(used.App, used.Account, used.ShutOut, p.config.Clock.Now())
-	switch {
-	case result.Verdict == platforms.Posted:
-		result.ExternalURL, result.PostedAt = p.permalink(ctx, job, result.ExternalID)
-	case result.Verdict == platforms.Refused && aboutContainer(result.Err.Class):
-		result = p.doubleCheck(ctx, job, result)
-	}
-	return result
 }
 
-// judge decides what an answer to threads_publish says about the post.
-func (p *Platform) judge(resp *transport.Response) platforms.Result {
-	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
-		doc, _ := jsondoc.Parse(resp.Body)
-		id := doc.Text("id")
-		if !graph.ValidID(id) {
-			return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
-		}
-		return platforms.Result{Verdict: platforms.Posted, ExternalID: id}
+// same reports whether a listed post has this content. Files need no text.
+func same(content *platforms.Content, post *meta.Post) bool {
+	sameText := meta.SameText
+	if len(content.Media) > 0 {
+		sameText = meta.SameCaption
 	}
-	failure, said := p.classify(resp)
+	return post.RepliedTo.ID.String() == content.InReplyTo && bool(post.IsReply) == (content.InReplyTo != "") &&
+		sameKind(content.Media, post.MediaType.String()) && sameText(content.Text, post.Text)
+}
+
+// sameKind reports whether a listed post is of the kind that shows these files.
+// Threads lists under other names than those that posts are created with:
+// TEXT_POST is what was created as TEXT, CAROUSEL_ALBUM as CAROUSEL.
+func sameKind(media []platforms.File, listed string) bool {
+	kinds := []string{"CAROUSEL", "CAROUSEL_ALBUM"}
 	switch {
-	case !said.Refusal():
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{
-			Class: platforms.ClassUnknown, Message: fmt.Sprintf(msgInDoubt, resp.Status), Err: said,
-		}}
-	case failure.Class == platforms.ClassDuplicate:
-		// It may repeat this very post, from a call whose answer was lost.
-		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
-	case said.Code == codeMediaNotFound:
-		failure.Class, failure.Message = platforms.ClassTransient, msgNotYet
+	case len(media) == 0:
+		kinds = []string{"TEXT", "TEXT_POST"}
+	case len(media) == 1 && media[0].IsVideo():
+		kinds = []string{"VIDEO"}
+	case len(media) == 1:
+		kinds = []string{"IMAGE"}
 	}
-	return platforms.Result{Verdict: platforms.Refused, Err: failure}
-}
-
-// aboutContainer tells whether a refusal may be about the container, as one
-// that has become visible already: other refusals are about the account.
-func aboutContainer(class platforms.Class) bool {
-	return class == platforms.ClassPermanent || class == platforms.ClassTransient
-}
-
-// doubleCheck asks the container whether a refusal holds: Threads also refuses
-// to publish what is published.
-func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, refused platforms.Result) platforms.Result {
-	found, _, err := p.containerState(ctx, job, job.Checkpoint)
-	switch {
-	case err != nil, found == graph.StatePublished:
-		refused.Verdict = platforms.Unknown
-	case found != graph.StateFinished && found != graph.StateInProgress && refused.Err.Class == platforms.ClassPermanent:
-		// The container has ended, which another one mends.
-		refused.Err.Class, refused.Err.Message = platforms.ClassTransient, msgNotYet
-	}
-	return refused
-}
-
-// permalink reads the address of a post and when it was published. Without an
-// answer the post has no address here; it is published all the same.
-func (p *Platform) permalink(ctx context.Context, job platforms.Job, id string) (string, time.Time) {
-	resp, failed := p.ask(ctx, graph.Call{
-		Action: "permalink", Path: p.path("/" + url.PathEscape(id) + "?fields=id,permalink,timestamp"), Token: job.Account.Token.Access,
-		Timeout: permalinkTimeout,
-	})
-	if failed != nil {
-		return "", time.Time{}
-	}
-	doc, _ := jsondoc.Parse(resp.Body)
-	return doc.Text("permalink"), graph.ParseTime(doc.Text("timestamp"))
+	return listed == "" || slices.Contains(kinds, listed)
 }

@@ -11,15 +11,16 @@
 package threads
 
 import (
-	"strings"
+	"cmp"
 	"time"
 
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/graph"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
 const (
@@ -52,13 +53,6 @@ const (
 	// container status EXPIRED).
 	containerLasts = 24 * time.Hour
 
-	// readTimeout bounds the calls that only ask, or make what nobody sees.
-	readTimeout = 10 * time.Second
-
-	// permalinkTimeout bounds reading the address of what was just published:
-	// the id of the post waits for it to be stored.
-	permalinkTimeout = 3 * time.Second
-
 	// refreshLead is how long before its end an access token is renewed: at
 	// half of its 60 days. One that has ended cannot be renewed.
 	refreshLead = 30 * 24 * time.Hour
@@ -77,8 +71,8 @@ type Config struct {
 
 // Platform is Threads.
 type Platform struct {
-	config Config
-	graph  graph.Client
+	graph      meta.Containers
+	listingLag time.Duration
 }
 
 var (
@@ -87,27 +81,38 @@ var (
 )
 
 // New makes the platform.
-func New(c Config, client *transport.Client) *Platform {
-	if c.APIURL == "" {
-		c.APIURL = DefaultAPIURL
+func New(c Config, transport *transport.Client) *Platform {
+	clk := cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
+	return &Platform{
+		listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
+		graph: meta.Containers{
+			Graph: meta.Graph{
+				Client:  client.Client{Platform: "threads", Name: "Threads", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},
+				Version: cmp.Or(c.Version, DefaultVersion), Clock: clk, Kinds: kinds,
+			},
+			Waits: clk, CreateEdge: "threads", PublishEdge: "threads_publish", CreateTimeout: meta.ReadTimeout, PublishTimeout: callTimeout,
+			StatusFields: "id,status,error_message", Status: readStatus, Ended: ended, NotYetCode: codeMediaNotFound,
+		},
 	}
-	if c.Version == "" {
-		c.Version = DefaultVersion
-	}
-	c.APIURL = strings.TrimRight(c.APIURL, "/")
-	if c.ListingLag <= 0 {
-		c.ListingLag = DefaultListingLag
-	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	return &Platform{config: c, graph: graph.Client{Platform: "threads", BaseURL: c.APIURL, Transport: client}}
 }
 
-// Limits declares the rules of Threads. Its list of posts proves no absence;
+// codeMediaNotFound is what Threads answers when it cannot publish a container
+// yet, sometimes even when it is ready, or when it has published it already.
+const codeMediaNotFound = 24
+
+// kinds are the errors that Threads says more of than its sisters.
+var kinds = map[meta.Kind]platforms.Error{
+	meta.KindOther: {
+		Class: platforms.ClassPermanent,
+		Problem: "Threads refused {about} (error {error}): it may be too long, hold too many addresses, or break another of Threads' rules; " +
+			"change the text",
+	},
+}
+
+// Capabilities declares the rules of Threads. Its list of posts proves no absence;
 // its containers do.
-func (p *Platform) Limits() platforms.Limits {
-	return platforms.Limits{
+func (p *Platform) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
 		Categories:    []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
 		Delivers:      []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
 		MaxImages:     maxItems,
@@ -125,12 +130,9 @@ func (p *Platform) Limits() platforms.Limits {
 		CaptionProblem:       captionProblem,
 		PreparedLasts:        containerLasts,
 		CallTimeout:          callTimeout,
-		ListingLag:           p.config.ListingLag,
+		ListingLag:           p.listingLag,
 		ListingAuthoritative: false,
 		RefreshLead:          refreshLead,
 		RenewsItself:         true,
 	}
 }
-
-// path makes the path of something in the graph.
-func (p *Platform) path(rest string) string { return "/" + p.config.Version + rest }

@@ -49,7 +49,7 @@ func jobFor(text string) platforms.Job {
 		Account:    platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access"}},
 		Content:    platforms.Content{Category: v1alpha1.CategoryText, Text: text},
 		Checkpoint: container,
-		LookFrom:   noon,
+		SearchFrom: noon,
 	}
 }
 
@@ -79,7 +79,7 @@ func TestPublish(t *testing.T) {
 	p, server := newThreads(t, inTurn(answers{says(200, `{"id":"`+media+`"}`), permalink}))
 	got := p.Publish(t.Context(), jobFor("hello"))
 	want := platforms.Result{
-		Verdict: platforms.Posted, ExternalID: media, ExternalURL: "https://www.threads.com/@acme/post/Cabc", PostedAt: noon.Add(time.Second),
+		Outcome: platforms.Posted, ExternalID: media, ExternalURL: "https://www.threads.com/@acme/post/Cabc", PostedAt: noon.Add(time.Second),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
@@ -100,7 +100,7 @@ func TestPublishWithoutPermalink(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, _ := newThreads(t, inTurn(answers{says(200, `{"id":`+media+`}`), answer}))
 			got := p.Publish(t.Context(), jobFor("hello"))
-			if got.Verdict != platforms.Posted || got.ExternalID != media || got.Err != nil {
+			if got.Outcome != platforms.Posted || got.ExternalID != media || got.Err != nil {
 				t.Errorf("a post that was confirmed is posted, whatever is known of its address; got %+v", got)
 			}
 		})
@@ -109,7 +109,7 @@ func TestPublishWithoutPermalink(t *testing.T) {
 
 func TestVerdicts(t *testing.T) {
 	type want struct {
-		Verdict platforms.Verdict
+		Verdict platforms.Outcome
 		Class   platforms.Class
 		Wait    time.Duration
 	}
@@ -154,7 +154,7 @@ func TestVerdicts(t *testing.T) {
 			if result.Err == nil {
 				t.Fatalf("%s: got %+v without a reason", tc.reason, result)
 			}
-			got := want{Verdict: result.Verdict, Class: result.Err.Class}
+			got := want{Verdict: result.Outcome, Class: result.Err.Class}
 			if !result.Err.RetryAt.IsZero() {
 				got.Wait = result.Err.RetryAt.Sub(noon)
 			}
@@ -179,11 +179,11 @@ func TestPublishNeedsAContainer(t *testing.T) {
 	p, server := newThreads(t, hangUp)
 	job := jobFor("hello")
 	job.Checkpoint = ""
-	if got := p.Publish(t.Context(), job); got.Verdict != platforms.NotSent || len(server.Requests()) != 0 {
+	if got := p.Publish(t.Context(), job); got.Outcome != platforms.NotSent || len(server.Requests()) != 0 {
 		t.Errorf("got %+v after %v, want that nothing was sent", got, paths(server))
 	}
 	p.graph.BaseURL = "http://herald.invalid"
-	if got := p.Publish(t.Context(), jobFor("hello")); got.Verdict != platforms.NotSent || got.Err.Class != platforms.ClassTransient {
+	if got := p.Publish(t.Context(), jobFor("hello")); got.Outcome != platforms.NotSent || got.Err.Class != platforms.ClassTransient {
 		t.Errorf("got %+v without a connection, want NotSent, to be tried again", got)
 	}
 }

@@ -4,62 +4,58 @@
 package tiktok
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
 
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 // answer is what the API said.
-type answer struct {
+type answer[T any] struct {
 	status int
-	// code is "ok" if it did what it was asked, and empty if it did not say.
-	code string
-	data jsondoc.Object
+	Data   T `json:"data"`
+	Error  struct {
+		// Code is "ok" if the API did what it was asked, and empty if it did
+		// not say.
+		Code jsondoc.Text `json:"code"`
+	} `json:"error"`
 }
 
 // ok reports whether the API did what it was asked. It sends some errors with
 // the status of a success.
-func (a answer) ok() bool { return a.status == http.StatusOK && a.code == "ok" }
+func (a *answer[T]) ok() bool { return a.status == http.StatusOK && a.Error.Code == "ok" }
 
-// post makes a call of the API, which are all POSTs of JSON. The error is the
-// transport's, or badAddress.
-func (p *Platform) post(ctx context.Context, action, path string, token platforms.Token, body any, timeout time.Duration) (answer, error) {
-	var content bytes.Buffer
-	encoder := json.NewEncoder(&content)
-	// What is sent should be what was written.
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(body); err != nil {
-		return answer{}, &transport.Error{Err: err}
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.config.APIURL+path, &content)
+func read[T any](resp *transport.Response) answer[T] {
+	a, _ := jsondoc.Decode[answer[T]](resp.Body)
+	a.status = resp.Status
+	return a
+}
+
+// post makes a call of the API, nearly all of which are POSTs of JSON. Errors
+// are the transport's.
+func post[T any](ctx context.Context, p *Platform, action, path string, token platforms.Token, body any, timeout time.Duration) (answer[T], error) {
+	resp, err := p.api.Do(ctx, client.Call{
+		Action: action, Path: path, Token: token.Access, Body: client.JSON("application/json; charset=UTF-8", body), Timeout: timeout,
+	})
 	if err != nil {
-		return answer{}, &transport.Error{Err: badAddress(err)}
+		return answer[T]{}, err
 	}
-	req.Header.Set("Authorization", "Bearer "+token.Access)
-	req.Header.Set("Content-Type", "application/json; charset=UTF-8")
-	resp, err := p.client.Do(ctx, transport.Call{Platform: "tiktok", Action: action, Timeout: timeout}, req)
-	if err != nil {
-		return answer{}, err
-	}
-	doc, _ := jsondoc.Parse(resp.Body)
-	return answer{status: resp.Status, code: doc.Object("error").Text("code"), data: doc.Object("data")}, nil
+	return read[T](resp), nil
 }
 
 // ask makes a call that may be repeated.
-func (p *Platform) ask(ctx context.Context, action, path string, token platforms.Token, body any) (jsondoc.Object, *refusal) {
-	said, err := p.post(ctx, action, path, token, body, readTimeout)
+func ask[T any](ctx context.Context, p *Platform, action, path string, token platforms.Token, body any) (data T, bad *refusal) {
+	said, err := post[T](ctx, p, action, path, token, body, readTimeout)
 	switch {
 	case err != nil:
-		return nil, &refusal{Error: unanswered(err)}
+		return data, &refusal{Error: p.api.Unanswered(err)}
 	case !said.ok():
-		return nil, p.classify(said)
+		return data, p.classify(said.status, said.Error.Code.String())
 	default:
-		return said.data, nil
+		return said.Data, nil
 	}
 }

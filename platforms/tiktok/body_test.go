@@ -182,7 +182,7 @@ func TestBodies(t *testing.T) {
 					job.Content.Media[i].Bytes = &content{url: "https://store.example/" + string(rune('1'+i))}
 				}
 				job.Content.Category = v1alpha1.CategoryImage
-				if got := prepareAndPublish(t, p, job); got.Verdict != platforms.Accepted {
+				if got := prepareAndPublish(t, p, job); got.Outcome != platforms.Accepted {
 					t.Fatalf("got %+v", got)
 				}
 			}
@@ -226,7 +226,7 @@ func TestCreator(t *testing.T) {
 				d, p := newDesk(t)
 				d.says[pathCreator] = tc.says
 				_, err := p.Prepare(t.Context(), deskJob(v1alpha1.TikTokOptions{}, file))
-				if class(err) != expected || err != nil && !strings.Contains(err.Message, want) {
+				if class(err) != expected || err != nil && !strings.Contains(err.Error(), want) {
 					t.Errorf("%s: a %s got %v, want %s and that it tells %q", tc.reason, kind, err, expected, want)
 				}
 				if _, begun := d.seen[pathVideo]; begun && expected != "" || d.seen[pathPhotos] != nil {
@@ -245,7 +245,7 @@ func TestErrors(t *testing.T) {
 		code    string
 		class   platforms.Class
 		says    string
-		verdict platforms.Verdict
+		outcome platforms.Outcome
 	}{
 		{400, "invalid_param", platforms.ClassPermanent, "change the post", platforms.Refused},
 		{400, "invalid_params", platforms.ClassPermanent, "change the post", platforms.Refused},
@@ -281,15 +281,15 @@ func TestErrors(t *testing.T) {
 				d.code[path], d.says[path] = tc.status, `{"data":{},"error":{"code":"`+tc.code+`","message":"…"}}`
 			}
 			_, err := p.Prepare(t.Context(), deskJob(v1alpha1.TikTokOptions{}, film(900)))
-			if class(err) != tc.class || !strings.Contains(err.Message, tc.says) {
+			if class(err) != tc.class || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%d %s: got class %s, %v; want %s and that it tells %q", tc.status, tc.code, class(err), err, tc.class, tc.says)
 			}
 			if limited := tc.class == platforms.ClassRateLimited; limited != err.RetryAt.Equal(noon.Add(time.Minute)) {
 				t.Errorf("%d %s: again at %v; TikTok counts over a minute, and says nothing else", tc.status, tc.code, err.RetryAt)
 			}
 			got := prepareAndPublish(t, p, deskJob(v1alpha1.TikTokOptions{}, photoFile(t, 64, 64)))
-			if got.Verdict != tc.verdict || tc.verdict == platforms.Refused && got.Err.Class != tc.class {
-				t.Errorf("%d %s: photos %+v, want %s", tc.status, tc.code, got, tc.verdict)
+			if got.Outcome != tc.outcome || tc.outcome == platforms.Refused && got.Err.Class != tc.class {
+				t.Errorf("%d %s: photos %+v, want %s", tc.status, tc.code, got, tc.outcome)
 			}
 		})
 	}
@@ -315,10 +315,10 @@ func TestStatusThatIsMissing(t *testing.T) {
 			d.says[pathStatus] = saying(tc.says)
 			job := deskJob(v1alpha1.TikTokOptions{}, photoFile(t, 64, 64))
 			got := prepareAndPublish(t, p, job)
-			if got.Verdict != platforms.Accepted || got.Handle != ticket || d.seen[pathStatus] != nil {
+			if got.Outcome != platforms.Accepted || got.OperationID != ticket || d.seen[pathStatus] != nil {
 				t.Fatalf("got %+v; the ticket must be stored before anything else is asked", got)
 			}
-			job.Handle = got.Handle
+			job.OperationID = got.OperationID
 			found, err := p.Lookup(t.Context(), job)
 			if found.ExternalID != tc.id || (err != nil) != (tc.id == "") || err != nil && class(err) != platforms.ClassUnknown {
 				t.Errorf("%s: got %+v, %v", tc.reason, found, err)

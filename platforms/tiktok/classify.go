@@ -8,90 +8,132 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/herald-social/herald/platforms"
 )
 
-// What people are told about posts. None of it changes from one call to the
-// next.
+// The codes that more than the tables look at.
 const (
-	msgInvalid      = "TikTok refused the post as invalid: its caption, its options or its files are not as TikTok wants them; change the post"
-	msgUnknownID    = "TikTok does not know the upload of this post any more, or not for this account"
-	msgAppTooOld    = "TikTok takes drafts only for people whose app has version 31.8 or later; update TikTok's app on the phone of the account's owner, then post again"
-	msgPostCap      = "this account has reached TikTok's limit of posts through apps for 24 hours, about 15; wait, or post less"
-	msgDraftCap     = "the inbox of this account is full: TikTok keeps five unfinished drafts; finish or delete some in TikTok's app"
-	msgBanned       = "TikTok has banned this account from posting; open TikTok's app, do what it asks for, and then post again"
-	msgUserCap      = "as many people as TikTok allows have posted through Herald's TikTok app in 24 hours; wait, or have TikTok audit the app"
-	msgUnaudited    = "TikTok has not audited Herald's TikTok app yet, so that it may post for private accounts only; make the account private and post with privacy level SELF_ONLY, send drafts, or have TikTok audit the app"
-	msgUnverified   = "TikTok fetches photos only from addresses that belong to Herald's TikTok app; the administrator has to verify the address of the media store in TikTok's developer portal"
-	msgPrivacy      = "this account cannot choose the privacy level of the post any more; check which it can choose in TikTok, and post again with another tiktok.privacyLevel"
-	msgFormat       = "TikTok does not take the format of a file of the post; change the file"
-	msgDuration     = "TikTok does not take a video of this length for this account; make it shorter or longer"
-	msgFrameRate    = "TikTok does not take the frame rate of the video: it must be 23 to 60 frames a second; change the video"
-	msgPictureSize  = "TikTok does not take the width and height of a file of the post: a video has 360 to 4096 pixels each way, a photo at most 1080 by 1920; change the file"
-	msgPullFailed   = "TikTok could not fetch a file of the post from the media store; check that the store can be reached from the internet"
-	msgCancelled    = "the post was cancelled at TikTok"
-	msgInternal     = "TikTok failed to process the post, by an error of its own; Herald tries again"
-	msgAuthRemoved  = "access to this account was withdrawn while TikTok processed the post; connect the account again"
-	msgSpam         = "TikTok refused the post as spam; change it, or wait before posting again"
-	msgSpamText     = "TikTok refused the caption of the post as spam or as breaking its rules; change the caption"
-	msgFailedOf     = "TikTok could not process the post (%s); change it, or try again later"
-	reasonInternal  = "internal"
-	codeUnknownID   = "invalid_publish_id"
-	codeAnothersID  = "token_not_authorized_for_specified_publish_id"
-	codePrivacy     = "privacy_level_option_mismatch"
-	codeDraftCap    = "spam_risk_too_many_pending_share"
-	codeUnspecified = "unspecified"
+	codeUnknownID  = "invalid_publish_id"
+	codeAnothersID = "token_not_authorized_for_specified_publish_id"
+	codePostCap    = "spam_risk_too_many_posts"
+	codeDraftCap   = "spam_risk_too_many_pending_share"
+	codeUserCap    = "reached_active_user_cap"
+	codeBanned     = "spam_risk_user_banned_from_posting"
 )
 
-// verdict is what an error asks for.
-type verdict struct {
-	class   platforms.Class
-	message string
+// What several errors ask for. No text changes from one call to the next.
+var (
+	invalid = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "TikTok refused the post as invalid: its caption, its options or its files are not as TikTok wants them; change the post",
+	}
+	unknownID = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "TikTok does not know the upload of this post any more, or not for this account",
+	}
+	pullFailed = platforms.Error{
+		Class:   platforms.ClassTransient,
+		Problem: "TikTok could not fetch a file of the post from the media store; check that the store can be reached from the internet",
+	}
+)
+
+// refusals are the errors of calls, by their codes. Those about tokens, limits
+// and trouble are not among them; see refused.
+var refusals = map[string]platforms.Error{
+	"invalid_param":  invalid,
+	"invalid_params": invalid,
+	"app_version_check_failed": {
+		Class:   platforms.ClassPermanent,
+		Problem: "TikTok takes drafts only for people whose app has version 31.8 or later; update TikTok's app on the phone of the account's owner, then post again",
+	},
+	codeUnknownID:  unknownID,
+	codeAnothersID: unknownID,
+	codePostCap: {
+		Class:   platforms.ClassQuota,
+		Problem: "this account has reached TikTok's limit of posts through apps for 24 hours, about 15; wait, or post less",
+	},
+	codeDraftCap: {
+		Class:    platforms.ClassQuota,
+		PostOnly: true,
+		Problem:  "the inbox of this account is full: TikTok keeps five unfinished drafts; finish or delete some in TikTok's app",
+	},
+	codeBanned: {
+		Class:   platforms.ClassPermanent,
+		Problem: "TikTok has banned this account from posting; open TikTok's app, do what it asks for, and then post again",
+	},
+	codeUserCap: {
+		Class:   platforms.ClassQuota,
+		Problem: "as many people as TikTok allows have posted through Herald's TikTok app in 24 hours; wait, or have TikTok audit the app",
+	},
+	"unaudited_client_can_only_post_to_private_accounts": {
+		Class:   platforms.ClassPermanent,
+		Problem: "TikTok has not audited Herald's TikTok app yet, so that it may post for private accounts only; make the account private and post with privacy level SELF_ONLY, send drafts, or have TikTok audit the app",
+	},
+	"url_ownership_unverified": {
+		Class:   platforms.ClassPermanent,
+		Problem: "TikTok fetches photos only from addresses that belong to Herald's TikTok app; the administrator has to verify the address of the media store in TikTok's developer portal",
+	},
+	"privacy_level_option_mismatch": {
+		Class:   platforms.ClassPermanent,
+		Problem: "this account cannot choose the privacy level of the post any more; check which it can choose in TikTok, and post again with another tiktok.privacyLevel",
+	},
 }
 
-// said looks up an error of a call, by its code. Errors about tokens, limits and
-// trouble are not among them; see refused.
-func said(code string) (verdict, bool) {
-	v, ok := map[string]verdict{
-		"invalid_param":                      {platforms.ClassPermanent, msgInvalid},
-		"invalid_params":                     {platforms.ClassPermanent, msgInvalid},
-		"app_version_check_failed":           {platforms.ClassPermanent, msgAppTooOld},
-		codeUnknownID:                        {platforms.ClassPermanent, msgUnknownID},
-		codeAnothersID:                       {platforms.ClassPermanent, msgUnknownID},
-		"spam_risk_too_many_posts":           {platforms.ClassQuota, msgPostCap},
-		codeDraftCap:                         {platforms.ClassQuota, msgDraftCap},
-		"spam_risk_user_banned_from_posting": {platforms.ClassPermanent, msgBanned},
-		"reached_active_user_cap":            {platforms.ClassQuota, msgUserCap},
-		"unaudited_client_can_only_post_to_private_accounts": {platforms.ClassPermanent, msgUnaudited},
-		"url_ownership_unverified":                           {platforms.ClassPermanent, msgUnverified},
-		codePrivacy:                                          {platforms.ClassPermanent, msgPrivacy},
-	}[code]
-	return v, ok
+// failures are why TikTok gave a post up, beside the refusals.
+var failures = map[string]platforms.Error{
+	"file_format_check_failed": {
+		Class:   platforms.ClassPermanent,
+		Problem: "TikTok does not take the format of a file of the post; change the file",
+	},
+	"duration_check_failed": {
+		Class:   platforms.ClassPermanent,
+		Problem: "TikTok does not take a video of this length for this account; make it shorter or longer",
+	},
+	"frame_rate_check_failed": {
+		Class:   platforms.ClassPermanent,
+		Problem: "TikTok does not take the frame rate of the video: it must be 23 to 60 frames a second; change the video",
+	},
+	"picture_size_check_failed": {
+		Class:   platforms.ClassPermanent,
+		Problem: "TikTok does not take the width and height of a file of the post: a video has 360 to 4096 pixels each way, a photo at most 1080 by 1920; change the file",
+	},
+	"video_pull_failed": pullFailed,
+	"photo_pull_failed": pullFailed,
+	"publish_cancelled": {
+		Class:   platforms.ClassPermanent,
+		Problem: "the post was cancelled at TikTok",
+	},
+	"internal": {
+		Class:   platforms.ClassTransient,
+		Problem: "TikTok failed to process the post, by an error of its own; Herald tries again",
+	},
+	"auth_removed": {
+		Class:   platforms.ClassReconnect,
+		Problem: "access to this account was withdrawn while TikTok processed the post; connect the account again",
+	},
+	"spam_risk": {
+		Class:   platforms.ClassPermanent,
+		Problem: "TikTok refused the post as spam; change it, or wait before posting again",
+	},
+	"spam_risk_text": {
+		Class:   platforms.ClassPermanent,
+		Problem: "TikTok refused the caption of the post as spam or as breaking its rules; change the caption",
+	},
 }
 
-// failedOf looks up why TikTok gave a post up.
+// failedOf says why TikTok gave a post up.
 func failedOf(reason string) *platforms.Error {
-	v, ok := map[string]verdict{
-		"file_format_check_failed":  {platforms.ClassPermanent, msgFormat},
-		"duration_check_failed":     {platforms.ClassPermanent, msgDuration},
-		"frame_rate_check_failed":   {platforms.ClassPermanent, msgFrameRate},
-		"picture_size_check_failed": {platforms.ClassPermanent, msgPictureSize},
-		"video_pull_failed":         {platforms.ClassTransient, msgPullFailed},
-		"photo_pull_failed":         {platforms.ClassTransient, msgPullFailed},
-		"publish_cancelled":         {platforms.ClassPermanent, msgCancelled},
-		reasonInternal:              {platforms.ClassTransient, msgInternal},
-		"auth_removed":              {platforms.ClassReconnect, msgAuthRemoved},
-		"spam_risk":                 {platforms.ClassPermanent, msgSpam},
-		"spam_risk_text":            {platforms.ClassPermanent, msgSpamText},
-	}[reason]
+	failure, ok := failures[reason]
 	if !ok {
-		v, ok = said(reason)
+		failure, ok = refusals[reason]
 	}
 	if !ok {
-		v = verdict{platforms.ClassPermanent, fmt.Sprintf(msgFailedOf, word(reason))}
+		failure = *platforms.Errorf(platforms.ClassPermanent, "TikTok could not process the post (%s); change it, or try again later", word(reason))
 	}
-	return &platforms.Error{Class: v.class, Message: v.message, PostOnly: reason == codeDraftCap, Err: fmt.Errorf("the post failed with reason %.64q", reason)}
+	failure.Err = fmt.Errorf("the post failed with reason %.64q", reason)
+	return &failure
 }
 
 // reasonWord is the form of the documented reasons and codes.
@@ -103,7 +145,7 @@ func word(s string) string {
 	if reasonWord.MatchString(s) {
 		return s
 	}
-	return codeUnspecified
+	return "unspecified"
 }
 
 // refusal is an answer that is not a success.
@@ -123,17 +165,52 @@ func (r *refusal) gone() bool {
 }
 
 // classify reads an answer that is not a success.
-func (p *Platform) classify(a answer) *refusal {
-	out := &refusal{Error: p.refused(a.status, a.code), code: a.code}
+func (p *Platform) classify(status int, code string) *refusal {
+	out := &refusal{Error: p.refused(status, code), code: code}
 	speaks := slices.Contains([]int{
 		http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests,
-	}, a.status)
-	if v, ok := said(a.code); ok && speaks {
-		out.Class, out.Message, out.PostOnly = v.class, v.message, a.code == codeDraftCap
+	}, status)
+	if known, ok := refusals[code]; ok && speaks {
+		known.RetryAt, known.Err = out.RetryAt, out.Err
+		out.Error = &known
 	}
 	out.documented = speaks && out.Class != platforms.ClassTransient && out.Class != platforms.ClassUnknown
 	if out.Class != platforms.ClassTransient && !out.documented {
-		out.Class, out.Message = platforms.ClassUnknown, fmt.Sprintf(msgNonsense, a.status)
+		out.Error = p.api.Nonsense(status, out.Err)
 	}
 	return out
+}
+
+// limitPause is how long TikTok counts calls: a sliding window of a minute. It
+// sends no header that would say more.
+const limitPause = time.Minute
+
+// refused reads an error of the API. TikTok sends some with status 200.
+func (p *Platform) refused(status int, code string) *platforms.Error {
+	cause := fmt.Errorf("HTTP status %d with error %.64q", status, code)
+	switch {
+	case code == "access_token_invalid":
+		return &platforms.Error{Class: platforms.ClassRefresh, Problem: "TikTok does not accept the access token: it has ended or was revoked", Err: cause}
+	case code == "scope_not_authorized", code == "scope_permission_missed":
+		return &platforms.Error{
+			Class:   platforms.ClassReconnect,
+			Problem: "TikTok refuses Herald's access to this account, because a permission is missing; connect the account again and grant all of them",
+			Err:     cause,
+		}
+	case code == "rate_limit_exceeded", status == http.StatusTooManyRequests:
+		return p.limited(cause)
+	case slices.Contains([]string{"internal_error", "server_error", "temporarily_unavailable"}, code), status >= http.StatusInternalServerError:
+		return p.api.Busy(cause)
+	default:
+		return p.api.Nonsense(status, cause)
+	}
+}
+
+// limited says that TikTok was called too often.
+func (p *Platform) limited(cause error) *platforms.Error {
+	return &platforms.Error{
+		Class:   platforms.ClassRateLimited,
+		Problem: "TikTok limits how often this account may be used, and the limit is reached; Herald tries again in a minute",
+		RetryAt: p.clock.Now().Add(limitPause), Err: cause,
+	}
 }

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/herald-social/herald/internal/jsondoc"
-	"github.com/herald-social/herald/internal/sametext"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 const (
@@ -21,115 +21,124 @@ const (
 	maxPages = 16
 )
 
-const (
-	msgNoList      = "TikTok did not give the account's posts"
-	msgTooManyPage = "the account has published more since than Herald reads, so it cannot tell whether the post is among it; look for the post by hand"
-)
-
 // Lookup asks the ticket of the job what became of it. Without one, or if TikTok
 // has forgotten it, the account's public posts are searched, which proves no
 // absence.
-func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
-	if id := cmp.Or(job.Handle, job.Checkpoint); validTicket(id) {
+func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
+	if id := cmp.Or(job.OperationID, job.Checkpoint); validTicket(id) {
 		found, bad := p.fetchStatus(ctx, job.Account.Token, id)
 		switch {
 		case bad == nil:
 			return p.told(job, id, found)
 		case !bad.gone():
-			return platforms.Finding{}, bad.Error
+			return platforms.LookupResult{}, bad.Error
 		}
 	}
 	if !isPublic(&job.Content) {
 		// What only its owner sees is not listed.
-		return platforms.Finding{}, nil
+		return platforms.LookupResult{}, nil
 	}
 	finding, err := p.search(ctx, job)
 	if err != nil {
-		return platforms.Finding{}, err
+		return platforms.LookupResult{}, err
 	}
 	return finding, nil
 }
 
 // told is what a ticket says about the post.
-func (p *Platform) told(job platforms.Job, id string, found status) (platforms.Finding, error) {
+func (p *Platform) told(job platforms.Job, id string, found status) (platforms.LookupResult, error) {
 	switch {
 	case found.state == stateFailed:
-		return platforms.Finding{Refused: failedOf(found.reason)}, nil
+		return platforms.LookupResult{Refused: failedOf(found.reason)}, nil
 	case p.moderating(job, found):
 		// The caller asks again after pauses that double: a dozen times at most.
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgModerated)
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgModerated)
 	case found.final():
-		out := platforms.Finding{Matches: 1, Certain: true}
+		out := platforms.LookupResult{Matches: 1, Certain: true}
 		out.ExternalID, out.ExternalURL = p.published(job, id, found)
 		return out, nil
 	case isVideo(&job.Content) && found.partial(job.Content.Media[0].Size):
-		return platforms.Finding{Proof: true}, nil
+		return platforms.LookupResult{Proof: true}, nil
 	default:
-		return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgProcessing)
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgProcessing)
 	}
 }
 
+// listedPost is a post in the list of an account's public posts.
+type listedPost struct {
+	ID          jsondoc.Text `json:"id"`
+	CreateTime  jsondoc.Text `json:"create_time"`
+	Title       jsondoc.Text `json:"title"`
+	Description jsondoc.Text `json:"video_description"`
+	ShareURL    jsondoc.Text `json:"share_url"`
+}
+
+// created is when the post was created; zero where TikTok does not say.
+func (l *listedPost) created() time.Time {
+	seconds, err := strconv.ParseInt(l.CreateTime.String(), 10, 64)
+	if err != nil || seconds <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0).UTC()
+}
+
 // search looks for the job's caption among the account's public posts.
-func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Finding, *platforms.Error) {
-	found := platforms.Finding{}
+func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.LookupResult, *platforms.Error) {
+	result := platforms.LookupResult{}
 	body := map[string]any{"max_count": pageSize}
 	for range maxPages {
-		data, bad := p.ask(ctx, "list", "/v2/video/list/?fields=id,create_time,title,video_description,share_url", job.Account.Token, body)
+		page, bad := ask[struct {
+			Videos  []listedPost `json:"videos"`
+			Cursor  jsondoc.Text `json:"cursor"`
+			HasMore jsondoc.Flag `json:"has_more"`
+		}](ctx, p, "list", "/v2/video/list/?fields=id,create_time,title,video_description,share_url", job.Account.Token, body)
 		if bad != nil {
-			return platforms.Finding{}, bad.Error
+			return platforms.LookupResult{}, bad.Error
 		}
-		entries, ok := data.List("videos")
-		if !ok {
-			return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+		if page.Videos == nil {
+			return platforms.LookupResult{}, p.api.NoList(nil)
 		}
 		reached := false
-		for _, entry := range entries {
-			at := createdAt(entry)
-			if !validPostID(entry.Text("id")) || at.IsZero() {
-				return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+		for i := range page.Videos {
+			post := &page.Videos[i]
+			at := post.created()
+			if !validPostID(post.ID.String()) || at.IsZero() {
+				return platforms.LookupResult{}, p.api.NoList(nil)
 			}
-			if at.Before(job.LookFrom.Truncate(time.Second)) {
+			if at.Before(job.SearchFrom.Truncate(time.Second)) {
 				// The newest come first.
 				reached = true
 				continue
 			}
-			p.consider(&found, job, entry)
+			p.consider(&result, job, post)
 		}
-		cursor, err := strconv.ParseInt(data.Text("cursor"), 10, 64)
-		if reached || !data.Bool("has_more") {
-			return found, nil
+		cursor, err := strconv.ParseInt(page.Cursor.String(), 10, 64)
+		if reached || !bool(page.HasMore) {
+			return result, nil
 		}
 		if err != nil {
-			return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+			return platforms.LookupResult{}, p.api.NoList(nil)
 		}
 		body["cursor"] = cursor
 	}
-	return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
+	return platforms.LookupResult{}, p.api.TooManyPages()
 }
 
 // consider counts a listed post if it may be the job's. The earliest one names
-// the finding.
-func (p *Platform) consider(found *platforms.Finding, job platforms.Job, entry jsondoc.Object) {
-	id, at := entry.Text("id"), createdAt(entry)
-	want := sametext.Folded(job.Content.Text)
-	if want == "" || want != sametext.Folded(entry.Text("title")) && want != sametext.Folded(entry.Text("video_description")) {
+// the result.
+func (p *Platform) consider(result *platforms.LookupResult, job platforms.Job, post *listedPost) {
+	id, at := post.ID.String(), post.created()
+	want := text.Fold(job.Content.Text)
+	if want == "" || want != text.Fold(post.Title.String()) && want != text.Fold(post.Description.String()) {
 		return
 	}
 	if job.Taken != nil && job.Taken(id) {
 		return
 	}
-	found.Matches++
-	if found.ExternalID == "" || at.Before(found.PostedAt) {
-		found.ExternalID, found.PostedAt = id, at
+	result.Matches++
+	if result.ExternalID == "" || at.Before(result.PostedAt) {
+		result.ExternalID, result.PostedAt = id, at
 		// The address that TikTok lists tells who shares it.
-		found.ExternalURL = cmp.Or(p.postURL(job, id), entry.Text("share_url"))
+		result.ExternalURL = cmp.Or(p.postURL(job, id), post.ShareURL.String())
 	}
-}
-
-func createdAt(entry jsondoc.Object) time.Time {
-	seconds, err := strconv.ParseInt(entry.Text("create_time"), 10, 64)
-	if err != nil || seconds <= 0 {
-		return time.Time{}
-	}
-	return time.Unix(seconds, 0).UTC()
 }

@@ -49,7 +49,7 @@ func TestOutcomes(t *testing.T) {
 				job = b.prepare(job)
 				got := b.publish(&job)
 				posts := b.posts(job.Content.Media...)
-				if got.Verdict != platforms.Posted || len(posts) != 1 {
+				if got.Outcome != platforms.Posted || len(posts) != 1 {
 					t.Fatalf("%s: got %+v and %d posts", tc.reason, got, len(posts))
 				}
 				url := tc.url
@@ -60,7 +60,7 @@ func TestOutcomes(t *testing.T) {
 					t.Errorf("%s: got %+v, want it at %q", tc.reason, got, url)
 				}
 				found, err := b.tiktok.Lookup(t.Context(), job)
-				want := platforms.Finding{Matches: 1, ExternalID: got.ExternalID, ExternalURL: got.ExternalURL, Certain: true}
+				want := platforms.LookupResult{Matches: 1, ExternalID: got.ExternalID, ExternalURL: got.ExternalURL, Certain: true}
 				if diff := cmp.Diff(want, found); diff != "" || err != nil {
 					t.Errorf("looked up: %v (-want +got):\n%s", err, diff)
 				}
@@ -77,11 +77,11 @@ func TestLongProcessing(t *testing.T) {
 			job := b.job(file)
 			job = b.prepare(job)
 			got := b.tiktok.Publish(t.Context(), job)
-			if got.Verdict != platforms.Accepted || !validTicket(got.Handle) || b.clock.Since(noon) > 15*time.Second {
+			if got.Outcome != platforms.Accepted || !validTicket(got.OperationID) || b.clock.Since(noon) > 15*time.Second {
 				t.Fatalf("after %v: %+v", b.clock.Since(noon), got)
 			}
-			job.Handle = got.Handle
-			if found, err := b.tiktok.Lookup(t.Context(), job); class(err) != platforms.ClassTransient || found != (platforms.Finding{}) {
+			job.OperationID = got.OperationID
+			if found, err := b.tiktok.Lookup(t.Context(), job); class(err) != platforms.ClassTransient || found != (platforms.LookupResult{}) {
 				t.Errorf("while TikTok works on it nothing is known: %+v, %v", found, err)
 			}
 			if kind == "video" {
@@ -108,16 +108,16 @@ func TestModeration(t *testing.T) {
 			job = b.prepare(job)
 			// Only Lookup is told from when on a call may have taken effect.
 			sent := job
-			sent.LookFrom = time.Time{}
+			sent.SearchFrom = time.Time{}
 			got := b.tiktok.Publish(t.Context(), sent)
-			if got.Verdict != platforms.Accepted || !validTicket(got.Handle) || got.ExternalID != "" || b.clock.Since(noon) > 15*time.Second {
+			if got.Outcome != platforms.Accepted || !validTicket(got.OperationID) || got.ExternalID != "" || b.clock.Since(noon) > 15*time.Second {
 				t.Fatalf("after %v: %+v; what has no id yet is waited for, but not by the call", b.clock.Since(noon), got)
 			}
-			job.Handle = got.Handle
+			job.OperationID = got.OperationID
 			b.step(time.Second)
 			asked, at := b.calls("status"), b.clock.Now()
 			found, err := b.tiktok.Lookup(t.Context(), job)
-			if class(err) != platforms.ClassTransient || found != (platforms.Finding{}) || !strings.Contains(err.Error(), "has not told its id yet") {
+			if class(err) != platforms.ClassTransient || found != (platforms.LookupResult{}) || !strings.Contains(err.Error(), "has not told its id yet") {
 				t.Errorf("while TikTok moderates it: %+v, %v", found, err)
 			}
 			if n := b.calls("status") - asked; n != 1 || !b.clock.Now().Equal(at) {
@@ -166,7 +166,7 @@ func TestFailures(t *testing.T) {
 			b := newBox(t, map[string]any{"processing_error": reason})
 			job := b.prepare(b.job(film(900)))
 			got := b.tiktok.Publish(t.Context(), job)
-			if got.Verdict != platforms.Refused || got.Err.Class != tc.class || !strings.Contains(got.Err.Message, tc.says) {
+			if got.Outcome != platforms.Refused || got.Err.Class != tc.class || !strings.Contains(got.Err.Error(), tc.says) {
 				t.Errorf("got %+v, want %s and that it tells %q", got, tc.class, tc.says)
 			}
 			found, err := b.tiktok.Lookup(t.Context(), job)
@@ -178,7 +178,7 @@ func TestFailures(t *testing.T) {
 			if job = b.prepare(job); job.Checkpoint == first {
 				t.Error("what TikTok gave up must be begun anew")
 			}
-			if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Posted || len(b.posts(job.Content.Media...)) != 1 {
+			if got := b.tiktok.Publish(t.Context(), job); got.Outcome != platforms.Posted || len(b.posts(job.Content.Media...)) != 1 {
 				t.Errorf("then: %+v", got)
 			}
 		})
@@ -198,7 +198,7 @@ func TestPhotosThatTikTokGivesUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t, nil)
 			job := b.prepare(b.job(tc.file))
-			if got := b.publish(&job); got.Verdict != platforms.Refused || got.Err.Class != tc.class || len(b.posts()) != 0 {
+			if got := b.publish(&job); got.Outcome != platforms.Refused || got.Err.Class != tc.class || len(b.posts()) != 0 {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -224,12 +224,12 @@ func TestLostPhotos(t *testing.T) {
 			b := newBox(t, nil)
 			job := b.prepare(b.job(photoFile(t, 640, 640)))
 			earlier := b.publish(&job)
-			job.Handle = ""
+			job.OperationID = ""
 			job.Content.TikTok = tc.options
 			b.step(time.Minute)
-			job.LookFrom = b.clock.Now()
+			job.SearchFrom = b.clock.Now()
 			b.fault("publish", tc.kind, 0)
-			if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Unknown || got.Handle != "" {
+			if got := b.tiktok.Publish(t.Context(), job); got.Outcome != platforms.Unknown || got.OperationID != "" {
 				t.Fatalf("got %+v", got)
 			}
 			b.step(time.Second)
@@ -237,7 +237,7 @@ func TestLostPhotos(t *testing.T) {
 			if err != nil || found.Matches != tc.want || found.Proof || found.ExternalID == earlier.ExternalID {
 				t.Errorf("%s: found %+v, %v", tc.reason, found, err)
 			}
-			if tc.want > 0 && (found.ExternalURL != profile+"/photo/"+found.ExternalID || found.PostedAt.Before(job.LookFrom.Truncate(time.Second))) {
+			if tc.want > 0 && (found.ExternalURL != profile+"/photo/"+found.ExternalID || found.PostedAt.Before(job.SearchFrom.Truncate(time.Second))) {
 				t.Errorf("found %+v", found)
 			}
 		})
@@ -249,12 +249,12 @@ func TestLongList(t *testing.T) {
 	b := newBox(t, nil)
 	job := b.prepare(b.job(photoFile(t, 64, 64)))
 	want := b.publish(&job)
-	job.Handle = ""
+	job.OperationID = ""
 	for range pageSize + 3 {
 		other := job
 		other.Content.Text = "another"
 		b.step(time.Second)
-		if got := b.publish(&other); got.Verdict != platforms.Posted {
+		if got := b.publish(&other); got.Outcome != platforms.Posted {
 			t.Fatalf("got %+v", got)
 		}
 	}
@@ -262,7 +262,7 @@ func TestLongList(t *testing.T) {
 	if err != nil || found.Matches != 1 || found.ExternalID != want.ExternalID {
 		t.Errorf("found %+v, %v, want %s", found, err, want.ExternalID)
 	}
-	job.Content.Text, job.LookFrom = "another", noon
+	job.Content.Text, job.SearchFrom = "another", noon
 	if found, err = b.tiktok.Lookup(t.Context(), job); err != nil || found.Matches != pageSize+3 {
 		t.Errorf("found %+v, %v; several fit", found, err)
 	}

@@ -5,19 +5,18 @@ package tiktok
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 const (
 	msgUnprepared = "the video is not uploaded yet, or the address of its upload is lost; Herald uploads it again"
 	msgUnasked    = "TikTok was not asked yet whether the account may post the photos; Herald asks and tries again"
-	msgInDoubt    = "TikTok answered with HTTP status %d, which does not tell whether it took the post; Herald asks for it"
-	msgNoID       = "TikTok took the post without saying under which id; Herald looks for it among the account's posts"
 )
 
 // Publish makes the one call that posts: the last chunk of a video, or the call
@@ -36,21 +35,22 @@ func (p *Platform) publishVideo(ctx context.Context, job platforms.Job) platform
 	switch {
 	case !ok || !validTicket(job.Checkpoint):
 		return unsent(platforms.Errorf(platforms.ClassTransient, msgUnprepared))
-	case !p.config.Clock.Now().Before(known.Ends):
+	case !p.clock.Now().Before(known.Ends):
 		return unsent(platforms.Errorf(platforms.ClassTransient, msgEnded, file.Name))
 	}
-	resp, sent, failure := p.put(ctx, file, known.Address, max(known.From, cut.last()), file.Size, transport.Call{Action: "publish", Timeout: publishTimeout})
+	resp, sent, failure := p.put(ctx, file, known.Address, max(known.From, cut.last()), file.Size, client.Call{Action: "publish", Timeout: publishTimeout})
 	switch {
 	case failure != nil && !sent:
 		return unsent(failure)
 	case failure != nil:
-		return inDoubt(&platforms.Error{Class: platforms.ClassUnknown, Message: failure.Message, Err: failure.Err})
+		failure.Class = platforms.ClassUnknown
+		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	case resp.Status == http.StatusCreated:
 		return p.outcome(ctx, job, job.Checkpoint)
 	case uploadRefuses(resp.Status):
 		return p.doubleCheck(ctx, job, resp)
 	default:
-		return inDoubt(doubtful(resp.Status))
+		return p.api.InDoubt(resp.Status, nil)
 	}
 }
 
@@ -68,11 +68,11 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *tra
 	found, bad := p.fetchStatus(ctx, job.Account.Token, job.Checkpoint)
 	switch {
 	case bad == nil && found.partial(file.Size):
-		return platforms.Result{Verdict: platforms.Refused, Err: p.uploadRefused(file, resp.Status)}
+		return platforms.Result{Outcome: platforms.Refused, Err: p.uploadRefused(file, resp.Status)}
 	case bad == nil && found.final():
 		return p.outcome(ctx, job, job.Checkpoint)
 	default:
-		return inDoubt(doubtful(resp.Status))
+		return p.api.InDoubt(resp.Status, nil)
 	}
 }
 
@@ -86,22 +86,22 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 	if failure != nil {
 		return unsent(failure)
 	}
-	said, err := p.post(ctx, "publish", "/v2/post/publish/content/init/", job.Account.Token, body, publishTimeout)
+	said, err := post[struct {
+		PublishID jsondoc.Text `json:"publish_id"`
+	}](ctx, p, "publish", "/v2/post/publish/content/init/", job.Account.Token, body, publishTimeout)
 	switch {
-	case err != nil && !wasSent(err):
-		return unsent(unanswered(err))
 	case err != nil:
-		return inDoubt(&platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err})
+		return p.api.PublishUnanswered(err)
 	case !said.ok():
-		bad := p.classify(said)
+		bad := p.classify(said.status, said.Error.Code.String())
 		if !bad.documented {
-			return inDoubt(&platforms.Error{Class: platforms.ClassUnknown, Message: fmt.Sprintf(msgInDoubt, said.status), Err: bad.Err})
+			return p.api.InDoubt(said.status, bad.Err)
 		}
-		return platforms.Result{Verdict: platforms.Refused, Err: bad.Error}
+		return platforms.Result{Outcome: platforms.Refused, Err: bad.Error}
 	}
-	id := said.data.Text("publish_id")
+	id := said.Data.PublishID.String()
 	if !validTicket(id) {
-		return inDoubt(platforms.Errorf(platforms.ClassUnknown, msgNoID))
+		return p.api.NoID()
 	}
 	// Nothing but this answer tells the ticket: it is stored before anything
 	// else happens.
@@ -111,7 +111,7 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 // atWork is the result of a call that TikTok took and has not done with, or has
 // not told the id of yet.
 func atWork(id, message string) platforms.Result {
-	return platforms.Result{Verdict: platforms.Accepted, Handle: id, Err: platforms.Errorf(platforms.ClassTransient, "%s", message)}
+	return platforms.Result{Outcome: platforms.Accepted, OperationID: id, Err: platforms.Errorf(platforms.ClassTransient, "%s", message)}
 }
 
 // outcome is what comes of a video whose last chunk TikTok took, under a ticket
@@ -120,15 +120,15 @@ func (p *Platform) outcome(ctx context.Context, job platforms.Job, id string) pl
 	found, bad := p.await(ctx, job, id)
 	switch {
 	case bad != nil:
-		return platforms.Result{Verdict: platforms.Accepted, Handle: id, Err: bad.Error}
+		return platforms.Result{Outcome: platforms.Accepted, OperationID: id, Err: bad.Error}
 	case found.state == stateFailed:
-		return platforms.Result{Verdict: platforms.Refused, Err: failedOf(found.reason)}
+		return platforms.Result{Outcome: platforms.Refused, Err: failedOf(found.reason)}
 	case !found.final():
 		return atWork(id, msgProcessing)
 	case !found.settled(&job.Content):
 		return atWork(id, msgModerated)
 	}
-	result := platforms.Result{Verdict: platforms.Posted}
+	result := platforms.Result{Outcome: platforms.Posted}
 	result.ExternalID, result.ExternalURL = p.published(job, id, found)
 	return result
 }
@@ -137,15 +137,7 @@ func (p *Platform) outcome(ctx context.Context, job platforms.Job, id string) pl
 // its files is no better the next time.
 func unsent(failure *platforms.Error) platforms.Result {
 	if failure.Class == platforms.ClassPermanent {
-		return platforms.Result{Verdict: platforms.Refused, Err: failure}
+		return platforms.Result{Outcome: platforms.Refused, Err: failure}
 	}
-	return platforms.Result{Verdict: platforms.NotSent, Err: failure}
-}
-
-func inDoubt(failure *platforms.Error) platforms.Result {
-	return platforms.Result{Verdict: platforms.Unknown, Err: failure}
-}
-
-func doubtful(status int) *platforms.Error {
-	return platforms.Errorf(platforms.ClassUnknown, msgInDoubt, status)
+	return platforms.Result{Outcome: platforms.NotSent, Err: failure}
 }

@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 // state is what TikTok says of a ticket.
@@ -45,10 +46,10 @@ const (
 	idTimes  = 4
 )
 
-// moderationFor is for how long after job.LookFrom a post that is complete is
+// moderationFor is for how long after job.SearchFrom a post that is complete is
 // asked for its public id, which TikTok tells when its moderation is done: within
 // a minute usually, after hours at times (Content Posting API, "Get Post Status").
-// These are ten minutes, and one by which LookFrom may precede the call.
+// These are ten minutes, and one by which SearchFrom may precede the call.
 const moderationFor = 11 * time.Minute
 
 // status is what became of a ticket.
@@ -76,12 +77,25 @@ func (s status) partial(size int64) bool {
 
 // fetchStatus asks what became of a ticket.
 func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id string) (status, *refusal) {
-	data, bad := p.ask(ctx, "status", "/v2/post/publish/status/fetch/", token, map[string]string{"publish_id": id})
+	said, bad := ask[struct {
+		Status   jsondoc.Text `json:"status"`
+		Reason   jsondoc.Text `json:"fail_reason"`
+		Uploaded jsondoc.Text `json:"uploaded_bytes"`
+		// The ids of a post that everyone can see. TikTok misspells the name and
+		// may come to spell it rightly.
+		PublicalyIDs []jsondoc.Text `json:"publicaly_available_post_id"`
+		PubliclyIDs  []jsondoc.Text `json:"publicly_available_post_id"`
+	}](ctx, p, "status", "/v2/post/publish/status/fetch/", token, map[string]string{"publish_id": id})
 	if bad != nil {
 		return status{}, bad
 	}
-	out := status{state: state(data.Text("status")), reason: data.Text("fail_reason"), uploaded: -1, postID: publicID(data)}
-	if n, err := strconv.ParseInt(data.Text("uploaded_bytes"), 10, 64); err == nil && n >= 0 {
+	out := status{state: state(said.Status), reason: said.Reason.String(), uploaded: -1}
+	for _, ids := range [][]jsondoc.Text{said.PubliclyIDs, said.PublicalyIDs} {
+		if len(ids) > 0 && validPostID(ids[0].String()) {
+			out.postID = ids[0].String()
+		}
+	}
+	if n, err := strconv.ParseInt(said.Uploaded.String(), 10, 64); err == nil && n >= 0 {
 		out.uploaded = n
 	}
 	switch out.state {
@@ -90,19 +104,6 @@ func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id st
 	default:
 		return status{}, &refusal{Error: platforms.Errorf(platforms.ClassUnknown, msgNoState)}
 	}
-}
-
-// publicID reads the id of a post that everyone can see: the first of a list of
-// numbers, whose name TikTok misspells and may come to spell rightly.
-func publicID(data jsondoc.Object) string {
-	for _, name := range []string{"publicaly_available_post_id", "publicly_available_post_id"} {
-		if ids, _ := data[name].([]any); len(ids) > 0 {
-			if id := (jsondoc.Object{"id": ids[0]}).Text("id"); validPostID(id) {
-				return id
-			}
-		}
-	}
-	return ""
 }
 
 // await asks what became of a ticket until TikTok is done with it, or has been
@@ -120,7 +121,7 @@ func (p *Platform) await(ctx context.Context, job platforms.Job, id string) (sta
 		}
 		passes := bad == nil || bad.Class == platforms.ClassTransient || bad.Class == platforms.ClassUnknown
 		left--
-		if known.settled(&job.Content) || !passes || left <= 0 || !p.wait(ctx, pause) {
+		if known.settled(&job.Content) || !passes || left <= 0 || client.Wait(ctx, p.clock, pause) != nil {
 			if known.final() {
 				return known, nil
 			}
@@ -132,25 +133,13 @@ func (p *Platform) await(ctx context.Context, job platforms.Job, id string) (sta
 // moderating reports that a look is to wait still for the public id of a post
 // that has none yet.
 func (p *Platform) moderating(job platforms.Job, found status) bool {
-	return found.final() && !found.settled(&job.Content) && p.config.Clock.Since(job.LookFrom) < moderationFor
+	return found.final() && !found.settled(&job.Content) && p.clock.Since(job.SearchFrom) < moderationFor
 }
 
 // settled reports that nothing more is to be learnt about a post: it has its
 // public id, or will have none.
 func (s status) settled(content *platforms.Content) bool {
 	return s.final() && (s.state != stateComplete || s.postID != "" || !isPublic(content))
-}
-
-// wait waits, and reports false if the context ends before.
-func (p *Platform) wait(ctx context.Context, pause time.Duration) bool {
-	timer := p.config.Clock.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // published describes the post that a ticket has become. One that is not public,
@@ -172,7 +161,7 @@ func (p *Platform) profileURL(account platforms.Account) string {
 	if account.Username == "" {
 		return ""
 	}
-	return p.config.WebURL + "/@" + url.PathEscape(account.Username)
+	return p.webURL + "/@" + url.PathEscape(account.Username)
 }
 
 // postURL is where people see a public post.

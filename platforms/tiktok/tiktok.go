@@ -15,7 +15,8 @@
 package tiktok
 
 import (
-	"strings"
+	"cmp"
+	"net/url"
 	"time"
 	"unicode/utf16"
 
@@ -24,6 +25,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
 const (
@@ -86,8 +89,11 @@ type Config struct {
 
 // Platform is TikTok.
 type Platform struct {
-	config Config
-	client *transport.Client
+	api        client.Client
+	tokens     oauth2.Endpoint
+	webURL     string
+	listingLag time.Duration
+	clock      clock.Clock
 }
 
 var (
@@ -96,28 +102,24 @@ var (
 )
 
 // New makes the platform.
-func New(c Config, client *transport.Client) *Platform {
-	if c.APIURL == "" {
-		c.APIURL = DefaultAPIURL
+func New(c Config, way *transport.Client) *Platform {
+	p := &Platform{
+		api:    client.Client{Platform: "tiktok", Name: "TikTok", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: way},
+		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
+		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}),
 	}
-	if c.WebURL == "" {
-		c.WebURL = DefaultWebURL
+	p.tokens = oauth2.Endpoint{
+		Client: p.api, Path: "/v2/oauth/token/", App: url.Values{"client_key": {c.ClientKey}, "client_secret": {c.ClientSecret}},
+		Timeout: readTimeout, Clock: p.clock, NoRefresh: msgNoRefresh, Dead: msgRefreshDead, AnyStatus: true,
+		Refused: func(resp *transport.Response, code string) *platforms.Error { return p.refused(resp.Status, code) },
 	}
-	if c.ListingLag <= 0 {
-		c.ListingLag = DefaultListingLag
-	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	c.APIURL = strings.TrimRight(c.APIURL, "/")
-	c.WebURL = strings.TrimRight(c.WebURL, "/")
-	return &Platform{config: c, client: client}
+	return p
 }
 
-// Limits declares TikTok's rules. It takes no posts of text alone. Its list of
+// Capabilities declares TikTok's rules. It takes no posts of text alone. Its list of
 // posts proves no absence; the ticket of a video does.
-func (p *Platform) Limits() platforms.Limits {
-	return platforms.Limits{
+func (p *Platform) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
 		Categories: []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
 		Delivers:   []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryVideo},
 		MaxImages:  maxImages,
@@ -132,7 +134,7 @@ func (p *Platform) Limits() platforms.Limits {
 		PreparedLasts:        preparedLasts,
 		SecretUploads:        true,
 		CallTimeout:          callTimeout,
-		ListingLag:           p.config.ListingLag,
+		ListingLag:           p.listingLag,
 		ListingAuthoritative: false,
 		RefreshLead:          refreshLead,
 	}

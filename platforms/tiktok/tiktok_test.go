@@ -156,7 +156,7 @@ func TestRateLimit(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	limits := New(Config{}, nil).Limits()
+	limits := New(Config{}, nil).Capabilities()
 	if len(limits.Categories) == 0 || len(limits.Delivers) != 2 || limits.RefreshLead != 15*time.Minute {
 		t.Errorf("got %+v", limits)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 const (
@@ -100,7 +102,7 @@ func readSession(secret string, size int64) (session, parts, bool) {
 func (u *upload) note(ctx context.Context, job *platforms.Job) *platforms.Error {
 	secret, err := json.Marshal(u.session)
 	if err != nil {
-		return &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgNoTicket, job.Content.Media[0].Name), Err: err}
+		return &platforms.Error{Class: platforms.ClassTransient, Problem: fmt.Sprintf(msgNoTicket, job.Content.Media[0].Name), Err: err}
 	}
 	return job.Note(ctx, u.ticket, string(secret))
 }
@@ -109,18 +111,21 @@ func (u *upload) note(ctx context.Context, job *platforms.Job) *platforms.Error 
 func (p *Platform) begin(ctx context.Context, job platforms.Job, who creator) (*upload, *platforms.Error) {
 	file := &job.Content.Media[0]
 	u := &upload{parts: cut(file.Size)}
-	u.Chunk, u.Ends = u.chunk, p.config.Clock.Now().Add(addressLife).UTC()
+	u.Chunk, u.Ends = u.chunk, p.clock.Now().Add(addressLife).UTC()
 	path, body := "/v2/post/publish/video/init/", videoInit{Source: videoSource{"FILE_UPLOAD", u.size, u.chunk, u.count}}
 	if job.Content.TikTok.Draft {
 		path = "/v2/post/publish/inbox/video/init/"
 	} else {
 		body.Post = newVideoPost(&job.Content, who)
 	}
-	data, bad := p.ask(ctx, "create", path, job.Account.Token, body)
+	data, bad := ask[struct {
+		PublishID jsondoc.Text `json:"publish_id"`
+		UploadURL jsondoc.Text `json:"upload_url"`
+	}](ctx, p, "create", path, job.Account.Token, body)
 	if bad != nil {
 		return nil, bad.Error
 	}
-	u.ticket, u.Address = data.Text("publish_id"), data.Text("upload_url")
+	u.ticket, u.Address = data.PublishID.String(), data.UploadURL.String()
 	if address, err := url.Parse(u.Address); err != nil || address.Host == "" || !validTicket(u.ticket) {
 		return nil, platforms.Errorf(platforms.ClassUnknown, msgNoTicket, file.Name)
 	}
@@ -136,7 +141,7 @@ func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upl
 	file := &job.Content.Media[0]
 	for tries := 0; u.sent < u.last(); {
 		before, end := u.sent, u.end(u.sent)
-		resp, sent, failure := p.put(ctx, file, u.Address, u.sent, end, transport.Call{Action: "upload", Timeout: uploadTimeout})
+		resp, sent, failure := p.put(ctx, file, u.Address, u.sent, end, client.Call{Action: "upload", Timeout: uploadTimeout})
 		switch {
 		case failure != nil && (!sent || failure.Class == platforms.ClassPermanent):
 			return false, failure
@@ -191,46 +196,36 @@ func (p *Platform) catchUp(ctx context.Context, job platforms.Job, u *upload) *p
 // put sends a part of a file to the address of an upload. The address carries
 // all authority: no token goes along. sent is false if nothing can have arrived.
 func (p *Platform) put(
-	ctx context.Context, file *platforms.File, address string, from, end int64, call transport.Call,
+	ctx context.Context, file *platforms.File, address string, from, end int64, call client.Call,
 ) (resp *transport.Response, sent bool, failure *platforms.Error) {
 	bytes, err := file.Bytes.Open(ctx, from, end-from)
 	if err != nil {
 		return nil, false, file.Unreadable(err)
 	}
 	defer bytes.Close()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address, bytes)
+	call.Method, call.URL = http.MethodPut, address
+	call.Header = http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", from, end-1, file.Size)}}
+	call.Body = client.Body{Content: bytes, Length: end - from, Type: string(file.MIMEType)}
+	resp, err = p.api.Do(ctx, call)
 	if err != nil {
-		// The error would tell the address.
-		return nil, false, platforms.Errorf(platforms.ClassTransient, msgNoTicket, file.Name)
+		return nil, !client.NotSent(err), p.api.UploadUnanswered(file, err)
 	}
-	req.ContentLength = end - from
-	req.Header.Set("Content-Type", string(file.MIMEType))
-	req.Header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, end-1, file.Size))
-	call.Platform = "tiktok"
-	resp, err = p.client.Do(ctx, call, req)
-	if err == nil {
-		return resp, true, nil
-	}
-	if failure = file.Unreadable(err); failure.Class != platforms.ClassPermanent {
-		failure = unanswered(err)
-	}
-	return nil, wasSent(err), failure
+	return resp, true, nil
 }
 
 // uploadRefused reads an error of the host of uploads, which speaks in statuses.
 func (p *Platform) uploadRefused(file *platforms.File, status int) *platforms.Error {
-	out := &platforms.Error{Err: fmt.Errorf("HTTP status %d of an upload", status)}
+	cause := fmt.Errorf("HTTP status %d of an upload", status)
 	switch status {
 	case http.StatusBadRequest:
-		out.Class, out.Message = platforms.ClassPermanent, fmt.Sprintf(msgFileRefused, file.Name)
+		return &platforms.Error{Class: platforms.ClassPermanent, Problem: fmt.Sprintf(msgFileRefused, file.Name), Err: cause}
 	case http.StatusForbidden, http.StatusNotFound:
-		out.Class, out.Message = platforms.ClassTransient, fmt.Sprintf(msgNotTaken, file.Name)
+		return &platforms.Error{Class: platforms.ClassTransient, Problem: fmt.Sprintf(msgNotTaken, file.Name), Err: cause}
 	case http.StatusRequestedRangeNotSatisfiable:
-		out.Class, out.Message = platforms.ClassTransient, fmt.Sprintf(msgNoProgress, file.Name)
+		return &platforms.Error{Class: platforms.ClassTransient, Problem: fmt.Sprintf(msgNoProgress, file.Name), Err: cause}
 	case http.StatusTooManyRequests:
-		out.Class, out.Message, out.RetryAt = platforms.ClassRateLimited, msgLimit, p.config.Clock.Now().Add(limitPause)
+		return p.limited(cause)
 	default:
-		out.Class, out.Message = platforms.ClassUnknown, fmt.Sprintf(msgNonsense, status)
+		return p.api.Nonsense(status, cause)
 	}
-	return out
 }

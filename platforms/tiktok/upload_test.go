@@ -63,7 +63,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("%d bytes were sent, want one chunk of %d: two had arrived, and the last one waits", n, chunk)
 	}
 	held.allow(1 << 40)
-	if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+	if got := b.tiktok.Publish(t.Context(), job); got.Outcome != platforms.Posted {
 		t.Fatalf("got %+v", got)
 	}
 	if n := held.sent(); n != int(file.Size)-3*chunk {
@@ -97,7 +97,7 @@ func TestUploadsThatCannotGoOn(t *testing.T) {
 			if (job.Checkpoint != first) != tc.anew {
 				t.Errorf("%s: %s after %s", tc.reason, job.Checkpoint, first)
 			}
-			if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Posted {
+			if got := b.tiktok.Publish(t.Context(), job); got.Outcome != platforms.Posted {
 				t.Fatalf("got %+v", got)
 			}
 			if got := b.posts(job.Content.Media...); len(got) != 1 {
@@ -114,10 +114,10 @@ func TestEndedAddress(t *testing.T) {
 	job := b.prepare(b.job(film(2*minChunk + 9)))
 	b.clock.Step(time.Hour)
 	got := b.tiktok.Publish(t.Context(), job)
-	if got.Verdict != platforms.NotSent || got.Err.Class != platforms.ClassTransient || b.calls("publish") != 0 {
+	if got.Outcome != platforms.NotSent || got.Err.Class != platforms.ClassTransient || b.calls("publish") != 0 {
 		t.Errorf("got %+v", got)
 	}
-	if got := b.tiktok.Publish(t.Context(), b.prepare(job)); got.Verdict != platforms.Posted || len(b.posts(job.Content.Media...)) != 1 {
+	if got := b.tiktok.Publish(t.Context(), b.prepare(job)); got.Outcome != platforms.Posted || len(b.posts(job.Content.Media...)) != 1 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -129,14 +129,14 @@ func TestRefusedAddress(t *testing.T) {
 	job := b.prepare(b.job(film(900)))
 	first := job.Checkpoint
 	b.fault("publish", "status", 403)
-	if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Refused || got.Err.Class != platforms.ClassTransient {
+	if got := b.tiktok.Publish(t.Context(), job); got.Outcome != platforms.Refused || got.Err.Class != platforms.ClassTransient {
 		t.Fatalf("got %+v", got)
 	}
 	b.clock.Step(time.Hour)
 	if job = b.prepare(job); job.Checkpoint == first {
 		t.Error("an address that has ended was kept")
 	}
-	if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Posted || len(b.posts(job.Content.Media...)) != 1 {
+	if got := b.tiktok.Publish(t.Context(), job); got.Outcome != platforms.Posted || len(b.posts(job.Content.Media...)) != 1 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -163,7 +163,7 @@ func TestLostLastChunk(t *testing.T) {
 			job := b.prepare(b.job(file))
 			first := job.Checkpoint
 			tc.disturb(b, held)
-			if got := b.tiktok.Publish(t.Context(), job); got.Verdict != platforms.Unknown {
+			if got := b.tiktok.Publish(t.Context(), job); got.Outcome != platforms.Unknown {
 				t.Fatalf("%s: got %+v", tc.reason, got)
 			}
 			held.allow(1 << 40)
@@ -180,12 +180,12 @@ func TestLostLastChunk(t *testing.T) {
 			}
 			job = b.prepare(job)
 			got := b.tiktok.Publish(t.Context(), job)
-			if got.Verdict == platforms.Refused && got.Err.Class == platforms.ClassTransient {
+			if got.Outcome == platforms.Refused && got.Err.Class == platforms.ClassTransient {
 				// A part of what was cut off arrived after the question for it.
 				job = b.prepare(job)
 				got = b.tiktok.Publish(t.Context(), job)
 			}
-			if got.Verdict != platforms.Posted || job.Checkpoint != first {
+			if got.Outcome != platforms.Posted || job.Checkpoint != first {
 				t.Errorf("got %+v as %s after %s", got, job.Checkpoint, first)
 			}
 			if n := len(b.posts(file)); n != 1 {
@@ -201,7 +201,7 @@ func TestSentTwice(t *testing.T) {
 	b := newBox(t, nil)
 	job := b.prepare(b.job(film(900)))
 	first := b.tiktok.Publish(t.Context(), job)
-	if second := b.tiktok.Publish(t.Context(), job); second.Verdict != platforms.Posted || second.ExternalID != first.ExternalID || len(b.posts(job.Content.Media...)) != 1 {
+	if second := b.tiktok.Publish(t.Context(), job); second.Outcome != platforms.Posted || second.ExternalID != first.ExternalID || len(b.posts(job.Content.Media...)) != 1 {
 		t.Errorf("got %+v after %+v", second, first)
 	}
 }
@@ -224,7 +224,7 @@ func TestUnprepared(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t, nil)
-			if got := b.tiktok.Publish(t.Context(), tc.job(b)); got.Verdict != platforms.NotSent || got.Err.Class != platforms.ClassTransient || b.calls("publish") != 0 {
+			if got := b.tiktok.Publish(t.Context(), tc.job(b)); got.Outcome != platforms.NotSent || got.Err.Class != platforms.ClassTransient || b.calls("publish") != 0 {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 		})

@@ -122,7 +122,7 @@ func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *pla
 		return nil, bad.Error
 	case found.partial(size):
 		known, cut, ok := readSession(job.Secret, size)
-		if !ok || !p.config.Clock.Now().Before(known.Ends.Add(-leastLeft)) {
+		if !ok || !p.clock.Now().Before(known.Ends.Add(-leastLeft)) {
 			return nil, nil
 		}
 		return &upload{ticket: job.Checkpoint, session: known, parts: cut, sent: found.uploaded}, nil

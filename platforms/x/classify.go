@@ -17,25 +17,60 @@ import (
 // legacyDuplicate is the code of the old API for a post that repeats another.
 const legacyDuplicate = "187"
 
-// What people are told. None of it changes from one call to the next.
-const (
-	msgRefresh    = "X does not accept the access token: it has ended or was revoked"
-	msgReconnect  = "X refuses Herald's access to this account: a permission is missing, or the app may not post for it; connect the account again and allow reading and writing"
-	msgWrongToken = "X does not accept this kind of token; connect the account again, with OAuth 2.0"
-	msgSuspended  = "X has suspended this account; appeal to X, then connect the account again"
-	msgCredits    = "the credits of the X app are used up; the owner of the app has to add credits in X's developer console"
-	msgUsageCap   = "the X app has reached its usage cap; the owner of the app has to raise it, or wait for the next period"
-	msgAppLimit   = "the X app has reached X's limit of posts for 24 hours, of all its accounts together; wait, or post less"
-	msgDailyLimit = "this account has reached X's limit of posts for 24 hours; wait, or post less"
-	msgRateLimit  = "X limits how often this account may be used, and the limit is reached; Herald tries again when X allows it"
-	msgDuplicate  = "X refused the post as a repetition of an earlier one of this account; if no earlier one exists, change the text"
-	msgCashtag    = "X allows at most one cashtag ($ABC) in a post sent by an app; remove the others"
-	msgNotAllowed = "X does not permit this post: it may be too long, hold an address that X blocks, or break another of X's rules; change the text"
-	msgInvalid    = "X found the request invalid: the text may be too long or hold characters that X refuses; change it"
-	msgBusy       = "X has trouble and did not do what it was asked; try again later"
-	msgNonsense   = "X gave an answer that Herald does not understand"
-	msgNotSent    = "X could not be reached; check the network between Herald and X"
-	msgLost       = "the connection to X broke before the answer came"
+// What X's errors ask for. No text changes from one call to the next.
+var (
+	refresh = platforms.Error{
+		Class:   platforms.ClassRefresh,
+		Problem: "X does not accept the access token: it has ended or was revoked",
+	}
+	reconnect = platforms.Error{
+		Class:   platforms.ClassReconnect,
+		Problem: "X refuses Herald's access to this account: a permission is missing, or the app may not post for it; connect the account again and allow reading and writing",
+	}
+	wrongToken = platforms.Error{
+		Class:   platforms.ClassReconnect,
+		Problem: "X does not accept this kind of token; connect the account again, with OAuth 2.0",
+	}
+	suspended = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "X has suspended this account; appeal to X, then connect the account again",
+	}
+	credits = platforms.Error{
+		Class:   platforms.ClassQuota,
+		Problem: "the credits of the X app are used up; the owner of the app has to add credits in X's developer console",
+	}
+	usageCap = platforms.Error{
+		Class:   platforms.ClassQuota,
+		Problem: "the X app has reached its usage cap; the owner of the app has to raise it, or wait for the next period",
+	}
+	appLimit = platforms.Error{
+		Class:   platforms.ClassQuota,
+		Problem: "the X app has reached X's limit of posts for 24 hours, of all its accounts together; wait, or post less",
+	}
+	dailyLimit = platforms.Error{
+		Class:   platforms.ClassQuota,
+		Problem: "this account has reached X's limit of posts for 24 hours; wait, or post less",
+	}
+	rateLimit = platforms.Error{
+		Class:   platforms.ClassRateLimited,
+		Problem: "X limits how often this account may be used, and the limit is reached; Herald tries again when X allows it",
+	}
+	duplicate = platforms.Error{
+		Class:   platforms.ClassDuplicate,
+		Problem: "X refused the post as a repetition of an earlier one of this account; if no earlier one exists, change the text",
+	}
+	cashtag = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "X allows at most one cashtag ($ABC) in a post sent by an app; remove the others",
+	}
+	notAllowed = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "X does not permit this post: it may be too long, hold an address that X blocks, or break another of X's rules; change the text",
+	}
+	invalid = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "X found the request invalid: the text may be too long or hold characters that X refuses; change it",
+	}
 )
 
 // errGone is the cause of an error that says that X does not know, or know any
@@ -59,69 +94,65 @@ func documented(status int, explained bool) bool {
 
 // classify reads an answer that is not a success: what it asks for, and
 // whether it is a documented refusal.
-func classify(resp *transport.Response, now time.Time) (failure *platforms.Error, refused bool) {
-	p, explained := parseProblem(resp.Body)
-	class, message := classOf(resp.Status, p)
-	switch {
-	case class != platforms.ClassRateLimited:
-	case exhausted(resp.Header, appDaily):
-		class, message = platforms.ClassQuota, msgAppLimit
-	case exhausted(resp.Header, userDaily):
-		class, message = platforms.ClassQuota, msgDailyLimit
-	}
+func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error, refused bool) {
+	said, explained := parseProblem(resp.Body)
+	known := p.meaning(resp, said)
 	refused = documented(resp.Status, explained)
 	if !refused && resp.Status < http.StatusInternalServerError {
-		class, message = platforms.ClassUnknown, fmt.Sprintf("%s (HTTP status %d)", msgNonsense, resp.Status)
+		known = *p.api.Nonsense(resp.Status, nil)
 	}
-	failure = platforms.Errorf(class, "%s", message)
-	failure.RetryAt = retryAt(resp.Header, class, now)
-	failure.AppWide = resp.Status == http.StatusPaymentRequired || p.isKind("usage-capped") || resp.Status == http.StatusTooManyRequests && exhausted(resp.Header, appDaily)
-	failure.Err = fmt.Errorf("HTTP status %d, problem %v, codes %v, oauth %q", resp.Status, p.kinds, p.codes, p.oauth)
+	known.RetryAt = retryAt(resp.Header, known.Class, p.clock.Now())
+	known.AppWide = resp.Status == http.StatusPaymentRequired || said.isKind("usage-capped") || resp.Status == http.StatusTooManyRequests && exhausted(resp.Header, appDaily)
+	known.Err = fmt.Errorf("HTTP status %d, problem %v, codes %v, oauth %q", resp.Status, said.kinds, said.codes, said.oauth)
 	if resp.Status == http.StatusNotFound || resp.Status == http.StatusGone {
-		failure.Err = fmt.Errorf("%w: %w", errGone, failure.Err)
+		known.Err = fmt.Errorf("%w: %w", errGone, known.Err)
 	}
-	return failure, refused
+	return &known, refused
 }
 
-// classOf is the table of X's errors.
-func classOf(status int, p *problem) (platforms.Class, string) {
-	switch {
+// meaning is the table of X's errors.
+func (p *Platform) meaning(resp *transport.Response, said *problem) platforms.Error {
+	switch status := resp.Status; {
 	case status >= http.StatusInternalServerError:
-		return platforms.ClassTransient, msgBusy
-	case status == http.StatusUnauthorized && p.isKind("unsupported-authentication"):
-		return platforms.ClassReconnect, msgWrongToken
+		return *p.api.Busy(nil)
+	case status == http.StatusUnauthorized && said.isKind("unsupported-authentication"):
+		return wrongToken
 	case status == http.StatusUnauthorized:
-		return platforms.ClassRefresh, msgRefresh
+		return refresh
 	case status == http.StatusPaymentRequired:
-		return platforms.ClassQuota, msgCredits
-	case status == http.StatusTooManyRequests && p.isKind("usage-capped"):
-		return platforms.ClassQuota, msgUsageCap
+		return credits
+	case status == http.StatusTooManyRequests && said.isKind("usage-capped"):
+		return usageCap
+	case status == http.StatusTooManyRequests && exhausted(resp.Header, appDaily):
+		return appLimit
+	case status == http.StatusTooManyRequests && exhausted(resp.Header, userDaily):
+		return dailyLimit
 	case status == http.StatusTooManyRequests:
-		return platforms.ClassRateLimited, msgRateLimit
+		return rateLimit
 	case status == http.StatusForbidden:
-		return classOfForbidden(p)
+		return forbidden(said)
 	default:
-		return platforms.ClassPermanent, msgInvalid
+		return invalid
 	}
 }
 
-// classOfForbidden tells apart what X says with status 403.
-func classOfForbidden(p *problem) (platforms.Class, string) {
+// forbidden tells apart what X says with status 403.
+func forbidden(said *problem) platforms.Error {
 	switch {
-	case p.says("duplicate content") || p.hasCode(legacyDuplicate):
-		return platforms.ClassDuplicate, msgDuplicate
-	case p.isKind("unsupported-authentication"):
-		return platforms.ClassReconnect, msgWrongToken
-	case p.isKind("client-forbidden", "oauth1-permissions", "not-authorized-for-resource"):
-		return platforms.ClassReconnect, msgReconnect
-	case p.isKind("user-suspended"):
-		return platforms.ClassPermanent, msgSuspended
-	case p.isKind("usage-capped"):
-		return platforms.ClassQuota, msgUsageCap
-	case p.says("cashtag"):
-		return platforms.ClassPermanent, msgCashtag
+	case said.says("duplicate content") || said.hasCode(legacyDuplicate):
+		return duplicate
+	case said.isKind("unsupported-authentication"):
+		return wrongToken
+	case said.isKind("client-forbidden", "oauth1-permissions", "not-authorized-for-resource"):
+		return reconnect
+	case said.isKind("user-suspended"):
+		return suspended
+	case said.isKind("usage-capped"):
+		return usageCap
+	case said.says("cashtag"):
+		return cashtag
 	default:
-		return platforms.ClassPermanent, msgNotAllowed
+		return notAllowed
 	}
 }
 

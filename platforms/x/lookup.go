@@ -7,12 +7,14 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 const (
@@ -24,36 +26,31 @@ const (
 	maxPages = 32
 )
 
-const (
-	msgNoTimeline  = "X did not give the account's timeline"
-	msgTooManyPage = "the account has published more since than X lists, so Herald cannot tell whether the post is among it; look for the post by hand"
-)
-
 // Lookup searches the account's timeline for the job's text, among what was
-// created at job.LookFrom or later.
+// created at job.SearchFrom or later.
 //
 // What hangs from another post than the job's, and what belongs to other jobs,
 // is passed over. Absence is
 // only reported if X listed everything; otherwise it is an error.
-func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
+func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	search := newSearch(job)
 	cursor := ""
 	for range maxPages {
 		resp, failure := p.read(ctx, "list", timelinePath(job, cursor), job.Account.Token)
 		if failure != nil {
-			return platforms.Finding{}, failure
+			return platforms.LookupResult{}, failure
 		}
 		page, failure := p.readPage(resp)
 		if failure != nil {
-			return platforms.Finding{}, failure
+			return platforms.LookupResult{}, failure
 		}
-		search.page(page.entries)
-		if page.next == "" {
-			return search.finding(p, job.Account), nil
+		search.page(page.Data)
+		cursor = page.Meta.Value.NextToken.String()
+		if cursor == "" {
+			return search.result(p, job.Account), nil
 		}
-		cursor = page.next
 	}
-	return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPage)
+	return platforms.LookupResult{}, p.api.TooManyPages()
 }
 
 // timelinePath asks for one page of an account's own posts. Replies stay in,
@@ -64,7 +61,7 @@ func timelinePath(job platforms.Job, cursor string) string {
 		"exclude":      {"retweets"},
 		"tweet.fields": {"created_at,text,entities,referenced_tweets,note_tweet,attachments"},
 	}
-	if since := idBefore(job.LookFrom); since != "" {
+	if since := idBefore(job.SearchFrom); since != "" {
 		query.Set("since_id", since)
 	}
 	if cursor != "" {
@@ -75,29 +72,44 @@ func timelinePath(job platforms.Job, cursor string) string {
 
 // timelinePage is one page of a timeline.
 type timelinePage struct {
-	entries []map[string]any
-	next    string
+	Data []listedPost                   `json:"data"`
+	Meta jsondoc.Optional[timelineMeta] `json:"meta"`
+	// Errors say that something is missing.
+	Errors []any `json:"errors"`
+}
+
+type timelineMeta struct {
+	NextToken   jsondoc.Text `json:"next_token"`
+	ResultCount jsondoc.Text `json:"result_count"`
+}
+
+// listedPost is a post of a timeline.
+type listedPost struct {
+	listedText
+
+	ID        jsondoc.Text `json:"id"`
+	CreatedAt jsondoc.Text `json:"created_at"`
+	// Note holds the full text of a long post.
+	Note       listedText `json:"note_tweet"`
+	References []struct {
+		Type jsondoc.Text `json:"type"`
+		ID   jsondoc.Text `json:"id"`
+	} `json:"referenced_tweets"`
+	Attachments struct {
+		MediaKeys []jsondoc.Text `json:"media_keys"`
+	} `json:"attachments"`
 }
 
 // readPage reads a page. X leaves out "data" when a page is empty: what proves
-// an answer to be a page is then its "meta". Errors beside it mean that
-// something is missing.
+// an answer to be a page is then its "meta".
 func (p *Platform) readPage(resp *transport.Response) (timelinePage, *platforms.Error) {
-	doc, _ := decodeObject(resp.Body)
-	meta := object(doc["meta"])
-	if meta == nil && list(doc["data"]) == nil || len(list(doc["errors"])) > 0 {
-		return timelinePage{}, p.silentRefusal(resp, msgNoTimeline)
+	page, _ := jsondoc.Decode[timelinePage](resp.Body)
+	if !page.Meta.There && page.Data == nil || len(page.Errors) > 0 {
+		return timelinePage{}, silentRefusal(resp, p.api.NoList(nil))
 	}
-	page := timelinePage{next: text(meta["next_token"])}
-	for _, v := range list(doc["data"]) {
-		entry := object(v)
-		if !validID(text(entry["id"])) {
-			return timelinePage{}, platforms.Errorf(platforms.ClassUnknown, msgNoTimeline)
-		}
-		page.entries = append(page.entries, entry)
-	}
-	if count := text(meta["result_count"]); count != "" && count != strconv.Itoa(len(page.entries)) {
-		return timelinePage{}, platforms.Errorf(platforms.ClassUnknown, msgNoTimeline)
+	odd := slices.ContainsFunc(page.Data, func(post listedPost) bool { return !validID(post.ID.String()) })
+	if count := page.Meta.Value.ResultCount.String(); odd || count != "" && count != strconv.Itoa(len(page.Data)) {
+		return timelinePage{}, p.api.NoList(nil)
 	}
 	return page, nil
 }
@@ -117,13 +129,13 @@ func newSearch(job platforms.Job) *search {
 }
 
 // page looks at the posts of one page.
-func (s *search) page(entries []map[string]any) {
-	for _, entry := range entries {
-		id := text(entry["id"])
-		created := createdAt(id, entry)
+func (s *search) page(posts []listedPost) {
+	for i := range posts {
+		post := &posts[i]
+		id, created := post.ID.String(), post.created()
 		switch {
-		case !created.IsZero() && created.Before(s.job.LookFrom.Truncate(time.Millisecond)):
-		case repliedTo(entry) != s.job.Content.InReplyTo, !s.matches(entry):
+		case !created.IsZero() && created.Before(s.job.SearchFrom.Truncate(time.Millisecond)):
+		case post.repliedTo() != s.job.Content.InReplyTo, !s.matches(post):
 		case s.job.Taken != nil && s.job.Taken(id):
 		default:
 			s.found[id] = created
@@ -137,29 +149,29 @@ func (s *search) page(entries []map[string]any) {
 // matches tells whether a listed post is the job's. What was uploaded for one
 // job is shown by no other post, so that files say more than the text, which X
 // gives back with an address for them behind it.
-func (s *search) matches(entry map[string]any) bool {
+func (s *search) matches(post *listedPost) bool {
 	if s.media == nil {
-		return s.text.matches(entry)
+		return s.text.matches(post)
 	}
-	keys := list(object(entry["attachments"])["media_keys"])
+	keys := post.Attachments.MediaKeys
 	if len(keys) != len(s.media) {
 		return false
 	}
 	for i, key := range keys {
 		// A key is the number of the kind of media, and the id.
-		if _, id, _ := strings.Cut(text(key), "_"); id != s.media[i] {
+		if _, id, _ := strings.Cut(key.String(), "_"); id != s.media[i] {
 			return false
 		}
 	}
 	return true
 }
 
-// finding names the earliest match.
-func (s *search) finding(p *Platform, account platforms.Account) platforms.Finding {
+// result names the earliest match.
+func (s *search) result(p *Platform, account platforms.Account) platforms.LookupResult {
 	if len(s.found) == 0 {
-		return platforms.Finding{}
+		return platforms.LookupResult{}
 	}
-	return platforms.Finding{
+	return platforms.LookupResult{
 		Matches:     len(s.found),
 		ExternalID:  s.first,
 		ExternalURL: p.postURL(account, s.first),
@@ -167,24 +179,20 @@ func (s *search) finding(p *Platform, account platforms.Account) platforms.Findi
 	}
 }
 
-// createdAt is when a post was created, by its id or else by its own word.
-func createdAt(id string, entry map[string]any) time.Time {
-	if at, ok := snowflakeTime(id); ok {
+// created is when a post was created, by its id or else by its own word.
+func (p *listedPost) created() time.Time {
+	if at, ok := snowflakeTime(p.ID.String()); ok {
 		return at
 	}
-	at, err := time.Parse(time.RFC3339, text(entry["created_at"]))
-	if err != nil {
-		return time.Time{}
-	}
-	return at.UTC()
+	return p.CreatedAt.Time()
 }
 
 // repliedTo is the post that a post hangs from; empty for one that stands alone.
 // One that hangs from what X does not name hangs from "?".
-func repliedTo(entry map[string]any) string {
-	for _, v := range list(entry["referenced_tweets"]) {
-		if reference := object(v); text(reference["type"]) == "replied_to" {
-			return cmp.Or(text(reference["id"]), "?")
+func (p *listedPost) repliedTo() string {
+	for _, reference := range p.References {
+		if reference.Type == "replied_to" {
+			return cmp.Or(reference.ID.String(), "?")
 		}
 	}
 	return ""

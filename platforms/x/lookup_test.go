@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 // post renders a listed post.
@@ -118,13 +119,13 @@ func TestLookup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, requests := newX(t, Config{WebURL: "https://x.example"}, says(200, tc.listing))
 			job := jobFor(tc.text)
-			job.LookFrom = noon
+			job.SearchFrom = noon
 			job.Taken = func(id string) bool { return id == tc.taken }
 			got, err := p.Lookup(t.Context(), job)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			want := platforms.Finding{Matches: tc.want}
+			want := platforms.LookupResult{Matches: tc.want}
 			if tc.id != "" {
 				want.ExternalID, want.ExternalURL = tc.id, "https://x.example/acme/status/"+tc.id
 				want.PostedAt, _ = snowflakeTime(tc.id)
@@ -178,7 +179,7 @@ func TestLookupReadsEveryPage(t *testing.T) {
 		says(200, pages[r.URL.Query().Get("pagination_token")])(w, r)
 	})
 	job := jobFor("hello")
-	job.LookFrom = noon
+	job.SearchFrom = noon
 	got, err := p.Lookup(t.Context(), job)
 	if err != nil || got.Matches != 2 || got.ExternalID != snowflake(noon) {
 		t.Errorf("got %+v, %v; want both matches, the earlier named", got, err)
@@ -213,10 +214,9 @@ func FuzzMatch(f *testing.F) {
 			typed += "/"
 		}
 		sent := before + typed + after
-		listed := map[string]any{
-			"text":     escape(before) + "https://t.co/0" + escape(after),
-			"entities": map[string]any{"urls": []any{map[string]any{"url": "https://t.co/0", "expanded_url": expanded}}},
-		}
+		listed := new(listedPost)
+		listed.Text = jsondoc.Text(escape(before) + "https://t.co/0" + escape(after))
+		listed.Entities.URLs = []shortened{{URL: "https://t.co/0", Expanded: jsondoc.Text(expanded)}}
 		// An accent right behind the address would become a part of it, and a
 		// short address in the text itself would be an entity of its own.
 		composes := norm.NFC.String(typed+after) != norm.NFC.String(typed)+norm.NFC.String(after)
@@ -227,7 +227,7 @@ func FuzzMatch(f *testing.F) {
 			t.Errorf("%q is found in %v", sent+"!", listed)
 		}
 		// Whatever X lists is read without harm, and an empty text is nowhere.
-		if doc, ok := decodeObject([]byte(noise)); ok {
+		if doc, ok := jsondoc.Decode[*listedPost]([]byte(noise)); ok {
 			want(sent).matches(doc)
 			if want(" ").matches(doc) {
 				t.Errorf("an empty text is found in %s", noise)

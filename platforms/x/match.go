@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/herald-social/herald/internal/sametext"
+	"github.com/herald-social/herald/internal/text"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 // X does not give a text back as it was sent: it replaces every address by one
@@ -19,25 +20,41 @@ import (
 // wanted is the text of a job, in the form that is compared.
 type wanted string
 
-func want(text string) wanted { return wanted(sametext.Folded(text)) }
+func want(caption string) wanted { return wanted(text.Fold(caption)) }
 
 // entities undoes the only three escapes that X makes, in one pass: what was
 // sent as "&lt;" is listed as "&amp;lt;".
 var entities = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">")
 
-// matches tells whether a listed post has the wanted text. The full text of a
-// long post stands in "note_tweet". It is compared with and without undoing
-// escapes, since X does not say which of its texts are escaped.
-func (w wanted) matches(entry map[string]any) bool {
+// matches reports whether a listed post has the wanted text. It is compared with
+// and without undoing escapes, since X does not say which of its texts are
+// escaped.
+func (w wanted) matches(post *listedPost) bool {
 	if w == "" {
 		return false
 	}
-	if note := object(entry["note_tweet"]); text(note["text"]) != "" {
-		entry = note
+	listed := &post.listedText
+	if post.Note.Text != "" {
+		listed = &post.Note
 	}
-	listed := text(entry["text"])
-	links := linksOf(entry)
-	return w.fits(sametext.Folded(entities.Replace(listed)), links) || w.fits(sametext.Folded(listed), links)
+	links := listed.links()
+	written := listed.Text.String()
+	return w.fits(text.Fold(entities.Replace(written)), links) || w.fits(text.Fold(written), links)
+}
+
+// listedText is a text as X lists it.
+type listedText struct {
+	Text     jsondoc.Text `json:"text"`
+	Entities struct {
+		URLs []shortened `json:"urls"`
+	} `json:"entities"`
+}
+
+// shortened is an address of t.co and what it stands for.
+type shortened struct {
+	URL      jsondoc.Text `json:"url"`
+	Expanded jsondoc.Text `json:"expanded_url"`
+	Display  jsondoc.Text `json:"display_url"`
 }
 
 // link is an address in a listed text.
@@ -49,23 +66,22 @@ type link struct {
 	forms []string
 }
 
-// linksOf reads entities.urls of a post.
-func linksOf(entry map[string]any) []link {
+// links reads the addresses in a listed text.
+func (t *listedText) links() []link {
 	var links []link
-	for _, v := range list(object(entry["entities"])["urls"]) {
-		doc := object(v)
-		l := link{short: text(doc["url"])}
+	for _, entity := range t.Entities.URLs {
+		l := link{short: entity.URL.String()}
 		if l.short == "" {
 			continue
 		}
-		expanded := text(doc["expanded_url"])
+		expanded := entity.Expanded.String()
 		l.add(expanded)
 		if unescaped, err := url.PathUnescape(expanded); err == nil {
 			l.add(unescaped)
 		}
 		// The displayed form shows an international domain as it was typed. A
 		// long one is cut short and ends in an ellipsis.
-		if shown := text(doc["display_url"]); !strings.HasSuffix(shown, "…") {
+		if shown := entity.Display.String(); !strings.HasSuffix(shown, "…") {
 			l.add(shown)
 		}
 		l.add(l.short)
@@ -75,7 +91,7 @@ func linksOf(entry map[string]any) []link {
 }
 
 func (l *link) add(address string) {
-	form := strings.TrimSuffix(trimScheme(sametext.Folded(address)), "/")
+	form := strings.TrimSuffix(trimScheme(text.Fold(address)), "/")
 	if form != "" && !slices.Contains(l.forms, form) {
 		l.forms = append(l.forms, form)
 	}

@@ -4,10 +4,10 @@
 package x
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 // problem is what X says is wrong. Its errors come in three dresses: a
@@ -30,35 +30,34 @@ type problem struct {
 // not in any of the forms in which X reports errors, as when something between
 // X and us answered.
 func parseProblem(body []byte) (*problem, bool) {
-	doc, ok := decodeObject(body)
+	doc, ok := jsondoc.Parse(body)
 	p := new(problem)
 	if !ok {
 		return p, false
 	}
 	p.read(doc)
-	for _, entry := range list(doc["errors"]) {
-		if nested, isObject := entry.(map[string]any); isObject {
-			p.read(nested)
-		}
+	nested, _ := doc.List("errors")
+	for _, entry := range nested {
+		p.read(entry)
 	}
 	known := len(p.kinds) > 0 || p.words != "" || len(p.codes) > 0 || p.oauth != ""
 	return p, known
 }
 
-func (p *problem) read(doc map[string]any) {
-	if kind := text(doc["type"]); kind != "" {
+func (p *problem) read(doc jsondoc.Object) {
+	if kind := doc.Text("type"); kind != "" {
 		kind = strings.TrimRight(kind, "/")
 		p.kinds = append(p.kinds, clip(kind[strings.LastIndexByte(kind, '/')+1:]))
 	}
 	for _, key := range []string{"title", "detail", "message", "error_description", "reason"} {
-		if s := text(doc[key]); s != "" {
+		if s := doc.Text(key); s != "" {
 			p.words += strings.ToLower(s) + "\n"
 		}
 	}
-	if code := text(doc["code"]); code != "" {
+	if code := doc.Text("code"); code != "" {
 		p.codes = append(p.codes, clip(code))
 	}
-	if s := text(doc["error"]); s != "" {
+	if s := doc.Text("error"); s != "" {
 		p.oauth = clip(s)
 	}
 }
@@ -79,39 +78,3 @@ func (p *problem) isKind(names ...string) bool {
 func (p *problem) hasCode(code string) bool { return slices.Contains(p.codes, code) }
 
 func (p *problem) says(words string) bool { return strings.Contains(p.words, words) }
-
-// decodeObject reads a body that is one JSON object. Numbers stay as written:
-// ids are longer than a float can hold.
-func decodeObject(body []byte) (map[string]any, bool) {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	var doc map[string]any
-	if err := decoder.Decode(&doc); err != nil || doc == nil || decoder.More() {
-		return nil, false
-	}
-	return doc, true
-}
-
-// text returns a JSON string or number as it was written, else "".
-func text(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case json.Number:
-		return v.String()
-	default:
-		return ""
-	}
-}
-
-// object returns a JSON object, or nil, from which nothing can be read.
-func object(v any) map[string]any {
-	doc, _ := v.(map[string]any)
-	return doc
-}
-
-// list returns a JSON array, or nil.
-func list(v any) []any {
-	entries, _ := v.([]any)
-	return entries
-}

@@ -4,58 +4,34 @@
 package x
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-const (
-	msgNoID    = "X confirmed the post without a readable id; Herald looks for it in the account's timeline"
-	msgInDoubt = "X answered with HTTP status %d, which does not tell whether it published the post; Herald looks for it in the account's timeline"
-)
+// asJSON is what X reads as JSON.
+func asJSON(v any) client.Body { return client.JSON("application/json", v) }
 
 // Publish creates the post by one call to POST /2/tweets.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	ids := job.FileIDs(validID)
 	if p.Prepares(job.Content) && ids == nil {
-		return notSent(platforms.Errorf(platforms.ClassTransient, msgUnprepared))
+		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
 	}
-	body, err := encode(newTweet(job.Content, ids))
+	resp, err := p.api.Do(ctx, client.Call{
+		Action: "publish", Path: "/2/tweets", Token: job.Account.Token.Access, Body: asJSON(newTweet(job.Content, ids)), Timeout: callTimeout,
+	})
 	if err != nil {
-		return notSent(platforms.Errorf(platforms.ClassPermanent, "the text cannot be written as JSON; remove unusual characters"))
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.config.APIURL+"/2/tweets", body)
-	if err != nil {
-		return notSent(badAddress(err))
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer "+job.Account.Token.Access)
-	resp, err := p.client.Do(ctx, call("publish", callTimeout), req)
-	if err != nil {
-		return unheard(err)
+		return p.api.PublishUnanswered(err)
 	}
 	result := p.judge(resp, job.Account)
-	result.Allowances = allowances(resp.Header, p.config.Clock.Now())
+	result.RateLimits = rateLimits(resp.Header, p.clock.Now())
 	return result
-}
-
-// encode writes a body as JSON. Marshal would write <, > and & as escapes. X
-// reads them just the same, but what is sent should be what was written.
-func encode(body any) (*bytes.Buffer, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(body); err != nil {
-		return nil, fmt.Errorf("write as JSON: %w", err)
-	}
-	return &out, nil
 }
 
 // tweet is the body of POST /2/tweets.
@@ -91,29 +67,42 @@ func (p *Platform) judge(resp *transport.Response, account platforms.Account) pl
 	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
 		return p.confirmed(resp, account)
 	}
-	failure, refused := classify(resp, p.config.Clock.Now())
+	failure, refused := p.classify(resp)
 	switch {
 	case !refused:
-		failure.Class, failure.Message = platforms.ClassUnknown, fmt.Sprintf(msgInDoubt, resp.Status)
-		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
+		result := p.api.InDoubt(resp.Status, failure.Err)
+		result.Err.RetryAt, result.Err.AppWide = failure.RetryAt, failure.AppWide
+		return result
 	case failure.Class == platforms.ClassDuplicate:
 		// It may repeat this very post, from a call whose answer was lost.
-		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
+		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 	default:
-		return platforms.Result{Verdict: platforms.Refused, Err: failure}
+		return platforms.Result{Outcome: platforms.Refused, Err: failure}
 	}
 }
 
 // confirmed reads the id of a post that X says it created.
 func (p *Platform) confirmed(resp *transport.Response, account platforms.Account) platforms.Result {
-	doc, _ := decodeObject(resp.Body)
-	id := text(object(doc["data"])["id"])
-	if !validID(id) {
-		return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, msgNoID)}
+	id := createdID(resp.Body)
+	if id == "" {
+		return p.api.NoID()
 	}
-	result := platforms.Result{Verdict: platforms.Posted, ExternalID: id, ExternalURL: p.postURL(account, id)}
+	result := platforms.Result{Outcome: platforms.Posted, ExternalID: id, ExternalURL: p.postURL(account, id)}
 	result.PostedAt, _ = snowflakeTime(id)
 	return result
+}
+
+// createdID reads the id of what a call has made; "" if the answer has none.
+func createdID(body []byte) string {
+	doc, _ := jsondoc.Decode[struct {
+		Data struct {
+			ID jsondoc.Text `json:"id"`
+		} `json:"data"`
+	}](body)
+	if id := doc.Data.ID.String(); validID(id) {
+		return id
+	}
+	return ""
 }
 
 // postURL is where people read a post.
@@ -122,7 +111,7 @@ func (p *Platform) postURL(account platforms.Account, id string) string {
 	if author == "" {
 		author = "i"
 	}
-	return p.config.WebURL + "/" + url.PathEscape(author) + "/status/" + url.PathEscape(id)
+	return p.webURL + "/" + url.PathEscape(author) + "/status/" + url.PathEscape(id)
 }
 
 // validID tells whether this can be an id of X's, and a part of an address.
@@ -136,28 +125,4 @@ func validID(id string) bool {
 		}
 	}
 	return true
-}
-
-// unheard says what the absence of an answer means for a call that publishes.
-func unheard(err error) platforms.Result {
-	failure, ok := errors.AsType[*transport.Error](err)
-	if ok && !failure.Sent {
-		return notSent(&platforms.Error{Class: platforms.ClassTransient, Message: msgNotSent, Err: err})
-	}
-	return platforms.Result{
-		Verdict: platforms.Unknown,
-		Err:     &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err},
-	}
-}
-
-func notSent(failure *platforms.Error) platforms.Result {
-	return platforms.Result{Verdict: platforms.NotSent, Err: failure}
-}
-
-// msgLostOrNotSent tells people how far a call came.
-func msgLostOrNotSent(err error) string {
-	if failure, ok := errors.AsType[*transport.Error](err); ok && !failure.Sent {
-		return msgNotSent
-	}
-	return msgLost
 }

@@ -24,7 +24,7 @@ func TestPublishSendsOneExactRequest(t *testing.T) {
 	got := p.Publish(t.Context(), jobFor(text))
 
 	want := platforms.Result{
-		Verdict: platforms.Posted, ExternalID: id, ExternalURL: "https://x.example/acme/status/" + id,
+		Outcome: platforms.Posted, ExternalID: id, ExternalURL: "https://x.example/acme/status/" + id,
 		PostedAt: noon.Add(250 * time.Millisecond),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -59,7 +59,7 @@ func TestPublishVerdicts(t *testing.T) {
 		return says(403, `{"title":"Forbidden","detail":"`+detail+`","type":"https://api.x.com/2/problems/`+kind+`","status":403}`)
 	}
 	type want struct {
-		Verdict platforms.Verdict
+		Verdict platforms.Outcome
 		Class   platforms.Class
 		RetryAt time.Time
 	}
@@ -224,7 +224,7 @@ func TestPublishVerdicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, requests := newX(t, Config{}, tc.answer)
 			result := p.Publish(t.Context(), jobFor("hello"))
-			got := want{Verdict: result.Verdict}
+			got := want{Verdict: result.Outcome}
 			if result.Err != nil {
 				got.Class, got.RetryAt = result.Err.Class, result.Err.RetryAt
 			}
@@ -240,9 +240,9 @@ func TestPublishVerdicts(t *testing.T) {
 
 func TestPublishWithoutConnection(t *testing.T) {
 	p, _ := newX(t, Config{}, hangUp)
-	p.config.APIURL = "http://herald.invalid"
+	p.api.BaseURL = "http://herald.invalid"
 	got := p.Publish(t.Context(), jobFor("hello"))
-	if got.Verdict != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
+	if got.Outcome != platforms.NotSent || got.Err == nil || got.Err.Class != platforms.ClassTransient {
 		t.Errorf("got %+v, want NotSent, to be tried again", got)
 	}
 }
@@ -260,17 +260,17 @@ func FuzzJudge(f *testing.F) {
 		r := p.judge(&transport.Response{Status: status, Header: header, Body: []byte(body)}, platforms.Account{Username: "acme"})
 
 		success := status >= 200 && status < 300
-		switch r.Verdict {
+		switch r.Outcome {
 		case platforms.Posted:
 			if !success || !validID(r.ExternalID) || r.ExternalURL == "" || r.Err != nil {
 				t.Errorf("posted without evidence: %+v", r)
 			}
 		case platforms.Refused:
-			if status < 400 || status > 499 || r.Err == nil || r.Err.Message == "" {
+			if status < 400 || status > 499 || r.Err == nil || r.Err.Problem == "" {
 				t.Errorf("refused without a documented refusal: %+v", r)
 			}
 		case platforms.Unknown:
-			if r.Err == nil || r.Err.Message == "" {
+			if r.Err == nil || r.Err.Problem == "" {
 				t.Errorf("unknown without a reason: %+v", r)
 			}
 		case platforms.NotSent, platforms.Accepted:

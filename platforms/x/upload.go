@@ -7,16 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/herald-social/herald/internal/multipartbody"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/multipartbody"
 )
 
 const (
@@ -118,11 +119,10 @@ func (p *Platform) uploadVideo(ctx context.Context, job platforms.Job, file *pla
 			return begun.id, failure
 		}
 	}
-	body, err := encode(map[string]any{"media_type": file.MIMEType, "total_bytes": file.Size, "media_category": "tweet_video"})
-	if err != nil {
-		return "", &platforms.Error{Class: platforms.ClassPermanent, Message: fmt.Sprintf(msgFileRefused, file.Name), Err: err}
-	}
-	resp, failure := p.postMedia(ctx, job, file, "initialize", "/2/media/upload/initialize", "application/json", body, readTimeout)
+	resp, failure := p.callMedia(ctx, job, file, client.Call{
+		Action: "initialize", Path: "/2/media/upload/initialize", Timeout: readTimeout,
+		Body: asJSON(map[string]any{"media_type": file.MIMEType, "total_bytes": file.Size, "media_category": "tweet_video"}),
+	})
 	if failure != nil {
 		return "", failure
 	}
@@ -148,7 +148,8 @@ func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *pla
 			return failure
 		}
 	}
-	if _, failure := p.postMedia(ctx, job, file, "finalize", path+"/finalize", "", nil, readTimeout); failure != nil {
+	finalize := client.Call{Action: "finalize", Path: path + "/finalize", Method: http.MethodPost, Timeout: readTimeout}
+	if _, failure := p.callMedia(ctx, job, file, finalize); failure != nil {
 		return failure
 	}
 	if len(job.Content.Media) == 1 {
@@ -205,13 +206,7 @@ func (p *Platform) sendBytes(
 	if err != nil {
 		return nil, file.Unreadable(err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.config.APIURL+path, form)
-	if err != nil {
-		return nil, badAddress(err)
-	}
-	req.ContentLength = form.Len()
-	req.Header.Set("Content-Type", form.ContentType())
-	return p.callMedia(ctx, job, file, "upload", req, uploadTimeout)
+	return p.callMedia(ctx, job, file, client.Call{Action: "upload", Path: path, Body: client.Multipart(form), Timeout: uploadTimeout})
 }
 
 // await waits until X is done with a file, for as long as the context lasts.
@@ -221,54 +216,38 @@ func (p *Platform) await(ctx context.Context, job platforms.Job, file *platforms
 		if failure != nil {
 			return aboutFile(file, failure)
 		}
-		doc, _ := decodeObject(resp.Body)
-		info := object(object(doc["data"])["processing_info"])
-		switch text(info["state"]) {
+		doc, _ := jsondoc.Decode[struct {
+			Data struct {
+				Processing struct {
+					State      jsondoc.Text `json:"state"`
+					CheckAfter jsondoc.Text `json:"check_after_secs"`
+				} `json:"processing_info"`
+			} `json:"data"`
+		}](resp.Body)
+		processing := doc.Data.Processing
+		switch processing.State {
 		case "failed":
 			return platforms.Errorf(platforms.ClassPermanent, msgFileFailed, file.Name)
 		case "pending", "in_progress":
 		default: // X says nothing of files that need no processing
 			return nil
 		}
-		seconds, _ := strconv.Atoi(text(info["check_after_secs"]))
-		timer := p.config.Clock.NewTimer(min(max(time.Duration(seconds)*time.Second, leastPause), longestPause))
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-			timer.Stop()
-			return &platforms.Error{Class: platforms.ClassTransient, Message: fmt.Sprintf(msgFileBusy, file.Name), Err: context.Cause(ctx)}
+		pause := min(max(time.Duration(processing.CheckAfter.Int())*time.Second, leastPause), longestPause)
+		if err := client.Wait(ctx, p.clock, pause); err != nil {
+			return &platforms.Error{Class: platforms.ClassTransient, Problem: fmt.Sprintf(msgFileBusy, file.Name), Err: err}
 		}
 	}
-}
-
-// postMedia makes a call about a file whose bytes go elsewhere.
-func (p *Platform) postMedia(
-	ctx context.Context, job platforms.Job, file *platforms.File, action, path, contentType string, body io.Reader, timeout time.Duration,
-) (*transport.Response, *platforms.Error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.config.APIURL+path, body)
-	if err != nil {
-		return nil, badAddress(err)
-	}
-	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
-	}
-	return p.callMedia(ctx, job, file, action, req, timeout)
 }
 
 // callMedia makes a call about a file, which may be repeated.
-func (p *Platform) callMedia(
-	ctx context.Context, job platforms.Job, file *platforms.File, action string, req *http.Request, timeout time.Duration,
-) (*transport.Response, *platforms.Error) {
-	req.Header.Set("Authorization", "Bearer "+job.Account.Token.Access)
-	resp, err := p.client.Do(ctx, call(action, timeout), req)
+func (p *Platform) callMedia(ctx context.Context, job platforms.Job, file *platforms.File, call client.Call) (*transport.Response, *platforms.Error) {
+	call.Token = job.Account.Token.Access
+	resp, err := p.api.Do(ctx, call)
 	if err != nil {
-		if failure := file.Unreadable(err); failure.Class == platforms.ClassPermanent {
-			return nil, failure
-		}
-		return nil, unanswered(err)
+		return nil, p.api.UploadUnanswered(file, err)
 	}
 	if resp.Status < http.StatusOK || resp.Status >= http.StatusMultipleChoices {
-		failure, _ := classify(resp, p.config.Clock.Now())
+		failure, _ := p.classify(resp)
 		return nil, aboutFile(file, failure)
 	}
 	return resp, nil
@@ -276,9 +255,8 @@ func (p *Platform) callMedia(
 
 // mediaID reads under which id X has taken a file.
 func mediaID(resp *transport.Response, file *platforms.File) (string, *platforms.Error) {
-	doc, _ := decodeObject(resp.Body)
-	id := text(object(doc["data"])["id"])
-	if !validID(id) {
+	id := createdID(resp.Body)
+	if id == "" {
 		return "", platforms.Errorf(platforms.ClassUnknown, msgNoMediaID, file.Name)
 	}
 	return id, nil
@@ -288,7 +266,7 @@ func mediaID(resp *transport.Response, file *platforms.File) (string, *platforms
 // a text.
 func aboutFile(file *platforms.File, failure *platforms.Error) *platforms.Error {
 	if failure.Class == platforms.ClassPermanent || failure.Class == platforms.ClassDuplicate {
-		failure.Class, failure.Message = platforms.ClassPermanent, fmt.Sprintf(msgFileRefused, file.Name)
+		failure.Class, failure.Problem = platforms.ClassPermanent, fmt.Sprintf(msgFileRefused, file.Name)
 	}
 	return failure
 }

@@ -9,6 +9,8 @@
 package x
 
 import (
+	"cmp"
+	"net/url"
 	"strings"
 	"time"
 
@@ -17,6 +19,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/oauth2"
 	"github.com/herald-social/herald/platforms/x/tweettext"
 )
 
@@ -66,8 +70,11 @@ type Config struct {
 
 // Platform is X.
 type Platform struct {
-	config Config
-	client *transport.Client
+	api        client.Client
+	tokens     oauth2.Endpoint
+	webURL     string
+	listingLag time.Duration
+	clock      clock.Clock
 }
 
 var (
@@ -76,29 +83,33 @@ var (
 )
 
 // New makes the platform.
-func New(c Config, client *transport.Client) *Platform {
-	if c.APIURL == "" {
-		c.APIURL = DefaultAPIURL
+func New(c Config, way *transport.Client) *Platform {
+	p := &Platform{
+		api:    client.Client{Platform: "x", Name: "X", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: way},
+		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
+		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}),
 	}
-	if c.WebURL == "" {
-		c.WebURL = DefaultWebURL
+	p.tokens = oauth2.Endpoint{
+		Client: p.api, Path: "/2/oauth2/token", ID: c.ClientID, Secret: c.ClientSecret, Timeout: readTimeout, Clock: p.clock,
+		NoRefresh: msgNoRefresh, Dead: msgRefreshDead,
+		// X often says so where it means invalid_grant.
+		DeadCodes: []string{"invalid_request"},
+		Refused: func(resp *transport.Response, _ string) *platforms.Error {
+			failure, _ := p.classify(resp)
+			return failure
+		},
 	}
-	c.APIURL = strings.TrimRight(c.APIURL, "/")
-	c.WebURL = strings.TrimRight(c.WebURL, "/")
-	if c.ListingLag <= 0 {
-		c.ListingLag = DefaultListingLag
+	if c.ClientSecret == "" {
+		p.tokens.App = url.Values{"client_id": {c.ClientID}}
 	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	return &Platform{config: c, client: client}
+	return p
 }
 
-// Limits declares X's rules for an account without a subscription: 280
+// Capabilities declares X's rules for an account without a subscription: 280
 // weighted characters, whatever the account has paid for, since the
 // subscription of an account may end before a scheduled post is due.
-func (p *Platform) Limits() platforms.Limits {
-	return platforms.Limits{
+func (p *Platform) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
 		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
 		Delivers:             []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
 		MaxImages:            maxImages,
@@ -111,7 +122,7 @@ func (p *Platform) Limits() platforms.Limits {
 		CaptionProblem:       captionProblem,
 		PreparedLasts:        mediaLasts,
 		CallTimeout:          callTimeout,
-		ListingLag:           p.config.ListingLag,
+		ListingLag:           p.listingLag,
 		ListingAuthoritative: true,
 		RefreshLead:          refreshLead,
 	}

@@ -88,7 +88,7 @@ func jobFor(text string) platforms.Job {
 }
 
 func TestLimits(t *testing.T) {
-	limits := New(Config{}, nil).Limits()
+	limits := New(Config{}, nil).Capabilities()
 	if !limits.Allows(v1alpha1.CategoryText) {
 		t.Error("X takes posts of text only")
 	}

@@ -14,7 +14,7 @@ func FuzzCaption(f *testing.F) {
 	for _, text := range []string{"", "Hello", "é日本", "a < b", "<b>", "👨‍👩‍👧 and 🇮🇸", "\xff\xed\xa0\x80", "＜b＞"} {
 		f.Add(text)
 	}
-	limits := New(Config{}, nil).Limits()
+	limits := New(Config{}, nil).Capabilities()
 	f.Fuzz(func(t *testing.T, text string) {
 		brackets, units := false, 0
 		for _, r := range text {

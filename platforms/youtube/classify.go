@@ -4,7 +4,6 @@
 package youtube
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -12,33 +11,67 @@ import (
 	"time"
 	_ "time/tzdata" // the day of YouTube's quotas ends at midnight Pacific time, also where the machine knows no zones
 
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// What people are told. None of it changes from one call to the next.
-const (
-	msgRefresh     = "YouTube does not accept the access token: it has ended or was revoked"
-	msgNoChannel   = "this Google account has no YouTube channel; create one, then connect the account again"
-	msgScope       = "YouTube refuses Herald's access to this channel, because a permission is missing; connect the channel again and grant all of them"
-	msgClosed      = "YouTube has closed or suspended this channel; appeal to YouTube, then connect the channel again"
-	msgNotEnabled  = "the YouTube Data API is not enabled for Herald's Google project; the administrator has to enable it in the Google Cloud console"
-	msgForbidden   = "YouTube does not allow this channel to do that; look at the channel's state in YouTube Studio"
-	msgQuota       = "the quota of Herald's Google project is used up for today; it is renewed at midnight Pacific time"
-	msgUploadLimit = "the channel has uploaded as many videos as YouTube allows it in a day; Herald tries again a day later"
-	msgLimit       = "YouTube limits how often it may be called, and the limit is reached; Herald tries again later"
-	msgBusy        = "YouTube has trouble and did not do what it was asked; try again later"
-	msgNonsense    = "YouTube gave an answer that Herald does not understand (HTTP status %d)"
-	msgNotSent     = "YouTube could not be reached; check the network between Herald and YouTube"
-	msgLost        = "the connection to YouTube broke before the answer came"
-	msgBadAddress  = "the configured address of YouTube's API is not a URL; the administrator has to correct it in Herald's configuration"
-
-	msgTitle       = "YouTube refuses the title; change it"
-	msgDescription = "YouTube refuses the caption as a description; change it"
-	msgPrivacy     = "the settings of the channel do not allow a public video; change them in YouTube Studio"
-	msgInvalid     = "YouTube refuses the video as Herald describes it (%s); change its title, caption or file"
+// What YouTube's errors ask for. No text changes from one call to the next.
+var (
+	refresh = platforms.Error{
+		Class:   platforms.ClassRefresh,
+		Problem: "YouTube does not accept the access token: it has ended or was revoked",
+	}
+	noChannel = platforms.Error{
+		Class:   platforms.ClassReconnect,
+		Problem: "this Google account has no YouTube channel; create one, then connect the account again",
+	}
+	noScope = platforms.Error{
+		Class:   platforms.ClassReconnect,
+		Problem: "YouTube refuses Herald's access to this channel, because a permission is missing; connect the channel again and grant all of them",
+	}
+	closed = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "YouTube has closed or suspended this channel; appeal to YouTube, then connect the channel again",
+	}
+	notEnabled = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "the YouTube Data API is not enabled for Herald's Google project; the administrator has to enable it in the Google Cloud console",
+	}
+	forbidden = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "YouTube does not allow this channel to do that; look at the channel's state in YouTube Studio",
+	}
+	quota = platforms.Error{
+		Class:   platforms.ClassQuota,
+		Problem: "the quota of Herald's Google project is used up for today; it is renewed at midnight Pacific time",
+	}
+	uploadLimit = platforms.Error{
+		Class:   platforms.ClassQuota,
+		Problem: "the channel has uploaded as many videos as YouTube allows it in a day; Herald tries again a day later",
+	}
+	rateLimit = platforms.Error{
+		Class:   platforms.ClassRateLimited,
+		Problem: "YouTube limits how often it may be called, and the limit is reached; Herald tries again later",
+	}
+	badTitle = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "YouTube refuses the title; change it",
+	}
+	badDescription = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "YouTube refuses the caption as a description; change it",
+	}
+	badPrivacy = platforms.Error{
+		Class:   platforms.ClassPermanent,
+		Problem: "the settings of the channel do not allow a public video; change them in YouTube Studio",
+	}
 )
+
+// invalid says that YouTube refuses what Herald says of a video.
+func invalid(reason string) platforms.Error {
+	return *platforms.Errorf(platforms.ClassPermanent, "YouTube refuses the video as Herald describes it (%s); change its title, caption or file", reason)
+}
 
 // The reasons that more than the table of errors looks at.
 const (
@@ -53,10 +86,11 @@ func (p *Platform) refused(resp *transport.Response) (failure *platforms.Error, 
 	if entries, ok := doc.Object("error").List("errors"); ok && len(entries) > 0 {
 		reason = entries[0].Text("reason")
 	}
-	class, message := classOf(resp.Status, reason)
-	failure = &platforms.Error{Class: class, Message: message, Err: fmt.Errorf("HTTP status %d with reason %.64q", resp.Status, reason)}
-	now := p.config.Clock.Now()
-	switch class {
+	known := p.meaning(resp.Status, reason)
+	failure = &known
+	failure.Err = fmt.Errorf("HTTP status %d with reason %.64q", resp.Status, reason)
+	now := p.clock.Now()
+	switch failure.Class {
 	case platforms.ClassQuota:
 		// The quota is the Google project's, the limit of uploads the channel's.
 		failure.RetryAt, failure.AppWide = quotaRenewed(now), true
@@ -70,44 +104,44 @@ func (p *Platform) refused(resp *transport.Response) (failure *platforms.Error, 
 	return failure, reason
 }
 
-// classOf is the table of YouTube's errors.
-func classOf(status int, reason string) (platforms.Class, string) {
+// meaning is the table of YouTube's errors.
+func (p *Platform) meaning(status int, reason string) platforms.Error {
 	switch reason {
 	case "youtubeSignupRequired":
-		return platforms.ClassReconnect, msgNoChannel
+		return noChannel
 	case "insufficientPermissions":
-		return platforms.ClassReconnect, msgScope
+		return noScope
 	case "authenticatedUserAccountClosed", "authenticatedUserAccountSuspended", "channelClosed", "channelSuspended":
-		return platforms.ClassPermanent, msgClosed
+		return closed
 	case "forbidden":
-		return platforms.ClassPermanent, msgForbidden
+		return forbidden
 	case reasonNotEnabled:
-		return platforms.ClassPermanent, msgNotEnabled
+		return notEnabled
 	case "quotaExceeded", "dailyLimitExceeded":
-		return platforms.ClassQuota, msgQuota
+		return quota
 	case "uploadLimitExceeded":
-		return platforms.ClassQuota, msgUploadLimit
+		return uploadLimit
 	case "rateLimitExceeded", "userRateLimitExceeded", "uploadRateLimitExceeded":
-		return platforms.ClassRateLimited, msgLimit
+		return rateLimit
 	case "invalidTitle":
-		return platforms.ClassPermanent, msgTitle
+		return badTitle
 	case "invalidDescription":
-		return platforms.ClassPermanent, msgDescription
+		return badDescription
 	case "forbiddenPrivacySetting":
-		return platforms.ClassPermanent, msgPrivacy
+		return badPrivacy
 	case "invalidTags", "invalidCategoryId", "invalidPublishAt", "invalidVideoMetadata", "invalidRecordingDetails", "invalidFilename",
 		"defaultLanguageNotSet", "mediaBodyRequired", "forbiddenLicenseSetting":
-		return platforms.ClassPermanent, fmt.Sprintf(msgInvalid, reason)
+		return invalid(reason)
 	}
 	switch {
 	case status == http.StatusUnauthorized:
-		return platforms.ClassRefresh, msgRefresh
+		return refresh
 	case status == http.StatusTooManyRequests:
-		return platforms.ClassRateLimited, msgLimit
+		return rateLimit
 	case status >= http.StatusInternalServerError:
-		return platforms.ClassTransient, msgBusy
+		return *p.api.Busy(nil)
 	default:
-		return platforms.ClassUnknown, fmt.Sprintf(msgNonsense, status)
+		return *p.api.Nonsense(status, nil)
 	}
 }
 
@@ -116,7 +150,9 @@ func classOf(status int, reason string) (platforms.Class, string) {
 func (p *Platform) videoRefused(resp *transport.Response) (failure *platforms.Error, reason string) {
 	failure, reason = p.refused(resp)
 	if failure.Class == platforms.ClassUnknown && resp.Status == http.StatusBadRequest && reason != "" {
-		failure.Class, failure.Message = platforms.ClassPermanent, fmt.Sprintf(msgInvalid, "badRequest")
+		refused := invalid("badRequest")
+		refused.Err = failure.Err
+		failure = &refused
 	}
 	return failure, reason
 }
@@ -151,25 +187,4 @@ func retryAfter(h http.Header, now time.Time) time.Time {
 		return time.Time{}
 	}
 	return now.Add(time.Duration(seconds) * time.Second)
-}
-
-// unanswered says what the absence of an answer means for a call that may be
-// repeated.
-func unanswered(err error) *platforms.Error {
-	message := msgLost
-	if notSent(err) {
-		message = msgNotSent
-	}
-	return &platforms.Error{Class: platforms.ClassTransient, Message: message, Err: err}
-}
-
-// notSent tells whether nothing of a call can have reached YouTube.
-func notSent(err error) bool {
-	failure, ok := errors.AsType[*transport.Error](err)
-	return ok && !failure.Sent
-}
-
-// badAddress says that the configured address of YouTube is none.
-func badAddress(err error) *platforms.Error {
-	return &platforms.Error{Class: platforms.ClassTransient, Message: msgBadAddress, Err: err}
 }

@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/herald-social/herald/internal/jsondoc"
-	"github.com/herald-social/herald/internal/sametext"
-	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 const (
@@ -23,16 +23,11 @@ const (
 	maxPages = 10
 )
 
-const (
-	msgNoList       = "YouTube did not give the channel's videos"
-	msgTooManyPages = "the channel has published more since than Herald reads, so it cannot tell whether the video is among it; look for the video by hand"
-)
-
 // Lookup asks the upload session what became of it, which is certain either way.
 // If the session is gone, or its address is lost, the playlist of the channel's
 // uploads is searched for the title and the description; absence from it proves
 // nothing.
-func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Finding, error) {
+func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	// A file whose Media was deleted has no size, without which a session is not
 	// to be asked: it might take the question for the end of the video.
 	if s, ok := sessionOf(&job); ok && len(job.Content.Media) == 1 && job.Content.Media[0].Size > 0 {
@@ -40,112 +35,130 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Fin
 		at, failure := p.ask(ctx, s, size)
 		switch {
 		case failure != nil:
-			return platforms.Finding{}, failure
+			return platforms.LookupResult{}, failure
 		case at.state == done:
-			found := p.posted(at.video)
-			return platforms.Finding{Matches: 1, ExternalID: found.ExternalID, ExternalURL: found.ExternalURL, PostedAt: found.PostedAt, Certain: true}, nil
+			found := p.posted(&at.video)
+			return platforms.LookupResult{Matches: 1, ExternalID: found.ExternalID, ExternalURL: found.ExternalURL, PostedAt: found.PostedAt, Certain: true}, nil
 		case at.state == open && at.stored == size:
-			return platforms.Finding{}, platforms.Errorf(platforms.ClassTransient, msgUnderway)
+			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, msgUnderway)
 		case at.state == open:
-			return platforms.Finding{Proof: true}, nil
+			return platforms.LookupResult{Proof: true}, nil
 		}
 	}
 	finding, failure := p.search(ctx, &job)
 	if failure != nil {
-		return platforms.Finding{}, failure
+		return platforms.LookupResult{}, failure
 	}
 	return finding, nil
 }
 
 // search looks for the job's video in the playlist of the channel's uploads,
 // which lists the newest first.
-func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.Finding, *platforms.Error) {
+func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.LookupResult, *platforms.Error) {
 	playlist, failure := p.uploads(ctx, job.Account)
 	if failure != nil {
-		return platforms.Finding{}, failure
+		return platforms.LookupResult{}, failure
 	}
 	query := url.Values{"part": {"snippet,contentDetails"}, "playlistId": {playlist}, "maxResults": {strconv.Itoa(pageSize)}}
-	var finding platforms.Finding
+	var result platforms.LookupResult
 	for range maxPages {
-		page, failure := p.list(ctx, "list", "/youtube/v3/playlistItems?"+query.Encode(), job.Account.Token)
+		page, failure := list[struct {
+			Items []listedVideo `json:"items"`
+			Next  jsondoc.Text  `json:"nextPageToken"`
+		}](ctx, p, "list", "/youtube/v3/playlistItems?"+query.Encode(), job.Account.Token)
 		if failure != nil {
-			return platforms.Finding{}, failure
+			return platforms.LookupResult{}, failure
 		}
-		items, ok := page.List("items")
-		if !ok {
-			return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+		if page.Items == nil {
+			return platforms.LookupResult{}, p.api.NoList(nil)
 		}
 		recent := false
-		for _, item := range items {
-			id, at := item.Object("contentDetails").Text("videoId"), publishedAt(item)
+		for i := range page.Items {
+			video := &page.Items[i]
+			id, at := video.Content.VideoID.String(), video.Snippet.PublishedAt.Time()
 			if !validID(id) {
-				return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+				return platforms.LookupResult{}, p.api.NoList(nil)
 			}
-			if !at.IsZero() && at.Before(job.LookFrom.Truncate(time.Second)) {
+			if !at.IsZero() && at.Before(job.SearchFrom.Truncate(time.Second)) {
 				continue
 			}
 			recent = true
-			if fits(job, item, id) {
+			if video.fits(job) {
 				// Of several, the last that is listed is the earliest.
-				finding.Matches++
-				finding.ExternalID, finding.ExternalURL, finding.PostedAt = id, p.videoURL(id), at
+				result.Matches++
+				result.ExternalID, result.ExternalURL, result.PostedAt = id, p.videoURL(id), at
 			}
 		}
-		token := page.Text("nextPageToken")
-		if token == "" || !recent {
-			return finding, nil
+		if page.Next == "" || !recent {
+			return result, nil
 		}
-		query.Set("pageToken", token)
+		query.Set("pageToken", page.Next.String())
 	}
-	return platforms.Finding{}, platforms.Errorf(platforms.ClassUnknown, msgTooManyPages)
+	return platforms.LookupResult{}, p.api.TooManyPages()
 }
 
-// fits tells whether a listed video may be the job's.
-func fits(job *platforms.Job, item jsondoc.Object, id string) bool {
-	snippet := item.Object("snippet")
-	if !sameText(job.Content.Title, snippet.Text("title")) || !sameText(job.Content.Text, snippet.Text("description")) {
+// listedVideo is an entry of the playlist of a channel's uploads.
+type listedVideo struct {
+	Snippet struct {
+		Title       jsondoc.Text `json:"title"`
+		Description jsondoc.Text `json:"description"`
+		PublishedAt jsondoc.Text `json:"publishedAt"`
+	} `json:"snippet"`
+	Content struct {
+		VideoID jsondoc.Text `json:"videoId"`
+	} `json:"contentDetails"`
+}
+
+// fits reports whether a listed video may be the job's.
+func (v *listedVideo) fits(job *platforms.Job) bool {
+	if !sameText(job.Content.Title, v.Snippet.Title) || !sameText(job.Content.Text, v.Snippet.Description) {
 		return false
 	}
-	return job.Taken == nil || !job.Taken(id)
+	return job.Taken == nil || !job.Taken(v.Content.VideoID.String())
 }
 
 // sameText compares what was sent with what is listed, whatever was done to
 // blanks and to how letters are composed.
-func sameText(sent, listed string) bool { return sametext.Folded(sent) == sametext.Folded(listed) }
+func sameText(sent string, listed jsondoc.Text) bool {
+	return text.Fold(sent) == text.Fold(listed.String())
+}
 
 // uploads asks for the playlist of the channel's uploads.
 func (p *Platform) uploads(ctx context.Context, account platforms.Account) (string, *platforms.Error) {
-	doc, failure := p.list(ctx, "identify", "/youtube/v3/channels?part=contentDetails&mine=true", account.Token)
+	channels, failure := list[struct {
+		Items []struct {
+			ID      jsondoc.Text `json:"id"`
+			Content struct {
+				Playlists struct {
+					Uploads jsondoc.Text `json:"uploads"`
+				} `json:"relatedPlaylists"`
+			} `json:"contentDetails"`
+		} `json:"items"`
+	}](ctx, p, "identify", "/youtube/v3/channels?part=contentDetails&mine=true", account.Token)
 	if failure != nil {
 		return "", failure
 	}
-	items, _ := doc.List("items")
-	for _, channel := range items {
-		if playlist := channel.Object("contentDetails").Object("relatedPlaylists").Text("uploads"); playlist != "" && channel.Text("id") == account.ID {
-			return playlist, nil
+	for _, channel := range channels.Items {
+		if playlist := channel.Content.Playlists.Uploads; playlist != "" && channel.ID.String() == account.ID {
+			return playlist.String(), nil
 		}
 	}
-	return "", platforms.Errorf(platforms.ClassUnknown, msgNoList)
+	return "", p.api.NoList(nil)
 }
 
 // list makes a call that only asks.
-func (p *Platform) list(ctx context.Context, action, path string, token platforms.Token) (jsondoc.Object, *platforms.Error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.config.APIURL+path, http.NoBody)
+func list[T any](ctx context.Context, p *Platform, action, path string, token platforms.Token) (doc T, failure *platforms.Error) {
+	resp, err := p.api.Do(ctx, client.Call{Action: action, Path: path, Token: token.Access, Timeout: readTimeout})
 	if err != nil {
-		return nil, badAddress(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+token.Access)
-	resp, err := p.client.Do(ctx, transport.Call{Platform: "youtube", Action: action, Timeout: readTimeout}, req)
-	if err != nil {
-		return nil, unanswered(err)
+		return doc, p.api.Unanswered(err)
 	}
 	if resp.Status != http.StatusOK {
 		failure, _ := p.refused(resp)
-		return nil, failure
+		return doc, failure
 	}
-	doc, ok := jsondoc.Parse(resp.Body)
+	doc, ok := jsondoc.Decode[T](resp.Body)
 	if !ok {
-		return nil, platforms.Errorf(platforms.ClassUnknown, msgNoList)
+		return doc, p.api.NoList(nil)
 	}
 	return doc, nil
 }

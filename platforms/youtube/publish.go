@@ -6,31 +6,25 @@ package youtube
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 const (
 	msgUnprepared = "the video is not uploaded yet; Herald tries again"
-	msgNoID       = "YouTube took the last part of the video without saying under which id; Herald asks for it"
-	msgInDoubt    = "YouTube answered with HTTP status %d, which does not tell whether the video is published; Herald asks for it"
 	msgIncomplete = "YouTube lacks parts of the video; Herald uploads them and tries again"
 	msgGone       = "YouTube does not know the upload any more; Herald uploads the video again"
 	msgNotPublic  = "YouTube made the video %s instead of public; look at the settings of the channel in YouTube Studio"
 )
-
-// errBadSession says that the address of an upload session is none.
-var errBadSession = errors.New("the address of the upload session is not a URL")
 
 // Publish sends the last part of the video, which makes it visible.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
@@ -47,21 +41,18 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	if failure != nil {
 		return refusal(failure)
 	}
-	resp, err := p.put(ctx, s, put{
-		action: "publish", content: bytes.NewReader(part), length: int64(len(part)), mimeType: string(file.MIMEType),
-		span: span(s.last, int64(len(part)), file.Size), timeout: publishTimeout,
+	resp, err := p.put(ctx, s, client.Call{
+		Action: "publish", Header: span(s.last, int64(len(part)), file.Size), Timeout: publishTimeout,
+		Body: client.Body{Content: bytes.NewReader(part), Length: int64(len(part)), Type: string(file.MIMEType)},
 	})
-	switch {
-	case err != nil && notSent(err):
-		return platforms.Result{Verdict: platforms.NotSent, Err: unanswered(err)}
-	case err != nil:
-		return platforms.Result{Verdict: platforms.Unknown, Err: &platforms.Error{Class: platforms.ClassUnknown, Message: msgLost, Err: err}}
+	if err != nil {
+		return p.api.PublishUnanswered(err)
 	}
 	result := p.judge(resp, file.Size)
 	switch {
-	case result.Verdict == platforms.Posted:
+	case result.Outcome == platforms.Posted:
 		result.Note = p.finish(ctx, &job, result.ExternalID, result.Note)
-	case result.Verdict == platforms.Refused && result.Err.Class == platforms.ClassPermanent:
+	case result.Outcome == platforms.Refused && result.Err.Class == platforms.ClassPermanent:
 		p.doubleCheck(ctx, s, file.Size, &result)
 	}
 	return result
@@ -70,7 +61,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 // refusal is the result of a call that was not made: something is to be done
 // before, or it can never be.
 func refusal(failure *platforms.Error) platforms.Result {
-	return platforms.Result{Verdict: platforms.Refused, Err: failure}
+	return platforms.Result{Outcome: platforms.Refused, Err: failure}
 }
 
 // readPart reads the file from an offset to its end.
@@ -89,29 +80,27 @@ func readPart(ctx context.Context, file *platforms.File, offset int64) ([]byte, 
 
 // judge decides what an answer to the last part says about the video.
 func (p *Platform) judge(resp *transport.Response, size int64) platforms.Result {
-	inDoubt := func(message string, args ...any) platforms.Result {
-		return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, message, args...)}
-	}
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
-		doc, _ := jsondoc.Parse(resp.Body)
-		if !validID(doc.Text("id")) {
-			return inDoubt(msgNoID)
+		made, _ := jsondoc.Decode[video](resp.Body)
+		if !validID(made.ID.String()) {
+			return p.api.NoID()
 		}
-		return p.posted(doc)
+		return p.posted(&made)
 	case http.StatusPermanentRedirect:
 		if n, ok := stored(resp.Header, size); ok && n < size {
 			return refusal(platforms.Errorf(platforms.ClassTransient, msgIncomplete))
 		}
-		return inDoubt(msgInDoubt, resp.Status)
+		return p.api.InDoubt(resp.Status, nil)
 	}
 	failure, reason := p.videoRefused(resp)
 	switch {
 	case !documented(resp.Status, reason):
-		failure.Class, failure.Message = platforms.ClassUnknown, fmt.Sprintf(msgInDoubt, resp.Status)
-		return platforms.Result{Verdict: platforms.Unknown, Err: failure}
+		result := p.api.InDoubt(resp.Status, failure.Err)
+		result.Err.RetryAt, result.Err.AppWide = failure.RetryAt, failure.AppWide
+		return result
 	case resp.Status == http.StatusNotFound || resp.Status == http.StatusGone:
-		failure.Class, failure.Message = platforms.ClassTransient, msgGone
+		failure.Class, failure.Problem = platforms.ClassTransient, msgGone
 	}
 	return refusal(failure)
 }
@@ -126,10 +115,10 @@ func documented(status int, reason string) bool {
 }
 
 // posted reads what the last part has made.
-func (p *Platform) posted(doc jsondoc.Object) platforms.Result {
-	id := doc.Text("id")
-	result := platforms.Result{Verdict: platforms.Posted, ExternalID: id, ExternalURL: p.videoURL(id), PostedAt: publishedAt(doc)}
-	if privacy := doc.Object("status").Text("privacyStatus"); privacy == "private" || privacy == "unlisted" {
+func (p *Platform) posted(made *video) platforms.Result {
+	id := made.ID.String()
+	result := platforms.Result{Outcome: platforms.Posted, ExternalID: id, ExternalURL: p.videoURL(id), PostedAt: made.Snippet.PublishedAt.Time()}
+	if privacy := made.Status.Privacy; privacy == "private" || privacy == "unlisted" {
 		result.Note = fmt.Sprintf(msgNotPublic, privacy)
 	}
 	return result
@@ -137,17 +126,7 @@ func (p *Platform) posted(doc jsondoc.Object) platforms.Result {
 
 // videoURL is where people watch a video.
 func (p *Platform) videoURL(id string) string {
-	return p.config.WebURL + "/watch?v=" + url.QueryEscape(id)
-}
-
-// publishedAt reads when a video, or an entry of a playlist, was published; zero
-// where that is not said.
-func publishedAt(doc jsondoc.Object) time.Time {
-	at, err := time.Parse(time.RFC3339, doc.Object("snippet").Text("publishedAt"))
-	if err != nil {
-		return time.Time{}
-	}
-	return at.UTC()
+	return p.webURL + "/watch?v=" + url.QueryEscape(id)
 }
 
 // doubleCheck asks the session whether a refusal for good is about the video:
@@ -157,9 +136,9 @@ func (p *Platform) doubleCheck(ctx context.Context, s session, size int64, resul
 	switch {
 	case failure != nil:
 	case at.state == done, at.state == open && at.stored == size:
-		result.Verdict = platforms.Unknown
+		result.Outcome = platforms.Unknown
 	case at.state == gone, at.stored != s.last:
-		result.Err.Class, result.Err.Message = platforms.ClassTransient, msgIncomplete
+		result.Err.Class, result.Err.Problem = platforms.ClassTransient, msgIncomplete
 	}
 }
 
@@ -169,7 +148,7 @@ func (p *Platform) finish(ctx context.Context, job *platforms.Job, id, note stri
 	notes := []string{note}
 	if job.Content.Thumbnail != nil {
 		if failure := p.setThumbnail(ctx, job, id); failure != nil {
-			notes = append(notes, fmt.Sprintf(msgNoThumbnail, failure.Message))
+			notes = append(notes, fmt.Sprintf(msgNoThumbnail, failure.Problem))
 		}
 	}
 	return strings.TrimPrefix(strings.Join(notes, "; "), "; ")

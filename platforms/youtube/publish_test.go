@@ -24,7 +24,7 @@ func TestPublish(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		answers []http.HandlerFunc
-		verdict platforms.Verdict
+		outcome platforms.Outcome
 		class   platforms.Class
 	}{
 		"posted":      {"the video is online", []http.HandlerFunc{says(200, published)}, platforms.Posted, ""},
@@ -54,12 +54,12 @@ func TestPublish(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, g := newGoogle(t, tc.answers...)
 			got := p.Publish(t.Context(), g.upTo(size, last))
-			if got.Verdict != tc.verdict || class(asError(got.Err)) != tc.class {
+			if got.Outcome != tc.outcome || class(asError(got.Err)) != tc.class {
 				t.Errorf("%s: got %+v (%v)", tc.reason, got, got.Err)
 			}
-			if tc.verdict == platforms.Posted {
+			if tc.outcome == platforms.Posted {
 				want := platforms.Result{
-					Verdict: platforms.Posted, ExternalID: "AbCdEfGhIjK", ExternalURL: "https://yt.example/watch?v=AbCdEfGhIjK", PostedAt: noon.Add(time.Second),
+					Outcome: platforms.Posted, ExternalID: "AbCdEfGhIjK", ExternalURL: "https://yt.example/watch?v=AbCdEfGhIjK", PostedAt: noon.Add(time.Second),
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
@@ -98,7 +98,7 @@ func TestPublishUnprepared(t *testing.T) {
 			job := g.upTo(unit+7, unit)
 			tc.change(&job)
 			got := p.Publish(t.Context(), job)
-			if got.Verdict != platforms.Refused || got.Err.Class != tc.class {
+			if got.Outcome != platforms.Refused || got.Err.Class != tc.class {
 				t.Errorf("%s: got %+v (%v)", tc.reason, got, got.Err)
 			}
 			g.did(t)
@@ -136,7 +136,7 @@ func TestNotes(t *testing.T) {
 				job.Content.Thumbnail = &platforms.File{Name: "t.jpg", MIMEType: v1alpha1.MimeJPEG, Size: 5, Bytes: inMemory("12345")}
 			}
 			got := p.Publish(t.Context(), job)
-			if got.Verdict != platforms.Posted || got.Err != nil || len(tc.want) == 0 && got.Note != "" {
+			if got.Outcome != platforms.Posted || got.Err != nil || len(tc.want) == 0 && got.Note != "" {
 				t.Errorf("%s: got %+v (%v); the video is online, whatever else", tc.reason, got, got.Err)
 			}
 			for _, words := range tc.want {
@@ -174,27 +174,27 @@ func TestLookup(t *testing.T) {
 		answers []http.HandlerFunc
 		// alone says that the session's address is lost.
 		alone bool
-		want  platforms.Finding
+		want  platforms.LookupResult
 		class platforms.Class
 	}{
-		"published":      {"the session knows its video", []http.HandlerFunc{says(200, published)}, false, platforms.Finding{Matches: 1, ExternalID: "AbCdEfGhIjK", Certain: true}, ""},
-		"not published":  {"bytes that are missing prove it", []http.HandlerFunc{goOn(unit)}, false, platforms.Finding{Proof: true}, ""},
-		"nothing kept":   {"also if all are", []http.HandlerFunc{goOn(0)}, false, platforms.Finding{Proof: true}, ""},
-		"under way":      {"a video that is complete may be online in a moment", []http.HandlerFunc{goOn(unit + 7)}, false, platforms.Finding{}, platforms.ClassTransient},
-		"outage":         {"no answer is no absence", []http.HandlerFunc{fails(503, "backendError")}, false, platforms.Finding{}, platforms.ClassTransient},
-		"nonsense":       {"nor is one without an id", []http.HandlerFunc{says(200, `{}`)}, false, platforms.Finding{}, platforms.ClassUnknown},
-		"session gone":   {"then the playlist is searched, and proves nothing", []http.HandlerFunc{fails(410, "gone"), channel, list("")}, false, platforms.Finding{}, ""},
-		"gone, listed":   {"it may be there", []http.HandlerFunc{says(404, ""), channel, list("", ours)}, false, platforms.Finding{Matches: 1, ExternalID: "v1"}, ""},
-		"secret lost":    {"the same without the session's address", []http.HandlerFunc{channel, list("", ours)}, true, platforms.Finding{Matches: 1, ExternalID: "v1"}, ""},
-		"blanks changed": {"YouTube may change blanks", []http.HandlerFunc{channel, list("", item("v1", " Release  1.4", "What changed & why\\n", now))}, true, platforms.Finding{Matches: 1, ExternalID: "v1"}, ""},
-		"others":         {"other videos are no answer", []http.HandlerFunc{channel, list("", item("v2", "Release 1.5", "What changed & why", now), item("v3", "Release 1.4", "", now))}, true, platforms.Finding{}, ""},
-		"older":          {"what is older than the call is another's; older pages are not read", []http.HandlerFunc{channel, list("more", item("v1", "Release 1.4", "What changed & why", old))}, true, platforms.Finding{}, ""},
-		"second page":    {"every page that may hold it is read", []http.HandlerFunc{channel, list("more", item("v2", "b", "", now)), list("", ours)}, true, platforms.Finding{Matches: 1, ExternalID: "v1"}, ""},
-		"two":            {"two that fit need a person", []http.HandlerFunc{channel, list("", item("v2", "Release 1.4", "What changed & why", now), ours)}, true, platforms.Finding{Matches: 2, ExternalID: "v1"}, ""},
-		"no list":        {"a page that cannot be read is no absence", []http.HandlerFunc{channel, says(200, `{}`)}, true, platforms.Finding{}, platforms.ClassUnknown},
-		"entry, no id":   {"nor is an entry that cannot", []http.HandlerFunc{channel, list("", `{}`)}, true, platforms.Finding{}, platforms.ClassUnknown},
-		"other channel":  {"another channel's videos prove nothing", []http.HandlerFunc{says(200, `{"items":[{"id":"UC2","contentDetails":{"relatedPlaylists":{"uploads":"UU2"}}}]}`)}, true, platforms.Finding{}, platforms.ClassUnknown},
-		"token ended":    {"an ended token is renewed", []http.HandlerFunc{fails(401, "authError")}, true, platforms.Finding{}, platforms.ClassRefresh},
+		"published":      {"the session knows its video", []http.HandlerFunc{says(200, published)}, false, platforms.LookupResult{Matches: 1, ExternalID: "AbCdEfGhIjK", Certain: true}, ""},
+		"not published":  {"bytes that are missing prove it", []http.HandlerFunc{goOn(unit)}, false, platforms.LookupResult{Proof: true}, ""},
+		"nothing kept":   {"also if all are", []http.HandlerFunc{goOn(0)}, false, platforms.LookupResult{Proof: true}, ""},
+		"under way":      {"a video that is complete may be online in a moment", []http.HandlerFunc{goOn(unit + 7)}, false, platforms.LookupResult{}, platforms.ClassTransient},
+		"outage":         {"no answer is no absence", []http.HandlerFunc{fails(503, "backendError")}, false, platforms.LookupResult{}, platforms.ClassTransient},
+		"nonsense":       {"nor is one without an id", []http.HandlerFunc{says(200, `{}`)}, false, platforms.LookupResult{}, platforms.ClassUnknown},
+		"session gone":   {"then the playlist is searched, and proves nothing", []http.HandlerFunc{fails(410, "gone"), channel, list("")}, false, platforms.LookupResult{}, ""},
+		"gone, listed":   {"it may be there", []http.HandlerFunc{says(404, ""), channel, list("", ours)}, false, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
+		"secret lost":    {"the same without the session's address", []http.HandlerFunc{channel, list("", ours)}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
+		"blanks changed": {"YouTube may change blanks", []http.HandlerFunc{channel, list("", item("v1", " Release  1.4", "What changed & why\\n", now))}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
+		"others":         {"other videos are no answer", []http.HandlerFunc{channel, list("", item("v2", "Release 1.5", "What changed & why", now), item("v3", "Release 1.4", "", now))}, true, platforms.LookupResult{}, ""},
+		"older":          {"what is older than the call is another's; older pages are not read", []http.HandlerFunc{channel, list("more", item("v1", "Release 1.4", "What changed & why", old))}, true, platforms.LookupResult{}, ""},
+		"second page":    {"every page that may hold it is read", []http.HandlerFunc{channel, list("more", item("v2", "b", "", now)), list("", ours)}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
+		"two":            {"two that fit need a person", []http.HandlerFunc{channel, list("", item("v2", "Release 1.4", "What changed & why", now), ours)}, true, platforms.LookupResult{Matches: 2, ExternalID: "v1"}, ""},
+		"no list":        {"a page that cannot be read is no absence", []http.HandlerFunc{channel, says(200, `{}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
+		"entry, no id":   {"nor is an entry that cannot", []http.HandlerFunc{channel, list("", `{}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
+		"other channel":  {"another channel's videos prove nothing", []http.HandlerFunc{says(200, `{"items":[{"id":"UC2","contentDetails":{"relatedPlaylists":{"uploads":"UU2"}}}]}`)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
+		"token ended":    {"an ended token is renewed", []http.HandlerFunc{fails(401, "authError")}, true, platforms.LookupResult{}, platforms.ClassRefresh},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +233,7 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body, stored, location string) {
 		header := http.Header{"Range": {stored}, "Location": {location}}
 		got := p.judge(&transport.Response{Status: status, Header: header, Body: []byte(body)}, 100)
-		switch got.Verdict {
+		switch got.Outcome {
 		case platforms.Posted:
 			if status != 200 && status != 201 || !validID(got.ExternalID) || got.Err != nil {
 				t.Errorf("%d %q was taken for a success: %+v", status, body, got)

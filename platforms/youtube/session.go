@@ -10,7 +10,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -18,9 +17,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/herald-social/herald/internal/jsondoc"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 const (
@@ -69,14 +69,25 @@ func sessionOf(job *platforms.Job) (session, bool) {
 // lies between is a multiple of unit, and at least one byte is left.
 func lastPart(stored, size int64) int64 { return stored + max(0, size-stored-1)/unit*unit }
 
-// video is the resource that an upload begins with.
-type video struct {
+// description is the resource that an upload begins with.
+type description struct {
 	Snippet struct {
 		Title       string `json:"title"`
 		Description string `json:"description"`
 	} `json:"snippet"`
 	Status struct {
 		PrivacyStatus string `json:"privacyStatus"`
+	} `json:"status"`
+}
+
+// video is the resource that an upload becomes.
+type video struct {
+	ID      jsondoc.Text `json:"id"`
+	Snippet struct {
+		PublishedAt jsondoc.Text `json:"publishedAt"`
+	} `json:"snippet"`
+	Status struct {
+		Privacy jsondoc.Text `json:"privacyStatus"`
 	} `json:"status"`
 }
 
@@ -87,25 +98,24 @@ const privacyPublic = "public"
 // begin describes the video and returns the session that its bytes go to.
 // Nobody sees anything of it.
 func (p *Platform) begin(ctx context.Context, job *platforms.Job, file *platforms.File) (session, *platforms.Error) {
-	var about video
+	var about description
 	about.Snippet.Title, about.Snippet.Description = job.Content.Title, job.Content.Text
 	about.Status.PrivacyStatus = privacyPublic
 	body, err := json.Marshal(about)
 	if err != nil {
-		return session{}, &platforms.Error{Class: platforms.ClassPermanent, Message: fmt.Sprintf(msgInvalid, "encoding"), Err: err}
+		failure := invalid("encoding")
+		return session{}, &failure
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost,
-		p.config.APIURL+"/upload/youtube/v3/videos?uploadType=resumable&part=snippet,status", bytes.NewReader(body))
+	resp, err := p.api.Do(ctx, client.Call{
+		Action: "create", Path: "/upload/youtube/v3/videos?uploadType=resumable&part=snippet,status", Token: job.Account.Token.Access,
+		Header: http.Header{
+			"X-Upload-Content-Length": {strconv.FormatInt(file.Size, 10)},
+			"X-Upload-Content-Type":   {string(file.MIMEType)},
+		},
+		Body: client.Body{Content: bytes.NewReader(body), Length: int64(len(body)), Type: "application/json; charset=UTF-8"}, Timeout: readTimeout,
+	})
 	if err != nil {
-		return session{}, badAddress(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+job.Account.Token.Access)
-	req.Header.Set("Content-Type", "application/json; charset=UTF-8")
-	req.Header.Set("X-Upload-Content-Length", strconv.FormatInt(file.Size, 10))
-	req.Header.Set("X-Upload-Content-Type", string(file.MIMEType))
-	resp, err := p.client.Do(ctx, transport.Call{Platform: "youtube", Action: "create", Timeout: readTimeout}, req)
-	if err != nil {
-		return session{}, unanswered(err)
+		return session{}, p.api.Unanswered(err)
 	}
 	if resp.Status != http.StatusOK {
 		failure, _ := p.videoRefused(resp)
@@ -136,14 +146,14 @@ type standing struct {
 	// stored is how many bytes YouTube has, while the session is open.
 	stored int64
 	// video is what the session has become, when it is done.
-	video jsondoc.Object
+	video video
 }
 
 // ask asks a session how far it is.
 func (p *Platform) ask(ctx context.Context, s session, size int64) (standing, *platforms.Error) {
-	resp, err := p.put(ctx, s, put{action: "status", content: http.NoBody, span: fmt.Sprintf("bytes */%d", size), timeout: readTimeout})
+	resp, err := p.put(ctx, s, client.Call{Action: "status", Header: http.Header{"Content-Range": {fmt.Sprintf("bytes */%d", size)}}, Timeout: readTimeout})
 	if err != nil {
-		return standing{}, unanswered(err)
+		return standing{}, p.api.Unanswered(err)
 	}
 	return p.read(resp, size)
 }
@@ -155,61 +165,43 @@ func (p *Platform) send(ctx context.Context, s session, file *platforms.File, of
 		return standing{}, file.Unreadable(err)
 	}
 	defer content.Close()
-	resp, err := p.put(ctx, s, put{
-		action: "upload", content: content, length: length, mimeType: string(file.MIMEType),
-		span: span(offset, length, file.Size), timeout: chunkTimeout,
+	resp, err := p.put(ctx, s, client.Call{
+		Action: "upload", Header: span(offset, length, file.Size), Timeout: chunkTimeout,
+		Body: client.Body{Content: content, Length: length, Type: string(file.MIMEType)},
 	})
 	if err != nil {
-		if failure := file.Unreadable(err); failure.Class == platforms.ClassPermanent {
-			return standing{}, failure
-		}
-		return standing{}, unanswered(err)
+		return standing{}, p.api.UploadUnanswered(file, err)
 	}
 	at, failure := p.read(resp, file.Size)
 	if failure != nil && failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest {
 		// The description was taken when the session began, so that this is about
 		// where the part belongs: the session may have come further than we know.
-		failure.Class, failure.Message = platforms.ClassTransient, msgBusy
+		failure = p.api.Busy(failure.Err)
 	}
 	return at, failure
 }
 
-// span is where a part of a file belongs, in the words of Content-Range.
-func span(offset, length, size int64) string {
-	return fmt.Sprintf("bytes %d-%d/%d", offset, offset+length-1, size)
+// span says where a part of a file belongs.
+func span(offset, length, size int64) http.Header {
+	return http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", offset, offset+length-1, size)}}
 }
 
-// put is a request to a session. It carries no token: the address has all
+// put makes a request to a session. It carries no token: the address has all
 // authority.
-type put struct {
-	action, mimeType, span string
-	content                io.Reader
-	length                 int64
-	timeout                time.Duration
-}
-
-func (p *Platform) put(ctx context.Context, s session, r put) (*transport.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, s.address, r.content)
-	if err != nil { // The error tells the address, which was well formed when it came.
-		return nil, &transport.Error{Err: errBadSession}
-	}
-	req.ContentLength = r.length
-	req.Header.Set("Content-Range", r.span)
-	if r.mimeType != "" {
-		req.Header.Set("Content-Type", r.mimeType)
-	}
-	return p.client.Do(ctx, transport.Call{Platform: "youtube", Action: r.action, Timeout: r.timeout}, req)
+func (p *Platform) put(ctx context.Context, s session, call client.Call) (*transport.Response, error) {
+	call.Method, call.URL = http.MethodPut, s.address
+	return p.api.Do(ctx, call)
 }
 
 // read reads an answer of a session.
 func (p *Platform) read(resp *transport.Response, size int64) (standing, *platforms.Error) {
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
-		doc, _ := jsondoc.Parse(resp.Body)
-		if !validID(doc.Text("id")) {
-			return standing{}, platforms.Errorf(platforms.ClassUnknown, msgNonsense, resp.Status)
+		made, _ := jsondoc.Decode[video](resp.Body)
+		if !validID(made.ID.String()) {
+			return standing{}, p.api.Nonsense(resp.Status, nil)
 		}
-		return standing{state: done, video: doc}, nil
+		return standing{state: done, video: made}, nil
 	case http.StatusNotFound, http.StatusGone:
 		return standing{state: gone}, nil
 	case http.StatusPermanentRedirect:

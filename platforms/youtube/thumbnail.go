@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
 )
 
 // thumbnailTries is how often a thumbnail is set: as often as one likes, but a
@@ -40,26 +40,22 @@ func (p *Platform) sendThumbnail(ctx context.Context, job *platforms.Job, id str
 	}
 	defer content.Close()
 	query := url.Values{"videoId": {id}, "uploadType": {"media"}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.config.APIURL+"/upload/youtube/v3/thumbnails/set?"+query.Encode(), content)
-	if err != nil {
-		return badAddress(err)
-	}
-	req.ContentLength = picture.Size
-	req.Header.Set("Authorization", "Bearer "+job.Account.Token.Access)
-	req.Header.Set("Content-Type", string(picture.MIMEType))
-	resp, err := p.client.Do(ctx, transport.Call{Platform: "youtube", Action: "thumbnail", Timeout: thumbnailTimeout}, req)
+	resp, err := p.api.Do(ctx, client.Call{
+		Action: "thumbnail", Path: "/upload/youtube/v3/thumbnails/set?" + query.Encode(), Token: job.Account.Token.Access,
+		Body: client.Body{Content: content, Length: picture.Size, Type: string(picture.MIMEType)}, Timeout: thumbnailTimeout,
+	})
 	switch {
 	case err != nil:
-		return unanswered(err)
+		return p.api.Unanswered(err)
 	case resp.Status == http.StatusOK:
 		return nil
 	}
 	failure, reason := p.videoRefused(resp)
 	switch {
 	case reason == "forbidden":
-		failure.Message = msgPhone
+		failure.Problem = msgPhone
 	case failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest:
-		failure.Message = msgPicture
+		failure.Problem = msgPicture
 	}
 	return failure
 }

@@ -124,7 +124,7 @@ func videoJob(size int) platforms.Job {
 			Category: v1alpha1.CategoryVideo, Title: "Release 1.4", Text: "What changed & why",
 			Media: []platforms.File{{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: int64(size), Bytes: inMemory(make([]byte, size))}},
 		},
-		LookFrom: noon,
+		SearchFrom: noon,
 	}
 }
 
@@ -394,7 +394,7 @@ func TestErrors(t *testing.T) {
 			}
 			p, g := newGoogle(t, fails(tc.status, tc.reason), goOn(0))
 			got := p.Publish(t.Context(), g.upTo(10, 0))
-			if got.Verdict != platforms.Refused || got.Err.Class != tc.class || !got.Err.RetryAt.Equal(tc.at) {
+			if got.Outcome != platforms.Refused || got.Err.Class != tc.class || !got.Err.RetryAt.Equal(tc.at) {
 				t.Errorf("the last part gives %+v (%v)", got, got.Err)
 			}
 		})

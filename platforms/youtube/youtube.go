@@ -10,6 +10,8 @@
 package youtube
 
 import (
+	"cmp"
+	"net/url"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -19,6 +21,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
 const (
@@ -79,9 +83,11 @@ type Config struct {
 
 // Platform is YouTube.
 type Platform struct {
-	config   Config
-	tokenURL string
-	client   *transport.Client
+	api        client.Client
+	tokens     oauth2.Endpoint
+	webURL     string
+	listingLag time.Duration
+	clock      clock.PassiveClock
 }
 
 var (
@@ -90,29 +96,25 @@ var (
 )
 
 // New makes the platform.
-func New(c Config, client *transport.Client) *Platform {
-	tokenURL := c.APIURL
-	if c.APIURL == "" {
-		c.APIURL, tokenURL = DefaultAPIURL, DefaultTokenURL
+func New(c Config, way *transport.Client) *Platform {
+	p := &Platform{
+		api:    client.Client{Platform: "youtube", Name: "YouTube", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: way},
+		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
+		clock: cmp.Or[clock.PassiveClock](c.Clock, clock.RealClock{}),
 	}
-	if c.WebURL == "" {
-		c.WebURL = DefaultWebURL
+	p.tokens = oauth2.Endpoint{
+		Client: client.Client{Platform: "youtube", Name: "Google", BaseURL: client.Address(c.APIURL, DefaultTokenURL), Transport: way},
+		Path:   "/token", App: url.Values{"client_id": {c.ClientID}, "client_secret": {c.ClientSecret}},
+		Timeout: readTimeout, Clock: p.clock, NoRefresh: msgNoRefresh, Dead: msgRefreshDead,
+		Refused: func(resp *transport.Response, _ string) *platforms.Error { return p.accountRefused(resp) },
 	}
-	if c.ListingLag <= 0 {
-		c.ListingLag = DefaultListingLag
-	}
-	c.WebURL = strings.TrimRight(c.WebURL, "/")
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
-	}
-	c.APIURL = strings.TrimRight(c.APIURL, "/")
-	return &Platform{config: c, tokenURL: strings.TrimRight(tokenURL, "/"), client: client}
+	return p
 }
 
-// Limits declares YouTube's rules. It takes videos only, with the caption as
+// Capabilities declares YouTube's rules. It takes videos only, with the caption as
 // their description.
-func (p *Platform) Limits() platforms.Limits {
-	return platforms.Limits{
+func (p *Platform) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
 		Categories:     []v1alpha1.Category{v1alpha1.CategoryVideo},
 		Delivers:       []v1alpha1.Category{v1alpha1.CategoryVideo},
 		MaxTitle:       maxTitle,
@@ -126,7 +128,7 @@ func (p *Platform) Limits() platforms.Limits {
 		PreparedLasts:  preparedLasts,
 		SecretUploads:  true,
 		CallTimeout:    callTimeout,
-		ListingLag:     p.config.ListingLag,
+		ListingLag:     p.listingLag,
 		RefreshLead:    refreshLead,
 	}
 }

@@ -163,8 +163,8 @@ func TestQuotaRenewed(t *testing.T) {
 }
 
 func TestAddresses(t *testing.T) {
-	if p := New(Config{}, nil); p.config.APIURL != DefaultAPIURL || p.tokenURL != DefaultTokenURL {
-		t.Errorf("Google renews tokens at another host: %q, %q", p.config.APIURL, p.tokenURL)
+	if p := New(Config{}, nil); p.api.BaseURL != DefaultAPIURL || p.tokens.BaseURL != DefaultTokenURL {
+		t.Errorf("Google renews tokens at another host: %q, %q", p.api.BaseURL, p.tokens.BaseURL)
 	}
 	if p := New(Config{WebURL: "https://tube.example/"}, nil); p.videoURL("AbC-_1") != "https://tube.example/watch?v=AbC-_1" {
 		t.Errorf("a video is watched at %q", p.videoURL("AbC-_1"))
@@ -172,7 +172,7 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	limits := New(Config{}, nil).Limits()
+	limits := New(Config{}, nil).Capabilities()
 	if !slices.Equal(limits.Delivers, limits.Categories) || limits.ListingAuthoritative || limits.RefreshLead != 5*time.Minute {
 		t.Errorf("got %+v", limits)
 	}

@@ -122,7 +122,7 @@ func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 		next.Number = prev.Number + 1
 	}
 	if prev != nil && !nextCard {
-		next.LookFrom, next.UnknownSince = inDoubtSince(prev), DoubtSince(t)
+		next.SearchFrom, next.UnknownSince = inAmbiguousSince(prev), AmbiguousSince(t)
 	}
 	t.Attempt = next
 	t.Phase = v1alpha1.PhaseProcessing
@@ -131,13 +131,13 @@ func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 	return nil
 }
 
-// inDoubtSince returns the start of the earliest attempt, up to and including
+// inAmbiguousSince returns the start of the earliest attempt, up to and including
 // this one, whose call may have reached the platform without a clear answer.
-func inDoubtSince(a *v1alpha1.Attempt) *v1alpha1.Time {
-	if a.LookFrom != nil {
-		return a.LookFrom
+func inAmbiguousSince(a *v1alpha1.Attempt) *v1alpha1.Time {
+	if a.SearchFrom != nil {
+		return a.SearchFrom
 	}
-	if a.EndedAt != nil || a.Looks > 0 || a.Outcome == v1alpha1.OutcomeAbsent || a.Outcome == v1alpha1.OutcomeUnknown {
+	if a.EndedAt != nil || a.Lookups > 0 || a.Outcome == v1alpha1.OutcomeAbsent || a.Outcome == v1alpha1.OutcomeUnknown {
 		return v1alpha1.NewTimePtr(a.StartedAt.Time)
 	}
 	return nil
@@ -146,16 +146,16 @@ func inDoubtSince(a *v1alpha1.Attempt) *v1alpha1.Time {
 // lookMargin is how far the platform's clock may be behind the manager's. It is
 // generous: what is too old is told apart by its text and by whose it is, but
 // a look that begins too late would take a published post for absent.
-const lookMargin = time.Minute
+const searchMargin = time.Minute
 
-// LookFrom is the earliest time at which the post of an attempt can have been
+// SearchFrom is the earliest time at which the post of an attempt can have been
 // published, by the platform's clock.
-func LookFrom(a *v1alpha1.Attempt) time.Time {
+func SearchFrom(a *v1alpha1.Attempt) time.Time {
 	from := a.StartedAt.Time
-	if a.LookFrom != nil {
-		from = a.LookFrom.Time
+	if a.SearchFrom != nil {
+		from = a.SearchFrom.Time
 	}
-	return from.Add(-lookMargin)
+	return from.Add(-searchMargin)
 }
 
 // SameAccount reports whether an account is the one that the attempt called.

@@ -47,12 +47,12 @@ func TestOpen(t *testing.T) {
 		return &v1alpha1.Attempt{Number: 3, ID: "a3", StartedAt: v1alpha1.NewTime(t0), Outcome: outcome}
 	}
 	for _, tt := range []struct {
-		name         string
-		reason       string
-		target       v1alpha1.TargetStatus
-		wantErr      error
-		wantNumber   int32
-		wantLookFrom *v1alpha1.Time
+		name           string
+		reason         string
+		target         v1alpha1.TargetStatus
+		wantErr        error
+		wantNumber     int32
+		wantSearchFrom *v1alpha1.Time
 	}{
 		{name: "first", reason: "nothing was ever sent", wantNumber: 1},
 		{name: "open", reason: "the earlier call may have published", target: v1alpha1.TargetStatus{Attempt: closed("")}, wantErr: ErrOpen},
@@ -62,8 +62,8 @@ func TestOpen(t *testing.T) {
 		{name: "id known", reason: "an external id proves publication whatever else is written", target: v1alpha1.TargetStatus{ExternalID: "9"}, wantErr: ErrSettled},
 		{name: "refused", reason: "the platform said no", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4},
 		{name: "not sent", reason: "nothing left the process", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeNotSent)}, wantNumber: 4},
-		{name: "absent", reason: "proved absent, but a late arrival must still be found", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeAbsent)}, wantNumber: 4, wantLookFrom: timePtr(0)},
-		{name: "unknown", reason: "the post allows to send again; the first may yet be found", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeUnknown)}, wantNumber: 4, wantLookFrom: timePtr(0)},
+		{name: "absent", reason: "proved absent, but a late arrival must still be found", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeAbsent)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
+		{name: "unknown", reason: "the post allows to send again; the first may yet be found", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeUnknown)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			before := tt.target.DeepCopy()
@@ -84,8 +84,8 @@ func TestOpen(t *testing.T) {
 			if a.Number != tt.wantNumber || a.ID != "next" || !IsOpen(a) || !a.SendBefore.Time.Equal(at(time.Minute+timing.SendWindow)) {
 				t.Errorf("attempt %+v, want number %d, open, to be sent within the window (%s)", a, tt.wantNumber, tt.reason)
 			}
-			if !a.LookFrom.Equal(tt.wantLookFrom) {
-				t.Errorf("lookFrom %v, want %v (%s)", a.LookFrom, tt.wantLookFrom, tt.reason)
+			if !a.SearchFrom.Equal(tt.wantSearchFrom) {
+				t.Errorf("lookFrom %v, want %v (%s)", a.SearchFrom, tt.wantSearchFrom, tt.reason)
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func TestOpen(t *testing.T) {
 
 func TestRecord(t *testing.T) {
 	refusal := func(class platforms.Class, retryAt time.Time) platforms.Result {
-		return platforms.Result{Verdict: platforms.Refused, Err: &platforms.Error{Class: class, Message: "no", RetryAt: retryAt}}
+		return platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{Class: class, Problem: "no", RetryAt: retryAt}}
 	}
 	for _, tt := range []struct {
 		name        string
@@ -104,7 +104,7 @@ func TestRecord(t *testing.T) {
 		wantReason  string
 		wantNext    *v1alpha1.Time
 	}{
-		{"posted", "the platform confirmed", platforms.Result{Verdict: platforms.Posted, ExternalID: "7", ExternalURL: "u"}, v1alpha1.OutcomePosted, v1alpha1.PhasePosted, v1alpha1.ReasonPosted, nil},
+		{"posted", "the platform confirmed", platforms.Result{Outcome: platforms.Posted, ExternalID: "7", ExternalURL: "u"}, v1alpha1.OutcomePosted, v1alpha1.PhasePosted, v1alpha1.ReasonPosted, nil},
 		{"permanent", "repeating it unchanged is useless", refusal(platforms.ClassPermanent, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.PhaseFailed, v1alpha1.ReasonRefused, nil},
 		{"rate limited", "the platform said when", refusal(platforms.ClassRateLimited, at(10*time.Minute)), v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, v1alpha1.ReasonRateLimited, timePtr(10 * time.Minute)},
 		{"rate limited for too long", "the deadline passes before", refusal(platforms.ClassRateLimited, at(2*time.Hour)), v1alpha1.OutcomeRefused, v1alpha1.PhaseFailed, v1alpha1.ReasonRateLimited, nil},
@@ -112,12 +112,12 @@ func TestRecord(t *testing.T) {
 		{"token ended", "the connection must be looked at first", refusal(platforms.ClassRefresh, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, v1alpha1.ReasonConnectionNotReady, timePtr(2 * time.Second)},
 		{"token dead", "a person may reconnect in time", refusal(platforms.ClassReconnect, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, v1alpha1.ReasonConnectionNotReady, timePtr(2 * time.Second)},
 		{"busy", "a refusal for the moment", refusal(platforms.ClassTransient, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
-		{"no reason", "a refusal without a word is still a refusal", platforms.Result{Verdict: platforms.Refused}, v1alpha1.OutcomeRefused, v1alpha1.PhaseFailed, v1alpha1.ReasonRefused, nil},
-		{"not sent", "no connection was obtained", platforms.Result{Verdict: platforms.NotSent}, v1alpha1.OutcomeNotSent, v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
-		{"unknown", "it may be out there: the attempt stays open", platforms.Result{Verdict: platforms.Unknown}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
-		{"accepted", "the platform works on it: the attempt stays open, and nothing is in doubt", platforms.Result{Verdict: platforms.Accepted, Handle: "p~v2.1"}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, timePtr(2 * time.Second)},
-		{"accepted without a name", "there is nothing to ask by", platforms.Result{Verdict: platforms.Accepted}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
-		{"nonsense", "what is not understood is unknown", platforms.Result{Verdict: "later"}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
+		{"no reason", "a refusal without a word is still a refusal", platforms.Result{Outcome: platforms.Refused}, v1alpha1.OutcomeRefused, v1alpha1.PhaseFailed, v1alpha1.ReasonRefused, nil},
+		{"not sent", "no connection was obtained", platforms.Result{Outcome: platforms.NotSent}, v1alpha1.OutcomeNotSent, v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
+		{"unknown", "it may be out there: the attempt stays open", platforms.Result{Outcome: platforms.Unknown}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
+		{"accepted", "the platform works on it: the attempt stays open, and nothing is in doubt", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, timePtr(2 * time.Second)},
+		{"accepted without a name", "there is nothing to ask by", platforms.Result{Outcome: platforms.Accepted}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
+		{"nonsense", "what is not understood is unknown", platforms.Result{Outcome: "later"}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
@@ -128,24 +128,24 @@ func TestRecord(t *testing.T) {
 				t.Errorf("outcome %q phase %q reason %q next %v, want %q %q %q %v (%s)",
 					target.Attempt.Outcome, target.Phase, target.Reason, target.NextTryAt, tt.wantOutcome, tt.wantPhase, tt.wantReason, tt.wantNext, tt.reason)
 			}
-			if tt.result.Verdict == platforms.Posted && (target.ExternalID != "7" || target.ExternalURL != "u" || target.PostedAt == nil) {
+			if tt.result.Outcome == platforms.Posted && (target.ExternalID != "7" || target.ExternalURL != "u" || target.PostedAt == nil) {
 				t.Errorf("what was published is not noted: %+v", target)
 			}
 		})
 	}
 }
 
-func TestRecordHandle(t *testing.T) {
-	for name, tc := range map[string]struct{ reason, handle, want string }{
+func TestRecordOperationID(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, operationID, want string }{
 		"taken":    {"the platform is asked by it later", "p~v2.1", "p~v2.1"},
 		"too long": {"a status that the schema refuses could not record the doubt", strings.Repeat("p", 257), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := claimed(t)
-			if err := Record(target, "a1", platforms.Result{Verdict: platforms.Accepted, Handle: tc.handle}, 1, at(time.Second)); err != nil {
+			if err := Record(target, "a1", platforms.Result{Outcome: platforms.Accepted, OperationID: tc.operationID}, 1, at(time.Second)); err != nil {
 				t.Fatal(err)
 			}
-			if a := target.Attempt; !IsOpen(a) || a.Handle != tc.want {
+			if a := target.Attempt; !IsOpen(a) || a.OperationID != tc.want {
 				t.Errorf("%s: got %+v", tc.reason, a)
 			}
 		})
@@ -153,7 +153,7 @@ func TestRecordHandle(t *testing.T) {
 }
 
 func TestRecordIsConditional(t *testing.T) {
-	posted := platforms.Result{Verdict: platforms.Posted, ExternalID: "7"}
+	posted := platforms.Result{Outcome: platforms.Posted, ExternalID: "7"}
 	for _, tt := range []struct {
 		name   string
 		reason string
@@ -183,7 +183,7 @@ func TestRecordIsConditional(t *testing.T) {
 
 func TestNotPrepared(t *testing.T) {
 	refusal := func(class platforms.Class, retryAt time.Time) *platforms.Error {
-		return &platforms.Error{Class: class, Message: "no", RetryAt: retryAt}
+		return &platforms.Error{Class: class, Problem: "no", RetryAt: retryAt}
 	}
 	for _, tt := range []struct {
 		name       string
@@ -254,13 +254,13 @@ func TestCheckpoint(t *testing.T) {
 func TestRecordEndsDoubt(t *testing.T) {
 	target := claimed(t)
 	unknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
-	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Posted, ExternalID: "7"}, 1, at(time.Second)); err != nil ||
+	if err := Record(target, "a1", platforms.Result{Outcome: platforms.Posted, ExternalID: "7"}, 1, at(time.Second)); err != nil ||
 		target.Phase != v1alpha1.PhasePosted || target.ExternalID != "7" {
 		t.Errorf("an answer that comes after all must end the doubt: %v %+v", err, target)
 	}
 	target = claimed(t)
 	unknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
-	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Refused}, 1, at(time.Second)); !errors.Is(err, ErrNotOurs) {
+	if err := Record(target, "a1", platforms.Result{Outcome: platforms.Refused}, 1, at(time.Second)); !errors.Is(err, ErrNotOurs) {
 		t.Errorf("only a publication is worth it: %v", err)
 	}
 }
@@ -268,7 +268,7 @@ func TestRecordEndsDoubt(t *testing.T) {
 func TestMessagesFitTheSchema(t *testing.T) {
 	long := platforms.Errorf(platforms.ClassPermanent, "%s", strings.Repeat("é", 5000))
 	target := claimed(t)
-	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Refused, Err: long}, 1, t0); err != nil {
+	if err := Record(target, "a1", platforms.Result{Outcome: platforms.Refused, Err: long}, 1, t0); err != nil {
 		t.Fatal(err)
 	}
 	if n := len([]rune(target.Message)); n > 2048 || n < 2000 {
@@ -284,7 +284,7 @@ func TestSameAccount(t *testing.T) {
 	if !SameAccount(target.Attempt, "42") || SameAccount(target.Attempt, "43") {
 		t.Error("only the account that was called can tell what became of the call")
 	}
-	if from := LookFrom(target.Attempt); !from.Before(t0.Add(-30 * time.Second)) {
+	if from := SearchFrom(target.Attempt); !from.Before(t0.Add(-30 * time.Second)) {
 		t.Errorf("a look from %s on misses a post if the platform's clock is half a minute behind", t0.Sub(from))
 	}
 }
@@ -294,9 +294,9 @@ func TestProofWaitsForTheOtherSide(t *testing.T) {
 		name   string
 		reason string
 		// ended tells that the call was seen to end, a second after its claim.
-		ended bool
-		after time.Duration
-		looks int32
+		ended   bool
+		after   time.Duration
+		lookups int32
 	}{
 		{"just past the lag", "the platform may still be working on the call", true, time.Second + timing.Lag + time.Second, 0},
 		{"past the call's limit and the lag", "who looks may have a clock that is ahead of the one by which the call ended", true, time.Second + timing.CallTimeout + timing.Lag, 0},
@@ -313,12 +313,12 @@ func TestProofWaitsForTheOtherSide(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
 			if tt.ended {
-				if err := Record(target, "a1", platforms.Result{Verdict: platforms.Unknown}, 1, at(time.Second)); err != nil {
+				if err := Record(target, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := Look(target, platforms.Finding{}, timing, v1alpha1.OnUnknownFail, 1, at(tt.after)); err != nil || target.Attempt.Looks != tt.looks {
-				t.Errorf("%d looks count, want %d (%s) %v", target.Attempt.Looks, tt.looks, tt.reason, err)
+			if err := RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownFail, 1, at(tt.after)); err != nil || target.Attempt.Lookups != tt.lookups {
+				t.Errorf("%d looks count, want %d (%s) %v", target.Attempt.Lookups, tt.lookups, tt.reason, err)
 			}
 		})
 	}
@@ -349,7 +349,7 @@ func TestMaySend(t *testing.T) {
 	}
 }
 
-func TestNextLook(t *testing.T) {
+func TestNextLookup(t *testing.T) {
 	quiet := timing.SendWindow + timing.CallTimeout + timing.ClockMargin
 	for _, tt := range []struct {
 		name   string
@@ -359,7 +359,7 @@ func TestNextLook(t *testing.T) {
 	}{
 		{"process died", "another process may still be in the middle of the call", func(*v1alpha1.TargetStatus) {}, at(quiet)},
 		{"call seen to end", "nobody is in the middle of it", func(t *v1alpha1.TargetStatus) {
-			_ = Record(t, "a1", platforms.Result{Verdict: platforms.Unknown}, 1, at(time.Second))
+			_ = Record(t, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second))
 		}, at(2 * time.Second)},
 		{"asked to wait", "the platform limits look-ups", func(t *v1alpha1.TargetStatus) { t.NextTryAt = timePtr(time.Hour) }, at(time.Hour)},
 		{"an earlier wait", "never before the call is over", func(t *v1alpha1.TargetStatus) { t.NextTryAt = timePtr(time.Second) }, at(quiet)},
@@ -367,15 +367,15 @@ func TestNextLook(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
 			tt.change(target)
-			if got := NextLook(target, timing); !got.Equal(tt.want) {
-				t.Errorf("NextLook = %v, want %v (%s)", got.Sub(t0), tt.want.Sub(t0), tt.reason)
+			if got := NextLookup(target, timing); !got.Equal(tt.want) {
+				t.Errorf("NextLookup = %v, want %v (%s)", got.Sub(t0), tt.want.Sub(t0), tt.reason)
 			}
 		})
 	}
 }
 
-func TestLook(t *testing.T) {
-	found := platforms.Finding{Matches: 1, ExternalID: "7", ExternalURL: "u", PostedAt: at(time.Second)}
+func TestRecordLookup(t *testing.T) {
+	found := platforms.LookupResult{Matches: 1, ExternalID: "7", ExternalURL: "u", PostedAt: at(time.Second)}
 	quiet := timing.SendWindow + timing.CallTimeout + timing.ClockMargin
 	past := quiet + timing.CallTimeout + timing.Lag
 	weak := timing
@@ -383,8 +383,8 @@ func TestLook(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
 		reason      string
-		finding     platforms.Finding
-		looks       int32
+		result      platforms.LookupResult
+		lookups     int32
 		duplicate   bool
 		after       time.Duration
 		timing      Timing
@@ -395,15 +395,15 @@ func TestLook(t *testing.T) {
 		wantNext    *v1alpha1.Time
 	}{
 		{
-			name: "found", reason: "it is out there", finding: found, after: quiet, timing: timing,
+			name: "found", reason: "it is out there", result: found, after: quiet, timing: timing,
 			wantOutcome: v1alpha1.OutcomePosted, wantPhase: v1alpha1.PhasePosted, wantReason: v1alpha1.ReasonPosted,
 		},
 		{
-			name: "found after a duplicate refusal", reason: "the refusal told the truth", finding: found, duplicate: true, after: quiet, timing: timing,
+			name: "found after a duplicate refusal", reason: "the refusal told the truth", result: found, duplicate: true, after: quiet, timing: timing,
 			wantOutcome: v1alpha1.OutcomePosted, wantPhase: v1alpha1.PhasePosted, wantReason: v1alpha1.ReasonPosted,
 		},
 		{
-			name: "two fit", reason: "nobody can tell which is ours", finding: platforms.Finding{Matches: 2}, after: quiet, timing: timing, policy: v1alpha1.OnUnknownRetry,
+			name: "two fit", reason: "nobody can tell which is ours", result: platforms.LookupResult{Matches: 2}, after: quiet, timing: timing, policy: v1alpha1.OnUnknownRetry,
 			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
@@ -415,46 +415,46 @@ func TestLook(t *testing.T) {
 			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonProcessing, wantNext: timePtr(past + timing.Lag/2),
 		},
 		{
-			name: "missing twice past the lag", reason: "that is proof where the listing is authoritative", looks: 1, after: past + time.Minute, timing: timing,
+			name: "missing twice past the lag", reason: "that is proof where the listing is authoritative", lookups: 1, after: past + time.Minute, timing: timing,
 			wantOutcome: v1alpha1.OutcomeAbsent, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
 		},
 		{
-			name: "missing twice, duplicate", reason: "sending again would be refused again", looks: 1, duplicate: true, after: past + time.Minute, timing: timing,
+			name: "missing twice, duplicate", reason: "sending again would be refused again", lookups: 1, duplicate: true, after: past + time.Minute, timing: timing,
 			wantOutcome: v1alpha1.OutcomeRefused, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonRefused,
 		},
 		{
-			name: "missing twice, listing not authoritative", reason: "the platform cannot prove it: a person must", looks: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownFail,
+			name: "missing twice, listing not authoritative", reason: "the platform cannot prove it: a person must", lookups: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownFail,
 			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
-			name: "missing twice, listing not authoritative, proof", reason: "the platform answered for the very thing that was to become visible", finding: platforms.Finding{Proof: true}, looks: 1, after: past + time.Minute, timing: weak,
+			name: "missing twice, listing not authoritative, proof", reason: "the platform answered for the very thing that was to become visible", result: platforms.LookupResult{Proof: true}, lookups: 1, after: past + time.Minute, timing: weak,
 			wantOutcome: v1alpha1.OutcomeAbsent, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
 		},
 		{
-			name: "missing once, proof", reason: "the platform's word may lag as well: one look is not enough", finding: platforms.Finding{Proof: true}, after: past, timing: weak,
+			name: "missing once, proof", reason: "the platform's word may lag as well: one look is not enough", result: platforms.LookupResult{Proof: true}, after: past, timing: weak,
 			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonProcessing, wantNext: timePtr(past + timing.Lag/2),
 		},
 		{
-			name: "missing within the lag, proof", reason: "a call may be on its way still", finding: platforms.Finding{Proof: true}, after: quiet + time.Second, timing: weak,
+			name: "missing within the lag, proof", reason: "a call may be on its way still", result: platforms.LookupResult{Proof: true}, after: quiet + time.Second, timing: weak,
 			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonSettling, wantNext: timePtr(quiet + 2*time.Second),
 		},
 		{
-			name: "given up by the platform", reason: "it took the call and says that nothing came of it, for good", finding: platforms.Finding{Refused: platforms.Errorf(platforms.ClassPermanent, "no")}, after: time.Second, timing: weak,
+			name: "given up by the platform", reason: "it took the call and says that nothing came of it, for good", result: platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassPermanent, "no")}, after: time.Second, timing: weak,
 			wantOutcome: v1alpha1.OutcomeRefused, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonRefused,
 		},
 		{
-			name: "given up by the platform for now", reason: "another call may have more luck", finding: platforms.Finding{Refused: platforms.Errorf(platforms.ClassTransient, "no")}, after: time.Second, timing: weak,
+			name: "given up by the platform for now", reason: "another call may have more luck", result: platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassTransient, "no")}, after: time.Second, timing: weak,
 			wantOutcome: v1alpha1.OutcomeRefused, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(2 * time.Second),
 		},
 		{
-			name: "missing twice, not authoritative, retry", reason: "the owner prefers twice to never", looks: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownRetry,
+			name: "missing twice, not authoritative, retry", reason: "the owner prefers twice to never", lookups: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownRetry,
 			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
-			target.Attempt.Looks, target.Attempt.Duplicate = tt.looks, tt.duplicate
-			if err := Look(target, tt.finding, tt.timing, tt.policy, 1, at(tt.after)); err != nil {
+			target.Attempt.Lookups, target.Attempt.Duplicate = tt.lookups, tt.duplicate
+			if err := RecordLookup(target, tt.result, tt.timing, tt.policy, 1, at(tt.after)); err != nil {
 				t.Fatal(err)
 			}
 			if target.Attempt.Outcome != tt.wantOutcome || target.Phase != tt.wantPhase || target.Reason != tt.wantReason || !target.NextTryAt.Equal(tt.wantNext) {
@@ -471,10 +471,10 @@ func TestLook(t *testing.T) {
 // TestLookFailedAtWork asks a platform that works on what it has taken.
 func TestLookFailedAtWork(t *testing.T) {
 	target := claimed(t)
-	if err := Record(target, "a1", platforms.Result{Verdict: platforms.Accepted, Handle: "p~v2.1"}, 1, at(time.Second)); err != nil {
+	if err := Record(target, "a1", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, 1, at(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if err := LookFailed(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownFail, at(5*time.Second)); err != nil {
+	if err := RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownFail, at(5*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if !IsOpen(target.Attempt) || target.Reason != v1alpha1.ReasonProcessing || target.Message != "it is processed" || !target.NextTryAt.Equal(timePtr(9*time.Second)) {
@@ -488,7 +488,7 @@ func TestLookFailedAtWork(t *testing.T) {
 		{"the platform has taken it, so that its word will come", 5*time.Second + timing.GiveUpAfter, true},
 		{"what never ends must end with a person, whatever the policy: it is not sent again while the platform works on it", 25 * time.Hour, false},
 	} {
-		if err := LookFailed(target, platforms.Errorf(platforms.ClassTransient, "it is processed; Herald asks for it again"), timing, v1alpha1.OnUnknownRetry, at(tt.after)); err != nil {
+		if err := RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "it is processed; Herald asks for it again"), timing, v1alpha1.OnUnknownRetry, at(tt.after)); err != nil {
 			t.Fatal(err)
 		}
 		if IsOpen(target.Attempt) != tt.open || (target.Reason == v1alpha1.ReasonOutcomeUnknown) == tt.open {
@@ -500,42 +500,42 @@ func TestLookFailedAtWork(t *testing.T) {
 	}
 }
 
-func TestLookFailed(t *testing.T) {
+func TestRecordLookupFailure(t *testing.T) {
 	target := claimed(t)
 	err := platforms.Errorf(platforms.ClassTransient, "busy")
-	if e := LookFailed(target, err, timing, v1alpha1.OnUnknownFail, at(time.Minute)); e != nil || !IsOpen(target.Attempt) || target.NextTryAt == nil {
+	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(time.Minute)); e != nil || !IsOpen(target.Attempt) || target.NextTryAt == nil {
 		t.Fatalf("a look that failed must leave the attempt open and plan another: %v %+v", e, target)
 	}
-	if e := LookFailed(target, err, timing, v1alpha1.OnUnknownFail, at(2*time.Hour)); e != nil || target.Reason != v1alpha1.ReasonOutcomeUnknown {
+	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(2*time.Hour)); e != nil || target.Reason != v1alpha1.ReasonOutcomeUnknown {
 		t.Fatalf("after the deadline a person must be asked: %v %+v", e, target)
 	}
-	if e := LookFailed(target, err, timing, v1alpha1.OnUnknownFail, at(2*time.Hour)); !errors.Is(e, ErrSettled) {
+	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(2*time.Hour)); !errors.Is(e, ErrSettled) {
 		t.Fatalf("a settled attempt is not looked for: %v", e)
 	}
 }
 
-func TestVerdicts(t *testing.T) {
+func TestResolutions(t *testing.T) {
 	for _, tt := range []struct {
 		value   string
-		want    []Verdict
+		want    []Resolution
 		wantErr bool
 	}{
-		{value: "0=posted:199", want: []Verdict{{Index: 0, ExternalID: "199"}}},
-		{value: "1=not-sent, 0=posted:a:b", want: []Verdict{{Index: 1}, {Index: 0, ExternalID: "a:b"}}},
+		{value: "0=posted:199", want: []Resolution{{Index: 0, ExternalID: "199"}}},
+		{value: "1=not-sent, 0=posted:a:b", want: []Resolution{{Index: 1}, {Index: 0, ExternalID: "a:b"}}},
 		{value: "", wantErr: true},
 		{value: "0=posted:", wantErr: true},
 		{value: "0=maybe", wantErr: true},
 		{value: "-1=not-sent", wantErr: true},
 		{value: "x=not-sent", wantErr: true},
 		{value: "0=not-sent,", wantErr: true},
-		{value: "0=posted:v_pub_url~v2.7-x_Y", want: []Verdict{{Index: 0, ExternalID: "v_pub_url~v2.7-x_Y"}}},
+		{value: "0=posted:v_pub_url~v2.7-x_Y", want: []Resolution{{Index: 0, ExternalID: "v_pub_url~v2.7-x_Y"}}},
 		{value: "0=posted:https://x.com/acme/status/199", wantErr: true},
 		{value: "0=posted:<id>", wantErr: true},
 		{value: "0=posted:ID", wantErr: true},
 		{value: "0=posted:" + strings.Repeat("1", 257), wantErr: true},
 	} {
 		t.Run(tt.value, func(t *testing.T) {
-			got, err := ParseVerdicts(tt.value)
+			got, err := ParseResolutions(tt.value)
 			if (err != nil) != tt.wantErr {
 				t.Fatalf("error %v, want one: %v", err, tt.wantErr)
 			}
@@ -553,17 +553,17 @@ func TestDeclare(t *testing.T) {
 		return target
 	}
 	target := doubtful()
-	if err := Declare(target, Verdict{ExternalID: "7"}, 1, at(time.Hour), t0); err != nil || target.Phase != v1alpha1.PhasePosted || target.ExternalID != "7" {
+	if err := Resolve(target, Resolution{ExternalID: "7"}, 1, at(time.Hour), t0); err != nil || target.Phase != v1alpha1.PhasePosted || target.ExternalID != "7" {
 		t.Errorf("posted: %v %+v", err, target)
 	}
 	target = doubtful()
-	if err := Declare(target, Verdict{}, 1, at(time.Hour), t0); err != nil || target.Phase != v1alpha1.PhaseProcessing {
+	if err := Resolve(target, Resolution{}, 1, at(time.Hour), t0); err != nil || target.Phase != v1alpha1.PhaseProcessing {
 		t.Errorf("not-sent: %v %+v", err, target)
 	}
 	if err := Open(target, claim("a2"), t0); err != nil || target.Attempt.Number != 2 {
 		t.Errorf("after not-sent the target may be sent again: %v %+v", err, target.Attempt)
 	}
-	if err := Declare(claimed(t), Verdict{}, 1, at(time.Hour), t0); err == nil {
+	if err := Resolve(claimed(t), Resolution{}, 1, at(time.Hour), t0); err == nil {
 		t.Error("a verdict on an attempt that is not in doubt must be refused")
 	}
 }
@@ -600,24 +600,24 @@ func walk(t *testing.T, rng *rand.Rand, seed uint64) {
 			if target.Attempt == nil {
 				continue
 			}
-			verdict := []platforms.Verdict{platforms.Posted, platforms.Refused, platforms.NotSent, platforms.Unknown, platforms.Accepted}[rng.IntN(5)]
+			outcome := []platforms.Outcome{platforms.Posted, platforms.Refused, platforms.NotSent, platforms.Unknown, platforms.Accepted}[rng.IntN(5)]
 			open := IsOpen(target.Attempt)
 			err := Record(target, target.Attempt.ID, platforms.Result{
-				Verdict: verdict, ExternalID: "id", Err: platforms.Errorf(platforms.ClassTransient, "busy"),
+				Outcome: outcome, ExternalID: "id", Err: platforms.Errorf(platforms.ClassTransient, "busy"),
 			}, 1, now)
 			if err == nil && open {
-				closedWithProof = verdict != platforms.Unknown && verdict != platforms.Accepted
+				closedWithProof = outcome != platforms.Unknown && outcome != platforms.Accepted
 			}
 		case 2:
 			if !IsOpen(target.Attempt) {
 				continue
 			}
-			finding := platforms.Finding{Matches: rng.IntN(2), ExternalID: "id"}
-			looks := target.Attempt.Looks
-			if err := Look(target, finding, timing, v1alpha1.OnUnknownFail, 1, now); err != nil {
+			result := platforms.LookupResult{Matches: rng.IntN(2), ExternalID: "id"}
+			lookups := target.Attempt.Lookups
+			if err := RecordLookup(target, result, timing, v1alpha1.OnUnknownFail, 1, now); err != nil {
 				t.Fatal(err)
 			}
-			if target.Attempt.Outcome == v1alpha1.OutcomeAbsent && (looks < looksNeeded-1 || now.Before(quietAt(target.Attempt, timing).Add(timing.CallTimeout+timing.Lag))) {
+			if target.Attempt.Outcome == v1alpha1.OutcomeAbsent && (lookups < lookupsNeeded-1 || now.Before(quietAt(target.Attempt, timing).Add(timing.CallTimeout+timing.Lag))) {
 				t.Fatalf("seed %d: absent without two looks past the lag: %+v", seed, target)
 			}
 			closedWithProof = !IsOpen(target.Attempt)

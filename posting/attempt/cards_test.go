@@ -24,7 +24,7 @@ func publishCards(t *testing.T, cards int) *v1alpha1.TargetStatus {
 		if err := Open(target, c, t0); err != nil {
 			t.Fatal(err)
 		}
-		result := platforms.Result{Verdict: platforms.Posted, ExternalID: fmt.Sprintf("id%d", i), ExternalURL: fmt.Sprintf("https://x/id%d", i)}
+		result := platforms.Result{Outcome: platforms.Posted, ExternalID: fmt.Sprintf("id%d", i), ExternalURL: fmt.Sprintf("https://x/id%d", i)}
 		if err := Record(target, c.ID, result, 3, at(time.Second)); err != nil {
 			t.Fatal(err)
 		}
@@ -85,14 +85,14 @@ func refuse(t *v1alpha1.TargetStatus, card int32) {
 func TestCardsDoNotShareDoubt(t *testing.T) {
 	target := publishCards(t, 1)
 	// The first card was found by looking.
-	target.Attempt.LookFrom = timePtr(-time.Hour)
+	target.Attempt.SearchFrom = timePtr(-time.Hour)
 	c := claim("next")
 	c.Card = 1
 	if err := Open(target, c, at(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if target.Attempt.LookFrom != nil {
-		t.Errorf("the second card is looked for from %v: it cannot be older than its claim", target.Attempt.LookFrom)
+	if target.Attempt.SearchFrom != nil {
+		t.Errorf("the second card is looked for from %v: it cannot be older than its claim", target.Attempt.SearchFrom)
 	}
 }
 
@@ -109,34 +109,34 @@ func TestCardFailures(t *testing.T) {
 	}
 	t.Run("refused", func(t *testing.T) {
 		target := open(t)
-		err := Record(target, "third", platforms.Result{Verdict: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "no")}, 3, at(time.Minute))
+		err := Record(target, "third", platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "no")}, 3, at(time.Minute))
 		if err != nil || target.Phase != v1alpha1.PhaseFailed || !strings.Contains(target.Message, "card 3 was not published: no") || !strings.Contains(target.Message, "https://x/id0") {
 			t.Errorf("%v: %s", err, target.Message)
 		}
 	})
 	t.Run("busy", func(t *testing.T) {
 		target := open(t)
-		err := Record(target, "third", platforms.Result{Verdict: platforms.NotSent}, 3, at(time.Minute))
+		err := Record(target, "third", platforms.Result{Outcome: platforms.NotSent}, 3, at(time.Minute))
 		if err != nil || !target.NextTryAt.Equal(timePtr(time.Minute+firstRetry)) {
 			t.Errorf("%v: the calls of the cards before it make no pause longer; tried again at %v", err, target.NextTryAt)
 		}
 	})
 	t.Run("published without a name", func(t *testing.T) {
 		target := open(t)
-		if err := Record(target, "third", platforms.Result{Verdict: platforms.Posted}, 3, at(time.Minute)); err != nil || !IsOpen(target.Attempt) || len(target.Cards) != 2 {
+		if err := Record(target, "third", platforms.Result{Outcome: platforms.Posted}, 3, at(time.Minute)); err != nil || !IsOpen(target.Attempt) || len(target.Cards) != 2 {
 			t.Errorf("%v: its name must be found: %+v", err, target)
 		}
 	})
 	t.Run("published without a name, told when a person is asked already", func(t *testing.T) {
 		target := open(t)
 		unknown(target, v1alpha1.OnUnknownFail, at(time.Minute), "no proof")
-		if err := Record(target, "third", platforms.Result{Verdict: platforms.Posted}, 3, at(time.Hour)); !errors.Is(err, ErrNotOurs) || target.Phase != v1alpha1.PhaseFailed {
+		if err := Record(target, "third", platforms.Result{Outcome: platforms.Posted}, 3, at(time.Hour)); !errors.Is(err, ErrNotOurs) || target.Phase != v1alpha1.PhaseFailed {
 			t.Errorf("%v: it still takes a person to find its name: %+v", err, target)
 		}
 	})
 	t.Run("found by looking", func(t *testing.T) {
 		target := open(t)
-		if err := Look(target, platforms.Finding{Matches: 1, ExternalID: "id2"}, timing, v1alpha1.OnUnknownFail, 3, at(time.Hour)); err != nil || target.Phase != v1alpha1.PhasePosted || target.ExternalID != "id0" {
+		if err := RecordLookup(target, platforms.LookupResult{Matches: 1, ExternalID: "id2"}, timing, v1alpha1.OnUnknownFail, 3, at(time.Hour)); err != nil || target.Phase != v1alpha1.PhasePosted || target.ExternalID != "id0" {
 			t.Errorf("%v: %+v", err, target)
 		}
 	})
@@ -144,7 +144,7 @@ func TestCardFailures(t *testing.T) {
 		target := publishCards(t, 1)
 		target.Phase, target.Reason = v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown
 		target.Attempt = &v1alpha1.Attempt{Number: 2, ID: "u", Card: 1, StartedAt: v1alpha1.NewTime(t0), Outcome: v1alpha1.OutcomeUnknown}
-		if err := Declare(target, Verdict{ExternalID: "id1"}, 3, at(2*time.Hour), at(time.Hour)); err != nil || target.Phase != v1alpha1.PhaseProcessing || NextCard(target) != 2 {
+		if err := Resolve(target, Resolution{ExternalID: "id1"}, 3, at(2*time.Hour), at(time.Hour)); err != nil || target.Phase != v1alpha1.PhaseProcessing || NextCard(target) != 2 {
 			t.Fatalf("%v: the tree goes on with its third card: %+v", err, target)
 		}
 		if !target.TryUntil.Equal(timePtr(2 * time.Hour)) {
@@ -153,7 +153,7 @@ func TestCardFailures(t *testing.T) {
 	})
 	t.Run("only the ids fit", func(t *testing.T) {
 		target := open(t)
-		Bare(target, "third", platforms.Result{Verdict: platforms.Posted, ExternalID: "id2"}, 3, at(time.Minute))
+		Bare(target, "third", platforms.Result{Outcome: platforms.Posted, ExternalID: "id2"}, 3, at(time.Minute))
 		if target.Phase != v1alpha1.PhasePosted || len(target.Cards) != 3 || target.ExternalID != "id0" {
 			t.Errorf("%+v", target)
 		}

@@ -19,11 +19,11 @@ const sendingAgain = "it is unknown whether the post was published; sending it a
 // one that has failed.
 var promises = []string{"; sending it again", "; trying again"}
 
-// DoubtSince is when the earliest call of a target was claimed of which nobody
+// AmbiguousSince is when the earliest call of a target was claimed of which nobody
 // can tell whether it published what the latest attempt was to publish; nil if
 // there is none, or a person has told. An attempt that is open is not among
 // them.
-func DoubtSince(t *v1alpha1.TargetStatus) *v1alpha1.Time {
+func AmbiguousSince(t *v1alpha1.TargetStatus) *v1alpha1.Time {
 	a := t.Attempt
 	switch {
 	case a == nil || a.Outcome == v1alpha1.OutcomePosted:
@@ -39,7 +39,7 @@ func DoubtSince(t *v1alpha1.TargetStatus) *v1alpha1.Time {
 // SendsAgain reports whether all that is noted of a target is that its call is
 // to be made again although it may have published.
 func SendsAgain(t *v1alpha1.TargetStatus) bool {
-	return DoubtSince(t) != nil && t.Message == sendingAgain
+	return AmbiguousSince(t) != nil && t.Message == sendingAgain
 }
 
 // unknown closes an attempt about which nobody can tell.
@@ -47,7 +47,7 @@ func unknown(t *v1alpha1.TargetStatus, policy v1alpha1.UnknownOutcomePolicy, now
 	t.Attempt.Outcome = v1alpha1.OutcomeUnknown
 	at := now.Add(pause(tries(t)))
 	// What the platform is known to have taken may be published at any time.
-	if policy == v1alpha1.OnUnknownRetry && t.Attempt.Handle == "" && inTime(t, at) {
+	if policy == v1alpha1.OnUnknownRetry && t.Attempt.OperationID == "" && inTime(t, at) {
 		waitUntil(t, at, v1alpha1.ReasonPlatformBusy, sendingAgain)
 		return
 	}
@@ -67,7 +67,7 @@ func askPerson(t *v1alpha1.TargetStatus, why string) {
 	}
 	settleFailed(t, v1alpha1.ReasonOutcomeUnknown, fmt.Sprintf(
 		"it is unknown whether %s was published (%s). Look at the account for a post made after %s, then say so with the annotation %s: %q or %q%s",
-		what, clipTo(why, longestWhy), DoubtSince(t), v1alpha1.SettleAnnotation,
+		what, clipTo(why, longestWhy), AmbiguousSince(t), v1alpha1.SettleAnnotation,
 		fmt.Sprintf("%d=posted:<id>", t.Index), fmt.Sprintf("%d=not-sent", t.Index), rest))
 }
 
@@ -77,7 +77,7 @@ func fail(t *v1alpha1.TargetStatus, reason, message string) {
 	for _, promise := range promises {
 		message, _, _ = strings.Cut(message, promise)
 	}
-	if DoubtSince(t) != nil {
+	if AmbiguousSince(t) != nil {
 		askPerson(t, "a call got no clear answer, and nothing that followed published it: "+message)
 		return
 	}

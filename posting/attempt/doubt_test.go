@@ -25,8 +25,8 @@ func weak() Timing {
 func doubted(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := claimed(t)
-	target.Attempt.Looks = looksNeeded - 1
-	if err := Look(target, platforms.Finding{}, weak(), v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)); err != nil || target.Attempt.Outcome != v1alpha1.OutcomeUnknown {
+	target.Attempt.Lookups = lookupsNeeded - 1
+	if err := RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)); err != nil || target.Attempt.Outcome != v1alpha1.OutcomeUnknown {
 		t.Fatalf("%v: %+v", err, target.Attempt)
 	}
 	return target
@@ -43,7 +43,7 @@ func sentAgain(t *testing.T) *v1alpha1.TargetStatus {
 }
 
 func refusal(class platforms.Class, message string) platforms.Result {
-	return platforms.Result{Verdict: platforms.Refused, Err: platforms.Errorf(class, "%s", message)}
+	return platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(class, "%s", message)}
 }
 
 func mustDo(t *testing.T, err error) {
@@ -68,14 +68,14 @@ func TestFailureInDoubt(t *testing.T) {
 		{
 			"too late to send again", "it would be sent after its time, so a person must tell", claimed,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				mustDo(t, LookFailed(target, platforms.Errorf(platforms.ClassTransient, "busy"), timing, v1alpha1.OnUnknownRetry, at(2*time.Hour)))
+				mustDo(t, RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "busy"), timing, v1alpha1.OnUnknownRetry, at(2*time.Hour)))
 			}, "could not be asked: busy", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"the next try comes too late", "the pause before it ends behind the deadline", doubtful,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				target.TryUntil = timePtr(10*time.Minute + time.Millisecond)
-				mustDo(t, Look(target, platforms.Finding{}, weak(), v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)))
+				mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)))
 			}, "no proof on this platform", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
@@ -115,28 +115,28 @@ func TestFailureInDoubt(t *testing.T) {
 		{
 			"given up by the platform", "what it took second it gave up; the first may be online", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				mustDo(t, Look(target, platforms.Finding{Refused: platforms.Errorf(platforms.ClassPermanent, "no")}, weak(), v1alpha1.OnUnknownRetry, 1, at(time.Hour)))
+				mustDo(t, RecordLookup(target, platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassPermanent, "no")}, weak(), v1alpha1.OnUnknownRetry, 1, at(time.Hour)))
 			}, "no", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"absent by the word for the second alone", "that tells nothing about the first", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				target.Attempt.Looks = looksNeeded - 1
-				mustDo(t, Look(target, platforms.Finding{Proof: true}, weak(), v1alpha1.OnUnknownRetry, 1, at(2*time.Hour)))
+				target.Attempt.Lookups = lookupsNeeded - 1
+				mustDo(t, RecordLookup(target, platforms.LookupResult{Proof: true}, weak(), v1alpha1.OnUnknownRetry, 1, at(2*time.Hour)))
 			}, "did not publish", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			"absent from a listing that proves it", "the look began with the first call, so that neither is there", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				target.Attempt.Looks = looksNeeded - 1
-				mustDo(t, Look(target, platforms.Finding{}, timing, v1alpha1.OnUnknownRetry, 1, at(2*time.Hour)))
+				target.Attempt.Lookups = lookupsNeeded - 1
+				mustDo(t, RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownRetry, 1, at(2*time.Hour)))
 			}, "", false, v1alpha1.ReasonPlatformBusy,
 		},
 		{
 			"an earlier one was absent, and this one refused", "absence was proved: nothing is in doubt", claimed,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				target.Attempt.Looks = looksNeeded - 1
-				mustDo(t, Look(target, platforms.Finding{}, timing, v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)))
+				target.Attempt.Lookups = lookupsNeeded - 1
+				mustDo(t, RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)))
 				mustDo(t, Open(target, claim("a2"), at(11*time.Minute)))
 				mustDo(t, Record(target, "a2", refusal(platforms.ClassPermanent, "no"), 1, at(11*time.Minute)))
 			}, "", false, v1alpha1.ReasonRefused,
@@ -168,7 +168,7 @@ func TestFailureInDoubt(t *testing.T) {
 func doubtful(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
 	target := claimed(t)
-	target.Attempt.Looks = looksNeeded - 1
+	target.Attempt.Lookups = lookupsNeeded - 1
 	return target
 }
 
@@ -181,13 +181,13 @@ func answerable(t *testing.T, target *v1alpha1.TargetStatus) {
 		return got == outcome && outcome != v1alpha1.OutcomeUnknown || got == answered && outcome == v1alpha1.OutcomeUnknown
 	}
 	posted := target.DeepCopy()
-	if err := Declare(posted, Verdict{ExternalID: "7"}, 1, at(5*time.Hour), at(4*time.Hour)); err != nil || posted.Phase != v1alpha1.PhasePosted || posted.ExternalID != "7" {
+	if err := Resolve(posted, Resolution{ExternalID: "7"}, 1, at(5*time.Hour), at(4*time.Hour)); err != nil || posted.Phase != v1alpha1.PhasePosted || posted.ExternalID != "7" {
 		t.Errorf("posted: %v: %+v", err, posted)
 	}
 	if !is(posted.Attempt.Outcome, v1alpha1.OutcomePosted) {
 		t.Errorf("posted: the attempt was %s and is %s", outcome, posted.Attempt.Outcome)
 	}
-	mustDo(t, Declare(target, Verdict{}, 1, at(5*time.Hour), at(4*time.Hour)))
+	mustDo(t, Resolve(target, Resolution{}, 1, at(5*time.Hour), at(4*time.Hour)))
 	if !is(target.Attempt.Outcome, v1alpha1.OutcomeNotSent) {
 		t.Errorf("not-sent: the attempt was %s and is %s", outcome, target.Attempt.Outcome)
 	}
@@ -207,8 +207,8 @@ func TestDoubtAboutACard(t *testing.T) {
 			c.Card = 1
 			mustDo(t, Open(target, c, at(time.Duration(i+1)*10*time.Minute)))
 			if i == 0 {
-				target.Attempt.Looks = looksNeeded - 1
-				mustDo(t, Look(target, platforms.Finding{}, weak(), v1alpha1.OnUnknownRetry, 3, at(19*time.Minute)))
+				target.Attempt.Lookups = lookupsNeeded - 1
+				mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownRetry, 3, at(19*time.Minute)))
 			}
 		}
 		return target
@@ -219,20 +219,20 @@ func TestDoubtAboutACard(t *testing.T) {
 		if target.Reason != v1alpha1.ReasonOutcomeUnknown || !strings.Contains(target.Message, "whether card 2 was published") || !strings.Contains(target.Message, "https://x/id0") {
 			t.Fatalf("%s: %s", target.Reason, target.Message)
 		}
-		mustDo(t, Declare(target, Verdict{ExternalID: "id1"}, 3, at(time.Hour), at(30*time.Minute)))
+		mustDo(t, Resolve(target, Resolution{ExternalID: "id1"}, 3, at(time.Hour), at(30*time.Minute)))
 		if target.Phase != v1alpha1.PhaseProcessing || NextCard(target) != 2 || target.Attempt.Outcome != v1alpha1.OutcomeRefused {
 			t.Fatalf("%+v", target)
 		}
 		c := claim("c1")
 		c.Card = 2
 		mustDo(t, Open(target, c, at(30*time.Minute)))
-		if target.Attempt.UnknownSince != nil || target.Attempt.LookFrom != nil {
+		if target.Attempt.UnknownSince != nil || target.Attempt.SearchFrom != nil {
 			t.Errorf("the third card has a doubt about the second: %+v", target.Attempt)
 		}
 	})
 	t.Run("ends with the card", func(t *testing.T) {
 		target := second(t)
-		mustDo(t, Record(target, "b2", platforms.Result{Verdict: platforms.Posted, ExternalID: "id1"}, 3, at(21*time.Minute)))
+		mustDo(t, Record(target, "b2", platforms.Result{Outcome: platforms.Posted, ExternalID: "id1"}, 3, at(21*time.Minute)))
 		mustDo(t, Fail(target, v1alpha1.ReasonMissedSchedule, "too late"))
 		if target.Reason != v1alpha1.ReasonMissedSchedule {
 			t.Errorf("the second card is published; the third was never sent: %s", target.Message)
@@ -243,11 +243,11 @@ func TestDoubtAboutACard(t *testing.T) {
 // TestAcceptedAfterAll records late that the platform took the call, when
 // another process has closed the attempt as unknown.
 func TestAcceptedAfterAll(t *testing.T) {
-	taken := platforms.Result{Verdict: platforms.Accepted, Handle: "p~v2.1"}
+	taken := platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}
 	closed := func(policy v1alpha1.UnknownOutcomePolicy) func(*testing.T) *v1alpha1.TargetStatus {
 		return func(t *testing.T) *v1alpha1.TargetStatus {
 			target := doubtful(t)
-			mustDo(t, Look(target, platforms.Finding{}, weak(), policy, 1, at(10*time.Minute)))
+			mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), policy, 1, at(10*time.Minute)))
 			return target
 		}
 	}
@@ -259,16 +259,16 @@ func TestAcceptedAfterAll(t *testing.T) {
 	}{
 		{"a person was to be asked", "the platform can be asked by the name", closed(v1alpha1.OnUnknownFail), taken, nil},
 		{"to be sent again", "it must not be: the platform works on it", closed(v1alpha1.OnUnknownRetry), taken, nil},
-		{"without a name", "nothing more is known than before", closed(v1alpha1.OnUnknownFail), platforms.Result{Verdict: platforms.Accepted}, ErrNotOurs},
-		{"with a name that is too long", "it cannot be kept", closed(v1alpha1.OnUnknownFail), platforms.Result{Verdict: platforms.Accepted, Handle: strings.Repeat("p", 257)}, ErrNotOurs},
+		{"without a name", "nothing more is known than before", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted}, ErrNotOurs},
+		{"with a name that is too long", "it cannot be kept", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted, OperationID: strings.Repeat("p", 257)}, ErrNotOurs},
 		{"asked by that name in vain", "it has been reopened before", func(t *testing.T) *v1alpha1.TargetStatus {
 			target := closed(v1alpha1.OnUnknownFail)(t)
-			target.Attempt.Handle = taken.Handle
+			target.Attempt.OperationID = taken.OperationID
 			return target
 		}, taken, ErrNotOurs},
 		{"a person has answered", "it was not sent, says who looked", func(t *testing.T) *v1alpha1.TargetStatus {
 			target := closed(v1alpha1.OnUnknownFail)(t)
-			mustDo(t, Declare(target, Verdict{}, 1, at(time.Hour), at(11*time.Minute)))
+			mustDo(t, Resolve(target, Resolution{}, 1, at(time.Hour), at(11*time.Minute)))
 			return target
 		}, taken, ErrNotOurs},
 		{"sent again", "the ledger speaks of another call", sentAgain, taken, ErrNotOurs},
@@ -286,11 +286,11 @@ func TestAcceptedAfterAll(t *testing.T) {
 				return
 			}
 			a := target.Attempt
-			if !IsOpen(a) || a.Handle != taken.Handle || a.Looks != 0 || target.Phase != v1alpha1.PhaseProcessing || target.Reason != v1alpha1.ReasonProcessing {
+			if !IsOpen(a) || a.OperationID != taken.OperationID || a.Lookups != 0 || target.Phase != v1alpha1.PhaseProcessing || target.Reason != v1alpha1.ReasonProcessing {
 				t.Errorf("it must be asked by its name (%s): %+v %+v", tt.reason, target, a)
 			}
-			if NextLook(target, weak()).After(at(21 * time.Minute)) {
-				t.Errorf("asked only at %s", NextLook(target, weak()))
+			if NextLookup(target, weak()).After(at(21 * time.Minute)) {
+				t.Errorf("asked only at %s", NextLookup(target, weak()))
 			}
 			if err := Open(target, claim("a2"), at(time.Hour)); !errors.Is(err, ErrOpen) {
 				t.Errorf("sent again: %v (%s)", err, tt.reason)
@@ -303,11 +303,11 @@ func TestAcceptedAfterAll(t *testing.T) {
 func TestBare(t *testing.T) {
 	unknown := func(t *testing.T) *v1alpha1.TargetStatus {
 		target := doubtful(t)
-		mustDo(t, Look(target, platforms.Finding{}, weak(), v1alpha1.OnUnknownFail, 1, at(10*time.Minute)))
+		mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(10*time.Minute)))
 		return target
 	}
-	posted := platforms.Result{Verdict: platforms.Posted, ExternalID: "7", ExternalURL: "u"}
-	taken := platforms.Result{Verdict: platforms.Accepted, Handle: "p~v2.1", Err: platforms.Errorf(platforms.ClassTransient, "it is processed")}
+	posted := platforms.Result{Outcome: platforms.Posted, ExternalID: "7", ExternalURL: "u"}
+	taken := platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1", Err: platforms.Errorf(platforms.ClassTransient, "it is processed")}
 	for _, tt := range []struct {
 		name, reason string
 		target       func(*testing.T) *v1alpha1.TargetStatus
@@ -321,7 +321,7 @@ func TestBare(t *testing.T) {
 		{"published, closed as unknown", "what nobody could tell is told", unknown, "a1", posted, true, v1alpha1.OutcomePosted, v1alpha1.PhasePosted},
 		{"taken", "its name is all there is to ask by", claimed, "a1", taken, true, "", v1alpha1.PhaseProcessing},
 		{"taken, closed as unknown", "it can be asked by its name", unknown, "a1", taken, true, "", v1alpha1.PhaseProcessing},
-		{"taken, without a name", "there is nothing that only this process knows", claimed, "a1", platforms.Result{Verdict: platforms.Accepted}, false, "", v1alpha1.PhaseProcessing},
+		{"taken, without a name", "there is nothing that only this process knows", claimed, "a1", platforms.Result{Outcome: platforms.Accepted}, false, "", v1alpha1.PhaseProcessing},
 		{"refused", "it is looked for", claimed, "a1", refusal(platforms.ClassPermanent, "no"), false, "", v1alpha1.PhaseProcessing},
 		{"another attempt", "it is not ours", claimed, "a0", posted, false, "", v1alpha1.PhaseProcessing},
 	} {
@@ -333,7 +333,7 @@ func TestBare(t *testing.T) {
 			if target.Attempt.Outcome != tt.outcome || target.Phase != tt.phase {
 				t.Errorf("%s, %s (%s)", target.Attempt.Outcome, target.Phase, tt.reason)
 			}
-			if tt.wants && tt.result.Verdict == platforms.Accepted && (target.Attempt.Handle != "p~v2.1" || target.Attempt.EndedAt == nil) {
+			if tt.wants && tt.result.Outcome == platforms.Accepted && (target.Attempt.OperationID != "p~v2.1" || target.Attempt.EndedAt == nil) {
 				t.Errorf("%+v (%s)", target.Attempt, tt.reason)
 			}
 			if target.ExternalURL != "" || strings.Contains(target.Message, "it is processed") {

@@ -31,7 +31,7 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, 
 	}
 	switch {
 	case IsOpen(a):
-	case r.Verdict == platforms.Posted && a.Outcome == v1alpha1.OutcomePosted:
+	case r.Outcome == platforms.Posted && a.Outcome == v1alpha1.OutcomePosted:
 		return nil
 	case EndsDoubt(a, r, cards):
 		reopen(a)
@@ -40,11 +40,11 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, 
 	}
 	if nameless(r, cards) {
 		// Its name must be found first.
-		r = platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "the platform did not say under which id it published the card")}
+		r = platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "the platform did not say under which id it published the card")}
 	}
-	switch r.Verdict {
+	switch r.Outcome {
 	case platforms.Posted:
-		posted(t, platforms.Finding{ExternalID: r.ExternalID, ExternalURL: r.ExternalURL, PostedAt: r.PostedAt}, cards, now)
+		posted(t, platforms.LookupResult{ExternalID: r.ExternalID, ExternalURL: r.ExternalURL, PostedAt: r.PostedAt}, cards, now)
 	case platforms.Refused:
 		a.Outcome = v1alpha1.OutcomeRefused
 		refused(t, r.Err, pause(tries(t)), now)
@@ -56,7 +56,7 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, 
 	case platforms.Unknown:
 		inDoubt(t, r.Err, now)
 	default:
-		inDoubt(t, platforms.Errorf(platforms.ClassUnknown, "unexpected verdict %q", r.Verdict), now)
+		inDoubt(t, platforms.Errorf(platforms.ClassUnknown, "unexpected verdict %q", r.Outcome), now)
 	}
 	return nil
 }
@@ -64,12 +64,12 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, 
 // NotSent closes an attempt whose call was never begun by the process that
 // claimed it.
 func NotSent(t *v1alpha1.TargetStatus, id string, now time.Time) error {
-	return Record(t, id, platforms.Result{Verdict: platforms.NotSent}, 0, now)
+	return Record(t, id, platforms.Result{Outcome: platforms.NotSent}, 0, now)
 }
 
 // posted enters what is published. Of a tree that is a card; the first one
 // gives the target its id and address, and the last one settles it.
-func posted(t *v1alpha1.TargetStatus, what platforms.Finding, cards int, now time.Time) {
+func posted(t *v1alpha1.TargetStatus, what platforms.LookupResult, cards int, now time.Time) {
 	at := what.PostedAt
 	if at.IsZero() {
 		at = now
@@ -108,18 +108,18 @@ func EndsDoubt(a *v1alpha1.Attempt, r platforms.Result, cards int) bool {
 	if a.Outcome != v1alpha1.OutcomeUnknown || nameless(r, cards) {
 		return false
 	}
-	return r.Verdict == platforms.Posted || r.Verdict == platforms.Accepted && keepable(r.Handle) && a.Handle == ""
+	return r.Outcome == platforms.Posted || r.Outcome == platforms.Accepted && keepable(r.OperationID) && a.OperationID == ""
 }
 
 // nameless reports whether a card is published and nobody knows under which id:
 // the next one could not hang from it.
 func nameless(r platforms.Result, cards int) bool {
-	return r.Verdict == platforms.Posted && r.ExternalID == "" && cards > 1
+	return r.Outcome == platforms.Posted && r.ExternalID == "" && cards > 1
 }
 
 // reopen takes back that nobody can tell what became of an attempt. The looks
 // in vain were not made by the name that the platform is asked by from now on.
-func reopen(a *v1alpha1.Attempt) { a.Outcome, a.Looks = "", 0 }
+func reopen(a *v1alpha1.Attempt) { a.Outcome, a.Lookups = "", 0 }
 
 // Bare enters what nobody but the process that made the call knows, and
 // nothing else that the schema might refuse: the id of what was published, or
@@ -130,11 +130,11 @@ func Bare(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, no
 		return false
 	}
 	switch {
-	case r.Verdict == platforms.Posted && r.ExternalID != "":
+	case r.Outcome == platforms.Posted && r.ExternalID != "":
 		barePosted(t, r.ExternalID, cards)
-	case r.Verdict == platforms.Accepted && keepable(r.Handle):
+	case r.Outcome == platforms.Accepted && keepable(r.OperationID):
 		reopen(a)
-		a.Handle, a.EndedAt = r.Handle, v1alpha1.NewTimePtr(now)
+		a.OperationID, a.EndedAt = r.OperationID, v1alpha1.NewTimePtr(now)
 		t.Phase, t.Reason, t.Message = v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, ""
 	default:
 		return false
@@ -197,9 +197,9 @@ func refused(t *v1alpha1.TargetStatus, err *platforms.Error, wait time.Duration,
 	case platforms.ClassRefresh, platforms.ClassReconnect:
 		tryAgain(t, v1alpha1.ReasonConnectionNotReady, err, wait, now)
 	case platforms.ClassPermanent, platforms.ClassDuplicate, platforms.ClassUnknown:
-		fail(t, v1alpha1.ReasonRefused, err.Message)
+		fail(t, v1alpha1.ReasonRefused, err.Error())
 	default:
-		fail(t, v1alpha1.ReasonRefused, err.Message)
+		fail(t, v1alpha1.ReasonRefused, err.Error())
 	}
 }
 
@@ -210,7 +210,7 @@ func tryAgain(t *v1alpha1.TargetStatus, reason string, err *platforms.Error, wai
 	at := now.Add(wait)
 	message := "nothing was sent; trying again"
 	if err != nil {
-		message = err.Message
+		message = err.Error()
 		if err.RetryAt.After(now) {
 			at = err.RetryAt
 		}
@@ -248,7 +248,7 @@ func pause(attempts int32) time.Duration {
 const maxMessage = 2048
 
 // maxHandle is the schema's bound on an attempt's handle, in bytes at least.
-const maxHandle = 256
+const maxOperationID = 256
 
 // clip shortens a message to what the schema takes: a status that it refused
 // could not record the outcome.
@@ -279,18 +279,20 @@ func Fail(t *v1alpha1.TargetStatus, reason, message string) error {
 // it that can be kept, it is in doubt like a call whose answer was lost.
 func accepted(t *v1alpha1.TargetStatus, r platforms.Result, now time.Time) {
 	inDoubt(t, r.Err, now)
-	if !keepable(r.Handle) {
+	if !keepable(r.OperationID) {
 		return
 	}
-	t.Attempt.Handle = r.Handle
+	t.Attempt.OperationID = r.OperationID
 	t.Reason, t.Message = v1alpha1.ReasonProcessing, "the platform has taken the post and works on it"
 	if r.Err != nil {
-		t.Message = clip(r.Err.Message)
+		t.Message = clip(r.Err.Error())
 	}
 }
 
 // keepable reports whether a platform's name for a call fits into the ledger.
-func keepable(handle string) bool { return handle != "" && len(handle) <= maxHandle }
+func keepable(operationID string) bool {
+	return operationID != "" && len(operationID) <= maxOperationID
+}
 
 func inDoubt(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {
 	t.Attempt.EndedAt = v1alpha1.NewTimePtr(now)
@@ -299,7 +301,7 @@ func inDoubt(t *v1alpha1.TargetStatus, err *platforms.Error, now time.Time) {
 	t.Message = "the answer was lost; asking the platform whether it published"
 	if err != nil {
 		t.Attempt.Duplicate = err.Class == platforms.ClassDuplicate
-		t.Message = clip(err.Message + "; asking the platform whether it published")
+		t.Message = clip(err.Error() + "; asking the platform whether it published")
 	}
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(firstRetry))
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// looksNeeded is how many authoritative looks must miss a post before it
+// lookupsNeeded is how many authoritative lookups must miss a post before it
 // counts as absent.
-const looksNeeded = 2
+const lookupsNeeded = 2
 
 // workFor is how long a platform may work on what it has taken. TikTok takes
 // minutes, gives up after an hour what it cannot fetch, and moderates for hours
 // at times.
 const workFor = 24 * time.Hour
 
-// NextLook is when an open attempt is to be looked for. Before that nobody may
+// NextLookup is when an open attempt is to be looked for. Before that nobody may
 // look: another process may be in the middle of the call.
-func NextLook(t *v1alpha1.TargetStatus, timing Timing) time.Time {
+func NextLookup(t *v1alpha1.TargetStatus, timing Timing) time.Time {
 	quiet := quietAt(t.Attempt, timing)
 	if t.NextTryAt != nil && t.NextTryAt.After(quiet) {
 		return t.NextTryAt.Time
@@ -31,10 +31,10 @@ func NextLook(t *v1alpha1.TargetStatus, timing Timing) time.Time {
 	return quiet
 }
 
-// Look enters what a look found into the ledger of an open attempt. policy
+// RecordLookup enters what a lookup found into the ledger of an open attempt. policy
 // decides what happens to an outcome that the platform cannot tell; cards is as
 // in Record.
-func Look(t *v1alpha1.TargetStatus, f platforms.Finding, timing Timing, policy v1alpha1.UnknownOutcomePolicy, cards int, now time.Time) error {
+func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Timing, policy v1alpha1.UnknownOutcomePolicy, cards int, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
 	}
@@ -57,8 +57,8 @@ func Look(t *v1alpha1.TargetStatus, f platforms.Finding, timing Timing, policy v
 		}
 		return nil
 	}
-	t.Attempt.Looks++
-	if t.Attempt.Looks < looksNeeded {
+	t.Attempt.Lookups++
+	if t.Attempt.Lookups < lookupsNeeded {
 		t.NextTryAt = v1alpha1.NewTimePtr(now.Add(max(timing.Lag/2, firstRetry)))
 		return nil
 	}
@@ -87,30 +87,30 @@ func missing(t *v1alpha1.TargetStatus, proven bool, policy v1alpha1.UnknownOutco
 	}
 }
 
-// LookFailed enters that a look got no usable answer.
-func LookFailed(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, policy v1alpha1.UnknownOutcomePolicy, now time.Time) error {
+// RecordLookupFailure records that a lookup got no usable answer.
+func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, policy v1alpha1.UnknownOutcomePolicy, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
 	}
 	since := now.Sub(quietAt(t.Attempt, timing))
-	switch taken := t.Attempt.Handle != ""; {
+	switch taken := t.Attempt.OperationID != ""; {
 	case taken && since > max(workFor, timing.GiveUpAfter):
-		said, _, _ := strings.Cut(err.Message, "; Herald asks")
+		said, _, _ := strings.Cut(err.Error(), "; Herald asks")
 		unknown(t, policy, now, "the platform took it and did not say in time what became of it: "+said)
 		return nil
 	case !taken && since > timing.GiveUpAfter:
-		unknown(t, policy, now, "the platform could not be asked: "+err.Message)
+		unknown(t, policy, now, "the platform could not be asked: "+err.Error())
 		return nil
 	}
 	again(t, timing, now)
 	if err.RetryAt.After(t.NextTryAt.Time) {
 		t.NextTryAt = v1alpha1.NewTimePtr(err.RetryAt)
 	}
-	if t.Attempt.Handle != "" {
-		t.Message = clip(err.Message)
+	if t.Attempt.OperationID != "" {
+		t.Message = clip(err.Error())
 		return nil
 	}
-	t.Message = clip("the answer was lost, and the platform cannot be asked yet: " + err.Message)
+	t.Message = clip("the answer was lost, and the platform cannot be asked yet: " + err.Error())
 	return nil
 }
 
@@ -118,7 +118,7 @@ func LookFailed(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, p
 func again(t *v1alpha1.TargetStatus, timing Timing, now time.Time) {
 	wait := min(max(now.Sub(quietAt(t.Attempt, timing)), firstRetry), maxRetry)
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(wait))
-	if t.Attempt.Handle == "" {
+	if t.Attempt.OperationID == "" {
 		t.Reason = v1alpha1.ReasonSettling
 	}
 }

@@ -44,11 +44,11 @@ func (w *world) deliver(i int) {
 	now := w.local(i)
 	for k := range m.copy.post.Status.Targets {
 		t := &m.copy.post.Status.Targets[k]
-		if attempt.IsOpen(t.Attempt) && (w.x.broken.settleEarly || !attempt.NextLook(t, w.timing()).After(now)) {
-			m.looks = append(m.looks, look{target: k})
+		if attempt.IsOpen(t.Attempt) && (w.x.broken.settleEarly || !attempt.NextLookup(t, w.timing()).After(now)) {
+			m.lookups = append(m.lookups, look{target: k})
 		}
 	}
-	if len(m.looks) > 0 {
+	if len(m.lookups) > 0 {
 		m.pc = asking
 		return
 	}
@@ -163,7 +163,7 @@ func (w *world) nextWake(p *v1alpha1.Post, now time.Time) time.Duration {
 		switch {
 		case attempt.IsOpen(t.Attempt):
 			if !w.x.broken.noWake {
-				at = attempt.NextLook(t, w.timing()).Add(time.Millisecond)
+				at = attempt.NextLookup(t, w.timing()).Add(time.Millisecond)
 			}
 		case t.NextTryAt != nil && t.NextTryAt.After(now):
 			at = t.NextTryAt.Time
@@ -195,14 +195,14 @@ type look struct {
 func (w *world) ask(i int) {
 	m := &w.manager[i]
 	m.pc = entering
-	for k := range m.looks {
-		l := &m.looks[k]
+	for k := range m.lookups {
+		l := &m.lookups[k]
 		w.checkAsked(m.copy.post, l.target)
-		if name := posting.Target(m.copy.post, l.target).Attempt.Handle; name != "" {
+		if name := posting.Target(m.copy.post, l.target).Attempt.OperationID; name != "" {
 			w.told(name, l)
 			continue
 		}
-		f := w.finding(m.copy.post, l.target)
+		f := w.lookupResult(m.copy.post, l.target)
 		l.matches, l.id, l.proof = f.Matches, f.ExternalID, f.Proof
 	}
 }
@@ -210,9 +210,9 @@ func (w *world) ask(i int) {
 func (w *world) askInVain(i int) {
 	m := &w.manager[i]
 	m.pc = entering
-	for k := range m.looks {
-		w.checkAsked(m.copy.post, m.looks[k].target)
-		m.looks[k].failed = true
+	for k := range m.lookups {
+		w.checkAsked(m.copy.post, m.lookups[k].target)
+		m.lookups[k].failed = true
 	}
 }
 
@@ -227,16 +227,16 @@ func (w *world) found(i int) *version {
 		if w.x.broken.alwaysRetry {
 			policy = v1alpha1.OnUnknownRetry
 		}
-		for _, l := range m.looks {
+		for _, l := range m.lookups {
 			t := posting.Target(p, l.target)
 			if l.failed {
-				must(attempt.LookFailed(t, platforms.Errorf(platforms.ClassTransient, "no answer"), timing, policy, now))
+				must(attempt.RecordLookupFailure(t, platforms.Errorf(platforms.ClassTransient, "no answer"), timing, policy, now))
 				continue
 			}
-			f := l.finding()
-			must(attempt.Look(t, f, timing, policy, posting.Cards(&p.Spec), now))
-			if w.x.broken.oneLook && attempt.IsOpen(t.Attempt) && t.Attempt.Looks > 0 {
-				must(attempt.Look(t, f, timing, policy, posting.Cards(&p.Spec), now))
+			f := l.lookupResult()
+			must(attempt.RecordLookup(t, f, timing, policy, posting.Cards(&p.Spec), now))
+			if w.x.broken.oneLook && attempt.IsOpen(t.Attempt) && t.Attempt.Lookups > 0 {
+				must(attempt.RecordLookup(t, f, timing, policy, posting.Cards(&p.Spec), now))
 			}
 			if w.x.broken.silent && t.Attempt.Outcome == v1alpha1.OutcomeUnknown {
 				t.Message = "failed"
@@ -280,8 +280,8 @@ func (w *world) write(i int) {
 		m.behind, m.wrote, m.seen = 0, 0, 0
 		w.decide(i)
 	case entering:
-		about := make([]int, 0, len(m.looks))
-		for _, l := range m.looks {
+		about := make([]int, 0, len(m.lookups))
+		for _, l := range m.lookups {
 			about = append(about, l.target)
 		}
 		next := w.found(i)
@@ -289,7 +289,7 @@ func (w *world) write(i int) {
 			w.end(i, conflictPause)
 			return
 		}
-		m.copy, m.behind, m.looks = next, 0, nil
+		m.copy, m.behind, m.lookups = next, 0, nil
 		w.publish(i)
 	case claiming:
 		w.claim(i)

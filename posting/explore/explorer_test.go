@@ -209,7 +209,7 @@ func ledger(p *v1alpha1.Post) string {
 			if outcome == "" {
 				outcome = "open"
 			}
-			fmt.Fprintf(&b, ", attempt %d %s for card %d %s, %d looks", a.Number, a.ID, a.Card, outcome, a.Looks)
+			fmt.Fprintf(&b, ", attempt %d %s for card %d %s, %d looks", a.Number, a.ID, a.Card, outcome, a.Lookups)
 		}
 	}
 	return b.String()

@@ -146,7 +146,7 @@ func facts(t *v1alpha1.TargetStatus) string {
 	if t.Attempt == nil {
 		return t.ExternalID
 	}
-	return fmt.Sprint(t.ExternalID, len(t.Cards), t.Attempt.ID, t.Attempt.Outcome, t.Attempt.EndedAt, t.Attempt.Looks, t.Attempt.Handle)
+	return fmt.Sprint(t.ExternalID, len(t.Cards), t.Attempt.ID, t.Attempt.Outcome, t.Attempt.EndedAt, t.Attempt.Lookups, t.Attempt.OperationID)
 }
 
 func (w *world) checkTarget(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) {

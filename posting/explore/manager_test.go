@@ -62,7 +62,7 @@ type manager struct {
 	ships    []ship
 	recovers bool
 	// looks are the targets that are looked for.
-	looks []look
+	lookups []look
 	// kept are results that could not be written; unsent are attempts whose
 	// claim may have landed although its write failed.
 	kept   []ship
@@ -190,7 +190,7 @@ func (w *world) instants(i int, consider func(int64)) {
 	if m.pc != entering {
 		return
 	}
-	for _, l := range m.looks {
+	for _, l := range m.lookups {
 		consider(w.truly(i, proofAt(posting.Target(m.copy.post, l.target).Attempt, w.timing())))
 	}
 }
@@ -259,7 +259,7 @@ func (w *world) passSteps(i int, add adder) {
 // end ends a pass; the post comes back after a while, never or at once.
 func (w *world) end(i int, after time.Duration) {
 	m := &w.manager[i]
-	m.pc, m.copy, m.claimed, m.ships, m.ready, m.looks, m.recovers, m.openedAt = idle, nil, nil, nil, nil, nil, false, 0
+	m.pc, m.copy, m.claimed, m.ships, m.ready, m.lookups, m.recovers, m.openedAt = idle, nil, nil, nil, nil, nil, false, 0
 	m.behind, m.wake = 0, never
 	if after > 0 {
 		m.wake = w.now + after.Milliseconds()
@@ -318,15 +318,15 @@ func (m *manager) recall() {
 
 func (w *world) judge(i int, value string) {
 	m := &w.manager[i]
-	verdicts, err := attempt.ParseVerdicts(value)
+	resolutions, err := attempt.ParseResolutions(value)
 	if err != nil {
 		panic(err)
 	}
 	now := w.local(i)
 	next := w.changed(m.copy, func(p *v1alpha1.Post) {
-		for _, v := range verdicts {
+		for _, v := range resolutions {
 			// One that was entered before is refused, which is as it should be.
-			_ = attempt.Declare(posting.Target(p, int(v.Index)), v, posting.Cards(&p.Spec), now.Add(w.x.deadline), now)
+			_ = attempt.Resolve(posting.Target(p, int(v.Index)), v, posting.Cards(&p.Spec), now.Add(w.x.deadline), now)
 		}
 		describe(p)
 	})
@@ -390,7 +390,7 @@ func (m *manager) key() []byte {
 		buf = append(buf, s...)
 	}
 	put(int64(m.pc), bit(m.stalled), m.offset, m.copy.number(), m.first.number(), m.claimed.number(), int64(m.behind), int64(m.wrote), int64(m.seen),
-		bit(m.dirty), m.wake, m.openedAt, bit(m.recovers), int64(len(m.ready)), int64(len(m.ships)), int64(len(m.kept)), int64(len(m.unsent)), int64(len(m.looks)))
+		bit(m.dirty), m.wake, m.openedAt, bit(m.recovers), int64(len(m.ready)), int64(len(m.ships)), int64(len(m.kept)), int64(len(m.unsent)), int64(len(m.lookups)))
 	for _, r := range m.ready {
 		put(int64(r))
 	}
@@ -403,7 +403,7 @@ func (m *manager) key() []byte {
 	for _, u := range m.unsent {
 		text(u)
 	}
-	for _, l := range m.looks {
+	for _, l := range m.lookups {
 		text(l.id + string(l.gave))
 		put(int64(l.target), int64(l.matches), bit(l.proof), bit(l.failed))
 	}

@@ -181,11 +181,11 @@ func attemptRefused(o, n *v1alpha1.Attempt) string {
 		return "an attempt keeps its id"
 	case n.Card != o.Card:
 		return "an attempt keeps its card"
-	case o.Outcome != "" && n.Outcome != o.Outcome && (o.Outcome != v1alpha1.OutcomeUnknown || n.Outcome == "" && (n.Handle == "" || o.Handle != "")):
+	case o.Outcome != "" && n.Outcome != o.Outcome && (o.Outcome != v1alpha1.OutcomeUnknown || n.Outcome == "" && (n.OperationID == "" || o.OperationID != "")):
 		return "a closed attempt keeps its outcome, except that an unknown one may become known, or be asked about by the name that the platform gave it"
 	case n.Checkpoint != o.Checkpoint:
 		return "an attempt keeps its checkpoint"
-	case o.Handle != "" && n.Handle != o.Handle:
+	case o.OperationID != "" && n.OperationID != o.OperationID:
 		return "an attempt keeps its handle"
 	}
 	return ""

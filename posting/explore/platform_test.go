@@ -63,19 +63,19 @@ const (
 func (a answer) result(post int) platforms.Result {
 	switch a {
 	case yes:
-		return platforms.Result{Verdict: platforms.Posted, ExternalID: externalID(post), ExternalURL: "https://platform/" + externalID(post)}
+		return platforms.Result{Outcome: platforms.Posted, ExternalID: externalID(post), ExternalURL: "https://platform/" + externalID(post)}
 	case took:
-		return platforms.Result{Verdict: platforms.Accepted, Handle: ticketName(post)}
+		return platforms.Result{Outcome: platforms.Accepted, OperationID: ticketName(post)}
 	case no:
-		return platforms.Result{Verdict: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "no")}
+		return platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "no")}
 	case later:
-		return platforms.Result{Verdict: platforms.Refused, Err: platforms.Errorf(platforms.ClassTransient, "busy")}
+		return platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassTransient, "busy")}
 	case twin:
-		return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassDuplicate, "duplicate")}
+		return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassDuplicate, "duplicate")}
 	case notSent, neverClaimed:
-		return platforms.Result{Verdict: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, "not sent")}
+		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, "not sent")}
 	case lost, none:
-		return platforms.Result{Verdict: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "the connection broke")}
+		return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "the connection broke")}
 	}
 	panic("no such answer: " + string(a))
 }
@@ -125,7 +125,7 @@ func (w *world) platformSteps(add adder) {
 
 // finding is what the platform tells about the call of a target that is looked
 // for.
-func (w *world) finding(post *v1alpha1.Post, i int) platforms.Finding {
+func (w *world) lookupResult(post *v1alpha1.Post, i int) platforms.LookupResult {
 	a := posting.Target(post, i).Attempt
 	if a.Checkpoint != "" {
 		n, err := strconv.Atoi(a.Checkpoint)
@@ -133,12 +133,12 @@ func (w *world) finding(post *v1alpha1.Post, i int) platforms.Finding {
 			panic(err)
 		}
 		if at := w.containers[n-1].post; at > 0 {
-			return platforms.Finding{Matches: 1, ExternalID: externalID(at)}
+			return platforms.LookupResult{Matches: 1, ExternalID: externalID(at)}
 		}
-		return platforms.Finding{Proof: true}
+		return platforms.LookupResult{Proof: true}
 	}
-	var f platforms.Finding
-	from := attempt.LookFrom(a).Sub(t0).Milliseconds()
+	var f platforms.LookupResult
+	from := attempt.SearchFrom(a).Sub(t0).Milliseconds()
 	text := contentOf(post, i)
 	for n, p := range w.posts {
 		if p.target == i && p.text == text && p.at >= from && p.visibleAt != never && p.visibleAt <= w.now {
@@ -180,7 +180,7 @@ func edit(p *v1alpha1.Post) {
 
 // verdict is what a person who looks at the account finds out about the first
 // target whose outcome is unknown, once nothing can come any more.
-func (w *world) verdict() (string, bool) {
+func (w *world) resolution() (string, bool) {
 	if _, pending := w.etcd.post.Annotations[v1alpha1.SettleAnnotation]; pending || len(w.orphans) > 0 || w.atWork() {
 		return "", false
 	}

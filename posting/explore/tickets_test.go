@@ -107,8 +107,8 @@ func (w *world) told(name string, l *look) {
 }
 
 // finding is the answer to a look as publishers report it.
-func (l look) finding() platforms.Finding {
-	f := platforms.Finding{Matches: l.matches, ExternalID: l.id, Proof: l.proof}
+func (l look) lookupResult() platforms.LookupResult {
+	f := platforms.LookupResult{Matches: l.matches, ExternalID: l.id, Proof: l.proof}
 	if l.gave != none {
 		f.Refused = l.gave.result(0).Err
 	}
@@ -119,12 +119,12 @@ func (l look) finding() platforms.Finding {
 // is of no use any more: its attempt was settled, or another has taken its place.
 func (w *world) nameWritten(s ship) bool {
 	a := posting.Target(w.etcd.post, s.target).Attempt
-	return a == nil || a.ID != s.attempt || a.Handle == ticketName(s.post) ||
+	return a == nil || a.ID != s.attempt || a.OperationID == ticketName(s.post) ||
 		!attempt.IsOpen(a) && a.Outcome != v1alpha1.OutcomeUnknown
 }
 
 // named reports whether a write opens an attempt again to be asked about by the
 // name that the platform gave it.
 func named(o, n *v1alpha1.Attempt) bool {
-	return o != nil && o.ID == n.ID && o.Outcome == v1alpha1.OutcomeUnknown && attempt.IsOpen(n) && o.Handle == "" && n.Handle != ""
+	return o != nil && o.ID == n.ID && o.Outcome == v1alpha1.OutcomeUnknown && attempt.IsOpen(n) && o.OperationID == "" && n.OperationID != ""
 }

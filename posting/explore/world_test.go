@@ -116,7 +116,7 @@ func (w *world) clone() *world {
 		m.ships = slices.Clone(m.ships)
 		m.kept = slices.Clone(m.kept)
 		m.unsent = slices.Clone(m.unsent)
-		m.looks = slices.Clone(m.looks)
+		m.lookups = slices.Clone(m.lookups)
 	}
 	return &n
 }
@@ -184,7 +184,7 @@ func (w *world) peopleSteps(add adder) {
 			}
 		})
 	}
-	if value, ok := w.verdict(); ok && w.asks {
+	if value, ok := w.resolution(); ok && w.asks {
 		add(nobody, "a person says "+value, "", true, func(n *world) {
 			n.asks = false
 			n.putSpec(func(p *v1alpha1.Post) {

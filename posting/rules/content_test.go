@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/kstatus"
+	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -26,7 +26,7 @@ import (
 // deleted. A connection whose name ends in "-leaving" is being deleted too.
 func contentEnv() Env {
 	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
-	limits := map[v1alpha1.Platform]platforms.Limits{
+	limits := map[v1alpha1.Platform]platforms.Capabilities{
 		v1alpha1.PlatformX: {
 			Categories: all, MaxCaption: 10, CaptionUnit: "characters", CaptionLength: utf8.RuneCountInString, MaxImages: 2, MaxVideoBytes: 500,
 			Card: platforms.CardLimits{MaxItems: 2, MaxVideos: 1, MaxImageBytes: 50, MaxVideoBytes: 500},
@@ -61,8 +61,8 @@ func contentEnv() Env {
 	file("rejected", v1alpha1.MimePNG, 0, v1alpha1.MediaRejected)
 	file("expired", v1alpha1.MimePNG, 0, v1alpha1.MediaExpired)
 	file("leaving", v1alpha1.MimePNG, 40, v1alpha1.MediaUploaded).DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-	kstatus.Apply(&file("missing", v1alpha1.MimePNG, 40, v1alpha1.MediaUploaded).Status.Conditions,
-		kstatus.Summary{Reason: v1alpha1.ReasonFileMissing, Message: "lost", Progress: kstatus.Stuck}, 1, time.Unix(1, 0))
+	conditions.Apply(&file("missing", v1alpha1.MimePNG, 40, v1alpha1.MediaUploaded).Status.Conditions,
+		conditions.Summary{Reason: v1alpha1.ReasonFileMissing, Message: "lost", Progress: conditions.Stuck}, 1, time.Unix(1, 0))
 	return Env{
 		Connection: func(name string) *v1alpha1.Connection {
 			name, leaving := strings.CutSuffix(strings.TrimSuffix(name, "-2"), "-leaving")
@@ -77,7 +77,7 @@ func contentEnv() Env {
 			return c
 		},
 		Media:  func(name string) *v1alpha1.Media { return media[name] },
-		Limits: func(p v1alpha1.Platform) (platforms.Limits, bool) { l, ok := limits[p]; return l, ok },
+		Limits: func(p v1alpha1.Platform) (platforms.Capabilities, bool) { l, ok := limits[p]; return l, ok },
 	}
 }
 
@@ -148,7 +148,7 @@ func TestFiles(t *testing.T) {
 		return m
 	}
 	limits := env.Limits
-	env.Limits = func(p v1alpha1.Platform) (platforms.Limits, bool) {
+	env.Limits = func(p v1alpha1.Platform) (platforms.Capabilities, bool) {
 		l, ok := limits(p)
 		l.Card.MaxItems = 20
 		return l, ok

@@ -25,7 +25,7 @@ type Env struct {
 	Media func(name string) *v1alpha1.Media
 	// Limits returns what a platform declares; false if this installation
 	// cannot publish there.
-	Limits func(v1alpha1.Platform) (platforms.Limits, bool)
+	Limits func(v1alpha1.Platform) (platforms.Capabilities, bool)
 }
 
 // connection returns a connection that is there to stay, or nil.
@@ -37,13 +37,13 @@ func (e Env) connection(name string) *v1alpha1.Connection {
 }
 
 // LimitsOf makes Env.Limits from a registry.
-func LimitsOf(registry platforms.Registry) func(v1alpha1.Platform) (platforms.Limits, bool) {
-	return func(name v1alpha1.Platform) (platforms.Limits, bool) {
+func LimitsOf(registry platforms.Registry) func(v1alpha1.Platform) (platforms.Capabilities, bool) {
+	return func(name v1alpha1.Platform) (platforms.Capabilities, bool) {
 		p, ok := registry[name]
 		if !ok {
-			return platforms.Limits{}, false
+			return platforms.Capabilities{}, false
 		}
-		return p.Limits(), true
+		return p.Capabilities(), true
 	}
 }
 
@@ -91,7 +91,7 @@ type validation struct {
 
 type taker struct {
 	name   v1alpha1.Platform
-	limits platforms.Limits
+	limits platforms.Capabilities
 }
 
 // ValidateTime returns what is wrong with the scheduled time of a post that is

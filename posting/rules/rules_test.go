@@ -20,7 +20,7 @@ import (
 // that nobody registered.
 func env() Env {
 	conns := map[string]v1alpha1.Platform{"x": v1alpha1.PlatformX, "video": v1alpha1.PlatformYouTube, "other": v1alpha1.PlatformTikTok}
-	limits := map[v1alpha1.Platform]platforms.Limits{
+	limits := map[v1alpha1.Platform]platforms.Capabilities{
 		v1alpha1.PlatformX: {
 			Categories: []v1alpha1.Category{v1alpha1.CategoryText}, MaxCaption: 10, CaptionUnit: "characters",
 			CaptionLength: utf8.RuneCountInString,
@@ -41,7 +41,7 @@ func env() Env {
 			}
 			return &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: p}}
 		},
-		Limits: func(p v1alpha1.Platform) (platforms.Limits, bool) { l, ok := limits[p]; return l, ok },
+		Limits: func(p v1alpha1.Platform) (platforms.Capabilities, bool) { l, ok := limits[p]; return l, ok },
 	}
 }
 

@@ -70,7 +70,7 @@ func validateText(text string, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, `must not hold the NUL character (\u0000)`)}
 }
 
-func validateTitle(options *v1alpha1.YouTubeOptions, draft bool, platform v1alpha1.Platform, limits platforms.Limits, path *field.Path) field.ErrorList {
+func validateTitle(options *v1alpha1.YouTubeOptions, draft bool, platform v1alpha1.Platform, limits platforms.Capabilities, path *field.Path) field.ErrorList {
 	if limits.MaxTitle == 0 {
 		return nil
 	}
@@ -97,7 +97,7 @@ func validateTitle(options *v1alpha1.YouTubeOptions, draft bool, platform v1alph
 	return errs
 }
 
-func validateCaption(caption string, platform v1alpha1.Platform, limits platforms.Limits, path *field.Path) field.ErrorList {
+func validateCaption(caption string, platform v1alpha1.Platform, limits platforms.Capabilities, path *field.Path) field.ErrorList {
 	if caption == "" {
 		return nil
 	}

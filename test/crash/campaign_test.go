@@ -189,7 +189,7 @@ func (c *campaign) kill(i int) {
 // killAtPoint kills a manager when it comes to a point, if one does soon.
 func (c *campaign) killAtPoint() {
 	at := []string{
-		post.PointBeforeClaim, post.PointAfterClaim, post.PointAfterAnswer, post.PointAfterRecord, post.PointAfterLook,
+		post.PointBeforeClaim, post.PointAfterClaim, post.PointAfterAnswer, post.PointAfterRecord, post.PointAfterLookup,
 		post.PointAfterPrepare, post.PointAfterPart, post.PointAfterSecret, post.PointAfterAhead,
 	}
 	i := rand.IntN(len(c.managers))

@@ -257,7 +257,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 			if !long && p.to != v1alpha1.PlatformX && p.to != v1alpha1.PlatformTikTok {
 				continue // it is looked for while others are killed
 			}
-			if meet(ctx, points.once(post.PointAfterLook, kill), made) {
+			if meet(ctx, points.once(post.PointAfterLookup, kill), made) {
 				sum.kills++
 				m = startManager()
 			}

@@ -57,7 +57,7 @@ var (
 
 // goesTo reports whether a platform delivers it.
 func (k *kind) goesTo(to v1alpha1.Platform) bool {
-	limits := registry[to].Limits()
+	limits := registry[to].Capabilities()
 	withFiles := len(slices.Concat(k.files...)) > 0
 	return limits.CanDeliver(k.category) && (!k.inbox || to == v1alpha1.PlatformTikTok) &&
 		(!withFiles || k.category != v1alpha1.CategoryTree || limits.CanDeliver(v1alpha1.CategoryImage))
@@ -101,7 +101,7 @@ func public() []pair {
 
 // connected are the platforms to which anything can be delivered.
 func connected() []v1alpha1.Platform {
-	return slices.DeleteFunc(slices.Clone(everywhere), func(p v1alpha1.Platform) bool { return len(registry[p].Limits().Delivers) == 0 })
+	return slices.DeleteFunc(slices.Clone(everywhere), func(p v1alpha1.Platform) bool { return len(registry[p].Capabilities().Delivers) == 0 })
 }
 
 func (k *kind) refs(part int) (out []v1alpha1.LocalReference) {

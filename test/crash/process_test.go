@@ -23,11 +23,11 @@ type process struct {
 	flags []string
 }
 
-// start runs the herald binary with its log in the test's folder.
-func start(name string, environment []string, args ...string) *process {
+// start runs a program that the suite has built, with its log in the test's folder.
+func start(program, name string, environment []string, args ...string) *process {
 	log, err := os.OpenFile(filepath.Join(folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	Expect(err).NotTo(HaveOccurred())
-	cmd := exec.Command(program, args...)
+	cmd := exec.Command(filepath.Join(folder, program), args...)
 	cmd.Env = append(os.Environ(), environment...)
 	return launch(cmd, log)
 }
@@ -58,7 +58,7 @@ func startManager(flags ...string) *process {
 		"--media-bucket", files.Bucket, "--media-path-style", "--media-credentials", filepath.Join(folder, "store-key.json"),
 		"--leader-identity", "crash", "--metrics-bind-address", "0", "--health-probe-bind-address", "0", "--webhook-bind-address", "0",
 	}, flags...)
-	p := start("manager", []string{"HERALD_CRASH_HOOK=" + points.url()}, args...)
+	p := start("herald", "manager", []string{"HERALD_CRASH_HOOK=" + points.url()}, args...)
 	p.flags = flags
 	return p
 }

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/storetest"
@@ -45,14 +45,13 @@ const repository = "../.."
 var (
 	long     = os.Getenv("LONG") != ""
 	folder   string
-	program  string
 	k8s      client.Client
 	platform sandboxtest.Client
 	serial   atomic.Int64
 	// toKubernetes, toPlatform and toStore stand between every manager and the rest.
 	toKubernetes, toPlatform, toStore *proxy
 	points                            *hook
-	files                             mediastore.Config
+	files                             store.Config
 	// apiServer and etcd are killed as well.
 	apiServer, etcd *server
 )
@@ -62,8 +61,7 @@ var _ = BeforeSuite(func() {
 	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	Expect(os.Getenv("KUBEBUILDER_ASSETS")).NotTo(BeEmpty(), "set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver; `make test-crash` does")
 	folder = GinkgoT().TempDir()
-	program = filepath.Join(folder, "herald")
-	out, err := exec.Command("go", "build", "-tags", "crashpoints", "-o", program, repository+"/cmd/herald").CombinedOutput()
+	out, err := exec.Command("go", "build", "-tags", "crashpoints", "-o", folder+"/", repository+"/cmd/...").CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
 
 	scheme := runtime.NewScheme()
@@ -102,7 +100,7 @@ var _ = BeforeSuite(func() {
 func startSandbox() {
 	address := freeAddress()
 	platform = sandboxtest.Client{URL: "http://" + address}
-	server := start("sandbox", nil, "sandbox", "--listen", address, "--state-dir", filepath.Join(folder, "sandbox"))
+	server := start("herald-sandbox", "sandbox", nil, "--listen", address, "--state-dir", filepath.Join(folder, "sandbox"))
 	DeferCleanup(func() { server.kill() })
 	Eventually(func() error {
 		resp, err := http.Get(platform.URL + "/_control/calls")

@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -146,9 +146,9 @@ func (t *team) upload(ctx context.Context, name string) {
 		Spec:       v1alpha1.MediaSpec{FileName: name, MimeType: mimeTypes[name], SizeBytes: int64(len(data))},
 	}
 	create(ctx, media)
-	store, err := mediastore.New(files)
+	bucket, err := store.New(files)
 	Expect(err).NotTo(HaveOccurred())
-	_, err = store.Put(ctx, mediastore.Key(media), string(mimeTypes[name]), int64(len(data)), bytes.NewReader(data))
+	_, err = bucket.Put(ctx, store.Key(media), string(mimeTypes[name]), int64(len(data)), bytes.NewReader(data))
 	Expect(err).NotTo(HaveOccurred())
 	sum := sha256.Sum256(data)
 	t.hashes[name] = hex.EncodeToString(sum[:])
@@ -164,7 +164,7 @@ func content(name string) []byte {
 		Expect(jpeg.Encode(&out, picture, nil)).To(Succeed())
 		return out.Bytes()
 	}
-	film, err := os.ReadFile(filepath.Join(repository, "internal", "mediaprobe", "testdata", "faststart.mp4"))
+	film, err := os.ReadFile(filepath.Join(repository, "internal", "media", "probe", "testdata", "faststart.mp4"))
 	Expect(err).NotTo(HaveOccurred())
 	enlarge(film)
 	if name == "long" {

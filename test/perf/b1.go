@@ -6,13 +6,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/processes"
 	"github.com/herald-social/herald/test/perf/internal/bare"
-	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
 // goalB1 is the share of the bare pair's rate that Herald is to reach.
@@ -62,7 +63,9 @@ func (b *b1) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.load = bare.Config{URL: b.stack.PostsURL(), Key: team.Token, Body: body}
+	b.load = bare.Config{Requests: []bare.Request{{
+		Method: http.MethodPost, URL: b.stack.APIURL("/posts"), Key: team.Token, Body: body, Status: http.StatusCreated,
+	}}}
 	if err := b.stack.StartHerald(ctx); err != nil {
 		return err
 	}
@@ -82,7 +85,7 @@ func (b *b1) prepare(ctx context.Context) error {
 func (b *b1) warmPosts() int { return max(b.b1Posts/10, 4*restInFlight) }
 
 func (b *b1) floor(ctx context.Context, _ int) (float64, map[string]float64, error) {
-	answer, err := b.bare(ctx, bare.Answer, stack.Manager, bare.Config{
+	answer, err := b.bare(ctx, bare.Answer, processes.Manager, bare.Config{
 		InFlight: restInFlight, Count: b.b1Posts + b.warmPosts(), Statuses: []v1alpha1.PostStatus{b.status},
 	})
 	if err != nil {
@@ -92,7 +95,7 @@ func (b *b1) floor(ctx context.Context, _ int) (float64, map[string]float64, err
 	if err := answer.Go(); err != nil {
 		return 0, nil, err
 	}
-	create, err := b.bare(ctx, bare.Create, stack.APIServer, bare.Config{
+	create, err := b.bare(ctx, bare.Create, processes.APIServer, bare.Config{
 		InFlight: restInFlight, Warm: b.warmPosts(), Count: b.b1Posts, Post: b.post,
 	})
 	if err != nil {
@@ -127,7 +130,7 @@ func (b *b1) herald(ctx context.Context, _ int) (float64, map[string]float64, er
 	if err := b.stack.StartHerald(ctx); err != nil {
 		return 0, nil, err
 	}
-	load, err := b.bare(ctx, bare.Load, "", b.load)
+	load, err := b.bare(ctx, bare.Ask, "", b.load)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -30,44 +30,30 @@ const (
 	preparedEvery = 2 * time.Second
 )
 
-// runB2M compares delivering posts that show a picture, to an account of X and one of Threads each: once uploaded ahead of
-// their time, by Herald as by the bare loop, so that only what follows the due time is compared; and once by a Herald that
-// begins with a post when it is due, as for posts without a time, so that the uploads are in it.
+// runB2M compares delivering posts that show a picture, to an account of X and one of Threads each. Herald and the bare
+// loop upload the pictures ahead of their time, so that only what follows the due time is compared.
 func runB2M(ctx context.Context, s *session, r *report) error {
+	b := &b2{
+		session: s, id: "B2M", choose: oneOfEach, platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads},
+		lead: 10*time.Second + time.Duration(s.b2Posts)*leadM,
+	}
 	if err := s.stack.StartHerald(ctx); err != nil {
 		return err
 	}
-	teams, err := s.mixedTeams(ctx)
-	if err != nil {
+	var err error
+	if b.teams, err = s.mixedTeams(ctx); err != nil {
 		return err
 	}
-	pictures, err := s.pictures(ctx, teams)
-	if err := errors.Join(err, s.stack.StopHerald()); err != nil {
+	if b.pictures, err = s.pictures(ctx, b.teams); err != nil {
 		return err
 	}
-	defer func() { s.stack.ManagerFlags = nil }()
-	for _, way := range []struct {
-		id, what string
-		goal     float64
-		ahead    bool
-		flags    []string
-	}{
-		{"B2M", "posts of a picture to X and Threads settled a second, uploaded before", goalB2, true, nil},
-		{"B2M-COLD", "the same, uploaded when they are due", 0, false, []string{"--prepare-ahead", "1ms"}},
-	} {
-		s.stack.ManagerFlags = way.flags
-		b := &b2{
-			session: s, id: way.id, teams: teams, choose: oneOfEach, platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads},
-			pictures: pictures, ahead: way.ahead, lead: 10*time.Second + time.Duration(s.b2Posts)*leadM,
-		}
-		if b.sample, err = b.deliveredPicture(ctx); err != nil {
-			return err
-		}
-		if err := b.report(ctx, r, way.goal, way.what); err != nil {
-			return err
-		}
+	if b.sample, err = b.deliveredPicture(ctx); err != nil {
+		return err
 	}
-	return nil
+	if err := errors.Join(s.stack.StopHerald(), s.clear(ctx)); err != nil {
+		return err
+	}
+	return b.report(ctx, r, "posts of a picture to X and Threads settled a second, uploaded before")
 }
 
 // mixedTeams are the teams with half of their accounts, and as many of Threads, which are connected. Herald must be
@@ -102,12 +88,9 @@ func oneOfEach(draw *rand.Rand, accounts int) (first, second int) {
 	return draw.IntN(accounts / 2), accounts/2 + draw.IntN(accounts/2)
 }
 
-// deliveredPicture lets Herald deliver a post of a picture and returns what it wrote last: what it had accepted and
-// prepared, what it claimed, and what came of it.
+// deliveredPicture lets Herald deliver a post of a picture and returns the last statuses that it wrote: prepared, claimed and
+// posted. Herald must be started.
 func (b *b2) deliveredPicture(ctx context.Context) (*delivered, error) {
-	if err := b.stack.StartHerald(ctx); err != nil {
-		return nil, err
-	}
 	team := b.teams[0]
 	for i := range sampleTries {
 		post := duePost(team, 0, len(team.Connections)/2, time.Now().Add(sampleLead), fmt.Sprintf("sample %d", i))
@@ -118,7 +101,7 @@ func (b *b2) deliveredPicture(ctx context.Context) (*delivered, error) {
 		}
 		last := len(statuses) - 1
 		if last >= 2 && statuses[last].Phase == v1alpha1.PhasePosted && statuses[last-2].Phase == v1alpha1.PhaseScheduled {
-			return &delivered{statuses[last-2], statuses[last-1], statuses[last]}, errors.Join(b.stack.StopHerald(), b.clear(ctx))
+			return &delivered{statuses[last-2], statuses[last-1], statuses[last]}, nil
 		}
 	}
 	return nil, fmt.Errorf("in %d tries, no delivery was claimed and recorded by one write each", sampleTries)

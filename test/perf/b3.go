@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -26,8 +25,6 @@ const (
 	firstDue = 30 * time.Millisecond
 	// firstDueM is the same for posts whose pictures are uploaded before.
 	firstDueM = 150 * time.Millisecond
-	// latenessMetric is the manager's own measure of it, to the moment before the call.
-	latenessMetric = "herald_schedule_lateness_seconds_bucket"
 )
 
 // lateness is what B3 measured, in milliseconds: from the scheduled time of a post to its creation on the platform.
@@ -43,7 +40,6 @@ type lateness struct {
 	Prepared int `json:"prepared,omitempty"`
 	// Platforms is the 99th percentile on each platform.
 	Platforms map[string]float64 `json:"platforms_p99_ms,omitempty"`
-	Manager   float64            `json:"manager_histogram_p99_below_ms"`
 }
 
 // timely is how B3 and B3M are done.
@@ -162,7 +158,7 @@ func (t *timely) schedule(ctx context.Context, posts int) (map[string]time.Time,
 }
 
 func (s *session) createByREST(ctx context.Context, token string, body []byte) error {
-	return s.call(ctx, token, s.stack.PostsURL(), json.RawMessage(body), &struct{}{})
+	return s.call(ctx, token, s.stack.APIURL("/posts"), json.RawMessage(body), &struct{}{})
 }
 
 // lateness compares when posts were due with when the platforms created them.
@@ -179,7 +175,7 @@ func (t *timely) lateness(ctx context.Context, due map[string]time.Time) (latene
 	for i := range published {
 		at, ok := due[published[i].Text]
 		if !ok {
-			return lateness{}, fmt.Errorf("nobody scheduled %q", published[i].Text)
+			return lateness{}, fmt.Errorf("the platform shows %q, which was not scheduled", published[i].Text)
 		}
 		one := float64(published[i].CreatedAt.Sub(at).Microseconds()) / 1000
 		late = append(late, one)
@@ -193,12 +189,5 @@ func (t *timely) lateness(ctx context.Context, due map[string]time.Time) (latene
 		l.Platforms[platform] = measure.Quantile(values, 0.99)
 	}
 	l.Met = l.P99 <= goalB3
-	buckets, err := scrape(ctx, http.DefaultClient, t.stack.ManagerMetricsURL(), latenessMetric)
-	if err != nil {
-		return lateness{}, err
-	}
-	if bound, ok := measure.HistogramQuantile(buckets, 0.99); ok {
-		l.Manager = 1000 * bound
-	}
 	return l, nil
 }

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +28,7 @@ const (
 )
 
 const (
-	// pageSize is how many posts a page has when nobody asks for another number.
+	// pageSize is how many posts a page has by default.
 	pageSize = 20
 	// manyTeams is how many teams share the posts in the second half.
 	manyTeams = 1000
@@ -43,24 +42,18 @@ const (
 type listing struct {
 	Teams int `json:"teams"`
 	Posts int `json:"posts"`
-	// P99 is the worst of all pages, each the median of its rounds. FloorP99 is what a bare HTTP server takes to send as much, asked before and after the
-	// apiserver: the worse of both. What others do on the machine at that moment is in it.
+	// P99 is the worst of all pages, each the median of its rounds. FloorP99 is that of a bare HTTP server that sends as
+	// much, asked before and after the apiserver: the worse of both.
 	P99      float64                 `json:"p99_ms"`
 	FloorP99 float64                 `json:"floor_p99_ms"`
 	Pages    map[string]bare.Latency `json:"pages_ms"`
 	// Rates are answers a second.
 	Rates map[string]float64 `json:"rates_per_s"`
-	// BytesPerPost is resident memory, with the posts less without, after the same requests; HeapPerPost, of the heap in
-	// use after a collection; PeakPerPost, of the most that the process ever took, which is while it starts.
+	// BytesPerPost is resident memory, with the posts less without, after the same requests.
 	BytesPerPost float64 `json:"bytes_per_post"`
-	HeapPerPost  float64 `json:"heap_bytes_per_post"`
-	PeakPerPost  float64 `json:"peak_bytes_per_post"`
 	// Start is from the process's start until it serves.
 	Start float64 `json:"start_s"`
 }
-
-// footprint is what a process takes of memory, in bytes.
-type footprint struct{ resident, peak, heap float64 }
 
 type b4 struct {
 	*session
@@ -110,7 +103,7 @@ func runB4(ctx context.Context, s *session, r *report) error {
 	return nil
 }
 
-// measure plants the posts and has the apiserver list them. What it takes without any comes first.
+// measure plants the posts and asks the apiserver for them. What it takes without any comes first.
 func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err error) {
 	posts := max(b.b4Posts/len(teams), 1)
 	l = listing{Teams: len(teams), Posts: posts * len(teams), Pages: map[string]bare.Latency{}, Rates: map[string]float64{}}
@@ -134,48 +127,57 @@ func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err er
 	if err := b.bareFloor(ctx, &l); err != nil {
 		return l, err
 	}
-	perPost := func(with, without float64) float64 { return measure.Rounded((with-without)/float64(l.Posts), 0) }
-	l.BytesPerPost = perPost(with.resident, without.resident)
-	l.HeapPerPost = perPost(with.heap, without.heap)
-	l.PeakPerPost = perPost(with.peak, without.peak)
-	b.sayf("  B4: bytes of a post: %.0f resident, %.0f of the heap, %.0f at the most", l.BytesPerPost, l.HeapPerPost, l.PeakPerPost)
+	l.BytesPerPost = measure.Rounded((with-without)/float64(l.Posts), 0)
+	b.sayf("  B4: bytes of resident memory for a post: %.0f", l.BytesPerPost)
 	return l, planted.Remove(ctx)
 }
 
-// bareFloor has the bare server answer as many requests with a page's bytes.
+// bareFloor asks a bare server for as many pages of about as many bytes.
 func (b *b4) bareFloor(ctx context.Context, l *listing) error {
-	request := bare.Request{Method: http.MethodGet, URL: b.stack.PostsURL(), Status: http.StatusOK}
-	answer := bare.Reply{Status: http.StatusOK, Type: "application/json", Body: bytes.Repeat([]byte("x"), pageBytes)}
-	floor, err := b.plainly(ctx, request, answer, b.b4Asks)
-	l.FloorP99 = max(l.FloorP99, floor.latency.P99)
-	b.sayf("  B4: a bare server: p50 %.2f ms, p99 %.2f ms, %.0f/s", floor.latency.P50, floor.latency.P99, floor.rate)
+	server, err := b.bare(ctx, bare.Plain, "", bare.Config{
+		Processor: measure.ServerProcessor, Address: b.stack.Setup.Address(stack.Plain), Reply: pageBytes,
+	})
+	if err != nil {
+		return err
+	}
+	defer server.Kill() //nolint:errcheck // it is killed while it serves, which is the only way in which it ends
+	if err := server.Go(); err != nil {
+		return err
+	}
+	latency, rate, err := b.ask(ctx, []bare.Request{{Method: http.MethodGet, URL: b.stack.Setup.URL(stack.Plain) + "?page=1", Status: http.StatusOK}})
+	l.FloorP99 = max(l.FloorP99, latency.P99)
+	b.sayf("  B4: a bare server: p50 %.2f ms, p99 %.2f ms, %.0f/s", latency.P50, latency.P99, rate)
 	return err
 }
 
-// serve starts the apiserver alone, asks for every kind of page, and returns what it took of memory. What is measured
-// goes into l, unless that is nil.
-func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listing) (f footprint, err error) {
+// serve starts the apiserver alone, asks for every kind of page, and returns its resident memory then, in bytes. What is
+// measured goes into l, unless that is nil.
+func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listing) (resident float64, err error) {
 	begun := time.Now()
 	apiserver, err := b.stack.StartAPIServer(ctx)
 	defer func() { err = errors.Join(err, b.stack.StopHerald()) }()
 	if err != nil {
-		return f, err
+		return 0, err
 	}
-	started := time.Since(begun)
-	_, peak := apiserver.Memory()
 	if l != nil {
-		l.Start = measure.Rounded(started.Seconds(), 2)
+		l.Start = measure.Rounded(time.Since(begun).Seconds(), 2)
 		b.sayf("  B4: the apiserver serves %.1f s after its start", l.Start)
 	}
 	for _, page := range pagesOf(posts) {
+		var requests []bare.Request
+		for _, team := range teams {
+			requests = append(requests, bare.Request{
+				Method: http.MethodGet, URL: b.stack.APIURL("/posts") + "?" + page.query.Encode(), Key: team.Token, Status: http.StatusOK,
+			})
+		}
 		if l != nil {
-			if err := b.look(ctx, page, &teams[len(teams)-1]); err != nil {
-				return f, fmt.Errorf("%s: %w", page.name, err)
+			if err := look(ctx, page, requests[len(requests)-1]); err != nil {
+				return 0, fmt.Errorf("%s: %w", page.name, err)
 			}
 		}
-		latency, rate, err := b.askRepeatedly(ctx, page, teams)
+		latency, rate, err := b.askRepeatedly(ctx, requests)
 		if err != nil {
-			return f, fmt.Errorf("%s: %w", page.name, err)
+			return 0, fmt.Errorf("%s: %w", page.name, err)
 		}
 		if l == nil {
 			continue
@@ -184,47 +186,37 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 		l.P99 = max(l.P99, latency.P99)
 		b.sayf("  B4: %d team(s), %s page: p50 %.2f ms, p99 %.2f ms, %.0f/s", len(teams), page.name, latency.P50, latency.P99, rate)
 	}
-	resident, _ := apiserver.Memory()
-	heap, err := b.heap(ctx)
-	return footprint{resident: float64(resident), peak: float64(peak), heap: heap}, err
+	now, _ := stack.Memory(apiserver.PID())
+	return float64(now), nil
 }
 
-// askRepeatedly asks for a page in several rounds. What it returns are their medians: others use the machine as well.
-func (b *b4) askRepeatedly(ctx context.Context, page page, teams []stack.Team) (bare.Latency, float64, error) {
+// askRepeatedly sends requests in several rounds and returns the medians of the rounds: other programs use the machine as
+// well.
+func (b *b4) askRepeatedly(ctx context.Context, requests []bare.Request) (bare.Latency, float64, error) {
 	var p50, p99, most, rates []float64
 	for range b.rounds {
-		result, err := b.ask(ctx, page, teams)
+		latency, rate, err := b.ask(ctx, requests)
 		if err != nil {
 			return bare.Latency{}, 0, err
 		}
-		p50, p99, most = append(p50, result.Latency.P50), append(p99, result.Latency.P99), append(most, result.Latency.Max)
-		rates = append(rates, float64(b.b4Asks)/result.End.Sub(result.Start).Seconds())
+		p50, p99, most, rates = append(p50, latency.P50), append(p99, latency.P99), append(most, latency.Max), append(rates, rate)
 	}
 	return bare.Latency{P50: measure.Median(p50), P99: measure.Median(p99), Max: measure.Median(most)}, measure.Rounded(measure.Median(rates), 0), nil
 }
 
-// ask has every team asked for a page in turn.
-func (b *b4) ask(ctx context.Context, page page, teams []stack.Team) (bare.Result, error) {
-	config := bare.Config{Processor: measure.ClientProcessor, InFlight: restInFlight, Warm: warmAsks, Count: b.b4Asks}
-	for _, team := range teams {
-		config.Requests = append(config.Requests, bare.Request{
-			Method: http.MethodGet, URL: b.stack.PostsURL() + "?" + page.query.Encode(), Key: team.Token, Status: http.StatusOK,
-		})
-	}
-	child, err := b.bare(ctx, bare.Ask, "", config)
+// ask sends requests in turn. It returns how long answers took, and how many came in a second.
+func (b *b4) ask(ctx context.Context, requests []bare.Request) (bare.Latency, float64, error) {
+	child, err := b.bare(ctx, bare.Ask, "", bare.Config{
+		Processor: measure.ClientProcessor, InFlight: restInFlight, Warm: warmAsks, Count: b.b4Asks, Requests: requests,
+	})
 	if err != nil {
-		return bare.Result{}, err
+		return bare.Latency{}, 0, err
 	}
-	return child.Finish(ctx)
-}
-
-// heap is what the apiserver's heap holds after a collection, in bytes.
-func (b *b4) heap(ctx context.Context) (float64, error) {
-	if err := b.collect(ctx, stack.APIServer); err != nil {
-		return 0, err
+	result, err := child.Finish(ctx)
+	if err != nil {
+		return bare.Latency{}, 0, err
 	}
-	held, err := b.heapNow(ctx, stack.APIServer)
-	return float64(held), err
+	return *result.Latency, float64(b.b4Asks) / result.End.Sub(result.Start).Seconds(), nil
 }
 
 // page is a kind of page that is asked for.
@@ -270,22 +262,21 @@ func pagesOf(posts int) []page {
 	return pages
 }
 
-// look reads a page once and fails unless what it should show stands on it: an empty one would be fast.
-func (b *b4) look(ctx context.Context, page page, team *stack.Team) error {
-	answer, err := b.answerTo(ctx, bare.Request{
-		Method: http.MethodGet, URL: b.stack.PostsURL() + "?" + page.query.Encode(), Key: team.Token, Status: http.StatusOK,
-	})
+// look reads a page once and fails unless the page shows what it should: an empty one would be fast.
+func look(ctx context.Context, page page, asked bare.Request) error {
+	request, err := http.NewRequestWithContext(ctx, asked.Method, asked.URL, http.NoBody)
 	if err != nil {
 		return err
 	}
+	request.Header.Set("Authorization", "Bearer "+asked.Key)
 	var list struct {
 		Data []json.RawMessage `json:"data"`
 	}
-	if err := json.Unmarshal(answer.Body, &list); err != nil {
+	if err := answered(request, &list); err != nil {
 		return err
 	}
 	if len(list.Data) != page.posts {
-		return fmt.Errorf("%d posts of %s stand on it, want %d", len(list.Data), team.Namespace, page.posts)
+		return fmt.Errorf("%d posts stand on it, want %d", len(list.Data), page.posts)
 	}
 	return nil
 }

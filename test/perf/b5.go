@@ -12,11 +12,17 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/processes"
+	"github.com/herald-social/herald/test/perf/internal/measure"
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// goalIdle is what manager and apiserver may each take without posts, in MiB.
-const goalIdle = 64.0
+// The goals of B5, in MiB: what manager and apiserver may each take without posts, and how much more while a film is
+// uploaded, verified and sent to a platform.
+const (
+	goalIdle   = 64.0
+	goalUpload = 32.0
+)
 
 const (
 	// idleWindow is how long what a process takes at rest is watched: longer than two minutes, after which Go collects
@@ -24,157 +30,192 @@ const (
 	idleWindow = 150 * time.Second
 	// idleEvery paces that.
 	idleEvery = 500 * time.Millisecond
+	// settled is for how long a process's memory must not have become less, and settleLimit how long that is waited for.
+	settled, settleLimit = 5 * time.Second, time.Minute
+	// filmFolder has the small films that large ones are made of.
+	filmFolder = "internal/media/probe/testdata"
+	// leastFilm is the size of a film in a run that is scaled down to nothing, in bytes.
+	leastFilm = 1 << 20
 )
 
-// idle is what a process takes while there is nothing to do, in MiB, as the kernel counts it: the most during idleWindow.
-type idle struct {
-	Resident float64 `json:"resident_mib"`
-	// Anonymous is the part that is the process's own. The rest are pages of the program's file, which all processes that
-	// run it share, and which the kernel takes back when it needs room.
-	Anonymous float64 `json:"anonymous_mib"`
-	// Shared is the resident memory with what several processes share divided between them.
-	Shared float64 `json:"proportional_mib"`
+// upload is what B5 measured of one film. Times are in seconds.
+type upload struct {
+	Way string  `json:"way"`
+	Put float64 `json:"put_s"`
+	// Done is from the end of the upload until the film is published or verified.
+	Done float64 `json:"done_s"`
+	// More is how much more resident memory each process had at the most than at rest before, in MiB.
+	More map[string]float64 `json:"mib_more"`
 }
 
-// runB5 looks at what both processes take of memory while there are no posts, and while a film as large as any goes to a
-// platform.
+// b5 looks at the memory of manager and apiserver.
+type b5 struct {
+	*session
+	connection stack.Connection
+	// before is what each takes at rest, in MiB.
+	before map[string]float64
+}
+
+// runB5 looks at what both processes take of memory while there are no posts, and while films as large as any are
+// uploaded: one as it is made for the web, posted by REST and sent on to YouTube, and one as cameras write it, for a Media
+// that was applied.
 func runB5(ctx context.Context, s *session, r *report) (err error) {
+	b := &b5{session: s}
 	if err := s.stack.StartHerald(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stack.StopHerald()) }()
-	idles, err := s.idle(ctx)
+	idles, err := b.idle(ctx)
 	if err != nil {
 		return err
 	}
-	var most float64
-	for _, name := range []string{stack.Manager, stack.APIServer} {
-		most = max(most, idles[name].Resident)
-		s.sayf("  B5: %s without posts: %.1f MiB, of which %.1f are its own; %.1f with what is shared divided",
-			name, idles[name].Resident, idles[name].Anonymous, idles[name].Shared)
-		r.limit("B5", name+"'s memory without posts", fmt.Sprintf("%.1f MiB", idles[name].Resident), fmt.Sprintf("≤ %.0f MiB", goalIdle),
-			idles[name].Resident <= goalIdle)
+	namespace := s.connected[0].Namespace
+	if b.connection, err = s.stack.ConnectTo(ctx, v1alpha1.PlatformYouTube, namespace, "1700000000"); err != nil {
+		return err
 	}
-	u := &uploads{session: s, team: s.connected[0]}
-	one, size, err := u.toPlatform(ctx)
+	if b.before, err = b.rest(ctx); err != nil {
+		return err
+	}
+	published, err := b.watched(ctx, "REST, to YouTube", "faststart.mp4", b.publish)
 	if err != nil {
 		return err
 	}
-	more := max(one.More[stack.Manager], one.More[stack.APIServer])
-	for _, name := range []string{stack.Manager, stack.APIServer} {
-		r.limit("B5", fmt.Sprintf("%s's memory while a film of %.0f MiB goes to %s", name, inMiB(size), s.filmTo),
-			fmt.Sprintf("%.1f MiB more", one.More[name]), fmt.Sprintf("≤ %.0f MiB", goalUpload), one.More[name] <= goalUpload)
-	}
-	r.add("B5", map[string]any{
-		"idle_mib": most, "idle_goal": goalIdle, "idle_met": most <= goalIdle, "idle": idles, "connections": s.connections,
-		"upload_mib_more": more, "upload_goal": goalUpload, "upload_met": more <= goalUpload,
-		"platform": s.filmTo, "bytes": size, "before": u.before, "upload": one,
+	applied, err := b.watched(ctx, "Media", "tail.mp4", func(ctx context.Context, f film) (sent, done float64, err error) {
+		return s.apply(ctx, namespace, "film", v1alpha1.MimeMP4, f)
 	})
+	if err != nil {
+		return err
+	}
+	b.report(r, idles, published, applied)
 	return nil
 }
 
-// idle waits until both processes are at rest and returns the most that each takes from then on.
-func (s *session) idle(ctx context.Context) (map[string]idle, error) {
-	found := map[string]idle{}
-	for _, p := range s.stack.Herald() {
-		if _, err := s.least(ctx, p); err != nil {
-			return nil, err
+func (b *b5) report(r *report, idles map[string]float64, uploads ...upload) {
+	var idle, more float64
+	for _, name := range []string{processes.Manager, processes.APIServer} {
+		idle = max(idle, idles[name])
+		r.limit("B5", name+"'s memory without posts", fmt.Sprintf("%.1f MiB", idles[name]), fmt.Sprintf("≤ %.0f MiB", goalIdle), idles[name] <= goalIdle)
+		var most float64
+		for _, one := range uploads {
+			most = max(most, one.More[name])
 		}
+		more = max(more, most)
+		r.limit("", fmt.Sprintf("%s's memory while films of %.0f MiB are uploaded", name, inMiB(b.filmBytes)),
+			fmt.Sprintf("%.1f MiB more", most), fmt.Sprintf("≤ %.0f MiB", goalUpload), most <= goalUpload)
 	}
-	for begun := time.Now(); time.Since(begun) < time.Duration(float64(idleWindow)*min(s.scale, 1)); {
+	r.add("B5", map[string]any{
+		"idle_mib": idle, "idle_goal": goalIdle, "idle_met": idle <= goalIdle, "idle": idles, "connections": b.connections,
+		"upload_mib_more": more, "upload_goal": goalUpload, "upload_met": more <= goalUpload,
+		"bytes": b.filmBytes, "before": b.before, "uploads": uploads,
+	})
+}
+
+// idle waits until both processes are at rest and returns the most that each takes from then on, in MiB.
+func (b *b5) idle(ctx context.Context) (map[string]float64, error) {
+	most, err := b.rest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for begun := time.Now(); time.Since(begun) < time.Duration(float64(idleWindow)*min(b.scale, 1)); {
 		if err := waitUntil(ctx, time.Now().Add(idleEvery)); err != nil {
 			return nil, err
 		}
-		for _, p := range s.stack.Herald() {
-			now, _ := p.Memory()
-			anonymous, shared := p.MemoryParts()
-			most := found[p.Name]
-			found[p.Name] = idle{
-				Resident: max(most.Resident, inMiB(now)), Anonymous: max(most.Anonymous, inMiB(anonymous)), Shared: max(most.Shared, inMiB(shared)),
+		for _, p := range b.stack.Herald() {
+			now, _ := stack.Memory(p.PID())
+			most[p.Name] = max(most[p.Name], inMiB(now))
+		}
+	}
+	b.sayf("  B5: without posts, MiB: %v", most)
+	return most, nil
+}
+
+// rest waits until the memory of both processes does not become less any more, and returns it in MiB. What they hold from
+// their start would hide what an upload takes.
+func (b *b5) rest(ctx context.Context) (map[string]float64, error) {
+	found := map[string]float64{}
+	for _, p := range b.stack.Herald() {
+		if err := b.collect(ctx, p.Name); err != nil {
+			return nil, err
+		}
+		least, _ := stack.Memory(p.PID())
+		begun := time.Now()
+		for since := begun; time.Since(since) < settled && time.Since(begun) < settleLimit; {
+			if err := waitUntil(ctx, time.Now().Add(pollEvery)); err != nil {
+				return nil, err
+			}
+			if now, _ := stack.Memory(p.PID()); now < least {
+				least, since = now, time.Now()
 			}
 		}
+		found[p.Name] = inMiB(least)
 	}
 	return found, nil
 }
 
-// largest is how large a film a platform takes at most.
-var largest = map[v1alpha1.Platform]int64{
-	v1alpha1.PlatformYouTube: v1alpha1.MaxVideoBytes,
-	v1alpha1.PlatformX:       512 << 20,
-}
-
-// toPlatform uploads a film and has it published, and looks at what both take of memory meanwhile.
-func (u *uploads) toPlatform(ctx context.Context) (one uploaded, size int64, err error) {
-	platform := v1alpha1.Platform(u.filmTo)
-	if u.connection, err = u.stack.ConnectTo(ctx, platform, u.team.Namespace, "1700000000"); err != nil {
-		return one, 0, err
-	}
-	size = min(largest[platform], u.filmBytes)
-	large, err := u.film(sources[0].file, size)
-	if err != nil {
-		return one, size, err
-	}
-	if u.before, err = u.resting(ctx); err != nil {
-		return one, size, err
-	}
-	one, err = u.watched(ctx, large, func(ctx context.Context, f film) (uploaded, error) { return u.published(ctx, f, platform) })
-	if err != nil {
-		return one, size, err
-	}
-	one.Film, one.Way = sources[0].name, string(platform)
-	u.sayf("  B5: a film of %.0f MiB to %s: sent in %.1f s, published %.1f s after; MiB more at the most: %v resident, %v of the heap",
-		inMiB(size), platform, one.Put, one.Published, one.More, one.HeapMore)
-	return one, size, nil
-}
-
-// published sends a film, posts it at once, and waits until the platform shows it whole.
-func (u *uploads) published(ctx context.Context, f film, platform v1alpha1.Platform) (one uploaded, err error) {
-	id, sent, err := u.send(ctx, f)
+// watched makes a large film of a small one, uploads it, and looks at what that takes of memory.
+func (b *b5) watched(ctx context.Context, way, source string, send func(context.Context, film) (sent, done float64, err error)) (upload, error) {
+	one := upload{Way: way, More: map[string]float64{}}
+	data, err := os.ReadFile(filepath.Join(b.root, filmFolder, source))
 	if err != nil {
 		return one, err
 	}
-	one.Put = sent
-	begun := time.Now()
-	if err := u.post(ctx, id, time.Time{}); err != nil {
-		return one, err
-	}
-	one.Verified = secondsSince(begun)
-	if _, err := u.awaitNone(ctx, notFinished); err != nil {
-		return one, err
-	}
-	one.Published = secondsSince(begun)
-	if left, err := u.first(ctx, notPosted); err != nil || left != "" {
-		return one, errors.Join(err, u.whyNot(ctx))
-	}
-	shown, err := u.stack.Sandbox.Posts(ctx, string(platform), u.connection.AccountID)
+	large, err := stretch(data, b.filmBytes)
 	if err != nil {
 		return one, err
 	}
-	if len(shown) != 1 || len(shown[0].Media) != 1 || shown[0].Media[0].Bytes != f.size() {
-		return one, fmt.Errorf("one film of %d bytes was posted, and the platform shows %+v", f.size(), shown)
-	}
-	return one, nil
-}
-
-// whyNot is what is said of the posts that were not posted.
-func (s *session) whyNot(ctx context.Context) error {
-	var list v1alpha1.PostList
-	err := s.stack.Kubernetes.List(ctx, &list)
-	for i := range list.Items {
-		for _, t := range list.Items[i].Status.Targets {
-			if t.Phase != v1alpha1.PhasePosted {
-				err = errors.Join(err, fmt.Errorf("%s was not published to %s: %s: %s", list.Items[i].Name, t.Platform, t.Reason, t.Message))
-			}
+	for _, p := range b.stack.Herald() {
+		if err := stack.ForgetPeak(p.PID()); err != nil {
+			return one, err
 		}
 	}
-	return err
+	if one.Put, one.Done, err = send(ctx, large); err != nil {
+		return one, fmt.Errorf("%s: %w", way, err)
+	}
+	for _, p := range b.stack.Herald() {
+		_, peak := stack.Memory(p.PID())
+		one.More[p.Name] = measure.Rounded(inMiB(peak)-b.before[p.Name], 1)
+	}
+	b.sayf("  B5: %s: a film of %.0f MiB sent in %.1f s, done %.1f s after; MiB more at the most: %v", way, inMiB(b.filmBytes), one.Put, one.Done, one.More)
+	return one, b.clear(ctx)
 }
 
-// film makes a small film of Herald's tests one of a size.
-func (s *session) film(name string, size int64) (film, error) {
-	data, err := os.ReadFile(filepath.Join(s.root, filmFolder, name))
-	if err != nil {
-		return film{}, err
+// publish asks for an address, uploads a film, posts it at once, and waits until the platform shows it whole.
+func (b *b5) publish(ctx context.Context, f film) (sent, done float64, err error) {
+	token := b.connected[0].Token
+	var address struct {
+		Data struct {
+			ID  string `json:"media_id"`
+			URL string `json:"upload_url"`
+		}
 	}
-	return stretch(data, size)
+	request := map[string]any{"name": "film.mp4", "mime_type": v1alpha1.MimeMP4, "size_bytes": f.size()}
+	err = b.call(ctx, token, b.stack.APIURL("/media/upload-url"), request, &address)
+	if err != nil {
+		return 0, 0, err
+	}
+	if sent, err = put(ctx, address.Data.URL, v1alpha1.MimeMP4, f); err != nil {
+		return sent, 0, err
+	}
+	begun := time.Now()
+	err = b.call(ctx, token, b.stack.APIURL("/posts"), map[string]any{
+		"category": v1alpha1.CategoryVideo, "media_id": address.Data.ID,
+		"targets": []map[string]string{{"connection_id": b.connection.Name, "caption": "A film", "youtube_title": "A film"}},
+	}, &struct{}{})
+	if err != nil {
+		return sent, 0, err
+	}
+	if _, err := b.awaitNone(ctx, notFinished); err != nil {
+		return sent, 0, err
+	}
+	done = secondsSince(begun)
+	if left, err := b.first(ctx, notPosted); err != nil || left != "" {
+		return sent, done, errors.Join(err, b.whyNot(ctx))
+	}
+	shown, err := b.stack.Sandbox.Posts(ctx, string(v1alpha1.PlatformYouTube), b.connection.AccountID)
+	if err == nil && (len(shown) != 1 || len(shown[0].Media) != 1 || shown[0].Media[0].Bytes != f.size()) {
+		err = fmt.Errorf("one film of %d bytes was posted, and the platform shows %+v", f.size(), shown)
+	}
+	return sent, done, err
 }
+
+func inMiB(bytes int64) float64 { return measure.Rounded(float64(bytes)/(1<<20), 1) }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/mediaprobe"
+	"github.com/herald-social/herald/internal/media/probe"
 )
 
 func small(t *testing.T, name string) []byte {
@@ -47,11 +47,11 @@ func TestStretchedFilmsAreValid(t *testing.T) {
 			if f.size() != tc.size || int64(len(data)) != tc.size {
 				t.Errorf("the film says that it has %d bytes, and has %d; want %d", f.size(), len(data), tc.size)
 			}
-			got, err := mediaprobe.Probe(bytes.NewReader(data), int64(len(data)), string(v1alpha1.MimeMP4))
+			got, err := probe.Probe(bytes.NewReader(data), int64(len(data)), string(v1alpha1.MimeMP4))
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := mediaprobe.Facts{MIMEType: string(v1alpha1.MimeMP4), Width: 64, Height: 48, Duration: 1500 * time.Millisecond}
+			want := probe.Facts{MIMEType: string(v1alpha1.MimeMP4), Width: 64, Height: 48, Duration: 1500 * time.Millisecond}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

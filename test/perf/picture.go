@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
@@ -64,7 +64,7 @@ func (s *session) pictures(ctx context.Context, teams []stack.Team) (map[string]
 }
 
 // keepPicture makes a picture's Media, unless an earlier benchmark has, and returns where it can be read.
-func (s *session) keepPicture(ctx context.Context, store *mediastore.Store, namespace, name string, content drawn) (string, error) {
+func (s *session) keepPicture(ctx context.Context, files *store.Store, namespace, name string, content drawn) (string, error) {
 	var media v1alpha1.Media
 	key := client.ObjectKey{Namespace: namespace, Name: name}
 	if err := s.stack.Kubernetes.Get(ctx, key, &media); client.IgnoreNotFound(err) != nil {
@@ -77,7 +77,7 @@ func (s *session) keepPicture(ctx context.Context, store *mediastore.Store, name
 			return "", err
 		}
 	}
-	return store.PresignGet(ctx, mediastore.Key(&media), farAhead)
+	return files.PresignGet(ctx, store.Key(&media), farAhead)
 }
 
 // show makes a post one of a picture.

@@ -89,11 +89,6 @@ func (r *report) limit(id, what, herald, goal string, met bool) {
 	r.rows = append(r.rows, row{id: id, what: what, herald: herald, goal: goal, met: met})
 }
 
-// measured adds the row of a comparison that has no goal.
-func (r *report) measured(id, what string, floor, herald, ratio float64) {
-	r.rows = append(r.rows, row{id: id, what: what, floor: fmt.Sprintf("%.0f", floor), herald: fmt.Sprintf("%.0f", herald), ratio: fmt.Sprintf("%.2f", ratio)})
-}
-
 // print writes the table for people.
 func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "\n%d cores, %.0f GiB of memory, %s/%s, %s; Herald %s; medians of %v rounds, sizes × %v\n\n",
@@ -110,7 +105,7 @@ func (r *report) print(out io.Writer) {
 		}
 		_, _ = fmt.Fprintln(table, strings.Join([]string{row.id, row.what, row.floor, row.herald, row.ratio, row.goal, word}, "\t"))
 	}
-	_ = table.Flush() // to a terminal nobody can complain
+	_ = table.Flush() // printing cannot fail
 	if len(r.cpu) > 0 && r.machine.OS == "linux" {
 		fmt.Fprintln(out, "\nprocessor time for a post, ms")
 		for _, c := range r.cpu {

@@ -10,9 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -26,10 +23,10 @@ import (
 // sampleTries is how often a delivery is watched until it went as it usually goes: claimed and recorded as a whole.
 const sampleTries = 5
 
-// acceptedPost has the load program create one post and returns it as the manager left it.
+// acceptedPost creates one post by the request of load and returns it as the manager left it.
 func (s *session) acceptedPost(ctx context.Context, load bare.Config) (*v1alpha1.Post, error) {
 	load.InFlight, load.Warm, load.Count = 1, 1, 0
-	child, err := s.bare(ctx, bare.Load, "", load)
+	child, err := s.bare(ctx, bare.Ask, "", load)
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +79,10 @@ func (s *session) deliveredPost(ctx context.Context) (*delivered, error) {
 func (s *session) follow(ctx context.Context, post *v1alpha1.Post) ([]v1alpha1.PostStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	watcher, err := s.watchClient()
-	if err != nil {
-		return nil, err
-	}
 	if err := s.stack.Kubernetes.Create(ctx, post); err != nil {
 		return nil, err
 	}
-	w, err := watcher.Watch(ctx, &v1alpha1.PostList{}, client.InNamespace(post.Namespace), client.MatchingFields{"metadata.name": post.Name},
+	w, err := s.stack.Kubernetes.Watch(ctx, &v1alpha1.PostList{}, client.InNamespace(post.Namespace), client.MatchingFields{"metadata.name": post.Name},
 		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: post.ResourceVersion}})
 	if err != nil {
 		return nil, err
@@ -107,18 +100,6 @@ func (s *session) follow(ctx context.Context, post *v1alpha1.Post) ([]v1alpha1.P
 		}
 	}
 	return nil, errors.Join(errors.New("the sample was not delivered"), context.Cause(ctx))
-}
-
-func (s *session) watchClient() (client.WithWatch, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", s.stack.Kubeconfig(stack.Admin))
-	if err != nil {
-		return nil, err
-	}
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	return client.NewWithWatch(rest.CopyConfig(config), client.Options{Scheme: scheme})
 }
 
 // duePost is a post to two accounts of a team, made as Herald's apiserver makes it.

@@ -4,15 +4,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/hack/local/process"
+	"github.com/herald-social/herald/hack/local/supervisor"
 	"github.com/herald-social/herald/hack/local/workspace"
 	"github.com/herald-social/herald/test/perf/internal/bare"
 	"github.com/herald-social/herald/test/perf/internal/measure"
@@ -42,8 +46,9 @@ const (
 type session struct {
 	settings
 
+	// root is the checkout.
 	root      string
-	spawner   *process.Spawner
+	group     *supervisor.Group
 	stack     *stack.Stack
 	posts     metadata.Getter
 	connected []stack.Team
@@ -54,22 +59,27 @@ type session struct {
 
 func (s *session) sayf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// open starts everything and connects the accounts. Herald is stopped again: each round starts its own.
-func (s *session) open(ctx context.Context, checkout workspace.Workspace, assets, dir string) error {
+// open starts everything, with its state in dir, and connects the accounts. Herald is stopped again: each round starts its
+// own.
+func (s *session) open(ctx context.Context, dir string) (err error) {
 	s.sayf("starting a control plane, the sandbox and Herald; connecting %d accounts of %d teams", s.connections, s.teams)
-	// A copy stays what it is while somebody builds.
-	herald := filepath.Join(dir, "herald")
-	binary, err := os.ReadFile(checkout.Bin("herald"))
-	if err != nil {
-		return fmt.Errorf("%w\nrun `make bench`, which builds it", err)
+	built, bin := filepath.Join(s.root, "bin"), filepath.Join(dir, "bin")
+	// Copies stay what they are when `make` builds meanwhile.
+	for _, name := range []string{"herald", "herald-store", "herald-sandbox"} {
+		program, err := os.ReadFile(filepath.Join(built, name))
+		if err != nil {
+			return fmt.Errorf("%w\nrun `make bench`, which builds it", err)
+		}
+		if err := workspace.WriteFile(filepath.Join(bin, name), program, 0o700); err != nil {
+			return err
+		}
 	}
-	if err := workspace.WriteFile(herald, binary, 0o700); err != nil {
+	if s.group, err = supervisor.OpenGroup(ctx, filepath.Join(dir, "group")); err != nil {
 		return err
 	}
 	s.stack, err = stack.Start(ctx, stack.Options{
-		Root: checkout.Root, Dir: dir,
-		Etcd: filepath.Join(assets, "etcd"), KubeAPIServer: filepath.Join(assets, "kube-apiserver"), Store: checkout.Bin("herald-store"), Herald: herald,
-		PostWorkers: s.inFlight, Pprof: s.pprof != "" || s.wanted["B4"] || s.wanted["B5"] || s.wanted["UPLOAD"], Spawner: s.spawner,
+		Config: filepath.Join(s.root, "config"), Assets: cmp.Or(os.Getenv("KUBEBUILDER_ASSETS"), built), Bin: bin, Dir: dir,
+		PostWorkers: s.inFlight, Group: s.group,
 	})
 	if err != nil {
 		return err
@@ -78,6 +88,15 @@ func (s *session) open(ctx context.Context, checkout workspace.Workspace, assets
 		return errors.Join(err, s.stack.Stop())
 	}
 	return nil
+}
+
+// version is what the measured Herald calls itself.
+func (s *session) version(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, filepath.Join(s.root, "bin", "herald"), "version").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimPrefix(strings.TrimSpace(string(out)), "herald ")
 }
 
 func (s *session) connect(ctx context.Context) error {
@@ -98,9 +117,9 @@ func (s *session) connect(ctx context.Context) error {
 // bare starts a bare program with the rights of one of Herald's processes.
 func (s *session) bare(ctx context.Context, program, identity string, config bare.Config) (*bare.Child, error) {
 	if identity != "" {
-		config.Kubeconfig = s.stack.Kubeconfig(identity)
+		config.Kubeconfig = s.stack.Setup.Kubeconfig(identity)
 	}
-	return bare.Start(ctx, s.spawner, program, config)
+	return bare.Start(ctx, s.group, program, config)
 }
 
 // awaitNone waits until no post matches a field selector, and returns when that was.
@@ -191,7 +210,7 @@ func inParallel[T any](ctx context.Context, items []T, work func(context.Context
 func (s *session) processorTime() map[string]time.Duration {
 	used := map[string]time.Duration{}
 	for _, p := range s.stack.Processes() {
-		used[p.Name] = p.CPU()
+		used[p.Name] = stack.CPU(p.PID())
 	}
 	return used
 }
@@ -225,7 +244,8 @@ func (s *session) writes(ctx context.Context) (done, conflicts measure.Writes, e
 	return done, conflicts, nil
 }
 
-func scrape(ctx context.Context, client *http.Client, url string, names ...string) ([]measure.Sample, error) {
+// scrape reads the samples of one name from the metrics at an address.
+func scrape(ctx context.Context, client *http.Client, url, name string) ([]*dto.Metric, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, err
@@ -238,7 +258,16 @@ func scrape(ctx context.Context, client *http.Client, url string, names ...strin
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answers %s", url, response.Status)
 	}
-	return measure.ReadSamples(response.Body, names...)
+	return measure.ReadFamily(response.Body, name)
+}
+
+// collect lets the manager or the apiserver collect its garbage.
+func (s *session) collect(ctx context.Context, process string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.stack.ProfileURL(process)+"/heap?gc=1", http.NoBody)
+	if err != nil {
+		return err
+	}
+	return answered(request, nil)
 }
 
 // profile takes CPU profiles of Herald's processes if they are wanted, and returns what waits for them.
@@ -247,9 +276,10 @@ func (s *session) profile(ctx context.Context, id string) (wait func() error) {
 		return func() error { return nil }
 	}
 	var group errgroup.Group
-	for name, url := range s.stack.ProfileURLs() {
+	for _, p := range s.stack.Herald() {
 		group.Go(func() error {
-			return download(ctx, fmt.Sprintf("%s/profile?seconds=%d", url, int(profileFor.Seconds())), filepath.Join(s.pprof, id+"-"+name+".pprof"))
+			url := fmt.Sprintf("%s/profile?seconds=%d", s.stack.ProfileURL(p.Name), int(profileFor.Seconds()))
+			return download(ctx, url, filepath.Join(s.pprof, id+"-"+p.Name+".pprof"))
 		})
 	}
 	return group.Wait

@@ -22,16 +22,13 @@ type settings struct {
 	b3Minutes   float64
 	b4Posts     int
 	b4Asks      int
-	restAsks    int
-	fairPosts   int
 	filmBytes   int64
-	filmTo      string
 	teams       int
 	connections int
 	pprof       string
 }
 
-// restInFlight is how many requests are in flight in B1, B4 and REST.
+// restInFlight is how many requests are in flight in B1 and B4.
 const restInFlight = 32
 
 func readSettings(getenv func(string) string) (settings, error) {
@@ -60,15 +57,7 @@ func readSettings(getenv func(string) string) (settings, error) {
 	s.b2Posts = s.scaled(r.whole("BENCH_B2_POSTS", 5000))
 	s.b4Posts = s.scaled(r.whole("BENCH_B4_POSTS", 100_000))
 	s.b4Asks = s.scaled(r.whole("BENCH_B4_REQUESTS", 20_000))
-	s.restAsks = s.scaled(r.whole("BENCH_REST_REQUESTS", 40_000))
-	s.fairPosts = s.scaled(r.whole("BENCH_FAIR_POSTS", 4000))
-	s.filmBytes = max(int64(float64(v1alpha1.MaxVideoBytes)*s.scale), leastFilm)
-	if s.filmTo = getenv("BENCH_B5_PLATFORM"); s.filmTo == "" {
-		s.filmTo = string(v1alpha1.PlatformYouTube)
-	}
-	if largest[v1alpha1.Platform(s.filmTo)] == 0 && r.err == nil {
-		r.err = fmt.Errorf("BENCH_B5_PLATFORM=%s: want youtube or x", s.filmTo)
-	}
+	s.filmBytes = min(max(int64(float64(v1alpha1.MaxVideoBytes)*s.scale), leastFilm), v1alpha1.MaxVideoBytes)
 	s.b3Minutes = s.scale * r.number("BENCH_B3_MINUTES", 3)
 	if r.err == nil && s.connections/s.teams < 2 {
 		r.err = fmt.Errorf("%d connections for %d teams: each team needs two", s.connections, s.teams)

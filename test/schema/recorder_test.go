@@ -54,46 +54,46 @@ func steps(cards int) []step {
 				Card: min(attempt.NextCard(t), int32(max(cards-1, 0))),
 			}, now)
 		}},
-		{"posted", record(platforms.Result{Verdict: platforms.Posted, ExternalID: "7", ExternalURL: "https://example.com/7"})},
-		{"posted, without saying which", record(platforms.Result{Verdict: platforms.Posted})},
-		{"refused, without saying why", record(platforms.Result{Verdict: platforms.Refused})},
-		{"not sent", record(platforms.Result{Verdict: platforms.NotSent})},
-		{"unknown, without saying why", record(platforms.Result{Verdict: platforms.Unknown})},
-		{"accepted", record(platforms.Result{Verdict: platforms.Accepted, Handle: "p_pub_url~v2-1.1"})},
-		{"accepted, without a name", record(platforms.Result{Verdict: platforms.Accepted})},
+		{"posted", record(platforms.Result{Outcome: platforms.Posted, ExternalID: "7", ExternalURL: "https://example.com/7"})},
+		{"posted, without saying which", record(platforms.Result{Outcome: platforms.Posted})},
+		{"refused, without saying why", record(platforms.Result{Outcome: platforms.Refused})},
+		{"not sent", record(platforms.Result{Outcome: platforms.NotSent})},
+		{"unknown, without saying why", record(platforms.Result{Outcome: platforms.Unknown})},
+		{"accepted", record(platforms.Result{Outcome: platforms.Accepted, OperationID: "p_pub_url~v2-1.1"})},
+		{"accepted, without a name", record(platforms.Result{Outcome: platforms.Accepted})},
 		{"failed", func(t *v1alpha1.TargetStatus, _ time.Time) error {
 			return attempt.Fail(t, v1alpha1.ReasonMissedSchedule, "too late")
 		}},
 		{"declared posted", func(t *v1alpha1.TargetStatus, now time.Time) error {
-			return attempt.Declare(t, attempt.Verdict{Index: t.Index, ExternalID: "7"}, cards, now.Add(time.Hour), now)
+			return attempt.Resolve(t, attempt.Resolution{Index: t.Index, ExternalID: "7"}, cards, now.Add(time.Hour), now)
 		}},
 		{"declared not sent", func(t *v1alpha1.TargetStatus, now time.Time) error {
-			return attempt.Declare(t, attempt.Verdict{Index: t.Index}, cards, now.Add(time.Hour), now)
+			return attempt.Resolve(t, attempt.Resolution{Index: t.Index}, cards, now.Add(time.Hour), now)
 		}},
 	}
 	for _, class := range classes {
 		err := platforms.Errorf(class, "the platform said %s", class)
 		list = append(list,
-			step{"refused as " + string(class), record(platforms.Result{Verdict: platforms.Refused, Err: err})},
-			step{"unknown as " + string(class), record(platforms.Result{Verdict: platforms.Unknown, Err: err})},
+			step{"refused as " + string(class), record(platforms.Result{Outcome: platforms.Refused, Err: err})},
+			step{"unknown as " + string(class), record(platforms.Result{Outcome: platforms.Unknown, Err: err})},
 			step{"not prepared, " + string(class), func(t *v1alpha1.TargetStatus, now time.Time) error {
 				return attempt.NotPrepared(t, err, now.Add(-time.Minute), now)
 			}})
 	}
 	for _, policy := range []v1alpha1.UnknownOutcomePolicy{v1alpha1.OnUnknownFail, v1alpha1.OnUnknownRetry} {
-		for _, finding := range []platforms.Finding{
+		for _, finding := range []platforms.LookupResult{
 			{Matches: 1, ExternalID: "7"}, {Matches: 2}, {}, {Proof: true}, {Refused: platforms.Errorf(platforms.ClassPermanent, "given up")},
 		} {
 			for _, authoritative := range []bool{true, false} {
 				list = append(list, step{fmt.Sprintf("looked: %+v, %s, authoritative %t", finding, policy, authoritative), func(t *v1alpha1.TargetStatus, now time.Time) error {
 					timing := timing
 					timing.Authoritative = authoritative
-					return attempt.Look(t, finding, timing, policy, cards, now)
+					return attempt.RecordLookup(t, finding, timing, policy, cards, now)
 				}})
 			}
 		}
 		list = append(list, step{"could not look, " + string(policy), func(t *v1alpha1.TargetStatus, now time.Time) error {
-			return attempt.LookFailed(t, platforms.Errorf(platforms.ClassTransient, "busy"), timing, policy, now)
+			return attempt.RecordLookupFailure(t, platforms.Errorf(platforms.ClassTransient, "busy"), timing, policy, now)
 		}})
 	}
 	return list
@@ -153,7 +153,7 @@ func key(t *v1alpha1.TargetStatus) string {
 	k := fmt.Sprint(t.Phase, t.Reason, t.ExternalID, t.ExternalURL != "", t.PostedAt != nil, t.NextTryAt != nil, t.TryUntil != nil)
 	k += fmt.Sprint(len(t.Cards))
 	if a := t.Attempt; a != nil {
-		k += fmt.Sprint(min(a.Number-int32(len(t.Cards)), 2), a.Card, a.Outcome, a.Duplicate, a.Looks, a.EndedAt != nil, a.LookFrom != nil, a.UnknownSince != nil, a.Handle != "")
+		k += fmt.Sprint(min(a.Number-int32(len(t.Cards)), 2), a.Card, a.Outcome, a.Duplicate, a.Lookups, a.EndedAt != nil, a.SearchFrom != nil, a.UnknownSince != nil, a.OperationID != "")
 	}
 	return k
 }

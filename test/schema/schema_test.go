@@ -162,7 +162,7 @@ func checkpoint(name string) func(*v1alpha1.Post) {
 }
 
 func handle(name string) func(*v1alpha1.Post) {
-	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Handle = name }
+	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.OperationID = name }
 }
 
 // reopened is an attempt of which the platform is asked by a name.

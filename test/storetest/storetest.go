@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 // TB is what a test lends: *testing.T and Ginkgo's GinkgoT() both do.
@@ -60,7 +60,7 @@ var binary = sync.OnceValues(func() (string, error) {
 
 // Start starts a store with an empty bucket on a port of its own, and ends it
 // with the test.
-func Start(t TB) mediastore.Config {
+func Start(t TB) store.Config {
 	t.Helper()
 	program, err := binary()
 	if err != nil {
@@ -79,19 +79,19 @@ func Start(t TB) mediastore.Config {
 	if err != nil {
 		t.Fatalf("cannot find a port for the store: %v", err)
 	}
-	store := exec.Command(program, "--listen="+address, "--data-dir="+filepath.Join(folder, "data"), "--credentials="+keys, "--bucket="+bucket)
-	store.Stderr = os.Stderr
-	if err := store.Start(); err != nil {
+	server := exec.Command(program, "--listen="+address, "--data-dir="+filepath.Join(folder, "data"), "--credentials="+keys, "--bucket="+bucket)
+	server.Stderr = os.Stderr
+	if err := server.Start(); err != nil {
 		t.Fatalf("cannot start the store: %v", err)
 	}
 	t.Cleanup(func() {
-		_ = store.Process.Kill() // It has ended, or ends now.
-		_ = store.Wait()
+		_ = server.Process.Kill() // It has ended, or ends now.
+		_ = server.Wait()
 	})
 	if err := ready("http://" + address + "/health"); err != nil {
 		t.Fatalf("%v", err)
 	}
-	return mediastore.Config{
+	return store.Config{
 		Endpoint: address, Region: "us-east-1", Bucket: bucket, AccessKey: accessKey, SecretKey: secretKey, PathStyle: true, Insecure: true,
 	}
 }

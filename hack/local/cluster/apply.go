@@ -27,6 +27,15 @@ const atOnce = 8
 // first lists the kinds that others need to be there before them.
 var first = []string{"CustomResourceDefinition", "Namespace"}
 
+// Install applies Herald's resources, roles and webhook from the folder config of a checkout. The manager serves the
+// webhook at the address.
+func Install(ctx context.Context, c client.Client, config, webhook string) error {
+	if err := ApplyFolders(ctx, c, filepath.Join(config, "crd", "bases"), filepath.Join(config, "rbac")); err != nil {
+		return err
+	}
+	return ApplyWebhook(ctx, c, filepath.Join(config, "webhook", "webhook.yaml"), "https://"+webhook)
+}
+
 // ApplyFolders applies every object in the YAML files under the folders by server-side apply, and waits until the API
 // server serves the custom resources among them. Applying what is there already changes nothing.
 func ApplyFolders(ctx context.Context, c client.Client, folders ...string) error {
@@ -72,7 +81,7 @@ func waitEstablished(ctx context.Context, c client.Client, objects []*unstructur
 			continue
 		}
 		name := object.GetName()
-		err := until(ctx, name+" to be served", func() (bool, error) {
+		err := Until(ctx, name+" to be served", func() (bool, error) {
 			var crd apiextensionsv1.CustomResourceDefinition
 			if err := c.Get(ctx, client.ObjectKey{Name: name}, &crd); err != nil {
 				return false, err

@@ -22,12 +22,12 @@ import (
 // fieldOwner is the name under which the local run owns the fields that it applies.
 const fieldOwner = "herald-local"
 
-// pollEvery is how often a condition is looked at while somebody waits for it.
+// pollEvery is how often a condition is looked at while something waits for it.
 const pollEvery = 50 * time.Millisecond
 
 // NewClient returns a client for the kubeconfig that knows all kinds that this package touches. It asks the server for
 // nothing yet.
-func NewClient(kubeconfig string) (client.Client, error) {
+func NewClient(kubeconfig string) (client.WithWatch, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
@@ -40,12 +40,12 @@ func NewClient(kubeconfig string) (client.Client, error) {
 			return nil, err
 		}
 	}
-	return client.New(config, client.Options{Scheme: scheme})
+	return client.NewWithWatch(config, client.Options{Scheme: scheme})
 }
 
-// until calls done again and again until it returns true or ctx ends. When ctx ran out of time, the error says what was
+// Until calls done again and again until it returns true or ctx ends. When ctx ran out of time, the error says what was
 // being waited for, with the latest error of done if there was one.
-func until(ctx context.Context, what string, done func() (bool, error)) error {
+func Until(ctx context.Context, what string, done func() (bool, error)) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	for {
@@ -56,7 +56,7 @@ func until(ctx context.Context, what string, done func() (bool, error)) error {
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) && err != nil {
-				return fmt.Errorf("waited in vain for %s: %w", what, err)
+				return fmt.Errorf("waiting for %s: %w", what, err)
 			}
 			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
 		case <-ticker.C:

@@ -8,7 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"slices"
-	"time"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,7 +41,7 @@ func connect(ctx context.Context, c client.Client, platform v1alpha1.Platform, g
 		return nil
 	}
 	asked, renewed := "", false
-	return until(ctx, describe(connection)+" to be ready", func() (bool, error) {
+	return Until(ctx, describe(connection)+" to be ready", func() (bool, error) {
 		if err := c.Get(ctx, key, connection); err != nil {
 			return false, err
 		}
@@ -109,18 +109,13 @@ func reconnect(ctx context.Context, c client.Client, connection *v1alpha1.Connec
 }
 
 func newCredentials(connection *v1alpha1.Connection, account Account) *corev1.Secret {
-	secret := &corev1.Secret{
+	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: connection.Namespace, Name: connection.Spec.CredentialsSecretRef.Name},
-		StringData: map[string]string{v1alpha1.CredentialsAccessToken: account.AccessToken},
+		StringData: map[string]string{
+			v1alpha1.CredentialsAccessToken:  account.AccessToken,
+			v1alpha1.CredentialsRefreshToken: account.RefreshToken,
+			v1alpha1.CredentialsExpiresAt:    account.ExpiresAt,
+			v1alpha1.CredentialsScopes:       strings.Join(account.Scopes, " "),
+		},
 	}
-	if account.RefreshToken != "" {
-		secret.StringData[v1alpha1.CredentialsRefreshToken] = account.RefreshToken
-	}
-	if account.Scopes != "" {
-		secret.StringData[v1alpha1.CredentialsScopes] = account.Scopes
-	}
-	if !account.ExpiresAt.IsZero() {
-		secret.StringData[v1alpha1.CredentialsExpiresAt] = account.ExpiresAt.UTC().Format(time.RFC3339)
-	}
-	return secret
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -27,14 +26,14 @@ const (
 	demoKey       = "demo"
 )
 
-// Account is a sandbox account to connect: who it is, and the tokens that it granted.
+// Account is a sandbox account to connect: its id, and the tokens that it granted.
 type Account struct {
-	ID           string
-	AccessToken  string
-	RefreshToken string
-	Scopes       string
-	// ExpiresAt is when the access token ends; zero when it does not.
-	ExpiresAt time.Time
+	ID           string   `json:"id"`
+	AccessToken  string   `json:"access_token"`
+	RefreshToken string   `json:"refresh_token"`
+	Scopes       []string `json:"scopes"`
+	// ExpiresAt is when the access token ends, in RFC 3339; empty when it does not.
+	ExpiresAt string `json:"expires_at"`
 }
 
 // Grant returns the demo account of a platform with tokens for it.
@@ -44,8 +43,8 @@ type Grant func(context.Context, v1alpha1.Platform) (Account, error)
 func ConnectionName(platform v1alpha1.Platform) string { return DemoTeam + "-" + string(platform) }
 
 // Demo makes the demo team, its connections and its API key, waits until all of them are ready, and returns the key's
-// token. What is there already is left as it is: tokens that the manager has renewed since, and whatever a person has
-// changed. Only a connection whose tokens the platform refuses is connected anew.
+// token. What is there already is left as it is: tokens that the manager has renewed since, and what a person has changed.
+// Only a connection whose tokens the platform refuses is connected anew.
 func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, grant Grant) (token string, err error) {
 	team := &v1alpha1.Team{
 		ObjectMeta: metav1.ObjectMeta{Name: DemoTeam},
@@ -58,7 +57,7 @@ func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, g
 	if err := createMissing(ctx, c, team); err != nil {
 		return "", err
 	}
-	if err := waitReady(ctx, c, team, &team.Status.Conditions); err != nil {
+	if err := WaitReady(ctx, c, team, &team.Status.Conditions); err != nil {
 		return "", err
 	}
 	group, inner := errgroup.WithContext(ctx)
@@ -83,7 +82,7 @@ func demoToken(ctx context.Context, c client.Client) (string, error) {
 	if err := createMissing(ctx, c, key); err != nil {
 		return "", err
 	}
-	if err := waitReady(ctx, c, key, &key.Status.Conditions); err != nil {
+	if err := WaitReady(ctx, c, key, &key.Status.Conditions); err != nil {
 		return "", err
 	}
 	if key.Status.SecretRef == nil {
@@ -113,10 +112,10 @@ func createMissing(ctx context.Context, c client.Client, object client.Object) e
 	return nil
 }
 
-// waitReady waits until the object's Ready condition is True and speaks of its present spec. The error tells what the
+// WaitReady waits until the object's Ready condition is True and speaks of its present spec. The error tells what the
 // condition said instead. conditions points into the object.
-func waitReady(ctx context.Context, c client.Client, object client.Object, conditions *[]metav1.Condition) error {
-	return until(ctx, describe(object)+" to be ready", func() (bool, error) {
+func WaitReady(ctx context.Context, c client.Client, object client.Object, conditions *[]metav1.Condition) error {
+	return Until(ctx, describe(object)+" to be ready", func() (bool, error) {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return false, err
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -155,7 +154,7 @@ func TestDemo(t *testing.T) {
 			grants := 0
 			grant := func(context.Context, v1alpha1.Platform) (Account, error) {
 				grants++
-				return Account{ID: "1", AccessToken: "granted", RefreshToken: "r", Scopes: "a b", ExpiresAt: time.Unix(1893456000, 0)}, nil
+				return Account{ID: "1", AccessToken: "granted", RefreshToken: "r", Scopes: []string{"a", "b"}, ExpiresAt: "2030-01-01T00:00:00Z"}, nil
 			}
 			token, err := Demo(t.Context(), c, []v1alpha1.Platform{v1alpha1.PlatformX}, grant)
 			if err != nil || token != "hrld_secret" {
@@ -197,7 +196,7 @@ func TestDemoTellsWhyItIsNotReady(t *testing.T) {
 		},
 	})
 	_, err := Demo(ctx, counting, []v1alpha1.Platform{v1alpha1.PlatformX}, func(context.Context, v1alpha1.Platform) (Account, error) {
-		return Account{}, errors.New("nobody asked for tokens")
+		return Account{}, errors.New("no tokens were to be asked for")
 	})
 	if err == nil || !strings.Contains(err.Error(), "Connection herald-demo/demo-x") || !strings.Contains(err.Error(), v1alpha1.ReasonPlatformUnavailable) {
 		t.Errorf("the error is %v; it must name the object and what its condition says", err)

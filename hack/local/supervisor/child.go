@@ -4,49 +4,112 @@
 package supervisor
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	"github.com/herald-social/herald/hack/local/process"
 	"github.com/herald-social/herald/hack/local/workspace"
 )
 
-// steady is how long a process must have run to be started again without a pause.
-const steady = time.Second
+const (
+	// steady is how long a process must have run to be started again without a pause.
+	steady = time.Second
+	// startLimit is how long a process may take to become ready; generous, for a loaded machine.
+	startLimit = 2 * time.Minute
+	// readyPoll and readyLimit pace the questions whether it is.
+	readyPoll  = 50 * time.Millisecond
+	readyLimit = 5 * time.Second
+	// tooManyExits is how often a process may end before it is ready for the first time. One or two can pass by
+	// themselves, when what it needs comes up a moment later.
+	tooManyExits = 5
+	// shownLog is how much of the end of a log is shown when its process does not start, in bytes.
+	shownLog = 2000
+)
 
 // Child is one process that is kept running.
 type Child struct {
-	spec    Spec
-	options Options
-	logPath string
+	Spec
 
-	exits atomic.Int64
-	stop  chan struct{}
-	done  chan struct{}
+	options Options
+	pid     atomic.Int64
+	exits   atomic.Int64
+	once    sync.Once
+	stop    chan struct{}
+	done    chan struct{}
 	// force is set before stop is closed.
 	force <-chan struct{}
 }
 
-// Name is the name of the process.
-func (c *Child) Name() string { return c.spec.Name }
-
 // LogPath is the file that the process prints to.
-func (c *Child) LogPath() string { return c.logPath }
+func (c *Child) LogPath() string { return filepath.Join(c.options.LogDir, c.Name+".log") }
+
+// PID is the process id of the latest incarnation; zero before the first.
+func (c *Child) PID() int { return int(c.pid.Load()) }
 
 // Exits counts how often the process ended without being asked to, or could not be started.
 func (c *Child) Exits() int { return int(c.exits.Load()) }
 
-// end asks the process to end and returns when it has.
-func (c *Child) end(force <-chan struct{}) {
-	c.force = force
-	close(c.stop)
+// Stop ends the process and returns when it is gone: see Supervisor.Stop.
+func (c *Child) Stop(force <-chan struct{}) {
+	c.once.Do(func() {
+		c.force = force
+		close(c.stop)
+	})
 	<-c.done
+}
+
+// WaitReady waits until the process is ready. It fails, with the end of the process's log, when that takes longer than
+// two minutes or the process keeps ending.
+func (c *Child) WaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	ticker := time.NewTicker(readyPoll)
+	defer ticker.Stop()
+	for {
+		err := c.askReady(ctx)
+		if err == nil {
+			return nil
+		}
+		if exits := c.Exits(); exits >= tooManyExits || exits > 0 && c.options.Once {
+			return fmt.Errorf("%s does not start; the end of %s:\n%s", c.Name, c.LogPath(), c.logTail())
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return fmt.Errorf("%s is not ready after %s: %w; the end of %s:\n%s", c.Name, startLimit, err, c.LogPath(), c.logTail())
+			}
+			return ctx.Err()
+		}
+	}
+}
+
+func (c *Child) askReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	return c.Ready(ctx)
+}
+
+// logTail returns the last lines of the log, indented.
+func (c *Child) logTail() string {
+	data, err := os.ReadFile(c.LogPath())
+	if err != nil {
+		return "  " + err.Error()
+	}
+	text := strings.TrimSpace(string(data[max(len(data)-shownLog, 0):]))
+	if text == "" {
+		return "  (it is empty)"
+	}
+	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 
 func (c *Child) supervise() {
@@ -59,11 +122,15 @@ func (c *Child) supervise() {
 			return
 		}
 		c.exits.Add(1)
+		if c.options.Once {
+			c.options.Report(c.Name, reason)
+			return
+		}
 		var pause time.Duration
 		if time.Since(begun) < steady {
 			pause = c.options.RestartDelay
 		}
-		c.options.Report(c.spec.Name, reason+"; starting it again")
+		c.options.Report(c.Name, reason+"; starting it again")
 		select {
 		case <-c.stop:
 			return
@@ -84,54 +151,48 @@ func (c *Child) runOnce() (reason string, asked bool) {
 		_ = command.Wait()
 		close(ended)
 	}()
+	c.pid.Store(int64(command.Process.Pid))
 	if err := workspace.WriteFile(c.pidPath(), []byte(strconv.Itoa(command.Process.Pid)+"\n"), 0o644); err != nil {
-		c.options.Report(c.spec.Name, err.Error())
+		c.options.Report(c.Name, err.Error())
 	}
 	select {
 	case <-ended:
 		return fmt.Sprintf("ended (%s)", command.ProcessState), false
 	case <-c.stop:
 	}
-	c.terminate(command.Process.Pid, ended)
+	c.terminate(command.Process, ended)
 	return "", true
 }
 
 func (c *Child) start() (*exec.Cmd, error) {
-	log, err := os.OpenFile(c.logPath, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(c.LogPath(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close() //nolint:errcheck // the child has its own descriptor
-	command := exec.Command(c.spec.Path, c.spec.Args...)
+	command := exec.Command(c.Path, c.Args...)
 	command.Stdout, command.Stderr = log, log
-	return command, c.options.Spawner.Start(command)
+	return command, c.options.Group.Start(command)
 }
 
-// terminate ends the process group: politely, then after the grace or on force by killing it.
-func (c *Child) terminate(pid int, ended <-chan struct{}) {
-	c.signal(pid, syscall.SIGTERM)
+// terminate asks the process to end and kills it after the grace or on force.
+func (c *Child) terminate(process *os.Process, ended <-chan struct{}) {
+	c.signal(process, syscall.SIGTERM)
 	select {
 	case <-ended:
 		return
 	case <-c.force:
-	case <-time.After(c.spec.Grace):
-		c.options.Report(c.spec.Name, fmt.Sprintf("did not end within %s; killing it", c.spec.Grace))
+	case <-time.After(c.Grace):
+		c.options.Report(c.Name, fmt.Sprintf("did not end within %s; killing it", c.Grace))
 	}
-	c.signal(pid, syscall.SIGKILL)
+	c.signal(process, syscall.SIGKILL)
 	<-ended
 }
 
-func (c *Child) signal(pid int, signal syscall.Signal) {
-	if err := process.SignalGroup(pid, signal); err != nil {
-		c.options.Report(c.spec.Name, fmt.Sprintf("%s: %v", signal, err))
+func (c *Child) signal(process *os.Process, signal syscall.Signal) {
+	if err := process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		c.options.Report(c.Name, fmt.Sprintf("%s: %v", signal, err))
 	}
 }
 
-func (c *Child) pidPath() string { return filepath.Join(c.options.PIDDir, c.spec.Name) }
-
-func (c *Child) rotateLog() {
-	err := os.Rename(c.logPath, c.logPath+".1")
-	if err != nil && !os.IsNotExist(err) {
-		c.options.Report(c.spec.Name, err.Error())
-	}
-}
+func (c *Child) pidPath() string { return filepath.Join(c.options.PIDDir, c.Name) }

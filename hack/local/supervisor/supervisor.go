@@ -6,13 +6,13 @@
 package supervisor
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/herald-social/herald/hack/local/process"
 )
 
 // Spec is a process to keep running.
@@ -23,21 +23,25 @@ type Spec struct {
 	Path string
 	// Args of the program, without its name.
 	Args []string
-	// Grace is how long the process may take to end by itself once it was asked to.
+	// Grace is how long the process may take to end once it was asked to; then it is killed.
 	Grace time.Duration
+	// Ready asks once whether the process does its work. WaitReady calls it.
+	Ready func(context.Context) error
 }
 
 // Options are what a Supervisor needs.
 type Options struct {
 	// PIDDir holds one file per process with the pid of its present incarnation, replaced at once.
 	PIDDir string
-	// LogDir holds one file per process with what it prints; that of the run before is kept with ".1" appended.
+	// LogDir holds one file per process with what it prints. New keeps the logs of the run before with ".1" appended.
 	LogDir string
-	// Spawner starts the processes.
-	Spawner *process.Spawner
+	// Group starts the processes.
+	Group *Group
 	// RestartDelay is the pause before a process is started again that ended within a second of its start. Others are
 	// started again at once.
 	RestartDelay time.Duration
+	// Once leaves a process that ended as it is.
+	Once bool
 	// Report is told, in words, what goes wrong with a process. It must not block.
 	Report func(name, message string)
 }
@@ -58,7 +62,11 @@ func New(options Options) (*Supervisor, error) {
 			return nil, err
 		}
 	}
-	return &Supervisor{options: options}, nil
+	logs, err := filepath.Glob(filepath.Join(options.LogDir, "*.log"))
+	for _, log := range logs {
+		err = errors.Join(err, os.Rename(log, log+".1"))
+	}
+	return &Supervisor{options: options}, err
 }
 
 // Start starts a process and keeps it running until Stop. After Stop it starts nothing and returns nil.
@@ -68,27 +76,20 @@ func (s *Supervisor) Start(spec Spec) *Child {
 	if s.stopping {
 		return nil
 	}
-	child := &Child{
-		spec:    spec,
-		options: s.options,
-		logPath: filepath.Join(s.options.LogDir, spec.Name+".log"),
-		stop:    make(chan struct{}),
-		done:    make(chan struct{}),
-	}
-	child.rotateLog()
+	child := &Child{Spec: spec, options: s.options, stop: make(chan struct{}), done: make(chan struct{})}
 	s.children = append(s.children, child)
 	go child.supervise()
 	return child
 }
 
 // Stop ends all processes, the last started first: each is asked to end and, after its grace, killed. Once force is
-// closed, whatever still runs is killed at once. Stop returns when none is left.
+// closed, what still runs is killed at once. Stop returns when none is left.
 func (s *Supervisor) Stop(force <-chan struct{}) {
 	s.mu.Lock()
 	s.stopping = true
 	children := s.children
 	s.mu.Unlock()
 	for _, child := range slices.Backward(children) {
-		child.end(force)
+		child.Stop(force)
 	}
 }

@@ -4,17 +4,16 @@
 package supervisor
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/herald-social/herald/hack/local/process"
 )
 
 // patience is how long a test waits for what must happen; it passes only when something is broken.
@@ -35,7 +34,7 @@ func newHarness(t *testing.T) *harness {
 	h.super, err = New(Options{
 		PIDDir:       h.path("pids"),
 		LogDir:       h.path("log"),
-		Spawner:      process.NewSpawner(),
+		Group:        openGroup(t, h.path("group")),
 		RestartDelay: time.Millisecond,
 		Report:       func(name, message string) { h.reports <- name + " " + message },
 	})
@@ -44,19 +43,14 @@ func newHarness(t *testing.T) *harness {
 	}
 	force := make(chan struct{})
 	close(force)
-	var once sync.Once
-	t.Cleanup(func() { once.Do(func() { h.stopQuietly(force) }) })
-	return h
-}
-
-// stopQuietly ends what a test has left running; most tests have stopped everything themselves.
-func (h *harness) stopQuietly(force chan struct{}) {
-	h.super.mu.Lock()
-	stopped := h.super.stopping
-	h.super.mu.Unlock()
-	if !stopped {
+	// Most tests have stopped everything themselves; what their scripts started is in the group.
+	t.Cleanup(func() {
 		h.super.Stop(force)
-	}
+		if err := killGroup(h.super.options.Group.leader); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
 }
 
 func (h *harness) path(name string) string { return filepath.Join(h.dir, name) }
@@ -75,7 +69,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	for !condition() {
 		select {
 		case <-deadline:
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("waited too long for %s", what)
 		case <-tick.C:
 		}
 	}
@@ -113,7 +107,7 @@ func TestStartsAgainHoweverItEnds(t *testing.T) {
 		signal syscall.Signal
 	}{
 		"killed":     {"a kill cannot be caught, so it is the end that must always be survived", syscall.SIGKILL},
-		"terminated": {"somebody else's SIGTERM is not our request to stop", syscall.SIGTERM},
+		"terminated": {"a SIGTERM of another process is not our request to stop", syscall.SIGTERM},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +171,7 @@ func TestStopsInReverseOrder(t *testing.T) {
 		t.Errorf("pid files are left: %v, %v", entries, err)
 	}
 	if child := h.start("late", "exit 0", time.Second); child != nil {
-		t.Error("a process was started after the stop; nobody would ever end it")
+		t.Error("a process was started after the stop; nothing would ever end it")
 	}
 }
 
@@ -200,7 +194,7 @@ func TestKillsWhatDoesNotEnd(t *testing.T) {
 			eventually(t, "the trap", func() bool { _, err := os.Stat(h.path("ready")); return err == nil })
 			pid := h.pid("p", 0)
 			h.super.Stop(tc.force)
-			if process.Running(pid) {
+			if syscall.Kill(pid, 0) == nil {
 				t.Errorf("process %d is still there: %s", pid, tc.reason)
 			}
 		})
@@ -225,9 +219,49 @@ func TestKeepsTheLogOfTheRunBefore(t *testing.T) {
 	if err := os.WriteFile(h.path("log/p.log"), []byte("yesterday\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	var err error
+	if h.super, err = New(h.super.options); err != nil {
+		t.Fatal(err)
+	}
 	h.start("p", "echo today; exec sleep 1000", time.Second)
 	eventually(t, "the new log", func() bool { return h.content("log/p.log") == "today\n" })
 	if got := h.content("log/p.log.1"); got != "yesterday\n" {
 		t.Errorf("the log of the run before holds %q", got)
+	}
+}
+
+func TestOnceLeavesItEnded(t *testing.T) {
+	h := newHarness(t)
+	h.super.options.Once = true
+	child := h.start("p", "echo broken; exit 1", time.Second)
+	child.Ready = func(context.Context) error { return errors.New("not yet") }
+	err := child.WaitReady(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "broken") || child.Exits() != 1 {
+		t.Errorf("%d exits, and the error is %v; it must show what the process printed", child.Exits(), err)
+	}
+	child.Stop(nil)
+}
+
+func TestWaitReady(t *testing.T) {
+	tests := map[string]struct {
+		reason, script string
+		ready          error
+		want           string
+	}{
+		"ready":        {"an answer is what is waited for", "exec sleep 1000", nil, ""},
+		"keeps ending": {"the log tells why", "echo no such flag; exit 2", errors.New("refused"), "no such flag"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			child := h.super.Start(Spec{
+				Name: "p", Path: "/bin/sh", Args: []string{"-c", tc.script}, Grace: time.Second,
+				Ready: func(context.Context) error { return tc.ready },
+			})
+			err := child.WaitReady(t.Context())
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("the error is %v, want one with %q: %s", err, tc.want, tc.reason)
+			}
+		})
 	}
 }

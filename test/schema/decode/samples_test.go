@@ -87,7 +87,7 @@ func sampleConnection() *v1alpha1.Connection {
 			Conditions: conditions, ObservedGeneration: 1, AccountName: "A", Username: "a", IconURL: "https://example.com/a.png",
 			ConnectedAt: &at, TokenExpiresAt: &at, LastProbedAt: &at, LastHandledProbe: "p", CredentialsVersion: "7",
 			RateLimitedUntil: &at, AppRateLimitedUntil: &at, RateLimitedMessage: "m", ReconnectBy: &at,
-			Limits: []v1alpha1.ConnectionLimit{{Name: "postsPerDay", Most: 50, Left: 7, ResetsAt: &at, ObservedAt: at}},
+			RateLimits: []v1alpha1.RateLimit{{Name: "postsPerDay", Limit: 50, Remaining: 7, ResetsAt: &at, ObservedAt: at}},
 			TikTok: &v1alpha1.TikTokAccount{
 				PrivacyLevelOptions: []string{"SELF_ONLY", "MUTUAL_FOLLOW_FRIENDS"}, CommentDisabled: true, DuetDisabled: true,
 				StitchDisabled: true, MaxVideoPostDurationSeconds: 300,
@@ -161,8 +161,8 @@ func samplePost(category v1alpha1.Category) *v1alpha1.Post {
 					NextTryAt: &at, TryUntil: &at,
 					Prepared: &v1alpha1.Prepared{ContentHash: "h", Checkpoint: "c", Secret: true, MadeAt: at, Complete: true, Message: "m"},
 					Attempt: &v1alpha1.Attempt{
-						Number: 2, ID: "i", StartedAt: at, SendBefore: at, ContentHash: "h", Checkpoint: "c", Handle: "h", LookFrom: &at,
-						UnknownSince: &at, EndedAt: &at, Duplicate: true, Looks: 1,
+						Number: 2, ID: "i", StartedAt: at, SendBefore: at, ContentHash: "h", Checkpoint: "c", OperationID: "h", SearchFrom: &at,
+						UnknownSince: &at, EndedAt: &at, Duplicate: true, Lookups: 1,
 					},
 				},
 				{

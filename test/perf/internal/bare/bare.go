@@ -8,9 +8,8 @@
 //	create   creates posts by client-go
 //	answer   watches posts and writes the status of each once, by client-go
 //	deliver  for each post writes its status, makes the platform calls, and writes its status again
-//	load     creates posts through Herald's REST API
 //	ask      sends requests to Herald's REST API, or to plain, and measures how long answers take
-//	plain    serves HTTP: decodes requests and gives an answer that was given to it
+//	plain    serves HTTP: gives every GET the same answer
 package bare
 
 import (
@@ -38,7 +37,6 @@ const (
 	Create  = "create"
 	Answer  = "answer"
 	Deliver = "deliver"
-	Load    = "load"
 	Ask     = "ask"
 	Plain   = "plain"
 )
@@ -59,19 +57,14 @@ type Config struct {
 	Statuses []v1alpha1.PostStatus `json:"statuses,omitempty"`
 	// Accounts are where deliver publishes: what each connection leads to, by "namespace/name".
 	Accounts map[string]Account `json:"accounts,omitempty"`
-	// Files are the addresses from which deliver reads the files of posts, by "namespace/name".
+	// Files are the addresses from which deliver reads the files of posts, by "namespace/name". It uploads them before the
+	// clock runs, as Herald does for posts that are due later.
 	Files map[string]string `json:"files,omitempty"`
-	// Ahead has deliver upload the files before the clock runs, as Herald does for posts that are due later.
-	Ahead bool `json:"ahead,omitempty"`
-	// URL, Key and Body are load's request.
-	URL  string `json:"url,omitempty"`
-	Key  string `json:"key,omitempty"`
-	Body []byte `json:"body,omitempty"`
 	// Requests are what ask asks, in turn.
 	Requests []Request `json:"requests,omitempty"`
-	// Address is where plain serves, and Answers are what it answers, by method.
-	Address string           `json:"address,omitempty"`
-	Answers map[string]Reply `json:"answers,omitempty"`
+	// Address is where plain serves, and Reply is how many bytes it answers.
+	Address string `json:"address,omitempty"`
+	Reply   int    `json:"reply,omitempty"`
 }
 
 // Account is an account of a platform: X or Threads.
@@ -94,7 +87,7 @@ type Result struct {
 	Latency *Latency `json:"latency,omitempty"`
 }
 
-// message is what a program says to its parent: that it is warm, or what it measured.
+// message is what a program sends to its parent: that it is warm, or what it measured.
 type message struct {
 	Warm   bool    `json:"warm,omitempty"`
 	Result *Result `json:"result,omitempty"`
@@ -154,12 +147,10 @@ func newTask(name string, config Config) (task, error) {
 		return newAnswer(config)
 	case Deliver:
 		return newDeliver(config)
-	case Load:
-		return newLoad(config)
 	case Ask:
 		return newAsk(config)
 	case Plain:
-		return newPlain(config)
+		return &plain{config: config}, nil
 	default:
 		return nil, fmt.Errorf("there is no bare program %q", name)
 	}
@@ -202,7 +193,7 @@ func each(ctx context.Context, inFlight, count int, work func(ctx context.Contex
 	return group.Wait()
 }
 
-// cpu is the processor time that this process has used so far; zero when it cannot be told.
+// cpu is the processor time that this process has used so far; zero when the system does not tell.
 func cpu() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

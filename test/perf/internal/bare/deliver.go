@@ -69,9 +69,6 @@ func (d *deliver) warm(ctx context.Context) error {
 		return fmt.Errorf("there are %d posts, want %d", len(d.posts), d.config.Count)
 	}
 	d.prepared = make([][]string, len(d.posts))
-	if !d.config.Ahead {
-		return nil
-	}
 	var next atomic.Int64
 	return each(ctx, d.config.InFlight, d.config.Count, func(ctx context.Context, _ int) error {
 		return d.prepare(ctx, int(next.Add(1)-1))
@@ -120,11 +117,6 @@ func (d *deliver) deliverOne(ctx context.Context, _ int) error {
 	number := int(d.next.Add(1) - 1)
 	post := &d.posts[number]
 	targets := len(post.Spec.Targets)
-	if d.prepared[number] == nil {
-		if err := d.prepare(ctx, number); err != nil {
-			return err
-		}
-	}
 	attempts := make([]string, targets)
 	for i := range attempts {
 		attempts[i] = rand.Text()

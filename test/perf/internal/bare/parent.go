@@ -12,9 +12,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"syscall"
 
-	"github.com/herald-social/herald/hack/local/process"
+	"github.com/herald-social/herald/hack/local/supervisor"
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
@@ -32,13 +31,13 @@ type Child struct {
 
 // Start starts a program as a process of its own and returns when it is warm. The command line of this process must
 // lead to Main with the arguments "bare" and the program's name.
-func Start(ctx context.Context, spawner *process.Spawner, name string, config Config) (*Child, error) {
+func Start(ctx context.Context, group *supervisor.Group, name string, config Config) (*Child, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	c := &Child{name: name, command: exec.Command(executable, "bare", name), said: make(chan message, 2)}
-	measure.OnProcessor(c.command, config.Processor)
+	path, args := measure.OnProcessor(config.Processor, executable, []string{"bare", name})
+	c := &Child{name: name, command: exec.Command(path, args...), said: make(chan message, 2)}
 	c.command.Stderr = &c.stderr
 	if c.stdin, err = c.command.StdinPipe(); err != nil {
 		return nil, err
@@ -47,7 +46,7 @@ func Start(ctx context.Context, spawner *process.Spawner, name string, config Co
 	if err != nil {
 		return nil, err
 	}
-	if err := spawner.Start(c.command); err != nil {
+	if err := group.Start(c.command); err != nil {
 		return nil, fmt.Errorf("start the bare program %s: %w", name, err)
 	}
 	go c.listen(stdout)
@@ -118,16 +117,11 @@ func (c *Child) Finish(ctx context.Context) (Result, error) {
 
 // Kill ends the program, if it still runs, and returns when it is gone.
 func (c *Child) Kill() error {
-	var err error
-	select {
-	case _, more := <-c.said:
-		if !more {
-			return nil
-		}
-	default:
-	}
-	err = process.SignalGroup(c.command.Process.Pid, syscall.SIGKILL)
+	err := c.command.Process.Kill()
 	for range c.said {
+	}
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
 	}
 	return err
 }

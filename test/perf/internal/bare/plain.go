@@ -4,9 +4,8 @@
 package bare
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,41 +15,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Reply is what plain says to every request of a method.
-type Reply struct {
-	Status int    `json:"status"`
-	Type   string `json:"type"`
-	Body   []byte `json:"body"`
-}
-
-// plain is the least that an HTTP server in Go can do: it reads the parameters of a GET, or decodes the body of a POST,
-// and sends what Herald sent to the same request. It knows nobody and checks nothing.
+// plain is the least that an HTTP server in Go can do: it reads the parameters of a list and sends as many bytes as Herald
+// sends. It authenticates no client and checks nothing.
 type plain struct {
 	config   Config
 	listener net.Listener
-}
-
-// plainPost is what the body of a POST is decoded into: the fields of a post of category text.
-type plainPost struct {
-	Category    string     `json:"category"`
-	ScheduledAt *time.Time `json:"scheduled_at"`
-	Draft       bool       `json:"draft"`
-	Targets     []struct {
-		ConnectionID string `json:"connection_id"`
-		Caption      string `json:"caption"`
-	} `json:"targets"`
-}
-
-func newPlain(config Config) (*plain, error) {
-	if len(config.Answers) == 0 {
-		return nil, errors.New("plain has nothing to answer")
-	}
-	return &plain{config: config}, nil
+	answer   []byte
 }
 
 // warm opens the address: from then on requests wait, if they are not answered already.
 func (p *plain) warm(context.Context) error {
 	var err error
+	p.answer = bytes.Repeat([]byte("x"), p.config.Reply)
 	p.listener, err = net.Listen("tcp", p.config.Address)
 	return err
 }
@@ -65,34 +41,13 @@ func (p *plain) run(ctx context.Context) error {
 }
 
 func (p *plain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer, ok := p.config.Answers[r.Method]
-	if !ok {
-		http.Error(w, "no answer", http.StatusMethodNotAllowed)
-		return
-	}
-	if err := decode(r); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	w.Header().Set("Content-Type", answer.Type)
-	w.WriteHeader(answer.Status)
-	_, _ = w.Write(answer.Body) // whoever asked has gone
-}
-
-// decode reads what Herald reads of a list's parameters, or of the body of a POST.
-func decode(r *http.Request) error {
-	if r.Method == http.MethodPost {
-		var post plainPost
-		return json.NewDecoder(r.Body).Decode(&post)
-	}
 	query := r.URL.Query()
 	for _, name := range []string{"page", "limit"} {
-		if !query.Has(name) {
-			continue
-		}
-		if _, err := strconv.Atoi(query.Get(name)); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		if _, err := strconv.Atoi(query.Get(name)); query.Has(name) && err != nil {
+			http.Error(w, fmt.Sprintf("%s: %v", name, err), http.StatusBadRequest)
+			return
 		}
 	}
-	return nil
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(p.answer) // a client that has gone needs none
 }

@@ -4,73 +4,21 @@
 package measure
 
 import (
-	"bufio"
-	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
-// Sample is one line of Prometheus' text format.
-type Sample struct {
-	Name   string
-	Labels map[string]string
-	Value  float64
-}
-
-// longestLine bounds a line of the format, in bytes.
-const longestLine = 1 << 20
-
-// ReadSamples reads the samples whose names are asked for.
-func ReadSamples(from io.Reader, names ...string) ([]Sample, error) {
-	var samples []Sample
-	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, longestLine)
-	for lines.Scan() {
-		line := lines.Text()
-		end := strings.IndexAny(line, "{ ")
-		if end < 0 || !slices.Contains(names, line[:end]) {
-			continue
-		}
-		sample, err := parseSample(line)
-		if err != nil {
-			return nil, err
-		}
-		samples = append(samples, sample)
-	}
-	return samples, lines.Err()
-}
-
-// parseSample reads a line such as `name{a="b",c="d"} 1`.
-func parseSample(line string) (Sample, error) {
-	end := strings.IndexAny(line, "{ ")
-	sample := Sample{Name: line[:end], Labels: map[string]string{}}
-	rest := line[end:]
-	for strings.HasPrefix(rest, "{") || strings.HasPrefix(rest, ",") {
-		rest = rest[1:]
-		if strings.HasPrefix(rest, "}") {
-			break
-		}
-		name, quoted, ok := strings.Cut(rest, "=")
-		value, err := strconv.QuotedPrefix(quoted)
-		if !ok || err != nil {
-			return Sample{}, fmt.Errorf("the labels of %q cannot be read", line)
-		}
-		if sample.Labels[name], err = strconv.Unquote(value); err != nil {
-			return Sample{}, fmt.Errorf("the labels of %q cannot be read: %w", line, err)
-		}
-		rest = quoted[len(value):]
-	}
-	fields := strings.Fields(strings.TrimPrefix(rest, "}"))
-	if len(fields) == 0 {
-		return Sample{}, fmt.Errorf("%q has no value", line)
-	}
-	var err error
-	sample.Value, err = strconv.ParseFloat(fields[0], 64)
-	return sample, err
+// ReadFamily reads the samples of one name in Prometheus' text format.
+func ReadFamily(from io.Reader, name string) ([]*dto.Metric, error) {
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(from)
+	return families[name].GetMetric(), err
 }
 
 // Writes counts what a Kubernetes API server has written, by what and how, such as "posts/status update".
@@ -85,22 +33,26 @@ var verbs = map[string]string{
 }
 
 // CountWrites counts the writes that succeeded among the samples of RequestTotal, and those refused as conflicts apart.
-func CountWrites(samples []Sample) (done, conflicts Writes) {
+func CountWrites(samples []*dto.Metric) (done, conflicts Writes) {
 	done, conflicts = Writes{}, Writes{}
-	for _, s := range samples {
-		verb, writes := verbs[s.Labels["verb"]]
-		if s.Name != RequestTotal || !writes {
+	for _, sample := range samples {
+		labels := map[string]string{}
+		for _, label := range sample.GetLabel() {
+			labels[label.GetName()] = label.GetValue()
+		}
+		verb, writes := verbs[labels["verb"]]
+		if !writes {
 			continue
 		}
-		what := s.Labels["resource"]
-		if sub := s.Labels["subresource"]; sub != "" {
+		what := labels["resource"]
+		if sub := labels["subresource"]; sub != "" {
 			what += "/" + sub
 		}
-		switch code := s.Labels["code"]; {
+		switch code := labels["code"]; {
 		case strings.HasPrefix(code, "2"):
-			done[what+" "+verb] += s.Value
+			done[what+" "+verb] += sample.GetCounter().GetValue()
 		case code == "409":
-			conflicts[what+" "+verb] += s.Value
+			conflicts[what+" "+verb] += sample.GetCounter().GetValue()
 		}
 	}
 	return done, conflicts
@@ -136,27 +88,4 @@ func (w Writes) Per(n int) map[string]float64 {
 		out[key] = Rounded(w[key]/float64(n), 3)
 	}
 	return out
-}
-
-// HistogramQuantile returns the upper bound of the bucket below which lies the share q of what a histogram has counted,
-// from the samples of its buckets; false if it has counted nothing.
-func HistogramQuantile(buckets []Sample, q float64) (float64, bool) {
-	counts := map[float64]float64{}
-	for _, s := range buckets {
-		bound, err := strconv.ParseFloat(s.Labels["le"], 64)
-		if err != nil {
-			continue
-		}
-		counts[bound] += s.Value
-	}
-	total := counts[math.Inf(1)]
-	if total == 0 {
-		return 0, false
-	}
-	for _, bound := range slices.Sorted(maps.Keys(counts)) {
-		if counts[bound] >= q*total {
-			return bound, true
-		}
-	}
-	return 0, false
 }

@@ -5,12 +5,9 @@ package stack
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -22,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/hack/local/pki"
+	"github.com/herald-social/herald/hack/local/processes"
 )
 
 const (
@@ -38,8 +35,8 @@ const (
 
 // Plant stores posts in etcd as the API server stores them, which then tells of them as of any other. It is many times as
 // quick as creating each and writing its status, and nothing here measures how posts are created. Posts need a name, a
-// UID, a creation time and a type. Plant returns once the API server knows of all of them: until then it would have
-// whoever lists them wait.
+// UID, a creation time and a type. Plant returns once the API server knows of all of them: until then its
+// lists would wait.
 func (s *Stack) Plant(ctx context.Context, posts int, post func(i int) *v1alpha1.Post) (*Planted, error) {
 	p := &Planted{stack: s, keys: make([]string, posts)}
 	err := p.each(ctx, func(from, to int) ([]clientv3.Op, error) {
@@ -66,7 +63,7 @@ func (s *Stack) Plant(ctx context.Context, posts int, post func(i int) *v1alpha1
 func (p *Planted) awaitKnown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, knownLimit)
 	defer cancel()
-	options := &client.ListOptions{Namespace: systemNamespace, Raw: &metav1.ListOptions{ResourceVersion: strconv.FormatInt(p.revision.Load(), 10)}}
+	options := &client.ListOptions{Namespace: metav1.NamespaceDefault, Raw: &metav1.ListOptions{ResourceVersion: strconv.FormatInt(p.revision.Load(), 10)}}
 	for {
 		err := p.stack.Kubernetes.List(ctx, &v1alpha1.PostList{}, options)
 		if err == nil || !apierrors.IsTimeout(err) || ctx.Err() != nil {
@@ -135,20 +132,9 @@ func (p *Planted) commit(ctx context.Context, etcd *clientv3.Client, ops []clien
 }
 
 func (s *Stack) etcdClient() (*clientv3.Client, error) {
-	authority, err := os.ReadFile(pki.CA(s.pki()))
+	config, err := s.Setup.TLSConfig()
 	if err != nil {
 		return nil, err
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(authority) {
-		return nil, errors.New("the authority's certificate cannot be read")
-	}
-	certificate, err := tls.LoadX509KeyPair(pki.Cert(s.pki(), certEtcdClient), pki.Key(s.pki(), certEtcdClient))
-	if err != nil {
-		return nil, err
-	}
-	return clientv3.New(clientv3.Config{
-		Endpoints: []string{"https://" + s.address(portEtcd)}, DialTimeout: etcdDial,
-		TLS: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
-	})
+	return clientv3.New(clientv3.Config{Endpoints: []string{"https://" + s.Setup.Address(processes.Etcd)}, DialTimeout: etcdDial, TLS: config})
 }

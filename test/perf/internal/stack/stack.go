@@ -10,251 +10,217 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os/exec"
+	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
-	"github.com/herald-social/herald/hack/local/pki"
-	"github.com/herald-social/herald/hack/local/process"
-	"github.com/herald-social/herald/hack/local/workspace"
-	"github.com/herald-social/herald/internal/mediastore"
+	"github.com/herald-social/herald/hack/local/processes"
+	"github.com/herald-social/herald/hack/local/supervisor"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/perf/internal/measure"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// Identities in Kubernetes. Herald's processes have the rights that config/rbac gives them, and so has whoever does the
-// same without Herald: both sides of a comparison pay the same for authorisation and fairness.
+// Ports beside those of the processes.
 const (
-	Admin     = "admin"
-	Manager   = "manager"
-	APIServer = "apiserver"
+	// Plain is for the bare HTTP server.
+	Plain = "plain"
+	// ManagerPprof and APIServerPprof serve profiles of both.
+	ManagerPprof   = "manager-pprof"
+	APIServerPprof = "apiserver-pprof"
 )
 
-// What needs a port of its own.
-const (
-	portEtcd             = "etcd"
-	portEtcdPeer         = "etcd-peer"
-	portKube             = "kube-apiserver"
-	portStore            = "store"
-	portSandbox          = "sandbox"
-	portSite             = "site"
-	portManagerMetrics   = "manager-metrics"
-	portManagerHealth    = "manager-health"
-	portManagerWebhook   = "manager-webhook"
-	portManagerPprof     = "manager-pprof"
-	portAPIServerMetrics = "apiserver-metrics"
-	portAPIServerPprof   = "apiserver-pprof"
-	portPlain            = "plain"
-)
-
-var portNames = []string{
-	portEtcd, portEtcdPeer, portKube, portStore, portSandbox, portSite,
-	portManagerMetrics, portManagerHealth, portManagerWebhook, portManagerPprof, portAPIServerMetrics, portAPIServerPprof, portPlain,
-}
-
-const (
-	systemNamespace = "herald-system"
-	mediaBucket     = "herald-media"
-	storeAccessKey  = "bench"
-	storeSecretKey  = "bench-secret"
-	certServer      = "server"
-	certEtcdClient  = "etcd-client"
-)
+// startLimit is how long any preparation may take; generous, for a loaded machine.
+const startLimit = 2 * time.Minute
 
 // Options are what a Stack is made of. Every field is required.
 type Options struct {
-	// Root is the checkout, for the resources and roles in config/.
-	Root string
-	// Dir takes the state and the logs.
-	Dir string
-	// Etcd, KubeAPIServer, Store and Herald are the paths of the programs.
-	Etcd, KubeAPIServer, Store, Herald string
+	// Config is the folder of the resources and roles.
+	Config string
+	// Assets, Bin and Dir are those of processes.Setup. Dir also takes the logs.
+	Assets, Bin, Dir string
 	// PostWorkers is how many posts the manager works on at once.
 	PostWorkers int
-	// Pprof lets manager and apiserver serve profiles.
-	Pprof bool
-	// Spawner starts the processes.
-	Spawner *process.Spawner
+	// Group starts the processes.
+	Group *supervisor.Group
 }
 
 // Stack is a control plane and the sandbox, and Herald while it is started.
 type Stack struct {
+	// Setup knows where each process listens.
+	Setup *processes.Setup
 	// Kubernetes reads and writes as an administrator, past every cache.
-	Kubernetes client.Client
+	Kubernetes client.WithWatch
 	// Config is how an administrator reaches the API server.
 	Config *rest.Config
 	// Sandbox are the simulated platforms.
 	Sandbox sandboxtest.Client
-	// ManagerFlags are given to the manager beside those that it needs, when it is started next.
-	ManagerFlags []string
 
-	options Options
-	ports   map[string]int
-	servers []*Process
-	herald  []*Process
+	options  Options
+	children *supervisor.Supervisor
+	servers  []*supervisor.Child
+	herald   []*supervisor.Child
 }
 
-// Start starts the control plane and the sandbox. After an error nothing is left running.
+// Start starts the control plane, the store and the sandbox. After an error nothing is left running.
 func Start(ctx context.Context, options Options) (*Stack, error) {
-	s := &Stack{options: options}
+	s := &Stack{options: options, Setup: &processes.Setup{
+		Assets: options.Assets, Bin: options.Bin, Dir: options.Dir, Namespace: "herald-system",
+		MorePorts: []string{Plain, ManagerPprof, APIServerPprof},
+		Platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformYouTube},
+	}}
+	err := s.Setup.Prepare()
+	if err != nil {
+		return nil, err
+	}
+	s.children, err = supervisor.New(supervisor.Options{
+		PIDDir: filepath.Join(options.Dir, "pids"), LogDir: options.Dir, Group: options.Group, Once: true,
+		Report: func(name, message string) { fmt.Fprintln(os.Stderr, name, message) },
+	})
+	if err != nil {
+		return nil, err
+	}
 	if err := s.startServers(ctx); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
 }
 
+// startServers starts all but Herald. More collection workers make the removal of posts between two rounds quick.
 func (s *Stack) startServers(ctx context.Context) error {
-	if err := s.configure(); err != nil {
-		return err
+	for _, spec := range []supervisor.Spec{
+		s.Setup.Etcd(), s.Setup.KubeAPIServer("--delete-collection-workers=16"), s.Setup.Store(), s.Setup.Sandbox("--log-level", "warn"),
+	} {
+		s.servers = append(s.servers, s.children.Start(spec))
 	}
-	etcd, err := s.serve(portEtcd, s.options.Etcd, s.etcdArgs()...)
-	if err != nil {
-		return err
-	}
-	kube, err := s.serve(portKube, s.options.KubeAPIServer, s.kubeArgs()...)
-	if err != nil {
-		return err
-	}
-	store, err := s.serve(portStore, s.options.Store, "--listen="+s.address(portStore), "--data-dir="+filepath.Join(s.options.Dir, "store"),
-		"--credentials="+s.storeKeyFile(), "--bucket="+mediaBucket)
-	if err != nil {
-		return err
-	}
-	sandbox, err := s.serve(portSandbox, s.options.Herald, "sandbox", "--listen", s.address(portSandbox), "--log-level", "warn")
-	if err != nil {
-		return err
-	}
-	if err := kube.waitFor(ctx, s.kubeReady); err != nil {
-		return errors.Join(err, errors.New(etcd.LogTail()))
-	}
-	if err := store.waitFor(ctx, answers("http://"+s.address(portStore)+"/health")); err != nil {
-		return err
-	}
-	if err := sandbox.waitFor(ctx, answers(s.Sandbox.URL+"/_control/calls")); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	config := filepath.Join(s.options.Root, "config")
-	if err := cluster.ApplyFolders(ctx, s.Kubernetes, filepath.Join(config, "crd", "bases"), filepath.Join(config, "rbac")); err != nil {
-		return err
-	}
-	return cluster.ApplyWebhook(ctx, s.Kubernetes, filepath.Join(config, "webhook", "webhook.yaml"), "https://"+s.address(portManagerWebhook))
-}
-
-func (s *Stack) serve(name, path string, args ...string) (*Process, error) {
-	p, err := s.start(name, path, args...)
-	if err == nil {
-		s.servers = append(s.servers, p)
-	}
-	return p, err
-}
-
-// configure chooses ports and writes certificates, kubeconfigs and the platforms' addresses.
-func (s *Stack) configure() error {
-	var err error
-	if s.ports, err = workspace.ChoosePorts(filepath.Join(s.options.Dir, "ports.json"), portNames, 0); err != nil {
-		return err
-	}
-	serviceAccount := func(name string) pki.Identity {
-		return pki.Identity{
-			Name: name, CommonName: "system:serviceaccount:" + systemNamespace + ":herald-" + name,
-			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + systemNamespace},
-		}
-	}
-	identities := []pki.Identity{
-		{Name: certServer, CommonName: certServer, Server: true},
-		{Name: certEtcdClient, CommonName: "kube-apiserver"},
-		{Name: Admin, CommonName: "bench", Groups: []string{"system:masters"}},
-		serviceAccount(Manager), serviceAccount(APIServer),
-	}
-	if err := pki.Ensure(s.pki(), identities, time.Now()); err != nil {
-		return err
-	}
-	for _, name := range []string{Admin, Manager, APIServer} {
-		if err := pki.WriteKubeconfig(s.Kubeconfig(name), "https://"+s.address(portKube), s.pki(), name, systemNamespace); err != nil {
+	for _, server := range s.servers {
+		if err := server.WaitReady(ctx); err != nil {
 			return err
 		}
 	}
-	if s.Config, err = clientcmd.BuildConfigFromFlags("", s.Kubeconfig(Admin)); err != nil {
+	var err error
+	if s.Config, err = clientcmd.BuildConfigFromFlags("", s.Setup.Kubeconfig(processes.Admin)); err != nil {
 		return err
 	}
 	s.Config.QPS = -1
-	if s.Kubernetes, err = cluster.NewClient(s.Kubeconfig(Admin)); err != nil {
+	if s.Kubernetes, err = cluster.NewClient(s.Setup.Kubeconfig(processes.Admin)); err != nil {
 		return err
 	}
-	s.Sandbox = sandboxtest.Client{URL: "http://" + s.address(portSandbox)}
-	var config strings.Builder
-	for _, platform := range []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformYouTube} {
-		fmt.Fprintf(&config, "%s: {apiURL: %[2]s, webURL: %[2]s, clientID: bench, listingLag: 5s}\n", platform, s.PlatformURL(platform))
-	}
-	key := fmt.Sprintf(`{"accessKey":%q,"secretKey":%q}`, storeAccessKey, storeSecretKey)
-	if err := workspace.WriteFile(s.storeKeyFile(), []byte(key), 0o600); err != nil {
-		return err
-	}
-	return workspace.WriteFile(s.platformsFile(), []byte(config.String()), 0o600)
+	s.Sandbox = sandboxtest.Client{URL: s.Setup.URL(processes.Sandbox)}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	return cluster.Install(ctx, s.Kubernetes, s.options.Config, s.Setup.Address(processes.ManagerWebhook))
 }
 
-func (s *Stack) address(port string) string { return workspace.Address(s.ports[port]) }
-func (s *Stack) pki() string                { return filepath.Join(s.options.Dir, "pki") }
-func (s *Stack) platformsFile() string      { return filepath.Join(s.options.Dir, "platforms.yaml") }
+// StartHerald starts the manager and the apiserver with their defaults and returns once both do their work.
+func (s *Stack) StartHerald(ctx context.Context) error {
+	manager := s.Setup.Manager("--post-workers", strconv.Itoa(s.options.PostWorkers), "--pprof-bind-address", s.Setup.Address(ManagerPprof))
+	s.herald = append(s.herald, s.children.Start(manager), s.children.Start(s.apiserver()))
+	for _, child := range s.herald {
+		if err := child.WaitReady(ctx); err != nil {
+			return err
+		}
+	}
+	return s.waitForWork(ctx)
+}
 
-func (s *Stack) storeKeyFile() string { return filepath.Join(s.options.Dir, "store-key.json") }
+// StartAPIServer starts the apiserver without the manager, on a processor of its own, and returns once it serves.
+func (s *Stack) StartAPIServer(ctx context.Context) (*supervisor.Child, error) {
+	spec := s.apiserver()
+	spec.Path, spec.Args = measure.OnProcessor(measure.ServerProcessor, spec.Path, spec.Args)
+	child := s.children.Start(spec)
+	s.herald = append(s.herald, child)
+	return child, child.WaitReady(ctx)
+}
+
+func (s *Stack) apiserver() supervisor.Spec {
+	return s.Setup.APIServer("--pprof-bind-address", s.Setup.Address(APIServerPprof))
+}
+
+// waitForWork waits until the manager leads and its caches are there: until it has looked at a draft.
+func (s *Stack) waitForWork(ctx context.Context) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "canary"}}
+	if err := client.IgnoreAlreadyExists(s.Kubernetes.Create(ctx, namespace)); err != nil {
+		return fmt.Errorf("create the canary's namespace: %w", err)
+	}
+	draft := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, GenerateName: "canary-"},
+		Spec: v1alpha1.PostSpec{
+			Category: v1alpha1.CategoryText, Draft: true,
+			Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "none"}, Caption: "canary"}},
+		},
+	}
+	if err := s.Kubernetes.Create(ctx, draft); err != nil {
+		return fmt.Errorf("create a canary: %w", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	err := cluster.Until(limited, "the manager to look at a new post", func() (bool, error) {
+		err := s.Kubernetes.Get(limited, client.ObjectKeyFromObject(draft), draft)
+		return err == nil && draft.Status.Phase != "", err
+	})
+	return errors.Join(err, s.Kubernetes.Delete(ctx, draft))
+}
+
+// StopHerald ends the manager and the apiserver. It fails if one has ended before: what was measured is worth nothing.
+func (s *Stack) StopHerald() error {
+	var err error
+	for _, child := range slices.Backward(s.herald) {
+		child.Stop(nil)
+		if child.Exits() > 0 {
+			err = errors.Join(err, fmt.Errorf("%s ended by itself; see %s, which BENCH_LOGS keeps", child.Name, child.LogPath()))
+		}
+	}
+	s.herald = nil
+	return err
+}
+
+// Stop ends everything, the last started first.
+func (s *Stack) Stop() error {
+	err := s.StopHerald()
+	s.children.Stop(nil)
+	return err
+}
+
+// Processes are all that run now.
+func (s *Stack) Processes() []*supervisor.Child { return slices.Concat(s.servers, s.herald) }
+
+// Herald are the manager and the apiserver, of those that are started.
+func (s *Stack) Herald() []*supervisor.Child { return slices.Clone(s.herald) }
 
 // Store is the store of media files.
-func (s *Stack) Store() (*mediastore.Store, error) {
-	return mediastore.New(mediastore.Config{
-		Endpoint: s.address(portStore), Insecure: true, Bucket: mediaBucket, AccessKey: storeAccessKey, SecretKey: storeSecretKey, PathStyle: true,
+func (s *Stack) Store() (*store.Store, error) {
+	key, err := s.Setup.StoreKey()
+	if err != nil {
+		return nil, err
+	}
+	return store.New(store.Config{
+		Endpoint: s.Setup.Address(processes.Store), Insecure: true, Bucket: processes.Bucket,
+		AccessKey: key.AccessKey, SecretKey: key.SecretKey, PathStyle: true,
 	})
 }
 
-// Kubeconfig is the path of the kubeconfig of an identity.
-func (s *Stack) Kubeconfig(identity string) string {
-	return filepath.Join(s.options.Dir, identity+".kubeconfig")
+// APIURL is an address of Herald's REST API, such as that of "/posts".
+func (s *Stack) APIURL(path string) string { return s.Setup.URL(processes.Site) + "/api/v1" + path }
+
+// MetricsURL is the address of the metrics of the manager or the apiserver.
+func (s *Stack) MetricsURL(process string) string {
+	return s.Setup.URL(process+"-metrics") + "/metrics"
 }
 
-// PlatformURL is the address of a simulated platform.
-func (s *Stack) PlatformURL(platform v1alpha1.Platform) string {
-	return s.Sandbox.URL + "/" + string(platform)
-}
-
-// PostsURL is where posts are created through Herald's REST API.
-func (s *Stack) PostsURL() string { return "http://" + s.address(portSite) + "/api/v1/posts" }
-
-// UploadURL is where addresses to upload files to are asked for.
-func (s *Stack) UploadURL() string {
-	return "http://" + s.address(portSite) + "/api/v1/media/upload-url"
-}
-
-// ManagerMetricsURL is the address of the manager's metrics.
-func (s *Stack) ManagerMetricsURL() string {
-	return "http://" + s.address(portManagerMetrics) + "/metrics"
-}
-
-// APIServerMetricsURL is the address of the apiserver's metrics.
-func (s *Stack) APIServerMetricsURL() string {
-	return "http://" + s.address(portAPIServerMetrics) + "/metrics"
-}
-
-// PlainAddress is kept free for the bare HTTP server.
-func (s *Stack) PlainAddress() string { return s.address(portPlain) }
-
-// ProfileURLs are the addresses below which the manager and the apiserver serve profiles, of those that are started, by
-// name.
-func (s *Stack) ProfileURLs() map[string]string {
-	ports := map[string]string{Manager: portManagerPprof, APIServer: portAPIServerPprof}
-	urls := map[string]string{}
-	for _, p := range s.herald {
-		urls[p.Name] = "http://" + s.address(ports[p.Name]) + "/debug/pprof"
-	}
-	return urls
+// ProfileURL is the address below which the manager or the apiserver serves profiles.
+func (s *Stack) ProfileURL(process string) string {
+	return s.Setup.URL(process+"-pprof") + "/debug/pprof"
 }
 
 // ResetSandbox removes everything that was published. Accounts and their tokens stay.
@@ -272,100 +238,4 @@ func (s *Stack) ResetSandbox(ctx context.Context) error {
 		return fmt.Errorf("%s answers %s", request.URL, response.Status)
 	}
 	return nil
-}
-
-// Version is what the measured Herald calls itself.
-func (s *Stack) Version(ctx context.Context) string {
-	out, err := exec.CommandContext(ctx, s.options.Herald, "version").Output()
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimPrefix(strings.TrimSpace(string(out)), "herald ")
-}
-
-// Processes are all that run now.
-func (s *Stack) Processes() []*Process { return slices.Concat(s.servers, s.herald) }
-
-// Herald are the manager and the apiserver, of those that are started.
-func (s *Stack) Herald() []*Process { return slices.Clone(s.herald) }
-
-// Stop ends everything, the last started first.
-func (s *Stack) Stop() error {
-	err := s.StopHerald()
-	for _, p := range slices.Backward(s.servers) {
-		err = errors.Join(err, p.Stop())
-	}
-	s.servers = nil
-	return err
-}
-
-func (s *Stack) kubeReady(ctx context.Context) error {
-	config := rest.CopyConfig(s.Config)
-	config.Timeout = 5 * time.Second
-	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return err
-	}
-	return get(ctx, httpClient, config.Host+"/readyz")
-}
-
-// answers returns a question that succeeds once the address is answered with a success.
-func answers(url string) func(context.Context) error {
-	return func(ctx context.Context) error { return get(ctx, http.DefaultClient, url) }
-}
-
-func get(ctx context.Context, c *http.Client, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := c.Do(request)
-	if err != nil {
-		return err
-	}
-	if err := response.Body.Close(); err != nil {
-		return err
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
-	}
-	return nil
-}
-
-// disabledAdmission are the admission plugins that concern workloads, of which there are none here.
-var disabledAdmission = []string{
-	"ServiceAccount", "Priority", "TaintNodesByCondition", "PodSecurity", "RuntimeClass", "DefaultTolerationSeconds",
-	"DefaultStorageClass", "StorageObjectInUseProtection", "PersistentVolumeClaimResize", "DefaultIngressClass",
-}
-
-func (s *Stack) etcdArgs() []string {
-	clientURL, peerURL := "https://"+s.address(portEtcd), "https://"+s.address(portEtcdPeer)
-	return []string{
-		"--name=bench", "--data-dir=" + filepath.Join(s.options.Dir, "etcd"),
-		"--listen-client-urls=" + clientURL, "--advertise-client-urls=" + clientURL,
-		"--listen-peer-urls=" + peerURL, "--initial-advertise-peer-urls=" + peerURL, "--initial-cluster=bench=" + peerURL,
-		"--client-cert-auth=true", "--trusted-ca-file=" + pki.CA(s.pki()),
-		"--cert-file=" + pki.Cert(s.pki(), certServer), "--key-file=" + pki.Key(s.pki(), certServer),
-		"--peer-client-cert-auth=true", "--peer-trusted-ca-file=" + pki.CA(s.pki()),
-		"--peer-cert-file=" + pki.Cert(s.pki(), certServer), "--peer-key-file=" + pki.Key(s.pki(), certServer),
-		"--quota-backend-bytes=8589934592", "--log-level=warn",
-	}
-}
-
-// kubeArgs raises the limits on requests in flight from 400 and 200, as the local run does: what is to be found are
-// Herald's limits, not these. More collection workers make the removal of posts between two rounds quick.
-func (s *Stack) kubeArgs() []string {
-	return []string{
-		"--etcd-servers=https://" + s.address(portEtcd), "--etcd-cafile=" + pki.CA(s.pki()),
-		"--etcd-certfile=" + pki.Cert(s.pki(), certEtcdClient), "--etcd-keyfile=" + pki.Key(s.pki(), certEtcdClient),
-		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", s.ports[portKube]),
-		"--tls-cert-file=" + pki.Cert(s.pki(), certServer), "--tls-private-key-file=" + pki.Key(s.pki(), certServer),
-		"--client-ca-file=" + pki.CA(s.pki()), "--anonymous-auth=false", "--authorization-mode=RBAC",
-		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file=" + filepath.Join(s.pki(), pki.ServiceAccountKey),
-		"--service-account-signing-key-file=" + filepath.Join(s.pki(), pki.ServiceAccountKey),
-		"--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none",
-		"--disable-admission-plugins=" + strings.Join(disabledAdmission, ","),
-		"--max-requests-inflight=3000", "--max-mutating-requests-inflight=1500", "--delete-collection-workers=16",
-	}
 }

@@ -7,14 +7,11 @@ package stack
 
 import "time"
 
-// CPUOf cannot be told on this system.
-func CPUOf(int) time.Duration { return 0 }
+// CPU is not known on this system.
+func CPU(int) time.Duration { return 0 }
 
-// Memory cannot be told on this system.
-func (p *Process) Memory() (now, peak int64) { return 0, 0 }
+// Memory is not known on this system.
+func Memory(int) (now, peak int64) { return 0, 0 }
 
-// MemoryParts cannot be told on this system.
-func (*Process) MemoryParts() (anonymous, proportional int64) { return 0, 0 }
-
-// ForgetPeak cannot be told anything on these systems.
-func (*Process) ForgetPeak() error { return nil }
+// ForgetPeak does nothing on this system.
+func ForgetPeak(int) error { return nil }

@@ -8,18 +8,17 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/cluster"
 )
 
 const (
@@ -27,8 +26,7 @@ const (
 	firstAccount = 1_800_000_000
 	// atOnce is how many objects are made side by side.
 	atOnce = 16
-	// tokenLife lets tokens outlive the benchmark, and makes them so young that nobody renews them: the floor has nobody
-	// for that.
+	// tokenLife lets tokens outlive the benchmark, so that Herald renews none: the floor does not either.
 	tokenLife = 60 * 24 * time.Hour
 )
 
@@ -138,30 +136,8 @@ func (s *Stack) ConnectTo(ctx context.Context, platform v1alpha1.Platform, names
 	return c, s.waitReady(ctx, connection, &connection.Status.Conditions)
 }
 
-// waitReady waits until the object's Ready condition is True. conditions points into the object.
 func (s *Stack) waitReady(ctx context.Context, object client.Object, conditions *[]metav1.Condition) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	ticker := time.NewTicker(pollEvery)
-	defer ticker.Stop()
-	for {
-		err := s.Kubernetes.Get(ctx, client.ObjectKeyFromObject(object), object)
-		if err == nil && meta.IsStatusConditionTrue(*conditions, v1alpha1.ConditionReady) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %T %s/%s to be ready: %w", object, object.GetNamespace(), object.GetName(),
-				errors.Join(err, context.Cause(ctx), conditionError(*conditions)))
-		case <-ticker.C:
-		}
-	}
-}
-
-func conditionError(conditions []metav1.Condition) error {
-	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
-	if ready == nil {
-		return errors.New("the manager has not looked at it")
-	}
-	return fmt.Errorf("%s: %s", ready.Reason, ready.Message)
+	return cluster.WaitReady(ctx, s.Kubernetes, object, conditions)
 }

@@ -1,0 +1,43 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func TestSemanticEqual(t *testing.T) {
+	status := func(probed time.Time, version string) *v1alpha1.ConnectionStatus {
+		return &v1alpha1.ConnectionStatus{LastProbedAt: &v1alpha1.Time{Time: probed}, CredentialsVersion: version}
+	}
+	tests := map[string]struct {
+		reason string
+		after  *v1alpha1.ConnectionStatus
+		want   bool
+	}{
+		"same":       {"nothing is to be written", status(noon, "1"), true},
+		"other zone": {"the same instant is the same time", status(noon.In(time.FixedZone("", 3600)), "1"), true},
+		"empty list": {"no conditions are no conditions", func() *v1alpha1.ConnectionStatus {
+			s := status(noon, "1")
+			s.Conditions = []metav1.Condition{}
+			return s
+		}(), true},
+		"later":         {"a millisecond counts", status(noon.Add(time.Millisecond), "1"), false},
+		"other version": {"so does any word", status(noon, "2"), false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := v1alpha1.SemanticEqual(status(noon, "1"), tc.after); got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+		})
+	}
+}

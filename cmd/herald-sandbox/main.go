@@ -1,0 +1,140 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command herald-sandbox serves the simulated platforms, for the local run and for tests. It is no part of Herald's image.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/herald-social/herald/sandbox"
+)
+
+const (
+	// headerTimeout is how long a client may take to send a request's header. Bodies may take longer: a video is one.
+	headerTimeout = 10 * time.Second
+	// shutdownGrace is how long requests under way may take when the sandbox is stopped.
+	shutdownGrace = 3 * time.Second
+)
+
+// Exit codes, as those of herald: a wrong command line has one of its own.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// config is what the flags say.
+type config struct {
+	listen  string
+	options sandbox.Options
+}
+
+// run serves the sandbox until ctx ends and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	c, err := parse(args, stdout, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "herald-sandbox: %v\nSee `herald-sandbox --help`.\n", err)
+		return exitUsage
+	}
+	if err := listenAndServe(ctx, c); err != nil {
+		fmt.Fprintf(stderr, "herald-sandbox: %v\n", err)
+		return exitFailure
+	}
+	return 0
+}
+
+// parse reads the command line. Help goes to stdout, logs go to stderr.
+func parse(args []string, stdout, stderr io.Writer) (config, error) {
+	var (
+		c     config
+		level slog.Level
+		flags = flag.NewFlagSet("herald-sandbox", flag.ContinueOnError)
+	)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&c.listen, "listen", "127.0.0.1:9100", "address to serve on")
+	flags.StringVar(&c.options.StateDir, "state-dir", "", "folder that keeps what was published; empty keeps it in memory only")
+	flags.StringVar(&c.options.SiteURL, "site-url", "", "the sandbox's own address, as browsers reach it; empty takes the address of each request")
+	format := flags.String("log-format", "text", "format of the log: text or json")
+	flags.TextVar(&level, "log-level", slog.LevelInfo, "least level to log: debug, info, warn or error")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(stdout, "herald-sandbox serves simulated social platforms over HTTP.\n\nUsage: herald-sandbox [flags]\n\n")
+			flags.SetOutput(stdout)
+			flags.PrintDefaults()
+		}
+		return c, err
+	}
+	if flags.NArg() > 0 {
+		return c, fmt.Errorf("unexpected argument %q; a flag begins with dashes", flags.Arg(0))
+	}
+	options := &slog.HandlerOptions{Level: level}
+	switch *format {
+	case "text":
+		c.options.Logger = slog.New(slog.NewTextHandler(stderr, options))
+	case "json":
+		c.options.Logger = slog.New(slog.NewJSONHandler(stderr, options))
+	default:
+		return c, fmt.Errorf("--log-format=%s: want text or json", *format)
+	}
+	return c, nil
+}
+
+func listenAndServe(ctx context.Context, c config) error {
+	server, err := sandbox.New(c.options)
+	if err != nil {
+		return err
+	}
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", c.listen)
+	if err != nil {
+		return errors.Join(fmt.Errorf("--listen=%s: %w", c.listen, err), server.Close())
+	}
+	c.options.Logger.Info("serving the simulated platforms", "address", "http://"+listener.Addr().String())
+	return serve(ctx, listener, server, c.options.Logger)
+}
+
+// serve serves until ctx ends. It closes the sandbox before the HTTP server, because that ends the requests that a fault
+// delays.
+func serve(ctx context.Context, listener net.Listener, server *sandbox.Server, logger *slog.Logger) error {
+	httpServer := &http.Server{
+		Handler:           server,
+		ReadHeaderTimeout: headerTimeout,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	served := make(chan error, 1)
+	go func() { served <- httpServer.Serve(listener) }()
+	select {
+	case err := <-served:
+		return errors.Join(err, server.Close())
+	case <-ctx.Done():
+	}
+	logger.Info("stopping")
+	closed := server.Close()
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	if err := httpServer.Shutdown(grace); err != nil {
+		return errors.Join(fmt.Errorf("stop the sandbox: %w", err), httpServer.Close(), closed)
+	}
+	return closed
+}

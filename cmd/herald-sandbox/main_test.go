@@ -1,0 +1,64 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestRun(t *testing.T) {
+	tests := map[string]struct {
+		reason         string
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		"help":             {"asked for, so it goes to stdout", []string{"--help"}, 0, "-state-dir", ""},
+		"unknown flag":     {"a wrong flag is the caller's mistake", []string{"--port=1"}, exitUsage, "", "-port"},
+		"stray argument":   {"a flag without dashes must not be ignored", []string{"listen"}, exitUsage, "", `unexpected argument "listen"`},
+		"wrong log format": {"nothing starts with half of its flags understood", []string{"--log-format=xml"}, exitUsage, "", "want text or json"},
+		"no such address":  {"a failure that may pass is told apart from a wrong command line", []string{"--listen=203.0.113.1:1"}, exitFailure, "", "--listen=203.0.113.1:1"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			if code := run(t.Context(), tc.args, &stdout, &stderr); code != tc.code {
+				t.Errorf("exit code %d, want %d: %s", code, tc.code, tc.reason)
+			}
+			if !strings.Contains(stdout.String(), tc.stdout) || (tc.stdout == "" && stdout.Len() > 0) {
+				t.Errorf("stdout holds %q, want %q: %s", &stdout, tc.stdout, tc.reason)
+			}
+			if !strings.Contains(stderr.String(), tc.stderr) || (tc.stderr == "" && stderr.Len() > 0) {
+				t.Errorf("stderr holds %q, want %q: %s", &stderr, tc.stderr, tc.reason)
+			}
+		})
+	}
+}
+
+// onLog calls a function for each line of the log.
+type onLog func(line string)
+
+func (f onLog) Write(line []byte) (int, error) {
+	f(string(line))
+	return len(line), nil
+}
+
+func TestAStopBySignalIsNoFailure(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var served bool
+	log := onLog(func(line string) {
+		if strings.Contains(line, "serving the simulated platforms") {
+			served = true
+			stop()
+		}
+	})
+	if code := run(ctx, []string{"--listen=127.0.0.1:0", "--state-dir=" + t.TempDir()}, io.Discard, log); code != 0 || !served {
+		t.Errorf("exit code %d, served %t; want 0 after serving", code, served)
+	}
+}

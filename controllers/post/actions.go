@@ -1,0 +1,283 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/prepare"
+	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/internal/dispatch"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
+)
+
+// carryOut carries actions out in their order, up to the first that has stored
+// something.
+func (r *Reconciler) carryOut(ctx context.Context, p *pass, f *delivery.Facts, actions []delivery.Action) error {
+	for _, action := range actions {
+		var err error
+		switch a := action.(type) {
+		case delivery.Record:
+			p.wrote = true
+			err = r.publisher.Record(context.WithoutCancel(ctx), p.post, &p.memory.publish, f.Results)
+		case delivery.Resolve:
+			err = r.resolve(ctx, p, f, a.Value)
+		case delivery.Lookup:
+			err = r.lookup(ctx, p, f, a.Targets)
+		case delivery.Prepare:
+			return r.prepare(ctx, p, f, a)
+		case delivery.ReportPreparation:
+			r.reportPreparation(ctx, p, f, a)
+		case delivery.Claim:
+			if r.readTokens(ctx, p, a.Targets) {
+				return r.decideAgain(ctx, p, f)
+			}
+			err = r.claim(ctx, p, a.Targets)
+		case delivery.Write:
+			err = r.write(ctx, p, a.Event)
+		case delivery.Release:
+			err = r.release(ctx, p)
+		case delivery.Wait:
+			p.wait = a
+		}
+		if err != nil || p.wrote {
+			return err
+		}
+	}
+	return nil
+}
+
+// decideAgain decides from the post as it was read, and from what the pass has
+// learned since.
+func (r *Reconciler) decideAgain(ctx context.Context, p *pass, f *delivery.Facts) error {
+	p.post.Status = *p.stored.DeepCopy()
+	return r.carryOut(ctx, p, f, delivery.Decide(f))
+}
+
+// write stores the status, and tells the event if it has changed.
+func (r *Reconciler) write(ctx context.Context, p *pass, e delivery.Event) error {
+	changed, err := r.publisher.Write(ctx, p.post, &p.memory.publish, &p.stored)
+	if changed {
+		p.written()
+	}
+	if changed || posting.TooLarge(err) { // when not even this fits, the owner learns it all the same
+		if ready := meta.FindStatusCondition(p.post.Status.Conditions, v1alpha1.ConditionReady); e.Message == "" && ready != nil {
+			e.Message = ready.Message
+		}
+		r.recorder.event(p.post, e)
+	}
+	for i := range p.post.Status.Targets {
+		if t := &p.post.Status.Targets[i]; err == nil && attempt.Settled(t) {
+			p.memory.prepare.Drop(int(t.Index))
+		}
+	}
+	return err
+}
+
+// resolve enters what a person found out about targets whose outcome is unknown,
+// and then takes the annotation away. Until that is done nothing is claimed, so that
+// it is never taken for a resolution of a later attempt.
+func (r *Reconciler) resolve(ctx context.Context, p *pass, f *delivery.Facts, value string) error {
+	for _, problem := range delivery.EnterResolutions(p.post, value, &f.Settings, p.now) {
+		r.recorder.warn(p.post, "InvalidResolution", problem.Error())
+	}
+	if err := r.write(ctx, p, delivery.Event{}); err != nil {
+		return err
+	}
+	r.owners.Note(p.post)
+	base := p.post.DeepCopy()
+	delete(p.post.Annotations, v1alpha1.SettleAnnotation)
+	if err := r.o.Client.Patch(ctx, p.post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("cannot remove the annotation %s: %w", v1alpha1.SettleAnnotation, err)
+	}
+	p.memory.publish.Wrote(p.post)
+	p.written()
+	return nil
+}
+
+// lookup asks about open attempts and records the answers. It never publishes.
+func (r *Reconciler) lookup(ctx context.Context, p *pass, f *delivery.Facts, targets []int) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("stopping before looking up: %w", err)
+	}
+	answers := r.lookups.Ask(ctx, f, targets)
+	r.o.Failpoint(PointAfterLookup)
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("stopped while looking up: %w", err)
+	}
+	for _, a := range answers {
+		t := posting.Target(p.post, a.Target)
+		timing, _ := f.Timing(t.Platform)
+		r.lookups.Take(p.post, a)
+		if err := delivery.EnterLookup(p.post, a, timing, r.o.Clock.Now()); err != nil {
+			return err
+		}
+		p.log.Info("looked up a call", "uid", p.post.UID, "target", a.Target, "attempt", t.Attempt.ID, "operationID", t.Attempt.OperationID,
+			"matches", a.Matches, "problem", problem(a.Err), "outcome", t.Attempt.Outcome)
+	}
+	if err := r.write(ctx, p, delivery.Event{}); err != nil {
+		return err
+	}
+	r.owners.Note(p.post)
+	for _, a := range answers {
+		r.reporter.lookup(ctx, p, a)
+	}
+	return nil
+}
+
+// prepare starts preparations, as far as there are places, and decides again.
+func (r *Reconciler) prepare(ctx context.Context, p *pass, f *delivery.Facts, a delivery.Prepare) error {
+	r.readTokens(ctx, p, a.Targets)
+	for _, i := range a.Targets {
+		if p.credentials[p.conn(i).Name] == nil {
+			r.preparer.Start(ctx, &p.memory.prepare, *r.target(p, i), p.now)
+		}
+	}
+	f.PlacesAsked = true
+	return r.decideAgain(ctx, p, f)
+}
+
+// readTokens reads the tokens of targets, each connection's once a pass. It reports
+// whether credentials turned out to be unusable, which is for Decide to know.
+func (r *Reconciler) readTokens(ctx context.Context, p *pass, targets []int) (unusable bool) {
+	for _, i := range targets {
+		conn := p.conn(i)
+		_, read := p.tokens[conn.Name]
+		if read || p.credentials[conn.Name] != nil {
+			continue
+		}
+		token, err := r.o.Tokens.Token(ctx, conn)
+		if err != nil {
+			p.credentials[conn.Name] = err
+			unusable = true
+			continue
+		}
+		p.tokens[conn.Name] = token
+	}
+	return unusable
+}
+
+// reportPreparation reports a preparation that failed. One that failed when its time
+// had come is forgotten, so that the next try begins anew.
+func (r *Reconciler) reportPreparation(ctx context.Context, p *pass, f *delivery.Facts, a delivery.ReportPreparation) {
+	d := &publish.Delivery{
+		Target: a.Target, Conn: p.conn(a.Target), Attempt: r.o.NewID(),
+		Result: platforms.Result{Outcome: platforms.NotSent, Err: f.Preparation(a.Target).Err},
+	}
+	if !a.Ahead {
+		p.memory.prepare.Drop(a.Target)
+	}
+	r.reporter.preparation(ctx, p, d, a.Ahead)
+}
+
+// claim claims the targets whose turn it is, sends them and records what came of
+// them.
+func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // the process ends; the next one goes on
+	}
+	deliveries := r.enter(p, targets)
+	if len(deliveries) == 0 {
+		return nil
+	}
+	defer r.scheduler.Done(p.key.String())
+	within, err := r.plans.withinPlan(ctx, p, deliveries)
+	if err != nil {
+		return r.cannotCount(ctx, p, within, err)
+	}
+	if len(within) == 0 {
+		return r.write(ctx, p, delivery.Event{})
+	}
+	p.wrote = true
+	return r.publisher.Publish(ctx, &publication{r, p}, p.post, &p.memory.publish, within)
+}
+
+// enter asks for the post's turn: the gates of all its connections at once, so that
+// one claim holds all targets. A target whose connection is slow, or stands in the
+// post twice, is claimed later.
+func (r *Reconciler) enter(p *pass, targets []int) (entered []*publish.Delivery) {
+	first := map[string]*publish.Delivery{}
+	var gates []string
+	for _, i := range targets {
+		d := r.delivery(p, i)
+		if gate := d.Gate(); first[gate] == nil {
+			first[gate] = d
+			gates = append(gates, gate)
+		}
+	}
+	waiter := dispatch.Waiter{ID: p.key.String(), Team: p.key.Namespace, Due: posting.Due(p.post), Wake: func() { r.enqueue(p.key) }}
+	for _, gate := range r.scheduler.Enter(waiter, gates) {
+		entered = append(entered, first[gate])
+	}
+	return entered
+}
+
+// delivery is a target with what is prepared for it.
+func (r *Reconciler) delivery(p *pass, i int) *publish.Delivery {
+	conn := p.conn(i)
+	to, _ := r.o.Platforms[conn.Spec.Platform].(platforms.Publisher)
+	d := &publish.Delivery{Target: i, Conn: conn, To: to, Token: p.tokens[conn.Name]}
+	if ready := r.preparer.Result(&p.memory.prepare, r.target(p, i)); ready != nil {
+		r.o.Failpoint(prepare.PointAfterPrepare)
+		d.Checkpoint, d.Secret, d.Unverified, d.Ambiguous = ready.Checkpoint, ready.Secret, ready.Unverified, ready.Ambiguous
+	}
+	return d
+}
+
+// turnAway fails a target whose turn it was, and lets others have its account.
+func (r *Reconciler) turnAway(p *pass, d *publish.Delivery, reason, message string) error {
+	if err := attempt.Fail(posting.Target(p.post, d.Target), reason, message); err != nil {
+		return fmt.Errorf("target %d: %w", d.Target, err)
+	}
+	r.scheduler.Release(p.key.String(), d.Gate())
+	r.recorder.warn(p.post, reason, fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, message))
+	return nil
+}
+
+// countPause is how soon it is tried again to count what a plan limits.
+const countPause = 5 * time.Second
+
+// cannotCount enters that targets wait because what the plan limits cannot be
+// counted: nothing is sent uncounted.
+func (r *Reconciler) cannotCount(ctx context.Context, p *pass, deliveries []*publish.Delivery, why error) error {
+	p.log.Error(why, "cannot count what the team's plan limits; trying again", "uid", p.post.UID)
+	for _, d := range deliveries {
+		t := posting.Target(p.post, d.Target)
+		if attempt.Settled(t) {
+			continue
+		}
+		attempt.Block(t, v1alpha1.ReasonUsageUnavailable,
+			"what the team's plan allows cannot be counted: see that the namespace for it exists (the manager's flag --usage-namespace) and that the manager may write there")
+		t.NextTryAt = v1alpha1.NewTimePtr(r.o.Clock.Now().Add(countPause))
+	}
+	return r.write(ctx, p, delivery.Event{})
+}
+
+// release takes the finalizer off a post that is being deleted.
+func (r *Reconciler) release(ctx context.Context, p *pass) error {
+	if !controllerutil.ContainsFinalizer(p.post, v1alpha1.DeliveryFinalizer) {
+		return nil
+	}
+	p.wrote = true
+	return removeFinalizer(ctx, r.o.Client, p.post)
+}
+
+func removeFinalizer(ctx context.Context, c client.Client, post *v1alpha1.Post) error {
+	base := post.DeepCopy()
+	controllerutil.RemoveFinalizer(post, v1alpha1.DeliveryFinalizer)
+	if err := c.Patch(ctx, post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("cannot release the post for deletion: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lookup asks platforms what became of calls whose answer was lost or did
+// not tell the outcome. It never publishes.
+package lookup
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/prepare"
+	"github.com/herald-social/herald/internal/text"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/posting/ratelimit"
+)
+
+// Tokens hands out the token of a connection for one call.
+type Tokens interface {
+	// Token returns the connection's current token.
+	Token(ctx context.Context, conn *v1alpha1.Connection) (platforms.Token, error)
+}
+
+// Options is what lookups need. All of it is required.
+type Options struct {
+	// Client reads from the cache.
+	Client   client.Reader
+	Tokens   Tokens
+	Preparer *prepare.Preparer
+	Owners   *Owners
+	Clock    clock.PassiveClock
+	// Refused is told of a connection whose token the platform refused when it was
+	// asked about an attempt.
+	Refused func(ctx context.Context, conn *v1alpha1.Connection, attempt string)
+}
+
+// Lookups asks platforms about open attempts.
+type Lookups struct{ o Options }
+
+// New makes a Lookups.
+func New(o Options) *Lookups { return &Lookups{o} }
+
+// Ask asks about the open attempts of targets, side by side, and returns the answers
+// in the order of the targets.
+func (l *Lookups) Ask(ctx context.Context, f *delivery.Facts, targets []int) []*delivery.LookupAnswer {
+	answers := make([]*delivery.LookupAnswer, len(targets))
+	var asked sync.WaitGroup
+	for n, i := range targets {
+		a := &delivery.LookupAnswer{Target: i, AskedAt: f.Now}
+		answers[n] = a
+		asked.Go(func() { a.LookupResult, a.Err = l.ask(ctx, f, i) })
+	}
+	asked.Wait()
+	return answers
+}
+
+// ask asks about the open attempt of one target.
+func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, i int) (none platforms.LookupResult, _ *platforms.Error) {
+	t := posting.Target(f.Post, i)
+	name := f.Post.Spec.Targets[i].ConnectionRef.Name
+	conn := f.Connections[name]
+	timing, known := f.Timing(t.Platform)
+	switch {
+	case !known:
+		return none, platforms.Errorf(platforms.ClassUnknown, "this installation knows no platform %q", t.Platform)
+	case conn == nil:
+		return none, platforms.Errorf(platforms.ClassReconnect, "connection %q does not exist any more", name)
+	case conn.Spec.Platform != t.Platform || !attempt.SameAccount(t.Attempt, conn.Spec.AccountID):
+		return none, platforms.Errorf(platforms.ClassReconnect,
+			"connection %q is another account now; the call was made to account %s on %s", conn.Name, t.Attempt.AccountID, t.Platform)
+	}
+	to, _ := f.Platforms[t.Platform].(platforms.Publisher)
+	job, err := l.job(ctx, f, t, conn, to)
+	if err != nil {
+		return none, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timing.CallTimeout)
+	defer cancel()
+	result, failed := to.Lookup(ctx, job)
+	if failed == nil && result.Matches == 1 && !result.Certain {
+		if err := l.ambiguous(ctx, f, t); err != nil {
+			return none, err
+		}
+	}
+	if failed == nil {
+		result.Refused = ratelimit.WithRetryAt(result.Refused, l.o.Clock.Now())
+		return result, nil
+	}
+	var problem *platforms.Error
+	if !errors.As(failed, &problem) {
+		problem = platforms.Errorf(platforms.ClassTransient, "%v", failed)
+	}
+	if problem.Class == platforms.ClassRefresh || problem.Class == platforms.ClassReconnect {
+		l.o.Refused(ctx, conn, t.Attempt.ID)
+	}
+	return none, ratelimit.WithRetryAt(problem, l.o.Clock.Now())
+}
+
+// job is what is looked up for a target.
+func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus, conn *v1alpha1.Connection, to platforms.Publisher) (job platforms.Job, _ *platforms.Error) {
+	token, err := l.o.Tokens.Token(ctx, conn)
+	if err != nil {
+		return job, platforms.Errorf(platforms.ClassReconnect, "the credentials of connection %q cannot be used: %v", conn.Name, err)
+	}
+	job, _ = l.o.Preparer.Job(&prepare.Target{Post: f.Post, Index: int(t.Index), Conn: conn, Media: f.Media, Token: token})
+	job.Checkpoint, job.OperationID = t.Attempt.Checkpoint, t.Attempt.OperationID
+	job.SearchFrom = attempt.SearchFrom(t.Attempt)
+	if to.Capabilities().SecretUploads && job.Checkpoint != "" {
+		kept, err := l.o.Preparer.Session(ctx, f.Post, int(t.Index))
+		if err != nil {
+			return job, platforms.Errorf(platforms.ClassTransient, "%v", err)
+		}
+		if kept.Checkpoint == job.Checkpoint {
+			job.Secret = kept.Secret
+		}
+	}
+	if err := l.o.Owners.load(ctx, f.Post.Namespace, job.SearchFrom); err != nil {
+		return job, platforms.Errorf(platforms.ClassTransient, "the other posts of the team cannot be read: %v", err)
+	}
+	job.Taken = func(externalID string) bool {
+		return l.o.Owners.ownedByOther(conn.Spec.Platform, externalID, owner{f.Post.UID, t.Index})
+	}
+	return job, nil
+}
+
+// Take makes what a lookup found the target's own. What another target took between
+// the lookup and now is that one's, unless the platform itself named it.
+func (l *Lookups) Take(post *v1alpha1.Post, a *delivery.LookupAnswer) {
+	t := posting.Target(post, a.Target)
+	self := owner{post.UID, t.Index}
+	switch result := &a.LookupResult; {
+	case a.Err != nil || result.Matches != 1:
+	case result.Certain:
+		l.o.Owners.assign(t.Platform, result.ExternalID, self)
+	case !l.o.Owners.reserve(t.Platform, result.ExternalID, self):
+		*result = platforms.LookupResult{}
+	}
+}
+
+// ambiguous returns an error while what a lookup has found for a target may be
+// another one's: a call with the same words to the same account is under way, or was
+// taken by the platform, and its id is not known yet.
+func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alpha1.TargetStatus) *platforms.Error {
+	var posts v1alpha1.PostList
+	// Finished posts, whose ids are known, are not in the cache.
+	if err := l.o.Client.List(ctx, &posts, client.UnsafeDisableDeepCopy); err != nil {
+		return platforms.Errorf(platforms.ClassTransient, "the other posts cannot be read: %v", err)
+	}
+	said := text.Fold(delivery.Text(f.Post, int(self.Index)))
+	for i := range posts.Items {
+		post := &posts.Items[i]
+		if post.UID == f.Post.UID {
+			post = f.Post
+		}
+		for n := range post.Status.Targets {
+			t := &post.Status.Targets[n]
+			if t != self && l.mayBe(f, t, self) && text.Fold(delivery.Text(post, int(t.Index))) == said {
+				return platforms.Errorf(platforms.ClassTransient, "another post says the same on the account and has no id yet, so that what was found may be that one")
+			}
+		}
+	}
+	return nil
+}
+
+// mayBe reports whether the call of another target to the same account may have made
+// what is found now, and will tell itself what it has made.
+func (l *Lookups) mayBe(f *delivery.Facts, t, self *v1alpha1.TargetStatus) bool {
+	if t.Platform != self.Platform || !attempt.IsOpen(t.Attempt) || t.Attempt.AccountID != self.Attempt.AccountID {
+		return false
+	}
+	timing, ok := f.Timing(t.Platform)
+	return t.Attempt.OperationID != "" || ok && !attempt.Quiet(t.Attempt, timing, l.o.Clock.Now())
+}

@@ -1,0 +1,193 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lookup
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// Owners knows which platform ids belong to which post, so that a lookup does not
+// take another post's publication for the one it searches. What this process
+// recorded it remembers; what earlier ones recorded it reads from the API server,
+// once per namespace, when a lookup needs it.
+type Owners struct {
+	reader client.Reader
+	clock  clock.Clock
+
+	mu        sync.Mutex
+	startedAt time.Time
+	byID      map[externalKey]ownership
+	loaded    map[string]time.Time
+	pruned    time.Time
+}
+
+type externalKey struct {
+	platform v1alpha1.Platform
+	id       string
+}
+
+// owner is one target of one post.
+type owner struct {
+	post   types.UID
+	target int32
+}
+
+// ownership is who owns a platform id, and since when.
+type ownership struct {
+	owner
+	at time.Time
+}
+
+// Bounds of what is remembered and read.
+const (
+	remembered = 24 * time.Hour
+	pruneEvery = 10 * time.Minute
+	pageSize   = 500
+
+	// successionTime covers the call (60 s at most) and the patience of its
+	// record (60 s) of a process that was replaced.
+	successionTime = 150 * time.Second
+)
+
+// NewOwners makes an Owners that reads from the API server.
+func NewOwners(reader client.Reader, clk clock.Clock) *Owners {
+	return &Owners{
+		reader: reader, clock: clk, pruned: clk.Now(),
+		byID: map[externalKey]ownership{}, loaded: map[string]time.Time{},
+	}
+}
+
+// Start is told that this process works on posts, and returns since when: not since
+// the process was started, for it may have stood by while another one published.
+func (o *Owners) Start() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.startedAt.IsZero() {
+		o.startedAt = o.clock.Now()
+	}
+	return o.startedAt
+}
+
+// Note remembers the platform ids that a post owns.
+func (o *Owners) Note(post *v1alpha1.Post) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.add(post)
+	if now := o.clock.Now(); now.Sub(o.pruned) > pruneEvery {
+		o.pruned = now
+		for key, known := range o.byID {
+			if now.Sub(known.at) > remembered {
+				delete(o.byID, key)
+				// What was read may be incomplete from here on.
+				clear(o.loaded)
+			}
+		}
+	}
+}
+
+func (o *Owners) add(post *v1alpha1.Post) {
+	for i := range post.Status.Targets {
+		target := &post.Status.Targets[i]
+		if target.ExternalID == "" {
+			continue
+		}
+		at := o.clock.Now()
+		if target.PostedAt != nil {
+			at = target.PostedAt.Time
+		}
+		self := ownership{owner{post.UID, target.Index}, at}
+		o.byID[externalKey{target.Platform, target.ExternalID}] = self
+		for c := range target.Cards {
+			o.byID[externalKey{target.Platform, target.Cards[c].ExternalID}] = self
+		}
+	}
+}
+
+// ownedByOther reports whether a platform id belongs to another target.
+func (o *Owners) ownedByOther(platform v1alpha1.Platform, externalID string, self owner) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	known, ok := o.byID[externalKey{platform, externalID}]
+	return ok && known.owner != self
+}
+
+// Reserve makes a platform id a target's own before that is written anywhere, so
+// that of two that find it at once only one takes it. It reports false if it belongs
+// to another.
+func (o *Owners) Reserve(platform v1alpha1.Platform, externalID string, post types.UID, target int) bool {
+	return o.reserve(platform, externalID, owner{post, int32(target)}) //nolint:gosec // a post has at most 100 targets
+}
+
+func (o *Owners) reserve(platform v1alpha1.Platform, externalID string, self owner) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := externalKey{platform, externalID}
+	if known, ok := o.byID[key]; ok {
+		return known.owner == self
+	}
+	o.byID[key] = ownership{self, o.clock.Now()}
+	return true
+}
+
+// assign makes a platform id the own of the target to which the platform named it,
+// whichever target has it.
+func (o *Owners) assign(platform v1alpha1.Platform, externalID string, self owner) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.byID[externalKey{platform, externalID}] = ownership{self, o.clock.Now()}
+}
+
+// load makes sure that publications recorded since a time, also by earlier
+// processes, are known.
+func (o *Owners) load(ctx context.Context, namespace string, since time.Time) error {
+	oldest := o.Start()
+	if horizon := o.clock.Now().Add(-remembered); horizon.After(oldest) {
+		oldest = horizon
+	}
+	o.mu.Lock()
+	from, ok := o.loaded[namespace]
+	o.mu.Unlock()
+	// For a while the process before this one may still write results.
+	settled := o.clock.Since(o.Start()) > successionTime
+	if since.After(oldest) || (ok && settled && !since.Before(from)) {
+		return nil
+	}
+	token := ""
+	for {
+		var page v1alpha1.PostList
+		if err := o.reader.List(ctx, &page, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(token)); err != nil {
+			return fmt.Errorf("cannot list the posts of namespace %s: %w", namespace, err)
+		}
+		o.mu.Lock()
+		for i := range page.Items {
+			o.addSince(&page.Items[i], since)
+		}
+		o.mu.Unlock()
+		if token = page.Continue; token == "" {
+			break
+		}
+	}
+	o.mu.Lock()
+	o.loaded[namespace] = since
+	o.mu.Unlock()
+	return nil
+}
+
+func (o *Owners) addSince(post *v1alpha1.Post, since time.Time) {
+	for i := range post.Status.Targets {
+		if at := post.Status.Targets[i].PostedAt; at != nil && !at.Before(since) {
+			o.add(post)
+			return
+		}
+	}
+}

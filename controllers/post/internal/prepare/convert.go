@@ -1,0 +1,192 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/platforms"
+)
+
+// Renditions makes other versions of images; see rendition.Maker.
+type Renditions interface {
+	// Find returns the rendition of an image, or store.ErrNotFound.
+	Find(ctx context.Context, source rendition.Source, t rendition.Target) (rendition.Rendition, error)
+	// Make returns the rendition of an image, and makes it if there is none.
+	Make(ctx context.Context, source rendition.Source, t rendition.Target) (rendition.Rendition, error)
+	// Forget has Find look for a rendition anew.
+	Forget(r rendition.Rendition)
+}
+
+// converter prepares for a platform: it makes renditions in place of the images that
+// the platform does not take, and the thumbnail of a video, before the platform's own
+// preparation, which knows nothing of that.
+type converter struct {
+	to         platforms.Publisher
+	files      Files
+	renditions Renditions
+	thumbnails Thumbnails
+}
+
+// renditionLasts is for how long renditions are taken to be there without a look.
+// They last as long as their image; a publisher that misses one makes it again.
+const renditionLasts = 24 * time.Hour
+
+// lasts is how long what is prepared is kept: renditions are prepared for every
+// platform.
+func (c converter) lasts() time.Duration {
+	if lasts := c.to.Capabilities().PreparedLasts; lasts > 0 {
+		return lasts
+	}
+	return renditionLasts
+}
+
+// Prepares reports whether something precedes the visible call of a content.
+func (c converter) Prepares(content platforms.Content) bool {
+	capabilities := c.to.Capabilities()
+	if c.thumbnails != nil && wantsPicture(capabilities, &content) {
+		return true
+	}
+	for i := range content.Media {
+		if !capabilities.Images.Takes(&content.Media[i]) {
+			return true
+		}
+	}
+	preparer, ok := c.to.(platforms.Preparer)
+	return ok && preparer.Prepares(content) || c.publishFetches(&content)
+}
+
+// publishFetches tells whether the visible call has the platform fetch what is
+// shown.
+func (c converter) publishFetches(content *platforms.Content) bool {
+	return c.to.Capabilities().PublishFetches && content.Category == v1alpha1.CategoryImage
+}
+
+// Prepare makes what precedes the visible call of a job; see platforms.Preparer.
+func (c converter) Prepare(ctx context.Context, job platforms.Job) (checkpoint string, err *platforms.Error) {
+	if err := c.convert(ctx, &job.Content, c.renditions.Make); err != nil {
+		return "", err
+	}
+	if c.publishFetches(&job.Content) {
+		if err := keepVerified(ctx, &job.Content); err != nil {
+			return "", err
+		}
+	}
+	if preparer, ok := c.to.(platforms.Preparer); ok && preparer.Prepares(job.Content) {
+		if checkpoint, err = preparer.Prepare(ctx, job); err != nil {
+			return checkpoint, err
+		}
+	}
+	c.makeThumbnail(ctx, &job.Content)
+	return checkpoint, nil
+}
+
+// ready puts what was made beforehand into a job. What was removed since is made
+// again.
+func (c converter) ready(ctx context.Context, job *platforms.Job) *platforms.Error {
+	err := c.convert(ctx, &job.Content, func(ctx context.Context, source rendition.Source, t rendition.Target) (rendition.Rendition, error) {
+		r, err := c.renditions.Find(ctx, source, t)
+		if errors.Is(err, store.ErrNotFound) {
+			return c.renditions.Make(ctx, source, t)
+		}
+		return r, err
+	})
+	if err != nil {
+		return err
+	}
+	c.addThumbnail(ctx, &job.Content)
+	return nil
+}
+
+// convert puts renditions into the place of the images that the platform does not
+// take.
+func (c converter) convert(ctx context.Context, content *platforms.Content, get func(context.Context, rendition.Source, rendition.Target) (rendition.Rendition, error)) *platforms.Error {
+	images := c.to.Capabilities().Images
+	for i := range content.Media {
+		file := &content.Media[i]
+		original, ok := file.Bytes.(stored)
+		if images.Takes(file) || !ok {
+			continue
+		}
+		source := rendition.Source{Key: original.key, ETag: file.ETag, MIMEType: string(file.MIMEType), Size: file.Size}
+		r, err := get(ctx, source, target(images.For(file)))
+		if err != nil {
+			return unconverted(file, err)
+		}
+		content.Media[i] = platforms.File{
+			Name: file.Name, MIMEType: v1alpha1.MimeType(r.MIMEType), Size: r.Size, Width: r.Width, Height: r.Height, ETag: r.ETag,
+			Bytes: converted{files: c.files, rendition: r, forget: c.renditions.Forget},
+		}
+	}
+	return nil
+}
+
+// keepVerified sees to it that the addresses of the files, which Publish asks for,
+// can be had at once.
+func keepVerified(ctx context.Context, content *platforms.Content) *platforms.Error {
+	for i := range content.Media {
+		file := &content.Media[i]
+		original, ok := file.Bytes.(stored)
+		if !ok {
+			continue
+		}
+		if _, err := original.verified(ctx); err != nil {
+			return file.Unreadable(err)
+		}
+	}
+	return nil
+}
+
+// target says what a rendition for a platform must be.
+func target(l platforms.ImageLimits) rendition.Target {
+	t := rendition.Target{MaxBytes: l.MaxBytes, MaxWidth: l.MaxWidth, MaxHeight: l.MaxHeight, MinAspect: l.MinAspect, MaxAspect: l.MaxAspect}
+	for _, mimeType := range l.Types {
+		t.Types = append(t.Types, string(mimeType))
+	}
+	return t
+}
+
+// unconverted says why there is no rendition of a file.
+func unconverted(file *platforms.File, err error) *platforms.Error {
+	var problem *rendition.Problem
+	switch {
+	case errors.As(err, &problem):
+		return &platforms.Error{Class: platforms.ClassPermanent, Err: err, Problem: fmt.Sprintf("the file %q %s", file.Name, problem.Message)}
+	case errors.Is(err, store.ErrChanged), errors.Is(err, store.ErrNotFound):
+		return file.Unreadable(fmt.Errorf("%w: %w", platforms.ErrFileChanged, err))
+	case errors.Is(err, rendition.ErrBusy):
+		return &platforms.Error{Class: platforms.ClassTransient, Err: err, Problem: fmt.Sprintf("the file %q waits for other images to be converted; Herald tries again", file.Name)}
+	default:
+		return file.Unreadable(err)
+	}
+}
+
+// converted is where the bytes of a rendition are.
+type converted struct {
+	files     Files
+	rendition rendition.Rendition
+	forget    func(rendition.Rendition)
+}
+
+// Open implements platforms.Bytes. A rendition that is missing or another is not
+// the person's doing: the next try makes it again.
+func (c converted) Open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+	body, err := c.files.Open(ctx, c.rendition.Key, c.rendition.ETag, offset, length)
+	if errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNotFound) {
+		c.forget(c.rendition)
+	}
+	return body, err
+}
+
+// Address implements platforms.Bytes.
+func (c converted) Address(ctx context.Context, valid time.Duration) (string, error) {
+	return c.files.PresignGet(ctx, c.rendition.Key, valid)
+}

@@ -1,0 +1,74 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/platforms"
+)
+
+// Files gives access to the bytes of media files; see store.Store.
+type Files interface {
+	// Open reads a part of the file under a key whose etag is this one.
+	Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error)
+	// Verified returns a key under which the file of this etag lies and stays: the
+	// same one, or that of a copy where somebody may still overwrite the file.
+	Verified(ctx context.Context, key, etag string, overwritable bool) (string, error)
+	// PresignGet returns an address from which the file can be read for so long.
+	PresignGet(ctx context.Context, key string, valid time.Duration) (string, error)
+}
+
+// stored is where the bytes of one file are.
+type stored struct {
+	files     Files
+	key, etag string
+	// overwritable says that its client may still overwrite it.
+	overwritable bool
+}
+
+// Open implements platforms.Bytes.
+func (s stored) Open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+	body, err := s.files.Open(ctx, s.key, s.etag, offset, length)
+	return body, unlessChanged(err)
+}
+
+// Address implements platforms.Bytes. Whoever fetches the file later gets what was
+// verified.
+func (s stored) Address(ctx context.Context, valid time.Duration) (string, error) {
+	key, err := s.verified(ctx)
+	if err != nil {
+		return "", err
+	}
+	return s.files.PresignGet(ctx, key, valid)
+}
+
+// verified is where the file lies that was verified, and stays.
+func (s stored) verified(ctx context.Context) (key string, err error) {
+	key, err = s.files.Verified(ctx, s.key, s.etag, s.overwritable)
+	return key, unlessChanged(err)
+}
+
+// unlessChanged tells publishers of a file that is not the one that was verified.
+func unlessChanged(err error) error {
+	if errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("%w: %w", platforms.ErrFileChanged, err)
+	}
+	return err
+}
+
+// bytes gives access to the bytes of a media file. Those of one that does not exist
+// cannot be read.
+func (p *Preparer) bytes(m *v1alpha1.Media) stored {
+	if m == nil {
+		return stored{files: p.o.Files}
+	}
+	return stored{files: p.o.Files, key: store.Key(m), etag: m.Status.ETag, overwritable: store.Overwritable(m, p.o.Clock.Now())}
+}

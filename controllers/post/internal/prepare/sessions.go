@@ -1,0 +1,172 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package prepare
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// sessions keeps what carries authority over uploads, such as the addresses of
+// upload sessions, in a Secret that belongs to the post and goes with it.
+type sessions struct {
+	client client.Client
+	live   client.Reader
+}
+
+// Session is what the Secret says of one target's upload.
+type Session struct {
+	ContentHash string `json:"contentHash"`
+	Checkpoint  string `json:"checkpoint"`
+	Secret      string `json:"secret"`
+}
+
+// sessionOwner is whose upload it is.
+type sessionOwner struct {
+	post *v1alpha1.Post
+	// target is the index in spec.targets, and hash that of its content.
+	target int
+	hash   string
+	// found is the checkpoint that was found in the Secret; what another
+	// process has put there since is not replaced.
+	found string
+}
+
+func ownerOf(post *v1alpha1.Post, target int, hash string) sessionOwner {
+	return sessionOwner{
+		post:   &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: post.Namespace, Name: post.Name, UID: post.UID}},
+		target: target, hash: hash,
+	}
+}
+
+// Session reads what is kept of a target's upload; nothing if there is nothing.
+func (p *Preparer) Session(ctx context.Context, post *v1alpha1.Post, target int) (Session, error) {
+	return p.sessions.load(ctx, ownerOf(post, target, ""))
+}
+
+// sessionsName is the name of the Secret of a post's uploads.
+func sessionsName(post types.UID) string { return "herald-uploads-" + string(post) }
+
+// errOtherSession is returned where another process has begun an upload of the
+// same target meanwhile.
+var errOtherSession = errors.New("another manager has begun this upload; going on with that one")
+
+// load reads what is kept of an upload; nothing if there is nothing. It is as
+// trustworthy as whoever may write Secrets in the team's namespace, and they hold
+// the team's tokens as well.
+func (s sessions) load(ctx context.Context, owner sessionOwner) (Session, error) {
+	secret, err := s.read(ctx, owner.post)
+	if err != nil || secret == nil {
+		return Session{}, err
+	}
+	return sessionIn(secret, owner.target), nil
+}
+
+func sessionIn(secret *corev1.Secret, target int) (kept Session) {
+	if json.Unmarshal(secret.Data[strconv.Itoa(target)], &kept) != nil {
+		return Session{}
+	}
+	return kept
+}
+
+func (s sessions) read(ctx context.Context, post *v1alpha1.Post) (*corev1.Secret, error) {
+	var secret corev1.Secret
+	err := s.live.Get(ctx, types.NamespacedName{Namespace: post.Namespace, Name: sessionsName(post.UID)}, &secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // there is none, and that is no error
+	case err != nil:
+		return nil, fmt.Errorf("cannot read the Secret of the post's uploads: %w", err)
+	}
+	return &secret, nil
+}
+
+// store keeps what is there of an upload. Nothing of another process is replaced
+// that this one has not seen.
+func (s sessions) store(ctx context.Context, owner sessionOwner, now Prepared) error {
+	data, err := json.Marshal(Session{ContentHash: owner.hash, Checkpoint: now.Checkpoint, Secret: now.Secret}) //nolint:gosec // it goes into a Secret
+	if err != nil {
+		return fmt.Errorf("cannot write down the upload: %w", err)
+	}
+	key := strconv.Itoa(owner.target)
+	for {
+		secret, err := s.read(ctx, owner.post)
+		if err != nil {
+			return err
+		}
+		if secret == nil {
+			err = s.client.Create(ctx, secretOf(owner.post, key, data))
+		} else {
+			if kept := sessionIn(secret, owner.target); kept.Checkpoint != owner.found && kept.ContentHash == owner.hash {
+				return errOtherSession
+			}
+			if secret.Data == nil {
+				secret.Data = map[string][]byte{}
+			}
+			secret.Data[key] = data
+			if err = s.client.Update(ctx, secret); apierrors.IsNotFound(err) {
+				continue
+			}
+		}
+		// Another target's upload may have been written down in between.
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+}
+
+func secretOf(post *v1alpha1.Post, key string, data []byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: post.Namespace, Name: sessionsName(post.UID),
+			Labels: map[string]string{"app.kubernetes.io/managed-by": "herald", "app.kubernetes.io/component": "uploads"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post", Name: post.Name, UID: post.UID,
+			}},
+		},
+		Data: map[string][]byte{key: data},
+	}
+}
+
+// remove forgets the uploads of a post of which nothing is left to do.
+func (s sessions) remove(ctx context.Context, post *v1alpha1.Post) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: post.Namespace, Name: sessionsName(post.UID)}}
+	if err := client.IgnoreNotFound(s.client.Delete(ctx, secret)); err != nil {
+		return fmt.Errorf("cannot remove the Secret of the post's uploads: %w", err)
+	}
+	return nil
+}
+
+// Discard stops what is being prepared for a post that needs nothing more, and
+// removes what was kept of it. What cannot be removed now goes with the post, which
+// owns the Secret.
+func (p *Preparer) Discard(ctx context.Context, m *Memory, post *v1alpha1.Post, secretKept bool) error {
+	kept := secretKept || m.Secrets()
+	m.DropAll()
+	if !kept {
+		return nil
+	}
+	return p.sessions.remove(ctx, post)
+}
+
+// KeepsSecret reports whether a Secret of uploads is known to exist.
+func KeepsSecret(status *v1alpha1.PostStatus) bool {
+	for i := range status.Targets {
+		if p := status.Targets[i].Prepared; p != nil && p.Secret {
+			return true
+		}
+	}
+	return false
+}

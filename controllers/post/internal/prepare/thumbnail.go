@@ -1,0 +1,123 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package prepare
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/thumbnail"
+	"github.com/herald-social/herald/platforms"
+)
+
+// Thumbnails takes pictures out of videos; see thumbnail.Maker.
+type Thumbnails interface {
+	// Find returns the picture at a moment of a video. The error is the
+	// *thumbnail.Problem for which it could not be made, or store.ErrNotFound.
+	Find(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error)
+	// Make returns the picture at a moment of a video, and makes it if there is
+	// none.
+	Make(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error)
+	// Forget has Find look for a picture anew.
+	Forget(r rendition.Rendition)
+}
+
+const (
+	// thumbnailWithin is how long a preparation waits for its thumbnail: as
+	// long for others to have theirs as for its own.
+	thumbnailWithin = 2 * time.Minute
+	// thumbnailFound is how long a publication waits for word of one.
+	thumbnailFound = 2 * time.Second
+)
+
+// wantsPicture reports whether a moment of the video was chosen as thumbnail of
+// which the platform wants a picture.
+func wantsPicture(capabilities platforms.Capabilities, c *platforms.Content) bool {
+	return capabilities.TakesThumbnail && c.ThumbnailAt != nil && len(c.Media) == 1 && c.Media[0].IsVideo()
+}
+
+// moment says of which file, and when in it, a picture is wanted. Beyond the end
+// every moment is the last.
+func moment(c *platforms.Content) (source rendition.Source, at time.Duration) {
+	file := &c.Media[0]
+	at = *c.ThumbnailAt
+	if file.Duration > 0 {
+		at = min(at, file.Duration)
+	}
+	original, _ := file.Bytes.(stored)
+	return rendition.Source{Key: original.key, ETag: file.ETag, MIMEType: string(file.MIMEType), Size: file.Size}, at
+}
+
+// makeThumbnail has the picture made, if one is wanted. A video goes out
+// without one as well.
+func (c converter) makeThumbnail(ctx context.Context, content *platforms.Content) {
+	if c.thumbnails == nil || !wantsPicture(c.to.Capabilities(), content) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, thumbnailWithin)
+	defer cancel()
+	source, at := moment(content)
+	if _, err := c.thumbnails.Make(ctx, source, at); err != nil {
+		log.FromContext(ctx).Info("no thumbnail", "file", content.Media[0].Name, "at", at.String(), "problem", err.Error(), "cause", errors.Unwrap(err))
+	}
+}
+
+// addThumbnail hands out the picture that was made.
+func (c converter) addThumbnail(ctx context.Context, content *platforms.Content) {
+	if c.thumbnails == nil || !wantsPicture(c.to.Capabilities(), content) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, thumbnailFound)
+	defer cancel()
+	source, at := moment(content)
+	r, err := c.thumbnails.Find(ctx, source, at)
+	if err != nil {
+		return // The report of the publication says so.
+	}
+	content.Thumbnail = &platforms.File{
+		Name: content.Media[0].Name, MIMEType: v1alpha1.MimeType(r.MIMEType), Size: r.Size, Width: r.Width, Height: r.Height, ETag: r.ETag,
+		Bytes: converted{files: c.files, rendition: r, forget: c.thumbnails.Forget},
+	}
+}
+
+// Reasons why a video is online without its thumbnail.
+const (
+	whyNoProgram  = "the manager has no ffmpeg to take it out of the video (install ffmpeg, or name it with the manager's flag --ffmpeg)"
+	whyNotThere   = "its picture could not be made, or read in the media store, in time"
+	whyLostAnswer = "the answer to the upload was lost, and the thumbnail belongs to that call"
+)
+
+// WithoutThumbnail says why the video of a target is online without the thumbnail
+// that was chosen; "" if it has it, or none was chosen. lostAnswer tells that the
+// answer to the upload was lost.
+func (p *Preparer) WithoutThumbnail(ctx context.Context, t *Target, lostAnswer bool) (why string) {
+	to, ok := p.o.Platforms[t.Conn.Spec.Platform]
+	job, _ := p.Job(t)
+	switch {
+	case !ok || !wantsPicture(to.Capabilities(), &job.Content):
+		return ""
+	case lostAnswer:
+		return whyLostAnswer
+	case p.o.Thumbnails == nil:
+		return whyNoProgram
+	}
+	ctx, cancel := context.WithTimeout(ctx, thumbnailFound)
+	defer cancel()
+	source, at := moment(&job.Content)
+	_, err := p.o.Thumbnails.Find(ctx, source, at)
+	problem := new(thumbnail.Problem)
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &problem):
+		return problem.Message
+	default:
+		return whyNotThere
+	}
+}

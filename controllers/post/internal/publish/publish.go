@@ -1,0 +1,324 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package publish claims targets, sends each exactly once, and records what came of
+// it. It is the only package of the program that calls platforms.Publisher.Publish
+// and so the only one that can make anything public.
+package publish
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/dispatch"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/posting/ratelimit"
+)
+
+// Points of the protocol at which a test may kill the process.
+const (
+	PointBeforeClaim = "before-claim"
+	PointAfterClaim  = "after-claim"
+	PointAfterAnswer = "after-answer"
+	PointAfterRecord = "after-record"
+)
+
+// Options is what publishing needs. All of it is required.
+type Options struct {
+	// Client writes to the API server, and APIReader reads from it.
+	Client    client.Client
+	APIReader client.Reader
+	Clock     clock.WithTicker
+	// NewID makes ids of attempts; they never repeat.
+	NewID func() string
+	// SendWindow is how long after its claim a call may be begun.
+	SendWindow time.Duration
+	// RecordFor is how long a pass tries to record a result.
+	RecordFor time.Duration
+	// Scheduler holds the accounts' turns.
+	Scheduler *dispatch.Scheduler
+	// Owners knows which platform ids belong to which target.
+	Owners Owners
+	// Failpoint is called at the named points.
+	Failpoint func(point string)
+}
+
+// Owners knows which platform ids belong to which target of which post.
+type Owners interface {
+	// Note remembers the platform ids in a post.
+	Note(post *v1alpha1.Post)
+	// Reserve makes a platform id a target's own before that is written anywhere.
+	Reserve(platform v1alpha1.Platform, externalID string, post types.UID, target int) bool
+}
+
+// Publisher publishes posts.
+type Publisher struct {
+	o   Options
+	log logr.Logger
+}
+
+// New makes a Publisher.
+func New(o Options, log logr.Logger) *Publisher { return &Publisher{o: o, log: log} }
+
+// Delivery is one target on its way: what was claimed and what came of it.
+type Delivery struct {
+	// Target is the index in spec.targets.
+	Target int
+	Conn   *v1alpha1.Connection
+	To     platforms.Publisher
+	Token  platforms.Token
+	// Checkpoint names what was prepared for the call, and Secret carries authority
+	// over it.
+	Checkpoint, Secret string
+	// Unverified is set if it was prepared ahead of time, and the platform may have
+	// forgotten it since.
+	Unverified bool
+	// Ambiguous is set if what was prepared is visible already: nothing is sent, and
+	// the claim is made for the lookup that follows.
+	Ambiguous *platforms.Error
+	// Attempt is the id of the attempt, once it is claimed.
+	Attempt string
+	// Result is what came of the call.
+	Result platforms.Result
+}
+
+// Gate names what keeps the calls to one account apart.
+func (d *Delivery) Gate() string { return string(d.Conn.UID) }
+
+func (d *Delivery) result() delivery.Result {
+	return delivery.Result{Target: d.Target, Attempt: d.Attempt, Result: d.Result}
+}
+
+func results(batch []*Delivery) []delivery.Result {
+	all := make([]delivery.Result, len(batch))
+	for i, d := range batch {
+		all[i] = d.result()
+	}
+	return all
+}
+
+// Pass is the pass over the post that is published.
+type Pass interface {
+	// Job returns what is published next for a delivery, of this version of the
+	// post, and the hash of it.
+	Job(post *v1alpha1.Post, d *Delivery) (job platforms.Job, contentHash string)
+	// Ready puts what was prepared into a job.
+	Ready(ctx context.Context, d *Delivery, job *platforms.Job) *platforms.Error
+	// Answered is told of the answer to a call, before the account's turn passes
+	// on. It may be called from many goroutines at once.
+	Answered(d *Delivery)
+	// Next returns the deliveries that can follow those of a batch at once: the next
+	// cards of trees. recorded is the post with the batch entered.
+	Next(ctx context.Context, recorded *v1alpha1.Post, batch []*Delivery) []*Delivery
+	// Claimed is told of deliveries whose claim is stored, and Recorded of those
+	// whose result is.
+	Claimed(batch []*Delivery)
+	Recorded(ctx context.Context, batch []*Delivery)
+}
+
+// run is the publication of some targets of one post.
+type run struct {
+	o      *Options
+	p      *Publisher
+	pass   Pass
+	post   *v1alpha1.Post
+	memory *Memory
+}
+
+// Publish claims deliveries in one write, sends them side by side, each exactly
+// once, and records what came of them. post is brought up to what is stored.
+func (p *Publisher) Publish(ctx context.Context, pass Pass, post *v1alpha1.Post, memory *Memory, deliveries []*Delivery) error {
+	r := &run{o: &p.o, p: p, pass: pass, post: post, memory: memory}
+	if err := r.secure(ctx); err != nil {
+		return err
+	}
+	r.o.Failpoint(PointBeforeClaim)
+	if err := r.claim(ctx, deliveries); err != nil {
+		return err
+	}
+	r.o.Failpoint(PointAfterClaim)
+	return r.sendAndRecord(ctx, deliveries)
+}
+
+// secure makes sure that the post cannot vanish while a call is under way, and that
+// no resolution of an earlier attempt can be taken for one of the next. Posts made
+// by the apiserver need neither write.
+func (r *run) secure(ctx context.Context) error {
+	_, resolution := r.post.Annotations[v1alpha1.SettleAnnotation]
+	if controllerutil.ContainsFinalizer(r.post, v1alpha1.DeliveryFinalizer) && !resolution {
+		return nil
+	}
+	status := r.post.Status.DeepCopy()
+	base := r.post.DeepCopy()
+	controllerutil.AddFinalizer(r.post, v1alpha1.DeliveryFinalizer)
+	delete(r.post.Annotations, v1alpha1.SettleAnnotation)
+	if err := r.o.Client.Patch(ctx, r.post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("cannot prepare the post for delivery: %w", err)
+	}
+	r.post.Status = *status
+	return nil
+}
+
+// claim stores an attempt for each delivery in one write, under the resourceVersion
+// that was read. It is never retried: whatever the error, nothing is sent.
+func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
+	if err := r.open(r.post, deliveries); err != nil {
+		return err
+	}
+	if err := r.p.storeClaim(ctx, r.post, r.memory, deliveries); err != nil {
+		return err
+	}
+	r.pass.Claimed(deliveries)
+	return nil
+}
+
+// open enters into a post that deliveries are about to be sent.
+func (r *run) open(post *v1alpha1.Post, deliveries []*Delivery) error {
+	claims := make([]delivery.Claiming, len(deliveries))
+	for i, d := range deliveries {
+		d.Attempt = r.o.NewID()
+		_, hash := r.pass.Job(post, d)
+		claims[i] = delivery.Claiming{Target: d.Target, Secret: d.Secret != "", Claim: attempt.Claim{
+			ID: d.Attempt, ContentHash: hash, AccountID: d.Conn.Spec.AccountID, Checkpoint: d.Checkpoint, Window: r.o.SendWindow,
+		}}
+	}
+	return delivery.EnterClaims(post, claims, r.o.Clock.Now())
+}
+
+// sendAndRecord makes the claimed calls side by side and records their results as
+// they come. It outlives the pass's context: a call that has begun is waited for,
+// and its result is recorded, also while the process shuts down.
+func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
+	detached := context.WithoutCancel(ctx)
+	ended := make(chan *Delivery, len(deliveries))
+	var calls sync.WaitGroup
+	begin := func(claimed []*Delivery) {
+		// What is sent is the post as the claim's write returned it; recording moves
+		// r.post on while other calls are still to begin.
+		post := *r.post
+		for _, d := range claimed {
+			calls.Go(func() {
+				d.Result = r.send(detached, &post, d)
+				r.pass.Answered(d)
+				if !goesOn(&post, d) {
+					r.o.Scheduler.Release(r.key(), d.Gate())
+				}
+				ended <- d
+			})
+		}
+	}
+	begin(deliveries)
+	defer calls.Wait()
+	slow := r.o.Clock.NewTimer(slowAfter)
+	defer slow.Stop()
+	for left := len(deliveries); left > 0; {
+		batch := r.nextBatch(ended, left, slow.C(), deliveries)
+		left -= len(batch)
+		next, err := r.record(ctx, batch)
+		if err != nil {
+			// What is still under way is kept and recorded by the next pass.
+			calls.Wait()
+			close(ended)
+			for d := range ended {
+				r.memory.Keep(d.result())
+			}
+			return err
+		}
+		left += len(next)
+		begin(next)
+	}
+	return nil
+}
+
+func (r *run) key() string { return client.ObjectKeyFromObject(r.post).String() }
+
+const (
+	// together is how close two results must come to be recorded in one write.
+	together = 100 * time.Millisecond
+	// slowAfter is how long posts to several accounts wait for one account's call;
+	// then they go to the others first.
+	slowAfter = 2 * time.Second
+)
+
+// nextBatch waits for a result and for those that come right behind it. When slow
+// ticks, other posts no longer wait for the calls that have not ended.
+func (r *run) nextBatch(ended <-chan *Delivery, left int, slow <-chan time.Time, deliveries []*Delivery) []*Delivery {
+	var batch []*Delivery
+	for len(batch) == 0 {
+		select {
+		case d := <-ended:
+			batch = append(batch, d)
+		case <-slow:
+			for _, d := range deliveries {
+				r.o.Scheduler.Slow(r.key(), d.Gate())
+			}
+		}
+	}
+	if left == 1 {
+		return batch
+	}
+	timer := r.o.Clock.NewTimer(together)
+	defer timer.Stop()
+	for len(batch) < left {
+		select {
+		case d := <-ended:
+			batch = append(batch, d)
+		case <-timer.C():
+			return batch
+		}
+	}
+	return batch
+}
+
+// send makes one call, if its window is still open.
+func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platforms.Result {
+	a := posting.Target(post, d.Target).Attempt
+	if a == nil || a.ID != d.Attempt || !attempt.MaySend(a, r.o.Clock.Now()) {
+		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient,
+			"the time to send had passed when the claim was stored")}
+	}
+	if d.Ambiguous != nil {
+		return platforms.Result{Outcome: platforms.Unknown, Err: d.Ambiguous}
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.To.Capabilities().CallTimeout)
+	defer cancel()
+	job, _ := r.pass.Job(post, d)
+	job.Checkpoint, job.Secret = a.Checkpoint, d.Secret
+	if err := r.pass.Ready(ctx, d, &job); err != nil {
+		return platforms.Result{Outcome: platforms.NotSent, Err: ratelimit.WithRetryAt(err, r.o.Clock.Now())}
+	}
+	result := d.To.Publish(ctx, job)
+	result.Err = ratelimit.WithRetryAt(result.Err, r.o.Clock.Now())
+	if d.Unverified && result.Outcome == platforms.Refused && result.Err != nil && result.Err.Class == platforms.ClassPermanent {
+		// It may have been refused because the platform forgot what was prepared.
+		// The next attempt verifies that first.
+		again := *result.Err
+		again.Class = platforms.ClassTransient
+		result.Err = &again
+	}
+	if result.Outcome == platforms.Posted && result.ExternalID != "" {
+		// Before the gate opens for a post with the same words, which may look it up.
+		r.o.Owners.Reserve(d.Conn.Spec.Platform, result.ExternalID, post.UID, d.Target)
+	}
+	r.o.Failpoint(PointAfterAnswer)
+	return result
+}
+
+// goesOn reports whether the card that a delivery published is followed by another
+// one. The account's gate is kept for it: nothing comes between the cards of a tree.
+func goesOn(post *v1alpha1.Post, d *Delivery) bool {
+	a := posting.Target(post, d.Target).Attempt
+	return d.Result.Outcome == platforms.Posted && d.Result.ExternalID != "" && a != nil && int(a.Card)+1 < posting.Cards(&post.Spec)
+}

@@ -1,0 +1,252 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/delivery"
+)
+
+// Memory is what a process remembers of one post to record it: its last write, and
+// what it could not write. The passes over one post come one after another, so that
+// it needs no lock.
+type Memory struct {
+	delivery.Memory
+	// written is the resourceVersion of our last write.
+	written string
+}
+
+// Stale reports whether a copy from the cache is older than our last write.
+func (m *Memory) Stale(post *v1alpha1.Post) bool {
+	if m.written == "" {
+		return false
+	}
+	if order, err := resourceversion.CompareResourceVersion(post.ResourceVersion, m.written); err == nil && order < 0 {
+		return true
+	}
+	m.written = ""
+	return false
+}
+
+// Wrote remembers that this version of a post was written by this process.
+func (m *Memory) Wrote(post *v1alpha1.Post) { m.written = post.ResourceVersion }
+
+// Empty reports whether nothing is remembered.
+func (m *Memory) Empty() bool { return m.written == "" && len(m.Results) == 0 && len(m.Unsent) == 0 }
+
+// storeClaim stores the attempts of deliveries: one write under the resourceVersion
+// that was read, never retried. After an error that leaves open whether it landed,
+// the attempts are remembered as never sent.
+func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory *Memory, deliveries []*Delivery) error {
+	err := p.o.Client.Status().Update(ctx, post)
+	if err == nil {
+		memory.Wrote(post)
+		return nil
+	}
+	if mayHaveLanded(err) {
+		for _, d := range deliveries {
+			memory.KeepUnsent(d.Attempt, p.o.Clock.Now())
+		}
+	}
+	return fmt.Errorf("cannot claim the delivery: %w", err)
+}
+
+// mayHaveLanded reports whether a write that failed may have taken effect.
+func mayHaveLanded(err error) bool {
+	return !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) && !apierrors.IsNotFound(err) &&
+		!apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsTooManyRequests(err) &&
+		!posting.TooLarge(err)
+}
+
+// record records a batch of results. For trees that go on, the same write claims
+// the next cards, which it returns. ctx is that of the pass: a result is recorded
+// also when it has ended.
+func (r *run) record(ctx context.Context, batch []*Delivery) (next []*Delivery, err error) {
+	detached := context.WithoutCancel(ctx)
+	if next = r.nextCards(ctx, batch); len(next) > 0 && !r.recordAndClaim(detached, batch, next) {
+		next = nil
+	}
+	if len(next) == 0 {
+		if err := r.p.Record(detached, r.post, r.memory, results(batch)); err != nil {
+			return nil, err
+		}
+	}
+	r.o.Failpoint(PointAfterRecord)
+	if len(next) > 0 {
+		r.pass.Claimed(next)
+		r.o.Failpoint(PointAfterClaim)
+	}
+	r.pass.Recorded(detached, batch)
+	r.releaseTrees(batch, next)
+	return next, nil
+}
+
+// nextCards returns the deliveries of the next cards of trees, as far as they can be
+// claimed at once.
+func (r *run) nextCards(ctx context.Context, batch []*Delivery) []*Delivery {
+	if ctx.Err() != nil || posting.Cards(&r.post.Spec) < 2 || !r.post.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	recorded := r.post.DeepCopy()
+	r.p.enter(recorded, results(batch))
+	return r.pass.Next(ctx, recorded, batch)
+}
+
+// recordAndClaim records a batch and claims the next cards in one write, which is
+// tried once. If that fails nothing is sent, and the batch is recorded alone.
+func (r *run) recordAndClaim(ctx context.Context, batch, next []*Delivery) bool {
+	r.o.Failpoint(PointBeforeClaim)
+	post := r.post.DeepCopy()
+	r.p.enter(post, results(batch))
+	if err := r.open(post, next); err != nil {
+		r.p.log.Error(err, "cannot go on with a tree", "post", r.key(), "uid", post.UID)
+		return false
+	}
+	if err := r.p.storeClaim(ctx, post, r.memory, next); err != nil {
+		r.p.log.Info("the next card is not claimed together with the record of the one before", "post", r.key(), "uid", post.UID, "error", err.Error())
+		return false
+	}
+	*r.post = *post
+	r.o.Owners.Note(r.post)
+	return true
+}
+
+// releaseTrees gives back the gates that were kept for cards that were not claimed.
+func (r *run) releaseTrees(batch, next []*Delivery) {
+	if posting.Cards(&r.post.Spec) < 2 {
+		return
+	}
+	claimed := map[int]bool{}
+	for _, d := range next {
+		claimed[d.Target] = true
+	}
+	for _, d := range batch {
+		if !claimed[d.Target] {
+			r.o.Scheduler.Release(r.key(), d.Gate())
+		}
+	}
+}
+
+// Pauses between two tries to record a result.
+const (
+	firstPause = 50 * time.Millisecond
+	maxPause   = 5 * time.Second
+)
+
+// Record enters results into a post and stores it, trying for as long as
+// Options.RecordFor; then the results are kept in memory for the next pass. post is
+// brought up to what is stored.
+func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *Memory, results []delivery.Result) error {
+	ctx, cancel := context.WithTimeout(ctx, p.o.RecordFor)
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		err := p.tryRecord(ctx, post, memory, results)
+		if err == nil {
+			return nil
+		}
+		p.log.Error(err, "cannot record results yet; trying on", "post", client.ObjectKeyFromObject(post), "uid", post.UID)
+		select {
+		case <-p.o.Clock.After(pause):
+		case <-ctx.Done():
+			for _, r := range results {
+				memory.Keep(r)
+			}
+			return fmt.Errorf("cannot record results: %w", err)
+		}
+	}
+}
+
+// tryRecord stores results once; after a conflict it takes the post as it stands now
+// and enters them there.
+func (p *Publisher) tryRecord(ctx context.Context, post *v1alpha1.Post, memory *Memory, results []delivery.Result) error {
+	for {
+		next := post.DeepCopy()
+		p.enter(next, results)
+		err := p.o.Client.Status().Update(ctx, next)
+		switch {
+		case err == nil:
+			p.stored(post, next, memory)
+			return nil
+		case apierrors.IsNotFound(err):
+			p.log.Info("the post was removed while it was being published", "post", client.ObjectKeyFromObject(post), "uid", post.UID)
+			return nil
+		case apierrors.IsInvalid(err), posting.TooLarge(err):
+			return p.recordIDs(ctx, post, memory, results, err)
+		case !apierrors.IsConflict(err):
+			return err
+		}
+		fresh, err := p.live(ctx, post)
+		if fresh == nil {
+			return err
+		}
+		*post = *fresh
+	}
+}
+
+// live reads a post from the API server; nil if it is gone.
+func (p *Publisher) live(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
+	var fresh v1alpha1.Post
+	if err := p.o.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &fresh); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if fresh.UID != post.UID {
+		return nil, nil //nolint:nilnil // another post of the same name: this one is gone
+	}
+	return &fresh, nil
+}
+
+// enter enters results into a post. One that comes too late is only logged.
+func (p *Publisher) enter(post *v1alpha1.Post, results []delivery.Result) {
+	if err := delivery.EnterResults(post, results, p.o.Clock.Now()); err != nil {
+		p.log.Info("a result is not recorded", "post", client.ObjectKeyFromObject(post), "uid", post.UID, "why", err.Error())
+	}
+}
+
+func (p *Publisher) stored(post, next *v1alpha1.Post, memory *Memory) {
+	*post = *next
+	memory.Wrote(post)
+	p.o.Owners.Note(post)
+}
+
+// recordIDs is the last resort when the API server refuses the full status: the ids
+// of what was published, and the names of what platforms work on, are written alone
+// onto the post as it stands. What is not among these is looked up.
+func (p *Publisher) recordIDs(ctx context.Context, post *v1alpha1.Post, memory *Memory, results []delivery.Result, refused error) error {
+	p.log.Error(refused, "the status was refused; writing alone what only this process knows", "uid", post.UID)
+	fresh, err := p.live(ctx, post)
+	if fresh == nil {
+		return err
+	}
+	for _, target := range delivery.EnterIDs(fresh, results, p.o.Clock.Now()) {
+		p.log.Info("a result is not recorded", "uid", post.UID, "target", target)
+	}
+	if err := p.o.Client.Status().Update(ctx, fresh); err != nil {
+		return err
+	}
+	p.stored(post, fresh, memory)
+	return nil
+}
+
+// Write stores the status of a post with what Describe derives of it, unless it says
+// the same as stored.
+func (p *Publisher) Write(ctx context.Context, post *v1alpha1.Post, memory *Memory, stored *v1alpha1.PostStatus) (changed bool, err error) {
+	delivery.Describe(post, p.o.Clock.Now())
+	if v1alpha1.SemanticEqual(*stored, post.Status) {
+		return false, nil
+	}
+	if err := p.o.Client.Status().Update(ctx, post); err != nil {
+		return false, fmt.Errorf("cannot write the status: %w", err)
+	}
+	memory.Wrote(post)
+	return true, nil
+}

@@ -1,0 +1,132 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/herald-social/herald/controllers/post/internal/prepare"
+	"github.com/herald-social/herald/controllers/post/internal/publish"
+)
+
+// memory is what the process remembers of one post between two passes.
+type memory struct {
+	uid types.UID
+	// publish holds our last write, and what could not be recorded.
+	publish publish.Memory
+	// prepare holds what was prepared for the targets.
+	prepare prepare.Memory
+}
+
+// memories holds the memory of each post, and which posts wait for which of their
+// inputs: a change of a connection or a file wakes those and no others.
+type memories struct {
+	mu      sync.Mutex
+	byPost  map[types.NamespacedName]*memory
+	waiting map[input]map[types.NamespacedName]struct{}
+	inputs  map[types.NamespacedName]map[input]struct{}
+}
+
+// input names what a post refers to.
+type input struct {
+	kind string
+	types.NamespacedName
+}
+
+const (
+	kindConnection = "Connection"
+	kindMedia      = "Media"
+)
+
+func newMemories() *memories {
+	return &memories{
+		byPost:  map[types.NamespacedName]*memory{},
+		waiting: map[input]map[types.NamespacedName]struct{}{},
+		inputs:  map[types.NamespacedName]map[input]struct{}{},
+	}
+}
+
+// of returns the memory of a post. Another post of the same name begins anew.
+func (m *memories) of(post types.NamespacedName, uid types.UID) *memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known := m.byPost[post]; known != nil && known.uid == uid {
+		return known
+	}
+	m.drop(post)
+	m.byPost[post] = &memory{uid: uid}
+	return m.byPost[post]
+}
+
+// forget drops what is remembered of a post that has left the cache.
+func (m *memories) forget(post types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.drop(post)
+	m.stopWaiting(post)
+}
+
+func (m *memories) drop(post types.NamespacedName) {
+	if known := m.byPost[post]; known != nil {
+		known.prepare.DropAll()
+	}
+	delete(m.byPost, post)
+}
+
+// wait has a post woken by the next change of an input.
+func (m *memories) wait(post types.NamespacedName, in input) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	insert(m.waiting, in, post)
+	insert(m.inputs, post, in)
+}
+
+// take returns the posts that wait for an input, which they do no longer.
+func (m *memories) take(in input) []types.NamespacedName {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var posts []types.NamespacedName
+	for post := range m.waiting[in] {
+		posts = append(posts, post)
+		remove(m.inputs, post, in)
+	}
+	delete(m.waiting, in)
+	return posts
+}
+
+// end is called at the end of a pass: a post that waits for no input is not woken
+// by one, and an empty memory takes no room.
+func (m *memories) end(post types.NamespacedName, waits bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !waits {
+		m.stopWaiting(post)
+	}
+	if known := m.byPost[post]; known != nil && known.publish.Empty() && known.prepare.Empty() {
+		delete(m.byPost, post)
+	}
+}
+
+func (m *memories) stopWaiting(post types.NamespacedName) {
+	for in := range m.inputs[post] {
+		remove(m.waiting, in, post)
+	}
+	delete(m.inputs, post)
+}
+
+func insert[K, V comparable](m map[K]map[V]struct{}, key K, value V) {
+	if m[key] == nil {
+		m[key] = map[V]struct{}{}
+	}
+	m[key][value] = struct{}{}
+}
+
+func remove[K, V comparable](m map[K]map[V]struct{}, key K, value V) {
+	delete(m[key], value)
+	if len(m[key]) == 0 {
+		delete(m, key)
+	}
+}

@@ -1,0 +1,236 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/prepare"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/posting/rules"
+)
+
+// pass is what one pass over one post knows.
+type pass struct {
+	// post is the working copy; stored is the status as it was last read or
+	// written.
+	post   *v1alpha1.Post
+	stored v1alpha1.PostStatus
+	key    types.NamespacedName
+	now    time.Time
+	log    logr.Logger
+	memory *memory
+	// connections and media hold what the post refers to, by name; what does not
+	// exist is absent.
+	connections map[string]*v1alpha1.Connection
+	media       map[string]*v1alpha1.Media
+	// appBlocked holds until when a platform takes no calls of the whole app.
+	appBlocked map[v1alpha1.Platform]time.Time
+	// tokens holds those that the pass has read, by connection, and credentials why
+	// one cannot be read.
+	tokens      map[string]platforms.Token
+	credentials map[string]error
+	// keepsSecret is set if uploads of the post are known to be kept in a Secret.
+	keepsSecret bool
+	// wrote is set once the pass has stored something, which wakes the post again.
+	wrote bool
+	// wait is when the post comes back otherwise.
+	wait delivery.Wait
+}
+
+// conn returns the connection of a target; nil if it does not exist.
+func (p *pass) conn(target int) *v1alpha1.Connection {
+	if target >= len(p.post.Spec.Targets) {
+		return nil
+	}
+	return p.connections[p.post.Spec.Targets[target].ConnectionRef.Name]
+}
+
+// written takes the post as it is stored now.
+func (p *pass) written() {
+	p.stored = *p.post.Status.DeepCopy()
+	p.wrote = true
+}
+
+// over reports whether nothing more will be sent for the post.
+func (p *pass) over() bool {
+	if p.post.DeletionTimestamp.IsZero() {
+		return p.post.Status.Finished
+	}
+	return !controllerutil.ContainsFinalizer(p.post, v1alpha1.DeliveryFinalizer)
+}
+
+// Reconcile makes one pass over one post: it reads what the post refers to, asks
+// delivery.Decide what comes next, and carries that out.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	r.owners.Start()
+	defer r.scheduler.Pass(req.String())
+
+	var post v1alpha1.Post
+	if err := r.o.Client.Get(ctx, req.NamespacedName, &post); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.memories.forget(req.NamespacedName)
+			r.preparer.Pass(req.String(), nil)
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, fmt.Errorf("cannot read the post: %w", err)
+	}
+	defer r.preparer.Pass(req.String(), &post)
+	known := r.memories.of(req.NamespacedName, post.UID)
+	if known.publish.Stale(&post) {
+		// The cache has not seen our own last write yet; its event comes.
+		return ctrl.Result{}, nil
+	}
+	p := &pass{
+		post: post.DeepCopy(), stored: post.Status, key: req.NamespacedName, now: r.o.Clock.Now(), log: ctrl.LoggerFrom(ctx), memory: known,
+		tokens: map[string]platforms.Token{}, credentials: map[string]error{}, keepsSecret: prepare.KeepsSecret(&post.Status),
+	}
+	err := r.work(ctx, p)
+	if err == nil && p.over() {
+		r.tidy(ctx, p)
+	}
+	r.memories.end(p.key, p.wait.ForInputs || p.wrote || err != nil)
+	switch {
+	case apierrors.IsConflict(err):
+		// Another writer was first; that change wakes the post.
+		p.log.V(1).Info("the post was changed meanwhile; looking again", "error", err.Error())
+		return ctrl.Result{RequeueAfter: conflictPause}, nil
+	case err != nil:
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	case p.wrote || p.wait.Until.IsZero():
+		return ctrl.Result{}, nil
+	}
+	return r.requeue(p), nil
+}
+
+// conflictPause lets the cache catch up after a lost write.
+const conflictPause = 50 * time.Millisecond
+
+// requeue comes back at the time of the pass's wait. A post that waits for its time
+// comes behind the first ones that its team has due in the same second: a team's ten
+// thousand posts are taken up between the posts of others, not before them.
+func (r *Reconciler) requeue(p *pass) ctrl.Result {
+	// Never zero, which would mean "not again".
+	result := ctrl.Result{RequeueAfter: max(p.wait.Until.Sub(r.o.Clock.Now()), time.Millisecond)}
+	if p.wait.InTurn {
+		result.Priority = new(-r.turns.Take(p.key.Namespace, p.post.Spec.ScheduledAt.Time) / turnsPerStep)
+	}
+	return result
+}
+
+// turnsPerStep is how many posts of one team, due within the same second, are taken
+// up before those of other teams that are due then.
+const turnsPerStep = 16
+
+// work reads what the post refers to, decides and acts.
+func (r *Reconciler) work(ctx context.Context, p *pass) error {
+	if err := r.read(ctx, p); err != nil {
+		return err
+	}
+	facts := r.facts(p)
+	return r.carryOut(ctx, p, facts, delivery.Decide(facts))
+}
+
+// read reads the connections and files of the post, and what platforms say of the
+// app. Each input is registered before it is read: a change between the two wakes.
+func (r *Reconciler) read(ctx context.Context, p *pass) error {
+	p.connections, p.media = map[string]*v1alpha1.Connection{}, map[string]*v1alpha1.Media{}
+	for i := range p.post.Spec.Targets {
+		conn := &v1alpha1.Connection{}
+		name := p.post.Spec.Targets[i].ConnectionRef.Name
+		if p.connections[name] != nil {
+			continue
+		}
+		found, err := r.get(ctx, p, kindConnection, name, conn)
+		if err != nil {
+			return err
+		}
+		if found {
+			p.connections[name] = conn
+		}
+	}
+	for _, name := range posting.MediaNames(&p.post.Spec) {
+		media := &v1alpha1.Media{}
+		found, err := r.get(ctx, p, kindMedia, name, media)
+		if err != nil {
+			return err
+		}
+		if found {
+			p.media[name] = media
+		}
+	}
+	var err error
+	p.appBlocked, err = r.limits.ofApps(ctx, p.connections, p.now)
+	return err
+}
+
+// get reads one input of the post; found is false if it does not exist.
+func (r *Reconciler) get(ctx context.Context, p *pass, kind, name string, obj client.Object) (found bool, err error) {
+	key := types.NamespacedName{Namespace: p.key.Namespace, Name: name}
+	r.memories.wait(p.key, input{kind, key})
+	err = r.o.Client.Get(ctx, key, obj)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("cannot read %s %q: %w", kind, name, err)
+	}
+	return err == nil, nil
+}
+
+// facts are what is decided from.
+func (r *Reconciler) facts(p *pass) *delivery.Facts {
+	f := &delivery.Facts{
+		Post: p.post, Now: p.now, Settings: r.o.settings(), Platforms: r.o.Platforms, Connections: p.connections, Media: p.media,
+		Results:            p.memory.publish.Recall(p.post),
+		CredentialsProblem: func(connection string) error { return p.credentials[connection] },
+	}
+	f.BlockedUntil = func(conn *v1alpha1.Connection) time.Time {
+		until := r.limits.blockedUntil(conn, p.now)
+		if app := p.appBlocked[conn.Spec.Platform]; app.After(until) {
+			until = app
+		}
+		return until
+	}
+	f.Preparation = func(target int) delivery.Preparation {
+		return r.preparer.State(&p.memory.prepare, r.target(p, target), p.now)
+	}
+	f.Invalid = func() field.ErrorList {
+		env := rules.Env{
+			Connection: func(name string) *v1alpha1.Connection { return p.connections[name] },
+			Media:      func(name string) *v1alpha1.Media { return p.media[name] },
+			Limits:     rules.LimitsOf(r.o.Platforms),
+		}
+		return append(rules.Validate(p.post, env), rules.TikTokPrivacy(p.post, env)...)
+	}
+	return f
+}
+
+// target is a target of the pass's post, for what is prepared for it.
+func (r *Reconciler) target(p *pass, i int) *prepare.Target {
+	conn := p.conn(i)
+	return &prepare.Target{
+		Post: p.post, Index: i, Conn: conn, Media: p.media, Token: p.tokens[conn.Name],
+		Wake: func() { r.enqueue(p.key) },
+	}
+}
+
+// tidy gives back what a post that needs nothing more was counted for and did not
+// take, and removes what was prepared for it.
+func (r *Reconciler) tidy(ctx context.Context, p *pass) {
+	r.plans.returnUnused(ctx, p)
+	if err := r.preparer.Discard(ctx, &p.memory.prepare, p.post, p.keepsSecret); err != nil {
+		p.log.Info("the Secret of the post's uploads stays until the post is removed", "error", err.Error())
+	}
+}

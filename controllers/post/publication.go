@@ -1,0 +1,97 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/prepare"
+	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
+)
+
+// cardPatience is how long the record of a card waits for what precedes the next
+// one, so that one write records the one and claims the other. It is short: until
+// then only the platform knows that the card is published.
+const cardPatience = time.Second
+
+// publication is a pass that publishes. It implements publish.Pass.
+type publication struct {
+	r *Reconciler
+	p *pass
+}
+
+// Job implements publish.Pass.
+func (u *publication) Job(post *v1alpha1.Post, d *publish.Delivery) (job platforms.Job, contentHash string) {
+	return u.r.preparer.Job(&prepare.Target{Post: post, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token})
+}
+
+// Ready implements publish.Pass.
+func (u *publication) Ready(ctx context.Context, d *publish.Delivery, job *platforms.Job) *platforms.Error {
+	return u.r.preparer.Ready(ctx, d.Conn.Spec.Platform, job)
+}
+
+// Claimed implements publish.Pass.
+func (u *publication) Claimed(batch []*publish.Delivery) {
+	now := u.r.o.Clock.Now()
+	for _, d := range batch {
+		u.p.memory.prepare.Drop(d.Target)
+		u.p.keepsSecret = u.p.keepsSecret || d.Secret != ""
+		if t := posting.Target(u.p.post, d.Target); t.Attempt.Number == 1 {
+			u.r.o.Metrics.late(u.p.post, now)
+		}
+	}
+}
+
+// Answered implements publish.Pass.
+func (u *publication) Answered(d *publish.Delivery) {
+	u.r.limits.remember(d)
+	u.r.o.Metrics.published(d.Conn.Spec.Platform, d.Result.Outcome)
+}
+
+// Recorded implements publish.Pass.
+func (u *publication) Recorded(ctx context.Context, batch []*publish.Delivery) {
+	for _, d := range batch {
+		u.r.reporter.result(ctx, u.p, d)
+	}
+}
+
+// Next implements publish.Pass.
+func (u *publication) Next(ctx context.Context, recorded *v1alpha1.Post, batch []*publish.Delivery) (next []*publish.Delivery) {
+	var started []*prepare.Target
+	now := u.r.o.Clock.Now()
+	for _, d := range batch {
+		if u.goesOn(recorded, d, now) {
+			t := &prepare.Target{Post: recorded, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Wake: func() { u.r.enqueue(u.p.key) }}
+			started = append(started, t)
+			next = append(next, &publish.Delivery{Target: d.Target, Conn: d.Conn, To: d.To, Token: d.Token})
+		}
+	}
+	ready := u.r.preparer.Cards(ctx, &u.p.memory.prepare, started, cardPatience)
+	claimable := next[:0]
+	for i, d := range next {
+		if ready[i] == nil {
+			continue
+		}
+		d.Checkpoint, d.Secret, d.Unverified = ready[i].Checkpoint, ready[i].Secret, ready[i].Unverified
+		claimable = append(claimable, d)
+	}
+	return claimable
+}
+
+// goesOn reports whether the next card of a target can be claimed together with the
+// record of this one.
+func (u *publication) goesOn(recorded *v1alpha1.Post, d *publish.Delivery, now time.Time) bool {
+	t := posting.Target(recorded, d.Target)
+	if t == nil || attempt.Settled(t) || t.Attempt == nil || t.Attempt.Outcome != v1alpha1.OutcomePosted {
+		return false
+	}
+	// The platform may have said with this card that it takes no more calls.
+	return u.r.limits.blockedUntil(d.Conn, now).IsZero() && delivery.FileProblem(recorded, d.Target, u.p.media) == ""
+}

@@ -1,0 +1,208 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/prepare"
+	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
+)
+
+// reporter tells people, connections and metrics what came of calls.
+type reporter struct {
+	client    client.Client
+	platforms platforms.Registry
+	tokens    Tokens
+	preparer  *prepare.Preparer
+	limits    *rateLimits
+	recorder  *recorder
+	metrics   *Metrics
+}
+
+// reasonPostedWithNote is the reason of the event about a post that is online and
+// not quite as it was asked for.
+const reasonPostedWithNote = "PostedWithNote"
+
+// result reports what came of a call, which is recorded.
+func (r *reporter) result(ctx context.Context, p *pass, d *publish.Delivery) {
+	r.logResult(p, d)
+	t := posting.Target(p.post, d.Target)
+	if t == nil {
+		return
+	}
+	if d.Result.Outcome == platforms.Posted {
+		r.limit(ctx, p, d)
+	}
+	defer r.watchQuota(ctx, p, d)
+	if d.Result.Note != "" {
+		r.recorder.warn(p.post, reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", d.Target, t.Platform, d.Result.Note))
+	}
+	switch {
+	case d.Result.Outcome == platforms.Posted && !attempt.Settled(t):
+		return // a card; it is told when the tree is complete
+	case d.Result.Outcome == platforms.Posted:
+		r.recorder.tell(p.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", d.Target, t.Platform, t.ExternalURL))
+		r.thumbnail(ctx, p, d.Target, false)
+		return
+	}
+	r.alert(ctx, p, d)
+	if a := t.Attempt; attempt.IsOpen(a) && a.ID == d.Attempt && a.OperationID != "" {
+		return // the platform works on it; it is told when that is done
+	}
+	r.warnTarget(p, t)
+}
+
+// warnTarget tells what the status says of a target.
+func (r *reporter) warnTarget(p *pass, t *v1alpha1.TargetStatus) {
+	r.recorder.warn(p.post, t.Reason, fmt.Sprintf("target %d (%s): %s", t.Index, t.Platform, t.Message))
+}
+
+// logResult says in the log what came of a call.
+func (r *reporter) logResult(p *pass, d *publish.Delivery) {
+	log := p.log.WithValues("uid", p.post.UID, "target", d.Target, "platform", d.Conn.Spec.Platform, "attempt", d.Attempt)
+	switch d.Result.Outcome {
+	case platforms.Posted:
+		log.Info("published", "externalID", d.Result.ExternalID)
+	case platforms.Accepted:
+		log.Info("taken by the platform, which works on it", "operationID", d.Result.OperationID)
+	case platforms.Refused, platforms.NotSent, platforms.Unknown:
+		log.Info("not published, or not known to be", "outcome", d.Result.Outcome, "problem", problem(d.Result.Err))
+	}
+}
+
+// problem is an error's message, or "" without one.
+func problem(err *platforms.Error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// preparation reports that a preparation failed.
+func (r *reporter) preparation(ctx context.Context, p *pass, d *publish.Delivery, ahead bool) {
+	t, err := posting.Target(p.post, d.Target), d.Result.Err
+	p.log.Info("not prepared", "uid", p.post.UID, "target", d.Target, "platform", d.Conn.Spec.Platform, "ahead", ahead,
+		"class", err.Class, "problem", err.Error(), "cause", err.Err)
+	if ahead {
+		r.recorder.warn(p.post, v1alpha1.ReasonPreparationFailed, fmt.Sprintf("target %d (%s): %s", d.Target, d.Conn.Spec.Platform, err.Error()))
+		r.alert(ctx, p, d)
+		return
+	}
+	r.alert(ctx, p, d)
+	r.warnTarget(p, t)
+	r.watchQuota(ctx, p, d)
+}
+
+// lookup reports what a lookup found, which is recorded.
+func (r *reporter) lookup(ctx context.Context, p *pass, a *delivery.LookupAnswer) {
+	t := posting.Target(p.post, a.Target)
+	r.metrics.settled(t)
+	switch posted := attempt.Posted(t); {
+	case posted && t.Attempt.OperationID != "":
+		p.log.Info("published", "uid", p.post.UID, "target", t.Index, "platform", t.Platform, "attempt", t.Attempt.ID, "externalID", t.ExternalID)
+		r.recorder.tell(p.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: published to %s as %s", t.Index, t.Platform, t.ExternalURL))
+	case posted:
+		p.log.Info("found after a lost answer", "uid", p.post.UID, "target", t.Index, "externalID", t.ExternalID)
+		r.recorder.tell(p.post, v1alpha1.ReasonPosted, fmt.Sprintf("target %d: found on %s as %s", t.Index, t.Platform, t.ExternalURL))
+		r.thumbnail(ctx, p, a.Target, true)
+	case !attempt.IsOpen(t.Attempt):
+		r.warnTarget(p, t)
+	}
+	r.lookupConnection(ctx, p, a, t)
+}
+
+// lookupConnection tells the connection what its platform said in the end of a call
+// that it had taken: what an answer to the call itself would have told.
+func (r *reporter) lookupConnection(ctx context.Context, p *pass, a *delivery.LookupAnswer, t *v1alpha1.TargetStatus) {
+	d := &publish.Delivery{Target: a.Target, Conn: p.conn(a.Target), Attempt: t.Attempt.ID}
+	switch {
+	case d.Conn == nil || a.Err != nil:
+		return
+	case a.Refused != nil:
+		d.Result = platforms.Result{Outcome: platforms.Refused, Err: a.Refused}
+		r.alert(ctx, p, d)
+	case a.Matches == 1 && a.Certain:
+		d.Result = platforms.Result{Outcome: platforms.Posted}
+		r.limit(ctx, p, d)
+	default:
+		return
+	}
+	r.watchQuota(ctx, p, d)
+}
+
+// alert tells the connection of a token that was refused, and of a limit.
+func (r *reporter) alert(ctx context.Context, p *pass, d *publish.Delivery) {
+	if err := d.Result.Err; err != nil && (err.Class == platforms.ClassRefresh || err.Class == platforms.ClassReconnect) {
+		r.refused(ctx, d.Conn, d.Attempt)
+	}
+	r.limit(ctx, p, d)
+}
+
+// refused asks for a check of a connection whose token was refused. The attempt's id
+// serves as the token of the request.
+func (r *reporter) refused(ctx context.Context, conn *v1alpha1.Connection, attempt string) {
+	r.tokens.Forget(conn)
+	r.requestProbe(ctx, conn, attempt)
+}
+
+// limit records in the connection what its platform told of limits.
+func (r *reporter) limit(ctx context.Context, p *pass, d *publish.Delivery) {
+	limited, err := r.limits.record(ctx, d)
+	if err != nil {
+		// This process knows it all the same; another is told by the platform.
+		p.log.Error(err, "cannot record what the platform said of the connection", "connection", d.Conn.Name)
+	}
+	if limited != nil {
+		r.recorder.limited(limited)
+	}
+}
+
+// requestProbe asks the connection controller to check a connection.
+func (r *reporter) requestProbe(ctx context.Context, conn *v1alpha1.Connection, token string) {
+	base := conn
+	conn = conn.DeepCopy()
+	if conn.Annotations == nil {
+		conn.Annotations = map[string]string{}
+	}
+	conn.Annotations[v1alpha1.ProbeAnnotation] = token
+	if err := r.client.Patch(ctx, conn, client.MergeFrom(base)); err != nil {
+		ctrllog.FromContext(ctx).Error(err, "cannot ask for a check of the connection", "connection", conn.Name)
+	}
+}
+
+// watchQuota asks for a check of what is left of the account's limits when, by
+// count, it has become little, or when the platform says that it is used up.
+func (r *reporter) watchQuota(ctx context.Context, p *pass, d *publish.Delivery) {
+	if _, tells := r.platforms[d.Conn.Spec.Platform].(platforms.AccountInspector); !tells {
+		return
+	}
+	err := d.Result.Err
+	if d.Result.Outcome == platforms.Posted && r.limits.low(d.Conn) || err != nil && err.Class == platforms.ClassQuota {
+		r.requestProbe(ctx, d.Conn, d.Attempt)
+	}
+}
+
+// thumbnail tells the owner of a post that is online without the thumbnail that was
+// chosen.
+func (r *reporter) thumbnail(ctx context.Context, p *pass, target int, lostAnswer bool) {
+	conn := p.conn(target)
+	if conn == nil {
+		return
+	}
+	why := r.preparer.WithoutThumbnail(ctx, &prepare.Target{Post: p.post, Index: target, Conn: conn, Media: p.media}, lostAnswer)
+	if why != "" {
+		r.recorder.warn(p.post, v1alpha1.ReasonThumbnailNotSet, fmt.Sprintf(
+			"target %d: the video is online on %s without the chosen thumbnail, because %s; set a picture there by hand", target, conn.Spec.Platform, why))
+	}
+}

@@ -1,0 +1,159 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/herald-social/herald/hack/local/workspace"
+)
+
+const (
+	// certificateLife is longer than anybody keeps the state of a local run.
+	certificateLife = 10 * 365 * 24 * time.Hour
+	// backdate allows for clocks that are set back a little.
+	backdate = time.Hour
+	// contextName is what kubectl shows as the current context.
+	contextName = "herald-local"
+)
+
+// Admin is the identity of the administrator, beside Manager and APIServer.
+const Admin = "admin"
+
+// users are what Kubernetes knows of each identity: its name and groups. Manager and apiserver have the names of their
+// service accounts in a cluster, so that they run with exactly the rights that config/rbac gives them.
+var users = map[string][2]string{
+	Admin:     {"herald-local-admin", "system:masters"},
+	Manager:   {"system:serviceaccount:" + systemNamespace + ":herald-manager", serviceAccountGroups},
+	APIServer: {"system:serviceaccount:" + systemNamespace + ":herald-apiserver", serviceAccountGroups},
+}
+
+const serviceAccountGroups = "system:serviceaccounts,system:serviceaccounts:" + systemNamespace
+
+// writeCredentials makes the certificate of the control plane at the first call, and writes the tokens of all identities
+// and their kubeconfigs.
+func (s *Setup) writeCredentials() error {
+	if err := s.ensureCertificate(time.Now()); err != nil {
+		return fmt.Errorf("make the certificate of the local control plane: %w", err)
+	}
+	key, err := os.ReadFile(s.keyFile())
+	if err != nil {
+		return err
+	}
+	certificate, err := os.ReadFile(s.certificateFile())
+	if err != nil {
+		return err
+	}
+	var table strings.Builder
+	for identity, user := range users {
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(identity))
+		token := hex.EncodeToString(mac.Sum(nil))
+		fmt.Fprintf(&table, "%s,%s,%s,%q\n", token, user[0], identity, user[1])
+		if err := s.writeKubeconfig(identity, token, certificate); err != nil {
+			return err
+		}
+	}
+	return workspace.WriteFile(s.tokenFile(), []byte(table.String()), 0o600)
+}
+
+// ensureCertificate makes a key and a certificate that signs itself. All ends of the control plane have this one: who can
+// read the key may do everything. The certificate is written last: with it, the pair is complete.
+func (s *Setup) ensureCertificate(now time.Time) error {
+	if _, err := os.Stat(s.certificateFile()); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	certificate := &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()),
+		Subject:      pkix.Name{CommonName: contextName},
+		NotBefore:    now.Add(-backdate),
+		NotAfter:     now.Add(certificateLife),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, certificate, certificate, &key.PublicKey, key)
+	if err != nil {
+		return err
+	}
+	private, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return err
+	}
+	if err := workspace.WriteFile(s.keyFile(), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}), 0o600); err != nil {
+		return err
+	}
+	return workspace.WriteFile(s.certificateFile(), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), 0o644)
+}
+
+// TLSConfig is for a client of etcd.
+func (s *Setup) TLSConfig() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(s.certificateFile(), s.keyFile())
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(pair.Leaf)
+	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+func (s *Setup) writeKubeconfig(identity, token string, certificate []byte) error {
+	config := api.NewConfig()
+	config.Clusters[contextName] = &api.Cluster{Server: "https://" + s.Address(KubeAPIServer), CertificateAuthorityData: certificate}
+	config.AuthInfos[identity] = &api.AuthInfo{Token: token}
+	config.Contexts[contextName] = &api.Context{Cluster: contextName, AuthInfo: identity, Namespace: s.Namespace}
+	config.CurrentContext = contextName
+	data, err := clientcmd.Write(*config)
+	if err != nil {
+		return fmt.Errorf("write the kubeconfig of %s: %w", identity, err)
+	}
+	return workspace.WriteFile(s.Kubeconfig(identity), data, 0o600)
+}
+
+// StoreKey is the root key of the store.
+type StoreKey struct {
+	AccessKey string `json:"accessKey"`
+	SecretKey string `json:"secretKey"`
+}
+
+// StoreKey returns the store's root key. It makes the key at the first call and keeps it: the bucket belongs to it.
+func (s *Setup) StoreKey() (StoreKey, error) {
+	key := StoreKey{AccessKey: contextName, SecretKey: rand.Text()}
+	data, err := os.ReadFile(s.storeKeyFile())
+	if err == nil {
+		err = json.Unmarshal(data, &key)
+		return key, err
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return key, err
+	}
+	if data, err = json.Marshal(key); err != nil {
+		return key, err
+	}
+	return key, workspace.WriteFile(s.storeKeyFile(), append(data, '\n'), 0o600)
+}

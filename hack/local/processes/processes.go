@@ -1,0 +1,162 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package processes says how each process of a Herald on one machine is started and when it is ready: etcd,
+// kube-apiserver, an S3 store, the simulated platforms, Herald's manager and its apiserver. All listen on loopback
+// addresses only. The local run and the benchmarks start the same.
+package processes
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/workspace"
+)
+
+// Names of the processes. Each has a port of this name, except Manager and APIServer.
+const (
+	Etcd          = "etcd"
+	KubeAPIServer = "kube-apiserver"
+	Store         = "store"
+	Sandbox       = "sandbox"
+	Manager       = "manager"
+	APIServer     = "apiserver"
+)
+
+// What else has a port.
+const (
+	Site             = "site"
+	ManagerMetrics   = "manager-metrics"
+	ManagerWebhook   = "manager-webhook"
+	APIServerMetrics = "apiserver-metrics"
+
+	etcdPeer      = "etcd-peer"
+	managerHealth = "manager-health"
+)
+
+var portNames = []string{
+	Etcd, etcdPeer, KubeAPIServer, Store, Sandbox, Site, ManagerMetrics, managerHealth, ManagerWebhook, APIServerMetrics,
+}
+
+const (
+	// Bucket is the store's only one.
+	Bucket = "herald-media"
+	// systemNamespace is where Herald's own objects live: its service accounts and the lease of the manager.
+	systemNamespace = "herald-system"
+)
+
+// Setup is what the processes need to know of each other. Prepare completes it.
+type Setup struct {
+	// Assets is the folder of etcd and kube-apiserver, Bin that of our own programs.
+	Assets, Bin string
+	// Dir takes the state.
+	Dir string
+	// SitePort is the port of the site; zero for any.
+	SitePort int
+	// MorePorts name what else needs an Address.
+	MorePorts []string
+	// Platforms are those that the sandbox simulates.
+	Platforms []v1alpha1.Platform
+	// Namespace is that of the kubeconfigs' context.
+	Namespace string
+
+	ports map[string]int
+}
+
+// Prepare chooses ports and writes every file that the processes read.
+func (s *Setup) Prepare() error {
+	for _, program := range []string{Etcd, KubeAPIServer} {
+		if err := isProgram(filepath.Join(s.Assets, program)); err != nil {
+			return fmt.Errorf("%w\nput it there, or unset KUBEBUILDER_ASSETS and run make again, which builds it", err)
+		}
+	}
+	var err error
+	if s.ports, err = choosePorts(s.path("ports.json"), append(portNames, s.MorePorts...), s.SitePort); err != nil {
+		return err
+	}
+	if s.SitePort != 0 {
+		s.ports[Site] = s.SitePort
+	}
+	if err := s.writeCredentials(); err != nil {
+		return err
+	}
+	if _, err := s.StoreKey(); err != nil {
+		return err
+	}
+	return s.writePlatforms()
+}
+
+func isProgram(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && (info.IsDir() || info.Mode()&0o111 == 0) {
+		err = errors.New("it is not a program")
+	}
+	if err != nil {
+		return fmt.Errorf("no usable %s: %w", path, err)
+	}
+	return nil
+}
+
+// Address is where a process listens, by the name of the port.
+func (s *Setup) Address(port string) string { return Address(s.ports[port]) }
+
+// URL is the address of a process that serves HTTP without TLS.
+func (s *Setup) URL(port string) string { return "http://" + s.Address(port) }
+
+// Kubeconfig is the kubeconfig of an identity.
+func (s *Setup) Kubeconfig(identity string) string {
+	if identity == Admin {
+		return s.path("kubeconfig")
+	}
+	return s.path(identity + ".kubeconfig")
+}
+
+func (s *Setup) path(name string) string { return filepath.Join(s.Dir, name) }
+func (s *Setup) keyFile() string         { return s.path("tls.key") }
+func (s *Setup) certificateFile() string { return s.path("tls.crt") }
+func (s *Setup) tokenFile() string       { return s.path("tokens.csv") }
+func (s *Setup) storeKeyFile() string    { return s.path("store-key.json") }
+func (s *Setup) platformsFile() string   { return s.path("platforms.yaml") }
+
+// platformConfig is how manager and apiserver reach one platform; here, that is the sandbox.
+type platformConfig struct {
+	APIURL           string `json:"apiURL"`
+	WebURL           string `json:"webURL"`
+	FacebookURL      string `json:"facebookURL"`
+	UploadURL        string `json:"uploadURL"`
+	ClientID         string `json:"clientID"`
+	ClientSecretFile string `json:"clientSecretFile"`
+	ListingLag       string `json:"listingLag"`
+}
+
+// writePlatforms points every platform to the sandbox. It knows any client and takes any secret. Its listings lag only
+// when a test asks for it; the lag here is about what the real platforms show.
+func (s *Setup) writePlatforms() error {
+	secret := s.path("client-secret")
+	if err := workspace.WriteFile(secret, []byte(contextName+"\n"), 0o600); err != nil {
+		return err
+	}
+	configs := map[string]platformConfig{}
+	for _, platform := range s.Platforms {
+		base := s.PlatformURL(platform)
+		configs[string(platform)] = platformConfig{
+			APIURL: base, WebURL: base, FacebookURL: base + "/graph.facebook.com", UploadURL: base + "/rupload.facebook.com",
+			ClientID: contextName, ClientSecretFile: secret, ListingLag: "5s",
+		}
+	}
+	data, err := yaml.Marshal(configs)
+	if err != nil {
+		return err
+	}
+	return workspace.WriteFile(s.platformsFile(), data, 0o600)
+}
+
+// PlatformURL is the address of a simulated platform.
+func (s *Setup) PlatformURL(platform v1alpha1.Platform) string {
+	return s.URL(Sandbox) + "/" + string(platform)
+}

@@ -1,0 +1,241 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"encoding/csv"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"crypto/tls"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/supervisor"
+)
+
+// prepared returns a setup whose files are written.
+func prepared(t *testing.T) *Setup {
+	t.Helper()
+	dir := t.TempDir()
+	for _, program := range []string{Etcd, KubeAPIServer} {
+		if err := os.WriteFile(filepath.Join(dir, program), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &Setup{
+		Assets: dir, Bin: dir, Dir: filepath.Join(dir, ".local"), SitePort: 8080,
+		Platforms: []v1alpha1.Platform{v1alpha1.PlatformX}, Namespace: "herald-demo",
+	}
+	if err := s.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestPrepareTellsWhichProgramIsMissing(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name string, mode os.FileMode) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(Etcd, 0o755)
+	s := &Setup{Assets: dir, Dir: filepath.Join(dir, ".local")}
+	if err := s.Prepare(); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, KubeAPIServer)) {
+		t.Errorf("the error is %v; it must say what is missing", err)
+	}
+	put(KubeAPIServer, 0o644)
+	if err := s.Prepare(); err == nil || !strings.Contains(err.Error(), "not a program") {
+		t.Errorf("a file that cannot be run was taken: %v", err)
+	}
+}
+
+func TestEverythingListensOnLoopback(t *testing.T) {
+	s := prepared(t)
+	for _, spec := range []supervisor.Spec{s.Etcd(), s.KubeAPIServer(), s.Store(), s.Sandbox(), s.Manager(), s.APIServer()} {
+		addresses := 0
+		for _, argument := range spec.Args {
+			if strings.Contains(argument, ":2") || strings.Contains(argument, ":8080") {
+				addresses++
+				if !strings.Contains(argument, "127.0.0.1:") {
+					t.Errorf("%s: %s", spec.Name, argument)
+				}
+			}
+			if strings.Contains(argument, "0.0.0.0") || strings.Contains(argument, "localhost") {
+				t.Errorf("%s: %s", spec.Name, argument)
+			}
+		}
+		if addresses == 0 {
+			t.Errorf("%s has no address: %q", spec.Name, spec.Args)
+		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestCredentialsStay(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		change func(*Setup) error
+		kept   bool
+	}{
+		"the next start":   {"a kubeconfig that a person copied keeps working", func(*Setup) error { return nil }, true},
+		"a killed start":   {"a key without its certificate is of no use", func(s *Setup) error { return os.Remove(s.certificateFile()) }, false},
+		"tokens are gone":  {"they are made from the key", func(s *Setup) error { return os.Remove(s.tokenFile()) }, true},
+		"a changed config": {"what a person does to it is undone", func(s *Setup) error { return os.WriteFile(s.Kubeconfig(Admin), nil, 0o600) }, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := prepared(t)
+			before := read(t, s.Kubeconfig(Admin))
+			if err := tc.change(s); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Prepare(); err != nil {
+				t.Fatal(err)
+			}
+			if after := read(t, s.Kubeconfig(Admin)); (after == before) != tc.kept {
+				t.Errorf("kept: %v, want %v: %s", after == before, tc.kept, tc.reason)
+			}
+			if _, err := tls.LoadX509KeyPair(s.certificateFile(), s.keyFile()); err != nil {
+				t.Errorf("%v: %s", err, tc.reason)
+			}
+		})
+	}
+}
+
+func TestStoreKeyStays(t *testing.T) {
+	s := prepared(t)
+	first, err := s.StoreKey()
+	if err != nil || first.AccessKey == "" || first.SecretKey == "" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	if again, err := s.StoreKey(); err != nil || again != first {
+		t.Errorf("%+v, %v, want %+v: the bucket belongs to the key", again, err, first)
+	}
+}
+
+func TestSecretsAreTheirOwnersOnly(t *testing.T) {
+	s := prepared(t)
+	for _, path := range []string{s.keyFile(), s.tokenFile(), s.Kubeconfig(Admin), s.Kubeconfig(Manager), s.storeKeyFile()} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", filepath.Base(path), info, err)
+		}
+	}
+}
+
+// TestKubeconfigReachesTheServer proves that a client accepts the certificate, and that each identity's token stands in
+// the file that the API server reads.
+func TestKubeconfigReachesTheServer(t *testing.T) {
+	s := prepared(t)
+	records, err := csv.NewReader(strings.NewReader(read(t, s.tokenFile()))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]string{}
+	for _, record := range records {
+		known["Bearer "+record[0]] = record[1] + " " + record[3]
+	}
+	serving, err := tls.LoadX509KeyPair(s.certificateFile(), s.keyFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", s.Address(KubeAPIServer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var user string
+	server := &httptest.Server{
+		Listener: listener,
+		Config:   &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { user = known[r.Header.Get("Authorization")] })},
+		TLS:      &tls.Config{Certificates: []tls.Certificate{serving}},
+	}
+	server.StartTLS()
+	defer server.Close()
+	for identity, want := range map[string]string{
+		Admin:     "herald-local-admin system:masters",
+		Manager:   "system:serviceaccount:herald-system:herald-manager system:serviceaccounts,system:serviceaccounts:herald-system",
+		APIServer: "system:serviceaccount:herald-system:herald-apiserver system:serviceaccounts,system:serviceaccounts:herald-system",
+	} {
+		config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig(identity))
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := rest.HTTPClientFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := get(t.Context(), client, config.Host); err != nil {
+			t.Fatal(err)
+		}
+		if user != want {
+			t.Errorf("the server knows %s as %q, want %q", identity, user, want)
+		}
+	}
+}
+
+// occupy listens on the port for the rest of the test.
+func occupy(t *testing.T, port int) {
+	t.Helper()
+	listener, err := net.Listen("tcp", Address(port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+}
+
+func TestChoosePorts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ports.json")
+	names := []string{"etcd", "store"}
+	first, err := choosePorts(file, names, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first["etcd"] == first["store"] {
+		t.Errorf("both have port %d", first["etcd"])
+	}
+	for name, port := range first {
+		if port < firstPort || port >= firstPort+portCount {
+			t.Errorf("%s has port %d, which an outgoing connection may take while it restarts", name, port)
+		}
+	}
+	again, err := choosePorts(file, append(names, "sandbox"), 0)
+	if err != nil || again["etcd"] != first["etcd"] || again["store"] != first["store"] {
+		t.Errorf("the second run has %v, %v, want those of the first, %v", again, err, first)
+	}
+	occupy(t, first["etcd"])
+	third, err := choosePorts(file, names, 0)
+	if err != nil || third["etcd"] == first["etcd"] || third["store"] != first["store"] {
+		t.Errorf("with one of %v taken: %v, %v; only the taken one may change", first, third, err)
+	}
+	avoided, err := choosePorts(file, names, first["store"])
+	if err != nil || avoided["store"] == first["store"] {
+		t.Errorf("the store has %d, %v, which the site was given now", avoided["store"], err)
+	}
+}
+
+func TestChoosePortsForgetsADamagedFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ports.json")
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if ports, err := choosePorts(file, []string{"etcd"}, 0); err != nil || ports["etcd"] == 0 {
+		t.Errorf("%v, %v", ports, err)
+	}
+}

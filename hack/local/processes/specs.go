@@ -1,0 +1,181 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/herald-social/herald/hack/local/supervisor"
+)
+
+// Graces are how long a process may take to end in order before it is killed. Manager and apiserver get longer: they
+// finish what they have begun.
+const (
+	heraldGrace = 30 * time.Second
+	serverGrace = 10 * time.Second
+)
+
+// disabledAdmission are the admission plugins that concern workloads. There are none here.
+var disabledAdmission = []string{
+	"ServiceAccount", "Priority", "TaintNodesByCondition", "PodSecurity", "RuntimeClass", "DefaultTolerationSeconds",
+	"DefaultStorageClass", "StorageObjectInUseProtection", "PersistentVolumeClaimResize", "DefaultIngressClass",
+}
+
+// Etcd is the database of the control plane. Only holders of the control plane's key can talk to it.
+func (s *Setup) Etcd() supervisor.Spec {
+	client, peer := "https://"+s.Address(Etcd), "https://"+s.Address(etcdPeer)
+	return supervisor.Spec{Name: Etcd, Path: filepath.Join(s.Assets, Etcd), Grace: serverGrace, Ready: s.etcdReady, Args: []string{
+		"--name=herald",
+		"--data-dir=" + s.path("etcd"),
+		"--listen-client-urls=" + client,
+		"--advertise-client-urls=" + client,
+		"--listen-peer-urls=" + peer,
+		"--initial-advertise-peer-urls=" + peer,
+		"--initial-cluster=herald=" + peer,
+		"--client-cert-auth=true",
+		"--trusted-ca-file=" + s.certificateFile(),
+		"--cert-file=" + s.certificateFile(),
+		"--key-file=" + s.keyFile(),
+		"--peer-client-cert-auth=true",
+		"--peer-trusted-ca-file=" + s.certificateFile(),
+		"--peer-cert-file=" + s.certificateFile(),
+		"--peer-key-file=" + s.keyFile(),
+		"--quota-backend-bytes=8589934592",
+		"--log-level=warn",
+	}}
+}
+
+func (s *Setup) etcdReady(ctx context.Context) error {
+	var dialer net.Dialer
+	connection, err := dialer.DialContext(ctx, "tcp", s.Address(Etcd))
+	if err != nil {
+		return err
+	}
+	return connection.Close()
+}
+
+// KubeAPIServer is the Kubernetes API. Its limits on requests in flight are raised from 400 and 200: a measurement should
+// find Herald's limits, not these.
+func (s *Setup) KubeAPIServer(more ...string) supervisor.Spec {
+	return supervisor.Spec{Name: KubeAPIServer, Path: filepath.Join(s.Assets, KubeAPIServer), Grace: serverGrace, Ready: s.kubeReady, Args: append([]string{
+		"--etcd-servers=https://" + s.Address(Etcd),
+		"--etcd-cafile=" + s.certificateFile(),
+		"--etcd-certfile=" + s.certificateFile(),
+		"--etcd-keyfile=" + s.keyFile(),
+		"--bind-address=127.0.0.1",
+		"--advertise-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", s.ports[KubeAPIServer]),
+		"--tls-cert-file=" + s.certificateFile(),
+		"--tls-private-key-file=" + s.keyFile(),
+		"--token-auth-file=" + s.tokenFile(),
+		"--anonymous-auth=false",
+		"--authorization-mode=RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + s.keyFile(),
+		"--service-account-signing-key-file=" + s.keyFile(),
+		"--service-cluster-ip-range=10.96.0.0/16",
+		"--endpoint-reconciler-type=none",
+		"--disable-admission-plugins=" + strings.Join(disabledAdmission, ","),
+		"--max-requests-inflight=3000",
+		"--max-mutating-requests-inflight=1500",
+		"--profiling=false",
+	}, more...)}
+}
+
+func (s *Setup) kubeReady(ctx context.Context) error {
+	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig(Admin))
+	if err != nil {
+		return err
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return err
+	}
+	return get(ctx, client, config.Host+"/readyz")
+}
+
+// Store is the S3-compatible store of media files.
+func (s *Setup) Store() supervisor.Spec {
+	return supervisor.Spec{Name: Store, Path: filepath.Join(s.Bin, "herald-store"), Grace: serverGrace, Ready: s.answers(Store, "/health"), Args: []string{
+		"--listen=" + s.Address(Store),
+		"--data-dir=" + s.path("store"),
+		"--credentials=" + s.storeKeyFile(),
+		"--bucket=" + Bucket,
+	}}
+}
+
+// Sandbox are the simulated platforms. They keep what is published in memory, unless more says otherwise.
+func (s *Setup) Sandbox(more ...string) supervisor.Spec {
+	return supervisor.Spec{
+		Name: Sandbox, Path: filepath.Join(s.Bin, "herald-sandbox"), Grace: serverGrace, Ready: s.answers(Sandbox, "/_control/calls"),
+		Args: append([]string{"--listen", s.Address(Sandbox), "--site-url", s.URL(Sandbox)}, more...),
+	}
+}
+
+// Manager is Herald's manager. Its identity outlives it: started again, it still holds its lease.
+func (s *Setup) Manager(more ...string) supervisor.Spec {
+	return s.herald(Manager, s.answers(managerHealth, "/readyz"), more,
+		"--leader-election-namespace", systemNamespace,
+		"--leader-identity", "local-manager",
+		"--metrics-bind-address", s.Address(ManagerMetrics),
+		"--health-probe-bind-address", s.Address(managerHealth),
+		"--webhook-bind-address", s.Address(ManagerWebhook),
+		"--webhook-hosts", "127.0.0.1")
+}
+
+// APIServer is Herald's apiserver. It does not wait for a load balancer when it ends.
+func (s *Setup) APIServer(more ...string) supervisor.Spec {
+	return s.herald(APIServer, s.answers(APIServerMetrics, "/readyz"), more,
+		"--listen", s.Address(Site),
+		"--site-url", s.URL(Site),
+		"--requests-per-minute", "0",
+		"--metrics-bind-address", s.Address(APIServerMetrics),
+		"--shutdown-delay", "0s")
+}
+
+// herald is a process of Herald. Browsers and clients on this machine reach the store by the same address as Herald.
+func (s *Setup) herald(name string, ready func(context.Context) error, more []string, args ...string) supervisor.Spec {
+	return supervisor.Spec{Name: name, Path: filepath.Join(s.Bin, "herald"), Grace: heraldGrace, Ready: ready, Args: slices.Concat([]string{
+		name,
+		"--kubeconfig", s.Kubeconfig(name),
+		"--platforms-config", s.platformsFile(),
+		"--media-endpoint", s.URL(Store),
+		"--media-bucket", Bucket,
+		"--media-credentials", s.storeKeyFile(),
+		"--media-path-style",
+	}, args, more)}
+}
+
+// answers asks for a page and wants status 200.
+func (s *Setup) answers(port, path string) func(context.Context) error {
+	// It keeps no connections: the servers it asks may be killed any time.
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	return func(ctx context.Context) error { return get(ctx, client, s.URL(port)+path) }
+}
+
+func get(ctx context.Context, client *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return nil
+}

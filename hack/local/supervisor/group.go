@@ -1,0 +1,129 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// leftoverPoll is the pause between two attempts to take the lock from leftovers.
+const leftoverPoll = 10 * time.Millisecond
+
+// Group starts processes that do not outlive this one.
+//
+// All of them are in one process group, and all inherit the lock on one file, which holds the group's id. While the lock
+// is taken, one of them still runs, so the system has not given the id to another group: the next owner of the file can
+// kill that group without looking at its members.
+type Group struct {
+	file     *os.File
+	requests chan request
+	// leader is the id of the process group; zero before the first start.
+	leader int
+}
+
+type request struct {
+	command *exec.Cmd
+	started chan<- error
+}
+
+// OpenGroup returns an empty group over the file. It kills what an earlier group over the same file left running, and
+// returns when that is gone; ctx limits how long this may take. The caller makes sure that the file has one owner.
+func OpenGroup(ctx context.Context, path string) (*Group, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := endLeftovers(ctx, file); err != nil {
+		return nil, errors.Join(fmt.Errorf("end the processes of an earlier run, which hold %s: %w", path, err), file.Close())
+	}
+	g := &Group{file: file, requests: make(chan request)}
+	go g.serve()
+	return g, nil
+}
+
+func endLeftovers(ctx context.Context, file *os.File) error {
+	poll := time.NewTicker(leftoverPoll)
+	defer poll.Stop()
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return file.Truncate(0)
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		data, err := io.ReadAll(io.NewSectionReader(file, 0, 32))
+		if err != nil {
+			return err
+		}
+		leader, err := strconv.Atoi(strings.TrimSpace(string(data)))
+		if err != nil {
+			return fmt.Errorf("it names no process group: %w", err)
+		}
+		if err := killGroup(leader); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-poll.C:
+		}
+	}
+}
+
+// serve starts every process from one thread that never ends. Linux kills the children when their parent dies, and takes
+// the thread that forked them for the parent.
+func (g *Group) serve() {
+	runtime.LockOSThread()
+	for r := range g.requests {
+		r.started <- g.start(r.command)
+	}
+}
+
+// Start starts the command in the group. A Ctrl-C in the terminal does not reach it.
+func (g *Group) Start(command *exec.Cmd) error {
+	started := make(chan error, 1)
+	g.requests <- request{command: command, started: started}
+	return <-started
+}
+
+func (g *Group) start(command *exec.Cmd) error {
+	command.SysProcAttr = attributes()
+	command.ExtraFiles = []*os.File{g.file}
+	if g.leader != 0 && syscall.Kill(-g.leader, 0) == nil {
+		command.SysProcAttr.Pgid = g.leader
+		return command.Start()
+	}
+	// The group is new, or all of it has ended.
+	if err := g.file.Truncate(0); err != nil {
+		return err
+	}
+	if err := command.Start(); err != nil {
+		return err
+	}
+	g.leader = command.Process.Pid
+	_, err := g.file.WriteAt([]byte(strconv.Itoa(g.leader)+"\n"), 0)
+	return err
+}
+
+// killGroup kills a process group. One that is gone is no error.
+func killGroup(leader int) error {
+	if leader <= 1 {
+		return fmt.Errorf("%d is not the id of a process group of ours", leader)
+	}
+	if err := syscall.Kill(-leader, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return nil
+}

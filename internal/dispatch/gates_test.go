@@ -1,0 +1,83 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatch
+
+import (
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestGateOrder(t *testing.T) {
+	g := NewGates()
+	var woken []string
+	waiter := func(id string, due int) Waiter {
+		return Waiter{ID: id, Due: time.Unix(int64(due), 0), Wake: func() { woken = append(woken, id) }}
+	}
+	if !g.TryAcquire("acct", waiter("first", 0)) {
+		t.Fatal("a free gate was refused")
+	}
+	for _, w := range []Waiter{waiter("late", 30), waiter("early", 10), waiter("middle", 20), waiter("early", 10)} {
+		if g.TryAcquire("acct", w) {
+			t.Fatalf("%s got a gate that is held", w.ID)
+		}
+	}
+	if !g.TryAcquire("other", waiter("late", 30)) {
+		t.Fatal("gates of two accounts depend on each other")
+	}
+	g.Release("acct")
+	if diff := cmp.Diff([]string{"early"}, woken); diff != "" {
+		t.Fatalf("the waiter that is due first is woken, alone: %s", diff)
+	}
+	g.Pass("early")
+	if diff := cmp.Diff([]string{"early", "middle"}, woken); diff != "" {
+		t.Fatalf("a wake that is not used goes to the next: %s", diff)
+	}
+	if !g.TryAcquire("acct", waiter("middle", 20)) {
+		t.Fatal("the woken waiter did not get the gate")
+	}
+	g.Pass("middle")
+	g.Release("acct")
+	if diff := cmp.Diff([]string{"early", "middle", "late"}, woken); diff != "" {
+		t.Fatal(diff)
+	}
+	g.Pass("late")
+	g.Release("other")
+	if len(g.gates) != 0 || len(g.woken) != 0 {
+		t.Errorf("gates that nobody needs are kept: %d gates, %d wakes", len(g.gates), len(g.woken))
+	}
+}
+
+// TestGateExcludes lets many goroutines fight for one gate.
+func TestGateExcludes(t *testing.T) {
+	g := NewGates()
+	var inside, turns atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			wake := make(chan struct{}, 100)
+			id := strconv.Itoa(i)
+			w := Waiter{ID: id, Wake: func() { wake <- struct{}{} }}
+			for !g.TryAcquire("acct", w) {
+				g.Pass(id)
+				<-wake
+			}
+			if inside.Add(1) != 1 {
+				t.Error("two hold the gate")
+			}
+			turns.Add(1)
+			inside.Add(-1)
+			g.Release("acct")
+			g.Pass(id)
+		})
+	}
+	wg.Wait()
+	if turns.Load() != 50 {
+		t.Errorf("%d turns, want 50", turns.Load())
+	}
+}

@@ -1,0 +1,186 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dispatch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestAdmissionUnderLoad lets many posts fight for accounts and places, as when
+// all are due at one instant.
+func TestAdmissionUnderLoad(t *testing.T) {
+	const accounts, posts, places = 20, 2000, 16
+	a := NewScheduler(places)
+	var inside [accounts]atomic.Int32
+	var busy, split atomic.Int32
+	var wg sync.WaitGroup
+	workers := make(chan struct{}, 64)
+	for i := range posts {
+		wg.Go(func() {
+			draw := rand.New(rand.NewPCG(uint64(i), 1))
+			wake := make(chan struct{}, 100)
+			id := fmt.Sprint(i)
+			wanted := draw.Perm(accounts)[:1+draw.IntN(4)]
+			w := Waiter{ID: id, Team: fmt.Sprint("team", i%3), Due: time.Unix(int64(i%5), 0), Wake: func() { wake <- struct{}{} }}
+			for turns := 0; len(wanted) > 0; turns++ {
+				if turns > 0 {
+					split.Add(1)
+				}
+				workers <- struct{}{}
+				var keys []string
+				for _, n := range wanted {
+					keys = append(keys, fmt.Sprint(n))
+				}
+				taken := a.Enter(w, keys)
+				for len(taken) == 0 {
+					a.Pass(id)
+					<-workers
+					<-wake
+					workers <- struct{}{}
+					taken = a.Enter(w, keys)
+				}
+				if busy.Add(1) > places {
+					t.Error("more places are taken than there are")
+				}
+				for _, n := range wanted {
+					if slices.Contains(taken, fmt.Sprint(n)) && inside[n].Add(1) != 1 {
+						t.Error("two hold a gate")
+					}
+				}
+				if draw.IntN(20) == 0 {
+					a.Slow(id, taken[0])
+				}
+				for _, n := range wanted {
+					if slices.Contains(taken, fmt.Sprint(n)) {
+						inside[n].Add(-1)
+						a.Release(id, fmt.Sprint(n))
+					}
+				}
+				wanted = slices.DeleteFunc(wanted, func(n int) bool { return slices.Contains(taken, fmt.Sprint(n)) })
+				busy.Add(-1)
+				a.Done(id)
+				a.Pass(id)
+				<-workers
+			}
+		})
+	}
+	wg.Wait()
+	if diff := cmp.Diff([3]int{}, [3]int{len(a.tickets), len(a.gates), len(a.teams)}); diff != "" {
+		t.Errorf("something is kept for nobody: %s", diff)
+	}
+	t.Logf("%d of %d were split", split.Load(), posts)
+}
+
+// TestAdmissionShares divides twelve places between teams that ask in turn, each
+// post for an account of its own.
+func TestAdmissionShares(t *testing.T) {
+	a := NewScheduler(12)
+	for _, tt := range []struct {
+		team   string
+		want   int
+		reason string
+	}{
+		{"greedy", 6, "a team alone gets half"},
+		{"small", 4, "with two teams each gets a third, and there is room for it"},
+		{"third", 3, "with three a quarter each; the first holds more and keeps it"},
+	} {
+		got := 0
+		for i := range 20 {
+			id := fmt.Sprint(tt.team, i)
+			if len(a.Enter(Waiter{ID: id, Team: tt.team, Wake: func() {}}, []string{id})) == 1 {
+				got++
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s got %d places, want %d (%s)", tt.team, got, tt.want, tt.reason)
+		}
+	}
+}
+
+// TestAdmissionIsBounded lets a hundred teams ask for a place each: there are
+// eight at once, and all have theirs in the end.
+func TestAdmissionIsBounded(t *testing.T) {
+	a := NewScheduler(4)
+	var inside, woken []string
+	enter := func(id string) {
+		if len(a.Enter(Waiter{ID: id, Team: id, Wake: func() { woken = append(woken, id) }}, []string{id})) == 1 {
+			inside = append(inside, id)
+		}
+	}
+	for i := range 100 {
+		enter(fmt.Sprint("team", i))
+	}
+	if len(inside) != 8 {
+		t.Fatalf("%d are inside, want twice the places", len(inside))
+	}
+	for done := range 100 {
+		if len(inside) == 0 {
+			t.Fatalf("nobody is inside after %d", done)
+		}
+		id := inside[0]
+		inside = inside[1:]
+		a.Done(id)
+		for len(woken) > 0 {
+			next := woken[0]
+			woken = woken[1:]
+			enter(next)
+		}
+		if len(inside) > 8 {
+			t.Fatalf("%d are inside", len(inside))
+		}
+	}
+}
+
+func TestAdmissionOrder(t *testing.T) {
+	const first, second = "first", "second"
+	for _, tt := range []struct {
+		name string
+		// held is what somebody holds when a post asks for both accounts.
+		held []string
+		// act is what happens then.
+		act    func(a *Scheduler)
+		woken  []string
+		taken  []string
+		reason string
+	}{
+		{"free", nil, func(*Scheduler) {}, nil, []string{first, second}, "both are taken at once"},
+		{"one busy", []string{second}, func(*Scheduler) {}, nil, nil, "none is taken while one is busy"},
+		{"one comes free", []string{second}, func(a *Scheduler) { a.Release("holder", second) }, []string{"post"}, []string{first, second}, "the post is woken when the last one is free"},
+		{"one of two comes free", []string{first, second}, func(a *Scheduler) { a.Release("holder", first) }, nil, nil, "and not before"},
+		{"one is slow", []string{second}, func(a *Scheduler) { a.Slow("holder", second) }, []string{"post"}, []string{first}, "a slow account is left out"},
+		{"slow, but not theirs", []string{second}, func(a *Scheduler) { a.Slow("another", second) }, nil, nil, "only who holds a gate says that it is slow"},
+		{"the holder leaves", []string{first, second}, func(a *Scheduler) { a.Done("holder") }, []string{"post"}, []string{first, second}, "leaving frees what is still held"},
+		{"a turn that is not used", []string{second}, func(a *Scheduler) { a.Done("holder"); a.Pass("post") }, []string{"post"}, []string{first, second}, "goes back, and can be asked for again"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := NewScheduler(8)
+			if len(tt.held) > 0 {
+				if got := a.Enter(Waiter{ID: "holder", Team: "team", Wake: func() {}}, tt.held); len(got) != len(tt.held) {
+					t.Fatalf("the holder got %v", got)
+				}
+			}
+			var woken []string
+			w := Waiter{ID: "post", Team: "team", Wake: func() { woken = append(woken, "post") }}
+			taken := a.Enter(w, []string{first, second})
+			tt.act(a)
+			if diff := cmp.Diff(tt.woken, woken); diff != "" {
+				t.Errorf("woken (%s): %s", tt.reason, diff)
+			}
+			if taken == nil && tt.taken != nil {
+				taken = a.Enter(w, []string{first, second})
+			}
+			if diff := cmp.Diff(tt.taken, taken); diff != "" {
+				t.Errorf("taken (%s): %s", tt.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,122 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	// firstRead is how much is read where nothing was read before. A film in
+	// fragments is visited at each of them, and one such read mostly holds all
+	// that a fragment says of itself.
+	firstRead = 8 << 10
+	// mostRead is how much is read at a time of what is read on and on: each
+	// read is twice as long as the one it follows, up to this.
+	mostRead = 128 << 10
+	// keptBlocks is how many of the last reads are held: readers go back and
+	// forth between the beginning, the end and where they are. With mostRead it
+	// bounds the memory that a file takes, to 1 MiB.
+	keptBlocks = 8
+	// budget is how many bytes may be read of one file in all: a whole image,
+	// or some 4,000 fragments of a film, which are more than an hour of them.
+	budget = 32 << 20
+)
+
+// errTooMuch ends the reading of a file whose structure never ends.
+var errTooMuch = errors.New("too much of the file would have to be read")
+
+// blocks is a file that is read in blocks, the last few of which are kept. It
+// is not for several goroutines.
+type blocks struct {
+	from io.ReaderAt
+	size int64
+	kept []block
+	read int64
+	err  error
+}
+
+type block struct {
+	at   int64
+	data []byte
+}
+
+func (b block) end() int64 { return b.at + int64(len(b.data)) }
+
+func newBlocks(from io.ReaderAt, size int64) *blocks { return &blocks{from: from, size: size} }
+
+// failure returns the first error of reading that is not about the file's
+// content: callers hide it in errors of their own.
+func (b *blocks) failure() error { return b.err }
+
+// ReadAt implements io.ReaderAt.
+func (b *blocks) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, fmt.Errorf("cannot read before the start of a file, at %d", off)
+	}
+	n := 0
+	for n < len(p) {
+		at := off + int64(n)
+		if at >= b.size {
+			return n, io.EOF
+		}
+		data, err := b.block(at, len(p)-n)
+		if err != nil {
+			return n, err
+		}
+		n += copy(p[n:], data)
+	}
+	return n, nil
+}
+
+// block returns what is held of the file from an offset on, at least one byte;
+// it reads if nothing is. So many bytes are wanted.
+func (b *blocks) block(at int64, wanted int) ([]byte, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	length := int64(max(firstRead, min(wanted, mostRead)))
+	for i, kept := range b.kept {
+		if kept.at <= at && at < kept.end() {
+			copy(b.kept[1:i+1], b.kept[:i])
+			b.kept[0] = kept
+			return kept.data[at-kept.at:], nil
+		}
+		if kept.end() == at {
+			length = max(length, min(2*int64(len(kept.data)), mostRead))
+		}
+	}
+	length = min(length, b.size-at)
+	if b.read += length; b.read > budget {
+		b.err = errTooMuch
+		return nil, b.err
+	}
+	data := b.room(length)
+	if n, err := b.from.ReadAt(data, at); int64(n) < length {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		b.err = fmt.Errorf("cannot read %d bytes at %d: %w", length, at, err)
+		return nil, b.err
+	}
+	b.kept = append(b.kept, block{})
+	copy(b.kept[1:], b.kept)
+	b.kept[0] = block{at: at, data: data}
+	return data, nil
+}
+
+// room returns memory for another block; if as many are held as may be, it lets
+// go of the one that was used longest ago.
+func (b *blocks) room(length int64) []byte {
+	if len(b.kept) == keptBlocks {
+		last := b.kept[keptBlocks-1].data
+		b.kept = b.kept[:keptBlocks-1]
+		if int64(cap(last)) >= length {
+			return last[:length]
+		}
+	}
+	return make([]byte, length)
+}

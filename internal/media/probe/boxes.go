@@ -1,0 +1,173 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// An MP4 or QuickTime film is made of boxes (ISO 14496-12, section 4.2): each
+// says how long it is and of what kind, and some hold others. They are read
+// here rather than by a library: a library makes of each sample that a table
+// claims an object, and of each box a path, and whoever uploads a file chooses
+// how many there are. Here nothing that is kept grows with the file.
+
+const (
+	// maxBoxes is how many boxes a film's structure may have: it bounds the
+	// work. Most have some hundred, an hour in fragments of a second has some
+	// ten thousand, and one with a fragment for each frame close to a million.
+	maxBoxes = 1_000_000
+	// maxTracks is how many tracks a film may have; real ones have less than
+	// twenty.
+	maxTracks = 128
+	// boxHeader is how many bytes the header of a box has, and longBoxHeader
+	// how many that of one has whose size takes 64 bits.
+	boxHeader, longBoxHeader = 8, 16
+	// longestFields is how much of a box is looked at that is no table: as
+	// much as a tkhd of version 1 has.
+	longestFields = 96
+)
+
+var (
+	errCutOff    = errors.New("a part of it reaches beyond its end")
+	errTooMany   = errors.New("it has too many parts")
+	errTooWide   = errors.New("it has too many tracks")
+	errOverlap   = errors.New("a part of it reaches beyond the one it belongs to")
+	errNoSize    = errors.New("a part of it is shorter than its own header")
+	errShort     = errors.New("a part of it is shorter than what it must say")
+	errNoVersion = errors.New("a part of it is of a version that does not exist")
+	errNoOrder   = errors.New("a fragment does not say first which track it belongs to")
+)
+
+// box is where a box is, by offsets in the file: its content, without its
+// header, goes from start to end.
+type box struct {
+	kind       [4]byte
+	start, end int64
+}
+
+// boxes reads the boxes of a film.
+type boxes struct {
+	file *blocks
+	size int64
+	seen int
+	// scratch is what fields returns, and table what each entry is read into.
+	scratch [longestFields]byte
+	table   [4096]byte
+}
+
+// each visits the boxes between two offsets. It knows nothing of what they hold:
+// how deep a film is followed is in the code that visits.
+func (b *boxes) each(start, end int64, visit func(box) error) error {
+	// What is too short for a header is a zero with which QuickTime ends some.
+	for at := start; end-at >= boxHeader; {
+		b.seen++
+		if b.seen > maxBoxes {
+			return errTooMany
+		}
+		found, err := b.header(at, end)
+		if err != nil {
+			return err
+		}
+		if err := visit(found); err != nil {
+			return err
+		}
+		at = found.end
+	}
+	return nil
+}
+
+// within visits the boxes that a box holds.
+func (b *boxes) within(outer box, visit func(box) error) error {
+	return b.each(outer.start, outer.end, visit)
+}
+
+// header reads the header of a box that must end by the end given.
+func (b *boxes) header(at, end int64) (box, error) {
+	head := b.scratch[:boxHeader]
+	if _, err := b.file.ReadAt(head, at); err != nil {
+		return box{}, err
+	}
+	found := box{kind: [4]byte(head[4:]), start: at + boxHeader}
+	size := uint64(binary.BigEndian.Uint32(head))
+	switch size {
+	case 0: // It takes all that is left.
+		found.end = end
+		return found, nil
+	case 1:
+		if end-at < longBoxHeader {
+			return box{}, errNoSize
+		}
+		if _, err := b.file.ReadAt(head, at+boxHeader); err != nil {
+			return box{}, err
+		}
+		found.start, size = at+longBoxHeader, binary.BigEndian.Uint64(head)
+	}
+	switch {
+	case size > uint64(b.size-at): //nolint:gosec // boxes begin within the file
+		return box{}, errCutOff
+	case int64(size) > end-at: //nolint:gosec // it is within the file
+		return box{}, errOverlap
+	}
+	found.end = at + int64(size) //nolint:gosec // it is within the file
+	if found.end < found.start {
+		return box{}, errNoSize
+	}
+	return found, nil
+}
+
+// fields returns the first bytes of a box's content, until the next call.
+func (b *boxes) fields(of box, length int) ([]byte, error) {
+	if of.end-of.start < int64(length) {
+		return nil, errShort
+	}
+	data := b.scratch[:length]
+	_, err := b.file.ReadAt(data, of.start)
+	return data, err
+}
+
+// versioned returns the first bytes of the content of a box that has two
+// versions of different lengths, and which of the two it is.
+func (b *boxes) versioned(of box, length0, length1 int) (data []byte, version byte, err error) {
+	data, err = b.fields(of, 1)
+	if err != nil {
+		return nil, 0, err
+	}
+	switch version = data[0]; version {
+	case 0:
+		data, err = b.fields(of, length0)
+	case 1:
+		data, err = b.fields(of, length1)
+	default:
+		err = errNoVersion
+	}
+	return data, version, err
+}
+
+// entries visits the entries of a table within a box, which begins at an offset
+// of the file. Each is as long as said, which is not more than a few words.
+func (b *boxes) entries(of box, at, count, length int64, visit func(entry []byte)) error {
+	if count > (of.end-at)/length {
+		return errShort
+	}
+	most := int64(len(b.table)) / length
+	for count > 0 {
+		some := b.table[:min(count, most)*length]
+		if _, err := b.file.ReadAt(some, at); err != nil {
+			return err
+		}
+		at += int64(len(some))
+		count -= int64(len(some)) / length
+		for ; len(some) > 0; some = some[length:] {
+			visit(some[:length])
+		}
+	}
+	return nil
+}
+
+// The numbers of boxes are big-endian.
+func u16(data []byte) uint16 { return binary.BigEndian.Uint16(data) }
+func u32(data []byte) uint32 { return binary.BigEndian.Uint32(data) }
+func u64(data []byte) uint64 { return binary.BigEndian.Uint64(data) }

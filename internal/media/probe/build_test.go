@@ -1,0 +1,99 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+)
+
+// join puts strings and bytes after one another.
+func join(parts ...any) []byte {
+	out := []byte{}
+	for _, part := range parts {
+		switch part := part.(type) {
+		case string:
+			out = append(out, part...)
+		case []byte:
+			out = append(out, part...)
+		default:
+			panic(fmt.Sprintf("cannot join a %T", part))
+		}
+	}
+	return out
+}
+
+// words are numbers of 32 bits, as MP4 has them.
+func words(values ...uint32) []byte {
+	out := make([]byte, 0, 4*len(values))
+	for _, value := range values {
+		out = binary.BigEndian.AppendUint32(out, value)
+	}
+	return out
+}
+
+// box is a part of an MP4 file.
+func box(kind string, parts ...any) []byte {
+	body := join(parts...)
+	return join(words(uint32(len(body)+8)), kind, body)
+}
+
+// chunk is a part of a PNG file.
+func chunk(kind string, data []byte) []byte {
+	sum := crc32.ChecksumIEEE(join(kind, data))
+	return join(words(uint32(len(data))), kind, data, words(sum))
+}
+
+// movie is what the moov of a made film says. The film has one video track of
+// number 1 and 64 by 48 pixels.
+type movie struct {
+	// duration is that of the header and whole that of the header of the
+	// fragments, in ms; zero leaves it open.
+	duration, whole uint32
+	// handler is the name of the track's handler.
+	handler string
+	// table is the track's table of samples, if any.
+	table []byte
+	// standard is how long a sample lasts of which nothing else is said, in
+	// units of the track.
+	standard uint32
+	// scale is how many units of the track a second has; zero means a thousand.
+	scale uint32
+	// more are further parts.
+	more []byte
+}
+
+func moov(m movie) []byte {
+	const second = 1000
+	if m.scale == 0 {
+		m.scale = second
+	}
+	extends := box("trex", words(0, 1, 1, m.standard, 0, 0))
+	if m.whole > 0 {
+		extends = join(box("mehd", words(0, m.whole)), extends)
+	}
+	return box("moov",
+		box("mvhd", words(0, 0, 0, second, m.duration), make([]byte, 80)),
+		trak(1, "vide", m.handler, m.scale, m.table),
+		m.more,
+		box("mvex", extends))
+}
+
+func trak(id uint32, kind, name string, scale uint32, table []byte) []byte {
+	if table == nil {
+		table = box("stts", words(0, 0))
+	}
+	return box("trak",
+		box("tkhd", words(0, 0, 0, id, 0, 0, 0, 0, 0, 0, 0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000, 64<<16, 48<<16)),
+		box("mdia",
+			box("mdhd", words(0, 0, 0, scale, 0, 0)),
+			box("hdlr", words(0, 0), kind, words(0, 0, 0), name, "\x00"),
+			box("minf", box("stbl", table, box("stsc", words(0, 0)), box("stco", words(0, 0))))))
+}
+
+// moof is a fragment of one track.
+func moof(parts ...any) []byte {
+	return box("moof", box("mfhd", words(0, 1)), box("traf", parts...))
+}

@@ -1,0 +1,196 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"bytes"
+	"encoding/binary"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"math"
+
+	"golang.org/x/image/webp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// imageFormat is how one kind of image is read.
+type imageFormat struct {
+	config func(io.Reader) (image.Config, error)
+	// look finds what Herald needs to know of the parts of the file.
+	look func(file *blocks) imageParts
+}
+
+// imageParts is what the parts of an image tell.
+type imageParts struct {
+	// whole tells whether the end of the picture is there.
+	whole bool
+	// exif is where metadata is that may turn the picture; the zero value if
+	// there is none.
+	exif span
+	// profile is where the parts of its colour profile are; that of a PNG is
+	// compressed.
+	profile []span
+	// frame is where a JPEG says how its pixels are stored, behind the marker
+	// frameKind, and unchanged that they are red, green and blue; kind and flags are those of a WebP's first chunk.
+	frame     span
+	frameKind byte
+	unchanged bool
+	kind      string
+	flags     byte
+}
+
+// span is a part of a file, by offsets.
+type span struct{ start, end int64 }
+
+var imageFormats = map[v1alpha1.MimeType]imageFormat{
+	v1alpha1.MimeJPEG: {jpeg.DecodeConfig, jpegParts},
+	v1alpha1.MimePNG:  {png.DecodeConfig, pngParts},
+	v1alpha1.MimeWebP: {webpConfig, webpParts},
+}
+
+// picture examines an image without decoding it: its header, its orientation
+// and its end.
+func picture(file *blocks, size int64, mimeType v1alpha1.MimeType) (Facts, error) {
+	format := imageFormats[mimeType]
+	config, err := format.config(io.NewSectionReader(file, 0, size))
+	if err != nil {
+		return Facts{}, damaged("The image is damaged: its header cannot be read (%v). Export it again.", err)
+	}
+	if config.Width <= 0 || config.Height <= 0 || config.Width > math.MaxInt32 || config.Height > math.MaxInt32 {
+		return Facts{}, damaged("The image is damaged: it says it is %d pixels wide and %d high. Export it again.", config.Width, config.Height)
+	}
+	parts := format.look(file)
+	if !parts.whole {
+		return Facts{}, damaged("The image is cut off: its end is missing. Upload the whole file.")
+	}
+	facts := Facts{Width: int32(config.Width), Height: int32(config.Height)}
+	if turned(file, parts.exif) {
+		facts.Width, facts.Height = facts.Height, facts.Width
+	}
+	return facts, nil
+}
+
+// endBytes is how much of the end of a file is searched first for what ends
+// the picture.
+const endBytes = 64 << 10
+
+// ends looks for the mark that ends a picture, behind an offset at which its
+// pixels begin. Some cameras append data of their own, as much as a short film:
+// if the mark is not near the end of the file, it is looked for from the pixels
+// on.
+func ends(file *blocks, pixels int64, mark string) bool {
+	last := max(pixels, file.size-endBytes)
+	across := min(last+int64(len(mark))-1, file.size)
+	return contains(file, span{last, file.size}, mark) || contains(file, span{pixels, across}, mark)
+}
+
+// contains searches a part of a file.
+func contains(file *blocks, in span, mark string) bool {
+	const step = 32 << 10
+	buffer := make([]byte, 0, step+len(mark))
+	for at := in.start; at < in.end; {
+		// What was read before may hold the beginning of the mark.
+		held := min(len(buffer), len(mark)-1)
+		copy(buffer, buffer[len(buffer)-held:])
+		buffer = buffer[:held+int(min(step, in.end-at))]
+		if _, err := file.ReadAt(buffer[held:], at); err != nil {
+			return false
+		}
+		if bytes.Contains(buffer, []byte(mark)) {
+			return true
+		}
+		at += int64(len(buffer) - held)
+	}
+	return false
+}
+
+// pngParts reads the parts of a PNG up to its pixels (PNG, third edition,
+// section 5). As browsers do, it passes over metadata that comes behind them.
+func pngParts(file *blocks) imageParts {
+	const (
+		signature, header, sum = 8, 8, 4
+		end                    = "\x00\x00\x00\x00IEND\xae\x42\x60\x82"
+	)
+	var parts imageParts
+	var head [header]byte
+	for at := int64(signature); ; {
+		if _, err := file.ReadAt(head[:], at); err != nil {
+			return parts
+		}
+		start := at + header
+		at = start + int64(binary.BigEndian.Uint32(head[:])) + sum
+		switch string(head[4:]) {
+		case "eXIf":
+			parts.exif = span{start, min(at-sum, file.size)}
+		case "iCCP":
+			parts.profile = []span{{start, min(at-sum, file.size)}}
+		case "IDAT":
+			parts.whole = ends(file, start, end)
+			return parts
+		}
+	}
+}
+
+// What a WebP's first chunk announces (RFC 9649, section 2.7).
+const (
+	webpAnimation = 1 << 1
+	webpExif      = 1 << 3
+	webpAlpha     = 1 << 4
+	webpProfile   = 1 << 5
+)
+
+// webpConfig reads the header of a WebP, which is in its first chunk; the
+// library would look for it in all of them.
+func webpConfig(r io.Reader) (image.Config, error) {
+	const head = 1 << 10
+	return webp.DecodeConfig(io.LimitReader(r, head))
+}
+
+// webpParts reads the parts of a WebP (RFC 9649, section 2).
+func webpParts(file *blocks) imageParts {
+	const (
+		fileHeader, chunkHeader = 12, 8
+		// The first chunk tells in its first byte what others there are.
+		first = "VP8X"
+	)
+	var head [fileHeader + chunkHeader + 1]byte
+	if _, err := file.ReadAt(head[:], 0); err != nil {
+		return imageParts{}
+	}
+	// The file says how many bytes follow the first eight.
+	end := int64(binary.LittleEndian.Uint32(head[4:])) + chunkHeader
+	parts := imageParts{whole: end <= file.size, kind: string(head[fileHeader:][:4])}
+	if !parts.whole || parts.kind != first {
+		return parts
+	}
+	parts.flags = head[fileHeader+chunkHeader]
+	if parts.flags&(webpExif|webpProfile) == 0 {
+		return parts
+	}
+	for at := int64(fileHeader); at+chunkHeader <= end; {
+		chunk := head[:chunkHeader]
+		if _, err := file.ReadAt(chunk, at); err != nil {
+			return parts
+		}
+		length := int64(binary.LittleEndian.Uint32(chunk[4:]))
+		start := at + chunkHeader
+		switch string(chunk[:4]) {
+		case "EXIF":
+			if parts.flags&webpExif != 0 {
+				parts.exif = span{start, min(start+length, end)}
+			}
+			return parts
+		case "ICCP":
+			parts.profile = []span{{start, min(start+length, end)}}
+			if parts.flags&webpExif == 0 {
+				return parts
+			}
+		}
+		at = start + length + length%2
+	}
+	return parts
+}

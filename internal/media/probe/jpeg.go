@@ -1,0 +1,126 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"bufio"
+	"io"
+	"strings"
+)
+
+// Markers of a JPEG, behind the byte 0xff (ITU-T T.81, table B.1).
+const (
+	jpegStuffed = 0x00 // no marker: 0xff as a value
+	jpegTEM     = 0x01
+	jpegRST0    = 0xd0 // the first of those without a length,
+	jpegEOI     = 0xd9 // and the last of them, which ends the picture
+	jpegSOS     = 0xda // the pixels begin
+	jpegSOF0    = 0xc0 // a frame begins, for those up to
+	jpegSOF15   = 0xcf // this one, without the three
+	jpegDHT     = 0xc4 // that are something else
+	jpegJPG     = 0xc8
+	jpegDAC     = 0xcc
+	jpegAPP1    = 0xe1
+	jpegAPP2    = 0xe2
+	jpegAPP14   = 0xee
+	jpegMark    = 0xff
+)
+
+// How metadata and a part of a colour profile begin; others use the same
+// markers. Behind the name of a profile two bytes count its parts. Adobe's part
+// tells, in the byte at adobeTransform, whether colours were transformed.
+const (
+	jpegAdobe      = "Adobe"
+	adobeTransform = 11
+	jpegExif       = "Exif\x00\x00"
+	jpegProfile    = "ICC_PROFILE\x00"
+	profileHead    = len(jpegProfile) + 2
+)
+
+// jpegParts reads the parts of a JPEG up to its pixels. What ends the picture is
+// looked for behind that: the picture within the metadata, which cameras put
+// there for lists, has an end of its own.
+func jpegParts(file *blocks) imageParts {
+	var parts imageParts
+	// No part is longer than 64 KiB: nothing would be saved by jumping.
+	r := &jpegReader{from: bufio.NewReader(io.NewSectionReader(file, 0, file.size))}
+	for {
+		marker, ok := r.marker()
+		switch {
+		case !ok, marker == jpegEOI:
+			return parts
+		case marker == jpegTEM, marker >= jpegRST0 && marker <= jpegEOI:
+			continue
+		}
+		segment, name, ok := r.segment()
+		switch {
+		case !ok:
+			return parts
+		case marker == jpegSOS:
+			parts.whole = ends(file, segment.end, string([]byte{jpegMark, jpegEOI}))
+			return parts
+		case marker == jpegAPP1 && strings.HasPrefix(name, jpegExif) && parts.exif == (span{}):
+			parts.exif = segment
+		case marker == jpegAPP2 && name == jpegProfile && segment.end-segment.start > int64(profileHead):
+			parts.profile = append(parts.profile, span{segment.start + int64(profileHead), segment.end})
+		case marker == jpegAPP14 && strings.HasPrefix(name, jpegAdobe) && len(name) > adobeTransform:
+			parts.unchanged = name[adobeTransform] == 0
+		case startsFrame(marker):
+			parts.frame, parts.frameKind = segment, marker
+		}
+	}
+}
+
+// startsFrame tells whether a marker stands before the facts about the pixels.
+func startsFrame(marker byte) bool {
+	return marker >= jpegSOF0 && marker <= jpegSOF15 && marker != jpegDHT && marker != jpegJPG && marker != jpegDAC
+}
+
+// jpegReader goes through the parts of a JPEG.
+type jpegReader struct {
+	from *bufio.Reader
+	at   int64
+}
+
+func (r *jpegReader) byte() (byte, bool) {
+	b, err := r.from.ReadByte()
+	r.at++
+	return b, err == nil
+}
+
+// marker goes to the next marker. As decoders do, it passes over what stands
+// between.
+func (r *jpegReader) marker() (byte, bool) {
+	for last := byte(0); ; {
+		b, ok := r.byte()
+		if !ok {
+			return 0, false
+		}
+		if last == jpegMark && b != jpegMark && b != jpegStuffed {
+			return b, true
+		}
+		last = b
+	}
+}
+
+// segment goes behind the content of the part whose marker was read, and
+// returns where that is and how it begins.
+func (r *jpegReader) segment() (found span, name string, ok bool) {
+	high, _ := r.byte()
+	low, ok := r.byte()
+	length := int(high)<<8 | int(low)
+	const itself = 2 // The length counts its own two bytes.
+	if !ok || length < itself {
+		return span{}, "", false
+	}
+	found = span{r.at, r.at + int64(length-itself)}
+	if start, err := r.from.Peek(min(len(jpegProfile), length-itself)); err == nil {
+		name = string(start)
+	}
+	if _, err := r.from.Discard(length - itself); err != nil {
+		return span{}, "", false
+	}
+	r.at = found.end
+	return found, name, true
+}

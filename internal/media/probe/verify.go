@@ -1,0 +1,106 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// Store is what is asked of the store of files; package store has it.
+type Store interface {
+	Stat(ctx context.Context, key string) (store.Object, error)
+	ReaderAt(ctx context.Context, key, etag string, size int64) io.ReaderAt
+}
+
+// Verifier examines uploaded files.
+type Verifier struct {
+	Store Store
+	Clock clock.PassiveClock
+}
+
+// looks is how often a file is examined that is overwritten meanwhile.
+const looks = 3
+
+// Overwritten is how a Media stands whose file cannot be examined because it is
+// overwritten meanwhile, again and again: that is its client's doing, and ends at
+// the latest with the address that was uploaded to.
+func Overwritten() conditions.Summary {
+	return conditions.Summary{
+		Reason:   v1alpha1.ReasonBeingOverwritten,
+		Message:  "The file is overwritten while it is examined. Upload it once, and let that end; the manager looks again.",
+		Progress: conditions.Underway,
+	}
+}
+
+// Verify examines the file of a Media and returns the status that follows, with
+// its conditions: uploaded, or rejected with a reason. It changes nothing. The
+// error is store.ErrNotFound if there is no file, and store.ErrChanged
+// if it was overwritten each time that it was looked at (see Overwritten); any
+// other is the store's.
+func (v *Verifier) Verify(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+	var err error
+	for range looks {
+		var status v1alpha1.MediaStatus
+		status, err = v.look(ctx, m)
+		if !errors.Is(err, store.ErrChanged) {
+			return status, err
+		}
+	}
+	return v1alpha1.MediaStatus{}, fmt.Errorf("the file is overwritten again and again: %w", err)
+}
+
+func (v *Verifier) look(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+	object, err := v.Store.Stat(ctx, store.Key(m))
+	if err != nil {
+		return v1alpha1.MediaStatus{}, err
+	}
+	facts, err := v.examine(ctx, m, object)
+	var problem *Problem
+	if err != nil && !errors.As(err, &problem) {
+		return v1alpha1.MediaStatus{}, err
+	}
+	status := *m.Status.DeepCopy()
+	status.ObservedGeneration = m.Generation
+	status.SizeBytes = object.Size
+	status.UploadURL, status.UploadURLExpiresAt = "", nil
+	summary := conditions.Summary{Ready: true, Reason: v1alpha1.ReasonUploaded, Message: "The file was verified and can be posted.", Progress: conditions.Settled}
+	if problem != nil {
+		status.Phase = v1alpha1.MediaRejected
+		summary = conditions.Summary{Reason: problem.Reason, Message: problem.Message, Progress: conditions.Stuck}
+	} else {
+		status.Phase, status.ETag = v1alpha1.MediaUploaded, object.ETag
+		status.Width, status.Height, status.DurationMillis = facts.Width, facts.Height, facts.Duration.Milliseconds()
+	}
+	conditions.Apply(&status.Conditions, summary, m.Generation, v.Clock.Now())
+	return status, nil
+}
+
+// examine holds the size of a file against what was declared before it looks
+// into it.
+func (v *Verifier) examine(ctx context.Context, m *v1alpha1.Media, object store.Object) (Facts, error) {
+	limit, kind := int64(v1alpha1.MaxImageBytes), "an image"
+	if strings.HasPrefix(string(m.Spec.MimeType), "video/") {
+		limit, kind = v1alpha1.MaxVideoBytes, "a video"
+	}
+	wrong := func(format string, args ...any) (Facts, error) {
+		return Facts{}, &Problem{Reason: v1alpha1.ReasonWrongSize, Message: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case object.Size > limit:
+		return wrong("The file has %d bytes; %s may have at most %d. Upload a smaller one.", object.Size, kind, limit)
+	case m.Spec.SizeBytes != 0 && m.Spec.SizeBytes != object.Size:
+		return wrong("The file has %d bytes, but %d were declared. Declare the right size, and upload the whole file.", object.Size, m.Spec.SizeBytes)
+	}
+	return Probe(v.Store.ReaderAt(ctx, object.Key, object.ETag, object.Size), object.Size, string(m.Spec.MimeType))
+}

@@ -1,0 +1,473 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rendition_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+const jpegType, pngType, webpType = "image/jpeg", "image/png", "image/webp"
+
+var (
+	// narrow takes what Instagram does.
+	narrow = rendition.Target{Types: []string{jpegType}, MaxBytes: 8 << 20, MinAspect: 0.8, MaxAspect: 1.91}
+	both   = rendition.Target{Types: []string{jpegType, pngType}, MaxBytes: 8 << 20}
+)
+
+// sample reads a file of this package or of package probe.
+func sample(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if errors.Is(err, os.ErrNotExist) {
+		data, err = os.ReadFile(filepath.Join("..", "probe", "testdata", name))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func asPNG(t *testing.T, picture image.Image) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := png.Encode(&out, picture); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func asJPEG(t *testing.T, picture image.Image) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := jpeg.Encode(&out, picture, &jpeg.Options{Quality: 95}); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// quarters is a picture whose quarters are red, green, blue and black, from left
+// to right and from top to bottom.
+func quarters(width, height int) *image.NRGBA {
+	picture := image.NewNRGBA(image.Rect(0, 0, width, height))
+	colors := [2][2]color.NRGBA{{{255, 0, 0, 255}, {0, 255, 0, 255}}, {{0, 0, 255, 255}, {0, 0, 0, 255}}}
+	for y := range height {
+		for x := range width {
+			picture.SetNRGBA(x, y, colors[2*y/height][2*x/width])
+		}
+	}
+	return picture
+}
+
+func noise(width, height int) *image.NRGBA {
+	picture := image.NewNRGBA(image.Rect(0, 0, width, height))
+	random := rand.NewChaCha8([32]byte{})
+	_, _ = random.Read(picture.Pix)
+	for i := 3; i < len(picture.Pix); i += 4 {
+		picture.Pix[i] = 255
+	}
+	return picture
+}
+
+// turned puts an orientation into a JPEG.
+func turned(data []byte, orientation byte) []byte {
+	exif := []byte("Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00")
+	exif = append(exif, orientation, 0, 0, 0, 0, 0, 0)
+	return segment(data, 0xe1, exif)
+}
+
+// segment puts a part behind the beginning of a JPEG.
+func segment(data []byte, marker byte, content []byte) []byte {
+	out := append([]byte(nil), data[:2]...)
+	out = append(out, 0xff, marker)
+	out = binary.BigEndian.AppendUint16(out, uint16(len(content)+2))
+	return append(append(out, content...), data[2:]...)
+}
+
+// claims makes a PNG say that it has another size.
+func claims(data []byte, width, height uint32) []byte {
+	out := bytes.Clone(data)
+	binary.BigEndian.PutUint32(out[16:], width)
+	binary.BigEndian.PutUint32(out[20:], height)
+	binary.BigEndian.PutUint32(out[29:], crc32.ChecksumIEEE(out[12:29]))
+	return out
+}
+
+func TestMake(t *testing.T) {
+	transparent := image.NewNRGBA(image.Rect(0, 0, 40, 40))
+	for name, tc := range map[string]struct {
+		why      string
+		data     []byte
+		mimeType string
+		target   rendition.Target
+		want     string
+		w, h     int
+	}{
+		"png":                       {"Instagram takes JPEG only", sample(t, "picture.png"), pngType, narrow, jpegType, 64, 48},
+		"webp":                      {"Instagram takes JPEG only", sample(t, "picture.webp"), webpType, narrow, jpegType, 64, 48},
+		"lossless webp":             {"it is another format inside", sample(t, "lossless.webp"), webpType, narrow, jpegType, 64, 48},
+		"transparent webp":          {"JPEG is never transparent", sample(t, "transparent.webp"), webpType, narrow, jpegType, 64, 48},
+		"transparent webp as png":   {"where the platform takes it, transparency stays", sample(t, "transparent.webp"), webpType, both, pngType, 64, 48},
+		"opaque webp":               {"PNG is for transparency only", sample(t, "picture.webp"), webpType, both, jpegType, 64, 48},
+		"gray jpeg":                 {"a picture without colours", asJPEG(t, image.NewGray(image.Rect(0, 0, 64, 48))), jpegType, rendition.Target{MaxWidth: 32}, jpegType, 32, 24},
+		"jpeg with all its colours": {"colours may be stored for every point", sample(t, "full.jpg"), jpegType, rendition.Target{MaxWidth: 32}, jpegType, 32, 24},
+		"too wide":                  {"scaled", asPNG(t, quarters(300, 200)), pngType, rendition.Target{MaxWidth: 100}, jpegType, 100, 67},
+		"too high":                  {"scaled", asPNG(t, quarters(200, 300)), pngType, rendition.Target{MaxHeight: 30}, jpegType, 20, 30},
+		"small":                     {"never enlarged", asPNG(t, quarters(20, 20)), pngType, rendition.Target{Types: []string{jpegType}, MaxWidth: 1080}, jpegType, 20, 20},
+		"panorama":                  {"bars above and below", asPNG(t, quarters(400, 100)), pngType, narrow, jpegType, 400, 210},
+		"tower":                     {"bars left and right", asPNG(t, quarters(100, 400)), pngType, narrow, jpegType, 320, 400},
+		"a line":                    {"bars may be most of it", asPNG(t, quarters(2000, 1)), pngType, narrow, jpegType, 2000, 1048},
+		"very large":                {"4096 points suffice everywhere", asPNG(t, image.NewGray(image.Rect(0, 0, 6000, 3000))), pngType, narrow, jpegType, 4096, 2145},
+		"turned jpeg":               {"the rendition needs no turning", turned(asJPEG(t, quarters(96, 64)), 6), jpegType, rendition.Target{MaxWidth: 32}, jpegType, 32, 48},
+		"transparent png that is too wide": {
+			"and stays transparent", asPNG(t, transparent), pngType, rendition.Target{Types: []string{jpegType, pngType}, MaxWidth: 20}, pngType, 20, 20,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := newMemory()
+			source := files.source(t, tc.data, tc.mimeType)
+			r, err := rendition.NewMaker(files).Make(t.Context(), source, tc.target)
+			if err != nil {
+				t.Fatalf("%s: %v", tc.why, err)
+			}
+			if r.MIMEType != tc.want || r.Width != tc.w || r.Height != tc.h {
+				t.Errorf("%s: got %+v", tc.why, r)
+			}
+			data, err := files.read(r.Key, r.ETag)
+			if err != nil || int64(len(data)) != r.Size {
+				t.Fatalf("stored %d bytes, %v", len(data), err)
+			}
+			facts, err := probe.Probe(bytes.NewReader(data), r.Size, r.MIMEType)
+			if err != nil || int(facts.Width) != tc.w || int(facts.Height) != tc.h {
+				t.Errorf("the file is %+v, %v", facts, err)
+			}
+			if tc.target.MaxAspect > 0 {
+				if aspect := float64(r.Width) / float64(r.Height); aspect < tc.target.MinAspect || aspect > tc.target.MaxAspect {
+					t.Errorf("aspect %g", aspect)
+				}
+			}
+		})
+	}
+}
+
+// shown decodes the rendition of a file.
+func shown(t *testing.T, data []byte, mimeType string, target rendition.Target) image.Image {
+	t.Helper()
+	files := newMemory()
+	r, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, data, mimeType), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, _, err := image.Decode(bytes.NewReader(files.files[r.Key].data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return picture
+}
+
+// name is what a colour looks like; compression blurs it.
+func name(c color.Color) string {
+	r, g, b, a := c.RGBA()
+	word := ""
+	for _, part := range []uint32{r, g, b, a} {
+		switch {
+		case part > 0xd000:
+			word += "1"
+		case part < 0x3000:
+			word += "0"
+		default:
+			word += "?"
+		}
+	}
+	names := map[string]string{"1001": "red", "0101": "green", "0011": "blue", "0001": "black", "1111": "white", "0000": "clear"}
+	if known, ok := names[word]; ok {
+		return known
+	}
+	return word
+}
+
+func corners(picture image.Image) string {
+	b := picture.Bounds()
+	x, y := b.Dx()/8, b.Dy()/8
+	at := func(x, y int) string { return name(picture.At(b.Min.X+x, b.Min.Y+y)) }
+	return strings.Join([]string{at(x, y), at(b.Dx()-1-x, y), at(x, b.Dy()-1-y), at(b.Dx()-1-x, b.Dy()-1-y)}, " ")
+}
+
+func TestOrientation(t *testing.T) {
+	upright := asJPEG(t, quarters(96, 64))
+	for orientation, want := range map[byte]string{
+		0: "red green blue black", // makes no sense
+		1: "red green blue black",
+		2: "green red black blue",
+		3: "black blue green red",
+		4: "blue black red green",
+		5: "red blue green black",
+		6: "blue red black green",
+		7: "black green blue red",
+		8: "green black red blue",
+		9: "red green blue black", // makes no sense
+	} {
+		picture := shown(t, turned(upright, orientation), jpegType, rendition.Target{MaxHeight: 48})
+		if got := corners(picture); got != want {
+			t.Errorf("orientation %d shows %s instead of %s", orientation, got, want)
+		}
+		if width := picture.Bounds().Dx(); (width == 32) != (orientation >= 5 && orientation <= 8) {
+			t.Errorf("orientation %d is %d wide", orientation, width)
+		}
+	}
+}
+
+func TestWhatIsTransparent(t *testing.T) {
+	picture := image.NewNRGBA(image.Rect(0, 0, 64, 64))
+	for y := range 64 {
+		for x := range 32 {
+			picture.SetNRGBA(x, y, color.NRGBA{255, 0, 0, 255})
+		}
+	}
+	for target, want := range map[string]string{jpegType: "red white red white", pngType: "red clear red clear"} {
+		got := corners(shown(t, asPNG(t, picture), pngType, rendition.Target{Types: []string{jpegType, target}, MaxWidth: 48}))
+		if got != want {
+			t.Errorf("%s shows %s", target, got)
+		}
+	}
+	const above = "white " + "white"
+	// A PNG of noise is longer than its JPEG, however small it must be.
+	veiled := noise(300, 300)
+	for y := range 150 {
+		for x := range 300 {
+			veiled.SetNRGBA(x, y, color.NRGBA{})
+		}
+	}
+	large := shown(t, asPNG(t, veiled), pngType, rendition.Target{Types: []string{jpegType, pngType}, MaxBytes: 60 << 10})
+	if got := corners(large); !strings.HasPrefix(got, above) {
+		t.Errorf("what does not fit as PNG shows %s", got)
+	}
+}
+
+func TestBarsLoseNothing(t *testing.T) {
+	picture := shown(t, asPNG(t, quarters(400, 100)), pngType, narrow)
+	if picture.Bounds().Dy() != 210 {
+		t.Fatalf("it is %v", picture.Bounds())
+	}
+	for at, want := range map[image.Point]string{
+		{200, 10}: "white", {200, 200}: "white", {10, 70}: "red", {390, 70}: "green", {10, 140}: "blue", {390, 140}: "black",
+	} {
+		if got := name(picture.At(at.X, at.Y)); got != want {
+			t.Errorf("%v is %s instead of %s", at, got, want)
+		}
+	}
+}
+
+func TestBytesFit(t *testing.T) {
+	for bound, why := range map[int64]string{120 << 10: "lower quality suffices", 20 << 10: "it must become smaller", 2 << 10: "much smaller"} {
+		files := newMemory()
+		source := files.source(t, asPNG(t, noise(400, 300)), pngType)
+		r, err := rendition.NewMaker(files).Make(t.Context(), source, rendition.Target{Types: []string{jpegType}, MaxBytes: bound})
+		if err != nil || r.Size > bound || r.Size < bound/4 {
+			t.Errorf("%s: %d bytes for %d, %v", why, r.Size, bound, err)
+		}
+	}
+}
+
+// What colours mean must not be lost: a red of a wide profile is another red.
+func TestTheColourProfileStays(t *testing.T) {
+	profile := make([]byte, 70_000)
+	copy(profile[16:], "RGB ")
+	copy(profile[len(profile)-4:], "end.")
+	printing := bytes.Clone(profile)
+	copy(printing[16:], "CMYK")
+	withProfile := func(data, profile []byte) []byte {
+		first := segment(data, 0xe2, append([]byte("ICC_PROFILE\x00\x01\x02"), profile[:60_000]...))
+		out := append([]byte(nil), first[:2+4+14+60_000]...)
+		second := segment(append(out[:0:0], 0xff, 0xd8), 0xe2, append([]byte("ICC_PROFILE\x00\x02\x02"), profile[60_000:]...))
+		return append(append(out, second[2:]...), data[2:]...)
+	}
+	jpegs := asJPEG(t, quarters(64, 64))
+	glass := asPNG(t, image.NewNRGBA(image.Rect(0, 0, 64, 64)))
+	for name, tc := range map[string]struct {
+		data     []byte
+		mimeType string
+		target   rendition.Target
+		want     []byte
+	}{
+		"kept in a jpeg":                    {withProfile(jpegs, profile), jpegType, rendition.Target{MaxWidth: 32}, profile},
+		"that of printing does not hold":    {withProfile(jpegs, printing), jpegType, rendition.Target{MaxWidth: 32}, nil},
+		"none":                              {jpegs, jpegType, rendition.Target{MaxWidth: 32}, nil},
+		"none in a png":                     {glass, pngType, rendition.Target{MaxWidth: 32}, nil},
+		"kept in a png made by this itself": {nil, pngType, rendition.Target{MaxWidth: 32}, profile},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := newMemory()
+			maker := rendition.NewMaker(files)
+			if tc.data == nil {
+				tc.data = pngWithProfile(t, glass, profile)
+			}
+			r, err := maker.Make(t.Context(), files.source(t, tc.data, tc.mimeType), tc.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := probe.ReadHeader(bytes.NewReader(files.files[r.Key].data), r.Size, r.MIMEType)
+			if err != nil || !bytes.Equal(h.Profile, tc.want) {
+				t.Errorf("%s holds a profile of %d bytes instead of %d, %v", r.MIMEType, len(h.Profile), len(tc.want), err)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeConverted(t *testing.T) {
+	whole := sample(t, "picture.jpg")
+	for name, tc := range map[string]struct {
+		why      string
+		data     []byte
+		mimeType string
+		says     string
+	}{
+		"a bomb":            {"some bytes that say they are a gigapixel", claims(sample(t, "picture.png"), 40_000, 40_000), pngType, "40000 × 40000 pixels, which are too many"},
+		"a bomb that lies":  {"what the header says is more than there is", claims(sample(t, "picture.png"), 4000, 4000), pngType, "damaged"},
+		"cut jpeg":          {"half a picture is none", whole[:len(whole)-200], jpegType, "damaged"},
+		"cut webp":          {"half a picture is none", sample(t, "picture.webp")[:400], webpType, "damaged"},
+		"no picture":        {"nothing of it makes sense", []byte("no picture at all"), pngType, "damaged"},
+		"animated webp":     {"the first of its pictures would not be what was meant", sample(t, "animated.webp"), webpType, "animation"},
+		"another kind":      {"only images are", sample(t, "faststart.mp4"), "video/mp4", "damaged"},
+		"bytes that cannot": {"the bound cannot be met", asPNG(t, noise(64, 64)), pngType, "small enough"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := newMemory()
+			target := narrow
+			if tc.says == "small enough" {
+				target.MaxBytes = 10
+			}
+			_, err := rendition.NewMaker(files).Make(t.Context(), files.source(t, tc.data, tc.mimeType), target)
+			var problem *rendition.Problem
+			if !errors.As(err, &problem) || !strings.Contains(problem.Message, tc.says) {
+				t.Errorf("%s: %v", tc.why, err)
+			}
+			if files.puts != 0 {
+				t.Error("something was stored")
+			}
+		})
+	}
+}
+
+func TestTroubleWithTheStoreIsNotTheFile(t *testing.T) {
+	files := newMemory()
+	source := files.source(t, sample(t, "picture.png"), pngType)
+	boom := errors.New("boom")
+	files.openErr, files.cutAt = boom, 200
+	_, err := rendition.NewMaker(files).Make(t.Context(), source, narrow)
+	if problem := new(rendition.Problem); !errors.Is(err, boom) || errors.As(err, &problem) {
+		t.Errorf("got %v", err)
+	}
+	source.ETag = "another"
+	if _, err := rendition.NewMaker(files).Make(t.Context(), source, narrow); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("a changed source: %v", err)
+	}
+}
+
+func TestAnImageWaitsForItsTurn(t *testing.T) {
+	slow, begun, goOn := newMemory(), make(chan struct{}), make(chan struct{})
+	source := slow.source(t, sample(t, "picture.png"), pngType)
+	maker := rendition.NewMaker(stopping{slow, begun, goOn})
+	var other sync.WaitGroup
+	other.Go(func() {
+		if _, err := maker.Make(t.Context(), source, narrow); err != nil {
+			t.Error(err)
+		}
+	})
+	<-begun
+	short, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := maker.Make(short, source, both); !errors.Is(err, rendition.ErrBusy) || !errors.Is(err, context.Canceled) {
+		t.Errorf("while another is made: %v", err)
+	}
+	close(goOn)
+	other.Wait()
+	if _, err := maker.Make(t.Context(), source, both); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+func TestOneIsMadeOnce(t *testing.T) {
+	files := newMemory()
+	source := files.source(t, sample(t, "picture.png"), pngType)
+	maker := rendition.NewMaker(files)
+	if _, err := maker.Find(t.Context(), source, narrow); !errors.Is(err, store.ErrNotFound) {
+		t.Fatalf("found before it was made: %v", err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if _, err := maker.Make(t.Context(), source, narrow); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	made, err := maker.Make(t.Context(), source, narrow)
+	if err != nil || files.puts != 1 {
+		t.Fatalf("made %d times, %v", files.puts, err)
+	}
+	files.looks = 0
+	found, err := maker.Find(t.Context(), source, narrow)
+	if err != nil || found != made || files.looks != 0 {
+		t.Errorf("this process finds %+v after %d looks, %v", found, files.looks, err)
+	}
+	other := rendition.NewMaker(files)
+	if found, err := other.Find(t.Context(), source, narrow); err != nil || found != made || files.looks != 1 {
+		t.Errorf("another process finds %+v after %d looks, %v", found, files.looks, err)
+	}
+	if again, err := other.Make(t.Context(), source, narrow); err != nil || again != made || files.puts != 1 {
+		t.Errorf("another process makes %+v, %v", again, err)
+	}
+
+	delete(files.files, made.Key)
+	if _, err := maker.Make(t.Context(), source, narrow); err != nil || files.puts != 2 {
+		t.Errorf("one that was removed is not made again: %v", err)
+	}
+	other.Forget(made)
+	files.looks = 0
+	if _, err := other.Find(t.Context(), source, narrow); err != nil || files.looks != 1 {
+		t.Errorf("one that was forgotten is not looked for: %v", err)
+	}
+}
+
+// The place of a rendition is a promise to other processes and later versions:
+// whoever changes it makes everything again.
+func TestKeys(t *testing.T) {
+	source := rendition.Source{Key: "team/uid", ETag: "e1", MIMEType: pngType, Size: 5}
+	if got, want := rendition.Key(source, narrow), "team/uid.cdb3cdf6469460b4634db3443e1a596e"; got != want {
+		t.Errorf("the key is %s, was %s", got, want)
+	}
+	seen := map[string]string{}
+	changed := source
+	changed.ETag = "e2"
+	for name, key := range map[string]string{
+		"first":          rendition.Key(source, narrow),
+		"other bytes":    rendition.Key(changed, narrow),
+		"other platform": rendition.Key(source, both),
+		"other file":     rendition.Key(rendition.Source{Key: "team/other", ETag: "e1"}, narrow),
+	} {
+		if other, ok := seen[key]; ok {
+			t.Errorf("%s has the key of %s", name, other)
+		}
+		seen[key] = name
+	}
+}

@@ -1,0 +1,77 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// ReaderAt reads parts of a file of this size that has this etag. Reading fails
+// with ErrChanged when the file has another by now, with ErrNotFound when it is
+// gone. Each call is one request: whoever reads many small parts puts a buffer
+// in front. The context bounds all reads.
+func (s *Store) ReaderAt(ctx context.Context, key, etag string, size int64) io.ReaderAt {
+	return &readerAt{store: s, ctx: ctx, key: key, etag: etag, size: size}
+}
+
+// Open reads length bytes of a file, from an offset on, while they are asked
+// for; the file must have this etag, or it fails with ErrChanged, with
+// ErrNotFound when it is gone. It is one request, which the context bounds.
+func (s *Store) Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error) {
+	if length <= 0 {
+		return io.NopCloser(strings.NewReader("")), nil
+	}
+	var options minio.GetObjectOptions
+	if err := options.SetRange(offset, offset+length-1); err != nil {
+		return nil, fmt.Errorf("cannot ask for a part of the file: %w", err)
+	}
+	if err := options.SetMatchETag(etag); err != nil {
+		return nil, fmt.Errorf("cannot ask for the file of etag %q: %w", etag, err)
+	}
+	body, _, _, err := s.core.GetObject(ctx, s.bucket, key, options)
+	if err != nil {
+		return nil, explain("cannot read the file in the store", err)
+	}
+	return body, nil
+}
+
+type readerAt struct {
+	store *Store
+	ctx   context.Context //nolint:containedctx // io.ReaderAt has no place for it
+	key   string
+	etag  string
+	size  int64
+}
+
+// ReadAt implements io.ReaderAt.
+func (r *readerAt) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, fmt.Errorf("cannot read before the start of a file, at %d", off)
+	}
+	if off >= r.size {
+		return 0, io.EOF
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	want := p[:min(int64(len(p)), r.size-off)]
+	body, err := r.store.Open(r.ctx, r.key, r.etag, off, int64(len(want)))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = body.Close() }() // What was read was read.
+	n, err := io.ReadFull(body, want)
+	if err != nil {
+		return n, fmt.Errorf("cannot read the file in the store: %w", err)
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}

@@ -1,0 +1,234 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package store keeps media files in an S3-compatible store: it signs
+// addresses to upload to, reads parts of files that must not have changed, and
+// streams files in. Nothing is held in memory.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// Errors about a file that a caller has to tell apart.
+var (
+	// ErrNotFound is returned when the store has no such file.
+	ErrNotFound = errors.New("the store has no such file")
+	// ErrChanged is returned when a file is not the one that was asked for:
+	// its etag is another.
+	ErrChanged = errors.New("the file was changed")
+)
+
+// Config says how to reach the store.
+type Config struct {
+	// Endpoint is the store's host and port, as this process reaches it.
+	Endpoint string
+	// PublicEndpoint is the host and port that clients upload to; the same as
+	// Endpoint if empty. A signature holds for one host only.
+	PublicEndpoint string
+	// Region that requests are signed for; us-east-1 if empty. It is always
+	// stated, so that signing asks nobody.
+	Region string
+	// Bucket holds the files. It belongs to one installation of Herald.
+	Bucket string
+	// AccessKey and SecretKey are the credentials.
+	AccessKey, SecretKey string
+	// PathStyle puts the bucket into the path instead of the host name.
+	PathStyle bool
+	// Insecure talks HTTP to Endpoint, PublicInsecure to PublicEndpoint; for
+	// a store on the same machine.
+	Insecure, PublicInsecure bool
+	// Transport carries the requests; nil takes minio-go's own.
+	Transport http.RoundTripper
+	// Clock is the time; defaults to the real one.
+	Clock clock.PassiveClock
+}
+
+// Object is what the store knows of a file.
+type Object struct {
+	// Key is where it lies.
+	Key string
+	// Size in bytes.
+	Size int64
+	// ETag marks the bytes: other bytes have another.
+	ETag string
+	// ContentType is what the file was stored as. A listing does not tell it.
+	ContentType string
+	// ModifiedAt is when the file was stored.
+	ModifiedAt time.Time
+	// Tags are what it was stored with by PutTagged. A listing does not tell
+	// them.
+	Tags map[string]string
+}
+
+// Store is a bucket. It may be used by many goroutines at once.
+type Store struct {
+	core   *minio.Core
+	public *minio.Client
+	bucket string
+	clock  clock.PassiveClock
+	// safe are the files that cannot be overwritten, by key and etag, and copying
+	// the copies that are being made.
+	safe    *cache.LRUExpireCache
+	copying singleflight.Group
+}
+
+// New makes a Store; it asks the store for nothing.
+func New(c Config) (*Store, error) {
+	if c.Endpoint == "" || c.Bucket == "" || c.AccessKey == "" || c.SecretKey == "" {
+		return nil, errors.New("the media store needs an endpoint, a bucket, an access key and a secret key")
+	}
+	if strings.Contains(c.Endpoint+c.PublicEndpoint, "/") {
+		return nil, errors.New("the media store's endpoints are a host and perhaps a port, like s3.example.com:9000, without https://")
+	}
+	if c.PublicEndpoint == "" {
+		c.PublicEndpoint, c.PublicInsecure = c.Endpoint, c.Insecure
+	}
+	if c.Region == "" {
+		c.Region = "us-east-1"
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	options := func(insecure bool) *minio.Options {
+		lookup := minio.BucketLookupDNS
+		if c.PathStyle {
+			lookup = minio.BucketLookupPath
+		}
+		return &minio.Options{
+			Creds: credentials.NewStaticV4(c.AccessKey, c.SecretKey, ""), Secure: !insecure, Region: c.Region,
+			BucketLookup: lookup, Transport: c.Transport, MaxRetries: maxTries,
+		}
+	}
+	core, err := minio.NewCore(c.Endpoint, options(c.Insecure))
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the media store at %q: %w", c.Endpoint, err)
+	}
+	public, err := minio.New(c.PublicEndpoint, options(c.PublicInsecure))
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the media store's public address %q: %w", c.PublicEndpoint, err)
+	}
+	return &Store{
+		core: core, public: public, bucket: c.Bucket, clock: c.Clock, safe: cache.NewLRUExpireCacheWithClock(remembered, c.Clock),
+	}, nil
+}
+
+// maxTries is how often a request is tried: reconcilers and clients try again
+// as a whole.
+const maxTries = 3
+
+// Key is where the file of a Media lies: namespace/UID.
+func Key(m *v1alpha1.Media) string { return m.Namespace + "/" + string(m.UID) }
+
+// PresignPut returns an address to which a file may be sent by PUT with exactly
+// this Content-Type, and until when.
+func (s *Store) PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error) {
+	expires = s.clock.Now().Add(v1alpha1.UploadURLLifetime)
+	address, err := s.public.PresignHeader(ctx, http.MethodPut, s.bucket, key, v1alpha1.UploadURLLifetime, nil, http.Header{"Content-Type": {mimeType}})
+	if err != nil {
+		return "", time.Time{}, fmt.Errorf("cannot sign an upload address: %w", err)
+	}
+	return address.String(), expires, nil
+}
+
+// PresignGet returns a public address from which a file can be read for so long,
+// by a platform that fetches files itself. What is read is what lies there then:
+// see Verified.
+func (s *Store) PresignGet(ctx context.Context, key string, valid time.Duration) (string, error) {
+	address, err := s.public.PresignedGetObject(ctx, s.bucket, key, valid, nil)
+	if err != nil {
+		return "", fmt.Errorf("cannot sign an address to read from: %w", err)
+	}
+	return address.String(), nil
+}
+
+// Stat tells what the store knows of a file; ErrNotFound if there is none.
+func (s *Store) Stat(ctx context.Context, key string) (Object, error) {
+	object, err := s.look(ctx, key)
+	if errors.Is(err, ErrNotFound) {
+		err = s.missing(ctx, key)
+	}
+	return object, err
+}
+
+// look is Stat that takes a missing bucket for a missing file.
+func (s *Store) look(ctx context.Context, key string) (Object, error) {
+	info, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
+	if err != nil {
+		return Object{}, explain("cannot look at the file in the store", err)
+	}
+	return Object{Key: key, Size: info.Size, ETag: info.ETag, ContentType: info.ContentType, ModifiedAt: info.LastModified, Tags: tagsOf(info)}, nil
+}
+
+// missing tells a missing file from a missing bucket: the answer to HEAD has no
+// body to say so, the answer to GET has.
+func (s *Store) missing(ctx context.Context, key string) error {
+	body, _, _, err := s.core.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
+	if err != nil {
+		return explain("cannot look at the file in the store", err)
+	}
+	_ = body.Close() // It came in between; the next look finds it.
+	return ErrNotFound
+}
+
+// Put stores a file of exactly this size, in one request and as it is read; it
+// is there as a whole or not at all.
+func (s *Store) Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (Object, error) {
+	return s.PutTagged(ctx, key, mimeType, size, body, nil)
+}
+
+// Delete removes a file; one that is not there is no error.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	if err := s.core.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}); err != nil {
+		if err = explain("cannot remove the file from the store", err); !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// List goes through the files whose key begins with prefix, in order. It ends
+// with the first error.
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		for info := range s.core.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
+			if info.Err != nil {
+				yield(Object{}, explain("cannot list the files in the store", info.Err))
+				return
+			}
+			if !yield(Object{Key: info.Key, Size: info.Size, ETag: info.ETag, ModifiedAt: info.LastModified}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// explain tells apart what callers have to. A missing bucket is no missing
+// file: it is a mistake in the configuration.
+func explain(doing string, err error) error {
+	switch response := minio.ToErrorResponse(err); {
+	case response.Code == minio.NoSuchBucket:
+		return fmt.Errorf("%s: the bucket does not exist: %w", doing, err)
+	case response.StatusCode == http.StatusNotFound:
+		return ErrNotFound
+	case response.StatusCode == http.StatusPreconditionFailed:
+		return ErrChanged
+	default:
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+}

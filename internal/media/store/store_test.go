@@ -1,0 +1,285 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+func put(t *testing.T, address, mimeType, body string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mimeType != "" {
+		req.Header.Set("Content-Type", mimeType)
+	}
+	response, err := new(http.Client).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	return response.StatusCode
+}
+
+func TestStore(t *testing.T) {
+	files := open(t, storetest.Start(t))
+
+	t.Run("an address takes exactly its type", func(t *testing.T) {
+		address, _, err := files.PresignPut(t.Context(), "team/a", "image/png")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for mimeType, want := range map[string]int{"image/jpeg": http.StatusForbidden, "": http.StatusForbidden, "image/png": http.StatusOK} {
+			if got := put(t, address, mimeType, "0123456789"); got != want {
+				t.Errorf("type %q: status %d instead of %d", mimeType, got, want)
+			}
+		}
+		object, err := files.Stat(t.Context(), "team/a")
+		if err != nil || object.Size != 10 || object.ContentType != "image/png" || object.ETag == "" || object.ModifiedAt.IsZero() {
+			t.Errorf("found %+v, %v", object, err)
+		}
+	})
+
+	t.Run("what is not there", func(t *testing.T) {
+		if _, err := files.Stat(t.Context(), "team/none"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("looked at: %v", err)
+		}
+		if err := files.Delete(t.Context(), "team/none"); err != nil {
+			t.Errorf("removed: %v", err)
+		}
+		if _, err := files.ReaderAt(t.Context(), "team/none", "e", 1).ReadAt(make([]byte, 1), 0); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("read: %v", err)
+		}
+	})
+
+	t.Run("parts", func(t *testing.T) {
+		object, err := files.Put(t.Context(), "team/parts", "video/mp4", 10, strings.NewReader("0123456789"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader := files.ReaderAt(t.Context(), "team/parts", object.ETag, 10)
+		all, err := io.ReadAll(io.NewSectionReader(reader, 0, 10))
+		if err != nil || string(all) != "0123456789" {
+			t.Errorf("the whole: %q, %v", all, err)
+		}
+		for name, tc := range map[string]struct {
+			off  int64
+			n    int
+			want string
+			err  error
+		}{
+			"middle":     {3, 4, "3456", nil},
+			"end":        {8, 2, "89", nil},
+			"past it":    {8, 4, "89", io.EOF},
+			"beyond":     {10, 1, "", io.EOF},
+			"far beyond": {1 << 40, 1, "", io.EOF},
+			"nothing":    {3, 0, "", nil},
+		} {
+			p := make([]byte, tc.n)
+			n, err := reader.ReadAt(p, tc.off)
+			if string(p[:n]) != tc.want || !errors.Is(err, tc.err) {
+				t.Errorf("%s: %q, %v", name, p[:n], err)
+			}
+		}
+		if _, err := reader.ReadAt(make([]byte, 1), -1); err == nil {
+			t.Error("before the start")
+		}
+	})
+
+	t.Run("other bytes under the same key", func(t *testing.T) {
+		first, err := files.Put(t.Context(), "team/changed", "image/png", 1, strings.NewReader("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := files.Put(t.Context(), "team/changed", "image/png", 1, strings.NewReader("b")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := files.ReaderAt(t.Context(), "team/changed", first.ETag, 1).ReadAt(make([]byte, 1), 0); !errors.Is(err, store.ErrChanged) {
+			t.Errorf("read: %v", err)
+		}
+	})
+
+	t.Run("a file that ends early is not stored", func(t *testing.T) {
+		boom := errors.New("boom")
+		_, err := files.Put(t.Context(), "team/cut", "image/png", 10, io.MultiReader(strings.NewReader("01234"), failing{boom}))
+		if err == nil {
+			t.Error("no error")
+		}
+		if _, err := files.Stat(t.Context(), "team/cut"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("looked at: %v", err)
+		}
+	})
+
+	t.Run("a large file", func(t *testing.T) {
+		const size = 40 << 20
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		object, err := files.Put(t.Context(), "team/large", "video/mp4", size, io.LimitReader(zeros{}, size))
+		runtime.ReadMemStats(&after)
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > size/8 {
+			t.Errorf("%d bytes were allocated: the file is not streamed", allocated)
+		}
+		if err != nil || object.Size != size {
+			t.Fatalf("stored %+v, %v", object, err)
+		}
+		tail := make([]byte, 3)
+		if _, err := files.ReaderAt(t.Context(), "team/large", object.ETag, size).ReadAt(tail, size-3); err != nil || !bytes.Equal(tail, make([]byte, 3)) {
+			t.Errorf("read %v, %v", tail, err)
+		}
+	})
+
+	t.Run("tags", func(t *testing.T) {
+		tags := map[string]string{"width": "64", "height": "48"}
+		for key, want := range map[string]map[string]string{"team/tagged": tags, "team/untagged": nil} {
+			if _, err := files.PutTagged(t.Context(), key, "image/png", 1, strings.NewReader("x"), want); err != nil {
+				t.Fatal(err)
+			}
+			object, err := files.Stat(t.Context(), key)
+			if diff := cmp.Diff(want, object.Tags); diff != "" || err != nil {
+				t.Errorf("%s: %v (-want +got):\n%s", key, err, diff)
+			}
+		}
+	})
+
+	t.Run("what was made of a file", func(t *testing.T) {
+		all := []string{"made/a", store.Derived("made/a", "one"), store.Derived("made/a", "two"), "made/ab", store.Derived("made/ab", "one")}
+		for _, key := range all {
+			if _, err := files.Put(t.Context(), key, "image/png", 1, strings.NewReader("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 { // The second time there is nothing left.
+			if err := files.DeleteAll(t.Context(), "made/a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var left []string
+		for object, err := range files.List(t.Context(), "made/") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			left = append(left, object.Key)
+		}
+		if diff := cmp.Diff(all[3:], left); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+
+	t.Run("a listing", func(t *testing.T) {
+		for _, key := range []string{"list/b", "list/a", "lists/c"} {
+			if _, err := files.Put(t.Context(), key, "image/png", 1, strings.NewReader("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var keys []string
+		for object, err := range files.List(t.Context(), "list/") {
+			if err != nil || object.Size != 1 || object.ETag == "" || object.ModifiedAt.IsZero() {
+				t.Fatalf("listed %+v, %v", object, err)
+			}
+			keys = append(keys, object.Key)
+		}
+		if diff := cmp.Diff([]string{"list/a", "list/b"}, keys); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		for _, err := range files.List(t.Context(), "list/") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			break // Whoever has seen enough may stop.
+		}
+		if err := files.Delete(t.Context(), "list/a"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := files.Stat(t.Context(), "list/a"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("removed, but: %v", err)
+		}
+	})
+}
+
+// A missing bucket must not look like files that are gone: media would be given
+// up because of a typing error.
+func TestAMissingBucketIsNoMissingFile(t *testing.T) {
+	config := storetest.Start(t)
+	config.Bucket = "another"
+	files := open(t, config)
+	if _, err := files.ReaderAt(t.Context(), "team/a", "e", 1).ReadAt(make([]byte, 1), 0); err == nil || errors.Is(err, store.ErrNotFound) {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := files.Stat(t.Context(), "team/a"); err == nil || errors.Is(err, store.ErrNotFound) {
+		t.Errorf("looked at: %v", err)
+	}
+}
+
+func TestAddressesAreThePublicOnes(t *testing.T) {
+	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	files := open(t, store.Config{
+		Endpoint: "store.internal:9000", PublicEndpoint: "media.example.com", Region: "eu-central-1", Bucket: "herald", Insecure: true,
+		AccessKey: "key", SecretKey: "secret", Clock: clocktesting.NewFakePassiveClock(noon),
+	})
+	address, expires, err := files.PresignPut(t.Context(), "team/a", "image/png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	got := []string{u.Scheme, u.Host, u.Path, query.Get("X-Amz-Expires"), query.Get("X-Amz-SignedHeaders")}
+	if diff := cmp.Diff([]string{"https", "herald.media.example.com", "/team/a", "900", "content-type;host"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !expires.Equal(noon.Add(15 * time.Minute)) {
+		t.Errorf("ends at %s", expires)
+	}
+	if strings.Contains(address, "secret") || !strings.Contains(address, "eu-central-1") {
+		t.Errorf("address %s", address)
+	}
+}
+
+func TestNewNeedsTheEssentials(t *testing.T) {
+	for _, c := range []store.Config{
+		{}, {Endpoint: "a", Bucket: "b", AccessKey: "c"}, {Endpoint: "https://a", Bucket: "b", AccessKey: "c", SecretKey: "d"},
+	} {
+		if _, err := store.New(c); err == nil {
+			t.Errorf("taken: %+v", c)
+		}
+	}
+}
+
+func open(t *testing.T, c store.Config) *store.Store {
+	t.Helper()
+	files, err := store.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

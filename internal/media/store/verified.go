@@ -1,0 +1,123 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+)
+
+const (
+	// remembered is how many files a process knows to be safe to hand out
+	// without asking the store, and rememberedFor how long: longer than posts
+	// are prepared ahead of their time by default.
+	remembered    = 4096
+	rememberedFor = time.Hour
+	// copyWithin bounds the copying of one file, which is at most 1 GiB long and
+	// does not leave the store.
+	copyWithin = 10 * time.Minute
+)
+
+// Verified returns a key under which the bytes of the file under this key lie
+// that have this etag, and no others will: an address that is handed out asks for
+// no etag. That is the key itself, unless the file is overwritable; then a copy of
+// it is made, once, that goes with the file (see DeleteAll). The error is
+// ErrChanged if the file has another etag by now, ErrNotFound if it is gone.
+func (s *Store) Verified(ctx context.Context, key, etag string, overwritable bool) (string, error) {
+	copied := Derived(key, copyName(etag))
+	if s.isSafe(copied, etag) {
+		return copied, nil
+	}
+	if overwritable {
+		return copied, s.copyOnce(ctx, key, etag, copied)
+	}
+	if !s.isSafe(key, etag) {
+		if err := s.has(ctx, key, etag); err != nil {
+			return "", err
+		}
+		s.noteSafe(key, etag)
+	}
+	return key, nil
+}
+
+// copyName names the copy of what has this etag among what was made of a file.
+func copyName(etag string) string {
+	sum := sha256.Sum256([]byte("copy\n" + etag))
+	return hex.EncodeToString(sum[:16])
+}
+
+// has tells whether the file under a key has this etag: ErrChanged if not.
+func (s *Store) has(ctx context.Context, key, etag string) error {
+	object, err := s.Stat(ctx, key)
+	if err == nil && object.ETag != etag {
+		return ErrChanged
+	}
+	return err
+}
+
+// copyOnce sees to it that the copy of a file is there. Whoever asks for the same
+// meanwhile waits for it too; it is made even if all of them stop waiting.
+func (s *Store) copyOnce(ctx context.Context, key, etag, to string) error {
+	made := s.copying.DoChan(to, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), copyWithin)
+		defer cancel()
+		return nil, s.ensureCopy(ctx, key, etag, to)
+	})
+	select {
+	case result := <-made:
+		return result.Err
+	case <-ctx.Done():
+		return fmt.Errorf("the file was not copied in the store in time: %w", ctx.Err())
+	}
+}
+
+// ensureCopy makes the copy of a file unless it is there. A store that gives copies
+// etags of their own copies once more, the same bytes over the same.
+func (s *Store) ensureCopy(ctx context.Context, key, etag, to string) error {
+	object, err := s.look(ctx, to)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if err != nil || object.ETag != etag {
+		if err := s.copy(ctx, key, etag, to); err != nil {
+			return err
+		}
+	}
+	s.noteSafe(to, etag)
+	return nil
+}
+
+// copy has the store copy a file, on the condition that it has this etag.
+func (s *Store) copy(ctx context.Context, key, etag, to string) error {
+	made, err := s.core.Client.CopyObject(ctx,
+		minio.CopyDestOptions{Bucket: s.bucket, Object: to},
+		minio.CopySrcOptions{Bucket: s.bucket, Object: key, MatchETag: etag})
+	if err != nil {
+		return explain("cannot copy the file in the store", err)
+	}
+	if made.ETag == etag {
+		return nil
+	}
+	// Encrypted copies have etags of their own. A store that does not know the
+	// condition copies whatever is there: then the file has changed.
+	if err := s.has(ctx, key, etag); err != nil {
+		return errors.Join(err, s.Delete(ctx, to))
+	}
+	return nil
+}
+
+func (s *Store) isSafe(key, etag string) bool {
+	_, ok := s.safe.Get(key + "\n" + etag)
+	return ok
+}
+
+func (s *Store) noteSafe(key, etag string) {
+	s.safe.Add(key+"\n"+etag, struct{}{}, rememberedFor)
+}

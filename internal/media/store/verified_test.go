@@ -1,0 +1,325 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+// counted counts the requests that are made of the store, by method.
+type counted struct {
+	http.Transport
+
+	mu   sync.Mutex
+	seen map[string]int
+}
+
+func (c *counted) RoundTrip(req *http.Request) (*http.Response, error) {
+	c.mu.Lock()
+	c.seen[req.Method]++
+	c.mu.Unlock()
+	return c.Transport.RoundTrip(req)
+}
+
+// taken returns what was seen since it was last called.
+func (c *counted) taken() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	seen := c.seen
+	c.seen = map[string]int{}
+	return seen
+}
+
+// fetched reads a file through an address, as a platform does.
+func fetched(t *testing.T, files *store.Store, key string) (body, mimeType string) {
+	t.Helper()
+	address, err := files.PresignGet(t.Context(), key, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := new(http.Client).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }() // what was read was read
+	data, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("fetched %q, status %d, %v", data, response.StatusCode, err)
+	}
+	return string(data), response.Header.Get("Content-Type")
+}
+
+// A missing bucket must not look like a file that was changed or is gone.
+func TestVerifiedInAMissingBucket(t *testing.T) {
+	config := storetest.Start(t)
+	config.Bucket = "another"
+	files := open(t, config)
+	for _, overwritable := range []bool{true, false} {
+		_, err := files.Verified(t.Context(), "team/a", "e", overwritable)
+		if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrChanged) {
+			t.Errorf("overwritable %v: %v", overwritable, err)
+		}
+	}
+}
+
+// What is handed out to be fetched later is what was verified, whatever its
+// client does meanwhile.
+func TestVerified(t *testing.T) {
+	files := open(t, storetest.Start(t))
+	uploaded := func(t *testing.T, key, content string) store.Object {
+		t.Helper()
+		object, err := files.Put(t.Context(), key, "image/png", int64(len(content)), strings.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return object
+	}
+	overwrite := func(t *testing.T, key string) {
+		t.Helper()
+		address, _, err := files.PresignPut(t.Context(), key, "image/png")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status := put(t, address, "image/png", "others"); status != http.StatusOK {
+			t.Fatalf("overwritten: %d", status)
+		}
+	}
+
+	t.Run("one that may be overwritten, afterwards", func(t *testing.T) {
+		file := uploaded(t, "team/after", "a picture")
+		key, err := files.Verified(t.Context(), file.Key, file.ETag, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		overwrite(t, file.Key)
+		if body, mimeType := fetched(t, files, key); body != "a picture" || mimeType != "image/png" {
+			t.Errorf("%s gives %q, %s", key, body, mimeType)
+		}
+		if again, err := files.Verified(t.Context(), file.Key, file.ETag, false); again != key || err != nil {
+			t.Errorf("later %q, %v; the copy is there already", again, err)
+		}
+		if err := files.DeleteAll(t.Context(), file.Key); err != nil {
+			t.Fatal(err)
+		}
+		if object, err := files.Stat(t.Context(), key); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("it does not go with the file: %+v, %v", object, err)
+		}
+	})
+
+	t.Run("another of the same key", func(t *testing.T) {
+		one := uploaded(t, "team/two", "one")
+		first, err := files.Verified(t.Context(), one.Key, one.ETag, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		two := uploaded(t, "team/two", "two")
+		second, err := files.Verified(t.Context(), two.Key, two.ETag, true)
+		if err != nil || first == second {
+			t.Fatalf("%q and %q, %v", first, second, err)
+		}
+		for key, want := range map[string]string{first: "one", second: "two"} {
+			if body, _ := fetched(t, files, key); body != want {
+				t.Errorf("%s gives %q instead of %q", key, body, want)
+			}
+		}
+	})
+
+	t.Run("one that nobody overwrites", func(t *testing.T) {
+		file := uploaded(t, "team/kept", "a picture")
+		if key, err := files.Verified(t.Context(), file.Key, file.ETag, false); key != file.Key || err != nil {
+			t.Errorf("got %q, %v; it needs no copy", key, err)
+		}
+	})
+
+	for _, overwritable := range []bool{true, false} {
+		t.Run(fmt.Sprintf("one that is not there, overwritable %v", overwritable), func(t *testing.T) {
+			file := uploaded(t, fmt.Sprintf("team/changed-%v", overwritable), "a picture")
+			overwrite(t, file.Key)
+			if key, err := files.Verified(t.Context(), file.Key, file.ETag, overwritable); !errors.Is(err, store.ErrChanged) {
+				t.Errorf("overwritten before: %q, %v", key, err)
+			}
+			if key, err := files.Verified(t.Context(), "team/none", file.ETag, overwritable); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("gone: %q, %v", key, err)
+			}
+			for object, err := range files.List(t.Context(), store.Derived(file.Key, "")) {
+				t.Errorf("%+v was left, %v", object, err)
+			}
+		})
+	}
+}
+
+// The store is asked once for each file, however many posts show it at once, and
+// again when that was long ago: somebody may have removed the copy.
+func TestVerifiedAsksOnce(t *testing.T) {
+	config := storetest.Start(t)
+	requests := &counted{seen: map[string]int{}}
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	config.Transport, config.Clock = requests, now
+	files := open(t, config)
+	for name, tc := range map[string]struct {
+		reason       string
+		overwritable bool
+		first, later map[string]int
+	}{
+		"copied":     {"a look for the copy, and the copy", true, map[string]int{http.MethodHead: 1, http.MethodPut: 1}, map[string]int{http.MethodHead: 1}},
+		"not copied": {"a look at the file", false, map[string]int{http.MethodHead: 1}, map[string]int{http.MethodHead: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key := "team/" + strings.ReplaceAll(name, " ", "-")
+			file, err := files.Put(t.Context(), key, "image/png", 1, strings.NewReader("a"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			requests.taken()
+			ask := func() {
+				if _, err := files.Verified(t.Context(), key, file.ETag, tc.overwritable); err != nil {
+					t.Error(err)
+				}
+			}
+			ask()
+			var posts sync.WaitGroup
+			for range 5 {
+				posts.Go(ask)
+			}
+			posts.Wait()
+			if diff := cmp.Diff(tc.first, requests.taken()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			now.SetTime(now.Now().Add(2 * time.Hour))
+			ask()
+			if diff := cmp.Diff(tc.later, requests.taken()); diff != "" {
+				t.Errorf("later (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// otherStore answers as a store does that copies without looking at the condition,
+// or that gives copies etags of their own.
+type otherStore struct {
+	mu sync.Mutex
+	// source is the etag of the file, and copied that of its copy; empty if
+	// there is none. gives is what a copy gets.
+	source, copied, gives string
+}
+
+func (o *otherStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	etag := &o.source
+	if strings.Contains(r.URL.Path, ".") {
+		etag = &o.copied
+	}
+	switch {
+	case r.Method == http.MethodPut:
+		o.copied = o.gives
+		_, _ = fmt.Fprintf(w, `<CopyObjectResult><ETag>%q</ETag><LastModified>2026-11-20T12:00:00Z</LastModified></CopyObjectResult>`, o.gives)
+	case r.Method == http.MethodDelete:
+		*etag = ""
+		w.WriteHeader(http.StatusNoContent)
+	case *etag == "":
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `<Error><Code>NoSuchKey</Code></Error>`)
+	default:
+		w.Header().Set("ETag", fmt.Sprintf("%q", *etag))
+		w.Header().Set("Last-Modified", "Fri, 20 Nov 2026 12:00:00 GMT")
+	}
+}
+
+func TestVerifiedOnOtherStores(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		server *otherStore
+		err    error
+		copied string
+	}{
+		"no conditions, as verified": {"what it copied has the right etag", &otherStore{source: "good", gives: "good"}, nil, "good"},
+		"no conditions, overwritten": {"it copied what nobody verified", &otherStore{source: "bad", gives: "bad"}, store.ErrChanged, ""},
+		"etags of their own":         {"the file is still as it was", &otherStore{source: "good", gives: "own"}, nil, "own"},
+		"left by a crash":            {"it may not be what was verified", &otherStore{source: "good", copied: "bad", gives: "good"}, nil, "good"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			site := httptest.NewServer(tc.server)
+			defer site.Close()
+			files := open(t, store.Config{
+				Endpoint: strings.TrimPrefix(site.URL, "http://"), Bucket: "herald", AccessKey: "a", SecretKey: "b", PathStyle: true, Insecure: true,
+			})
+			if _, err := files.Verified(t.Context(), "team/a", "good", true); !errors.Is(err, tc.err) {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+			if tc.server.copied != tc.copied {
+				t.Errorf("%s: the copy has the etag %q", tc.reason, tc.server.copied)
+			}
+		})
+	}
+}
+
+// Whoever stops waiting for a copy hears so, and it is made all the same.
+func TestVerifiedOutlivesItsCaller(t *testing.T) {
+	config := storetest.Start(t)
+	files := open(t, config)
+	file, err := files.Put(t.Context(), "team/a", "image/png", 1, strings.NewReader("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	way := &blocked{counted: counted{seen: map[string]int{}}, arrived: make(chan struct{}), open: make(chan struct{})}
+	config.Transport = way
+	slow := open(t, config)
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := slow.Verified(ctx, file.Key, file.ETag, true)
+		left <- err
+	}()
+	<-way.arrived
+	cancel()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("who left got %v", err)
+	}
+	close(way.open)
+	key, err := slow.Verified(t.Context(), file.Key, file.ETag, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, _ := fetched(t, files, key); body != "a" {
+		t.Errorf("copied %q", body)
+	}
+	if diff := cmp.Diff(map[string]int{http.MethodHead: 1, http.MethodPut: 1}, way.taken()); diff != "" {
+		t.Errorf("it was begun anew (-want +got):\n%s", diff)
+	}
+}
+
+// blocked is the way to a store that is blocked until it is opened.
+type blocked struct {
+	counted
+
+	once          sync.Once
+	arrived, open chan struct{}
+}
+
+func (b *blocked) RoundTrip(req *http.Request) (*http.Response, error) {
+	b.once.Do(func() { close(b.arrived) })
+	<-b.open
+	return b.counted.RoundTrip(req)
+}

@@ -1,0 +1,186 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package thumbnail takes a picture out of a video that lies in the store, and
+// keeps it there beside the video. Decoding is left to ffmpeg, a program of its
+// own that an installation may have or not.
+package thumbnail
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image/jpeg"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// FFmpeg is the program. It runs in a process of its own that sees nothing of
+// this one: no environment, no files but those of its libraries, and of the
+// network one address on the loopback interface from which it reads the video. It
+// is killed with this process where the system can do that (Linux).
+type FFmpeg struct {
+	// Path is where the program lies.
+	Path string
+	// Timeout bounds one run; one minute if zero.
+	Timeout time.Duration
+}
+
+// runTime is how long a run may take: it reads some megabytes around the moment,
+// and decodes from the last key frame on.
+const runTime = time.Minute
+
+const (
+	// maxPicture is how large a picture may be: YouTube took 2 MB for years.
+	// At its quality and size one has a tenth of that.
+	maxPicture = 2 << 20
+	// maxComplaint bounds what is kept of what ffmpeg says.
+	maxComplaint = 2 << 10
+	// killedWithin is for how long a killed process is waited for.
+	killedWithin = 5 * time.Second
+)
+
+// maxWidth and maxHeight are what YouTube recommends for thumbnails, in pixels.
+// A picture is scaled down to fit, never up.
+const maxWidth, maxHeight = 1280, 720
+
+// Picture is a JPEG.
+type Picture struct {
+	Data          []byte
+	Width, Height int
+}
+
+// Problem is why there is no picture.
+type Problem struct {
+	// Message says why, and continues "because".
+	Message string
+	// Final is set where another try would end as this one did.
+	Final bool
+	// Err is the cause, for logs; may be nil.
+	Err error
+}
+
+// Error returns the message for people.
+func (p *Problem) Error() string { return p.Message }
+
+// Unwrap returns the cause.
+func (p *Problem) Unwrap() error { return p.Err }
+
+// arguments are those of ffmpeg, about a video at an address.
+func arguments(address string, at time.Duration) []string {
+	return []string{
+		"-nostdin", "-hide_banner", "-loglevel", "error",
+		// The video is what was verified, MP4 or QuickTime, and nothing that
+		// refers to other addresses or files, such as a playlist.
+		"-protocol_whitelist", "http,tcp", "-f", "mov",
+		// One thread holds the fewest frames in memory.
+		"-threads", "1", "-filter_threads", "1",
+		// Decoding begins at the key frame before the moment. The frames in
+		// between are passed on with times below zero.
+		"-noaccurate_seek", "-ss", strconv.FormatFloat(at.Seconds(), 'f', 3, 64), "-i", address,
+		// The first stream of video that is no cover picture, and nothing else.
+		"-map", "0:V:0",
+		// The last frame is repeated for ever, so that it is the picture of
+		// every moment beyond the end. A film is turned as it says by ffmpeg.
+		"-vf", fmt.Sprintf("tpad=stop=-1:stop_mode=clone,select='gte(t,0)',scale=w='min(%d,iw)':h='min(%d,ih)':force_original_aspect_ratio=decrease",
+			maxWidth, maxHeight),
+		"-frames:v", "1", "-map_metadata", "-1",
+		"-c:v", "mjpeg", "-pix_fmt", "yuvj420p", "-q:v", "3", "-f", "mjpeg", "pipe:1",
+	}
+}
+
+// Take returns the picture at a moment of a video: the first frame from there
+// on, or the last frame if there is none. The error is a *Problem, or what the
+// video could not be read for.
+func (f FFmpeg) Take(ctx context.Context, video Video, at time.Duration) (Picture, error) {
+	timeout := f.Timeout
+	if timeout == 0 {
+		timeout = runTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	source, err := offer(ctx, video)
+	if err != nil {
+		return Picture{}, err
+	}
+	defer source.close()
+
+	out, complaint := &bounded{max: maxPicture, full: cancel}, &bounded{max: maxComplaint}
+	err = f.run(ctx, source, at, out, complaint)
+	source.close()
+	switch {
+	case source.failure() != nil:
+		return Picture{}, source.failure()
+	case out.over:
+		return Picture{}, &Problem{Message: "the picture is too large", Final: true}
+	case ctx.Err() != nil:
+		return Picture{}, &Problem{Message: fmt.Sprintf("ffmpeg did not end within %s", timeout), Err: ctx.Err()}
+	}
+	if _, ok := errors.AsType[*startError](err); ok {
+		return Picture{}, &Problem{Message: "ffmpeg cannot be started; see --ffmpeg of the manager", Err: err}
+	}
+	said := fmt.Errorf("ffmpeg: %w: %s", err, strings.ReplaceAll(strings.TrimSpace(complaint.kept.String()), source.address, "the video"))
+	if err != nil {
+		return Picture{}, &Problem{Message: "ffmpeg finds no picture in it", Final: true, Err: said}
+	}
+	header, err := jpeg.DecodeConfig(bytes.NewReader(out.kept.Bytes()))
+	if err != nil {
+		return Picture{}, &Problem{Message: "ffmpeg finds no picture in it", Final: true, Err: fmt.Errorf("not a JPEG: %w: %w", err, said)}
+	}
+	return Picture{Data: out.kept.Bytes(), Width: header.Width, Height: header.Height}, nil
+}
+
+// startError is why the program does not run at all.
+type startError struct{ cause error }
+
+func (e *startError) Error() string { return "cannot start ffmpeg: " + e.cause.Error() }
+
+func (e *startError) Unwrap() error { return e.cause }
+
+// run runs the program to its end. Not before its limits hold does it get to
+// read the video.
+func (f FFmpeg) run(ctx context.Context, source *source, at time.Duration, out, complaint *bounded) error {
+	// The system ends the child with the thread that started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd := exec.CommandContext(ctx, f.Path, arguments(source.address, at)...) //nolint:gosec // the path is the operator's own flag
+	cmd.Env = []string{}                                                      // Proxies among others.
+	cmd.Dir = "/"
+	cmd.Stdout, cmd.Stderr = out, complaint
+	cmd.WaitDelay = killedWithin
+	isolate(cmd)
+	if err := cmd.Start(); err != nil {
+		return &startError{err}
+	}
+	if err := restrict(cmd.Process.Pid); err != nil {
+		return &startError{errors.Join(err, cmd.Cancel(), cmd.Wait())}
+	}
+	source.serve()
+	return cmd.Wait()
+}
+
+// bounded keeps so many bytes and no more; full is called when more come. The
+// buffer is no embedded one, whose ReadFrom would take what Write refuses.
+type bounded struct {
+	kept bytes.Buffer
+	max  int
+	over bool
+	full func()
+}
+
+// Write implements io.Writer. What is too much is dropped.
+func (b *bounded) Write(p []byte) (int, error) {
+	take := min(len(p), b.max-b.kept.Len())
+	b.kept.Write(p[:take])
+	if take < len(p) && !b.over {
+		b.over = true
+		if b.full != nil {
+			b.full()
+		}
+	}
+	return len(p), nil
+}

@@ -1,0 +1,224 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package thumbnail_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"image/jpeg"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/media/thumbnail"
+)
+
+// installed is the ffmpeg of this machine.
+func installed(t *testing.T) thumbnail.FFmpeg {
+	t.Helper()
+	path, err := exec.LookPath("ffmpeg")
+	if err != nil {
+		t.Skip("this test needs ffmpeg in PATH; install it (apt-get install ffmpeg)")
+	}
+	return thumbnail.FFmpeg{Path: path}
+}
+
+func video(data []byte) thumbnail.Video {
+	return thumbnail.Video{Size: int64(len(data)), Open: func(_ context.Context, offset, length int64) (io.ReadCloser, error) {
+		return io.NopCloser(io.NewSectionReader(bytes.NewReader(data), offset, length)), nil
+	}}
+}
+
+func sample(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if errors.Is(err, os.ErrNotExist) {
+		data, err = os.ReadFile(filepath.Join("..", "probe", "testdata", name))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestTake(t *testing.T) {
+	ffmpeg := installed(t)
+	tests := map[string]struct {
+		reason        string
+		file          string
+		at            time.Duration
+		width, height int
+	}{
+		"first frame":      {"the start is a moment too", "faststart.mp4", 0, 64, 48},
+		"in between":       {"frames between key frames depend on others", "faststart.mp4", 500 * time.Millisecond, 64, 48},
+		"index at the end": {"the file is read in ranges", "tail.mp4", 500 * time.Millisecond, 64, 48},
+		"fragments":        {"streams are kept so", "fragmented.mp4", 500 * time.Millisecond, 64, 48},
+		"QuickTime":        {"telephones make these", "quicktime.mov", 500 * time.Millisecond, 64, 48},
+		"turned":           {"it is shown upright", "rotated.mp4", 500 * time.Millisecond, 48, 64},
+		"large":            {"it is scaled down as a whole", "portrait.mp4", 0, 405, 720},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			picture, err := ffmpeg.Take(t.Context(), video(sample(t, tc.file)), tc.at)
+			if err != nil {
+				t.Fatalf("%s: %v: %v", tc.reason, err, errors.Unwrap(err))
+			}
+			decoded, err := jpeg.Decode(bytes.NewReader(picture.Data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := decoded.Bounds().Size()
+			if got.X != tc.width || got.Y != tc.height || picture.Width != tc.width || picture.Height != tc.height {
+				t.Errorf("%s: %d × %d, said to be %d × %d, want %d × %d", tc.reason, got.X, got.Y, picture.Width, picture.Height, tc.width, tc.height)
+			}
+		})
+	}
+}
+
+// The film has 15 frames, one each 100 ms.
+func TestTakeFindsTheMoment(t *testing.T) {
+	ffmpeg, film := installed(t), video(sample(t, "tail.mp4"))
+	at := func(moment time.Duration) string {
+		t.Helper()
+		picture, err := ffmpeg.Take(t.Context(), film, moment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(picture.Data)
+		return hex.EncodeToString(sum[:])
+	}
+	seen := map[string]time.Duration{}
+	for _, moment := range []time.Duration{0, 300 * time.Millisecond, 700 * time.Millisecond, 1400 * time.Millisecond} {
+		picture := at(moment)
+		if other, ok := seen[picture]; ok {
+			t.Errorf("the same picture at %s and at %s", other, moment)
+		}
+		seen[picture] = moment
+	}
+	last := at(1400 * time.Millisecond)
+	for _, beyond := range []time.Duration{1401 * time.Millisecond, 1500 * time.Millisecond, time.Minute} {
+		if at(beyond) != last {
+			t.Errorf("at %s is another picture than the last", beyond)
+		}
+	}
+}
+
+func TestTakeFails(t *testing.T) {
+	ffmpeg := installed(t)
+	playlist := "#EXTM3U\n#EXT-X-VERSION:3\n#EXTINF:1,\nfile:///etc/hostname\n#EXT-X-ENDLIST\n"
+	broken := sample(t, "faststart.mp4")
+	for name, data := range map[string][]byte{
+		"a text":              []byte(strings.Repeat("this is no film\n", 99)),
+		"a playlist":          []byte(playlist),
+		"a list of files":     []byte("ffconcat version 1.0\nfile '/etc/hostname'\n"),
+		"sound only":          sample(t, "audio.mp4"),
+		"a film without data": append(bytes.Clone(broken[:len(broken)/2]), make([]byte, len(broken)/2)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ffmpeg.Take(t.Context(), video(data), 0)
+			problem := new(thumbnail.Problem)
+			if !errors.As(err, &problem) || !problem.Final || !strings.Contains(problem.Message, "no picture") {
+				t.Fatalf("got %v", err)
+			}
+			if cause := errors.Unwrap(problem).Error(); strings.Contains(cause, "127.0.0.1") {
+				t.Errorf("the cause names the address: %s", cause)
+			}
+		})
+	}
+}
+
+// A store that has another file, or fails, is not the film's fault.
+func TestTakeTellsWhyItCannotRead(t *testing.T) {
+	ffmpeg := installed(t)
+	for name, want := range map[string]error{"changed": store.ErrChanged, "down": errors.New("the store is down")} {
+		t.Run(name, func(t *testing.T) {
+			film := thumbnail.Video{Size: 4096, Open: func(context.Context, int64, int64) (io.ReadCloser, error) { return nil, want }}
+			if _, err := ffmpeg.Take(t.Context(), film, 0); !errors.Is(err, want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestTakeEndsWhenTheStoreStalls(t *testing.T) {
+	ffmpeg := installed(t)
+	ffmpeg.Timeout = time.Second
+	ended := make(chan struct{})
+	film := thumbnail.Video{Size: 4096, Open: func(ctx context.Context, _, _ int64) (io.ReadCloser, error) {
+		<-ctx.Done()
+		close(ended)
+		return nil, ctx.Err()
+	}}
+	_, err := ffmpeg.Take(t.Context(), film, 0)
+	problem := new(thumbnail.Problem)
+	if !errors.As(err, &problem) || problem.Final || !strings.Contains(problem.Message, "within 1s") {
+		t.Errorf("got %v", err)
+	}
+	<-ended
+}
+
+func TestTakeWithoutAProgram(t *testing.T) {
+	_, err := thumbnail.FFmpeg{Path: filepath.Join(t.TempDir(), "none")}.Take(t.Context(), video([]byte("film")), 0)
+	if problem := new(thumbnail.Problem); !errors.As(err, &problem) || problem.Final || !strings.Contains(problem.Message, "--ffmpeg") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// script is a program that behaves as ffmpeg should not, or tells what it was
+// started with.
+func script(t *testing.T, body string) thumbnail.FFmpeg {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("what a child may do is limited on Linux only")
+	}
+	path := filepath.Join(t.TempDir(), "ffmpeg")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return thumbnail.FFmpeg{Path: path}
+}
+
+func TestTheChildIsConfined(t *testing.T) {
+	t.Setenv("HERALD_TEST_SECRET", "hunter2")
+	ffmpeg := script(t, `while [ "$(ulimit -c)" != 0 ] || [ "$(ulimit -f)" != 0 ] || [ "$(ulimit -v)" = unlimited ] || [ "$(ulimit -t)" = unlimited ]; do :; done
+echo "memory $(ulimit -v) KiB, secret ($HERALD_TEST_SECRET), folder $(pwd)" >&2
+exit 1
+`)
+	_, err := ffmpeg.Take(t.Context(), video([]byte("film")), 0)
+	cause := errors.Unwrap(err)
+	if cause == nil || !strings.Contains(cause.Error(), "memory 1048576 KiB, secret (), folder /") {
+		t.Errorf("got %v: %v", err, cause)
+	}
+}
+
+func TestWhatTheChildWritesIsBounded(t *testing.T) {
+	_, err := script(t, "yes picture\n").Take(t.Context(), video([]byte("film")), 0)
+	if problem := new(thumbnail.Problem); !errors.As(err, &problem) || problem.Message != "the picture is too large" {
+		t.Errorf("got %v", err)
+	}
+	_, err = script(t, "head -c 100000 /dev/zero >&2; exit 1\n").Take(t.Context(), video([]byte("film")), 0)
+	if cause := errors.Unwrap(err); cause == nil || len(cause.Error()) > 4<<10 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Children of the child end with it: they would hold its output open.
+func TestTheWholeGroupIsKilled(t *testing.T) {
+	ffmpeg := script(t, "sleep 1000 &\nwait\n")
+	ffmpeg.Timeout = 100 * time.Millisecond
+	_, err := ffmpeg.Take(t.Context(), video([]byte("film")), 0)
+	problem := new(thumbnail.Problem)
+	if !errors.As(err, &problem) || errors.Is(err, exec.ErrWaitDelay) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,123 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package thumbnail
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"k8s.io/utils/lru"
+
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/store"
+)
+
+// Taker takes pictures out of videos; FFmpeg does.
+type Taker interface {
+	Take(ctx context.Context, video Video, at time.Duration) (Picture, error)
+}
+
+// Maker makes the pictures of videos in the store, one at a time, and keeps them
+// beside the videos. It may be used by many goroutines at once.
+type Maker struct {
+	store rendition.Store
+	taker Taker
+	shelf *rendition.Shelf
+	// turn is held while the child runs.
+	turn *semaphore.Weighted
+	// failed are the problems of the pictures that could not be made, by key.
+	failed *lru.Cache
+}
+
+// rememberedProblems is of how many pictures a process knows why they could not
+// be made.
+const rememberedProblems = 1024
+
+// NewMaker makes a Maker.
+func NewMaker(store rendition.Store, taker Taker) *Maker {
+	return &Maker{
+		store: store, taker: taker, shelf: rendition.NewShelf(store), turn: semaphore.NewWeighted(1), failed: lru.New(rememberedProblems),
+	}
+}
+
+// making is part of every key. It changes when the same video and moment should
+// come out otherwise than before.
+const making = "1"
+
+// keyLength is how many bytes of a hash name a picture among all that was made
+// of one file.
+const keyLength = 16
+
+// Key is where the picture at a moment of a video lies: beside the video, and
+// always at the same place, so that nothing has to remember it.
+func Key(source rendition.Source, at time.Duration) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "frame %s\n%q\n%d\n%d %d", making, source.ETag, at.Milliseconds(), maxWidth, maxHeight))
+	return store.Derived(source.Key, hex.EncodeToString(sum[:keyLength]))
+}
+
+// Find returns the picture at a moment of a video, if it was made: from memory,
+// or else from the store. Otherwise the error is the *Problem for which this
+// process could not make it, or store.ErrNotFound.
+func (m *Maker) Find(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error) {
+	key := Key(source, at)
+	r, err := m.shelf.Find(ctx, key)
+	if p := m.problem(key); p != nil && errors.Is(err, store.ErrNotFound) {
+		return r, p
+	}
+	return r, err
+}
+
+// Forget has Find ask the store again.
+func (m *Maker) Forget(r rendition.Rendition) { m.shelf.Forget(r) }
+
+func (m *Maker) problem(key string) *Problem {
+	known, _ := m.failed.Get(key)
+	p, _ := known.(*Problem)
+	return p
+}
+
+// Make returns the picture at a moment of a video, and makes it if the store has
+// none. The error is a *Problem, which Find tells again, or the store's.
+func (m *Maker) Make(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error) {
+	key := Key(source, at)
+	if r, err := m.shelf.Look(ctx, key); !errors.Is(err, store.ErrNotFound) {
+		return r, err
+	}
+	r, err := m.make(ctx, key, source, at)
+	problem := new(Problem)
+	switch {
+	case err == nil:
+		m.failed.Remove(key)
+	case errors.As(err, &problem):
+		m.failed.Add(key, problem)
+	}
+	return r, err
+}
+
+func (m *Maker) make(ctx context.Context, key string, source rendition.Source, at time.Duration) (rendition.Rendition, error) {
+	if err := m.turn.Acquire(ctx, 1); err != nil {
+		return rendition.Rendition{}, &Problem{Message: "too many other videos were waiting for theirs", Err: err}
+	}
+	defer m.turn.Release(1)
+	// Somebody else may have made it meanwhile, or found that it cannot be made.
+	if r, err := m.shelf.Look(ctx, key); !errors.Is(err, store.ErrNotFound) {
+		return r, err
+	}
+	if p := m.problem(key); p != nil && p.Final {
+		return rendition.Rendition{}, p
+	}
+	picture, err := m.taker.Take(ctx, Video{Size: source.Size, Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+		return m.store.Open(ctx, source.Key, source.ETag, offset, length)
+	}}, at)
+	if err != nil {
+		return rendition.Rendition{}, err
+	}
+	return m.shelf.Keep(ctx, key, "image/jpeg", picture.Data, picture.Width, picture.Height)
+}

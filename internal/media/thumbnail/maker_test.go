@@ -1,0 +1,71 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package thumbnail_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/internal/media/thumbnail"
+	"github.com/herald-social/herald/test/storetest"
+)
+
+// taker gives its answers one after another.
+type taker struct {
+	answers []error
+	calls   int
+}
+
+func (t *taker) Take(context.Context, thumbnail.Video, time.Duration) (thumbnail.Picture, error) {
+	err := t.answers[t.calls]
+	t.calls++
+	return thumbnail.Picture{Data: []byte("picture"), Width: 64, Height: 48}, err
+}
+
+func TestMake(t *testing.T) {
+	files, err := store.New(storetest.Start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	final, passing := &thumbnail.Problem{Message: "no picture", Final: true}, &thumbnail.Problem{Message: "too slow"}
+	down := errors.New("the store is down")
+	tests := map[string]struct {
+		reason  string
+		answers []error
+		calls   int
+		made    bool
+		found   error
+	}{
+		"made":         {"what is there is not made again", []error{nil}, 1, true, nil},
+		"never":        {"a film without a picture will have none", []error{final}, 1, false, final},
+		"later":        {"what was slow may be quicker", []error{passing, nil}, 2, true, nil},
+		"too slow":     {"why it failed is known until it is made", []error{passing, passing}, 2, false, passing},
+		"store's down": {"which says nothing of the film", []error{down, down}, 2, false, store.ErrNotFound},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			source := rendition.Source{Key: "team/" + strings.ReplaceAll(name, " ", ""), ETag: "e", Size: 4}
+			program := &taker{answers: tc.answers}
+			maker := thumbnail.NewMaker(files, program)
+			for range 2 {
+				_, err = maker.Make(t.Context(), source, time.Second)
+			}
+			if program.calls != tc.calls || (err == nil) != tc.made {
+				t.Errorf("%s: taken %d times, %v", tc.reason, program.calls, err)
+			}
+			r, err := maker.Find(t.Context(), source, time.Second)
+			if !errors.Is(err, tc.found) || tc.made && (r.Width != 64 || r.Height != 48 || r.MIMEType != "image/jpeg") {
+				t.Errorf("%s: found %+v, %v", tc.reason, r, err)
+			}
+			if _, err := maker.Find(t.Context(), source, 2*time.Second); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("another moment: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,166 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package thumbnail
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Video is where a film can be read.
+type Video struct {
+	// Size is how long it is, in bytes.
+	Size int64
+	// Open reads length bytes from an offset on, while they are asked for.
+	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
+}
+
+// source offers one video to one child, by HTTP on the loopback interface. An
+// address of the store would do as well, but carry a signature that every process
+// of the machine could read in the child's command line, and lead to bytes that
+// nobody compared with those that were verified. This one holds for the run.
+type source struct {
+	address string
+
+	listener net.Listener
+	server   *http.Server
+	end      context.CancelFunc
+	served   sync.WaitGroup
+
+	mu  sync.Mutex
+	err error
+}
+
+// headerWithin is how long the child may take to send the header of a request.
+const headerWithin = 10 * time.Second
+
+// offer listens; nothing is answered before serve is called.
+func offer(ctx context.Context, video Video) (*source, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("cannot offer the video to ffmpeg: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	s := &source{listener: listener, end: cancel}
+	path := "/" + rand.Text()
+	s.address = "http://" + listener.Addr().String() + path
+	s.server = &http.Server{
+		ReadHeaderTimeout: headerWithin,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != path {
+				http.NotFound(w, r)
+				return
+			}
+			content := &reader{ctx: r.Context(), video: video, failed: s.fail}
+			defer content.close()
+			w.Header().Set("Content-Type", "application/octet-stream")
+			http.ServeContent(w, r, "", time.Time{}, content)
+		}),
+	}
+	return s, nil
+}
+
+// serve answers from now on.
+func (s *source) serve() {
+	s.served.Go(func() { _ = s.server.Serve(s.listener) }) // It ends by close.
+}
+
+// close ends what is being read, and forgets the address.
+func (s *source) close() {
+	s.end()
+	_ = s.server.Close()   // The connections are the child's, which has ended.
+	_ = s.listener.Close() // Nobody listens at it if serve was not called.
+	s.served.Wait()
+}
+
+// fail notes why the video could not be read, unless it is because the child
+// wanted no more of it.
+func (s *source) fail(err error) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = fmt.Errorf("cannot read the video: %w", err)
+	}
+}
+
+func (s *source) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// reader reads a video from where it was set, by one stream until it is set
+// elsewhere.
+type reader struct {
+	ctx    context.Context //nolint:containedctx // io.ReadSeeker has no place for it
+	video  Video
+	failed func(error)
+
+	offset int64
+	body   io.ReadCloser
+}
+
+// Seek implements io.Seeker.
+func (r *reader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.offset
+	case io.SeekEnd:
+		offset += r.video.Size
+	}
+	if offset != r.offset {
+		r.close()
+	}
+	r.offset = offset
+	return offset, nil
+}
+
+// Read implements io.Reader.
+func (r *reader) Read(p []byte) (int, error) {
+	if r.offset >= r.video.Size {
+		return 0, io.EOF
+	}
+	if r.body == nil {
+		body, err := r.video.Open(r.ctx, r.offset, r.video.Size-r.offset)
+		if err != nil {
+			r.report(err)
+			return 0, err
+		}
+		r.body = body
+	}
+	n, err := r.body.Read(p)
+	r.offset += int64(n)
+	if errors.Is(err, io.EOF) && r.offset < r.video.Size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.report(err)
+	}
+	return n, err
+}
+
+// report passes on why a read failed, if not because the child has hung up.
+func (r *reader) report(err error) {
+	if r.ctx.Err() == nil {
+		r.failed(err)
+	}
+}
+
+func (r *reader) close() {
+	if r.body != nil {
+		_ = r.body.Close() // What was read was read.
+		r.body = nil
+	}
+}

@@ -1,0 +1,89 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quota
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// indexer builds a client with the index that it is asked for.
+type indexer struct {
+	builder *fake.ClientBuilder
+	err     error
+}
+
+func (i *indexer) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
+	i.builder.WithIndex(obj, field, extract)
+	return i.err
+}
+
+// late is a client that is made only after the index.
+type late struct {
+	client.Reader
+	made func() client.WithWatch
+}
+
+func (l *late) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return l.made().List(ctx, list, opts...)
+}
+
+func TestOwner(t *testing.T) {
+	t.Parallel()
+	made := func(name, namespace string, seconds int) client.Object {
+		return &v1alpha1.Team{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(int64(1e9+seconds), 0))},
+			Spec:       v1alpha1.TeamSpec{Namespace: namespace},
+		}
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		made("a", "shared", 2), made("b", "shared", 1), made("c", "shared", 1), made("d", "other", 0))
+	directory, err := NewTeams(t.Context(), &late{made: sync.OnceValue(builder.Build)}, &indexer{builder: builder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for namespace, tc := range map[string]struct{ reason, want string }{
+		"shared": {"the oldest, and of the same second the first by name", "b"},
+		"other":  {"the only one", "d"},
+		"nobody": {"nobody owns it", ""},
+	} {
+		owner, err := directory.Owner(t.Context(), namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if owner != nil {
+			got = owner.Name
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q owns it, want %q: %s", namespace, got, tc.want, tc.reason)
+		}
+	}
+}
+
+func TestTeamsNeedTheirIndex(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("no such kind")
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewTeams(t.Context(), nil, &indexer{builder: fake.NewClientBuilder().WithScheme(scheme), err: broken}); !errors.Is(err, broken) {
+		t.Errorf("error %v, want the indexer's", err)
+	}
+}

@@ -1,0 +1,50 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package text compares and shortens texts.
+package text
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// ellipsis ends a text that was shortened.
+const ellipsis = "…"
+
+// Fold returns a text in the form in which it is compared: in NFC, with every
+// run of blanks as one space. A platform may trim a text that it gives back,
+// change its blanks, and compose its letters.
+func Fold(text string) string { return strings.Join(strings.Fields(norm.NFC.String(text)), " ") }
+
+// First returns the first characters of a text, at most limit.
+func First(text string, limit int) string {
+	if utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	return string([]rune(text)[:limit])
+}
+
+// Truncate shortens a text for people to at most limit characters, as schemas
+// count them; limit is at least 1. A shortened text ends in "…".
+func Truncate(text string, limit int) string {
+	if utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	return First(text, limit-1) + ellipsis
+}
+
+// TruncateBytes shortens a text for people to at most limit bytes, between two characters;
+// limit is at least 3. A shortened text ends in "…".
+func TruncateBytes(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	end := limit - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + ellipsis
+}

@@ -1,0 +1,45 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package text
+
+import "testing"
+
+func TestFold(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, text, want string }{
+		"blanks":   {"platforms change them", " first\n\n  second\tthird ", "first second third"},
+		"composed": {"and compose letters", "cafe\u0301", "caf\u00e9"},
+		"nothing":  {"blanks alone are no text", " \n", ""},
+		"case":     {"another case is another text", "Sale", "Sale"},
+	} {
+		if got := Fold(tc.text); got != tc.want {
+			t.Errorf("%s: %s: got %q, want %q", name, tc.reason, got, tc.want)
+		}
+	}
+}
+
+func TestTruncate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, text    string
+		limit           int
+		first           string
+		want, wantBytes string
+	}{
+		"fits":      {"it stays as it is", "abcdef", 6, "abcdef", "abcdef", "abcdef"},
+		"too long":  {"the mark counts", "abcdefg", 6, "abcdef", "abcde…", "abc…"},
+		"two bytes": {"characters and bytes differ", "éééééé", 6, "éééééé", "éééééé", "é…"},
+		"cut apart": {"no character is cut in half", "ab😀defgh", 6, "ab😀def", "ab😀de…", "ab…"},
+		"the mark":  {"nothing else has room", "abcdefg", 3, "abc", "ab…", "…"},
+		"empty":     {"there is nothing to cut", "", 3, "", "", ""},
+	} {
+		if got := First(tc.text, tc.limit); got != tc.first {
+			t.Errorf("%s: %s: the first are %q, want %q", name, tc.reason, got, tc.first)
+		}
+		if got := Truncate(tc.text, tc.limit); got != tc.want {
+			t.Errorf("%s: %s: got %q, want %q", name, tc.reason, got, tc.want)
+		}
+		if got := TruncateBytes(tc.text, tc.limit); got != tc.wantBytes {
+			t.Errorf("%s: %s: got %q in bytes, want %q", name, tc.reason, got, tc.wantBytes)
+		}
+	}
+}

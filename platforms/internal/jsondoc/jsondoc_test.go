@@ -1,0 +1,120 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jsondoc
+
+import (
+	"testing"
+	"time"
+)
+
+func TestParse(t *testing.T) {
+	tests := map[string]struct {
+		reason, body string
+		ok           bool
+	}{
+		"object":      {"an object is what every platform answers", `{"id":"1"}`, true},
+		"blanks":      {"blanks around it mean nothing", " {}\n", true},
+		"cut":         {"what broke off says nothing", `{"id":"1`, false},
+		"two":         {"nor does what goes on", `{} {}`, false},
+		"list":        {"a list is not what was asked for", `[{}]`, false},
+		"null":        {"null is no document", `null`, false},
+		"page":        {"an error page is none either", `<html>`, false},
+		"empty":       {"nor is nothing", ``, false},
+		"wrong field": {"an odd field does not make the rest unreadable", `{"id":[1],"x":"y"}`, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, ok := Parse([]byte(tc.body)); ok != tc.ok {
+				t.Errorf("%s: read %v", tc.reason, ok)
+			}
+			if v, ok := Decode[struct{ ID, X Text }]([]byte(tc.body)); ok != tc.ok || !ok && v.ID != "" {
+				t.Errorf("%s: decoded %+v, %v", tc.reason, v, ok)
+			}
+		})
+	}
+}
+
+func TestObject(t *testing.T) {
+	doc, ok := Parse([]byte(`{
+		"s":"text","n":12345678901234567890,"i":42,"si":"43","b":true,"sb":"true","o":{"k":"v"},
+		"l":[{"k":"1"},2,{"k":"3"}],"e":[],"life":"3600","half":0.5,"never":1e30,"past":-1,"null":null}`))
+	if !ok {
+		t.Fatal("not read")
+	}
+	if doc.Text("s") != "text" || doc.Text("n") != "12345678901234567890" || doc.Text("o") != "" || doc.Text("none") != "" || doc.Text("null") != "" {
+		t.Errorf("texts read as %q %q %q %q", doc.Text("s"), doc.Text("n"), doc.Text("o"), doc.Text("none"))
+	}
+	if doc.Int("i") != 42 || doc.Int("si") != 43 || doc.Int("s") != 0 || doc.Int("n") != 0 {
+		t.Errorf("numbers read as %d %d %d %d", doc.Int("i"), doc.Int("si"), doc.Int("s"), doc.Int("n"))
+	}
+	if !doc.Bool("b") || !doc.Bool("sb") || doc.Bool("s") || doc.Bool("none") {
+		t.Error("truth values are misread")
+	}
+	if doc.Object("o").Text("k") != "v" || doc.Object("none").Object("deeper").Text("k") != "" {
+		t.Error("objects are misread")
+	}
+	list, there := doc.List("l")
+	if !there || len(list) != 3 || list[2].Text("k") != "3" || list[1].Text("k") != "" {
+		t.Errorf("the list reads as %v", list)
+	}
+	if empty, there := doc.List("e"); !there || len(empty) != 0 {
+		t.Error("an empty list is a list")
+	}
+	if _, there := doc.List("o"); there {
+		t.Error("an object is no list")
+	}
+	for key, want := range map[string]time.Duration{"life": time.Hour, "half": time.Second / 2, "never": 0, "past": 0, "none": 0, "s": 0} {
+		if got := Text(doc.Text(key)).Seconds(); got != want {
+			t.Errorf("%s lasts %v, want %v", key, got, want)
+		}
+	}
+}
+
+func TestDecode(t *testing.T) {
+	type part struct {
+		K Text `json:"k"`
+	}
+	doc, ok := Decode[struct {
+		S, N, O, None, Null, B Text
+		I, SI                  Text
+		Flag, Said, No         Flag
+		L                      []part
+		E                      []part
+		Away                   []part
+		Odd                    []part
+		Nested                 part
+		Wrong                  part
+		Life                   Text
+		At, Never              Text
+	}]([]byte(`{
+		"s":"te\u00e4xt","n":12345678901234567890,"o":{"k":"v"},"null":null,"b":true,"i":42,"si":"43","flag":true,"said":"true","no":"yes",
+		"l":[{"k":"1"},2,{"k":3}],"e":[],"odd":{"k":"v"},"nested":{"k":"v"},"wrong":[1],"life":"3600","at":"2026-11-20T13:00:00+01:00","never":"soon"}`))
+	if !ok {
+		t.Fatal("not read")
+	}
+	if doc.S != "teäxt" || doc.N != "12345678901234567890" || doc.O != "" || doc.None != "" || doc.Null != "" || doc.B != "" {
+		t.Errorf("texts read as %q %q %q %q %q %q", doc.S, doc.N, doc.O, doc.None, doc.Null, doc.B)
+	}
+	if doc.I.Int() != 42 || doc.SI.Int() != 43 || doc.S.Int() != 0 || doc.N.Int() != 0 {
+		t.Errorf("numbers read as %d %d %d %d", doc.I.Int(), doc.SI.Int(), doc.S.Int(), doc.N.Int())
+	}
+	if !doc.Flag || !doc.Said || doc.No {
+		t.Error("truth values are misread")
+	}
+	if len(doc.L) != 3 || doc.L[0].K != "1" || doc.L[1].K != "" || doc.L[2].K != "3" {
+		t.Errorf("a list with an odd entry reads as %v", doc.L)
+	}
+	if doc.E == nil || doc.Away != nil || doc.Odd != nil {
+		t.Errorf("an empty list is a list, and nothing else is: %v %v %v", doc.E, doc.Away, doc.Odd)
+	}
+	if doc.Nested.K != "v" || doc.Wrong.K != "" {
+		t.Error("objects are misread")
+	}
+	if doc.Life.Seconds() != time.Hour || !doc.At.Time().Equal(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)) || !doc.Never.Time().IsZero() {
+		t.Errorf("times read as %v %v %v", doc.Life.Seconds(), doc.At.Time(), doc.Never.Time())
+	}
+	if got, ok := Decode[*part]([]byte(`[]`)); ok || got != nil {
+		t.Errorf("what is no object decodes as %v", got)
+	}
+}

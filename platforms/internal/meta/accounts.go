@@ -1,0 +1,109 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meta
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+)
+
+// Account is what a graph tells of an account.
+type Account struct {
+	ID       jsondoc.Text `json:"id"`
+	Name     jsondoc.Text `json:"name"`
+	Username jsondoc.Text `json:"username"`
+	// Each graph has its own name for the picture.
+	InstagramPicture jsondoc.Text `json:"profile_picture_url"`
+	ThreadsPicture   jsondoc.Text `json:"threads_profile_picture_url"`
+	FacebookPicture  struct {
+		Data struct {
+			URL jsondoc.Text `json:"url"`
+		} `json:"data"`
+	} `json:"picture"`
+}
+
+// Identify asks whose token this is.
+func (g *Graph) Identify(ctx context.Context, path string, token platforms.Token) (platforms.Identity, *Failure) {
+	account, bad := Read[Account](ctx, g, "identify", path, token)
+	if bad != nil {
+		return platforms.Identity{}, bad
+	}
+	return g.Identity(account)
+}
+
+// Identity reads an account. One without a name is known by its handle.
+func (g *Graph) Identity(a Account) (platforms.Identity, *Failure) {
+	if !ValidID(a.ID.String()) {
+		return platforms.Identity{}, Failed(g.NoIdentity(nil))
+	}
+	return platforms.Identity{
+		AccountID: a.ID.String(), DisplayName: cmp.Or(a.Name, a.Username).String(), Username: a.Username.String(),
+		IconURL: cmp.Or(a.InstagramPicture, a.ThreadsPicture, a.FacebookPicture.Data.URL).String(),
+	}, nil
+}
+
+// NotIdentified is the error of Identify: a refusal of the request says nothing
+// about the account.
+func (g *Graph) NotIdentified(bad *Failure) *platforms.Error {
+	if bad.Said.Kind() == KindOther {
+		return g.NoIdentity(bad.Said)
+	}
+	return bad.Error
+}
+
+// Renew exchanges an access token that has not ended, and is a day old at least,
+// for one that lives 60 days more: there are no refresh tokens, an access token
+// renews itself. grant is the type of the exchange.
+func (g *Graph) Renew(ctx context.Context, token platforms.Token, grant string) (platforms.Token, error) {
+	query := url.Values{"grant_type": {grant}, "access_token": {token.Access}}
+	body, bad := g.Ask(ctx, client.Call{Action: "refresh_token", Path: "/refresh_access_token?" + query.Encode(), Timeout: ReadTimeout}, ThePost)
+	if bad != nil {
+		if kind := bad.Said.Kind(); kind == KindOther || kind == KindDuplicate {
+			// It says nothing about the token, which may well be too young.
+			return platforms.Token{}, &platforms.Error{Class: platforms.ClassTransient, Problem: g.Name + " did not renew the access token; Herald tries again", Err: bad.Said}
+		}
+		return platforms.Token{}, bad.Error
+	}
+	renewed, _ := jsondoc.Decode[struct {
+		AccessToken jsondoc.Text `json:"access_token"`
+		ExpiresIn   jsondoc.Text `json:"expires_in"`
+	}](body)
+	if renewed.AccessToken == "" {
+		return platforms.Token{}, g.NoToken()
+	}
+	out := platforms.Token{Access: renewed.AccessToken.String(), Refresh: token.Refresh, Scopes: token.Scopes}
+	if life := renewed.ExpiresIn.Seconds(); life > 0 {
+		out.ExpiresAt = g.Clock.Now().Add(life).UTC()
+	}
+	return out, nil
+}
+
+// quotaPause is how long an account is left alone that has used up its posts.
+// They are counted within any 24 hours, and Meta does not say when the earliest
+// of them falls out.
+const quotaPause = 30 * time.Minute
+
+// Quota asks how many posts an account may still make; limit is the last segment
+// of the path. A quota that cannot be read is no error.
+func (g *Graph) Quota(ctx context.Context, account platforms.Account, limit string) platforms.AccountInfo {
+	doc, bad := Read[struct {
+		Data []struct {
+			Usage  jsondoc.Text `json:"quota_usage"`
+			Config struct {
+				Total jsondoc.Text `json:"quota_total"`
+			} `json:"config"`
+		} `json:"data"`
+	}](ctx, g, "survey", "/"+url.PathEscape(account.ID)+"/"+limit+"?fields=quota_usage,config", account.Token)
+	if bad != nil || len(doc.Data) == 0 {
+		return platforms.AccountInfo{}
+	}
+	quota := doc.Data[0]
+	return platforms.AccountInfo{RateLimits: platforms.QuotaUsed(quota.Config.Total.String(), quota.Usage.String(), g.Clock.Now().Add(quotaPause))}
+}

@@ -1,0 +1,111 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meta
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+)
+
+// Failure is an error together with what the graph said.
+type Failure struct {
+	*platforms.Error
+
+	// Said is empty, and never nil, where the graph said nothing.
+	Said *Error
+	// Again says that another container may mend it at once.
+	Again bool
+}
+
+// Failed makes a failure about which the graph said nothing.
+func Failed(err *platforms.Error) *Failure { return &Failure{Error: err, Said: new(Error)} }
+
+// Meaning is what an error asks for. Its texts may name {platform}, {about},
+// which is what the call was about, and {error}, the graph's name of the error.
+type Meaning struct {
+	platforms.Error
+
+	// Again says that another container may mend it at once.
+	Again bool
+}
+
+// kinds are what errors ask for on every platform that says nothing else.
+// Trouble and nonsense are worded as on the platforms that are not Meta's.
+var kinds = map[Kind]platforms.Error{
+	KindToken: {
+		Class:   platforms.ClassReconnect,
+		Problem: "{platform} no longer accepts the access token: it has ended or was revoked; connect the account again",
+	},
+	KindPermission: {
+		Class:   platforms.ClassReconnect,
+		Problem: "{platform} refuses Herald's access to this account, because a permission is missing; connect the account again and allow publishing",
+	},
+	KindPerson: {
+		Class:   platforms.ClassPermanent,
+		Problem: "{platform} has restricted this account; open {platform}, do what it asks for, and then post again",
+	},
+	KindLimit: {
+		Class:   platforms.ClassRateLimited,
+		Problem: "{platform} limits how often this account may be used, and the limit is reached; Herald tries again when {platform} allows it",
+	},
+	KindBlocked: {
+		Class:   platforms.ClassQuota,
+		Problem: "{platform} keeps this account from posting for a while, because it suspects spam; wait, or post less",
+	},
+	KindQuota: {
+		Class:   platforms.ClassQuota,
+		Problem: "this account has reached {platform}'s limit of posts for 24 hours; wait, or post less",
+	},
+	KindDuplicate: {
+		Class:   platforms.ClassDuplicate,
+		Problem: "{platform} refused the post as a repetition of an earlier one of this account; if no earlier one exists, change it",
+	},
+	KindOther: {
+		Class:   platforms.ClassPermanent,
+		Problem: "{platform} refused {about} (error {error}); change it",
+	},
+}
+
+// Classify reads an answer that is not a success, for what it asks for. about is
+// what the call was about.
+func (g *Graph) Classify(resp *transport.Response, about string) *Failure {
+	said := ParseError(resp)
+	bad := g.Explain(said, about)
+	bad.RetryAt = RetryAt(resp.Header, said.Kind(), g.Clock.Now())
+	return bad
+}
+
+// Explain says what an error asks for that came without a header.
+func (g *Graph) Explain(said *Error, about string) *Failure {
+	meaning, known := g.Subcodes[said.Subcode]
+	if !known || said.Status >= http.StatusInternalServerError {
+		meaning = Meaning{Error: g.kind(said)}
+	}
+	bad := g.Mean(meaning, said, about)
+	bad.Err, bad.AppWide, bad.RetryAt = said, said.AppWide(), RetryAt(nil, said.Kind(), g.Clock.Now())
+	return bad
+}
+
+// Mean words a meaning for what a call was about.
+func (g *Graph) Mean(m Meaning, said *Error, about string) *Failure {
+	m.Problem = strings.NewReplacer("{platform}", g.Name, "{about}", about, "{error}", said.Name()).Replace(m.Problem)
+	return &Failure{Error: &m.Error, Said: said, Again: m.Again}
+}
+
+// kind is what an error asks for by its kind.
+func (g *Graph) kind(said *Error) platforms.Error {
+	if own, ok := g.Kinds[said.Kind()]; ok {
+		return own
+	}
+	if shared, ok := kinds[said.Kind()]; ok {
+		return shared
+	}
+	if said.Kind() == KindUnavailable {
+		return *g.Busy(said)
+	}
+	return *g.Nonsense(said.Status, said)
+}

@@ -1,0 +1,276 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meta
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+)
+
+// State is how far a graph is with a container: what it was handed to publish,
+// and what is not visible before that.
+type State string
+
+// The states of a container, as Threads and Instagram call them.
+const (
+	StateInProgress State = "IN_PROGRESS"
+	StateFinished   State = "FINISHED"
+	StatePublished  State = "PUBLISHED"
+	StateError      State = "ERROR"
+	StateExpired    State = "EXPIRED"
+	// StateGone is ours: the graph knows no such container, or not for this
+	// token.
+	StateGone State = "gone"
+)
+
+// ParseState reads a state; false for a word that is none of a graph's.
+func ParseState(word string) (State, bool) {
+	known := []State{StateInProgress, StateFinished, StatePublished, StateError, StateExpired}
+	return State(word), slices.Contains(known, State(word))
+}
+
+// firstPause is how long to wait before a container is asked for again. Texts
+// and pictures are ready at once, or nearly.
+const firstPause = 300 * time.Millisecond
+
+// fetchWithin is how long a graph may take to fetch a file.
+const fetchWithin = 2 * time.Hour
+
+// maxContainers is how many containers one preparation makes, if the graph fails
+// to make one.
+const maxContainers = 2
+
+// Await asks for a container until the graph is done with it, waiting twice as
+// long from one time to the next, up to longest. ask reports whether the
+// container is still in progress. The error is that of the context, if it ends
+// first.
+func Await(ctx context.Context, clk clock.Clock, longest time.Duration, ask func() (inProgress bool)) error {
+	for pause := firstPause; ask(); pause = min(2*pause, longest) {
+		if err := client.Wait(ctx, clk, pause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Containers is a graph that publishes in two steps: it makes a container, and
+// then makes it visible.
+type Containers struct {
+	Graph
+
+	// Waits measures the pauses between two questions about a container.
+	Waits clock.Clock
+	// CreateEdge and PublishEdge are the last segments of the account's paths
+	// for the two steps.
+	CreateEdge, PublishEdge string
+	// CreateTimeout and PublishTimeout bound the two steps.
+	CreateTimeout, PublishTimeout time.Duration
+	// StatusFields are what a container is asked for. Status reads the answer:
+	// the state, and why a container failed.
+	StatusFields string
+	Status       func(body []byte) (state, why string)
+	// Ended says what became of a container that cannot be published.
+	Ended func(g *Graph, found State, why, about string) *Failure
+	// NotYetCode is the error for a container that cannot be published yet;
+	// zero if the graph has none.
+	NotYetCode int
+}
+
+// accountPath is the path of an account's edge.
+func (c *Containers) accountPath(account *platforms.Account, edge string) string {
+	return c.VersionedPath("/" + url.PathEscape(account.ID) + "/" + edge)
+}
+
+// state asks for a container.
+func (c *Containers) state(ctx context.Context, job *platforms.Job, id string) (found State, why string, bad *Failure) {
+	body, bad := c.Ask(ctx, client.Call{
+		Action: "status", Path: c.VersionedPath("/" + url.PathEscape(id) + "?fields=" + c.StatusFields), Token: job.Account.Token.Access,
+		Timeout: ReadTimeout,
+	}, ThePost)
+	if bad != nil {
+		if bad.Said.Kind() == KindOther {
+			return StateGone, "", nil
+		}
+		return "", "", bad
+	}
+	word, why := c.Status(body)
+	found, known := ParseState(word)
+	if !known {
+		return "", "", Failed(platforms.Errorf(platforms.ClassUnknown, "%s did not say how far it is with the post", c.Name))
+	}
+	return found, why, nil
+}
+
+// Task is the preparation of one job.
+type Task struct {
+	*Containers
+
+	Job platforms.Job
+	// Items are the containers of a carousel's files, in their order, as far as
+	// they were made.
+	Items []string
+	// LongestPause bounds the pauses between two questions about a container.
+	LongestPause time.Duration
+	// NoteWaiting says that the container is noted again with each question:
+	// what it becomes takes long.
+	NoteWaiting bool
+}
+
+// NewTask begins the preparation of a job, with the parts that an earlier one
+// has made.
+func (c *Containers) NewTask(job platforms.Job, longestPause time.Duration) *Task {
+	return &Task{Containers: c, Job: job, Items: job.PartIDs(ValidID), LongestPause: longestPause}
+}
+
+// State asks how far the graph is with a container.
+func (t *Task) State(ctx context.Context, id string) (State, *Failure) {
+	found, _, bad := t.state(ctx, &t.Job, id)
+	return found, bad
+}
+
+// Create makes a container. about is what it shows.
+func (t *Task) Create(ctx context.Context, form url.Values, about string) (string, *Failure) {
+	body, bad := t.Ask(ctx, client.Call{
+		Action: "create", Path: t.accountPath(&t.Job.Account, t.CreateEdge), Token: t.Job.Account.Token.Access,
+		Body: client.Form(form), Timeout: t.CreateTimeout,
+	}, about)
+	if bad != nil {
+		return "", bad
+	}
+	id := CreatedID(body)
+	if id == "" {
+		return "", Failed(platforms.Errorf(platforms.ClassUnknown, "%s took the post without saying under which id", t.Name))
+	}
+	return id, nil
+}
+
+// await waits until the graph is done with a container, for as long as the
+// context lasts.
+func (t *Task) await(ctx context.Context, id, about string) (found State, why string, bad *Failure) {
+	err := Await(ctx, t.Waits, t.LongestPause, func() bool {
+		found, why, bad = t.state(ctx, &t.Job, id)
+		if bad != nil || found != StateInProgress {
+			return false
+		}
+		if t.NoteWaiting {
+			// What keeps notes may pass over those that come soon.
+			bad = t.Note(ctx, id)
+		}
+		return bad == nil
+	})
+	if err != nil {
+		bad = Failed(&platforms.Error{Class: platforms.ClassTransient, Problem: t.Name + " is not done with preparing " + about + "; Herald tries again", Err: err})
+	}
+	return found, why, bad
+}
+
+// Prepare returns a container that can be published: the one that an earlier
+// preparation has made, if that is still good, or else what fresh makes. Errors
+// are those of platforms.Preparer.
+func (t *Task) Prepare(ctx context.Context, earlier string, fresh func(context.Context) (string, *Failure)) (string, *platforms.Error) {
+	if ValidID(earlier) {
+		switch found, _, bad := t.await(ctx, earlier, ThePost); {
+		case bad != nil:
+			return "", bad.Error
+		case found == StatePublished:
+			return earlier, platforms.Errorf(platforms.ClassDuplicate, "%s shows the post already, by a call that was taken for lost", t.Name)
+		case found == StateFinished:
+			return earlier, nil
+		}
+	}
+	var bad *Failure
+	for range maxContainers {
+		var id string
+		if id, bad = fresh(ctx); bad == nil {
+			return id, nil
+		}
+		if !bad.Again {
+			break
+		}
+	}
+	return "", bad.Error
+}
+
+// Ready waits for a container that was just made.
+func (t *Task) Ready(ctx context.Context, id, about string) *Failure {
+	found, why, bad := t.await(ctx, id, about)
+	if bad != nil || found == StateFinished {
+		return bad
+	}
+	return t.Ended(&t.Graph, found, why, about)
+}
+
+// Carousel makes the containers of the files that are missing, waits until the
+// graph is done with all, and returns the form of the container around them.
+// Each is noted as it comes: Instagram makes 400 containers a day for an
+// account.
+func (t *Task) Carousel(ctx context.Context, form func(context.Context, *platforms.File) (url.Values, *Failure)) (url.Values, *Failure) {
+	media := t.Job.Content.Media
+	good := make([]bool, len(media))
+	for i := range media {
+		about := TheFile(&media[i])
+		if i < len(t.Items) {
+			found, _, bad := t.await(ctx, t.Items[i], about)
+			if bad != nil {
+				return nil, bad
+			}
+			if good[i] = found == StateFinished; good[i] {
+				continue
+			}
+		}
+		if bad := t.item(ctx, i, form); bad != nil {
+			return nil, bad
+		}
+	}
+	for i, id := range t.Items {
+		if good[i] {
+			continue
+		}
+		if bad := t.Ready(ctx, id, TheFile(&media[i])); bad != nil {
+			return nil, bad
+		}
+	}
+	return url.Values{"media_type": {"CAROUSEL"}, "children": {strings.Join(t.Items, ",")}}, nil
+}
+
+// item makes the container of one file of a carousel.
+func (t *Task) item(ctx context.Context, i int, form func(context.Context, *platforms.File) (url.Values, *Failure)) *Failure {
+	file := &t.Job.Content.Media[i]
+	fields, bad := form(ctx, file)
+	if bad != nil {
+		return bad
+	}
+	fields.Set("is_carousel_item", "true")
+	id, bad := t.Create(ctx, fields, TheFile(file))
+	if bad != nil {
+		return bad
+	}
+	t.Items = slices.Replace(t.Items, i, min(i+1, len(t.Items)), id)
+	return t.Note(ctx, platforms.JoinPartIDs(t.Items))
+}
+
+// Address makes an address from which the graph can fetch a file.
+func Address(ctx context.Context, file *platforms.File) (string, *Failure) {
+	address, err := file.Bytes.Address(ctx, fetchWithin)
+	if err != nil {
+		return "", Failed(file.Unreadable(err))
+	}
+	return address, nil
+}
+
+// Note tells how far the preparation has come.
+func (t *Task) Note(ctx context.Context, checkpoint string) *Failure {
+	if err := t.Job.Note(ctx, checkpoint, ""); err != nil {
+		return Failed(err)
+	}
+	return nil
+}

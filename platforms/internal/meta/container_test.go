@@ -1,0 +1,183 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
+)
+
+func TestAwait(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		asks   int
+		within time.Duration
+		took   time.Duration
+		err    error
+	}{
+		"at once": {"what is ready is not waited for", 1, time.Minute, 0, nil},
+		"later":   {"the pauses grow, up to the longest", 5, time.Minute, 300*time.Millisecond + 600*time.Millisecond + 2*time.Second, nil},
+		"never":   {"patience ends with the context", 1000, time.Minute, time.Minute, context.DeadlineExceeded},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), tc.within)
+				defer cancel()
+				clk, asked := clock.RealClock{}, 0
+				begun := clk.Now()
+				err := Await(ctx, clk, time.Second, func() bool { asked++; return asked < tc.asks })
+				if took := clk.Since(begun); !errors.Is(err, tc.err) || took != tc.took {
+					t.Errorf("%s: %v after %d questions in %v, want %v in %v", tc.reason, err, asked, took, tc.err, tc.took)
+				}
+			})
+		})
+	}
+}
+
+func TestParseState(t *testing.T) {
+	for word, want := range map[string]bool{"IN_PROGRESS": true, "FINISHED": true, "PUBLISHED": true, "ERROR": true, "EXPIRED": true, "gone": false, "": false, "LATER": false} {
+		if got, known := ParseState(word); known != want || got != State(word) {
+			t.Errorf("%q: got %q, %v", word, got, known)
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	pages := map[string]string{
+		"whole":   `{"data":[{"id":"3"},{"id":"2"}],"paging":{"next":"https://g.example/x?page=second"}}`,
+		"second":  `{"data":[{"id":"2"},{"id":"1"},{"id":"9"}]}`,
+		"endless": `{"data":[],"paging":{"next":"https://g.example/x?page=endless"}}`,
+		"no list": `{}`,
+		"no id":   `{"data":[{"text":"hello"}]}`,
+		"later":   `{"data":[{"id":"1"}],"paging":{"next":"https://g.example/x?page=broken"}}`,
+	}
+	tests := map[string]struct {
+		reason string
+		found  []jsondoc.Text
+		class  platforms.Class
+	}{
+		"whole":   {"pages are read to the last", []jsondoc.Text{"3", "2", "2", "1", "9"}, ""},
+		"endless": {"what is not read whole tells nothing", nil, platforms.ClassUnknown},
+		"no list": {"an answer without a list is no empty list", nil, platforms.ClassUnknown},
+		"no id":   {"an entry without an id may be what is looked for", nil, platforms.ClassUnknown},
+		"later":   {"a page that cannot be read makes the rest useless", nil, platforms.ClassTransient},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := recorder.Start(t, func(w http.ResponseWriter, r *http.Request) {
+				page, ok := pages[r.URL.Query().Get("page")]
+				if !ok {
+					recorder.HangUp(w, r)
+				}
+				fmt.Fprint(w, page)
+			})
+			g := &Graph{Client: client.Client{BaseURL: server.URL, Transport: transport.New(transport.Options{})}, Version: "v1.0", Clock: clock.RealClock{}}
+			var found []jsondoc.Text
+			failure := List(t.Context(), g, "/42/posts", url.Values{"page": {name}}, platforms.Token{Access: "t"}, 3, func(post Post) bool {
+				found = append(found, post.ID)
+				return ValidID(post.ID.String())
+			})
+			if failure != nil {
+				if found = nil; failure.Class != tc.class {
+					t.Errorf("%s: got %+v", tc.reason, failure)
+				}
+			}
+			if diff := cmp.Diff(tc.found, found); diff != "" || failure == nil && tc.class != "" {
+				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, failure, diff)
+			}
+		})
+	}
+}
+
+func TestEarlier(t *testing.T) {
+	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	posts := map[string]time.Time{"3": noon.Add(time.Second), "2": noon, "1": noon}
+	r := platforms.LookupResult{}
+	for id, at := range posts {
+		if Earlier(&r, id, at) {
+			r.ExternalID, r.PostedAt = id, at
+		}
+	}
+	if r.ExternalID != "1" {
+		t.Errorf("%q is named, and the earliest is 1", r.ExternalID)
+	}
+}
+
+func TestSameCaption(t *testing.T) {
+	tests := map[string]struct {
+		reason, sent, listed string
+		want                 bool
+	}{
+		"same":    {"the text that was sent", "a  b", "a b", true},
+		"none":    {"files need no text", " ", "", true},
+		"missing": {"a text that is not there is another post", "a", "", false},
+		"added":   {"so is one that was not sent", "", "a", false},
+	}
+	for name, tc := range tests {
+		if got := SameCaption(tc.sent, jsondoc.Text(tc.listed)); got != tc.want {
+			t.Errorf("%s: %s: got %v", name, tc.reason, got)
+		}
+	}
+}
+
+func TestSend(t *testing.T) {
+	got := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		got <- fmt.Sprintf("%s %s %q offset %s of %s: %s (%d, %v)", r.Method, r.URL.Path, r.Header.Get("Authorization"), r.Header.Get("offset"), r.Header.Get("file_size"), body, r.ContentLength, err)
+		fmt.Fprint(w, `{"success":true}`)
+	}))
+	defer server.Close()
+	uploads := client.Client{BaseURL: server.URL, Transport: transport.New(transport.Options{})}
+	resp, err := Send(t.Context(), &uploads, Stream{Path: "/up/1", Token: "t", Size: 5, Content: strings.NewReader("bytes")})
+	if err != nil || ParseUpload(resp) != nil {
+		t.Errorf("got %v, %v", resp, err)
+	}
+	if diff := cmp.Diff(`POST /up/1 "OAuth t" offset 0 of 5: bytes (5, <nil>)`, <-got); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+	uploads.BaseURL = "://"
+	if _, err := Send(t.Context(), &uploads, Stream{Path: "/"}); err == nil {
+		t.Error("an address that is none must be an error")
+	}
+}
+
+func TestParseUpload(t *testing.T) {
+	tests := map[string]struct {
+		reason, body string
+		status       int
+		want         *UploadError
+	}{
+		"taken":        {"the host says so", `{"success":true,"message":"ok"}`, 200, nil},
+		"not taken":    {"a success that is none", `{"success":false}`, 200, &UploadError{Status: 200}},
+		"says nothing": {"an empty answer confirms nothing", ``, 200, &UploadError{Status: 200}},
+		"refused":      {"the host names its error", `{"debug_info":{"retriable":true,"type":"ProcessingFailedError","message":"secret"}}`, 400, &UploadError{Status: 400, Type: "ProcessingFailedError", Retriable: true}},
+		"long name":    {"a name is no story", `{"debug_info":{"type":"` + strings.Repeat("a", 100) + `"}}`, 400, &UploadError{Status: 400, Type: strings.Repeat("a", 64)}},
+	}
+	for name, tc := range tests {
+		got := ParseUpload(&transport.Response{Status: tc.status, Body: []byte(tc.body)})
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", name, tc.reason, diff)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package meta calls Meta's graphs, those of Facebook, Instagram and Threads,
+// and understands what they have in common: how they report errors and limits,
+// how they list, and how two of them publish containers. Where platforms differ,
+// their own folders say so.
+package meta
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+)
+
+const (
+	// ReadTimeout bounds the calls that only ask.
+	ReadTimeout = 10 * time.Second
+	// permalinkTimeout bounds reading the address of what was just published:
+	// the id of the post waits for it to be stored.
+	permalinkTimeout = 3 * time.Second
+)
+
+// Graph calls one graph for a platform.
+type Graph struct {
+	client.Client
+	// Version is the first segment of most paths.
+	Version string
+	// Clock tells when limits and tokens end.
+	Clock clock.PassiveClock
+	// Kinds say what errors ask for on this platform, where that is not what
+	// they ask for elsewhere. Subcodes go before them.
+	Kinds    map[Kind]platforms.Error
+	Subcodes map[int]Meaning
+}
+
+// VersionedPath is the path of something in the graph.
+func (g *Graph) VersionedPath(rest string) string { return "/" + g.Version + rest }
+
+// Ask makes a call that may be repeated, and returns the body of a success.
+// about is what the call is about, for messages.
+func (g *Graph) Ask(ctx context.Context, call client.Call, about string) ([]byte, *Failure) {
+	resp, err := g.Do(ctx, call)
+	if err != nil {
+		return nil, Failed(g.Unanswered(err))
+	}
+	if resp.Status != http.StatusOK {
+		return nil, g.Classify(resp, about)
+	}
+	return resp.Body, nil
+}
+
+// Read asks for what a path names, below the version. An answer that is no JSON
+// object reads as an empty one.
+func Read[T any](ctx context.Context, g *Graph, action, path string, token platforms.Token) (T, *Failure) {
+	body, bad := g.Ask(ctx, client.Call{Action: action, Path: g.VersionedPath(path), Token: token.Access, Timeout: ReadTimeout}, ThePost)
+	v, _ := jsondoc.Decode[T](body)
+	return v, bad
+}
+
+// Publish makes the call that publishes, once, and returns the body of its
+// answer as well.
+func (g *Graph) Publish(ctx context.Context, call client.Call) (platforms.Result, []byte) {
+	resp, err := g.Do(ctx, call)
+	if err != nil {
+		return g.PublishUnanswered(err), nil
+	}
+	result := g.Judge(resp)
+	used := UsedOf(resp.Header)
+	result.RateLimits = platforms.UsageLimits(used.App, used.Account, used.ShutOut, g.Clock.Now())
+	return result, resp.Body
+}
+
+// created is the answer to a call that made something.
+type created struct {
+	ID jsondoc.Text `json:"id"`
+}
+
+// CreatedID reads the id of what a call has made; "" if the answer has none.
+func CreatedID(body []byte) string {
+	made, _ := jsondoc.Decode[created](body)
+	if id := made.ID.String(); ValidID(id) {
+		return id
+	}
+	return ""
+}
+
+// Judge decides what the answer to the call that publishes says about the post.
+func (g *Graph) Judge(resp *transport.Response) platforms.Result {
+	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
+		if id := CreatedID(resp.Body); id != "" {
+			return platforms.Result{Outcome: platforms.Posted, ExternalID: id}
+		}
+		return g.NoID()
+	}
+	bad := g.Classify(resp, ThePost)
+	switch {
+	case !bad.Said.Refusal():
+		return g.InDoubt(resp.Status, bad.Said)
+	case bad.Class == platforms.ClassDuplicate:
+		// It may repeat this very post, from a call whose answer was lost.
+		return platforms.Result{Outcome: platforms.Unknown, Err: bad.Error}
+	default:
+		return platforms.Result{Outcome: platforms.Refused, Err: bad.Error}
+	}
+}
+
+// ThePost is what most calls are about, in messages.
+const ThePost = "the post"
+
+// TheFile names a file as what a call is about.
+func TheFile(file *platforms.File) string { return fmt.Sprintf("the file %q", file.Name) }

@@ -1,0 +1,109 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meta
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/internal/text"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+)
+
+// page is one page of a listing. Data is nil if there is none.
+type page[E any] struct {
+	Data   []E `json:"data"`
+	Paging struct {
+		Next jsondoc.Text `json:"next"`
+	} `json:"paging"`
+}
+
+// List reads a listing of an account from the page of a query to its end,
+// maxPages of it at most, and hands over each entry. add reports whether the
+// entry is a thing of the listing. Nothing counts of a listing that gives an
+// error.
+func List[E any](ctx context.Context, g *Graph, path string, query url.Values, token platforms.Token, maxPages int, add func(E) bool) *platforms.Error {
+	for range maxPages {
+		page, bad := Read[page[E]](ctx, g, "list", path+"?"+query.Encode(), token)
+		if bad != nil {
+			return bad.Error
+		}
+		if page.Data == nil {
+			return g.NoList(nil)
+		}
+		for _, entry := range page.Data {
+			if !add(entry) {
+				return g.NoList(nil)
+			}
+		}
+		if query = nextPage(page.Paging.Next.String()); query == nil {
+			return nil
+		}
+	}
+	return g.TooManyPages()
+}
+
+// secrets are the parameters that a graph writes into the address of the next
+// page and that do not belong into an address.
+var secrets = []string{"access_token", "appsecret_proof"}
+
+// nextPage returns the query of the page that follows a listing's page, without
+// the token that the graph puts there; nil on the last page, and never nil
+// before it. Only the query is taken: the host that the graph names is not to
+// be trusted with a token.
+func nextPage(next string) url.Values {
+	if next == "" {
+		return nil
+	}
+	address, err := url.Parse(next)
+	if err != nil {
+		return url.Values{}
+	}
+	query := address.Query()
+	for _, secret := range secrets {
+		query.Del(secret)
+	}
+	return query
+}
+
+// ParseTime reads a time as graphs write it, with or without a colon in the
+// offset, to the second; zero if it is none.
+func ParseTime(s jsondoc.Text) time.Time {
+	for _, layout := range []string{"2006-01-02T15:04:05-0700", time.RFC3339} {
+		if at, err := time.Parse(layout, s.String()); err == nil {
+			return at.UTC()
+		}
+	}
+	return time.Time{}
+}
+
+// SameText reports whether a listed text is the one that was sent: graphs may
+// trim it, change blanks, and compose letters.
+func SameText(sent string, listed jsondoc.Text) bool {
+	want := text.Fold(sent)
+	return want != "" && want == text.Fold(listed.String())
+}
+
+// SameCaption reports whether the text of a listed post is the one that was sent
+// with files, which need none.
+func SameCaption(sent string, listed jsondoc.Text) bool {
+	return SameText(sent, listed) || strings.TrimSpace(sent+listed.String()) == ""
+}
+
+// ValidID reports whether this can be an id of a graph's, and a part of an
+// address: digits, and "_" between those of a Page and of its post.
+func ValidID(id string) bool {
+	if id == "" || len(id) > 64 {
+		return false
+	}
+	for _, c := range id {
+		if (c < '0' || c > '9') && c != '_' {
+			return false
+		}
+	}
+	return true
+}

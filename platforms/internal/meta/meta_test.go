@@ -1,0 +1,175 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meta
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+)
+
+func says(code, subcode int, transient bool) string {
+	return fmt.Sprintf(`{"error":{"message":"…","type":"OAuthException","code":%d,"error_subcode":%d,"is_transient":%t,"fbtrace_id":"A1"}}`, code, subcode, transient)
+}
+
+func TestError(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		status  int
+		body    string
+		kind    Kind
+		refusal bool
+	}{
+		"dead token":            {"a person must connect again", 400, says(190, 463, false), KindToken, true},
+		"session":               {"the old code for the same", 401, says(102, 0, false), KindToken, true},
+		"capability":            {"the app may not", 400, says(3, 0, false), KindPermission, true},
+		"permission":            {"the scope is missing", 403, says(10, 0, false), KindPermission, true},
+		"permission, range":     {"200 to 299 are permissions", 403, says(283, 0, false), KindPermission, true},
+		"app limit":             {"calls are limited", 400, says(4, 0, false), KindLimit, true},
+		"user limit":            {"calls are limited", 403, says(17, 0, false), KindLimit, true},
+		"transient limit":       {"a limit refuses, also where the graph calls it transient", 400, says(32, 0, true), KindLimit, true},
+		"business limit":        {"the family of business limits", 400, says(80001, 0, false), KindLimit, true},
+		"business limit, end":   {"80014 is its last", 400, says(80014, 0, false), KindLimit, true},
+		"beyond that":           {"80015 is none of them", 400, says(80015, 0, false), KindOther, true},
+		"bare 429":              {"the status alone says it", 429, ``, KindLimit, true},
+		"limit in trouble":      {"with a 5xx nothing is certain", 500, says(4, 0, false), KindLimit, false},
+		"blocked":               {"blocked for what was posted", 400, says(368, 0, false), KindBlocked, true},
+		"spam, code of a limit": {"the subcode is the more exact word", 400, says(4, 2207051, false), KindBlocked, true},
+		"quota":                 {"so much and no more in 24 hours", 400, says(9, 2207042, false), KindQuota, true},
+		"no token":              {"none was sent", 400, says(104, 0, false), KindToken, true},
+		"too fast":              {"posting too fast pauses the account", 400, says(100, 1390008, false), KindBlocked, true},
+		"duplicate":             {"the same content twice in a row", 400, says(506, 1455006, false), KindDuplicate, true},
+		"photos again":          {"the same photos", 400, says(100, 1366051, false), KindDuplicate, true},
+		"against the rules":     {"the content is refused, under the code of a permission", 400, says(200, 1346003, false), KindOther, true},
+		"checkpoint":            {"the owner must confirm something on the platform", 400, says(100, 1404006, false), KindPerson, true},
+		"unknown error":         {"code 1 may come after the act", 400, says(1, 0, false), KindUnavailable, false},
+		"service down":          {"so may code 2", 500, says(2, 0, false), KindUnavailable, false},
+		"transient":             {"the graph's own word is believed", 400, says(100, 0, true), KindUnavailable, false},
+		"trouble by subcode":    {"temporary trouble under another code", 400, says(100, 1363047, false), KindUnavailable, false},
+		"failed":                {"so may Instagram's -1", 400, says(-1, 2207001, false), KindUnavailable, false},
+		"too slow":              {"and its -2", 400, says(-2, 2207003, false), KindUnavailable, false},
+		"restricted":            {"the account's owner must act", 400, says(25, 2207050, false), KindPerson, true},
+		"invalid":               {"the request is refused for good", 400, says(100, 0, false), KindOther, true},
+		"missing object":        {"404 is a graph's answer as well", 404, says(100, 33, false), KindOther, true},
+		"code as text":          {"a code may come as a string", 400, `{"error":{"code":"190"}}`, KindToken, true},
+		"page of a proxy":       {"what is no graph's answer proves nothing", 400, `<html>Bad Request</html>`, KindNonsense, false},
+		"bare 403":              {"nor does a status alone", 403, ``, KindNonsense, false},
+		"message only":          {"nor an error without a code", 400, `{"error":{"message":"no"}}`, KindNonsense, false},
+		"OAuth's words":         {"nor an error that is a word", 400, `{"error":"invalid_request"}`, KindNonsense, false},
+		"timeout":               {"408 is something in between", 408, says(100, 0, false), KindOther, false},
+		"redirect":              {"so is a redirect", 302, ``, KindNonsense, false},
+		"outage":                {"an outage is trouble", 503, `oops`, KindUnavailable, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := ParseError(&transport.Response{Status: tc.status, Body: []byte(tc.body)})
+			if e.Kind() != tc.kind || e.Refusal() != tc.refusal {
+				t.Errorf("%s: got %s, refusal %v (%v)", tc.reason, e.Kind(), e.Refusal(), e)
+			}
+		})
+	}
+}
+
+func TestRetryAt(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	tests := map[string]struct {
+		reason, usage string
+		kind          Kind
+		want          time.Duration
+	}{
+		"named":            {"the graph names minutes", `{"1":[{"type":"pages","call_count":100,"estimated_time_to_regain_access":19}]}`, KindLimit, 19 * time.Minute},
+		"longest":          {"every limit must have passed", `{"1":[{"estimated_time_to_regain_access":3},{"estimated_time_to_regain_access":7}],"2":[{"estimated_time_to_regain_access":5}]}`, KindLimit, 7 * time.Minute},
+		"zero":             {"no time named is no time", `{"1":[{"estimated_time_to_regain_access":0}]}`, KindLimit, limitPause},
+		"silent":           {"calling while limited prolongs it", ``, KindLimit, limitPause},
+		"absurd":           {"a week is not believed", `{"1":[{"estimated_time_to_regain_access":10080}]}`, KindLimit, limitPause},
+		"nonsense":         {"what cannot be read names no time", `{"1":{"estimated_time_to_regain_access":3},"2":[7]}`, KindLimit, limitPause},
+		"blocked":          {"a block lasts", ``, KindBlocked, blockPause},
+		"quota":            {"a quota lasts", ``, KindQuota, blockPause},
+		"blocked, shorter": {"whatever the limits say", `{"1":[{"estimated_time_to_regain_access":3}]}`, KindBlocked, blockPause},
+		"blocked, longer":  {"unless they last longer", `{"1":[{"estimated_time_to_regain_access":90}]}`, KindBlocked, 90 * time.Minute},
+		"refused":          {"what does not pass has no time", `{"1":[{"estimated_time_to_regain_access":3}]}`, KindOther, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := http.Header{}
+			h.Set(usageHeader, tc.usage)
+			want := time.Time{}
+			if tc.want > 0 {
+				want = now.Add(tc.want)
+			}
+			if got := RetryAt(h, tc.kind, now); !got.Equal(want) {
+				t.Errorf("%s: got %v, want %v", tc.reason, got, want)
+			}
+		})
+	}
+}
+
+func TestNextPage(t *testing.T) {
+	tests := map[string]struct {
+		reason, page string
+		want         url.Values
+	}{
+		"last":    {"without a next page this is the last", `{"data":[],"paging":{"cursors":{"after":"x"}}}`, nil},
+		"none":    {"a page may come without paging", `{"data":[]}`, nil},
+		"next":    {"the query says where to go on, without the token", `{"paging":{"next":"https://graph.facebook.com/v25.0/1/feed?access_token=s3cr3t&limit=25&after=QVFI"}}`, url.Values{"limit": {"25"}, "after": {"QVFI"}}},
+		"by time": {"some listings go on by time", `{"paging":{"next":"https://graph.facebook.com/v25.0/1/feed?until=1&__paging_token=p&appsecret_proof=s3cr3t"}}`, url.Values{"until": {"1"}, "__paging_token": {"p"}}},
+		"broken":  {"a next page that cannot be read is still one", `{"paging":{"next":"http://[::1"}}`, url.Values{}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			page, _ := jsondoc.Decode[page[struct{}]]([]byte(tc.page))
+			if diff := cmp.Diff(tc.want, nextPage(page.Paging.Next.String())); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestParseTime(t *testing.T) {
+	want := time.Date(2026, 11, 20, 12, 0, 1, 0, time.UTC)
+	for _, written := range []jsondoc.Text{"2026-11-20T12:00:01+0000", "2026-11-20T12:00:01Z", "2026-11-20T13:00:01+01:00"} {
+		if got := ParseTime(written); !got.Equal(want) {
+			t.Errorf("%s reads as %v", written, got)
+		}
+	}
+	if got := ParseTime("yesterday"); !got.IsZero() {
+		t.Errorf("nonsense reads as %v", got)
+	}
+}
+
+func TestSameText(t *testing.T) {
+	tests := map[string]struct {
+		reason, sent, listed string
+		want                 bool
+	}{
+		"same":        {"the same text", "hello", "hello", true},
+		"blanks":      {"blanks are changed", " a\r\n\r\nb\u00a0c ", "a\n\nb c", true},
+		"composition": {"letters are composed", "cafe\u0301", "café", true},
+		"case":        {"another case is another text", "hello", "Hello", false},
+		"longer":      {"so is a longer text", "hello", "hello!", false},
+		"empty":       {"an empty text is nowhere", " ", "", false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := SameText(tc.sent, jsondoc.Text(tc.listed)); got != tc.want {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestValidID(t *testing.T) {
+	for id, want := range map[string]bool{"17990000000000001": true, "1000_2000": true, "": false, "../me": false, "1?x=y": false, "abc": false} {
+		if ValidID(id) != want {
+			t.Errorf("%q: want %v", id, want)
+		}
+	}
+}

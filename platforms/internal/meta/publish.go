@@ -1,0 +1,170 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meta
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+)
+
+// Publish makes the prepared container of a job visible by one call.
+func (c *Containers) Publish(ctx context.Context, job platforms.Job) platforms.Result {
+	if !ValidID(job.Checkpoint) {
+		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, "the post was not prepared; Herald tries again")}
+	}
+	result, _ := c.Graph.Publish(ctx, client.Call{
+		Action: "publish", Path: c.accountPath(&job.Account, c.PublishEdge), Token: job.Account.Token.Access,
+		Body: client.Form(url.Values{"creation_id": {job.Checkpoint}}), Timeout: c.PublishTimeout,
+	})
+	switch result.Outcome {
+	case platforms.Posted:
+		result.ExternalURL, result.PostedAt = c.permalink(ctx, &job, result.ExternalID)
+	case platforms.Refused:
+		c.doubleCheck(ctx, &job, &result)
+	case platforms.NotSent, platforms.Accepted, platforms.Unknown:
+	}
+	return result
+}
+
+// doubleCheck asks the container whether a refusal holds that may be about it:
+// graphs also refuse to publish what is published, and document no words for
+// that. Other refusals are about the account.
+func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refused *platforms.Result) {
+	if said, ok := errors.AsType[*Error](refused.Err.Err); ok && c.NotYetCode != 0 && said.Code == c.NotYetCode {
+		c.notYet(refused.Err)
+	}
+	if refused.Err.Class != platforms.ClassPermanent && refused.Err.Class != platforms.ClassTransient {
+		return
+	}
+	found, _, bad := c.state(ctx, job, job.Checkpoint)
+	switch {
+	case bad != nil, found == StatePublished:
+		refused.Outcome = platforms.Unknown
+	case found != StateFinished && found != StateInProgress && refused.Err.Class == platforms.ClassPermanent:
+		// The container has ended, which another one mends.
+		c.notYet(refused.Err)
+	}
+}
+
+// notYet words a refusal that passes.
+func (c *Containers) notYet(e *platforms.Error) {
+	e.Class, e.Problem = platforms.ClassTransient, c.Name+" cannot publish the post yet; Herald tries again"
+}
+
+// permalink reads the address of a post and when it was published. Without an
+// answer the post has no address here; it is published all the same.
+func (c *Containers) permalink(ctx context.Context, job *platforms.Job, id string) (string, time.Time) {
+	body, _ := c.Ask(ctx, client.Call{
+		Action: "permalink", Path: c.VersionedPath("/" + url.PathEscape(id) + "?fields=id,permalink,timestamp"), Token: job.Account.Token.Access,
+		Timeout: permalinkTimeout,
+	}, ThePost)
+	post, _ := jsondoc.Decode[Post](body)
+	return post.Permalink.String(), ParseTime(post.Timestamp)
+}
+
+// Post is a listed post.
+type Post struct {
+	ID        jsondoc.Text `json:"id"`
+	Timestamp jsondoc.Text `json:"timestamp"`
+	Permalink jsondoc.Text `json:"permalink"`
+	MediaType jsondoc.Text `json:"media_type"`
+	// Caption and ProductType are Instagram's.
+	Caption     jsondoc.Text `json:"caption"`
+	ProductType jsondoc.Text `json:"media_product_type"`
+	// Text, IsReply and RepliedTo are those of Threads.
+	Text      jsondoc.Text `json:"text"`
+	IsReply   jsondoc.Flag `json:"is_reply"`
+	RepliedTo struct {
+		ID jsondoc.Text `json:"id"`
+	} `json:"replied_to"`
+}
+
+const (
+	// pageSize is the greatest limit of the listings, and MaxPages bounds one
+	// look-up: an account may publish 250 posts in 24 hours.
+	pageSize = 100
+	MaxPages = 32
+)
+
+// Listing is where a job's post is listed.
+type Listing struct {
+	// Edge is the last segment of the account's path, and Fields what is asked
+	// of each post.
+	Edge, Fields string
+	// Same reports whether a listed post has the job's content.
+	Same func(*Post) bool
+}
+
+// Lookup asks the container of the job whether it was published, and finds the
+// post that it became among the account's posts. Only the container's word
+// counts for absence; without a container, or if the graph has forgotten it, the
+// listing alone is searched.
+func (c *Containers) Lookup(ctx context.Context, job platforms.Job, listing Listing) (platforms.LookupResult, error) {
+	published := false
+	if ValidID(job.Checkpoint) {
+		found, _, bad := c.state(ctx, &job, job.Checkpoint)
+		if bad != nil {
+			return platforms.LookupResult{}, bad.Error
+		}
+		switch found {
+		case StatePublished:
+			published = true
+		case StateFinished, StateError, StateExpired:
+			return platforms.LookupResult{Proof: true}, nil
+		case StateInProgress:
+			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, "%s is not done with the post", c.Name)
+		case StateGone:
+		}
+	}
+	result, err := c.search(ctx, &job, listing)
+	switch {
+	case err != nil:
+		return platforms.LookupResult{}, err
+	case published && result.Matches == 0:
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, "%s has published the post but does not list it yet", c.Name)
+	}
+	return result, nil
+}
+
+// search looks for the job's post in a listing. Of several the earliest is
+// named.
+func (c *Containers) search(ctx context.Context, job *platforms.Job, listing Listing) (platforms.LookupResult, *platforms.Error) {
+	query := url.Values{
+		"fields": {listing.Fields},
+		"since":  {strconv.FormatInt(job.SearchFrom.Unix()-1, 10)},
+		"limit":  {strconv.Itoa(pageSize)},
+	}
+	matches := map[jsondoc.Text]Post{} // pages may overlap
+	failure := List(ctx, &c.Graph, "/"+url.PathEscape(job.Account.ID)+"/"+listing.Edge, query, job.Account.Token, MaxPages, func(post Post) bool {
+		at := ParseTime(post.Timestamp)
+		old := !at.IsZero() && at.Before(job.SearchFrom.Truncate(time.Second))
+		if !old && listing.Same(&post) && (job.Taken == nil || !job.Taken(post.ID.String())) {
+			matches[post.ID] = post
+		}
+		return ValidID(post.ID.String())
+	})
+	if failure != nil {
+		return platforms.LookupResult{}, failure
+	}
+	result := platforms.LookupResult{Matches: len(matches)}
+	for _, post := range matches {
+		if id, at := post.ID.String(), ParseTime(post.Timestamp); Earlier(&result, id, at) {
+			result.ExternalID, result.ExternalURL, result.PostedAt = id, post.Permalink.String(), at
+		}
+	}
+	return result, nil
+}
+
+// Earlier reports whether a post is to be named instead of the one that a result
+// names, if any.
+func Earlier(r *platforms.LookupResult, id string, at time.Time) bool {
+	return r.ExternalID == "" || at.Before(r.PostedAt) || at.Equal(r.PostedAt) && id < r.ExternalID
+}

@@ -1,0 +1,133 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package oauth2 renews access tokens with refresh tokens (RFC 6749, section 6).
+package oauth2
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+)
+
+// Endpoint is the token endpoint of a platform.
+type Endpoint struct {
+	// Client reaches the endpoint. Its name is who renews tokens, in messages.
+	client.Client
+	// Path is the endpoint's path.
+	Path string
+	// App holds the fields of the form that name Herald's app. With a Secret
+	// the app is named in the header instead, by ID and Secret.
+	App        url.Values
+	ID, Secret string
+	// Timeout bounds the call.
+	Timeout time.Duration
+	// Clock tells when a new token ends.
+	Clock clock.PassiveClock
+	// NoRefresh says that there is no refresh token, and Dead that it is not
+	// accepted any more.
+	NoRefresh, Dead string
+	// DeadCodes are the errors that mean Dead, beside invalid_grant.
+	DeadCodes []string
+	// AnyStatus says that the endpoint reports its errors with any HTTP status,
+	// also that of a success; else only 400 and 401 go with them.
+	AnyStatus bool
+	// Refused reads an answer that is none of the endpoint's own errors.
+	Refused func(resp *transport.Response, code string) *platforms.Error
+}
+
+// answer is what the endpoint says.
+type answer struct {
+	Error        jsondoc.Text `json:"error"`
+	AccessToken  jsondoc.Text `json:"access_token"`
+	RefreshToken jsondoc.Text `json:"refresh_token"`
+	Scope        jsondoc.Text `json:"scope"`
+	ExpiresIn    jsondoc.Text `json:"expires_in"`
+	// TikTok and Google have a name each for the life of the refresh token.
+	RefreshExpiresIn      jsondoc.Text `json:"refresh_expires_in"`
+	RefreshTokenExpiresIn jsondoc.Text `json:"refresh_token_expires_in"`
+}
+
+// Refresh renews a token. Errors are *platforms.Error.
+func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.Token, error) {
+	if old.Refresh == "" {
+		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "%s", e.NoRefresh)
+	}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh}}
+	call := client.Call{Action: "refresh_token", Path: e.Path, Timeout: e.Timeout}
+	if e.Secret != "" {
+		r := http.Request{Header: http.Header{}}
+		r.SetBasicAuth(e.ID, e.Secret)
+		call.Header = r.Header
+	}
+	maps.Copy(form, e.App)
+	call.Body = client.Form(form)
+	resp, err := e.Do(ctx, call)
+	if err != nil {
+		return platforms.Token{}, e.Unanswered(err)
+	}
+	said, _ := jsondoc.Decode[answer](resp.Body)
+	if resp.Status != http.StatusOK || e.AnyStatus && said.Error != "" {
+		return platforms.Token{}, e.refused(resp, said.Error.String())
+	}
+	return e.renewed(said, old)
+}
+
+// renewed reads a success. What it leaves out stays as it was.
+func (e *Endpoint) renewed(said answer, old platforms.Token) (platforms.Token, error) {
+	if said.AccessToken == "" {
+		return platforms.Token{}, e.NoToken()
+	}
+	token := platforms.Token{
+		Access: said.AccessToken.String(), Refresh: said.RefreshToken.String(),
+		Scopes: cmp.Or(strings.Join(Scopes(said.Scope.String()), " "), old.Scopes),
+	}
+	if token.Refresh == "" {
+		token.Refresh, token.RefreshExpiresAt = old.Refresh, old.RefreshExpiresAt
+	}
+	now := e.Clock.Now()
+	if life := said.ExpiresIn.Seconds(); life > 0 {
+		token.ExpiresAt = now.Add(life).UTC()
+	}
+	if life := cmp.Or(said.RefreshExpiresIn, said.RefreshTokenExpiresIn).Seconds(); life > 0 {
+		token.RefreshExpiresAt = now.Add(life).UTC()
+	}
+	return token, nil
+}
+
+// Scopes splits a list of scopes, which some platforms write with commas.
+func Scopes(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' })
+}
+
+// refused reads an error of the endpoint (RFC 6749, section 5.2).
+func (e *Endpoint) refused(resp *transport.Response, code string) *platforms.Error {
+	own := resp.Status == http.StatusBadRequest || resp.Status == http.StatusUnauthorized
+	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code)
+	switch {
+	case !own && !e.AnyStatus:
+		return e.Refused(resp, code)
+	case code == "invalid_grant", slices.Contains(e.DeadCodes, code):
+		return &platforms.Error{Class: platforms.ClassReconnect, Problem: e.Dead, Err: cause}
+	case code == "invalid_client", code == "invalid_request", code == "unauthorized_client":
+		// A person who connects the account again could not help.
+		return e.BadApp(cause)
+	case e.AnyStatus:
+		return e.Refused(resp, code)
+	default:
+		return e.Nonsense(resp.Status, cause)
+	}
+}

@@ -1,0 +1,52 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package x
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+// What the headers of X's limits begin with: those of a quarter of an hour, of
+// an account's day and of the app's day.
+const (
+	window    = "x-rate-limit"
+	userDaily = "x-user-limit-24hour"
+	appDaily  = "x-app-limit-24hour"
+)
+
+// allowances reads what an answer to POST /2/tweets tells of X's limits. Each
+// answer tells the first; the others only some.
+func rateLimits(h http.Header, now time.Time) []platforms.RateLimit {
+	var told []platforms.RateLimit
+	for _, limit := range []struct {
+		prefix, name string
+		appWide      bool
+	}{
+		{window, platforms.PostsPerWindow, false},
+		{userDaily, platforms.PostsPerDay, false},
+		{appDaily, platforms.AppPostsPerDay, true},
+	} {
+		left, err := strconv.Atoi(h.Get(limit.prefix + "-remaining"))
+		most, err2 := strconv.Atoi(h.Get(limit.prefix + "-limit"))
+		if err != nil || err2 != nil || left < 0 || most <= 0 {
+			continue
+		}
+		a := platforms.RateLimit{Name: limit.name, Limit: most, Remaining: left, AppWide: limit.appWide}
+		if at := unixHeader(h, limit.prefix+"-reset"); at.After(now) && !at.After(now.Add(maxWait)) {
+			a.ResetsAt = at
+			if left == 0 {
+				a.BlockedUntil = at
+			}
+		}
+		told = append(told, a)
+	}
+	return told
+}
+
+// exhausted tells whether nothing is left of a limit.
+func exhausted(h http.Header, prefix string) bool { return h.Get(prefix+"-remaining") == "0" }

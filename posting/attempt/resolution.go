@@ -1,0 +1,102 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+)
+
+// Resolution is what a person found out about a target whose outcome is unknown.
+type Resolution struct {
+	// Index of the target.
+	Index int32
+	// ExternalID of the published post; empty if nothing was published.
+	ExternalID string
+}
+
+// ParseResolutions reads the value of the annotation social.herald.dev/settle:
+// entries "<index>=posted:<id>" or "<index>=not-sent", separated by commas.
+func ParseResolutions(value string) ([]Resolution, error) {
+	var resolutions []Resolution
+	for entry := range strings.SplitSeq(value, ",") {
+		v, err := parseResolution(strings.TrimSpace(entry))
+		if err != nil {
+			return nil, err
+		}
+		resolutions = append(resolutions, v)
+	}
+	return resolutions, nil
+}
+
+func parseResolution(entry string) (Resolution, error) {
+	malformed := fmt.Errorf("%q is not a resolution; write \"<index>=posted:<id>\" or \"<index>=not-sent\"", entry)
+	number, what, ok := strings.Cut(entry, "=")
+	index, err := strconv.ParseInt(number, 10, 32)
+	if !ok || err != nil || index < 0 {
+		return Resolution{}, malformed
+	}
+	if what == "not-sent" {
+		return Resolution{Index: int32(index)}, nil
+	}
+	id, ok := strings.CutPrefix(what, "posted:")
+	switch {
+	case !ok:
+		return Resolution{}, malformed
+	case id == idPlaceholder || !validID(id):
+		return Resolution{}, fmt.Errorf("target %d: %q is not the id of a post; write the platform's own id alone, without its address", index, id)
+	}
+	return Resolution{Index: int32(index), ExternalID: id}, nil
+}
+
+// idPlaceholder stands for the id in the command that people are shown.
+const idPlaceholder = "ID"
+
+// longestID is the schema's bound on an external id.
+const longestID = 256
+
+// validID tells whether this can be an id: no platform's ids hold anything but
+// letters, digits and a few signs. An address, or a placeholder in brackets, is
+// none.
+func validID(id string) bool {
+	if id == "" || len(id) > longestID {
+		return false
+	}
+	return !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("-_.~:", r)
+	})
+}
+
+// Resolve enters a person's resolution. Only a target that failed because its
+// outcome is unknown can be settled so; tryUntil bounds the attempts that
+// follow: those that "not-sent" allows, and those of the next cards of a tree,
+// of which there are so many in all.
+func Resolve(t *v1alpha1.TargetStatus, v Resolution, cards int, tryUntil, now time.Time) error {
+	if t.Phase != v1alpha1.PhaseFailed || t.Reason != v1alpha1.ReasonOutcomeUnknown {
+		return fmt.Errorf("target %d: only a target whose outcome is unknown can be settled by a person; this one is %s", t.Index, t.Phase)
+	}
+	if t.Attempt == nil {
+		t.Attempt = &v1alpha1.Attempt{Number: 1, ID: "declared", StartedAt: v1alpha1.NewTime(now), SendBefore: v1alpha1.NewTime(now)}
+	}
+	t.Attempt.UnknownSince = nil
+	if v.ExternalID != "" {
+		posted(t, platforms.LookupResult{ExternalID: v.ExternalID}, cards, now)
+		if t.Phase == v1alpha1.PhaseProcessing {
+			t.TryUntil = v1alpha1.NewTimePtr(tryUntil)
+		}
+		return nil
+	}
+	if IsOpen(t.Attempt) || t.Attempt.Outcome == v1alpha1.OutcomeUnknown {
+		t.Attempt.Outcome = v1alpha1.OutcomeNotSent
+	}
+	t.Phase = v1alpha1.PhaseProcessing
+	t.Reason, t.Message = v1alpha1.ReasonProcessing, ""
+	t.NextTryAt, t.TryUntil = nil, v1alpha1.NewTimePtr(tryUntil)
+	return nil
+}

@@ -1,0 +1,130 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// Content is what is published next for a target; of a tree, the first card that
+// is not recorded, as a reply to the one before. The files have no Bytes. A file
+// that does not exist has its name only: it cannot be sent, and what was published
+// of it can still be looked up.
+func Content(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) platforms.Content {
+	spec := &post.Spec
+	to := &spec.Targets[target]
+	c := platforms.Content{Category: spec.Category, Text: Text(post, target)}
+	if to.YouTube != nil {
+		c.Title = to.YouTube.Title
+	}
+	if to.TikTok != nil {
+		c.TikTok = *to.TikTok
+	}
+	for _, ref := range Files(post, target) {
+		c.Media = append(c.Media, file(ref.Name, media[ref.Name]))
+	}
+	if spec.Video != nil && spec.Video.ThumbnailOffsetMillis != nil {
+		c.ThumbnailAt = new(time.Duration(*spec.Video.ThumbnailOffsetMillis) * time.Millisecond)
+	}
+	t := posting.Target(post, target)
+	if card := int(attempt.NextCard(t)); spec.Tree != nil && card > 0 && card < len(spec.Tree.Cards) {
+		c.InReplyTo = t.Cards[card-1].ExternalID
+	}
+	return c
+}
+
+func file(name string, m *v1alpha1.Media) platforms.File {
+	if m == nil {
+		return platforms.File{Name: name}
+	}
+	return platforms.File{
+		Name: m.Spec.FileName, MIMEType: m.Spec.MimeType, Size: m.Status.SizeBytes,
+		Width: int(m.Status.Width), Height: int(m.Status.Height),
+		Duration: time.Duration(m.Status.DurationMillis) * time.Millisecond, ETag: m.Status.ETag,
+	}
+}
+
+// Text is what a target says next; of a tree, the caption of its next card.
+func Text(post *v1alpha1.Post, target int) string {
+	if target >= len(post.Spec.Targets) {
+		return ""
+	}
+	if tree := post.Spec.Tree; tree != nil {
+		if card := int(attempt.NextCard(posting.Target(post, target))); card < len(tree.Cards) {
+			return tree.Cards[card].Caption
+		}
+	}
+	return post.Spec.Targets[target].Caption
+}
+
+// Files names the files of what is published next for a target.
+func Files(post *v1alpha1.Post, target int) []v1alpha1.LocalReference {
+	spec := &post.Spec
+	switch {
+	case spec.Image != nil:
+		return spec.Image.MediaRefs
+	case spec.Video != nil:
+		return []v1alpha1.LocalReference{spec.Video.MediaRef}
+	case spec.Tree != nil:
+		if card := int(attempt.NextCard(posting.Target(post, target))); card < len(spec.Tree.Cards) {
+			return spec.Tree.Cards[card].MediaRefs
+		}
+	}
+	return nil
+}
+
+// FileProblem says why the files of a target cannot be sent now, or "".
+func FileProblem(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) string {
+	for _, ref := range Files(post, target) {
+		m := media[ref.Name]
+		switch {
+		case m == nil:
+			return fmt.Sprintf("media file %q does not exist; the post goes on when it does", ref.Name)
+		case m.Status.Phase != v1alpha1.MediaUploaded:
+			return fmt.Sprintf("media file %q is not there to be sent (phase %s)", ref.Name, m.Status.Phase)
+		}
+	}
+	return ""
+}
+
+// ContentHash identifies what is published next for a target, and by which account.
+func ContentHash(post *v1alpha1.Post, target int, conn *v1alpha1.Connection, media map[string]*v1alpha1.Media) string {
+	c := Content(post, target, media)
+	parts := []string{c.Text}
+	if posting.Cards(&post.Spec) > 0 {
+		parts = append(parts, c.InReplyTo)
+	}
+	if len(c.Media) > 0 {
+		parts = append(parts, string(c.Category), c.Title, fmt.Sprintf("%+v", options(&c.TikTok)))
+		if c.ThumbnailAt != nil {
+			parts = append(parts, c.ThumbnailAt.String())
+		}
+		for i := range c.Media {
+			f := &c.Media[i]
+			parts = append(parts, f.Name, string(f.MIMEType), strconv.FormatInt(f.Size, 10), f.ETag)
+		}
+	}
+	return attempt.ContentHash(string(conn.UID), conn.Spec.AccountID, parts...)
+}
+
+// options writes TikTok's options out, what they leave open included.
+func options(o *v1alpha1.TikTokOptions) []string {
+	flag := func(b *bool) string {
+		if b == nil {
+			return ""
+		}
+		return strconv.FormatBool(*b)
+	}
+	return []string{
+		string(o.PrivacyLevel), flag(o.AllowComment), flag(o.AllowDuet), flag(o.AllowStitch),
+		strconv.FormatBool(o.Draft), strconv.FormatBool(o.AutoAddMusic), strconv.FormatBool(o.IsAIGenerated),
+	}
+}

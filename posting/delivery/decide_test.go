@@ -1,0 +1,328 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+
+// publisher is a platform that takes texts; it is never called.
+type publisher struct{ platforms.Publisher }
+
+func (publisher) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{CallTimeout: 10 * time.Second, ListingLag: time.Minute, Delivers: []v1alpha1.Category{v1alpha1.CategoryText}}
+}
+
+// situation is what a row of a table changes.
+type situation struct {
+	*Facts
+	target *v1alpha1.TargetStatus
+	conn   *v1alpha1.Connection
+}
+
+// facts are those of an immediate text post to one ready account of X, created ten
+// seconds ago, as changed.
+func facts(change func(s *situation)) *Facts {
+	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{
+		Name: "post", Namespace: "team", UID: "uid", Generation: 1, CreationTimestamp: metav1.NewTime(t0.Add(-10 * time.Second)),
+	}}
+	post.Spec = v1alpha1.PostSpec{
+		Category: v1alpha1.CategoryText,
+		Targets:  []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: "hello"}},
+	}
+	conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Name: "x", UID: "conn"}}
+	conn.Spec = v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX, AccountID: "account"}
+	ready(conn, metav1.ConditionTrue, v1alpha1.ReasonConnected)
+	s := &situation{conn: conn, target: &v1alpha1.TargetStatus{Platform: v1alpha1.PlatformX}}
+	s.Facts = &Facts{
+		Post: post, Now: t0,
+		Settings: Settings{
+			StartingDeadline: time.Hour, SendWindow: 5 * time.Second, ClockMargin: 2 * time.Second, PrepareAhead: 30 * time.Minute,
+		},
+		Platforms:          platforms.Registry{v1alpha1.PlatformX: publisher{}},
+		Connections:        map[string]*v1alpha1.Connection{"x": conn},
+		BlockedUntil:       func(*v1alpha1.Connection) time.Time { return time.Time{} },
+		Invalid:            func() field.ErrorList { return nil },
+		CredentialsProblem: func(string) error { return nil },
+		Preparation:        func(int) Preparation { return Preparation{State: PreparationNotNeeded} },
+	}
+	if change != nil {
+		change(s)
+	}
+	return s.Facts
+}
+
+func ready(conn *v1alpha1.Connection, status metav1.ConditionStatus, reason string) {
+	conn.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: "so it is"}}
+}
+
+// entered puts the row's target into the status of the post.
+func (s *situation) entered() *v1alpha1.TargetStatus {
+	s.Post.Status.ObservedGeneration = s.Post.Generation
+	s.Post.Status.Targets = []v1alpha1.TargetStatus{*s.target}
+	return &s.Post.Status.Targets[0]
+}
+
+// claimed opens an attempt of the first target, so long ago.
+func (s *situation) claimed(ago time.Duration) *v1alpha1.TargetStatus {
+	t := s.entered()
+	if err := attempt.Open(t, attempt.Claim{ID: "a1", AccountID: "account", Window: s.Settings.SendWindow}, t0.Add(-ago)); err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// scheduled gives the post a time, so long from now.
+func (s *situation) scheduled(in time.Duration) { s.Post.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(in)) }
+
+// twoTargets adds a second target to another account.
+func (s *situation) twoTargets() {
+	other := s.conn.DeepCopy()
+	other.Name = "y"
+	s.Connections["y"] = other
+	s.Post.Spec.Targets = append(s.Post.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "y"}, Caption: "hello"})
+}
+
+func preparing(p Preparation) func(int) Preparation { return func(int) Preparation { return p } }
+
+// words are actions in the form in which the tables name them.
+func words(actions []Action) (out []string) {
+	for _, action := range actions {
+		switch a := action.(type) {
+		case Record, Release:
+			out = append(out, strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", a), "delivery.")))
+		case Resolve:
+			out = append(out, "resolve "+a.Value)
+		case Lookup:
+			out = append(out, fmt.Sprint("lookup ", a.Targets))
+		case Prepare:
+			out = append(out, fmt.Sprint("prepare ", a.Targets))
+		case ReportPreparation:
+			out = append(out, fmt.Sprint("report ", a.Target))
+		case Claim:
+			out = append(out, fmt.Sprint("claim ", a.Targets))
+		case Write:
+			out = append(out, strings.TrimSpace("write "+a.Event.Reason))
+		case Wait:
+			w := "wait"
+			if !a.Until.IsZero() {
+				w = fmt.Sprint("wait ", a.Until.Sub(t0))
+			}
+			if a.ForInputs {
+				w += " for inputs"
+			}
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func TestDecide(t *testing.T) {
+	notFound := field.ErrorList{field.NotFound(field.NewPath("spec", "targets").Index(0).Child("connectionRef", "name"), "x")}
+	for name, tt := range map[string]struct {
+		reason string
+		change func(s *situation)
+		want   []string
+	}{
+		"an immediate post": {"it goes out at once; its time ends an hour after its creation", nil, []string{"claim [0]", "wait 59m50.001s"}},
+		"results that were not recorded": {"facts come first, before any decision about the post", func(s *situation) {
+			s.claimed(time.Second)
+			s.Results = []Result{{Attempt: "a1"}}
+			s.Post.Annotations = map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}
+		}, []string{"record"}},
+		"a person's resolution": {"nothing is claimed before it is entered and its annotation is gone", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}
+		}, []string{"resolve 0=not-sent"}},
+		"a post that is being deleted": {"no call is under way, so it may go", func(s *situation) { s.deleted() }, []string{"release"}},
+		"deleted while a call is under way": {"the object stays until the outcome is known", func(s *situation) {
+			s.claimed(time.Second)
+			s.deleted()
+		}, []string{"wait 16.001s"}},
+		"deleted with a call to look up": {"what became of it is asked before the object goes", func(s *situation) {
+			s.claimed(time.Minute)
+			s.deleted()
+		}, []string{"lookup [0]"}},
+		"finished": {"nothing is left to do", func(s *situation) { s.entered(); s.Post.Status.Finished = true }, nil},
+		"cancelled before a claim": {"nothing goes out", func(s *situation) { s.scheduled(time.Hour); s.Post.Spec.Cancelled = true }, []string{"write Cancelled"}},
+		"cancelled after a claim": {"too late: what was claimed is delivered", func(s *situation) {
+			s.Post.Spec.Cancelled = true
+			s.claimed(time.Second)
+		}, []string{"wait 16.001s"}},
+		"a draft": {"it is kept", func(s *situation) { s.Post.Spec.Draft = true }, []string{"write Draft", "wait"}},
+		"a draft that was accepted": {"that is told once", func(s *situation) {
+			s.Post.Spec.Draft = true
+			s.accepted()
+		}, []string{"write", "wait"}},
+		"scheduled for later": {"a timer is not trusted for longer than five minutes", func(s *situation) { s.scheduled(time.Hour) }, []string{"write Scheduled", "wait 4m5.636211615s"}},
+		"scheduled for soon": {"it wakes exactly at its time", func(s *situation) { s.scheduled(time.Minute) }, []string{"write Scheduled", "wait 1m0s"}},
+		"its time has come":  {"the deadline counts from its time", func(s *situation) { s.scheduled(0) }, []string{"claim [0]", "wait 1h0m0.001s"}},
+		"its time passed long ago": {"an old post does not surprise anyone", func(s *situation) {
+			s.scheduled(-time.Hour - time.Second)
+		}, []string{"write", "wait"}},
+		"restored from a backup": {"whether the original was published is unknown", func(s *situation) {
+			s.Post.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(-time.Hour).Format(time.RFC3339Nano)}
+		}, []string{"write OutcomeUnknown"}},
+		"a broken rule": {"the owner has to mend the spec", func(s *situation) {
+			s.Invalid = func() field.ErrorList {
+				return field.ErrorList{field.Invalid(field.NewPath("spec"), "", "bad")}
+			}
+		}, []string{"write Invalid", "wait for inputs"}},
+		"a missing connection": {"it may come within the starting deadline, counted from now", func(s *situation) {
+			s.Invalid = func() field.ErrorList { return notFound }
+		}, []string{"write ConnectionNotFound", "wait 1h0m0s for inputs"}},
+		"a connection that did not come": {"the deadline has passed since it was found missing", func(s *situation) {
+			s.Invalid = func() field.ErrorList { return notFound }
+			s.refusedSince(time.Hour)
+		}, []string{"write ConnectionNotFound"}},
+		"a call that may be under way": {"no process may look before its window and the call's time have passed", func(s *situation) {
+			s.claimed(16 * time.Second)
+		}, []string{"wait 1.001s"}},
+		"a call that is certainly over": {"window 5 s, call 10 s, clocks 2 s: then it is looked up, and nothing is claimed", func(s *situation) {
+			s.claimed(17 * time.Second)
+		}, []string{"lookup [0]"}},
+		"one target open, one ready": {"the ready one does not wait for the other's window", func(s *situation) {
+			s.claimed(time.Second)
+			s.twoTargets()
+		}, []string{"claim [1]", "wait 16.001s"}},
+		"one to look up, one ready": {"facts first", func(s *situation) {
+			s.claimed(time.Minute)
+			s.twoTargets()
+		}, []string{"lookup [0]"}},
+		"a pause between two tries": {"it is not over", func(s *situation) {
+			t := s.claimed(time.Minute)
+			t.Attempt.Outcome, t.NextTryAt = v1alpha1.OutcomeNotSent, v1alpha1.NewTimePtr(t0.Add(time.Second))
+		}, []string{"wait 1s"}},
+		"a pause that is over": {"the next attempt may follow a closed one", func(s *situation) {
+			t := s.claimed(time.Minute)
+			t.Attempt.Outcome, t.NextTryAt = v1alpha1.OutcomeNotSent, v1alpha1.NewTimePtr(t0)
+		}, []string{"claim [0]", "wait 59m50.001s"}},
+		"a disabled connection": {"its owner asked for nothing to go out", func(s *situation) { s.conn.Spec.Disabled = true },
+			[]string{"write", "wait 59m50.001s for inputs"}},
+		"a connection that is not ready": {"a change of it wakes the post", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonTokenExpired) },
+			[]string{"write", "wait 59m50.001s for inputs"}},
+		"a platform that did not answer a check": {"it may take a post now; the call itself tells", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable) },
+			[]string{"claim [0]", "wait 59m50.001s"}},
+		"a connection beyond the plan": {"it fails, for no wait would change that", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit) },
+			[]string{"write", "wait"}},
+		"a platform that this process does not have": {"another version may have it", func(s *situation) { s.Platforms = platforms.Registry{} },
+			[]string{"write", "wait 59m50.001s for inputs"}},
+		"a category that is not delivered": {"what is not delivered whole is not delivered at all", func(s *situation) { s.Post.Spec.Category = v1alpha1.CategoryVideo },
+			[]string{"write", "wait"}},
+		"a rate limit": {"it comes back when the platform takes calls again", func(s *situation) {
+			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
+		}, []string{"write", "wait 1m0.724850511s for inputs"}},
+		"a rate limit that is noted": {"a post that waits costs one write", func(s *situation) {
+			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
+			attempt.Block(s.target, v1alpha1.ReasonRateLimited, "as it is")
+			s.entered()
+		}, []string{"wait 1m0.724850511s for inputs"}},
+		"credentials that cannot be read": {"they are read again soon, or when the connection changes", func(s *situation) {
+			s.CredentialsProblem = func(string) error { return errors.New("no such Secret") }
+		}, []string{"write", "wait 5s for inputs"}},
+		"nothing prepared yet": {"a place is asked for, and the post decided anew", func(s *situation) {
+			s.Preparation = preparing(Preparation{State: PreparationMissing})
+		}, []string{"prepare [0]"}},
+		"no place for the preparation": {"the post is woken when there is one", func(s *situation) {
+			s.Preparation = preparing(Preparation{State: PreparationMissing})
+			s.PlacesAsked = true
+		}, []string{"wait 59m50.001s"}},
+		"a preparation that began a moment ago": {"the others wait for it, so that one write claims all", func(s *situation) {
+			s.twoTargets()
+			s.Preparation = func(i int) Preparation {
+				return []Preparation{{State: PreparationRunning, BegunAt: t0.Add(-time.Second)}, {State: PreparationReady}}[i]
+			}
+		}, []string{"wait 2s"}},
+		"a preparation that takes long": {"the others go out alone", func(s *situation) {
+			s.twoTargets()
+			s.Preparation = func(i int) Preparation {
+				return []Preparation{{State: PreparationRunning, BegunAt: t0.Add(-3 * time.Second)}, {State: PreparationReady}}[i]
+			}
+		}, []string{"claim [1]", "write", "wait 59m50.001s"}},
+		"prepared": {"nothing but the call is left", func(s *situation) { s.Preparation = preparing(Preparation{State: PreparationReady}) },
+			[]string{"claim [0]", "wait 59m50.001s"}},
+		"visible already": {"the claim is made for the lookup that follows", func(s *situation) { s.Preparation = preparing(Preparation{State: PreparationVisible}) },
+			[]string{"claim [0]", "wait 59m50.001s"}},
+		"a preparation that failed": {"people are told, and it is tried again", func(s *situation) {
+			s.Preparation = preparing(Preparation{State: PreparationFailed, Err: platforms.Errorf(platforms.ClassTransient, "busy")})
+		}, []string{"report 0", "write", "wait 10s for inputs"}},
+		"one that failed ahead of time": {"its time has come: it is tried at once", func(s *situation) {
+			s.Preparation = preparing(Preparation{State: PreparationFailed, Ahead: true, Err: platforms.Errorf(platforms.ClassTransient, "busy")})
+		}, []string{"prepare [0]"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(tt.change)
+			if diff := cmp.Diff(tt.want, words(Decide(f)), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func (s *situation) deleted() { s.Post.DeletionTimestamp = new(metav1.NewTime(t0)) }
+
+func (s *situation) accepted() {
+	s.Post.Status.ObservedGeneration = s.Post.Generation
+	s.setAccepted(v1alpha1.ReasonAccepted, acceptedMessage)
+}
+
+func (s *situation) refusedSince(ago time.Duration) {
+	s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-2 * ago))
+	s.setAccepted(v1alpha1.ReasonConnectionNotFound, "missing")
+	s.Post.Status.Conditions[0].LastTransitionTime = metav1.NewTime(t0.Add(-ago))
+}
+
+// TestDecideFails says with which reason a target fails.
+func TestDecideFails(t *testing.T) {
+	for name, tt := range map[string]struct {
+		why    string
+		change func(s *situation)
+		reason string
+		words  string
+	}{
+		"missed": {"nothing was in the way but time", func(s *situation) { s.scheduled(-2 * time.Hour) }, v1alpha1.ReasonMissedSchedule, "schedule a new post"},
+		"blocked": {"the platform is known to take no calls", func(s *situation) {
+			s.scheduled(-2 * time.Hour)
+			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
+		}, v1alpha1.ReasonRateLimited, "post again later"},
+		"still being uploaded": {"the person can do something about it", func(s *situation) {
+			s.scheduled(-2 * time.Hour)
+			s.Preparation = preparing(Preparation{State: PreparationRunning})
+		}, v1alpha1.ReasonMissedSchedule, "use smaller files"},
+		"what it waited for": {"the reason is the one for which it waited", func(s *situation) {
+			s.scheduled(-2 * time.Hour)
+			attempt.Block(s.target, v1alpha1.ReasonConnectionNotReady, "the token was revoked")
+			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
+		}, v1alpha1.ReasonConnectionNotReady, "What was in the way: the token was revoked"},
+		"beyond the plan": {"the owner can change the plan", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit) },
+			v1alpha1.ReasonPlanLimit, "change the plan"},
+		"not delivered": {"no wait would help", func(s *situation) { s.Post.Spec.Category = v1alpha1.CategoryVideo },
+			v1alpha1.ReasonUnsupported, "does not deliver posts of category video to x yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(tt.change)
+			Decide(f)
+			Describe(f.Post, f.Now)
+			got := posting.Target(f.Post, 0)
+			if !attempt.Settled(got) || attempt.Posted(got) || got.Reason != tt.reason || !strings.Contains(got.Message, tt.words) {
+				t.Errorf("%s: got %s %s: %s", tt.why, got.Phase, got.Reason, got.Message)
+			}
+		})
+	}
+}

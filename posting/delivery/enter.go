@@ -1,0 +1,189 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// Unsent says why nothing was sent for a claim whose write got no answer.
+var Unsent = platforms.Errorf(platforms.ClassTransient, "the claim was stored but its answer was lost, so nothing was sent")
+
+// Memory is what a process knows of the attempts of one post and could not
+// record.
+type Memory struct {
+	// Results holds results by the id of their attempt.
+	Results map[string]Result
+	// Unsent holds the attempts whose claim may have landed although its write
+	// failed, and when that was: this process knows that nothing was sent.
+	Unsent map[string]time.Time
+}
+
+// unsentFor is how long it is remembered that nothing was sent for a claim that may
+// have landed. An attempt that is found open later is looked up.
+const unsentFor = time.Hour
+
+// Keep remembers a result that could not be recorded.
+func (m *Memory) Keep(r Result) {
+	if m.Results == nil {
+		m.Results = map[string]Result{}
+	}
+	m.Results[r.Attempt] = r
+}
+
+// KeepUnsent remembers that nothing was sent for an attempt.
+func (m *Memory) KeepUnsent(attempt string, now time.Time) {
+	if m.Unsent == nil {
+		m.Unsent = map[string]time.Time{}
+	}
+	for id, at := range m.Unsent {
+		if now.Sub(at) > unsentFor {
+			delete(m.Unsent, id)
+		}
+	}
+	m.Unsent[attempt] = now
+}
+
+// Recall returns, and forgets, what is known of the attempts in a post and not
+// recorded there: results of open ones, and what tells the outcome of one that was
+// closed as unknown.
+func (m *Memory) Recall(post *v1alpha1.Post) (known []Result) {
+	for i := range post.Status.Targets {
+		t := &post.Status.Targets[i]
+		if t.Attempt == nil {
+			continue
+		}
+		id, open := t.Attempt.ID, attempt.IsOpen(t.Attempt)
+		if r, ok := m.Results[id]; ok {
+			delete(m.Results, id)
+			if open || attempt.EndsDoubt(t.Attempt, r.Result, posting.Cards(&post.Spec)) {
+				known = append(known, r)
+			}
+		} else if _, ok := m.Unsent[id]; ok && open {
+			delete(m.Unsent, id)
+			known = append(known, Result{Target: int(t.Index), Attempt: id, Result: platforms.Result{Outcome: platforms.NotSent, Err: Unsent}})
+		}
+	}
+	return known
+}
+
+// Claiming is one target that is about to be sent.
+type Claiming struct {
+	// Target is the index in spec.targets.
+	Target int
+	attempt.Claim
+	// Secret is set if what carries authority over the checkpoint is kept in a
+	// Secret, which a lookup needs.
+	Secret bool
+}
+
+// EnterClaims opens an attempt for each target. The caller stores the post under
+// the resourceVersion that was read before any byte is sent.
+func EnterClaims(post *v1alpha1.Post, claims []Claiming, now time.Time) error {
+	for i := range claims {
+		c := &claims[i]
+		t := posting.Target(post, c.Target)
+		if t == nil {
+			return fmt.Errorf("cannot claim target %d: the post has no such target", c.Target)
+		}
+		c.Card = attempt.NextCard(t)
+		if err := attempt.Open(t, c.Claim, now); err != nil {
+			return fmt.Errorf("cannot claim target %d: %w", c.Target, err)
+		}
+		t.Prepared = nil
+		if c.Secret {
+			t.Prepared = &v1alpha1.Prepared{ContentHash: c.ContentHash, Checkpoint: c.Checkpoint, Secret: true, MadeAt: v1alpha1.NewTime(now)}
+		}
+	}
+	Describe(post, now)
+	return nil
+}
+
+// EnterResults enters what came of calls. The error joins those that came too late
+// to be entered; the others are entered all the same.
+func EnterResults(post *v1alpha1.Post, results []Result, now time.Time) error {
+	var late []error
+	for i := range results {
+		r := &results[i]
+		t := posting.Target(post, r.Target)
+		if t == nil {
+			continue
+		}
+		if err := attempt.Record(t, r.Attempt, r.Result, posting.Cards(&post.Spec), now); err != nil {
+			late = append(late, fmt.Errorf("target %d: the result %q (%s) of attempt %s came too late to be recorded: %w",
+				r.Target, r.Outcome, r.ExternalID, r.Attempt, err))
+		}
+	}
+	Describe(post, now)
+	return errors.Join(late...)
+}
+
+// EnterIDs enters only what no other process can find out: the ids of what was
+// published, and the names of what platforms work on. It is the last resort when
+// the API server refuses the full status. It returns the targets whose result is
+// not among these.
+func EnterIDs(post *v1alpha1.Post, results []Result, now time.Time) (left []int) {
+	for i := range results {
+		r := &results[i]
+		if t := posting.Target(post, r.Target); t != nil && !attempt.Bare(t, r.Attempt, r.Result, posting.Cards(&post.Spec), now) {
+			left = append(left, r.Target)
+		}
+	}
+	return left
+}
+
+// LookupAnswer is what a platform answered about an open attempt.
+type LookupAnswer struct {
+	// Target is the index in spec.targets.
+	Target int
+	// AskedAt is when the question was put: the answer tells what the platform
+	// knew by then.
+	AskedAt time.Time
+	platforms.LookupResult
+	// Err is why there is no answer.
+	Err *platforms.Error
+}
+
+// EnterLookup enters an answer about an open attempt. timing is that of its
+// platform.
+func EnterLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, now time.Time) error {
+	t := posting.Target(post, a.Target)
+	var err error
+	if a.Err != nil {
+		err = attempt.RecordLookupFailure(t, a.Err, timing, post.Spec.OnUnknownOutcome, now)
+	} else {
+		err = attempt.RecordLookup(t, a.LookupResult, timing, post.Spec.OnUnknownOutcome, posting.Cards(&post.Spec), a.AskedAt)
+	}
+	if err != nil {
+		return fmt.Errorf("target %d: %w", a.Target, err)
+	}
+	return nil
+}
+
+// EnterResolutions enters what a person found out about targets whose outcome is
+// unknown. What cannot be entered is returned for that person; the rest is entered.
+func EnterResolutions(post *v1alpha1.Post, value string, settings *Settings, now time.Time) (problems []error) {
+	resolutions, err := attempt.ParseResolutions(value)
+	if err != nil {
+		return []error{err}
+	}
+	for _, r := range resolutions {
+		t := posting.Target(post, int(r.Index))
+		if t == nil {
+			problems = append(problems, fmt.Errorf("there is no target %d; targets are counted from 0", r.Index))
+			continue
+		}
+		if err := attempt.Resolve(t, r, posting.Cards(&post.Spec), now.Add(settings.StartingDeadline), now); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	return problems
+}

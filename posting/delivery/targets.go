@@ -1,0 +1,349 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// preparePatience is how long the other targets of a post wait for a preparation,
+// so that one write claims all. One that takes longer goes out alone.
+const preparePatience = 3 * time.Second
+
+// targets is what is decided about the targets of a post that is being delivered.
+type targets struct {
+	// ready may be claimed now; missing need a preparation; failed lists those
+	// whose preparation failed.
+	ready, missing, failed []int
+	// changed is set if the status must be stored although nothing is claimed.
+	changed bool
+	// forInputs is set if a change of a connection or a file wakes the post.
+	forInputs bool
+	// patientUntil is how long the ready targets wait for a preparation.
+	patientUntil time.Time
+}
+
+// deliver decides about every target that is not settled: the open attempts are
+// looked up first; then what is ready is claimed.
+func (f *Facts) deliver() []Action {
+	f.enterTargets()
+	if lookups := f.dueLookups(); len(lookups) > 0 {
+		return []Action{Lookup{lookups}}
+	}
+	var d targets
+	for i := range f.Post.Spec.Targets {
+		if t := posting.Target(f.Post, i); !attempt.Settled(t) && !attempt.IsOpen(t.Attempt) {
+			f.decideTarget(&d, i, t)
+		}
+	}
+	if len(d.missing) > 0 && !f.PlacesAsked {
+		return []Action{Prepare{Targets: d.missing}}
+	}
+	var actions []Action
+	for _, i := range d.failed {
+		actions = append(actions, ReportPreparation{Target: i})
+	}
+	if len(d.ready) > 0 && d.patientUntil.IsZero() {
+		actions = append(actions, Claim{d.ready})
+	}
+	if d.changed || posting.AllSettled(f.Post) {
+		actions = append(actions, Write{})
+	}
+	return append(actions, f.wait(d.patientUntil, d.forInputs))
+}
+
+// dueLookups lists the targets whose open attempt is certainly over and whose next
+// lookup is due.
+func (f *Facts) dueLookups() (due []int) {
+	for i := range f.Post.Status.Targets {
+		t := &f.Post.Status.Targets[i]
+		if !attempt.IsOpen(t.Attempt) {
+			continue
+		}
+		if timing, _ := f.Timing(t.Platform); !attempt.NextLookup(t, timing).After(f.Now) {
+			due = append(due, int(t.Index))
+		}
+	}
+	return due
+}
+
+// decideTarget decides whether a target that is neither settled nor open may be
+// sent now, and enters what it waits for.
+func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
+	if t.TryUntil == nil {
+		until, fixed := posting.TryUntil(f.Post, f.Now, f.Settings.StartingDeadline)
+		t.TryUntil = v1alpha1.NewTimePtr(until)
+		// What the next pass would not find again must be stored.
+		d.changed = d.changed || !fixed
+	}
+	switch {
+	case f.Now.After(t.TryUntil.Time):
+		f.giveUp(i, t)
+		d.changed = true
+		return
+	case f.Undeliverable(i) != "":
+		fail(t, v1alpha1.ReasonUnsupported, f.Undeliverable(i))
+		d.changed = true
+		return
+	case f.beyondPlan(i) != "":
+		fail(t, v1alpha1.ReasonPlanLimit, f.beyondPlan(i))
+		d.changed = true
+		return
+	case t.NextTryAt != nil && t.NextTryAt.After(f.Now) && !f.recovered(i, t):
+		d.forInputs = d.forInputs || attempt.BlockedBy(t, v1alpha1.ReasonConnectionNotReady)
+		return
+	}
+	if reason, problem := f.blocked(i); reason != "" {
+		d.forInputs = true
+		if reason == v1alpha1.ReasonRateLimited && attempt.BlockedBy(t, reason) {
+			return // the words stay the same however often that is put off: a post that waits costs one write
+		}
+		d.changed = attempt.Block(t, reason, problem) || d.changed
+		return
+	}
+	if problem := f.credentialsProblem(i); problem != "" {
+		d.forInputs = true
+		d.changed = attempt.Block(t, v1alpha1.ReasonConnectionNotReady, problem) || d.changed
+		t.NextTryAt = v1alpha1.NewTimePtr(f.Now.Add(credentialsPause))
+		return
+	}
+	f.decidePrepared(d, i, t)
+}
+
+// decidePrepared decides about a target of which only the preparation may be
+// missing.
+func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
+	p := f.Preparation(i)
+	switch p.State {
+	case PreparationNotNeeded, PreparationReady, PreparationVisible:
+		// Of what is visible already the claim is made for the lookup that follows.
+		d.ready = append(d.ready, i)
+	case PreparationMissing:
+		d.missing = append(d.missing, i)
+	case PreparationRunning:
+		if until := p.BegunAt.Add(preparePatience); until.After(f.Now) {
+			if d.patientUntil.IsZero() || until.Before(d.patientUntil) {
+				d.patientUntil = until
+			}
+			return
+		}
+		d.changed = f.recordProgress(t, &p) || d.changed
+		if !attempt.Blocked(t) {
+			d.changed = attempt.Block(t, v1alpha1.ReasonPreparing, fmt.Sprintf(
+				"what the post shows is being uploaded to %s, or worked on there; it goes out when that is done", f.connection(i).Spec.Platform)) || d.changed
+		}
+	case PreparationFailed:
+		if p.Ahead {
+			d.missing = append(d.missing, i) // its time has come: it is tried at once
+			return
+		}
+		f.recordProgress(t, &p)
+		f.notPrepared(i, t, p.Err)
+		d.failed = append(d.failed, i)
+		d.changed, d.forInputs = true, true
+	}
+}
+
+// notPrepared enters that a target cannot be sent yet, or at all.
+func (f *Facts) notPrepared(i int, t *v1alpha1.TargetStatus, err *platforms.Error) {
+	since := f.Now
+	if t.TryUntil != nil {
+		since = t.TryUntil.Add(-f.Settings.StartingDeadline)
+	}
+	if e := attempt.NotPrepared(t, err, since, f.Now); e != nil {
+		panic(fmt.Sprintf("target %d is prepared although it is open or settled: %v", i, e))
+	}
+}
+
+// recordProgress enters how far the preparation of a target has come, so that
+// another process can go on from there. It reports whether that is news.
+func (f *Facts) recordProgress(t *v1alpha1.TargetStatus, p *Preparation) (changed bool) {
+	if p.Checkpoint == "" || t.Prepared != nil && t.Prepared.ContentHash == p.Hash && t.Prepared.Checkpoint == p.Checkpoint {
+		return false
+	}
+	t.Prepared = &v1alpha1.Prepared{ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: p.Secret, MadeAt: v1alpha1.NewTime(f.Now)}
+	return true
+}
+
+// blocked says what keeps a target from being sent now: its connection, its files,
+// or a rate limit. The reason is empty if nothing does.
+func (f *Facts) blocked(i int) (reason, problem string) {
+	if problem = f.connectionProblem(i); problem != "" {
+		return v1alpha1.ReasonConnectionNotReady, problem
+	}
+	if problem = f.fileProblem(i); problem != "" {
+		return v1alpha1.ReasonMediaNotReady, problem
+	}
+	if !f.blockedUntil(i).IsZero() {
+		conn := f.connection(i)
+		return v1alpha1.ReasonRateLimited, fmt.Sprintf(
+			"%s takes no posts of connection %q for now; the status of the connection, or of another one to %[1]s if the limit is that of the whole app, says why and until when",
+			conn.Spec.Platform, conn.Name)
+	}
+	return "", ""
+}
+
+// Undeliverable says why a target cannot be published by this version of Herald,
+// or "". What is not delivered whole is not delivered at all.
+func (f *Facts) Undeliverable(i int) string {
+	conn := f.connection(i)
+	if conn == nil {
+		return ""
+	}
+	p, ok := f.Platforms[conn.Spec.Platform]
+	if !ok || p.Capabilities().CanDeliver(f.Post.Spec.Category) &&
+		(f.Post.Spec.Tree == nil || p.Capabilities().CanDeliver(v1alpha1.CategoryImage) || len(posting.MediaNames(&f.Post.Spec)) == 0) {
+		return ""
+	}
+	return fmt.Sprintf("not published: this version of Herald does not deliver posts of category %s to %s yet", f.Post.Spec.Category, conn.Spec.Platform)
+}
+
+// beyondPlan says why the plan does not let a target be published, as far as its
+// connection tells, or "".
+func (f *Facts) beyondPlan(i int) string {
+	conn := f.connection(i)
+	if conn == nil || len(posting.Target(f.Post, i).Cards) > 0 {
+		return ""
+	}
+	if ready := meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Reason != v1alpha1.ReasonPlanLimit {
+		return ""
+	}
+	return fmt.Sprintf("not published: connection %q is beyond what the team's plan allows; disable or delete another connection, or change the plan, and post again", conn.Name)
+}
+
+// connectionProblem says why a target cannot be published to now, or "".
+func (f *Facts) connectionProblem(i int) string {
+	name := f.Post.Spec.Targets[i].ConnectionRef.Name
+	conn := f.connection(i)
+	if conn == nil {
+		return fmt.Sprintf("connection %q does not exist; create it, or delete this post", name)
+	}
+	if _, ok := f.Timing(conn.Spec.Platform); !ok {
+		return fmt.Sprintf("this installation cannot publish to %s", conn.Spec.Platform)
+	}
+	if conn.Spec.Disabled {
+		return fmt.Sprintf("connection %q is disabled; enable it to publish", name)
+	}
+	ready := meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil:
+		return fmt.Sprintf("connection %q has not been checked yet", name)
+	case ready.Status == metav1.ConditionTrue, ready.Reason == v1alpha1.ReasonPlatformUnavailable:
+		// A platform that could not be asked a moment ago may take a post now; the
+		// call itself tells.
+		return ""
+	default:
+		return fmt.Sprintf("connection %q is not ready: %s", name, ready.Message)
+	}
+}
+
+// credentialsPause is how soon credentials that could not be read are read again, if
+// their connection does not change before.
+const credentialsPause = 5 * time.Second
+
+// credentialsProblem says why the credentials of a target cannot be used, or "".
+func (f *Facts) credentialsProblem(i int) string {
+	name := f.Post.Spec.Targets[i].ConnectionRef.Name
+	if err := f.CredentialsProblem(name); err != nil {
+		return fmt.Sprintf("the credentials of connection %q cannot be used: %v", name, err)
+	}
+	return ""
+}
+
+// fileProblem says why the files of a target cannot be sent now, or "".
+func (f *Facts) fileProblem(i int) string { return FileProblem(f.Post, i, f.Media) }
+
+// recovered reports whether the connection that refused a target has been checked
+// since and found good.
+func (f *Facts) recovered(i int, t *v1alpha1.TargetStatus) bool {
+	conn := f.connection(i)
+	return attempt.BlockedBy(t, v1alpha1.ReasonConnectionNotReady) && conn != nil && t.Attempt != nil &&
+		conn.Status.LastHandledProbe == t.Attempt.ID && f.connectionProblem(i) == ""
+}
+
+// giveUp fails a target whose time to be tried has run out, with the reason for
+// which it waited. If an earlier call may have published it, a person has to look,
+// and not to post again.
+func (f *Facts) giveUp(i int, t *v1alpha1.TargetStatus) {
+	reason, hindrance, advice := f.hindrance(i, t)
+	message := fmt.Sprintf("not published: %s; %s", hindrance, advice)
+	switch {
+	case attempt.AmbiguousSince(t) != nil:
+		message = hindrance
+	case attempt.BlockedBy(t, reason):
+		message = fmt.Sprintf("not published within %s of its time; %s. What was in the way: %s", f.Settings.StartingDeadline, advice, hindrance)
+	}
+	fail(t, reason, message)
+}
+
+// hindrance says what kept a target from being published in time, and what to do
+// next time. Where it has waited for something, that is the reason.
+func (f *Facts) hindrance(i int, t *v1alpha1.TargetStatus) (reason, problem, advice string) {
+	until := f.blockedUntil(i)
+	switch reason, problem = attempt.Hindrance(t); {
+	case reason != "":
+		return reason, problem, "post again"
+	case !until.IsZero():
+		return v1alpha1.ReasonRateLimited, fmt.Sprintf("the platform takes no calls for this account before %s", v1alpha1.NewTime(until)), "post again later"
+	case f.Preparation(i).State == PreparationRunning:
+		return v1alpha1.ReasonMissedSchedule,
+			fmt.Sprintf("what precedes the visible call, such as the upload of its files, was not done within %s of its time", f.Settings.StartingDeadline),
+			"use smaller files, or schedule a new post for later, so that they are uploaded ahead of its time"
+	default:
+		return v1alpha1.ReasonMissedSchedule,
+			fmt.Sprintf("its time passed more than %s ago (Herald was not running, or other posts of the account were in front of it)", f.Settings.StartingDeadline),
+			"schedule a new post"
+	}
+}
+
+// blockedSpread is over how long the posts of a connection come back after its
+// platform took no calls: one call is made at a time anyhow.
+const blockedSpread = 2 * time.Second
+
+// wait comes back when the earliest target that is not settled needs attention;
+// at patientUntil at the latest, if that is set.
+func (f *Facts) wait(patientUntil time.Time, forInputs bool) Wait {
+	next := patientUntil
+	for i := range f.Post.Spec.Targets {
+		t := posting.Target(f.Post, i)
+		if t == nil || attempt.Settled(t) {
+			continue
+		}
+		if at := f.wakeOf(i, t); !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return Wait{Until: next, ForInputs: forInputs}
+}
+
+// wakeOf is when a target needs attention. One that waits for its turn or for a
+// preparation is woken by them, and by the end of its time at the latest.
+func (f *Facts) wakeOf(i int, t *v1alpha1.TargetStatus) time.Time {
+	if attempt.IsOpen(t.Attempt) {
+		timing, _ := f.Timing(t.Platform)
+		return attempt.NextLookup(t, timing).Add(time.Millisecond)
+	}
+	var at time.Time
+	if t.TryUntil != nil {
+		at = t.TryUntil.Add(time.Millisecond)
+	}
+	if t.NextTryAt != nil && t.NextTryAt.After(f.Now) && (at.IsZero() || t.NextTryAt.Before(at)) {
+		at = t.NextTryAt.Time
+	}
+	if until := f.blockedUntil(i); !until.IsZero() {
+		if until = until.Add(Spread(f.Post.UID, blockedSpread)); at.IsZero() || until.Before(at) {
+			at = until
+		}
+	}
+	return at
+}

@@ -1,0 +1,173 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ratelimit keeps, in the status of a Connection, what its platform tells
+// of its limits: how much is left, and until when nothing is to be sent. That it
+// stands there, and not in a process's memory, is why a restart does not call
+// what must not be called yet. It is pure.
+package ratelimit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/text"
+	"github.com/herald-social/herald/platforms"
+)
+
+const (
+	// mostLimits and longestMessage are the schema's bounds.
+	maxRateLimits  = 16
+	longestMessage = 1024
+
+	// longestHold bounds what is believed of a platform: X's longest window is a
+	// month.
+	longestBlock = 32 * 24 * time.Hour
+)
+
+// How long calls wait for a limit whose end the platform does not tell.
+const (
+	// QuotaPause is for a quota. Such quotas count over 24 hours (TikTok) or end
+	// when somebody pays (X's credits and usage cap), and no platform wants them
+	// asked for in a loop. One call an hour for all accounts that share the limit
+	// notices its end soon enough.
+	QuotaPause = time.Hour
+	// PostQuotaPause is for a quota that stops posts of one kind alone, such as
+	// the five drafts of TikTok's inbox: its owner ends it by finishing one, and
+	// an hour, which is the usual starting deadline, would leave no second try.
+	PostQuotaPause = 15 * time.Minute
+	// RatePause is for too many calls: the shortest window of a platform is that
+	// of TikTok, a minute that slides.
+	RatePause = time.Minute
+)
+
+const msgExhausted = "the platform's limit %q leaves no room for now; what remains of it stands in status.rateLimits"
+
+// Enter writes what a platform told of its limits, and holds the account where
+// it asks for that. It reports whether it holds it for longer now.
+func Apply(status *v1alpha1.ConnectionStatus, told []platforms.RateLimit, now time.Time) (held bool) {
+	for _, a := range told {
+		limit := v1alpha1.RateLimit{Name: a.Name, Limit: bounded(a.Limit), Remaining: bounded(a.Remaining), ObservedAt: v1alpha1.NewTime(now)}
+		if plausible(a.ResetsAt, now) {
+			limit.ResetsAt = v1alpha1.NewTimePtr(a.ResetsAt)
+		}
+		at := slices.IndexFunc(status.RateLimits, func(l v1alpha1.RateLimit) bool { return l.Name == a.Name })
+		switch {
+		case at >= 0:
+			status.RateLimits[at] = limit
+		case len(status.RateLimits) < maxRateLimits:
+			status.RateLimits = append(status.RateLimits, limit)
+		}
+		held = Block(status, a.BlockedUntil, a.AppWide && a.Remaining == 0, fmt.Sprintf(msgExhausted, a.Name), now) || held
+	}
+	slices.SortFunc(status.RateLimits, func(a, b v1alpha1.RateLimit) int { return strings.Compare(a.Name, b.Name) })
+	return held
+}
+
+// ApplyAccountInfo records what the platform says of an account. A limit without a total is told only
+// while nothing is left of it.
+func ApplyAccountInfo(status *v1alpha1.ConnectionStatus, found platforms.AccountInfo, now time.Time) (held bool) {
+	if found.TikTok != nil {
+		status.TikTok = found.TikTok
+	}
+	status.RateLimits = slices.DeleteFunc(status.RateLimits, func(l v1alpha1.RateLimit) bool { return l.Limit == 0 })
+	return Apply(status, found.RateLimits, now)
+}
+
+// Hold notes until when the platform takes no calls for the account, or for all
+// accounts of the app. It reports false if that is noted already, or lies in the
+// past.
+func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, message string, now time.Time) (longer bool) {
+	if !plausible(until, now) {
+		return false
+	}
+	later := func(known *v1alpha1.Time) bool { return known == nil || until.After(known.Time) }
+	if appWide && later(status.AppRateLimitedUntil) {
+		status.AppRateLimitedUntil, longer = v1alpha1.NewTimePtr(until), true
+	}
+	if later(status.RateLimitedUntil) {
+		status.RateLimitedUntil, longer = v1alpha1.NewTimePtr(until), true
+	}
+	if longer {
+		status.RateLimitedMessage = text.Truncate(message, longestMessage)
+	}
+	return longer
+}
+
+// Timed returns the error of a platform with the time at which to try again, if
+// it is about a limit and the platform told none, or one that cannot be. What it
+// is given stays as it is.
+func WithRetryAt(err *platforms.Error, now time.Time) *platforms.Error {
+	if err == nil || plausible(err.RetryAt, now) {
+		return err
+	}
+	var pause time.Duration
+	switch {
+	case err.Class == platforms.ClassQuota && err.PostOnly:
+		pause = PostQuotaPause
+	case err.Class == platforms.ClassQuota:
+		pause = QuotaPause
+	case err.Class == platforms.ClassRateLimited:
+		pause = RatePause
+	default:
+		return err
+	}
+	timed := *err
+	timed.RetryAt = now.Add(pause)
+	return &timed
+}
+
+// Held is until when nothing is sent to the account; zero if it may be.
+func BlockedUntil(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
+	return ahead(status.RateLimitedUntil, now)
+}
+
+// AppHeld is until when nothing is sent to any account of the app, by what the
+// platform said to this one; zero if it may be.
+func AppBlockedUntil(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
+	return ahead(status.AppRateLimitedUntil, now)
+}
+
+func ahead(until *v1alpha1.Time, now time.Time) time.Time {
+	if until == nil || !until.After(now) {
+		return time.Time{}
+	}
+	return until.Time
+}
+
+// DropPast removes the holds and limits whose time is over.
+func DropExpired(status *v1alpha1.ConnectionStatus, now time.Time) {
+	if AppBlockedUntil(status, now).IsZero() {
+		status.AppRateLimitedUntil = nil
+	}
+	if BlockedUntil(status, now).IsZero() {
+		status.RateLimitedUntil, status.RateLimitedMessage = nil, ""
+	}
+	status.RateLimits = slices.DeleteFunc(status.RateLimits, func(l v1alpha1.RateLimit) bool {
+		return l.ResetsAt != nil && !l.ResetsAt.After(now)
+	})
+	if len(status.RateLimits) == 0 {
+		status.RateLimits = nil
+	}
+}
+
+// Exhausted reports whether nothing is left of a limit of which the platform
+// does not say when there is more.
+func Exhausted(status *v1alpha1.ConnectionStatus) bool {
+	return slices.ContainsFunc(status.RateLimits, func(l v1alpha1.RateLimit) bool { return l.Remaining == 0 && l.ResetsAt == nil })
+}
+
+// Low reports whether a tenth or less is left of a limit, after so many posts
+// that the platform's latest word does not count.
+func Low(l *v1alpha1.RateLimit, since int) bool {
+	return platforms.Low(int(l.Limit), int(l.Remaining)-since)
+}
+
+// plausible tells whether a time is one to wait for.
+func plausible(t, now time.Time) bool { return t.After(now) && !t.After(now.Add(longestBlock)) }
+
+func bounded(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) }

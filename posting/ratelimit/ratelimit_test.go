@@ -1,0 +1,202 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ratelimit_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/ratelimit"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func in(d time.Duration) *v1alpha1.Time { return v1alpha1.NewTimePtr(noon.Add(d)) }
+
+func limit(name string, most, left int32, resets *v1alpha1.Time) v1alpha1.RateLimit {
+	return v1alpha1.RateLimit{Name: name, Limit: most, Remaining: left, ResetsAt: resets, ObservedAt: v1alpha1.NewTime(noon)}
+}
+
+func TestApply(t *testing.T) {
+	hour := noon.Add(time.Hour)
+	tests := map[string]struct {
+		reason string
+		before v1alpha1.ConnectionStatus
+		told   []platforms.RateLimit
+		want   v1alpha1.ConnectionStatus
+		held   bool
+	}{
+		"nothing told": {"nothing changes", v1alpha1.ConnectionStatus{}, nil, v1alpha1.ConnectionStatus{}, false},
+		"room": {
+			"what is left is written down, in an order that stays",
+			v1alpha1.ConnectionStatus{},
+			[]platforms.RateLimit{{Name: "usage", Limit: 100, Remaining: 60}, {Name: "appUsage", Limit: 100, Remaining: 99, ResetsAt: hour}},
+			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("appUsage", 100, 99, in(time.Hour)), limit("usage", 100, 60, nil)}},
+			false,
+		},
+		"account used up": {
+			"this account waits",
+			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("postsPerDay", 50, 3, nil)}},
+			[]platforms.RateLimit{{Name: "postsPerDay", Limit: 50, BlockedUntil: hour}},
+			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("postsPerDay", 50, 0, nil)}, RateLimitedUntil: in(time.Hour)},
+			true,
+		},
+		"app used up": {
+			"all accounts wait",
+			v1alpha1.ConnectionStatus{},
+			[]platforms.RateLimit{{Name: "appUsage", Limit: 100, BlockedUntil: hour, AppWide: true}},
+			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("appUsage", 100, 0, nil)}, RateLimitedUntil: in(time.Hour), AppRateLimitedUntil: in(time.Hour)},
+			true,
+		},
+		"app nearly used up": {
+			"one account slows down, and not all stop",
+			v1alpha1.ConnectionStatus{},
+			[]platforms.RateLimit{{Name: "appUsage", Limit: 100, Remaining: 4, BlockedUntil: hour, AppWide: true}},
+			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("appUsage", 100, 4, nil)}, RateLimitedUntil: in(time.Hour)},
+			true,
+		},
+		"held for longer": {
+			"an earlier end takes nothing back",
+			v1alpha1.ConnectionStatus{RateLimitedUntil: in(2 * time.Hour)},
+			[]platforms.RateLimit{{Name: "usage", Limit: 100, BlockedUntil: hour}},
+			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("usage", 100, 0, nil)}, RateLimitedUntil: in(2 * time.Hour)},
+			false,
+		},
+		"account held for longer": {
+			"the app is held for no longer than it was told",
+			v1alpha1.ConnectionStatus{RateLimitedUntil: in(24 * time.Hour)},
+			[]platforms.RateLimit{{Name: "appUsage", Limit: 100, BlockedUntil: hour, AppWide: true}},
+			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("appUsage", 100, 0, nil)}, RateLimitedUntil: in(24 * time.Hour), AppRateLimitedUntil: in(time.Hour)},
+			true,
+		},
+		"a year": {
+			"what cannot be is not believed",
+			v1alpha1.ConnectionStatus{},
+			[]platforms.RateLimit{{Name: "usage", Limit: 100, BlockedUntil: noon.AddDate(1, 0, 0), ResetsAt: noon.AddDate(1, 0, 0)}},
+			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("usage", 100, 0, nil)}},
+			false,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			held := ratelimit.Apply(&tc.before, tc.told, noon)
+			if held != tc.held || held != (tc.before.RateLimitedMessage != "") {
+				t.Errorf("%s: held %v, message %q", tc.reason, held, tc.before.RateLimitedMessage)
+			}
+			tc.before.RateLimitedMessage = ""
+			if diff := cmp.Diff(tc.want, tc.before); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestApplyBounds(t *testing.T) {
+	var status v1alpha1.ConnectionStatus
+	for i := range 20 {
+		ratelimit.Apply(&status, []platforms.RateLimit{{Name: string(rune('a' + i)), Limit: 1 << 40, Remaining: -1}}, noon)
+	}
+	if len(status.RateLimits) != 16 || status.RateLimits[0].Limit <= 0 || status.RateLimits[0].Remaining != 0 {
+		t.Errorf("the schema would refuse %d limits, or %+v", len(status.RateLimits), status.RateLimits[0])
+	}
+	if !ratelimit.Block(&status, noon.Add(time.Second), false, strings.Repeat("é", 5000), noon) || len([]rune(status.RateLimitedMessage)) != 1024 {
+		t.Errorf("the schema would refuse a message of %d characters", len([]rune(status.RateLimitedMessage)))
+	}
+}
+
+func TestApplyAccountInfo(t *testing.T) {
+	status := v1alpha1.ConnectionStatus{
+		TikTok:     &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"SELF_ONLY"}},
+		RateLimits: []v1alpha1.RateLimit{limit("postsPerDay", 0, 0, nil), limit("usage", 100, 50, nil)},
+	}
+	ratelimit.ApplyAccountInfo(&status, platforms.AccountInfo{}, noon)
+	if status.TikTok == nil || len(status.RateLimits) != 1 || status.RateLimits[0].Name != "usage" {
+		t.Errorf("a limit that is told only when it is reached is not reached any more, and the rest stays: %+v", status)
+	}
+	ratelimit.ApplyAccountInfo(&status, platforms.AccountInfo{TikTok: &v1alpha1.TikTokAccount{CommentDisabled: true}}, noon)
+	if !status.TikTok.CommentDisabled || status.TikTok.PrivacyLevelOptions != nil {
+		t.Errorf("what an account may choose is replaced: %+v", status.TikTok)
+	}
+}
+
+func TestTimed(t *testing.T) {
+	quota := func(at time.Time, alike bool) *platforms.Error {
+		return &platforms.Error{Class: platforms.ClassQuota, RetryAt: at, PostOnly: alike}
+	}
+	limited := func(at time.Time) *platforms.Error {
+		return &platforms.Error{Class: platforms.ClassRateLimited, RetryAt: at}
+	}
+	tests := map[string]struct {
+		reason string
+		err    *platforms.Error
+		want   time.Duration
+	}{
+		"quota":                    {"what is used up stays so for hours", quota(time.Time{}, false), ratelimit.QuotaPause},
+		"quota, of some posts":     {"what its owner can clear is asked for sooner", quota(time.Time{}, true), ratelimit.PostQuotaPause},
+		"quota with a time":        {"the platform's word counts", quota(noon.Add(time.Second), false), time.Second},
+		"quota, past":              {"a time that has passed is none", quota(noon, false), ratelimit.QuotaPause},
+		"quota, absurd":            {"nor is one that cannot be", quota(noon.AddDate(1, 0, 0), false), ratelimit.QuotaPause},
+		"rate":                     {"windows are short", limited(time.Time{}), ratelimit.RatePause},
+		"rate with a time":         {"the platform's word counts", limited(noon.Add(time.Hour)), time.Hour},
+		"trouble":                  {"trouble has its own pauses", platforms.Errorf(platforms.ClassTransient, "x"), 0},
+		"trouble, past the window": {"and its own times", &platforms.Error{Class: platforms.ClassTransient, RetryAt: noon.Add(-time.Second)}, -time.Second},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := *tc.err
+			got, wait := ratelimit.WithRetryAt(tc.err, noon), time.Duration(0)
+			if !got.RetryAt.IsZero() {
+				wait = got.RetryAt.Sub(noon)
+			}
+			if wait != tc.want || *tc.err != before {
+				t.Errorf("%s: waits for %v, want %v; what it was given is %+v", tc.reason, wait, tc.want, tc.err)
+			}
+		})
+	}
+	if ratelimit.WithRetryAt(nil, noon) != nil {
+		t.Error("no error needs no time")
+	}
+}
+
+func TestDropPast(t *testing.T) {
+	status := v1alpha1.ConnectionStatus{
+		RateLimitedUntil: in(time.Hour), AppRateLimitedUntil: in(0), RateLimitedMessage: "why",
+		RateLimits: []v1alpha1.RateLimit{limit("past", 100, 0, in(0)), limit("present", 100, 0, in(time.Second))},
+	}
+	ratelimit.DropExpired(&status, noon)
+	want := v1alpha1.ConnectionStatus{RateLimitedUntil: in(time.Hour), RateLimitedMessage: "why", RateLimits: []v1alpha1.RateLimit{limit("present", 100, 0, in(time.Second))}}
+	if diff := cmp.Diff(want, status); diff != "" {
+		t.Error(diff)
+	}
+	ratelimit.DropExpired(&status, noon.Add(time.Hour))
+	if diff := cmp.Diff(v1alpha1.ConnectionStatus{}, status); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestHeld(t *testing.T) {
+	status := v1alpha1.ConnectionStatus{RateLimitedUntil: in(time.Hour), AppRateLimitedUntil: in(time.Minute)}
+	for _, tc := range []struct {
+		reason       string
+		at           time.Duration
+		account, app bool
+	}{
+		{"both hold", 0, true, true},
+		{"at its end a hold is over", time.Minute, true, false},
+		{"and so is the other", time.Hour, false, false},
+	} {
+		now := noon.Add(tc.at)
+		if got := !ratelimit.BlockedUntil(&status, now).IsZero(); got != tc.account {
+			t.Errorf("%s: the account is held: %v", tc.reason, got)
+		}
+		if got := !ratelimit.AppBlockedUntil(&status, now).IsZero(); got != tc.app {
+			t.Errorf("%s: the app is held: %v", tc.reason, got)
+		}
+	}
+}
