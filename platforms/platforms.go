@@ -162,7 +162,7 @@ func (j *Job) Note(ctx context.Context, checkpoint, secret string) *Error {
 		return nil
 	}
 	if err := j.Keep(ctx, checkpoint, secret); err != nil {
-		return &Error{Class: ClassTransient, Problem: "how far the upload has come cannot be stored in the Kubernetes API; Herald tries again", Err: err}
+		return Errorf(ClassTransient, "how far the upload has come cannot be stored in the Kubernetes API").Because(err)
 	}
 	return nil
 }

@@ -41,22 +41,22 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(has(self.draft) && self.draft && has(self.scheduledAt))",message="a draft has no scheduledAt; remove draft to schedule the post, or scheduledAt to keep it as a draft"
 // +kubebuilder:validation:XValidation:rule="!(has(self.cancelled) && self.cancelled) || (has(self.draft) && self.draft) || has(self.scheduledAt)",message="only a draft or a scheduled post can be cancelled; an immediate post is already being delivered"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancelled) && oldSelf.cancelled) || (has(self.cancelled) && self.cancelled)",message="a cancelled post stays cancelled; create a new Post instead"
-// +kubebuilder:validation:XValidation:rule="(has(oldSelf.draft) && oldSelf.draft) || !(has(self.draft) && self.draft)",message="a post that is not a draft cannot become one; cancel it and create a new draft instead"
-// +kubebuilder:validation:XValidation:rule="(has(self.draft) && self.draft) || self.category == 'tree' || self.targets.all(t, has(t.caption) && size(t.caption) > 0)",message="every target needs a caption unless the post is a draft"
-// +kubebuilder:validation:XValidation:rule="self.category == oldSelf.category",message="a post's category cannot be changed; create a new Post instead"
+// +kubebuilder:validation:XValidation:rule="!(has(self.draft) && self.draft) || (has(oldSelf.draft) && oldSelf.draft)",message="a post that is not a draft cannot become one; cancel it and create a new draft instead"
+// +kubebuilder:validation:XValidation:rule="self.targets.all(t, has(t.caption) && size(t.caption) > 0) || (has(self.draft) && self.draft) || self.category == 'tree'",message="every target needs a caption unless the post is a draft"
 // +kubebuilder:validation:XValidation:rule="has(self.image) == (self.category == 'image')",message="a post of category image, and no other, has the block image",fieldPath=".image"
 // +kubebuilder:validation:XValidation:rule="has(self.video) == (self.category == 'video')",message="a post of category video, and no other, has the block video",fieldPath=".video"
 // +kubebuilder:validation:XValidation:rule="has(self.tree) == (self.category == 'tree')",message="a post of category tree, and no other, has the block tree",fieldPath=".tree"
 // +kubebuilder:validation:XValidation:rule="!has(self.tree) || (has(self.draft) && self.draft) || size(self.tree.cards) >= 2",message="a tree needs at least two cards unless it is a draft; add a card, or use category text",fieldPath=".tree.cards"
 // +kubebuilder:validation:XValidation:rule="!has(self.tree) || (has(self.draft) && self.draft) || self.tree.cards.all(c, (has(c.caption) && size(c.caption) > 0) || (has(c.mediaRefs) && size(c.mediaRefs) > 0))",message="every card needs a caption or media unless the tree is a draft",fieldPath=".tree.cards"
 // +kubebuilder:validation:XValidation:rule="!has(self.tree) || (has(self.draft) && self.draft) || self.tree.cards.all(c, !has(c.mediaRefs) || size(c.mediaRefs) <= 20)",message="a card has at most 20 media unless the tree is a draft",fieldPath=".tree.cards"
-// +kubebuilder:validation:XValidation:rule="self.category != 'tree' || self.targets.all(t, (!has(t.caption) || size(t.caption) == 0) && !has(t.youtube) && !has(t.tiktok))",message="the targets of a tree carry neither a caption nor options; the text stands in its cards",fieldPath=".targets"
-// +kubebuilder:validation:XValidation:rule="self.category != 'tree' || self.targets.all(t, self.targets.exists_one(u, u.connectionRef.name == t.connectionRef.name))",message="a tree names each connection once",fieldPath=".targets"
-// +kubebuilder:validation:XValidation:rule="self.category == 'image' || self.targets.all(t, !has(t.tiktok) || !has(t.tiktok.autoAddMusic))",message="tiktok.autoAddMusic is for category image only; leave it out",fieldPath=".targets"
-// +kubebuilder:validation:XValidation:rule="self.category == 'video' || self.targets.all(t, !has(t.tiktok) || (!has(t.tiktok.allowDuet) && !has(t.tiktok.allowStitch)))",message="tiktok.allowDuet and tiktok.allowStitch are for category video only; leave them out",fieldPath=".targets"
+// +kubebuilder:validation:XValidation:rule="!has(self.tree) || self.targets.all(t, (!has(t.caption) || size(t.caption) == 0) && !has(t.youtube) && !has(t.tiktok))",message="the targets of a tree carry neither a caption nor options; the text stands in its cards",fieldPath=".targets"
+// +kubebuilder:validation:XValidation:rule="!has(self.tree) || self.targets.all(t, self.targets.exists_one(u, u.connectionRef.name == t.connectionRef.name))",message="a tree names each connection once",fieldPath=".targets"
+// +kubebuilder:validation:XValidation:rule="self.targets.all(t, !has(t.tiktok) || !has(t.tiktok.autoAddMusic)) || self.category == 'image'",message="tiktok.autoAddMusic is for category image only; leave it out",fieldPath=".targets"
+// +kubebuilder:validation:XValidation:rule="self.targets.all(t, !has(t.tiktok) || (!has(t.tiktok.allowDuet) && !has(t.tiktok.allowStitch))) || self.category == 'video'",message="tiktok.allowDuet and tiktok.allowStitch are for category video only; leave them out",fieldPath=".targets"
 type PostSpec struct {
 	// category of the content.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a post's category cannot be changed; create a new Post instead"
 	Category Category `json:"category"`
 
 	// scheduledAt is when to publish. Omitted, the post is published at once.
@@ -146,8 +146,8 @@ type PostTarget struct {
 // +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.targets[0].externalURL`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.targets) || !oldSelf.status.targets.exists(t, has(t.attempt)) || self.spec == oldSelf.spec",message="the spec is frozen: delivery has already begun"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.finished) || !oldSelf.status.finished || self.spec == oldSelf.spec",message="the spec is frozen: the post is finished; create a new Post instead"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || (has(oldSelf.status.phase) && self.status.phase != oldSelf.status.phase) || !has(oldSelf.status.targets) || !oldSelf.status.targets.exists(t, has(t.attempt)) || self.spec == oldSelf.spec",message="the spec is frozen: delivery has already begun"
+// +kubebuilder:validation:XValidation:rule="!oldSelf.?status.?finished.orValue(false) || self.spec == oldSelf.spec",message="the spec is frozen: the post is finished; create a new Post instead"
 type Post struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata of the object.

@@ -42,19 +42,27 @@ const (
 	OutcomeUnknown AttemptOutcome = "unknown"
 )
 
+// The API server evaluates every rule of a Post, those of its spec too, at each
+// write of its status. Each time that a rule reads a field, the API server
+// copies the schemas of all fields beside it, so that the cost of a rule is how
+// often it reads, times how many fields there are. Therefore a rule that
+// concerns one field stands on that field, where self is read at no cost, and
+// the first operand of || is the one that mostly decides.
+
 // Attempt is the write-ahead record of one irrevocable call: it is stored
 // before the call is made, and no other call is made until it is closed.
 //
-// +kubebuilder:validation:XValidation:rule="self.number >= oldSelf.number",message="the attempt number never decreases"
-// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.id == oldSelf.id",message="an attempt keeps its id"
-// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || self.?card.orValue(0) == oldSelf.?card.orValue(0)",message="an attempt keeps its card"
-// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome) || (oldSelf.outcome == 'unknown' && (has(self.outcome) || (has(self.operationID) && !has(oldSelf.operationID))))",message="a closed attempt keeps its outcome, except that an unknown one may become known, or be asked about by the operation id that the platform gave it"
-// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || (has(self.checkpoint) == has(oldSelf.checkpoint) && (!has(self.checkpoint) || self.checkpoint == oldSelf.checkpoint))",message="an attempt keeps its checkpoint"
-// +kubebuilder:validation:XValidation:rule="self.number != oldSelf.number || !has(oldSelf.operationID) || (has(self.operationID) && self.operationID == oldSelf.operationID)",message="an attempt keeps its operation id"
+// +kubebuilder:validation:XValidation:rule="self.id == oldSelf.id || self.number != oldSelf.number",message="an attempt keeps its id"
+// +kubebuilder:validation:XValidation:rule="self.?card.orValue(0) == oldSelf.?card.orValue(0) || self.number != oldSelf.number",message="an attempt keeps its card"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome) || (oldSelf.outcome == 'unknown' && (has(self.outcome) || (has(self.operationID) && !has(oldSelf.operationID)))) || self.number != oldSelf.number",message="a closed attempt keeps its outcome, except that an unknown one may become known, or be asked about by the operation id that the platform gave it"
+// +kubebuilder:validation:XValidation:rule="(has(self.checkpoint) ? has(oldSelf.checkpoint) && self.checkpoint == oldSelf.checkpoint : !has(oldSelf.checkpoint)) || self.number != oldSelf.number",message="an attempt keeps its checkpoint"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.operationID) || (has(self.operationID) && self.operationID == oldSelf.operationID) || self.number != oldSelf.number",message="an attempt keeps its operation id"
+// +kubebuilder:validation:XValidation:rule="self.number == oldSelf.number || (self.?card.orValue(0) == oldSelf.?card.orValue(0) ? has(oldSelf.outcome) && oldSelf.outcome != 'posted' : self.?card.orValue(0) == oldSelf.?card.orValue(0) + 1)",message="a new attempt needs the previous one closed, and not posted, or else is for the next card"
 type Attempt struct {
 	// number of this attempt; the first is 1.
 	// +required
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:XValidation:rule="self >= oldSelf",message="the attempt number never decreases"
 	Number int32 `json:"number"`
 
 	// id of this attempt, never used for another one.
@@ -174,18 +182,16 @@ type Prepared struct {
 
 // TargetStatus is the ledger of one target.
 //
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.externalID) || (has(self.externalID) && self.externalID == oldSelf.externalID)",message="externalID never changes once set"
-// +kubebuilder:validation:XValidation:rule="oldSelf.phase != 'posted' || self.phase == 'posted'",message="a posted target stays posted"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.attempt) || has(self.attempt)",message="the record of an attempt is never removed"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.attempt) || !has(self.attempt) || self.attempt.number == oldSelf.attempt.number || (self.attempt.?card.orValue(0) == oldSelf.attempt.?card.orValue(0) ? has(oldSelf.attempt.outcome) && oldSelf.attempt.outcome != 'posted' : self.attempt.?card.orValue(0) == oldSelf.attempt.?card.orValue(0) + 1)",message="a new attempt needs the previous one closed, and not posted, or else is for the next card"
-// +kubebuilder:validation:XValidation:rule="!has(self.attempt) || has(self.attempt.outcome) || (has(self.cards) ? size(self.cards) : 0) == self.attempt.?card.orValue(0)",message="an open attempt is for the first card that is not recorded"
-// +kubebuilder:validation:XValidation:rule="!has(self.cards) || self.cards.all(c, c.index < size(self.cards))",message="the cards of a tree are recorded in their order, without a gap"
-// +kubebuilder:validation:XValidation:rule="(has(self.cards) ? size(self.cards) : 0) >= (has(oldSelf.cards) ? size(oldSelf.cards) : 0)",message="the record of a card is never removed"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.externalID) || has(self.externalID)",message="externalID never changes once set"
+// +kubebuilder:validation:XValidation:rule="has(self.attempt) || !has(oldSelf.attempt)",message="the record of an attempt is never removed"
+// +kubebuilder:validation:XValidation:rule="(has(self.cards) ? size(self.cards) : 0) == self.?attempt.?card.orValue(0) || !has(self.attempt) || has(self.attempt.outcome)",message="an open attempt is for the first card that is not recorded"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.cards) || (has(self.cards) ? size(self.cards) : 0) >= size(oldSelf.cards)",message="the record of a card is never removed"
 type TargetStatus struct {
 	// index of the target in spec.targets.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="a target's index is a whole number; 1.0 would be another key than 1"
 	Index int32 `json:"index"`
 
 	// platform of the target's connection.
@@ -194,6 +200,7 @@ type TargetStatus struct {
 
 	// phase of this target.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="oldSelf != 'posted' || self == 'posted'",message="a posted target stays posted"
 	Phase PostPhase `json:"phase"`
 
 	// reason is a machine-readable word for the phase.
@@ -211,6 +218,7 @@ type TargetStatus struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="externalID never changes once set"
 	ExternalID string `json:"externalID,omitempty"`
 
 	// externalURL is the address of the published post.
@@ -246,12 +254,11 @@ type TargetStatus struct {
 	// +listType=map
 	// +listMapKey=index
 	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.index < size(self))",message="the cards of a tree are recorded in their order, without a gap"
 	Cards []CardStatus `json:"cards,omitempty"`
 }
 
 // CardStatus is the record of one published card of a tree.
-//
-// +kubebuilder:validation:XValidation:rule="self.externalID == oldSelf.externalID",message="externalID never changes once set"
 type CardStatus struct {
 	// index of the card in spec.tree.cards.
 	// +required
@@ -263,6 +270,7 @@ type CardStatus struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="externalID never changes once set"
 	ExternalID string `json:"externalID"`
 
 	// postedAt is when the platform published the card.
@@ -272,8 +280,7 @@ type CardStatus struct {
 
 // PostStatus is what became of a post.
 //
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.targets) || size(oldSelf.targets) == 0 || (has(self.targets) && oldSelf.targets.all(o, self.targets.exists(n, n.index == o.index)))",message="the record of a target is never removed"
-// +kubebuilder:validation:XValidation:rule="!has(self.targets) || self.targets.all(t, t.index >= 0)",message="a target's index is a whole number; 1.0 would be another key than 1"
+// +kubebuilder:validation:XValidation:rule="has(self.targets) || !has(oldSelf.targets) || size(oldSelf.targets) == 0",message="the record of a target is never removed"
 type PostStatus struct {
 	// conditions of the post: Accepted and Ready; Prepared, Reconciling, Stalled
 	// and OutcomeUnknown while they apply.
@@ -308,5 +315,6 @@ type PostStatus struct {
 	// +listType=map
 	// +listMapKey=index
 	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:XValidation:rule="sets.contains(self.map(t, t.index), oldSelf.map(t, t.index))",message="the record of a target is never removed"
 	Targets []TargetStatus `json:"targets,omitempty"`
 }

@@ -30,8 +30,8 @@ const (
 
 const (
 	msgNoState    = "TikTok did not say how far it is with the post"
-	msgProcessing = "TikTok has taken the post and is processing it; Herald asks for it again"
-	msgModerated  = "TikTok has published the post and has not told its id yet; Herald asks for it again"
+	msgProcessing = "TikTok has taken the post and is processing it"
+	msgModerated  = "TikTok has published the post and has not told its id yet"
 )
 
 const (

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -224,4 +225,15 @@ var _ = DescribeTable("the time of a condition",
 	Entry("a list, likewise", []any{}, false),
 	Entry("Go's zero time, which it writes as null", "0001-01-01T00:00:00Z", false),
 	Entry("the end of time, which becomes a year of five digits in UTC", "9999-12-31T23:59:59-01:00", false),
+)
+
+var _ = DescribeTable("a target's index",
+	func(ctx SpecContext, index, message string) {
+		p := validPost()
+		Expect(k8s.Create(ctx, p)).To(Succeed())
+		patch := `{"status":{"targets":[{"index":` + index + `,"phase":"processing"}]}}`
+		outcomeIs(k8s.Status().Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(patch))), message)
+	},
+	Entry("a whole number", "1", ""),
+	Entry("with a fraction of zero, which would be another key", "1.0", "whole number"),
 )

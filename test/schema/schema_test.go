@@ -124,6 +124,11 @@ var _ = DescribeTable("a Post when its spec is changed", changes,
 	Entry("a cancel taken back", edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), edit(func(s *v1alpha1.PostSpec) { s.Cancelled = false }), "stays cancelled"),
 	Entry("made a draft", edit(func(*v1alpha1.PostSpec) {}), edit(func(s *v1alpha1.PostSpec) { s.ScheduledAt, s.Draft = nil, true }), "cannot become one"),
 	Entry("edited after a claim", claimed, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), "delivery has already begun"),
+	Entry("edited after a claim, with another phase beside it", claimed, func(p *v1alpha1.Post) {
+		p.Spec.Targets[0].Caption, p.Status.Phase = "other", v1alpha1.PhasePosted
+	}, "delivery has already begun"),
+	Entry("edited after a claim that says no phase", func(p *v1alpha1.Post) { claimed(p); p.Status.Phase = "" },
+		edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), "delivery has already begun"),
 	Entry("cancelled after a claim", claimed, edit(func(s *v1alpha1.PostSpec) { s.Cancelled = true }), "delivery has already begun"),
 	Entry("labelled after a claim", claimed, func(p *v1alpha1.Post) { p.Labels = map[string]string{"a": "b"} }, ""),
 	Entry("edited when finished", func(p *v1alpha1.Post) { p.Status.Finished = true }, edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "other" }), "finished"),
@@ -136,6 +141,16 @@ func claimed(p *v1alpha1.Post) {
 		Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseProcessing,
 		Attempt: &v1alpha1.Attempt{Number: 1, ID: "a1", StartedAt: now, SendBefore: now},
 	}}
+}
+
+// second adds the entry of another target to that of a claimed one.
+func second(index int32) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) {
+		if p.Status.Targets == nil {
+			claimed(p)
+		}
+		p.Status.Targets = append(p.Status.Targets, v1alpha1.TargetStatus{Index: index, Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseScheduled})
+	}
 }
 
 func closed(outcome v1alpha1.AttemptOutcome, phase v1alpha1.PostPhase, id string) func(*v1alpha1.Post) {
@@ -161,7 +176,7 @@ func checkpoint(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Checkpoint = name }
 }
 
-func handle(name string) func(*v1alpha1.Post) {
+func operation(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.OperationID = name }
 }
 
@@ -169,7 +184,7 @@ func handle(name string) func(*v1alpha1.Post) {
 func reopened(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		outcome("")(p)
-		handle(name)(p)
+		operation(name)(p)
 		p.Status.Targets[0].Phase = v1alpha1.PhaseProcessing
 	}
 }
@@ -208,12 +223,12 @@ var _ = DescribeTable("a Post when its status is written", statusOf(asText),
 	Entry("unknown, declared not sent", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), outcome(v1alpha1.OutcomeNotSent), ""),
 	Entry("unknown, declared posted", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), ""),
 	Entry("unknown, made open again", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), outcome(""), "keeps its outcome"),
-	Entry("unknown, made open again with the name that the platform gave it", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), reopened("h1"), ""),
+	Entry("unknown, made open again with the name that the platform gave it", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), reopened("op1"), ""),
 	Entry("unknown although it had a name, made open again", func(p *v1alpha1.Post) {
 		closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, "")(p)
-		handle("h1")(p)
+		operation("op1")(p)
 	}, outcome(""), "keeps its outcome"),
-	Entry("declared not sent, made open again with a name", closed(v1alpha1.OutcomeNotSent, v1alpha1.PhaseFailed, ""), reopened("h1"), "keeps its outcome"),
+	Entry("declared not sent, made open again with a name", closed(v1alpha1.OutcomeNotSent, v1alpha1.PhaseFailed, ""), reopened("op1"), "keeps its outcome"),
 	Entry("open, another attempt", claimed, next, "needs the previous one closed"),
 	Entry("posted, another attempt", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), next, "needs the previous one closed"),
 	Entry("refused, made open again", closed(v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, ""), outcome(""), "keeps its outcome"),
@@ -221,8 +236,10 @@ var _ = DescribeTable("a Post when its status is written", statusOf(asText),
 	Entry("another id for the same number", claimed, func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.ID = "other" }, "keeps its id"),
 	Entry("another checkpoint for the same attempt", prepared("c1"), checkpoint("c2"), "keeps its checkpoint"),
 	Entry("a checkpoint that comes after the claim", claimed, checkpoint("c1"), "keeps its checkpoint"),
-	Entry("a handle that comes with the answer", claimed, handle("h1"), ""),
-	Entry("another handle for the same attempt", func(p *v1alpha1.Post) { claimed(p); handle("h1")(p) }, handle("h2"), "keeps its handle"),
+	Entry("a checkpoint that goes", prepared("c1"), checkpoint(""), "keeps its checkpoint"),
+	Entry("an operation id that comes with the answer", claimed, operation("op1"), ""),
+	Entry("another operation id for the same attempt", func(p *v1alpha1.Post) { claimed(p); operation("op1")(p) }, operation("op2"), "keeps its operation id"),
+	Entry("an operation id that goes", func(p *v1alpha1.Post) { claimed(p); operation("op1")(p) }, operation(""), "keeps its operation id"),
 	Entry("the next attempt, with another checkpoint", func(p *v1alpha1.Post) {
 		prepared("c1")(p)
 		outcome(v1alpha1.OutcomeAbsent)(p)
@@ -233,7 +250,13 @@ var _ = DescribeTable("a Post when its status is written", statusOf(asText),
 	Entry("the external id is removed", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), func(p *v1alpha1.Post) { p.Status.Targets[0].ExternalID = "" }, "externalID never changes"),
 	Entry("posted, made failed", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), func(p *v1alpha1.Post) { p.Status.Targets[0].Phase = v1alpha1.PhaseFailed }, "stays posted"),
 	Entry("an attempt is removed", claimed, func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt = nil }, "never removed"),
-	Entry("an entry is removed", claimed, func(p *v1alpha1.Post) { p.Status.Targets = nil }, "never removed"),
+	Entry("all entries are removed", claimed, func(p *v1alpha1.Post) { p.Status.Targets = nil }, "record of a target is never removed"),
+	Entry("one of two entries is removed", second(1), func(p *v1alpha1.Post) { p.Status.Targets = p.Status.Targets[1:] }, "record of a target is never removed"),
+	Entry("one of two entries is replaced", second(1), func(p *v1alpha1.Post) { p.Status.Targets[1].Index = 2 }, "record of a target is never removed"),
+	Entry("two entries change places, and a third comes", second(1), func(p *v1alpha1.Post) {
+		second(2)(p)
+		p.Status.Targets[0], p.Status.Targets[1] = p.Status.Targets[1], p.Status.Targets[0]
+	}, ""),
 )
 
 // others makes an object, and changes it if a change is given; the last of
