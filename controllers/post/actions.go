@@ -185,7 +185,7 @@ func (r *Reconciler) reportPreparation(ctx context.Context, p *pass, f *delivery
 // them.
 func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // the process ends; the next one goes on
+		return nil // the process ends; the next one goes on
 	}
 	deliveries := r.enter(p, targets)
 	if len(deliveries) == 0 {
