@@ -71,3 +71,15 @@ func (e *Error) Unwrap() error { return e.Err }
 func Errorf(class Class, format string, args ...any) *Error {
 	return &Error{Class: class, Problem: fmt.Sprintf(format, args...)}
 }
+
+// Advise adds what a person can do about the error, and returns it.
+func (e *Error) Advise(remedy string) *Error {
+	e.Remedy = remedy
+	return e
+}
+
+// Because adds the cause of the error, and returns it.
+func (e *Error) Because(cause error) *Error {
+	e.Err = cause
+	return e
+}

@@ -6,7 +6,6 @@ package platforms
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -72,10 +71,10 @@ func (l ImageLimits) For(f *File) ImageLimits {
 // an address to be fetched from.
 func (f *File) Unreadable(err error) *Error {
 	if errors.Is(err, ErrFileChanged) {
-		return &Error{Class: ClassPermanent, Err: err, Problem: fmt.Sprintf(
-			"the file %q is not the one that was checked any more: it was overwritten or deleted; upload it again and make a new post", f.Name)}
+		return Errorf(ClassPermanent, "the file %q is not the one that was checked any more: it was overwritten or deleted", f.Name).
+			Advise("upload it again and make a new post").Because(err)
 	}
-	return &Error{Class: ClassTransient, Err: err, Problem: fmt.Sprintf("the file %q cannot be read in the media store", f.Name)}
+	return Errorf(ClassTransient, "the file %q cannot be read in the media store", f.Name).Because(err)
 }
 
 // FileIDs are the ids under which a platform took the files of the job, one for

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
@@ -162,7 +164,7 @@ func (j *Job) Note(ctx context.Context, checkpoint, secret string) *Error {
 		return nil
 	}
 	if err := j.Keep(ctx, checkpoint, secret); err != nil {
-		return &Error{Class: ClassTransient, Problem: "how far the upload has come cannot be stored in the Kubernetes API; Herald tries again", Err: err}
+		return Errorf(ClassTransient, "how far the upload has come cannot be stored in the Kubernetes API").Because(err)
 	}
 	return nil
 }
@@ -255,6 +257,12 @@ type Capabilities struct {
 	MaxTitle     int
 	TitleLength  func(title string) int
 	TitleProblem func(title string) string
+
+	// ValidateOptions returns what is wrong with the options of a target that
+	// only this platform has, given what the account tells that it may choose.
+	// The paths of the errors begin with that of the target. Nil on a platform
+	// that has no such options.
+	ValidateOptions func(target *v1alpha1.PostTarget, account *v1alpha1.ConnectionStatus, path *field.Path) field.ErrorList
 
 	// MaxImages is how many images an image post shows at most.
 	MaxImages int

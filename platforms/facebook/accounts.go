@@ -9,8 +9,6 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-const msgNoRefresh = "Facebook's Page tokens cannot be renewed; connect the Page again"
-
 // Identify asks Facebook which Page this token is for.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	identity, bad := p.graph.Identify(ctx, "/me?fields=id,name,username,picture%7Burl%7D", token)
@@ -22,5 +20,5 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 
 // Refresh always fails: a Page's token has no end and nothing that renews it.
 func (p *Platform) Refresh(context.Context, platforms.Token) (platforms.Token, error) {
-	return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, msgNoRefresh)
+	return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "Facebook's Page tokens cannot be renewed").Advise("connect the Page again")
 }

@@ -13,35 +13,34 @@ import (
 var kinds = map[meta.Kind]platforms.Error{
 	meta.KindToken: {
 		Class:   platforms.ClassReconnect,
-		Problem: "Facebook no longer accepts the Page's access token: access was withdrawn, or the password or the role of the person who connected it has changed; connect the Page again",
+		Problem: "Facebook no longer accepts the Page's access token: access was withdrawn, or the password or the role of the person who connected it has changed",
+		Remedy:  "connect the Page again",
 	},
 	meta.KindPermission: {
 		Class:   platforms.ClassReconnect,
-		Problem: "Facebook refuses Herald's access to this Page, because a permission or the task of creating content is missing; connect the Page again and allow posting",
+		Problem: "Facebook refuses Herald's access to this Page, because a permission or the task of creating content is missing",
+		Remedy:  "connect the Page again and allow posting",
 	},
 	meta.KindPerson: {
 		Class:   platforms.ClassPermanent,
-		Problem: "Facebook asks the Page's owner to confirm something first; open Facebook, do what it asks for, and then post again",
+		Problem: "Facebook asks the Page's owner to confirm something first",
+		Remedy:  "open Facebook, do what it asks for, and then post again",
 	},
-	meta.KindLimit: {
-		Class:   platforms.ClassRateLimited,
-		Problem: "Facebook limits how often this Page may be used, and the limit is reached; Herald tries again when Facebook allows it",
-	},
+	meta.KindLimit: {Class: platforms.ClassRateLimited, Problem: "Facebook limits how often this Page may be used, and the limit is reached"},
 	meta.KindBlocked: {
 		Class:   platforms.ClassQuota,
-		Problem: "Facebook keeps this Page from posting for a while, because of what or how often it posted; wait, or post less",
+		Problem: "Facebook keeps this Page from posting for a while, because of what or how often it posted",
+		Remedy:  "wait, or post less",
 	},
-	meta.KindQuota: {
-		Class:   platforms.ClassQuota,
-		Problem: "this Page has reached Facebook's limit of posts for 24 hours; wait, or post less",
-	},
+	meta.KindQuota: {Class: platforms.ClassQuota, Problem: "this Page has reached Facebook's limit of posts for 24 hours", Remedy: "wait, or post less"},
 	meta.KindDuplicate: {
 		Class:   platforms.ClassDuplicate,
-		Problem: "Facebook refused the post as a repetition of the Page's latest one; if there is none, change the text",
+		Problem: "Facebook refused the post as a repetition of the Page's latest one",
+		Remedy:  "if there is none, change the text",
 	},
 	meta.KindOther: {
-		Class: platforms.ClassPermanent,
-		Problem: "Facebook refused the post (error {error}): it may be too long, hold an address that Facebook does not allow, " +
-			"or break another of its rules; change the text",
+		Class:   platforms.ClassPermanent,
+		Problem: "Facebook refused the post (error {error}): it may be too long, hold an address that Facebook does not allow, or break another of its rules",
+		Remedy:  "change the text",
 	},
 }

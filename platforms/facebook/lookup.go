@@ -24,8 +24,6 @@ const (
 	maxPages = 64
 )
 
-const msgOtherPhotos = "the Page shows a post with the same text, of which Facebook does not tell whether its photos are those of this one; compare them by hand"
-
 // Lookup searches the Page's published posts for the job's, among what was
 // created at job.SearchFrom or later.
 //
@@ -162,7 +160,8 @@ func (p *Platform) result(s *search) (platforms.LookupResult, error) {
 	case len(s.own) > 0:
 		found = s.own
 	case s.unclear:
-		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, msgOtherPhotos)
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown,
+			"the Page shows a post with the same text, and Facebook does not tell whether its photos are those of this one").Advise("compare them by hand")
 	}
 	r := platforms.LookupResult{Matches: len(found), Certain: len(s.own) == 1}
 	for id, post := range found {

@@ -21,8 +21,8 @@ const uploadTimeout = 2 * time.Minute
 
 const (
 	msgNoPhoto      = "Facebook took the photo %q without saying under which id"
-	msgPhotoRefused = "Facebook refused the photo %q: its format or size is not one that Facebook takes; change the file"
-	msgUnprepared   = "the photos of the post are not uploaded yet; Herald tries again"
+	msgPhotoRefused = "Facebook refused the photo %q: its format or size is not one that Facebook takes"
+	msgUnprepared   = "the photos of the post are not uploaded yet"
 )
 
 // Prepares reports whether the content has photos, which are uploaded first
@@ -89,7 +89,7 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 	case resp.Status != http.StatusOK:
 		bad := p.graph.Classify(resp, meta.ThePost)
 		if bad.Class == platforms.ClassPermanent {
-			bad.Problem = fmt.Sprintf(msgPhotoRefused, file.Name)
+			return "", platforms.Errorf(platforms.ClassPermanent, msgPhotoRefused, file.Name).Advise("change the file").Because(bad.Err)
 		}
 		return "", bad.Error
 	}

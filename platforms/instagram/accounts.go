@@ -12,11 +12,17 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-const (
-	msgNotLinked = "no professional account of Instagram is linked to the Facebook Page of this token; link one on Facebook, and connect the account again"
-	msgSeveral   = "this token is good for several accounts of Instagram; connect one of them with the token of its Page"
-	msgNoRefresh = "the tokens of accounts that were connected through Facebook cannot be renewed; connect the account again"
-	msgGoodUntil = "the tokens of accounts that were connected through Facebook cannot be renewed, but this one has not ended; connect the account again before it does, with the token of its Page, which does not end"
+var (
+	notLinked = platforms.Error{
+		Class:   platforms.ClassReconnect,
+		Problem: "no professional account of Instagram is linked to the Facebook Page of this token",
+		Remedy:  "link one on Facebook, and connect the account again",
+	}
+	several = platforms.Error{
+		Class:   platforms.ClassReconnect,
+		Problem: "this token is good for several accounts of Instagram",
+		Remedy:  "connect one of them with the token of its Page",
+	}
 )
 
 var _ platforms.AccountInspector = (*Platform)(nil)
@@ -90,7 +96,7 @@ func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platf
 	switch {
 	case bad != nil && bad.Said.Kind() == meta.KindOther && page != nil:
 		// Only a person has Pages, and this is a Page's own token.
-		return platforms.Identity{}, meta.Failed(platforms.Errorf(platforms.ClassReconnect, msgNotLinked))
+		return platforms.Identity{}, meta.Failed(new(notLinked))
 	case bad != nil:
 		return platforms.Identity{}, bad
 	case pages.Data == nil:
@@ -103,13 +109,15 @@ func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platf
 		}
 	}
 	if len(accounts) > 1 {
-		return platforms.Identity{}, meta.Failed(platforms.Errorf(platforms.ClassReconnect, msgSeveral))
+		return platforms.Identity{}, meta.Failed(new(several))
 	}
 	for _, account := range accounts {
 		return h.Identity(account)
 	}
-	return platforms.Identity{}, meta.Failed(platforms.Errorf(platforms.ClassReconnect, msgNotLinked))
+	return platforms.Identity{}, meta.Failed(new(notLinked))
 }
+
+const msgNoRefresh = "the tokens of accounts that were connected through Facebook cannot be renewed"
 
 // Refresh renews an access token of Instagram's login by itself. With Facebook's
 // login an account has the token of its Page, which has no end and nothing that
@@ -121,9 +129,10 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 		return h.Renew(ctx, token, "ig_refresh_token")
 	case token.ExpiresAt.After(p.config.Clock.Now()):
 		// It works still; that it is asked for ahead of time must not end that.
-		return platforms.Token{}, platforms.Errorf(platforms.ClassTransient, msgGoodUntil)
+		return platforms.Token{}, platforms.Errorf(platforms.ClassTransient, msgNoRefresh+", but this one has not ended").
+			Advise("connect the account again before it does, with the token of its Page, which does not end")
 	default:
-		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, msgNoRefresh)
+		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, msgNoRefresh).Advise("connect the account again")
 	}
 }
 

@@ -15,59 +15,35 @@ import (
 // What people are told of Instagram's own errors. None of it changes from one
 // call to the next.
 var (
-	notTaken = platforms.Error{
-		Class:   platforms.ClassTransient,
-		Problem: "Instagram failed to take {about}; Herald tries again",
-	}
-	tooSlow = platforms.Error{
-		Class:   platforms.ClassTransient,
-		Problem: "Instagram took too long to fetch {about} from the media store; Herald tries again",
-	}
-	forgotten = platforms.Error{
-		Class:   platforms.ClassTransient,
-		Problem: "Instagram no longer has what was prepared of {about}; Herald prepares it again",
-	}
-	notReady = platforms.Error{
-		Class:   platforms.ClassTransient,
-		Problem: "Instagram is not done with preparing {about}; Herald tries again",
-	}
+	notTaken   = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram failed to take {about}"}
+	tooSlow    = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram took too long to fetch {about} from the media store"}
+	forgotten  = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram no longer has what was prepared of {about}"}
+	notReady   = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram is not done with preparing {about}"}
 	notFetched = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Problem: "Instagram could not fetch {about} from the media store; make the store's public address reachable from the internet, without a login",
+		Problem: "Instagram could not fetch {about} from the media store",
+		Remedy:  "make the store's public address reachable from the internet, without a login",
 	}
 	badVideo = platforms.Error{
-		Class: platforms.ClassPermanent,
-		Problem: "Instagram refused {about}: a reel is an MP4 or QuickTime film in H.264 or HEVC, 3 seconds to 15 minutes long, " +
-			"at most 1920 pixels wide, with 23 to 60 frames and at most 25 Mbit a second; change the video",
+		Class:   platforms.ClassPermanent,
+		Problem: "Instagram refused {about}: a reel is an MP4 or QuickTime film in H.264 or HEVC, 3 seconds to 15 minutes long, at most 1920 pixels wide, with 23 to 60 frames and at most 25 Mbit a second",
+		Remedy:  "change the video",
 	}
 	badThumbnail = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Problem: "Instagram refused {about}: the moment of its thumbnail does not lie within the video; choose an earlier one",
+		Problem: "Instagram refused {about}: the moment of its thumbnail does not lie within the video",
+		Remedy:  "choose an earlier one",
 	}
-	badImageSize = platforms.Error{
+	badImageSize = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused {about}: an image may have 8 MiB at most", Remedy: "make it smaller"}
+	badImageType = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused {about}: an image must be a JPEG", Remedy: "convert it"}
+	badAspect    = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused {about}: an image must be between 4:5 and 1.91:1 in shape", Remedy: "crop it"}
+	badCaption   = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Problem: "Instagram refused {about}: an image may have 8 MiB at most; make it smaller",
+		Problem: "Instagram refused the caption of {about}: it is too long, or has too many hashtags or mentions",
+		Remedy:  "shorten it",
 	}
-	badImageType = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "Instagram refused {about}: an image must be a JPEG; convert it",
-	}
-	badAspect = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "Instagram refused {about}: an image must be between 4:5 and 1.91:1 in shape; crop it",
-	}
-	badCaption = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "Instagram refused the caption of {about}: it is too long, or has too many hashtags or mentions; shorten it",
-	}
-	badCarousel = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "Instagram refused {about}: a carousel shows 2 to 10 images",
-	}
-	badTags = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "Instagram refused the tags of {about}; change them",
-	}
+	badCarousel = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused {about}: a carousel shows 2 to 10 images"}
+	badTags     = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused the tags of {about}", Remedy: "change them"}
 )
 
 // subcodes is the table of Instagram's subcodes (Graph API reference, "Error

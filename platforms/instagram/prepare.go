@@ -28,8 +28,6 @@ const (
 // that is not complete names the containers of its images, as far as they were made.
 const partUpload = "upload:"
 
-const msgNoMedia = "Instagram takes no post without an image or a video; add one"
-
 // Prepares says that everything is published from a container.
 func (*Platform) Prepares(platforms.Content) bool { return true }
 
@@ -46,7 +44,7 @@ type task struct {
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	media := job.Content.Media
 	if len(media) == 0 {
-		return "", platforms.Errorf(platforms.ClassPermanent, msgNoMedia)
+		return "", platforms.Errorf(platforms.ClassPermanent, "Instagram takes no post without an image or a video").Advise("add one")
 	}
 	h := p.hostOf(job.Account.Token)
 	t := &task{Task: h.NewTask(job, imagePause), platform: p, host: h}

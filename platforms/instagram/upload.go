@@ -98,7 +98,7 @@ func (h *host) judgeUpload(resp *transport.Response, about string) *meta.Failure
 		if !typeName.MatchString(name) {
 			name = "unknown"
 		}
-		bad = meta.Failed(platforms.Errorf(platforms.ClassPermanent, "Instagram refused the upload of %s (%s); change the video, or try again later", about, name))
+		bad = meta.Failed(platforms.Errorf(platforms.ClassPermanent, "Instagram refused the upload of %s (%s)", about, name).Advise("change the video, or try again later"))
 		bad.Again = true
 	}
 	bad.Err = said

@@ -104,7 +104,7 @@ func word(s string) string {
 // one file of it.
 func ended(_ *meta.Graph, _ meta.State, why, about string) *meta.Failure {
 	bad := meta.Failed(platforms.Errorf(platforms.ClassPermanent,
-		"Threads could not prepare %s (%s); change it, or try again later", about, cmp.Or(why, "it is gone")))
+		"Threads could not prepare %s (%s)", about, cmp.Or(why, "it is gone")).Advise("change it, or try again later"))
 	bad.Again = about == meta.ThePost
 	return bad
 }

@@ -103,9 +103,9 @@ const codeMediaNotFound = 24
 // kinds are the errors that Threads says more of than its sisters.
 var kinds = map[meta.Kind]platforms.Error{
 	meta.KindOther: {
-		Class: platforms.ClassPermanent,
-		Problem: "Threads refused {about} (error {error}): it may be too long, hold too many addresses, or break another of Threads' rules; " +
-			"change the text",
+		Class:   platforms.ClassPermanent,
+		Problem: "Threads refused {about} (error {error}): it may be too long, hold too many addresses, or break another of Threads' rules",
+		Remedy:  "change the text",
 	},
 }
 

@@ -16,10 +16,18 @@ import (
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
-const (
-	msgNoRefresh   = "there is no refresh token, so that the access token cannot be renewed; connect the account again"
-	msgRefreshDead = "TikTok no longer accepts the refresh token: access was withdrawn, or it has ended; connect the account again"
-	msgNoCreator   = "TikTok did not say what this account may choose"
+// What people are told if tokens cannot be renewed.
+var (
+	noRefresh = platforms.Error{
+		Class:   platforms.ClassReconnect,
+		Problem: "there is no refresh token, so that the access token cannot be renewed",
+		Remedy:  "connect the account again",
+	}
+	refreshDead = platforms.Error{
+		Class:   platforms.ClassReconnect,
+		Problem: "TikTok no longer accepts the refresh token: access was withdrawn, or it has ended",
+		Remedy:  "connect the account again",
+	}
 )
 
 const (
@@ -103,8 +111,7 @@ func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (plat
 	case code == codeUserCap:
 		return full(platforms.AppPostsPerDay, true, now), nil
 	case code == codeBanned:
-		failure := refusals[codeBanned]
-		return platforms.AccountInfo{}, &failure
+		return platforms.AccountInfo{}, new(refusals[codeBanned])
 	case !said.ok():
 		return platforms.AccountInfo{}, p.refused(said.status, code.String())
 	}
@@ -126,7 +133,7 @@ func choices(info *creatorInfo) (platforms.AccountInfo, error) {
 		}
 	}
 	if len(levels) == 0 {
-		return platforms.AccountInfo{}, platforms.Errorf(platforms.ClassUnknown, msgNoCreator)
+		return platforms.AccountInfo{}, platforms.Errorf(platforms.ClassUnknown, "TikTok did not say what this account may choose")
 	}
 	account := &v1alpha1.TikTokAccount{
 		PrivacyLevelOptions: levels,

@@ -27,15 +27,14 @@ const (
 var (
 	invalid = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Problem: "TikTok refused the post as invalid: its caption, its options or its files are not as TikTok wants them; change the post",
+		Problem: "TikTok refused the post as invalid: its caption, its options or its files are not as TikTok wants them",
+		Remedy:  "change the post",
 	}
-	unknownID = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "TikTok does not know the upload of this post any more, or not for this account",
-	}
+	unknownID  = platforms.Error{Class: platforms.ClassPermanent, Problem: "TikTok does not know the upload of this post any more, or not for this account"}
 	pullFailed = platforms.Error{
 		Class:   platforms.ClassTransient,
-		Problem: "TikTok could not fetch a file of the post from the media store; check that the store can be reached from the internet",
+		Problem: "TikTok could not fetch a file of the post from the media store",
+		Remedy:  "check that the store can be reached from the internet",
 	}
 )
 
@@ -46,81 +45,66 @@ var refusals = map[string]platforms.Error{
 	"invalid_params": invalid,
 	"app_version_check_failed": {
 		Class:   platforms.ClassPermanent,
-		Problem: "TikTok takes drafts only for people whose app has version 31.8 or later; update TikTok's app on the phone of the account's owner, then post again",
+		Problem: "TikTok takes drafts only for people whose app has version 31.8 or later",
+		Remedy:  "update TikTok's app on the phone of the account's owner, then post again",
 	},
 	codeUnknownID:  unknownID,
 	codeAnothersID: unknownID,
-	codePostCap: {
-		Class:   platforms.ClassQuota,
-		Problem: "this account has reached TikTok's limit of posts through apps for 24 hours, about 15; wait, or post less",
-	},
+	codePostCap:    {Class: platforms.ClassQuota, Problem: "this account has reached TikTok's limit of posts through apps for 24 hours, about 15", Remedy: "wait, or post less"},
 	codeDraftCap: {
 		Class:    platforms.ClassQuota,
+		Problem:  "the inbox of this account is full: TikTok keeps five unfinished drafts",
+		Remedy:   "finish or delete some in TikTok's app",
 		PostOnly: true,
-		Problem:  "the inbox of this account is full: TikTok keeps five unfinished drafts; finish or delete some in TikTok's app",
 	},
 	codeBanned: {
 		Class:   platforms.ClassPermanent,
-		Problem: "TikTok has banned this account from posting; open TikTok's app, do what it asks for, and then post again",
+		Problem: "TikTok has banned this account from posting",
+		Remedy:  "open TikTok's app, do what it asks for, and then post again",
 	},
 	codeUserCap: {
 		Class:   platforms.ClassQuota,
-		Problem: "as many people as TikTok allows have posted through Herald's TikTok app in 24 hours; wait, or have TikTok audit the app",
+		Problem: "as many people as TikTok allows have posted through Herald's TikTok app in 24 hours",
+		Remedy:  "wait, or have TikTok audit the app",
 	},
 	"unaudited_client_can_only_post_to_private_accounts": {
 		Class:   platforms.ClassPermanent,
-		Problem: "TikTok has not audited Herald's TikTok app yet, so that it may post for private accounts only; make the account private and post with privacy level SELF_ONLY, send drafts, or have TikTok audit the app",
+		Problem: "TikTok has not audited Herald's TikTok app yet, so that it may post for private accounts only",
+		Remedy:  "make the account private and post with privacy level SELF_ONLY, send drafts, or have TikTok audit the app",
 	},
 	"url_ownership_unverified": {
 		Class:   platforms.ClassPermanent,
-		Problem: "TikTok fetches photos only from addresses that belong to Herald's TikTok app; the administrator has to verify the address of the media store in TikTok's developer portal",
+		Problem: "TikTok fetches photos only from addresses that belong to Herald's TikTok app",
+		Remedy:  "the administrator has to verify the address of the media store in TikTok's developer portal",
 	},
 	"privacy_level_option_mismatch": {
 		Class:   platforms.ClassPermanent,
-		Problem: "this account cannot choose the privacy level of the post any more; check which it can choose in TikTok, and post again with another tiktok.privacyLevel",
+		Problem: "this account cannot choose the privacy level of the post any more",
+		Remedy:  "check which it can choose in TikTok, and post again with another tiktok.privacyLevel",
 	},
 }
 
 // failures are why TikTok gave a post up, beside the refusals.
 var failures = map[string]platforms.Error{
-	"file_format_check_failed": {
-		Class:   platforms.ClassPermanent,
-		Problem: "TikTok does not take the format of a file of the post; change the file",
-	},
-	"duration_check_failed": {
-		Class:   platforms.ClassPermanent,
-		Problem: "TikTok does not take a video of this length for this account; make it shorter or longer",
-	},
+	"file_format_check_failed": {Class: platforms.ClassPermanent, Problem: "TikTok does not take the format of a file of the post", Remedy: "change the file"},
+	"duration_check_failed":    {Class: platforms.ClassPermanent, Problem: "TikTok does not take a video of this length for this account", Remedy: "make it shorter or longer"},
 	"frame_rate_check_failed": {
 		Class:   platforms.ClassPermanent,
-		Problem: "TikTok does not take the frame rate of the video: it must be 23 to 60 frames a second; change the video",
+		Problem: "TikTok does not take the frame rate of the video: it must be 23 to 60 frames a second",
+		Remedy:  "change the video",
 	},
 	"picture_size_check_failed": {
 		Class:   platforms.ClassPermanent,
-		Problem: "TikTok does not take the width and height of a file of the post: a video has 360 to 4096 pixels each way, a photo at most 1080 by 1920; change the file",
+		Problem: "TikTok does not take the width and height of a file of the post: a video has 360 to 4096 pixels each way, a photo at most 1080 by 1920",
+		Remedy:  "change the file",
 	},
 	"video_pull_failed": pullFailed,
 	"photo_pull_failed": pullFailed,
-	"publish_cancelled": {
-		Class:   platforms.ClassPermanent,
-		Problem: "the post was cancelled at TikTok",
-	},
-	"internal": {
-		Class:   platforms.ClassTransient,
-		Problem: "TikTok failed to process the post, by an error of its own; Herald tries again",
-	},
-	"auth_removed": {
-		Class:   platforms.ClassReconnect,
-		Problem: "access to this account was withdrawn while TikTok processed the post; connect the account again",
-	},
-	"spam_risk": {
-		Class:   platforms.ClassPermanent,
-		Problem: "TikTok refused the post as spam; change it, or wait before posting again",
-	},
-	"spam_risk_text": {
-		Class:   platforms.ClassPermanent,
-		Problem: "TikTok refused the caption of the post as spam or as breaking its rules; change the caption",
-	},
+	"publish_cancelled": {Class: platforms.ClassPermanent, Problem: "the post was cancelled at TikTok"},
+	"internal":          {Class: platforms.ClassTransient, Problem: "TikTok failed to process the post, by an error of its own"},
+	"auth_removed":      {Class: platforms.ClassReconnect, Problem: "access to this account was withdrawn while TikTok processed the post", Remedy: "connect the account again"},
+	"spam_risk":         {Class: platforms.ClassPermanent, Problem: "TikTok refused the post as spam", Remedy: "change it, or wait before posting again"},
+	"spam_risk_text":    {Class: platforms.ClassPermanent, Problem: "TikTok refused the caption of the post as spam or as breaking its rules", Remedy: "change the caption"},
 }
 
 // failedOf says why TikTok gave a post up.
@@ -130,10 +114,9 @@ func failedOf(reason string) *platforms.Error {
 		failure, ok = refusals[reason]
 	}
 	if !ok {
-		failure = *platforms.Errorf(platforms.ClassPermanent, "TikTok could not process the post (%s); change it, or try again later", word(reason))
+		failure = *platforms.Errorf(platforms.ClassPermanent, "TikTok could not process the post (%s)", word(reason)).Advise("change it, or try again later")
 	}
-	failure.Err = fmt.Errorf("the post failed with reason %.64q", reason)
-	return &failure
+	return failure.Because(fmt.Errorf("the post failed with reason %.64q", reason))
 }
 
 // reasonWord is the form of the documented reasons and codes.
@@ -190,13 +173,10 @@ func (p *Platform) refused(status int, code string) *platforms.Error {
 	cause := fmt.Errorf("HTTP status %d with error %.64q", status, code)
 	switch {
 	case code == "access_token_invalid":
-		return &platforms.Error{Class: platforms.ClassRefresh, Problem: "TikTok does not accept the access token: it has ended or was revoked", Err: cause}
+		return platforms.Errorf(platforms.ClassRefresh, "TikTok does not accept the access token: it has ended or was revoked").Because(cause)
 	case code == "scope_not_authorized", code == "scope_permission_missed":
-		return &platforms.Error{
-			Class:   platforms.ClassReconnect,
-			Problem: "TikTok refuses Herald's access to this account, because a permission is missing; connect the account again and grant all of them",
-			Err:     cause,
-		}
+		return platforms.Errorf(platforms.ClassReconnect, "TikTok refuses Herald's access to this account, because a permission is missing").
+			Advise("connect the account again and grant all of them").Because(cause)
 	case code == "rate_limit_exceeded", status == http.StatusTooManyRequests:
 		return p.limited(cause)
 	case slices.Contains([]string{"internal_error", "server_error", "temporarily_unavailable"}, code), status >= http.StatusInternalServerError:
@@ -208,9 +188,7 @@ func (p *Platform) refused(status int, code string) *platforms.Error {
 
 // limited says that TikTok was called too often.
 func (p *Platform) limited(cause error) *platforms.Error {
-	return &platforms.Error{
-		Class:   platforms.ClassRateLimited,
-		Problem: "TikTok limits how often this account may be used, and the limit is reached; Herald tries again in a minute",
-		RetryAt: p.clock.Now().Add(limitPause), Err: cause,
-	}
+	failure := platforms.Errorf(platforms.ClassRateLimited, "this account was used more often than TikTok allows in a minute").Because(cause)
+	failure.RetryAt = p.clock.Now().Add(limitPause)
+	return failure
 }

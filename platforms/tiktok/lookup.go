@@ -96,14 +96,14 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 			return platforms.LookupResult{}, bad.Error
 		}
 		if page.Videos == nil {
-			return platforms.LookupResult{}, p.api.NoList(nil)
+			return platforms.LookupResult{}, p.api.NoList()
 		}
 		reached := false
 		for i := range page.Videos {
 			post := &page.Videos[i]
 			at := post.created()
 			if !validPostID(post.ID.String()) || at.IsZero() {
-				return platforms.LookupResult{}, p.api.NoList(nil)
+				return platforms.LookupResult{}, p.api.NoList()
 			}
 			if at.Before(job.SearchFrom.Truncate(time.Second)) {
 				// The newest come first.
@@ -117,7 +117,7 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 			return result, nil
 		}
 		if err != nil {
-			return platforms.LookupResult{}, p.api.NoList(nil)
+			return platforms.LookupResult{}, p.api.NoList()
 		}
 		body["cursor"] = cursor
 	}

@@ -151,7 +151,7 @@ func TestFailures(t *testing.T) {
 		"video_pull_failed":                  {platforms.ClassTransient, "media store"},
 		"photo_pull_failed":                  {platforms.ClassTransient, "media store"},
 		"publish_cancelled":                  {platforms.ClassPermanent, "cancelled"},
-		"internal":                           {platforms.ClassTransient, "tries again"},
+		"internal":                           {platforms.ClassTransient, "by an error of its own"},
 		"auth_removed":                       {platforms.ClassReconnect, "connect the account again"},
 		"spam_risk":                          {platforms.ClassPermanent, "spam"},
 		"spam_risk_text":                     {platforms.ClassPermanent, "caption"},

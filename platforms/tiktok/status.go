@@ -30,8 +30,8 @@ const (
 
 const (
 	msgNoState    = "TikTok did not say how far it is with the post"
-	msgProcessing = "TikTok has taken the post and is processing it; Herald asks for it again"
-	msgModerated  = "TikTok has published the post and has not told its id yet; Herald asks for it again"
+	msgProcessing = "TikTok has taken the post and is processing it"
+	msgModerated  = "TikTok has published the post and has not told its id yet"
 )
 
 const (
@@ -175,19 +175,6 @@ func (p *Platform) postURL(job platforms.Job, id string) string {
 		return ""
 	}
 	return profile + kind + url.PathEscape(id)
-}
-
-// privacy is the privacy level of a post: everyone sees one that asks for none.
-func privacy(content *platforms.Content) v1alpha1.TikTokPrivacyLevel {
-	if content.TikTok.PrivacyLevel == "" {
-		return v1alpha1.TikTokPublicToEveryone
-	}
-	return content.TikTok.PrivacyLevel
-}
-
-// isPublic reports whether everyone will see a post, and it will have an address.
-func isPublic(content *platforms.Content) bool {
-	return !content.TikTok.Draft && privacy(content) == v1alpha1.TikTokPublicToEveryone
 }
 
 var (

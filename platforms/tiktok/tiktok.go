@@ -110,7 +110,7 @@ func New(c Config, way *transport.Client) *Platform {
 	}
 	p.tokens = oauth2.Endpoint{
 		Client: p.api, Path: "/v2/oauth/token/", App: url.Values{"client_key": {c.ClientKey}, "client_secret": {c.ClientSecret}},
-		Timeout: readTimeout, Clock: p.clock, NoRefresh: msgNoRefresh, Dead: msgRefreshDead, AnyStatus: true,
+		Timeout: readTimeout, Clock: p.clock, NoRefresh: noRefresh, Dead: refreshDead, AnyStatus: true,
 		Refused: func(resp *transport.Response, code string) *platforms.Error { return p.refused(resp.Status, code) },
 	}
 	return p
@@ -130,6 +130,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		MaxCaption:           maxCaption,
 		CaptionUnit:          "UTF-16 code units",
 		CaptionLength:        func(text string) int { return len(utf16.Encode([]rune(text))) },
+		ValidateOptions:      validateOptions,
 		PublishFetches:       true,
 		PreparedLasts:        preparedLasts,
 		SecretUploads:        true,

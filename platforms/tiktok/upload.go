@@ -41,10 +41,10 @@ const (
 
 const (
 	msgNoTicket    = "TikTok began the upload of the file %q without saying where to"
-	msgFileRefused = "TikTok refused the upload of the file %q: its format, size or length is not one that TikTok takes; change the file"
-	msgNoProgress  = "TikTok did not take a part of the file %q; Herald tries again"
-	msgEnded       = "TikTok's address for the upload of the file %q has ended; Herald uploads it anew"
-	msgNotTaken    = "TikTok does not know the address of the upload of the file %q; Herald tries again, and uploads it anew when an hour has passed"
+	msgFileRefused = "TikTok refused the upload of the file %q: its format, size or length is not one that TikTok takes"
+	msgNoProgress  = "TikTok did not take a part of the file %q"
+	msgEnded       = "TikTok's address for the upload of the file %q has ended"
+	msgNotTaken    = "TikTok does not know the address of the upload of the file %q"
 	msgVisible     = "TikTok has the whole video already, by a call that was taken for lost"
 )
 
@@ -102,7 +102,7 @@ func readSession(secret string, size int64) (session, parts, bool) {
 func (u *upload) note(ctx context.Context, job *platforms.Job) *platforms.Error {
 	secret, err := json.Marshal(u.session)
 	if err != nil {
-		return &platforms.Error{Class: platforms.ClassTransient, Problem: fmt.Sprintf(msgNoTicket, job.Content.Media[0].Name), Err: err}
+		return platforms.Errorf(platforms.ClassTransient, msgNoTicket, job.Content.Media[0].Name).Because(err)
 	}
 	return job.Note(ctx, u.ticket, string(secret))
 }
@@ -218,11 +218,11 @@ func (p *Platform) uploadRefused(file *platforms.File, status int) *platforms.Er
 	cause := fmt.Errorf("HTTP status %d of an upload", status)
 	switch status {
 	case http.StatusBadRequest:
-		return &platforms.Error{Class: platforms.ClassPermanent, Problem: fmt.Sprintf(msgFileRefused, file.Name), Err: cause}
+		return platforms.Errorf(platforms.ClassPermanent, msgFileRefused, file.Name).Advise("change the file").Because(cause)
 	case http.StatusForbidden, http.StatusNotFound:
-		return &platforms.Error{Class: platforms.ClassTransient, Problem: fmt.Sprintf(msgNotTaken, file.Name), Err: cause}
+		return platforms.Errorf(platforms.ClassTransient, msgNotTaken, file.Name).Because(cause)
 	case http.StatusRequestedRangeNotSatisfiable:
-		return &platforms.Error{Class: platforms.ClassTransient, Problem: fmt.Sprintf(msgNoProgress, file.Name), Err: cause}
+		return platforms.Errorf(platforms.ClassTransient, msgNoProgress, file.Name).Because(cause)
 	case http.StatusTooManyRequests:
 		return p.limited(cause)
 	default:

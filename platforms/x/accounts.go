@@ -14,9 +14,18 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-const (
-	msgNoRefresh   = "the access token cannot be renewed, since the account was connected without the scope offline.access; connect it again and allow offline access"
-	msgRefreshDead = "X no longer accepts the refresh token: it was revoked, has ended, or was used by another program; connect the account again"
+// What people are told if tokens cannot be renewed.
+var (
+	noRefresh = platforms.Error{
+		Class:   platforms.ClassReconnect,
+		Problem: "the access token cannot be renewed, since the account was connected without the scope offline.access",
+		Remedy:  "connect it again and allow offline access",
+	}
+	refreshDead = platforms.Error{
+		Class:   platforms.ClassReconnect,
+		Problem: "X no longer accepts the refresh token: it was revoked, has ended, or was used by another program",
+		Remedy:  "connect the account again",
+	}
 )
 
 // Identify asks X whose token this is.

@@ -19,57 +19,46 @@ const legacyDuplicate = "187"
 
 // What X's errors ask for. No text changes from one call to the next.
 var (
-	refresh = platforms.Error{
-		Class:   platforms.ClassRefresh,
-		Problem: "X does not accept the access token: it has ended or was revoked",
-	}
+	refresh   = platforms.Error{Class: platforms.ClassRefresh, Problem: "X does not accept the access token: it has ended or was revoked"}
 	reconnect = platforms.Error{
 		Class:   platforms.ClassReconnect,
-		Problem: "X refuses Herald's access to this account: a permission is missing, or the app may not post for it; connect the account again and allow reading and writing",
+		Problem: "X refuses Herald's access to this account: a permission is missing, or the app may not post for it",
+		Remedy:  "connect the account again and allow reading and writing",
 	}
-	wrongToken = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "X does not accept this kind of token; connect the account again, with OAuth 2.0",
-	}
-	suspended = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "X has suspended this account; appeal to X, then connect the account again",
-	}
-	credits = platforms.Error{
+	wrongToken = platforms.Error{Class: platforms.ClassReconnect, Problem: "X does not accept this kind of token", Remedy: "connect the account again, with OAuth 2.0"}
+	suspended  = platforms.Error{Class: platforms.ClassPermanent, Problem: "X has suspended this account", Remedy: "appeal to X, then connect the account again"}
+	credits    = platforms.Error{
 		Class:   platforms.ClassQuota,
-		Problem: "the credits of the X app are used up; the owner of the app has to add credits in X's developer console",
+		Problem: "the credits of the X app are used up",
+		Remedy:  "the owner of the app has to add credits in X's developer console",
 	}
 	usageCap = platforms.Error{
 		Class:   platforms.ClassQuota,
-		Problem: "the X app has reached its usage cap; the owner of the app has to raise it, or wait for the next period",
+		Problem: "the X app has reached its usage cap",
+		Remedy:  "the owner of the app has to raise it, or wait for the next period",
 	}
 	appLimit = platforms.Error{
 		Class:   platforms.ClassQuota,
-		Problem: "the X app has reached X's limit of posts for 24 hours, of all its accounts together; wait, or post less",
+		Problem: "the X app has reached X's limit of posts for 24 hours, of all its accounts together",
+		Remedy:  "wait, or post less",
 	}
-	dailyLimit = platforms.Error{
-		Class:   platforms.ClassQuota,
-		Problem: "this account has reached X's limit of posts for 24 hours; wait, or post less",
-	}
-	rateLimit = platforms.Error{
-		Class:   platforms.ClassRateLimited,
-		Problem: "X limits how often this account may be used, and the limit is reached; Herald tries again when X allows it",
-	}
-	duplicate = platforms.Error{
+	dailyLimit = platforms.Error{Class: platforms.ClassQuota, Problem: "this account has reached X's limit of posts for 24 hours", Remedy: "wait, or post less"}
+	rateLimit  = platforms.Error{Class: platforms.ClassRateLimited, Problem: "X limits how often this account may be used, and the limit is reached"}
+	duplicate  = platforms.Error{
 		Class:   platforms.ClassDuplicate,
-		Problem: "X refused the post as a repetition of an earlier one of this account; if no earlier one exists, change the text",
+		Problem: "X refused the post as a repetition of an earlier one of this account",
+		Remedy:  "if no earlier one exists, change the text",
 	}
-	cashtag = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "X allows at most one cashtag ($ABC) in a post sent by an app; remove the others",
-	}
+	cashtag    = platforms.Error{Class: platforms.ClassPermanent, Problem: "X allows at most one cashtag ($ABC) in a post sent by an app", Remedy: "remove the others"}
 	notAllowed = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Problem: "X does not permit this post: it may be too long, hold an address that X blocks, or break another of X's rules; change the text",
+		Problem: "X does not permit this post: it may be too long, hold an address that X blocks, or break another of X's rules",
+		Remedy:  "change the text",
 	}
 	invalid = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Problem: "X found the request invalid: the text may be too long or hold characters that X refuses; change it",
+		Problem: "X found the request invalid: the text may be too long or hold characters that X refuses",
+		Remedy:  "change it",
 	}
 )
 

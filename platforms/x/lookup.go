@@ -105,11 +105,11 @@ type listedPost struct {
 func (p *Platform) readPage(resp *transport.Response) (timelinePage, *platforms.Error) {
 	page, _ := jsondoc.Decode[timelinePage](resp.Body)
 	if !page.Meta.There && page.Data == nil || len(page.Errors) > 0 {
-		return timelinePage{}, silentRefusal(resp, p.api.NoList(nil))
+		return timelinePage{}, silentRefusal(resp, p.api.NoList())
 	}
 	odd := slices.ContainsFunc(page.Data, func(post listedPost) bool { return !validID(post.ID.String()) })
 	if count := page.Meta.Value.ResultCount.String(); odd || count != "" && count != strconv.Itoa(len(page.Data)) {
-		return timelinePage{}, p.api.NoList(nil)
+		return timelinePage{}, p.api.NoList()
 	}
 	return page, nil
 }

@@ -6,7 +6,6 @@ package x
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -44,10 +43,10 @@ const (
 
 const (
 	msgNoMediaID   = "X took the file %q without saying under which id"
-	msgFileRefused = "X refused the file %q: its format, size or length is not one that X takes; change the file"
-	msgFileFailed  = "X could not process the file %q; change the file, or try again later"
-	msgFileBusy    = "X is not done with processing the file %q; Herald tries again"
-	msgUnprepared  = "the files of the post are not uploaded yet; Herald tries again"
+	msgFileRefused = "X refused the file %q: its format, size or length is not one that X takes"
+	msgFileFailed  = "X could not process the file %q"
+	msgFileBusy    = "X is not done with processing the file %q"
+	msgUnprepared  = "the files of the post are not uploaded yet"
 )
 
 // Prepares reports whether the content has files, which X takes beforehand.
@@ -227,14 +226,14 @@ func (p *Platform) await(ctx context.Context, job platforms.Job, file *platforms
 		processing := doc.Data.Processing
 		switch processing.State {
 		case "failed":
-			return platforms.Errorf(platforms.ClassPermanent, msgFileFailed, file.Name)
+			return platforms.Errorf(platforms.ClassPermanent, msgFileFailed, file.Name).Advise("change the file, or try again later")
 		case "pending", "in_progress":
 		default: // X says nothing of files that need no processing
 			return nil
 		}
 		pause := min(max(time.Duration(processing.CheckAfter.Int())*time.Second, leastPause), longestPause)
 		if err := client.Wait(ctx, p.clock, pause); err != nil {
-			return &platforms.Error{Class: platforms.ClassTransient, Problem: fmt.Sprintf(msgFileBusy, file.Name), Err: err}
+			return platforms.Errorf(platforms.ClassTransient, msgFileBusy, file.Name).Because(err)
 		}
 	}
 }
@@ -266,7 +265,7 @@ func mediaID(resp *transport.Response, file *platforms.File) (string, *platforms
 // a text.
 func aboutFile(file *platforms.File, failure *platforms.Error) *platforms.Error {
 	if failure.Class == platforms.ClassPermanent || failure.Class == platforms.ClassDuplicate {
-		failure.Class, failure.Problem = platforms.ClassPermanent, fmt.Sprintf(msgFileRefused, file.Name)
+		return platforms.Errorf(platforms.ClassPermanent, msgFileRefused, file.Name).Advise("change the file").Because(failure.Err)
 	}
 	return failure
 }

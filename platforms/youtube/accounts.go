@@ -14,9 +14,18 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-const (
-	msgNoRefresh   = "there is no refresh token, so that the access token cannot be renewed; connect the channel again"
-	msgRefreshDead = "Google no longer accepts the refresh token: access was withdrawn, or it was not used for six months; connect the channel again"
+// What people are told if tokens cannot be renewed.
+var (
+	noRefresh = platforms.Error{
+		Class:   platforms.ClassReconnect,
+		Problem: "there is no refresh token, so that the access token cannot be renewed",
+		Remedy:  "connect the channel again",
+	}
+	refreshDead = platforms.Error{
+		Class:   platforms.ClassReconnect,
+		Problem: "Google no longer accepts the refresh token: access was withdrawn, or it was not used for six months",
+		Remedy:  "connect the channel again",
+	}
 )
 
 // Identify asks YouTube whose token this is: one token is for one channel.
@@ -50,8 +59,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 		return platforms.Identity{}, p.api.NoIdentity(nil)
 	case len(doc.Items) == 0:
 		// YouTube leaves the list out if it is empty.
-		failure := noChannel
-		return platforms.Identity{}, &failure
+		return platforms.Identity{}, new(noChannel)
 	}
 	channel := doc.Items[0]
 	return platforms.Identity{

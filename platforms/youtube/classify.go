@@ -18,59 +18,39 @@ import (
 
 // What YouTube's errors ask for. No text changes from one call to the next.
 var (
-	refresh = platforms.Error{
-		Class:   platforms.ClassRefresh,
-		Problem: "YouTube does not accept the access token: it has ended or was revoked",
-	}
-	noChannel = platforms.Error{
+	refresh   = platforms.Error{Class: platforms.ClassRefresh, Problem: "YouTube does not accept the access token: it has ended or was revoked"}
+	noChannel = platforms.Error{Class: platforms.ClassReconnect, Problem: "this Google account has no YouTube channel", Remedy: "create one, then connect the account again"}
+	noScope   = platforms.Error{
 		Class:   platforms.ClassReconnect,
-		Problem: "this Google account has no YouTube channel; create one, then connect the account again",
-	}
-	noScope = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "YouTube refuses Herald's access to this channel, because a permission is missing; connect the channel again and grant all of them",
+		Problem: "YouTube refuses Herald's access to this channel, because a permission is missing",
+		Remedy:  "connect the channel again and grant all of them",
 	}
 	closed = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Problem: "YouTube has closed or suspended this channel; appeal to YouTube, then connect the channel again",
+		Problem: "YouTube has closed or suspended this channel",
+		Remedy:  "appeal to YouTube, then connect the channel again",
 	}
 	notEnabled = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Problem: "the YouTube Data API is not enabled for Herald's Google project; the administrator has to enable it in the Google Cloud console",
+		Problem: "the YouTube Data API is not enabled for Herald's Google project",
+		Remedy:  "the administrator has to enable it in the Google Cloud console",
 	}
 	forbidden = platforms.Error{
 		Class:   platforms.ClassPermanent,
-		Problem: "YouTube does not allow this channel to do that; look at the channel's state in YouTube Studio",
+		Problem: "YouTube does not allow this channel to do that",
+		Remedy:  "look at the channel's state in YouTube Studio",
 	}
-	quota = platforms.Error{
-		Class:   platforms.ClassQuota,
-		Problem: "the quota of Herald's Google project is used up for today; it is renewed at midnight Pacific time",
-	}
-	uploadLimit = platforms.Error{
-		Class:   platforms.ClassQuota,
-		Problem: "the channel has uploaded as many videos as YouTube allows it in a day; Herald tries again a day later",
-	}
-	rateLimit = platforms.Error{
-		Class:   platforms.ClassRateLimited,
-		Problem: "YouTube limits how often it may be called, and the limit is reached; Herald tries again later",
-	}
-	badTitle = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "YouTube refuses the title; change it",
-	}
-	badDescription = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "YouTube refuses the caption as a description; change it",
-	}
-	badPrivacy = platforms.Error{
-		Class:   platforms.ClassPermanent,
-		Problem: "the settings of the channel do not allow a public video; change them in YouTube Studio",
-	}
+	quota          = platforms.Error{Class: platforms.ClassQuota, Problem: "the quota of Herald's Google project is used up until midnight Pacific time"}
+	uploadLimit    = platforms.Error{Class: platforms.ClassQuota, Problem: "the channel has uploaded as many videos as YouTube allows it in a day"}
+	rateLimit      = platforms.Error{Class: platforms.ClassRateLimited, Problem: "YouTube limits how often it may be called, and the limit is reached"}
+	badTitle       = platforms.Error{Class: platforms.ClassPermanent, Problem: "YouTube refuses the title", Remedy: "change it"}
+	badDescription = platforms.Error{Class: platforms.ClassPermanent, Problem: "YouTube refuses the caption as a description", Remedy: "change it"}
+	badPrivacy     = platforms.Error{Class: platforms.ClassPermanent, Problem: "the settings of the channel do not allow a public video", Remedy: "change them in YouTube Studio"}
 )
 
 // invalid says that YouTube refuses what Herald says of a video.
-func invalid(reason string) platforms.Error {
-	return *platforms.Errorf(platforms.ClassPermanent, "YouTube refuses the video as Herald describes it (%s); change its title, caption or file", reason)
+func invalid(reason string) *platforms.Error {
+	return platforms.Errorf(platforms.ClassPermanent, "YouTube refuses the video as Herald describes it (%s)", reason).Advise("change its title, caption or file")
 }
 
 // The reasons that more than the table of errors looks at.
@@ -131,7 +111,7 @@ func (p *Platform) meaning(status int, reason string) platforms.Error {
 		return badPrivacy
 	case "invalidTags", "invalidCategoryId", "invalidPublishAt", "invalidVideoMetadata", "invalidRecordingDetails", "invalidFilename",
 		"defaultLanguageNotSet", "mediaBodyRequired", "forbiddenLicenseSetting":
-		return invalid(reason)
+		return *invalid(reason)
 	}
 	switch {
 	case status == http.StatusUnauthorized:
@@ -150,9 +130,7 @@ func (p *Platform) meaning(status int, reason string) platforms.Error {
 func (p *Platform) videoRefused(resp *transport.Response) (failure *platforms.Error, reason string) {
 	failure, reason = p.refused(resp)
 	if failure.Class == platforms.ClassUnknown && resp.Status == http.StatusBadRequest && reason != "" {
-		refused := invalid("badRequest")
-		refused.Err = failure.Err
-		failure = &refused
+		failure = invalid("badRequest").Because(failure.Err)
 	}
 	return failure, reason
 }

@@ -70,14 +70,14 @@ func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.Lo
 			return platforms.LookupResult{}, failure
 		}
 		if page.Items == nil {
-			return platforms.LookupResult{}, p.api.NoList(nil)
+			return platforms.LookupResult{}, p.api.NoList()
 		}
 		recent := false
 		for i := range page.Items {
 			video := &page.Items[i]
 			id, at := video.Content.VideoID.String(), video.Snippet.PublishedAt.Time()
 			if !validID(id) {
-				return platforms.LookupResult{}, p.api.NoList(nil)
+				return platforms.LookupResult{}, p.api.NoList()
 			}
 			if !at.IsZero() && at.Before(job.SearchFrom.Truncate(time.Second)) {
 				continue
@@ -143,7 +143,7 @@ func (p *Platform) uploads(ctx context.Context, account platforms.Account) (stri
 			return playlist.String(), nil
 		}
 	}
-	return "", p.api.NoList(nil)
+	return "", p.api.NoList()
 }
 
 // list makes a call that only asks.
@@ -158,7 +158,7 @@ func list[T any](ctx context.Context, p *Platform, action, path string, token pl
 	}
 	doc, ok := jsondoc.Decode[T](resp.Body)
 	if !ok {
-		return doc, p.api.NoList(nil)
+		return doc, p.api.NoList()
 	}
 	return doc, nil
 }

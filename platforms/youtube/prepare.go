@@ -19,9 +19,9 @@ const (
 )
 
 const (
-	msgNoVideo  = "a post to YouTube is one video; the post has none, or more than one"
-	msgForgot   = "YouTube forgot the upload while it was under way; Herald begins again"
-	msgStuck    = "YouTube does not take the next part of the file %q; Herald tries again"
+	msgNoVideo  = "a post to YouTube is one video, and the post has none, or more than one"
+	msgForgot   = "YouTube forgot the upload while it was under way"
+	msgStuck    = "YouTube does not take the next part of the file %q"
 	msgVisible  = "YouTube has the whole video already, by a call that was taken for lost"
 	msgUnderway = "YouTube has the whole video, and has not said yet what became of it"
 )

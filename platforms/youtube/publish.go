@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	msgUnprepared = "the video is not uploaded yet; Herald tries again"
-	msgIncomplete = "YouTube lacks parts of the video; Herald uploads them and tries again"
-	msgGone       = "YouTube does not know the upload any more; Herald uploads the video again"
+	msgUnprepared = "the video is not uploaded yet"
+	msgIncomplete = "YouTube lacks parts of the video"
+	msgGone       = "YouTube does not know the upload any more"
 	msgNotPublic  = "YouTube made the video %s instead of public; look at the settings of the channel in YouTube Studio"
 )
 
@@ -100,7 +100,7 @@ func (p *Platform) judge(resp *transport.Response, size int64) platforms.Result 
 		result.Err.RetryAt, result.Err.AppWide = failure.RetryAt, failure.AppWide
 		return result
 	case resp.Status == http.StatusNotFound || resp.Status == http.StatusGone:
-		failure.Class, failure.Problem = platforms.ClassTransient, msgGone
+		failure = platforms.Errorf(platforms.ClassTransient, msgGone).Because(failure.Err)
 	}
 	return refusal(failure)
 }
@@ -138,7 +138,7 @@ func (p *Platform) doubleCheck(ctx context.Context, s session, size int64, resul
 	case at.state == done, at.state == open && at.stored == size:
 		result.Outcome = platforms.Unknown
 	case at.state == gone, at.stored != s.last:
-		result.Err.Class, result.Err.Problem = platforms.ClassTransient, msgIncomplete
+		result.Err = platforms.Errorf(platforms.ClassTransient, msgIncomplete).Because(result.Err.Err)
 	}
 }
 
@@ -148,7 +148,7 @@ func (p *Platform) finish(ctx context.Context, job *platforms.Job, id, note stri
 	notes := []string{note}
 	if job.Content.Thumbnail != nil {
 		if failure := p.setThumbnail(ctx, job, id); failure != nil {
-			notes = append(notes, fmt.Sprintf(msgNoThumbnail, failure.Problem))
+			notes = append(notes, fmt.Sprintf(msgNoThumbnail, failure.Error()))
 		}
 	}
 	return strings.TrimPrefix(strings.Join(notes, "; "), "; ")

@@ -103,8 +103,7 @@ func (p *Platform) begin(ctx context.Context, job *platforms.Job, file *platform
 	about.Status.PrivacyStatus = privacyPublic
 	body, err := json.Marshal(about)
 	if err != nil {
-		failure := invalid("encoding")
-		return session{}, &failure
+		return session{}, invalid("encoding")
 	}
 	resp, err := p.api.Do(ctx, client.Call{
 		Action: "create", Path: "/upload/youtube/v3/videos?uploadType=resumable&part=snippet,status", Token: job.Account.Token.Access,

@@ -16,11 +16,7 @@ import (
 // live post waits for it to be recorded.
 const thumbnailTries = 2
 
-const (
-	msgNoThumbnail = "the video is online without the chosen thumbnail: %s"
-	msgPhone       = "YouTube lets only channels verified by phone choose thumbnails; verify the channel at youtube.com/verify and set the thumbnail in YouTube Studio"
-	msgPicture     = "YouTube refuses the picture; set a thumbnail in YouTube Studio"
-)
+const msgNoThumbnail = "the video is online without the chosen thumbnail: %s"
 
 // setThumbnail sets the picture of a video that is online.
 func (p *Platform) setThumbnail(ctx context.Context, job *platforms.Job, id string) *platforms.Error {
@@ -53,9 +49,10 @@ func (p *Platform) sendThumbnail(ctx context.Context, job *platforms.Job, id str
 	failure, reason := p.videoRefused(resp)
 	switch {
 	case reason == "forbidden":
-		failure.Problem = msgPhone
+		failure.Problem = "YouTube lets only channels verified by phone choose thumbnails"
+		failure.Remedy = "verify the channel at youtube.com/verify and set the thumbnail in YouTube Studio"
 	case failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest:
-		failure.Problem = msgPicture
+		failure.Problem, failure.Remedy = "YouTube refuses the picture", "set a thumbnail in YouTube Studio"
 	}
 	return failure
 }

@@ -67,7 +67,7 @@ func (g *Graph) Renew(ctx context.Context, token platforms.Token, grant string) 
 	if bad != nil {
 		if kind := bad.Said.Kind(); kind == KindOther || kind == KindDuplicate {
 			// It says nothing about the token, which may well be too young.
-			return platforms.Token{}, &platforms.Error{Class: platforms.ClassTransient, Problem: g.Name + " did not renew the access token; Herald tries again", Err: bad.Said}
+			return platforms.Token{}, platforms.Errorf(platforms.ClassTransient, "%s did not renew the access token", g.Name).Because(bad.Said)
 		}
 		return platforms.Token{}, bad.Error
 	}

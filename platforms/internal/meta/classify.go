@@ -36,38 +36,22 @@ type Meaning struct {
 // kinds are what errors ask for on every platform that says nothing else.
 // Trouble and nonsense are worded as on the platforms that are not Meta's.
 var kinds = map[Kind]platforms.Error{
-	KindToken: {
-		Class:   platforms.ClassReconnect,
-		Problem: "{platform} no longer accepts the access token: it has ended or was revoked; connect the account again",
-	},
+	KindToken: {Class: platforms.ClassReconnect, Problem: "{platform} no longer accepts the access token: it has ended or was revoked", Remedy: "connect the account again"},
 	KindPermission: {
 		Class:   platforms.ClassReconnect,
-		Problem: "{platform} refuses Herald's access to this account, because a permission is missing; connect the account again and allow publishing",
+		Problem: "{platform} refuses Herald's access to this account, because a permission is missing",
+		Remedy:  "connect the account again and allow publishing",
 	},
-	KindPerson: {
-		Class:   platforms.ClassPermanent,
-		Problem: "{platform} has restricted this account; open {platform}, do what it asks for, and then post again",
-	},
-	KindLimit: {
-		Class:   platforms.ClassRateLimited,
-		Problem: "{platform} limits how often this account may be used, and the limit is reached; Herald tries again when {platform} allows it",
-	},
-	KindBlocked: {
-		Class:   platforms.ClassQuota,
-		Problem: "{platform} keeps this account from posting for a while, because it suspects spam; wait, or post less",
-	},
-	KindQuota: {
-		Class:   platforms.ClassQuota,
-		Problem: "this account has reached {platform}'s limit of posts for 24 hours; wait, or post less",
-	},
+	KindPerson:  {Class: platforms.ClassPermanent, Problem: "{platform} has restricted this account", Remedy: "open {platform}, do what it asks for, and then post again"},
+	KindLimit:   {Class: platforms.ClassRateLimited, Problem: "{platform} limits how often this account may be used, and the limit is reached"},
+	KindBlocked: {Class: platforms.ClassQuota, Problem: "{platform} keeps this account from posting for a while, because it suspects spam", Remedy: "wait, or post less"},
+	KindQuota:   {Class: platforms.ClassQuota, Problem: "this account has reached {platform}'s limit of posts for 24 hours", Remedy: "wait, or post less"},
 	KindDuplicate: {
 		Class:   platforms.ClassDuplicate,
-		Problem: "{platform} refused the post as a repetition of an earlier one of this account; if no earlier one exists, change it",
+		Problem: "{platform} refused the post as a repetition of an earlier one of this account",
+		Remedy:  "if no earlier one exists, change it",
 	},
-	KindOther: {
-		Class:   platforms.ClassPermanent,
-		Problem: "{platform} refused {about} (error {error}); change it",
-	},
+	KindOther: {Class: platforms.ClassPermanent, Problem: "{platform} refused {about} (error {error})", Remedy: "change it"},
 }
 
 // Classify reads an answer that is not a success, for what it asks for. about is
@@ -92,7 +76,8 @@ func (g *Graph) Explain(said *Error, about string) *Failure {
 
 // Mean words a meaning for what a call was about.
 func (g *Graph) Mean(m Meaning, said *Error, about string) *Failure {
-	m.Problem = strings.NewReplacer("{platform}", g.Name, "{about}", about, "{error}", said.Name()).Replace(m.Problem)
+	names := strings.NewReplacer("{platform}", g.Name, "{about}", about, "{error}", said.Name())
+	m.Problem, m.Remedy = names.Replace(m.Problem), names.Replace(m.Remedy)
 	return &Failure{Error: &m.Error, Said: said, Again: m.Again}
 }
 

@@ -168,7 +168,7 @@ func (t *Task) await(ctx context.Context, id, about string) (found State, why st
 		return bad == nil
 	})
 	if err != nil {
-		bad = Failed(&platforms.Error{Class: platforms.ClassTransient, Problem: t.Name + " is not done with preparing " + about + "; Herald tries again", Err: err})
+		bad = Failed(platforms.Errorf(platforms.ClassTransient, "%s is not done with preparing %s", t.Name, about).Because(err))
 	}
 	return found, why, bad
 }

@@ -33,11 +33,11 @@ func List[E any](ctx context.Context, g *Graph, path string, query url.Values, t
 			return bad.Error
 		}
 		if page.Data == nil {
-			return g.NoList(nil)
+			return g.NoList()
 		}
 		for _, entry := range page.Data {
 			if !add(entry) {
-				return g.NoList(nil)
+				return g.NoList()
 			}
 		}
 		if query = nextPage(page.Paging.Next.String()); query == nil {

@@ -18,7 +18,7 @@ import (
 // Publish makes the prepared container of a job visible by one call.
 func (c *Containers) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	if !ValidID(job.Checkpoint) {
-		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, "the post was not prepared; Herald tries again")}
+		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, "the post was not prepared")}
 	}
 	result, _ := c.Graph.Publish(ctx, client.Call{
 		Action: "publish", Path: c.accountPath(&job.Account, c.PublishEdge), Token: job.Account.Token.Access,
@@ -56,7 +56,7 @@ func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refuse
 
 // notYet words a refusal that passes.
 func (c *Containers) notYet(e *platforms.Error) {
-	e.Class, e.Problem = platforms.ClassTransient, c.Name+" cannot publish the post yet; Herald tries again"
+	e.Class, e.Problem, e.Remedy = platforms.ClassTransient, c.Name+" cannot publish the post yet", ""
 }
 
 // permalink reads the address of a post and when it was published. Without an

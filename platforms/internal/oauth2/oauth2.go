@@ -39,7 +39,7 @@ type Endpoint struct {
 	Clock clock.PassiveClock
 	// NoRefresh says that there is no refresh token, and Dead that it is not
 	// accepted any more.
-	NoRefresh, Dead string
+	NoRefresh, Dead platforms.Error
 	// DeadCodes are the errors that mean Dead, beside invalid_grant.
 	DeadCodes []string
 	// AnyStatus says that the endpoint reports its errors with any HTTP status,
@@ -64,7 +64,7 @@ type answer struct {
 // Refresh renews a token. Errors are *platforms.Error.
 func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.Token, error) {
 	if old.Refresh == "" {
-		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "%s", e.NoRefresh)
+		return platforms.Token{}, new(e.NoRefresh)
 	}
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh}}
 	call := client.Call{Action: "refresh_token", Path: e.Path, Timeout: e.Timeout}
@@ -121,7 +121,7 @@ func (e *Endpoint) refused(resp *transport.Response, code string) *platforms.Err
 	case !own && !e.AnyStatus:
 		return e.Refused(resp, code)
 	case code == "invalid_grant", slices.Contains(e.DeadCodes, code):
-		return &platforms.Error{Class: platforms.ClassReconnect, Problem: e.Dead, Err: cause}
+		return new(e.Dead).Because(cause)
 	case code == "invalid_client", code == "invalid_request", code == "unauthorized_client":
 		// A person who connects the account again could not help.
 		return e.BadApp(cause)
