@@ -47,8 +47,8 @@ const (
 
 const msgExhausted = "the platform's limit %q leaves no room for now; what remains of it stands in status.rateLimits"
 
-// Enter writes what a platform told of its limits, and holds the account where
-// it asks for that. It reports whether it holds it for longer now.
+// Apply writes what a platform told of its limits, and blocks the account where
+// it asks for that. It reports whether it is blocked for longer now.
 func Apply(status *v1alpha1.ConnectionStatus, told []platforms.RateLimit, now time.Time) (held bool) {
 	for _, a := range told {
 		limit := v1alpha1.RateLimit{Name: a.Name, Limit: bounded(a.Limit), Remaining: bounded(a.Remaining), ObservedAt: v1alpha1.NewTime(now)}
@@ -78,8 +78,8 @@ func ApplyAccountInfo(status *v1alpha1.ConnectionStatus, found platforms.Account
 	return Apply(status, found.RateLimits, now)
 }
 
-// Hold notes until when the platform takes no calls for the account, or for all
-// accounts of the app. It reports false if that is noted already, or lies in the
+// Block records until when the platform takes no calls for the account, or for all
+// accounts of the app. It reports false if that is recorded already, or lies in the
 // past.
 func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, message string, now time.Time) (longer bool) {
 	if !plausible(until, now) {
@@ -98,7 +98,7 @@ func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, mes
 	return longer
 }
 
-// Timed returns the error of a platform with the time at which to try again, if
+// WithRetryAt returns the error of a platform with the time at which to try again, if
 // it is about a limit and the platform told none, or one that cannot be. What it
 // is given stays as it is.
 func WithRetryAt(err *platforms.Error, now time.Time) *platforms.Error {
@@ -121,12 +121,12 @@ func WithRetryAt(err *platforms.Error, now time.Time) *platforms.Error {
 	return &timed
 }
 
-// Held is until when nothing is sent to the account; zero if it may be.
+// BlockedUntil is until when nothing is sent to the account; zero if it may be.
 func BlockedUntil(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
 	return ahead(status.RateLimitedUntil, now)
 }
 
-// AppHeld is until when nothing is sent to any account of the app, by what the
+// AppBlockedUntil is until when nothing is sent to any account of the app, by what the
 // platform said to this one; zero if it may be.
 func AppBlockedUntil(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
 	return ahead(status.AppRateLimitedUntil, now)
@@ -139,7 +139,7 @@ func ahead(until *v1alpha1.Time, now time.Time) time.Time {
 	return until.Time
 }
 
-// DropPast removes the holds and limits whose time is over.
+// DropExpired removes the blocks and limits whose time is over.
 func DropExpired(status *v1alpha1.ConnectionStatus, now time.Time) {
 	if AppBlockedUntil(status, now).IsZero() {
 		status.AppRateLimitedUntil = nil
