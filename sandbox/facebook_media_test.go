@@ -38,7 +38,7 @@ func fbForm(t *testing.T, file []byte, fields ...string) (contentType, body stri
 	return form.FormDataContentType(), out.String()
 }
 
-// fbPhoto uploads a photo that nobody sees and returns its id.
+// fbPhoto uploads a photo that is not published and returns its id.
 func (b *box) fbPhoto(file []byte) string {
 	b.t.Helper()
 	contentType, body := fbForm(b.t, file, "published", "false")

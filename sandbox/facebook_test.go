@@ -43,7 +43,7 @@ func TestFacebookFeed(t *testing.T) {
 		{"X's parameter", "also what others call it", "text=a", 100.0, "Param text"},
 		{"given twice", "nor is it guessed which one counts", "message=a&message=b", 100.0, "more than once"},
 		{"unknown field of the answer", "refused before anything is made", "message=a&fields=id,url", 100.0, "nonexisting field (url)"},
-		{"photo that nobody uploaded", "it is not there", "message=a&attached_media[0]=%7B%22media_fbid%22%3A%221%22%7D", 100.0, "attached_media"},
+		{"photo that was not uploaded", "it is not there", "message=a&attached_media[0]=%7B%22media_fbid%22%3A%221%22%7D", 100.0, "attached_media"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

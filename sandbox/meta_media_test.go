@@ -64,7 +64,7 @@ func file(data []byte, mimeType string) map[string]any {
 	return map[string]any{"sha256": sumOf(data), "bytes": float64(len(data)), "mime_type": mimeType}
 }
 
-// settle asks for a container's status until the platform is done with it. A video is fetched while nobody waits.
+// settle asks for a container's status until the platform is done with it. A video is fetched in the background.
 func (b *box) settle(read func() string) string {
 	b.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {

@@ -91,7 +91,7 @@ func TestThreadsMediaParameters(t *testing.T) {
 		{"image with both", "one file for one container", image + "&video_url=" + s.url + "/a.mp4", "video_url is not allowed"},
 		{"image with children", "only carousels have some", image + "&children=1,2", "children is not allowed"},
 		{"image that is not there", "404 is no image", "media_type=IMAGE&image_url=" + s.url + "/b.jpg", "could not be fetched from this URI"},
-		{"image at nobody's address", "a refused connection is none either", "media_type=IMAGE&image_url=http://127.0.0.1:1/a.jpg", "could not be fetched from this URI"},
+		{"image at an unused address", "a refused connection is none either", "media_type=IMAGE&image_url=http://127.0.0.1:1/a.jpg", "could not be fetched from this URI"},
 		{"image in a file", "only the web is fetched", "media_type=IMAGE&image_url=file:///etc/passwd", "could not be fetched from this URI"},
 		{"Instagram's kind", "an enumeration", "media_type=REELS&video_url=" + s.url + "/a.mp4", "media_type must be one of"},
 		{"Instagram's parameter", "what is not known is refused", image + "&caption=a", "Param caption is not known"},

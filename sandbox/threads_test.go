@@ -196,10 +196,10 @@ func TestThreadsReplies(t *testing.T) {
 	second := b.thread("two", url.Values{"reply_to_id": {root}})
 	third := b.thread("three", url.Values{"reply_to_id": {second}})
 	want := []any{
-		map[string]any{"id": third, "is_reply": true, "has_replies": false, "replied_to": map[string]any{"id": second}, "root_post": map[string]any{"id": root}},
-		map[string]any{"id": second, "is_reply": true, "has_replies": true, "replied_to": map[string]any{"id": root}, "root_post": map[string]any{"id": root}},
+		map[string]any{"id": third, "is_reply": true, "replied_to": map[string]any{"id": second}, "root_post": map[string]any{"id": root}},
+		map[string]any{"id": second, "is_reply": true, "replied_to": map[string]any{"id": root}, "root_post": map[string]any{"id": root}},
 	}
-	r := b.read("threads", threadsPath+"/replies?fields=id,is_reply,has_replies,replied_to,root_post")
+	r := b.read("threads", threadsPath+"/replies?fields=id,is_reply,replied_to,root_post")
 	if diff := cmp.Diff(want, r.list("data")); diff != "" {
 		t.Errorf("replies (-want +got):\n%s", diff)
 	}

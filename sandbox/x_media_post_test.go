@@ -215,7 +215,7 @@ func TestXTimelineTellsTheMedia(t *testing.T) {
 	checkMediaLinks(t, r.at("data", "1"), "/status/"+images, "see ", []string{"", "3_" + a, "3_" + c}, []string{"http://k8s.io", "/photo/1", "/photo/2"})
 	checkMediaLinks(t, r.at("data", "0"), "/status/"+video, "", []string{"13_" + v}, []string{"/video/1"})
 	if r := b.get("/x/2/users/" + demoID + "/tweets"); r.at("data", "1", "attachments") != nil {
-		t.Errorf("nobody asked for the media: %s", r.body)
+		t.Errorf("the media were not asked for: %s", r.body)
 	}
 }
 
@@ -251,8 +251,8 @@ func checkMediaLinks(t *testing.T, post any, page, words string, wantKeys, wantE
 	}
 }
 
-// TestXMediaAndDuplicates posts the same words with and without media: X's check is known of texts alone, so that nobody
-// may rely on it for a post with media.
+// TestXMediaAndDuplicates posts the same words with and without media: X's check is known of texts alone, so
+// that a publisher may not rely on it for a post with media.
 func TestXMediaAndDuplicates(t *testing.T) {
 	b := start(t, "")
 	id := b.xImage(xPicture(t, "png", 4, 4, 1))
