@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	ogenerrors "github.com/go-faster/errors"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -84,9 +83,6 @@ func runAPIServer(ctx context.Context, args []string) error {
 		return err
 	}
 	klog.SetLogger(logr.FromSlogHandler(log.Handler()))
-	// The generated server makes errors of this package, each with the stack it
-	// was made on, for every parameter that a request leaves out. Nobody prints them.
-	ogenerrors.DisableTrace()
 
 	config, err := kubeConfig(f.kubeconfig, -1, 0)
 	if err != nil {

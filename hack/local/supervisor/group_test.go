@@ -39,7 +39,7 @@ func playParent(path string) {
 		os.Exit(1)
 	}
 	fmt.Println("started")
-	time.Sleep(time.Hour)
+	<-time.After(time.Hour)
 }
 
 func openGroup(t *testing.T, path string) *Group {

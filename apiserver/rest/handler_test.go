@@ -1,0 +1,60 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/apiserver/request"
+)
+
+// anyKey lets everybody in.
+type anyKey struct{}
+
+func (anyKey) Authenticate(string) (*v1alpha1.APIKey, error) { return &v1alpha1.APIKey{}, nil }
+
+// stuckPosts is a Kubernetes API that never answers.
+type stuckPosts struct{ bridge.Posts }
+
+func (stuckPosts) Get(ctx context.Context, _, _ string) (*v1alpha1.Post, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestSilentKubernetesAPI(t *testing.T) {
+	t.Parallel()
+	handler := NewHandler(bridge.New(bridge.Config{
+		Keys: anyKey{}, Used: func(*v1alpha1.APIKey) {}, Posts: stuckPosts{}, Index: postindex.New(),
+		Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
+	}), nil)
+	synctest.Test(t, func(t *testing.T) {
+		info := &request.Info{ID: "id-17"}
+		r := httptest.NewRequestWithContext(request.With(t.Context(), info), http.MethodGet, Prefix+"/posts/p1", http.NoBody)
+		r.Header.Set("Authorization", "Bearer t")
+		w := httptest.NewRecorder()
+		start := time.Now()
+		handler.ServeHTTP(w, r)
+		if took := time.Since(start); took != answerWithin {
+			t.Errorf("answered after %s, want %s", took, answerWithin)
+		}
+		if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "INTERNAL_ERROR") {
+			t.Errorf("answered %d %s", w.Code, w.Body)
+		}
+		if info.Err == nil || info.Operation != "getPost" {
+			t.Errorf("the log learns %+v", info)
+		}
+	})
+}

@@ -1,0 +1,167 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/herald-social/herald/apiserver/openapi"
+	"github.com/herald-social/herald/apiserver/strictjson"
+)
+
+func target(fields string) string {
+	return `{"category":"text","targets":[{"connection_id":"a","caption":"b"},{` + fields + `}]}`
+}
+
+func with(fields string) string {
+	return `{"category":"text","targets":[{"connection_id":"a","caption":"b"}],` + fields + `}`
+}
+
+func TestRefusedBodies(t *testing.T) {
+	t.Parallel()
+	const badTime = "must be a time in RFC 3339 form, such as 2026-12-01T09:00:00Z"
+	tests := map[string]struct{ body, want string }{
+		"empty":                  {"", "the body is empty; send a JSON object"},
+		"only blanks":            {"  ", "the body is not valid JSON: it ends too early"},
+		"cut off":                {`{"category":"text"`, "the body is not valid JSON: it ends too early"},
+		"a stray comma":          {`{"category":"text",}`, "the body is not valid JSON: invalid character '}' looking for beginning of object key string at byte 20"},
+		"an array":               {`[]`, "the body must be a JSON object"},
+		"null":                   {`null`, "the body must be a JSON object"},
+		"a string":               {`"text"`, "the body must be a JSON object"},
+		"two objects":            {with(`"draft":true`) + "{}", "the body goes on after its JSON object; send one object only"},
+		"trailing bytes":         {with(`"draft":true`) + "x", "the body goes on after its JSON object; send one object only"},
+		"bad UTF-8":              {with("\"x\":\"\xff\""), "the body is not valid UTF-8"},
+		"bad UTF-8 in a name":    {with("\"\xff\":1"), "the body is not valid UTF-8"},
+		"no category":            {`{"targets":[]}`, "category: is missing; it is one of image, text, tree, video"},
+		"category null":          {`{"category":null}`, "category: must be a string, one of image, text, tree, video"},
+		"category a number":      {`{"category":1}`, "category: must be a string, one of image, text, tree, video"},
+		"unknown category":       {`{"category":"poem"}`, "category: must be one of image, text, tree, video"},
+		"other capitals":         {`{"Category":"text","targets":[]}`, "category: is missing; it is one of image, text, tree, video"},
+		"no cards":               {`{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":[]}`, "tree_cards: must have at least 1 item"},
+		"cards no list":          {`{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":{}}`, "tree_cards: must be an array"},
+		"a card a string":        {`{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":["a"]}`, "tree_cards[0]: must be an object"},
+		"card media a string":    {`{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":[{"media_ids":"m"}]}`, "tree_cards[0].media_ids: must be an array"},
+		"card media numbers":     {`{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":[{"media_ids":[1]}]}`, "tree_cards[0].media_ids[0]: must be a string"},
+		"card text a number":     {`{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":[{"caption":1}]}`, "tree_cards[0].caption: must be a string or null"},
+		"no video":               {`{"category":"video","targets":[{"connection_id":"a"}]}`, "media_id: is missing"},
+		"no images":              {`{"category":"image","targets":[{"connection_id":"a"}],"media_ids":[]}`, "media_ids: must have at least 1 item"},
+		"too many images":        {`{"category":"image","targets":[{"connection_id":"a"}],"media_ids":["m"` + strings.Repeat(`,"m"`, 35) + `]}`, "media_ids: must have at most 35 items"},
+		"thumbnail a string":     {`{"category":"video","media_id":"m","targets":[{"connection_id":"a"}],"thumbnail_time":"1"}`, "thumbnail_time: must be a number"},
+		"thumbnail negative":     {`{"category":"video","media_id":"m","targets":[{"connection_id":"a"}],"thumbnail_time":-1}`, "thumbnail_time: must be at least 0"},
+		"thumbnail too late":     {`{"category":"video","media_id":"m","targets":[{"connection_id":"a"}],"thumbnail_time":1e9}`, "thumbnail_time: must be at most 2147483"},
+		"thumbnail huge":         {`{"category":"video","media_id":"m","targets":[{"connection_id":"a"}],"thumbnail_time":1e999}`, "thumbnail_time: is a larger number than can be read"},
+		"two categories":         {`{"category":"text","targets":[{"connection_id":"a"}],"category":"video"}`, "category: stands twice in its object"},
+		"no targets":             {`{"category":"text"}`, "targets: is missing"},
+		"targets null":           {`{"category":"text","targets":null}`, "targets: must be an array"},
+		"targets an object":      {`{"category":"text","targets":{}}`, "targets: must be an array"},
+		"targets empty":          {`{"category":"text","targets":[]}`, "targets: must have at least 1 item"},
+		"too many targets":       {`{"category":"text","targets":[` + strings.Repeat(`{"connection_id":"a"},`, 100) + `{"connection_id":"a"}]}`, "targets: must have at most 100 items"},
+		"a target null":          {`{"category":"text","targets":[null]}`, "targets[0]: must be an object"},
+		"no connection":          {target(`"caption":"b"`), "targets[1].connection_id: is missing"},
+		"connection empty":       {target(`"connection_id":""`), "targets[1].connection_id: must not be empty"},
+		"connection null":        {target(`"connection_id":null`), "targets[1].connection_id: must be a string"},
+		"connection too long":    {target(`"connection_id":"` + strings.Repeat("a", 254) + `"`), "targets[1].connection_id: must have at most 253 characters"},
+		"caption empty":          {target(`"connection_id":"a","caption":""`), "targets[1].caption: must not be empty"},
+		"caption null":           {target(`"connection_id":"a","caption":null`), "targets[1].caption: must be a string"},
+		"caption a list":         {target(`"connection_id":"a","caption":["b"]`), "targets[1].caption: must be a string"},
+		"caption beyond storing": {target(`"connection_id":"a","caption":"` + strings.Repeat("ä", 65537) + `"`), "targets[1].caption: must have at most 65536 characters"},
+		"title empty":            {target(`"connection_id":"a","youtube_title":""`), "targets[1].youtube_title: must not be empty"},
+		"flag a string":          {target(`"connection_id":"a","is_ai_generated":"yes"`), "targets[1].is_ai_generated: must be a boolean"},
+		"flag a number":          {target(`"connection_id":"a","tiktok_draft":1`), "targets[1].tiktok_draft: must be a boolean"},
+		"unknown privacy":        {target(`"connection_id":"a","tiktok_privacy_level":"FRIENDS"`), "targets[1].tiktok_privacy_level: must be one of PUBLIC_TO_EVERYONE, SELF_ONLY"},
+		"draft a string":         {with(`"draft":"true"`), "draft: must be a boolean"},
+		"draft null":             {with(`"draft":null`), "draft: must be a boolean"},
+		"time a number":          {with(`"scheduled_at":1764579600`), "scheduled_at: must be a string or null"},
+		"time without zone":      {with(`"scheduled_at":"2026-12-01T09:00:00"`), "scheduled_at: " + badTime},
+		"time a date":            {with(`"scheduled_at":"2026-12-01"`), "scheduled_at: " + badTime},
+		"time empty":             {with(`"scheduled_at":""`), "scheduled_at: " + badTime},
+		"a day there is not":     {with(`"scheduled_at":"2026-02-30T09:00:00Z"`), "scheduled_at: " + badTime},
+		"several":                {`{"category":"text","targets":[{},{"connection_id":1}],"draft":0}`, "draft: must be a boolean; targets[0].connection_id: is missing; targets[1].connection_id: must be a string"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := readPost([]byte(tc.body))
+			if err == nil {
+				t.Fatal("the decoder takes it")
+			}
+			if got := err.Error(); got != tc.want {
+				t.Errorf("got  %q\nwant %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// FuzzCreatePost holds the decoder against the published description: a body
+// that can be parsed is taken if and only if it fits its schema, or the two rules
+// that a schema cannot express.
+func FuzzCreatePost(f *testing.F) {
+	for _, seed := range []string{
+		"", "{}", with(`"draft":true`), with(`"scheduled_at":null`), with(`"scheduled_at":"2026-12-01T09:00:00.5+01:00","x":[{}]`),
+		target(`"connection_id":"a","caption":"\ud83d\ude00","tiktok_privacy_level":"SELF_ONLY","tiktok_allow_duet":false`),
+		target(`"connection_id":"a","caption":"b","caption":""`), `{"category":"text","targets":[{"connection_id":1e3}]}`,
+		`{"category":"video","media_id":"m","thumbnail_time":-1.5e3,"targets":[{"connection_id":"a","youtube_title":"t"}]}`,
+		`{"category":"image","media_ids":["m",""],"targets":[{"connection_id":"a"}]}`,
+		`{"category":"tree","tree_cards":[{"caption":null,"media_ids":["m"]}],"targets":[{"connection_id":"a","caption":{}}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	schema := createPostSchema(f)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if _, err := strictjson.Parse(body); err != nil {
+			return
+		}
+		_, err := readPost(body)
+		if err != nil && err.Error() == "" {
+			t.Errorf("nothing is said to %q", body)
+		}
+		if want := describes(t, schema, body); (err == nil) != want {
+			t.Errorf("the description allows %q: %t, but the decoder says %v", body, want, err)
+		}
+	})
+}
+
+func createPostSchema(tb testing.TB) *openapi3.Schema {
+	tb.Helper()
+	document, err := openapi3.NewLoader().LoadFromData(openapi.YAML())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return document.Components.Schemas["CreatePostRequest"].Value
+}
+
+// describes reports whether the description allows a body.
+func describes(t *testing.T, schema *openapi3.Schema, body []byte) bool {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(string(body)))
+	decoder.UseNumber()
+	var value map[string]any
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatal(err)
+	}
+	if at, ok := value["scheduled_at"].(string); ok {
+		if _, err := time.Parse(time.RFC3339, at); err != nil {
+			return false
+		}
+		delete(value, "scheduled_at") // the validator wants two digits for hours, Go one
+	}
+	if schema.VisitJSON(value) != nil {
+		return false
+	}
+	targets, _ := value["targets"].([]any)
+	for _, target := range targets {
+		fields, _ := target.(map[string]any)
+		for _, name := range []string{"caption", "youtube_title", "is_ai_generated", "tiktok_draft", "tiktok_auto_add_music"} {
+			if _, ok := fields[name]; ok && value["category"] == "tree" {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,140 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/processes"
+)
+
+const (
+	// inTransaction is how many posts are written at once; etcd admits 128 operations.
+	inTransaction = 100
+	// etcdDial bounds how long a connection to etcd may take.
+	etcdDial = 10 * time.Second
+	// etcdTries is how often a transaction is tried. Each try waits until etcd gives up, which takes seconds.
+	etcdTries = 10
+	// knownLimit is how long the API server may take to learn of what was stored.
+	knownLimit = 10 * time.Minute
+)
+
+// StorePosts stores posts in etcd as the API server stores them, which then tells of them as of any other. It is many times as
+// quick as creating each and writing its status, and nothing here measures how posts are created. Posts need a name, a
+// UID, a creation time and a type. StorePosts returns once the API server knows of all of them: until then its
+// lists would wait.
+func (s *Stack) StorePosts(ctx context.Context, posts int, post func(i int) *v1alpha1.Post) (*StoredPosts, error) {
+	p := &StoredPosts{stack: s, keys: make([]string, posts)}
+	err := p.each(ctx, func(from, to int) ([]clientv3.Op, error) {
+		var puts []clientv3.Op
+		for i := from; i < to; i++ {
+			object := post(i)
+			data, err := json.Marshal(object)
+			if err != nil {
+				return nil, err
+			}
+			p.keys[i] = "/registry/" + v1alpha1.GroupVersion.Group + "/posts/" + object.Namespace + "/" + object.Name
+			puts = append(puts, clientv3.OpPut(p.keys[i], string(data)))
+		}
+		return puts, nil
+	})
+	if err == nil {
+		err = p.awaitKnown(ctx)
+	}
+	return p, err
+}
+
+// awaitKnown waits until the API server's cache of posts has come to what was written last. It asks for a namespace that
+// has no posts, as of that version, which the API server answers from its cache or not at all.
+func (p *StoredPosts) awaitKnown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, knownLimit)
+	defer cancel()
+	options := &client.ListOptions{Namespace: metav1.NamespaceDefault, Raw: &metav1.ListOptions{ResourceVersion: strconv.FormatInt(p.revision.Load(), 10)}}
+	for {
+		err := p.stack.Kubernetes.List(ctx, &v1alpha1.PostList{}, options)
+		if err == nil || !apierrors.IsTimeout(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// StoredPosts are posts that were stored by StorePosts.
+type StoredPosts struct {
+	stack *Stack
+	keys  []string
+	// revision is etcd's after the last transaction.
+	revision atomic.Int64
+}
+
+// Remove takes the posts out again.
+func (p *StoredPosts) Remove(ctx context.Context) error {
+	return p.each(ctx, func(from, to int) ([]clientv3.Op, error) {
+		var deletes []clientv3.Op
+		for _, key := range p.keys[from:to] {
+			deletes = append(deletes, clientv3.OpDelete(key))
+		}
+		return deletes, nil
+	})
+}
+
+// each commits transactions that each concern some of the posts.
+func (p *StoredPosts) each(ctx context.Context, operations func(from, to int) ([]clientv3.Op, error)) (err error) {
+	etcd, err := p.stack.etcdClient()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, etcd.Close()) }()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for from := 0; from < len(p.keys); from += inTransaction {
+		group.Go(func() error {
+			ops, err := operations(from, min(from+inTransaction, len(p.keys)))
+			if err == nil {
+				err = p.commit(ctx, etcd, ops)
+			}
+			if err != nil {
+				return fmt.Errorf("write posts to etcd: %w", err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// commit tries again when etcd is too busy: what is written twice is the same.
+func (p *StoredPosts) commit(ctx context.Context, etcd *clientv3.Client, ops []clientv3.Op) error {
+	for try := 1; ; try++ {
+		answer, err := etcd.Txn(ctx).Then(ops...).Commit()
+		if err == nil {
+			for last := p.revision.Load(); last < answer.Header.Revision; last = p.revision.Load() {
+				p.revision.CompareAndSwap(last, answer.Header.Revision)
+			}
+			return nil
+		}
+		if try == etcdTries || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (s *Stack) etcdClient() (*clientv3.Client, error) {
+	config, err := s.Setup.TLSConfig()
+	if err != nil {
+		return nil, err
+	}
+	return clientv3.New(clientv3.Config{Endpoints: []string{"https://" + s.Setup.Address(processes.Etcd)}, DialTimeout: etcdDial, TLS: config})
+}
