@@ -252,6 +252,13 @@ test-crash: ## Kill the manager at its worst moments and count what was publishe
 test-explore: ## Walk through every schedule of the delivery protocol within bounds (LONG=1 for one more fault)
 	go test ./posting/explore/ -v -count=1 -run TestProtocol $(if $(LONG),-timeout 12h -args -explore.long,-timeout 30m)
 
+# posting/explore is tests alone. A package takes minutes.
+mutated := posting $(filter-out posting/explore,$(patsubst %/,%,$(wildcard posting/*/))) internal/transport apiserver/bridge
+
+.PHONY: test-mutation
+test-mutation: ## Change the code in small ways and see that tests notice (MUTATE=posting/rules for a part; hack/mutation)
+	go run ./hack/mutation $(or $(MUTATE),$(mutated))
+
 .PHONY: test-race
 test-race: ## Unit tests and suites under the race detector (needs a C compiler)
 	$(MAKE) test-unit test-integration RACE=1

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
@@ -255,6 +257,12 @@ type Capabilities struct {
 	MaxTitle     int
 	TitleLength  func(title string) int
 	TitleProblem func(title string) string
+
+	// ValidateOptions returns what is wrong with the options of a target that
+	// only this platform has, given what the account tells that it may choose.
+	// The paths of the errors begin with that of the target. Nil on a platform
+	// that has no such options.
+	ValidateOptions func(target *v1alpha1.PostTarget, account *v1alpha1.ConnectionStatus, path *field.Path) field.ErrorList
 
 	// MaxImages is how many images an image post shows at most.
 	MaxImages int

@@ -32,17 +32,16 @@ func (o *optional[T]) UnmarshalJSON(content []byte) error {
 
 // accountChange is what PUT takes; what is absent stays as it is, and null is the default.
 type accountChange struct {
-	Username         string           `json:"username"`
-	DisplayName      string           `json:"display_name"`
-	Login            string           `json:"login"`
-	Quota            optional[int]    `json:"quota"`
-	Private          optional[bool]   `json:"private"`
-	CommentDisabled  optional[bool]   `json:"comment_disabled"`
-	ListingLagMS     optional[int64]  `json:"listing_lag_ms"`
-	TokenTTLS        optional[int64]  `json:"token_ttl_s"`
-	ProcessingMS     optional[int64]  `json:"processing_ms"`
-	ProcessingError  optional[string] `json:"processing_error"`
-	DocumentedLimits optional[bool]   `json:"documented_limits"`
+	Username        string           `json:"username"`
+	DisplayName     string           `json:"display_name"`
+	Login           string           `json:"login"`
+	Quota           optional[int]    `json:"quota"`
+	Private         optional[bool]   `json:"private"`
+	CommentDisabled optional[bool]   `json:"comment_disabled"`
+	ListingLagMS    optional[int64]  `json:"listing_lag_ms"`
+	TokenTTLS       optional[int64]  `json:"token_ttl_s"`
+	ProcessingMS    optional[int64]  `json:"processing_ms"`
+	ProcessingError optional[string] `json:"processing_error"`
 }
 
 func (c accountChange) check() error {
@@ -84,9 +83,6 @@ func (c accountChange) apply(a *state.Account) {
 	if c.ProcessingError.set {
 		a.Settings.ProcessingError = valueOf(c.ProcessingError)
 	}
-	if c.DocumentedLimits.set {
-		a.Settings.DocumentedLimits = valueOf(c.DocumentedLimits)
-	}
 }
 
 // milliseconds is a time that was given, and nil for null.
@@ -115,24 +111,23 @@ func valueOf[T any](o optional[T]) T {
 
 // controlAccount is an account as the control API shows it.
 type controlAccount struct {
-	Platform         string   `json:"platform"`
-	ID               string   `json:"id"`
-	Username         string   `json:"username"`
-	DisplayName      string   `json:"display_name"`
-	Login            string   `json:"login,omitempty"`
-	Quota            *int     `json:"quota"`
-	Private          bool     `json:"private"`
-	CommentDisabled  bool     `json:"comment_disabled"`
-	ListingLagMS     *int64   `json:"listing_lag_ms"`
-	TokenTTLS        *int64   `json:"token_ttl_s"`
-	ProcessingMS     *int64   `json:"processing_ms"`
-	ProcessingError  string   `json:"processing_error"`
-	DocumentedLimits bool     `json:"documented_limits"`
-	AccessToken      string   `json:"access_token"`
-	RefreshToken     string   `json:"refresh_token"`
-	ExpiresAt        *string  `json:"expires_at"`
-	Scopes           []string `json:"scopes"`
-	URL              string   `json:"url"`
+	Platform        string   `json:"platform"`
+	ID              string   `json:"id"`
+	Username        string   `json:"username"`
+	DisplayName     string   `json:"display_name"`
+	Login           string   `json:"login,omitempty"`
+	Quota           *int     `json:"quota"`
+	Private         bool     `json:"private"`
+	CommentDisabled bool     `json:"comment_disabled"`
+	ListingLagMS    *int64   `json:"listing_lag_ms"`
+	TokenTTLS       *int64   `json:"token_ttl_s"`
+	ProcessingMS    *int64   `json:"processing_ms"`
+	ProcessingError string   `json:"processing_error"`
+	AccessToken     string   `json:"access_token"`
+	RefreshToken    string   `json:"refresh_token"`
+	ExpiresAt       *string  `json:"expires_at"`
+	Scopes          []string `json:"scopes"`
+	URL             string   `json:"url"`
 }
 
 func (s *Server) getAccount(r *http.Request) (int, any, error) {
@@ -223,9 +218,8 @@ func (s *Server) showAccount(r *http.Request, p platform, a state.Account) contr
 		Platform: a.Platform, ID: a.ID, Username: a.Username, DisplayName: a.DisplayName, Login: a.Login,
 		Quota: a.Settings.Quota, Private: a.Settings.Private, CommentDisabled: a.Settings.CommentDisabled,
 		ListingLagMS: inMilliseconds(a.Settings.ListingLag), ProcessingMS: inMilliseconds(a.Settings.Processing),
-		ProcessingError:  a.Settings.ProcessingError,
-		DocumentedLimits: a.Settings.DocumentedLimits,
-		AccessToken:      tokens.Access, RefreshToken: tokens.Refresh, Scopes: tokens.Scopes,
+		ProcessingError: a.Settings.ProcessingError,
+		AccessToken:     tokens.Access, RefreshToken: tokens.Refresh, Scopes: tokens.Scopes,
 		URL: s.site(r) + "/accounts/" + a.Platform + "/" + a.ID,
 	}
 	if life := p.Terms(a).Access; life > 0 {

@@ -50,8 +50,7 @@ func TestControlAccount(t *testing.T) {
 	want := map[string]any{
 		"platform": "x", "id": "77", "username": "seven", "display_name": "seven", "quota": 3.0, "private": false,
 		"comment_disabled": false, "listing_lag_ms": nil, "token_ttl_s": 60.0, "processing_ms": nil, "processing_error": "",
-		"documented_limits": false,
-		"access_token":      created.text("data", "access_token"), "refresh_token": created.text("data", "refresh_token"),
+		"access_token": created.text("data", "access_token"), "refresh_token": created.text("data", "refresh_token"),
 		"expires_at": "2026-12-01T09:01:00.123Z", "url": b.http.URL + "/accounts/x/77",
 		"scopes": []any{"tweet.read", "tweet.write", "users.read", "media.write", "offline.access"},
 	}
@@ -68,14 +67,13 @@ func TestControlAccount(t *testing.T) {
 	if diff := cmp.Diff(any(want), b.control(http.MethodGet, "/accounts/x/77", "", http.StatusOK).at("data")); diff != "" {
 		t.Errorf("changed, the rest kept (-want +got):\n%s", diff)
 	}
-	b.control(http.MethodPut, "/accounts/x/77", `{"processing_ms":20,"processing_error":"UNKNOWN","documented_limits":true}`, http.StatusOK)
-	want["processing_ms"], want["processing_error"], want["documented_limits"] = 20.0, "UNKNOWN", true
+	b.control(http.MethodPut, "/accounts/x/77", `{"processing_ms":20,"processing_error":"UNKNOWN"}`, http.StatusOK)
+	want["processing_ms"], want["processing_error"] = 20.0, "UNKNOWN"
 	if diff := cmp.Diff(any(want), b.control(http.MethodGet, "/accounts/x/77", "", http.StatusOK).at("data")); diff != "" {
 		t.Errorf("what makes processing slow or fail (-want +got):\n%s", diff)
 	}
-	b.control(http.MethodPut, "/accounts/x/77", `{"quota":null,"token_ttl_s":null,"processing_ms":null,"listing_lag_ms":null,"processing_error":null,"documented_limits":null}`, http.StatusOK)
+	b.control(http.MethodPut, "/accounts/x/77", `{"quota":null,"token_ttl_s":null,"processing_ms":null,"listing_lag_ms":null,"processing_error":null}`, http.StatusOK)
 	want["quota"], want["token_ttl_s"], want["processing_ms"], want["listing_lag_ms"], want["processing_error"] = nil, 7200.0, nil, nil, ""
-	want["documented_limits"] = false
 	if diff := cmp.Diff(any(want), b.control(http.MethodGet, "/accounts/x/77", "", http.StatusOK).at("data")); diff != "" {
 		t.Errorf("null is the default, and running tokens are not prolonged (-want +got):\n%s", diff)
 	}

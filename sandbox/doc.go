@@ -8,7 +8,7 @@
 //
 //	/x/…                      X's API v2: accounts, media, and posts of text, images or a video
 //	/threads/…                the Threads API: accounts and posts of text, images, videos and carousels
-//	/facebook/…               the Graph API of Facebook Pages: Pages, posts of text, links and photos
+//	/facebook/…               the Graph API of Facebook Pages: Pages, posts of text and photos
 //	/instagram/…              the Instagram API: accounts, pictures, reels and carousels; see below for its hosts
 //	/tiktok/…                 TikTok's API: accounts, and posts of videos and photos; the host of uploads is /tiktok/video/
 //	/youtube/…                the YouTube Data API: channels and videos; Google's token endpoint is /youtube/token
@@ -38,9 +38,8 @@
 // is how much later than its creation a post is listed (null: the platform's own time, which is 3 s on TikTok, whose
 // moderation it is, and nothing elsewhere). processing_ms is
 // how long the platform works on what is handed to it before it can be published (null: the platform's own time), and a
-// processing_error, as the platform names it, is what that work ends with. documented_limits lets the rates and limits apply
-// that X, Instagram, TikTok and YouTube document beside the number of posts; without it they do not, for they would be in
-// the way of tests.
+// processing_error, as the platform names it, is what that work ends with. The rates and limits that the platforms document
+// beside the number of posts are not simulated: they would be in the way of tests.
 //
 // Posts come with a detail: the options that a platform took with them, in the words of its simulator.
 //
@@ -50,7 +49,7 @@
 //
 //	identity       X /2/users/me; Threads, Instagram and Facebook /me; TikTok /v2/user/info/ and creator_info; YouTube channels
 //	refresh_token  the token endpoint; Threads and Instagram /refresh_access_token; Facebook has none
-//	upload         X /2/media/upload with initialize, append and finalize, and /2/media/metadata;
+//	upload         X /2/media/upload with initialize, append and finalize;
 //	               Instagram /ig-api-upload/{version}/{container}; Facebook /{id}/photos with published=false;
 //	               TikTok's chunks but the last; YouTube's chunks but the last, and thumbnails
 //	create         Threads /{id}/threads; Instagram /{id}/media; TikTok …/init/ of an upload; YouTube's start of a session
@@ -64,5 +63,5 @@
 // Accounts, tokens, containers and posts survive a kill when there is a state folder (package state). Faults, counters and
 // authorization codes live in memory: a restart forgets them.
 //
-// A platform is one package below this one, and one line in newPlatforms and demos.
+// A platform is one package below this one, and one line each in newPlatforms and profiles.
 package sandbox

@@ -5,13 +5,11 @@ package sandbox_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -59,11 +57,11 @@ func fbAttached(message string, ids ...string) url.Values {
 	return out
 }
 
-const attachmentQuery = "?fields=message,status_type,full_picture,attachments{media_type,type,description,target{id},media{image{src,width,height}},subattachments{media_type,target{id},media{image{src}}}}"
+const attachmentQuery = "?fields=message,status_type,attachments{media_type,type,description,target{id},media{image{src,width,height}},subattachments{media_type,target{id},media{image{src}}}}"
 
 func TestFacebookPhoto(t *testing.T) {
 	b, picture := start(t, ""), jpegOf(t, 40, 30)
-	contentType, body := fbForm(t, picture, "caption", "see", "alt_text_custom", "grey", "published", "true")
+	contentType, body := fbForm(t, picture, "caption", "see", "published", "true")
 	r := b.as("facebook", http.MethodPost, pagePath+"/photos", contentType, body)
 	photo, post := r.text("id"), r.text("post_id")
 	if r.status != http.StatusOK || photo == "" || !strings.HasPrefix(post, pageID+"_") || strings.Contains(post, photo) {
@@ -71,7 +69,7 @@ func TestFacebookPhoto(t *testing.T) {
 	}
 	address := b.http.URL + "/_media/" + sha(picture)
 	want := map[string]any{
-		"id": post, "message": "see", "status_type": "added_photos", "full_picture": address,
+		"id": post, "message": "see", "status_type": "added_photos",
 		"attachments": map[string]any{"data": []any{map[string]any{
 			"media_type": "photo", "type": "photo", "description": "see", "target": map[string]any{"id": photo},
 			"media": map[string]any{"image": map[string]any{"src": address, "width": 40.0, "height": 30.0}},
@@ -83,8 +81,8 @@ func TestFacebookPhoto(t *testing.T) {
 	if diff := cmp.Diff(any(want), b.read("facebook", pagePath+"/published_posts"+attachmentQuery).at("data", "0")); diff != "" {
 		t.Errorf("in the listing (-want +got):\n%s", diff)
 	}
-	wantPhoto := map[string]any{"id": photo, "name": "see", "alt_text_custom": "grey", "page_story_id": post, "width": 40.0}
-	if diff := cmp.Diff(any(wantPhoto), b.read("facebook", "/facebook/v25.0/"+photo+"?fields=name,alt_text_custom,page_story_id,width").at()); diff != "" {
+	wantPhoto := map[string]any{"id": photo, "name": "see", "page_story_id": post}
+	if diff := cmp.Diff(any(wantPhoto), b.read("facebook", "/facebook/v25.0/"+photo+"?fields=name,page_story_id").at()); diff != "" {
 		t.Errorf("the photo (-want +got):\n%s", diff)
 	}
 	shown := b.control(http.MethodGet, "/posts?platform=facebook", "", http.StatusOK)
@@ -101,77 +99,6 @@ func TestFacebookPhoto(t *testing.T) {
 	}
 }
 
-func TestFacebookPhotoFromURL(t *testing.T) {
-	b, picture := start(t, ""), pngOf(t, 40, 30)
-	s := newShelf(t, map[string][]byte{"a.png": picture})
-	for name, r := range map[string]reply{
-		"form":  b.form("facebook", pagePath+"/photos", url.Values{"url": {s.url + "/a.png?sig=1"}, "caption": {"form"}}),
-		"JSON":  b.as("facebook", http.MethodPost, pagePath+"/photos", "application/json", `{"url":"`+s.url+`/a.png","caption":"JSON","published":true}`),
-		"query": b.as("facebook", http.MethodPost, pagePath+"/photos?caption=query&url="+s.url+"/a.png", "", ""),
-	} {
-		if r.status != http.StatusOK || !strings.HasPrefix(r.text("post_id"), pageID+"_") {
-			t.Errorf("%s: %d %s", name, r.status, r.body)
-		}
-	}
-	shown := b.control(http.MethodGet, "/posts?platform=facebook", "", http.StatusOK)
-	for i := range 3 {
-		if diff := cmp.Diff([]any{file(picture, "image/png")}, shown.list("data", fmt.Sprint(i), "media")); diff != "" {
-			t.Errorf("post %d (-want +got):\n%s", i, diff)
-		}
-	}
-}
-
-func TestFacebookPhotoParameters(t *testing.T) {
-	b := start(t, "")
-	s := newShelf(t, map[string][]byte{
-		"a.jpg": jpegOf(t, 40, 30), "a.gif": []byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"), "a.bmp": []byte("BM\x3a\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00" + strings.Repeat("\x00", 40)),
-		"a.webp": []byte("RIFF\x1a\x00\x00\x00WEBPVP8L\x0d\x00\x00\x00\x2f\x00\x00\x00\x10\x07\x10\x11\x11\x88\x88\xfe\x07\x00"),
-		"a.mp4":  mp4Of("isom", 64, 48, time.Second), "a.html": []byte("<!DOCTYPE html><html></html>"), "empty": nil,
-		"largest.jpg": append(jpegOf(t, 40, 30), make([]byte, 10<<20-len(jpegOf(t, 40, 30)))...), "large.jpg": append(jpegOf(t, 40, 30), make([]byte, 10<<20)...),
-	})
-	at := func(name string) string { return "published=false&url=" + s.url + "/" + name }
-	photo := at("a.jpg")
-	tests := []struct {
-		name, reason, form string
-		code, subcode      any    // of the error; nil when the photo is taken
-		want               string // part of the error's message
-	}{
-		{"unpublished", "the plain case", photo, nil, nil, ""},
-		{"with all that goes with it", "documented options are taken", photo + "&caption=a&alt_text_custom=b&temporary=true", nil, nil, ""},
-		{"GIF", "one of the types", at("a.gif"), nil, nil, ""},
-		{"BMP", "as well", at("a.bmp"), nil, nil, ""},
-		{"10 MB", "the limit of the size", at("largest.jpg"), nil, nil, ""},
-		{"more than 10 MB", "beyond it", at("large.jpg"), 324.0, 1366046.0, "invalid image file"},
-		{"WebP", "none of the types", at("a.webp"), 324.0, 1366046.0, "invalid image file"},
-		{"video", "nor is this", at("a.mp4"), 324.0, 1366046.0, "invalid image file"},
-		{"page", "a page is no photo", at("a.html"), 324.0, 1366046.0, "invalid image file"},
-		{"empty", "nor is nothing", at("empty"), 324.0, 1366046.0, "invalid image file"},
-		{"not there", "404 is no photo", at("b.jpg"), 389.0, nil, "Unable to fetch"},
-		{"nobody there", "a refused connection is none either", "published=false&url=http://127.0.0.1:1/a.jpg", 389.0, nil, "Unable to fetch"},
-		{"in a file", "only the web is fetched", "published=false&url=file:///etc/passwd", 100.0, nil, "absolute http or https"},
-		{"neither file nor address", "one must be there", "published=false&caption=a", 324.0, nil, "Requires upload file"},
-		{"source as text", "it is a file", "published=false&source=a", 100.0, nil, "Param source"},
-		{"misspelt parameter", "what is not known is refused", photo + "&message=a", 100.0, nil, "Param message is not known"},
-		{"given twice", "nor is it guessed which one counts", photo + "&published=true", 100.0, nil, "more than once"},
-		{"flag that is none", "true or false", "published=no&url=" + s.url + "/a.jpg", 100.0, nil, "published must be a boolean"},
-		{"temporary and published", "a contradiction", "temporary=true&url=" + s.url + "/a.jpg", 100.0, nil, "temporary needs published=false"},
-		{"caption too long", "as of a post", photo + "&caption=" + strings.Repeat("a", 63207), 100.0, nil, "at most 63206"},
-		{"scheduled", "what is not simulated says so", photo + "&scheduled_publish_time=1796200000", 100.0, nil, "scheduled_publish_time"},
-		{"scheduled by type", "as well", photo + "&unpublished_content_type=SCHEDULED", 100.0, nil, "unpublished_content_type"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := b.as("facebook", http.MethodPost, pagePath+"/photos", formType, tt.form)
-			if r.at("error", "code") != tt.code || r.at("error", "error_subcode") != tt.subcode || !strings.Contains(r.text("error", "message"), tt.want) {
-				t.Errorf("%s: %d %s, want code %v, subcode %v with %q", tt.reason, r.status, r.body, tt.code, tt.subcode, tt.want)
-			}
-			if (r.text("id") != "") != (tt.code == nil) || r.at("post_id") != nil || len(b.texts()) != 0 {
-				t.Errorf("%s: %s, and %q is posted", tt.reason, r.body, b.texts())
-			}
-		})
-	}
-}
-
 // TestFacebookPhotoForms sends what clients make of a form with a file.
 func TestFacebookPhotoForms(t *testing.T) {
 	b, picture := start(t, ""), jpegOf(t, 40, 30)
@@ -184,8 +111,11 @@ func TestFacebookPhotoForms(t *testing.T) {
 		want         string
 	}{
 		{"more than 1 MB", "a file may be larger than other requests", large[:10<<20], []string{"published", "false"}, nil, ""},
+		{"GIF", "one of the types", []byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"), []string{"published", "false"}, nil, ""},
+		{"video", "none of the types", mp4Of("isom", 64, 48, time.Second), []string{"published", "false"}, 324.0, "invalid image file"},
+		{"caption too long", "as of a post", picture, []string{"caption", strings.Repeat("a", 63207)}, 100.0, "at most 63206"},
+		{"flag that is none", "true or false", picture, []string{"published", "no"}, 100.0, "published must be a boolean"},
 		{"more than 10 MB", "but not too large", large, []string{"published", "false"}, 324.0, "invalid image file"},
-		{"address as well", "which one is it", picture, []string{"published", "false", "url", "http://127.0.0.1:1/a.jpg"}, 100.0, "Only one of url and source"},
 		{"unknown field", "refused as in any form", picture, []string{"published", "false", "text", "a"}, 100.0, "Param text"},
 		{"field twice", "refused as in any form", picture, []string{"published", "false", "published", "true"}, 100.0, "more than once"},
 		{"endless text", "only the file may be large", picture, []string{"published", "false", "caption", strings.Repeat("a", 2<<20)}, 100.0, "form cannot be read"},
@@ -236,7 +166,7 @@ func TestFacebookAlbum(t *testing.T) {
 		}
 	}
 	want := map[string]any{
-		"id": post, "message": "two", "status_type": "added_photos", "full_picture": src(two),
+		"id": post, "message": "two", "status_type": "added_photos",
 		"attachments": map[string]any{"data": []any{map[string]any{
 			"media_type": "album", "type": "album", "target": map[string]any{"id": album},
 			"media":          map[string]any{"image": map[string]any{"src": src(two), "width": 30.0, "height": 40.0}},
@@ -273,9 +203,7 @@ func TestFacebookAttachedMedia(t *testing.T) {
 	other := b.control(http.MethodPut, "/accounts/facebook/2", "", http.StatusCreated).text("data", "access_token")
 	contentType, body = fbForm(t, picture, "published", "false")
 	foreign := b.call(http.MethodPost, "/facebook/v25.0/2/photos", other, contentType, body).text("id")
-	list := func(ids ...string) url.Values {
-		return url.Values{"message": {"a"}, "attached_media": {`[{"media_fbid":"` + strings.Join(ids, `"},{"media_fbid":"`) + `"}]`}}
-	}
+	list := func(ids ...string) url.Values { return fbAttached("a", ids...) }
 	with := func(values url.Values, name, value string) url.Values {
 		values.Set(name, value)
 		return values
@@ -293,13 +221,10 @@ func TestFacebookAttachedMedia(t *testing.T) {
 		{"another Page's", "one's own only", list(ids[0], foreign), nil, foreign},
 		{"a post", "which is no photo", list(pageID + "_1"), nil, "unpublished photos"},
 		{"a gap", "they are counted from 0 on", with(fbAttached("a", ids[0]), "attached_media[2]", `{"media_fbid":"`+ids[1]+`"}`), nil, "attached_media[2] is not known"},
-		{"both forms", "which one is it", with(list(ids[0]), "attached_media[0]", `{"media_fbid":"`+ids[1]+`"}`), nil, "attached_media"},
-		{"ids alone", "objects are wanted", url.Values{"attached_media": {`["` + ids[0] + `"]`}}, nil, "media_fbid"},
-		{"numbers", "ids are texts", url.Values{"attached_media": {`[{"media_fbid":` + ids[0] + `}]`}}, nil, "media_fbid"},
-		{"one without a list", "a list is wanted", url.Values{"attached_media": {`{"media_fbid":"` + ids[0] + `"}`}}, nil, "media_fbid"},
-		{"more than an id", "nothing else is known", url.Values{"attached_media": {`[{"media_fbid":"` + ids[0] + `","caption":"a"}]`}}, nil, "media_fbid"},
-		{"no JSON", "nothing to read", url.Values{"attached_media": {ids[0]}}, nil, "attached_media must be JSON"},
-		{"with a link", "one or the other", with(list(ids[0]), "link", "https://example.com"), nil, "link does not go with"},
+		{"ids alone", "objects are wanted", url.Values{"attached_media[0]": {`"` + ids[0] + `"`}}, nil, "media_fbid"},
+		{"numbers", "ids are texts", url.Values{"attached_media[0]": {`{"media_fbid":` + ids[0] + `}`}}, nil, "media_fbid"},
+		{"more than an id", "nothing else is known", url.Values{"attached_media[0]": {`{"media_fbid":"` + ids[0] + `","caption":"a"}`}}, nil, "media_fbid"},
+		{"no JSON", "nothing to read", url.Values{"attached_media[0]": {ids[0]}}, nil, "media_fbid"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -312,9 +237,8 @@ func TestFacebookAttachedMedia(t *testing.T) {
 	if diff := cmp.Diff([]string{"used", "shown"}, b.texts()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	r := b.as("facebook", http.MethodPost, pagePath+"/feed", "application/json", `{"attached_media":[{"media_fbid":"`+ids[0]+`"},{"media_fbid":"`+ids[1]+`"}]}`)
-	if r.status != http.StatusOK {
-		t.Errorf("photos without a message, as JSON: %d %s", r.status, r.body)
+	if r := b.form("facebook", pagePath+"/feed", fbAttached("", ids[0], ids[1])); r.status != http.StatusOK {
+		t.Errorf("photos without a message: %d %s", r.status, r.body)
 	}
 	if r := b.form("facebook", pagePath+"/feed", list(ids[2:12]...)); r.status != http.StatusOK {
 		t.Errorf("ten photos: %d %s", r.status, r.body)
@@ -379,104 +303,4 @@ func TestFacebookPhotoDuplicates(t *testing.T) {
 		t.Errorf("photos count as posts: %d %s", r.status, r.body)
 	}
 	b.fbPhoto(picture) // while uploads do not
-}
-
-// TestOnePostOfAPhoto attaches the same photo in many posts at once: exactly one may have it.
-func TestOnePostOfAPhoto(t *testing.T) {
-	b := start(t, t.TempDir())
-	id := b.fbPhoto(jpegOf(t, 40, 30))
-	var wg sync.WaitGroup
-	for i := range 16 {
-		wg.Go(func() {
-			body := fbAttached(fmt.Sprint("post ", i), id).Encode()
-			r, err := b.try(http.MethodPost, pagePath+"/feed", "facebook-access-demo", formType, body)
-			if err != nil || r.status != http.StatusOK && r.at("error", "error_subcode") != 1366051.0 {
-				t.Errorf("%v %d %s", err, r.status, r.body)
-			}
-		})
-	}
-	wg.Wait()
-	if got := b.texts(); len(got) != 1 {
-		t.Errorf("the photo is in %q", got)
-	}
-}
-
-// TestFaultOnFacebookPhotos lets the two calls of a post of photos go wrong in every way. An upload is never public, and a
-// publication is counted as one.
-func TestFaultOnFacebookPhotos(t *testing.T) {
-	tests := []struct {
-		name, reason, fault string
-		wantStatus          int // 0: the connection is closed without an answer
-		wantActed           bool
-	}{
-		{"status", "nothing is kept", `"kind":"status","status":500`, 500, false},
-		{"drop before", "nothing is kept", `"kind":"drop_before"`, 0, false},
-		{"drop after", "it is done though nobody is told", `"kind":"drop_after"`, 0, true},
-		{"error after", "it is done though a failure is told", `"kind":"error_after","status":503`, 503, true},
-		{"rate limit", "nothing is kept", `"kind":"rate_limit"`, 400, false},
-		{"token expired", "nothing is kept", `"kind":"token_expired"`, 400, false},
-		{"token revoked", "nothing is kept", `"kind":"token_revoked"`, 400, false},
-	}
-	for _, tt := range tests {
-		for operation, published := range map[string]string{"upload": "false", "publish": "true"} {
-			t.Run(operation+" "+tt.name, func(t *testing.T) {
-				b := start(t, "")
-				contentType, body := fbForm(t, jpegOf(t, 40, 30), "published", published)
-				b.fault(`{"platform":"facebook","operation":"` + operation + `","account":"` + pageID + `",` + tt.fault + `}`)
-				r, err := b.try(http.MethodPost, pagePath+"/photos", "facebook-access-demo", contentType, body)
-				if (err != nil) != (tt.wantStatus == 0) || r.status != tt.wantStatus {
-					t.Errorf("%s: status %d, error %v, want status %d", tt.reason, r.status, err, tt.wantStatus)
-				}
-				want := tt.wantActed && published == "true"
-				if listed := len(b.read("facebook", pagePath+"/published_posts").ids()) == 1; listed != want || len(b.texts()) == 1 != want {
-					t.Errorf("%s: listed %v, posted %q", tt.reason, listed, b.texts())
-				}
-				again := b.as("facebook", http.MethodPost, pagePath+"/photos", contentType, body)
-				if (again.at("error", "code") == 506.0) != want {
-					t.Errorf("%s: once more: %d %s", tt.reason, again.status, again.body)
-				}
-				if n := b.callsOn("facebook", operation); n != 2 {
-					t.Errorf("%s: %d counted, want 2", tt.reason, n)
-				}
-			})
-		}
-	}
-}
-
-// TestFacebookGoesOnWithoutTheClient lets the client go while its photo is being fetched: the post is made.
-func TestFacebookGoesOnWithoutTheClient(t *testing.T) {
-	b, picture := start(t, ""), jpegOf(t, 40, 30)
-	s := newShelf(t, map[string][]byte{"a.jpg": picture})
-	s.hold = make(chan struct{})
-	ctx, cancel := context.WithCancel(t.Context())
-	form := url.Values{"url": {s.url + "/a.jpg"}, "caption": {"late"}, "access_token": {"facebook-access-demo"}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.http.URL+pagePath+"/photos", strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", formType)
-	gone := make(chan error, 1)
-	go func() {
-		resp, err := b.client.Do(req)
-		if err == nil {
-			_ = resp.Body.Close()
-		}
-		gone <- err
-	}()
-	<-s.asked
-	cancel()
-	if err := <-gone; err == nil || len(b.texts()) != 0 {
-		t.Fatalf("the client heard of it: %v", err)
-	}
-	close(s.hold)
-	b.settle(func() string {
-		if len(b.texts()) == 0 {
-			return "IN_PROGRESS"
-		}
-		return "FINISHED"
-	})
-	shown := b.control(http.MethodGet, "/posts", "", http.StatusOK)
-	if diff := cmp.Diff([]any{file(picture, "image/jpeg")}, shown.list("data", "0", "media")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
 }

@@ -90,11 +90,7 @@ func TestInstagramParameters(t *testing.T) {
 		want               string // part of the error's message
 	}{
 		{"picture", "the plain case", image, nil, nil, ""},
-		{"picture with all that goes with it", "documented options are taken", image + "&caption=a&alt_text=b&collaborators=%5B%22a%22%5D&is_ai_generated=true&location_id=1&user_tags=%5B%5D", nil, nil, ""},
 		{"picture that is said to be no item", "which is the default", image + "&caption=a&is_carousel_item=false", nil, nil, ""},
-		{"reel with all that goes with it", "documented options are taken", reel + "&caption=a&share_to_feed=false&cover_url=" + s.url + "/a.jpg&thumb_offset=1500&audio_name=b&collaborators=a,b,c&trial_params=%7B%22graduation_strategy%22%3A%22MANUAL%22%7D", nil, nil, ""},
-		{"carousel with all that goes with it", "documented options are taken", carousel + "&caption=a&collaborators=a&is_ai_generated=true", nil, nil, ""},
-		{"item with a description", "items have theirs", item + "&alt_text=a", nil, nil, ""},
 		{"film of a carousel", "VIDEO is for items", film + "&thumb_offset=10", nil, nil, ""},
 
 		{"nothing", "there are no posts of text", "caption=hello", 100.0, nil, "image_url is required"},
@@ -106,25 +102,12 @@ func TestInstagramParameters(t *testing.T) {
 		{"reel as an item", "those are videos", reel + "&is_carousel_item=true", 100.0, 2207023.0, ""},
 		{"picture with a type", "it has none", "media_type=IMAGE&" + image, 100.0, 2207023.0, ""},
 		{"another type", "an enumeration", "media_type=TEXT&" + image, 100.0, 2207023.0, ""},
-		{"story", "what is not simulated says so", "media_type=STORIES&" + image, 100.0, nil, "not available here"},
 		{"misspelt parameter", "what is not known is refused", image + "&text=a", 100.0, nil, "Param text is not known"},
-		{"Facebook's parameter", "known with the other way to log in only", image + "&is_paid_partnership=true", 100.0, nil, "is_paid_partnership is not known"},
 		{"Facebook's upload", "as well", "media_type=REELS&upload_type=resumable", 100.0, nil, "upload_type is not known"},
 		{"caption of an item", "the caption is the parent's", item + "&caption=a", 100.0, nil, "caption is not allowed"},
-		{"label of an item", "so is the label, whatever it says", item + "&is_ai_generated=false", 100.0, nil, "is_ai_generated is not allowed"},
-		{"description of a reel", "pictures have one", reel + "&alt_text=a", 100.0, nil, "alt_text is not allowed"},
-		{"description of a carousel", "its items have theirs", carousel + "&alt_text=a", 100.0, nil, "alt_text is not allowed"},
-		{"cover of a picture", "reels have one", image + "&cover_url=" + s.url + "/a.jpg", 100.0, nil, "cover_url is not allowed"},
-		{"reel's tab for a picture", "a picture has no other place", image + "&share_to_feed=true", 100.0, nil, "share_to_feed is not allowed"},
 		{"children of a picture", "carousels have some", image + "&children=1,2", 100.0, nil, "children is not allowed"},
-		{"description too long", "1000 characters", image + "&alt_text=" + strings.Repeat("a", 1001), 100.0, nil, "alt_text must be at most 1000"},
-		{"four authors more", "three", image + "&collaborators=a,b,c,d", 100.0, nil, "at most 3"},
 		{"offset that is none", "a number", reel + "&thumb_offset=soon", 100.0, nil, "thumb_offset must be an integer"},
 		{"offset before the video", "not below 0", reel + "&thumb_offset=-1", 100.0, nil, "thumb_offset must be an integer"},
-		{"flag that is none", "true or false", image + "&is_ai_generated=yes", 100.0, nil, "is_ai_generated must be a boolean"},
-		{"trial that is none", "one of two ways", reel + "&trial_params=%7B%7D", 100.0, nil, "trial_params"},
-		{"PNG for a cover", "JPEG", reel + "&cover_url=" + s.url + "/a.png", 36001.0, 2207005.0, ""},
-		{"cover that is not there", "404 is no picture", reel + "&cover_url=" + s.url + "/b.jpg", 9004.0, 2207052.0, ""},
 
 		{"no children", "a carousel shows something", "media_type=CAROUSEL&caption=a", 100.0, nil, "children is required"},
 		{"one child", "two at least", "media_type=CAROUSEL&children=" + one, 100.0, 2207028.0, ""},
@@ -152,38 +135,6 @@ func TestInstagramParameters(t *testing.T) {
 	}
 	if got := b.texts(); len(got) != 0 {
 		t.Errorf("containers are not posts: %q", got)
-	}
-}
-
-func TestInstagramTakesParametersFromAnywhere(t *testing.T) {
-	b := start(t, "")
-	s := newShelf(t, map[string][]byte{"a.jpg": jpegOf(t, 40, 40)})
-	var items []string
-	for range 2 {
-		items = append(items, `"`+b.igContainer(query("is_carousel_item=1&image_url="+s.url+"/a.jpg"))+`"`)
-	}
-	for name, r := range map[string]reply{
-		"JSON":       b.as("instagram", http.MethodPost, instagramPath+"/media", "application/json", `{"image_url":"`+s.url+`/a.jpg","is_ai_generated":true,"collaborators":["a","b"]}`),
-		"JSON lists": b.as("instagram", http.MethodPost, instagramPath+"/media", "application/json", `{"media_type":"CAROUSEL","children":[`+strings.Join(items, ",")+`]}`),
-		"query":      b.as("instagram", http.MethodPost, instagramPath+"/media?image_url="+s.url+"/a.jpg", "", ""),
-		"me":         b.form("instagram", "/instagram/v26.0/me/media", url.Values{"image_url": {s.url + "/a.jpg"}}),
-		"token in the form": b.call(http.MethodPost, instagramPath+"/media", "", formType,
-			"access_token=instagram-access-demo&image_url="+s.url+"/a.jpg"),
-	} {
-		if r.status != http.StatusOK || r.text("id") == "" {
-			t.Errorf("%s: %d %s", name, r.status, r.body)
-		}
-	}
-	scoped := b.read("instagram", "/instagram/v25.0/me").text("id")
-	for name, r := range map[string]reply{
-		"a list that is none":        b.as("instagram", http.MethodPost, instagramPath+"/media", "application/json", `{"media_type":"CAROUSEL","children":[{}]}`),
-		"another's id":               b.form("instagram", "/instagram/v25.0/123/media", url.Values{"image_url": {s.url + "/a.jpg"}}),
-		"the id that an app sees":    b.form("instagram", "/instagram/v25.0/"+scoped+"/media", url.Values{"image_url": {s.url + "/a.jpg"}}),
-		"a body of no known content": b.as("instagram", http.MethodPost, instagramPath+"/media", "text/plain", "image_url="+s.url+"/a.jpg"),
-	} {
-		if r.status != http.StatusBadRequest || r.at("error", "code") != 100.0 {
-			t.Errorf("%s: %d %s", name, r.status, r.body)
-		}
 	}
 }
 
@@ -302,7 +253,6 @@ func TestInstagramVideos(t *testing.T) {
 		{"not there", "404 is no video", "none", "", "2207052"},
 		{"cover from within", "just before the end", "mp4", "&thumb_offset=4999", ""},
 		{"cover from behind", "the end is not within", "mp4", "&thumb_offset=5000", "2207057"},
-		{"cover of its own", "wins over the offset", "mp4", "&thumb_offset=5000&cover_url=" + s.url + "/a.jpg", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -95,7 +95,7 @@ func TestInstagramPublishingThroughAPage(t *testing.T) {
 	b, picture := start(t, ""), jpegOf(t, 40, 40)
 	s := newShelf(t, map[string][]byte{"a.jpg": picture})
 	token := b.linked()
-	id := b.call(http.MethodPost, linkedPath+"/media", token, "application/json", `{"image_url":"`+s.url+`/a.jpg","caption":"hello","is_paid_partnership":true}`).text("id")
+	id := b.call(http.MethodPost, linkedPath+"/media", token, formType, "caption=hello&image_url="+s.url+"/a.jpg").text("id")
 	if r := b.call(http.MethodGet, linkedHost+"/v25.0/"+id+"?fields=status_code", token, "", ""); r.text("status_code") != "FINISHED" {
 		t.Errorf("status: %d %s", r.status, r.body)
 	}
@@ -188,23 +188,6 @@ func TestInstagramUpload(t *testing.T) {
 	}
 }
 
-func TestInstagramUploadByAddress(t *testing.T) {
-	b := start(t, "")
-	s := newShelf(t, map[string][]byte{"a.mp4": mp4Of("isom", 64, 48, 5*time.Second)})
-	token := b.linked()
-	for address, want := range map[string]string{s.url + "/a.mp4": "FINISHED", s.url + "/none": "ERROR"} {
-		id, path := b.awaiting(token)
-		r, err := b.igUpload(path, map[string]string{"Authorization": "OAuth " + token, "file_url": address}, nil)
-		if err != nil || r.at("success") != true {
-			t.Fatalf("%d %s %v", r.status, r.body, err)
-		}
-		b.clock.Step(videoWork)
-		if got := b.settle(func() string { return b.linkedStatus(token, id) }); got != want {
-			t.Errorf("%s: it is %s, want %s", address, got, want)
-		}
-	}
-}
-
 func TestInstagramUploadRefusals(t *testing.T) {
 	b, film := start(t, ""), mp4Of("isom", 64, 48, 5*time.Second)
 	token := b.linked()
@@ -238,7 +221,6 @@ func TestInstagramUploadRefusals(t *testing.T) {
 		{"in the middle", "it begins with the first byte", path, with("offset", "10"), film, 400},
 		{"no offset", "it must be said", path, with("offset", ""), film, 400},
 		{"larger than a video", "300 MB", path, with("file_size", "400000000"), film, 400},
-		{"no address", "nothing to fetch", path, with("file_url", "a.mp4"), nil, 400},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -254,41 +236,6 @@ func TestInstagramUploadRefusals(t *testing.T) {
 	b.clock.Step(24 * time.Hour)
 	if r, err := b.igUpload(oldPath, good, film); err != nil || r.status != http.StatusBadRequest || b.linkedStatus(token, old) != "EXPIRED" {
 		t.Errorf("a day later: %d %s %v", r.status, r.body, err)
-	}
-}
-
-// TestFaultOnInstagramUpload lets an upload go wrong in every way.
-func TestFaultOnInstagramUpload(t *testing.T) {
-	tests := []struct {
-		name, reason, fault string
-		wantStatus          int // 0: the connection is closed without an answer
-		wantActed           bool
-	}{
-		{"status", "nothing was kept", `"kind":"status","status":503`, 503, false},
-		{"drop before", "nothing was kept", `"kind":"drop_before"`, 0, false},
-		{"drop after", "the file is there though nobody says so", `"kind":"drop_after"`, 0, true},
-		{"error after", "the file is there though a failure is answered", `"kind":"error_after"`, 500, true},
-		{"rate limit", "nothing was kept", `"kind":"rate_limit"`, 400, false},
-		{"token expired", "nothing was kept", `"kind":"token_expired"`, 401, false},
-		{"token revoked", "nothing was kept", `"kind":"token_revoked","account":"` + linkedID + `"`, 401, false},
-		{"a fault of somebody else", "it waits", `"kind":"status","account":"` + instagramID + `"`, 200, true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b, film := start(t, ""), mp4Of("isom", 64, 48, 5*time.Second)
-			token := b.linked()
-			id, path := b.awaiting(token)
-			b.fault(`{"platform":"instagram","operation":"upload",` + tt.fault + `}`)
-			r, err := b.igUpload(path, uploadHeaders(token, len(film)), film)
-			if (err != nil) != (tt.wantStatus == 0) || r.status != tt.wantStatus {
-				t.Errorf("%s: status %d, error %v, want status %d: %s", tt.reason, r.status, err, tt.wantStatus, r.body)
-			}
-			b.clock.Step(videoWork)
-			want := map[bool]string{true: "FINISHED", false: "IN_PROGRESS"}[tt.wantActed]
-			if got := b.linkedStatus(token, id); got != want {
-				t.Errorf("%s: the container is %s, want %s", tt.reason, got, want)
-			}
-		})
 	}
 }
 

@@ -17,9 +17,9 @@ import (
 	"github.com/herald-social/herald/sandbox/blobs"
 	"github.com/herald-social/herald/sandbox/facebook"
 	"github.com/herald-social/herald/sandbox/faults"
-	"github.com/herald-social/herald/sandbox/graph"
 	"github.com/herald-social/herald/sandbox/instagram"
 	"github.com/herald-social/herald/sandbox/pages"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 	"github.com/herald-social/herald/sandbox/threads"
 	"github.com/herald-social/herald/sandbox/tiktok"
@@ -69,21 +69,16 @@ type platform interface {
 
 // newPlatforms is the list of simulators, in the order in which people see them.
 func (s *Server) newPlatforms() []platform {
-	meta := graph.Options{Store: s.store, Blobs: s.blobs, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}
+	opts := simulator.Options{Store: s.store, Blobs: s.blobs, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}
 	return []platform{
-		x.New(x.Options{Store: s.store, Blobs: s.blobs, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}),
-		threads.New(meta),
-		instagram.New(meta),
-		facebook.New(meta),
-		tiktok.New(tiktok.Options{Store: s.store, Blobs: s.blobs, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}),
-		youtube.New(youtube.Options{Store: s.store, Blobs: s.blobs, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}),
+		x.New(opts), threads.New(opts), instagram.New(opts), facebook.New(opts), tiktok.New(opts), youtube.New(opts),
 	}
 }
 
-// demos is the demo account of each simulator.
-func demos() []func() (state.Account, state.Tokens) {
-	return []func() (state.Account, state.Tokens){
-		x.Demo, threads.Demo, instagram.Demo, facebook.Demo, tiktok.Demo, youtube.Demo,
+// profiles says how the accounts of each platform look, in the same order.
+func profiles() []simulator.Profile {
+	return []simulator.Profile{
+		x.Accounts(), threads.Accounts(), instagram.Accounts(), facebook.Accounts(), tiktok.Accounts(), youtube.Accounts(),
 	}
 }
 
@@ -101,11 +96,10 @@ type Account struct {
 // DemoAccounts returns one account per simulated platform.
 func DemoAccounts() []Account {
 	var out []Account
-	for _, demo := range demos() {
-		account, tokens := demo()
+	for _, p := range profiles() {
 		out = append(out, Account{
-			Platform: account.Platform, ID: account.ID, Username: account.Username, DisplayName: account.DisplayName,
-			AccessToken: tokens.Access, RefreshToken: tokens.Refresh, Scopes: tokens.Scopes,
+			Platform: p.Platform, ID: p.Demo.ID, Username: p.Demo.Username, DisplayName: p.Demo.DisplayName,
+			AccessToken: p.DemoAccess, RefreshToken: p.DemoRefresh, Scopes: p.Terms(p.Demo).Scopes,
 		})
 	}
 	return out
@@ -158,13 +152,12 @@ func (s *Server) start() error {
 		return fmt.Errorf("set up the sandbox's pages: %w", err)
 	}
 	s.registerControl()
-	for _, demo := range demos() {
-		account, known := demo()
-		terms := s.platforms[account.Platform].Terms(account)
+	for _, p := range profiles() {
+		terms := p.Terms(p.Demo)
 		tokens := terms.Tokens(s.clock.Now())
-		tokens.Access, tokens.Refresh = known.Access, known.Refresh
-		if _, _, err := s.store.CreateAccount(account, tokens, terms.Refresh); err != nil {
-			return fmt.Errorf("create the demo account of %s: %w", account.Platform, err)
+		tokens.Access, tokens.Refresh = p.DemoAccess, p.DemoRefresh
+		if _, _, err := s.store.CreateAccount(p.Demo, tokens, terms.Refresh); err != nil {
+			return fmt.Errorf("create the demo account of %s: %w", p.Platform, err)
 		}
 	}
 	return nil
@@ -177,7 +170,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Serve
 // Tests that share a process with the sandbox need it; no request may come meanwhile.
 func (s *Server) AwaitFetched() { s.blobs.AwaitPulls() }
 
-// Close ends waiting requests and closes the journal. What was acknowledged is kept with or without it.
+// Close ends waiting requests and closes the database. What was acknowledged is kept with or without it.
 func (s *Server) Close() error { return s.close() }
 
 // site is the sandbox's own address, as the client of a request reaches it.

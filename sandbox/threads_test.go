@@ -86,11 +86,9 @@ func TestThreadsContainers(t *testing.T) {
 		{"emoji that do not", "126 of four do not", "media_type=TEXT&text=" + strings.Repeat("%F0%9F%8E%89", 126), "at most 500"},
 		{"a family of emoji", "25 bytes are 25", "media_type=TEXT&text=" + long[:475] + url.QueryEscape("👨‍👩‍👧‍👦"), ""},
 		{"a family too many", "and not one more", "media_type=TEXT&text=" + long[:476] + url.QueryEscape("👨‍👩‍👧‍👦"), "at most 500"},
-		{"five links", "five are allowed", "media_type=TEXT&text=" + url.QueryEscape("http://a.b/1 http://a.b/2 http://a.b/3 http://a.b/4") + "&link_attachment=https://a.b/5", ""},
-		{"six links", "six are not, the attached one counts", "media_type=TEXT&text=" + url.QueryEscape("http://a.b/1 http://a.b/2 http://a.b/3 http://a.b/4 http://a.b/5") + "&link_attachment=https://a.b/6", "THREADS_API__LINK_LIMIT_EXCEEDED"},
+		{"five links", "five are allowed", "media_type=TEXT&text=" + url.QueryEscape("http://a.b/1 http://a.b/2 http://a.b/3 http://a.b/4 http://a.b/5"), ""},
+		{"six links", "six are not", "media_type=TEXT&text=" + url.QueryEscape("http://a.b/1 http://a.b/2 http://a.b/3 http://a.b/4 http://a.b/5 http://a.b/6"), "THREADS_API__LINK_LIMIT_EXCEEDED"},
 		{"the same link six times", "different ones count", "media_type=TEXT&text=" + url.QueryEscape(strings.Repeat("http://a.b/1 ", 6)), ""},
-		{"all that goes with a text", "documented options are taken", "media_type=TEXT&text=a&reply_control=mentioned_only&topic_tag=news&link_attachment=https://a.b&enable_reply_approvals=true&quote_post_id=" + post, ""},
-		{"extras", "JSON where JSON is wanted", "media_type=TEXT&text=a&poll_attachment=%7B%22option_a%22%3A%22x%22%7D&text_entities=%5B%5D", ""},
 		{"no type", "it is required", "text=hello", "media_type is required"},
 		{"unknown type", "an enumeration", "media_type=text&text=hello", "media_type must be one of"},
 		{"no text", "so is the text", "media_type=TEXT", "text is required"},
@@ -100,15 +98,6 @@ func TestThreadsContainers(t *testing.T) {
 		{"image in a text", "a text has none", "media_type=TEXT&text=a&image_url=https://a.b/c.jpg", "image_url is not allowed"},
 		{"reply", "to a post", "media_type=TEXT&text=a&reply_to_id=" + post, ""},
 		{"reply to nothing", "which must exist", "media_type=TEXT&text=a&reply_to_id=1", "reply_to_id"},
-		{"quote of nothing", "so must what is quoted", "media_type=TEXT&text=a&quote_post_id=1", "quote_post_id"},
-		{"unknown reply control", "an enumeration", "media_type=TEXT&text=a&reply_control=nobody", "reply_control must be one of"},
-		{"topic with a full stop", "not allowed in topics", "media_type=TEXT&text=a&topic_tag=a.b", "topic_tag"},
-		{"topic of nothing", "too short", "media_type=TEXT&text=a&topic_tag=", "topic_tag"},
-		{"link without a host", "no address", "media_type=TEXT&text=a&link_attachment=example", "link_attachment"},
-		{"flag that is none", "true or false", "media_type=TEXT&text=a&is_ghost_post=maybe", "is_ghost_post must be a boolean"},
-		{"poll that is no JSON", "nothing to read", "media_type=TEXT&text=a&poll_attachment=x", "poll_attachment must be JSON"},
-		{"countries", "a feature that the profile does not have", "media_type=TEXT&text=a&allowlisted_country_codes=DE", "THREADS_API__FEATURE_NOT_AVAILABLE"},
-		{"place", "a scope that the token does not have", "media_type=TEXT&text=a&location_id=1", "threads_location_tagging"},
 		{"bytes that are no text", "UTF-8 only", "media_type=TEXT&text=%FF", "valid UTF-8"},
 	}
 	for _, tt := range tests {
@@ -127,32 +116,6 @@ func TestThreadsContainers(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"there"}, b.texts()); diff != "" {
 		t.Errorf("containers are not posts (-want +got):\n%s", diff)
-	}
-}
-
-func TestThreadsTakesParametersFromAnywhere(t *testing.T) {
-	b := start(t, "")
-	for name, r := range map[string]reply{
-		"JSON":  b.as("threads", http.MethodPost, threadsPath+"/threads", "application/json", `{"media_type":"TEXT","text":"a","enable_reply_approvals":true}`),
-		"query": b.as("threads", http.MethodPost, threadsPath+"/threads?media_type=TEXT&text=a", "", ""),
-		"me":    b.form("threads", "/threads/v1.0/me/threads", url.Values{"media_type": {"TEXT"}, "text": {"a"}}),
-		"token in the form": b.call(http.MethodPost, threadsPath+"/threads", "", formType,
-			"media_type=TEXT&text=a&access_token=threads-access-demo"),
-	} {
-		if r.status != http.StatusOK || r.text("id") == "" {
-			t.Errorf("%s: %d %s", name, r.status, r.body)
-		}
-	}
-	for name, r := range map[string]reply{
-		"a list as JSON":      b.as("threads", http.MethodPost, threadsPath+"/threads", "application/json", `["TEXT"]`),
-		"two values":          b.as("threads", http.MethodPost, threadsPath+"/threads", "application/json", `{"media_type":"TEXT"} {}`),
-		"a form that is none": b.as("threads", http.MethodPost, threadsPath+"/threads", "text/plain", `media_type=TEXT&text=a`),
-		"form and query":      b.as("threads", http.MethodPost, threadsPath+"/threads?text=b", formType, `media_type=TEXT&text=a`),
-		"another's id":        b.form("threads", "/threads/v1.0/123/threads", url.Values{"media_type": {"TEXT"}, "text": {"a"}}),
-	} {
-		if r.status != http.StatusBadRequest || r.at("error", "code") != 100.0 {
-			t.Errorf("%s: %d %s", name, r.status, r.body)
-		}
 	}
 }
 
@@ -253,20 +216,19 @@ func TestThreadsContainersAreTheAccounts(t *testing.T) {
 
 func TestThreadsPost(t *testing.T) {
 	b := start(t, "")
-	id := b.thread("See https://example.com #News today", url.Values{"link_attachment": {"https://example.com/card"}})
-	r := b.read("threads", "/threads/v1.0/"+id+"?fields=id,permalink,shortcode,timestamp,username,text,media_type,topic_tag,link_attachment_url,is_reply,reply_audience,owner")
+	id := b.thread("See https://example.com #News today", nil)
+	r := b.read("threads", "/threads/v1.0/"+id+"?fields=id,permalink,shortcode,timestamp,username,text,media_type,is_reply,owner")
 	code := r.text("shortcode")
 	want := map[string]any{
 		"id": id, "shortcode": code, "timestamp": "2026-12-01T09:00:01+0000", "username": "herald_demo",
 		"permalink": b.http.URL + "/threads/@herald_demo/post/" + code, "text": "See https://example.com #News today",
-		"media_type": "TEXT_POST", "topic_tag": "News", "link_attachment_url": "https://example.com/card", "is_reply": false,
-		"reply_audience": "everyone", "owner": map[string]any{"id": threadsID},
+		"media_type": "TEXT_POST", "is_reply": false, "owner": map[string]any{"id": threadsID},
 	}
 	if diff := cmp.Diff(any(want), r.at()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	page := b.call(http.MethodGet, "/threads/@herald_demo/post/"+code, "", "", "")
-	if page.status != http.StatusOK || !strings.Contains(page.body, "#News") || !strings.Contains(page.body, "https://example.com/card") {
+	if page.status != http.StatusOK || !strings.Contains(page.body, "#News") || !strings.Contains(page.body, `<a href="https://example.com"`) {
 		t.Errorf("the permalink shows %d %s", page.status, page.body)
 	}
 	if len(id) != 17 || strings.Contains(r.text("permalink"), id) {
@@ -290,16 +252,12 @@ func TestThreadsReplies(t *testing.T) {
 	if diff := cmp.Diff([]string{root}, b.read("threads", threadsPath+"/threads").ids()); diff != "" {
 		t.Errorf("posts without replies (-want +got):\n%s", diff)
 	}
-	closed := b.thread("closed", url.Values{"reply_control": {"followers_only"}})
 	other := b.control(http.MethodPut, "/accounts/threads/2", "", http.StatusCreated).text("data", "access_token")
 	answer := func(to string) reply {
 		return b.call(http.MethodPost, "/threads/v1.0/2/threads", other, formType, "media_type=TEXT&text=hi&reply_to_id="+to)
 	}
-	if r := answer(closed); r.status != http.StatusForbidden || r.at("error", "code") != 10.0 {
-		t.Errorf("a reply where none is welcome: %d %s", r.status, r.body)
-	}
 	if r := answer(root); r.status != http.StatusOK {
-		t.Errorf("a reply where all are: %d %s", r.status, r.body)
+		t.Errorf("a reply of another account: %d %s", r.status, r.body)
 	}
 }
 
@@ -318,9 +276,6 @@ func TestThreadsListing(t *testing.T) {
 		{"all", "", newest},
 		{"some", "?limit=3", newest[:3]},
 		{"since a second, with it", "?since=" + "1796115605", newest[:3]}, // 09:00:05
-		{"until a second, with it", "?until=" + "1796115602", newest[5:]},
-		{"between dates", "?since=2026-12-01T09:00:03Z&until=2026-12-01T09:00:04%2B0000", newest[3:5]},
-		{"the day before", "?until=2026-11-30", []string{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -344,42 +299,17 @@ func TestThreadsListing(t *testing.T) {
 	if diff := cmp.Diff(newest, got); diff != "" {
 		t.Errorf("the pages together are the listing (-want +got):\n%s", diff)
 	}
-	back := b.read("threads", threadsPath+"/threads?limit=3&before="+r.text("paging", "cursors", "before"))
-	if diff := cmp.Diff(newest[3:6], back.ids()); diff != "" {
-		t.Errorf("the page before the last (-want +got):\n%s", diff)
-	}
-	for _, query := range []string{"?limit=0", "?limit=101", "?since=soon", "?after=x", "?max=5", "?since=2&until=1", "?fields=likes"} {
+	for _, query := range []string{"?limit=0", "?limit=101", "?since=soon", "?after=x", "?max=5", "?fields=likes"} {
 		if r := b.read("threads", threadsPath+"/threads"+query); r.status != http.StatusBadRequest || r.at("error", "code") != 100.0 {
 			t.Errorf("%s: %d %s", query, r.status, r.body)
 		}
 	}
 }
 
-func TestThreadsListingLag(t *testing.T) {
-	b := start(t, "")
-	b.control(http.MethodPut, "/accounts/threads/"+threadsID, `{"listing_lag_ms":30000}`, http.StatusOK)
-	id := b.thread("slow to appear", nil)
-	b.clock.Step(30*time.Second - time.Millisecond)
-	if got := b.read("threads", threadsPath+"/threads").ids(); len(got) != 0 {
-		t.Errorf("listed before its time: %v", got)
-	}
-	if r := b.read("threads", "/threads/v1.0/"+id); r.status != http.StatusOK {
-		t.Errorf("the post itself is there at once: %d %s", r.status, r.body)
-	}
-	b.clock.Step(time.Millisecond)
-	b.fault(`{"platform":"threads","operation":"list","kind":"stale_list","delay_ms":60000}`)
-	if got := b.read("threads", threadsPath+"/threads").ids(); len(got) != 0 {
-		t.Errorf("a stale listing shows %v", got)
-	}
-	if diff := cmp.Diff([]string{id}, b.read("threads", threadsPath+"/threads").ids()); diff != "" {
-		t.Errorf("the next one (-want +got):\n%s", diff)
-	}
-}
-
 func TestThreadsQuota(t *testing.T) {
 	b := start(t, "")
 	limit := func() any {
-		return b.read("threads", threadsPath+"/threads_publishing_limit?fields=quota_usage,config,reply_quota_usage,reply_config").at("data", "0")
+		return b.read("threads", threadsPath+"/threads_publishing_limit?fields=quota_usage,config").at("data", "0")
 	}
 	b.control(http.MethodPut, "/accounts/threads/"+threadsID, `{"quota":2}`, http.StatusOK)
 	root := b.thread("one", nil)
@@ -396,7 +326,6 @@ func TestThreadsQuota(t *testing.T) {
 	}
 	day := map[string]any{
 		"quota_usage": 2.0, "config": map[string]any{"quota_total": 2.0, "quota_duration": 86400.0},
-		"reply_quota_usage": 1.0, "reply_config": map[string]any{"quota_total": 1000.0, "quota_duration": 86400.0},
 	}
 	if diff := cmp.Diff(any(day), limit()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -407,67 +336,9 @@ func TestThreadsQuota(t *testing.T) {
 	}
 	b.control(http.MethodPut, "/accounts/threads/"+threadsID, `{"quota":null}`, http.StatusOK)
 	day["config"] = map[string]any{"quota_total": 250.0, "quota_duration": 86400.0}
-	day["quota_usage"], day["reply_quota_usage"] = 1.0, 0.0
+	day["quota_usage"] = 1.0
 	if diff := cmp.Diff(any(day), limit()); diff != "" {
 		t.Errorf("the documented quota is told, not enforced (-want +got):\n%s", diff)
-	}
-}
-
-func TestThreadsAutoPublish(t *testing.T) {
-	b := start(t, "")
-	r := b.form("threads", threadsPath+"/threads", url.Values{"media_type": {"TEXT"}, "text": {"at once"}, "auto_publish_text": {"true"}})
-	if diff := cmp.Diff([]string{"at once"}, b.texts()); diff != "" || r.status != http.StatusOK {
-		t.Errorf("%d %s: a container that publishes itself is public (-want +got):\n%s", r.status, r.body, diff)
-	}
-}
-
-// TestFaultOnThreadsPublish lets the publication go wrong in every way, and then finds out as a publisher would.
-func TestFaultOnThreadsPublish(t *testing.T) {
-	tests := []struct {
-		name, reason, fault string
-		wantStatus          int // 0: the connection is closed without an answer
-		want                map[string]any
-		wantActed           bool
-	}{
-		{"status", "an outage before acting publishes nothing", `"kind":"status","status":503`, 503, map[string]any{"code": 2.0, "is_transient": true}, false},
-		{"plain failure", "an unknown error says nothing", `"kind":"status"`, 500, map[string]any{"code": 1.0, "is_transient": false}, false},
-		{"drop before", "the connection ends and nothing was done", `"kind":"drop_before"`, 0, nil, false},
-		{"drop after", "the connection ends though the post is out", `"kind":"drop_after"`, 0, nil, true},
-		{"error after", "a failure is answered though the post is out", `"kind":"error_after","status":500`, 500, map[string]any{"code": 1.0}, true},
-		{"rate limit", "nothing was done", `"kind":"rate_limit"`, 403, map[string]any{"code": 4.0, "is_transient": true}, false},
-		{"token expired", "nothing was done", `"kind":"token_expired"`, 400, map[string]any{"code": 190.0, "error_subcode": 463.0}, false},
-		{"token revoked", "nothing was done", `"kind":"token_revoked"`, 400, map[string]any{"code": 190.0, "error_subcode": 460.0}, false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := start(t, "")
-			id := b.container(url.Values{"text": {"hello"}})
-			b.clock.Step(time.Second)
-			b.fault(`{"platform":"threads","operation":"publish",` + tt.fault + `}`)
-			r, err := b.try(http.MethodPost, threadsPath+"/threads_publish", "threads-access-demo", formType, "creation_id="+id)
-			if (err != nil) != (tt.wantStatus == 0) || r.status != tt.wantStatus {
-				t.Errorf("%s: status %d, error %v, want status %d", tt.reason, r.status, err, tt.wantStatus)
-			}
-			for name, want := range tt.want {
-				if got := r.at("error", name); got != want {
-					t.Errorf("%s: %s is %v, want %v in %s", tt.reason, name, got, want, r.body)
-				}
-			}
-			want := map[bool]string{true: "PUBLISHED", false: "FINISHED"}[tt.wantActed]
-			if got := b.containerStatus(id); got != want {
-				t.Errorf("%s: the container is %s, want %s", tt.reason, got, want)
-			}
-			again := b.publishContainer(id)
-			if (again.at("error", "code") == 24.0) != tt.wantActed {
-				t.Errorf("%s: publishing again: %d %s", tt.reason, again.status, again.body)
-			}
-			if diff := cmp.Diff([]string{"hello"}, b.texts()); diff != "" {
-				t.Errorf("%s: there is one post in the end (-want +got):\n%s", tt.reason, diff)
-			}
-			if n := b.callsOn("threads", "publish"); n != 2 {
-				t.Errorf("%d publications counted, want 2", n)
-			}
-		})
 	}
 }
 

@@ -133,46 +133,6 @@ func TestTikTokForcesWhatIsDisabled(t *testing.T) {
 	}
 }
 
-func TestTikTokDocumentedLimits(t *testing.T) {
-	b := start(t, "")
-	account := "/accounts/tiktok/" + demo(t, "tiktok").ID
-	body := `{` + directPost + `,` + fromFile(100, 100, 1) + `}`
-	film := movie("isom", 720, 1280, 5*time.Second, 2000)
-	draft := `{` + fromFile(len(film), len(film), 1) + `}`
-	for range 7 {
-		if r := b.onTikTok("video/init/", body); r.status != http.StatusOK {
-			t.Fatalf("without the setting: %d %s", r.status, r.body)
-		}
-	}
-	b.control(http.MethodPut, account, `{"documented_limits":true}`, http.StatusOK)
-	for range 6 {
-		if r := b.onTikTok("video/init/", body); r.status != http.StatusOK {
-			t.Fatalf("within the rate: %d %s", r.status, r.body)
-		}
-	}
-	if r := b.onTikTok("video/init/", body); !tiktokError(r, 429, "rate_limit_exceeded") || r.header.Get("Retry-After") != "" {
-		t.Errorf("the seventh in a minute: %d %s", r.status, r.body)
-	}
-	b.clock.Step(time.Minute)
-	for i := range 5 {
-		if r := b.uploadOnTikTok(b.onTikTok("inbox/video/init/", draft), film); r.status != http.StatusCreated {
-			t.Fatalf("draft %d: %d %s", i, r.status, r.body)
-		}
-	}
-	if r := b.onTikTok("inbox/video/init/", draft); !tiktokError(r, 403, "spam_risk_too_many_pending_share") {
-		t.Errorf("the sixth draft: %d %s", r.status, r.body)
-	}
-	if got := b.posted("tiktok"); len(got) != 5 || field(got, 4, "draft") != true {
-		t.Errorf("%d posts, want 5 drafts: %v", len(got), got)
-	}
-	b.clock.Step(24 * time.Hour)
-	b.control(http.MethodPut, account, `{"token_ttl_s":null}`, http.StatusOK)
-	token := tiktokRefresh(b, "tiktok-refresh-demo").text("access_token")
-	if r := b.call(http.MethodPost, tiktokPublish+"inbox/video/init/", token, jsonUTF8, draft); r.status != http.StatusOK {
-		t.Errorf("a day later: %d %s", r.status, r.body)
-	}
-}
-
 func TestTikTokDailyQuota(t *testing.T) {
 	b := start(t, "")
 	b.control(http.MethodPut, "/accounts/tiktok/"+demo(t, "tiktok").ID, `{"quota":1}`, http.StatusOK)

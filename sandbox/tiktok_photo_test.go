@@ -89,7 +89,7 @@ func TestTikTokPhotos(t *testing.T) {
 }
 
 // TestTikTokPhotosLater has TikTok fetch photos from where nothing comes yet: the call is answered, the post is not there, and
-// what is fetched can be cancelled, or goes on after a restart.
+// fetching goes on after a restart.
 func TestTikTokPhotosLater(t *testing.T) {
 	file := still(t, "jpeg", 640, 640)
 	release := make(chan struct{})
@@ -103,27 +103,20 @@ func TestTikTokPhotosLater(t *testing.T) {
 	defer site.Close()
 	b := start(t, t.TempDir())
 	begun := b.onTikTok("content/init/", photosOn("DIRECT_POST", publicPhotos, "", site.URL, "/a"))
-	cancelled := b.onTikTok("content/init/", photosOn("DIRECT_POST", publicPhotos, "", site.URL, "/b"))
 	b.clock.Step(time.Minute)
 	if r := b.statusOnTikTok(begun); r.text("data", "status") != "PROCESSING_DOWNLOAD" || r.at("data", "downloaded_bytes") != 0.0 || len(b.posted("tiktok")) != 0 {
 		t.Errorf("while it is fetched: %s and %v", r.body, b.posted("tiktok"))
 	}
-	if r := b.onTikTok("cancel/", `{"publish_id":"`+cancelled.text("data", "publish_id")+`"}`); r.status != http.StatusOK {
-		t.Errorf("cancel: %d %s", r.status, r.body)
-	}
 	restarted := &box{t: t, clock: b.clock}
-	restarted.open(crashCopy(t, b.dir, ""))
+	restarted.open(crashCopy(t, b.dir))
 	close(release)
 	for name, box := range map[string]*box{"the one that was asked": b, "the one that was started after a kill": restarted} {
 		box.server.AwaitFetched()
 		box.clock.Step(time.Second)
-		got := []any{box.statusOnTikTok(begun).text("data", "status"), box.statusOnTikTok(cancelled).text("data", "fail_reason"), len(box.posted("tiktok"))}
-		if diff := cmp.Diff([]any{"PUBLISH_COMPLETE", "publish_cancelled", 1}, got); diff != "" {
+		got := []any{box.statusOnTikTok(begun).text("data", "status"), len(box.posted("tiktok"))}
+		if diff := cmp.Diff([]any{"PUBLISH_COMPLETE", 1}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-	}
-	if r := b.onTikTok("cancel/", `{"publish_id":"`+begun.text("data", "publish_id")+`"}`); !tiktokError(r, 400, "publish_not_cancellable") {
-		t.Errorf("cancelling what is posted: %d %s", r.status, r.body)
 	}
 }
 
@@ -252,19 +245,6 @@ func TestTikTokStatusRefusals(t *testing.T) {
 		if !tiktokError(r, 400, code) {
 			t.Errorf("%d %s, want %s", r.status, r.body, code)
 		}
-	}
-	if r := b.onTikTok("cancel/", body); r.status != http.StatusOK {
-		t.Errorf("cancel: %d %s", r.status, r.body)
-	}
-	b.clock.Step(time.Second)
-	if r := b.statusOnTikTok(begun); r.text("data", "fail_reason") != "publish_cancelled" {
-		t.Errorf("cancelled: %s", r.body)
-	}
-	if r := b.onTikTok("cancel/", body); !tiktokError(r, 400, "publish_not_cancellable") {
-		t.Errorf("twice: %d %s", r.status, r.body)
-	}
-	if r := b.uploadOnTikTok(begun, movie("isom", 720, 1280, time.Second, 2000)); r.status != http.StatusRequestedRangeNotSatisfiable || len(b.posted("tiktok")) != 0 {
-		t.Errorf("uploading what was cancelled: %d", r.status)
 	}
 }
 

@@ -260,46 +260,6 @@ func TestTikTokDrafts(t *testing.T) {
 	}
 }
 
-func TestTikTokFaultsOnChunks(t *testing.T) {
-	film := movie("isom", 720, 1280, 5*time.Second, 2000)
-	tests := []struct {
-		name, fault string
-		status      int
-		acted       bool
-	}{
-		{"status", `"kind":"status","status":503`, 503, false},
-		{"drop before", `"kind":"drop_before"`, 0, false},
-		{"drop after", `"kind":"drop_after"`, 0, true},
-		{"error after", `"kind":"error_after","status":500`, 500, true},
-		{"rate limit", `"kind":"rate_limit"`, 429, false},
-		{"token revoked", `"kind":"token_revoked"`, 403, false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := start(t, "")
-			b.fault(`{"platform":"tiktok","operation":"publish","account":"` + demo(t, "tiktok").ID + `",` + tt.fault + `}`)
-			begun := b.onTikTok("video/init/", `{`+directPost+`,`+fromFile(2000, 2000, 1)+`}`)
-			r, err := b.chunkOnTikTok(begun.text("data", "upload_url"), film, 0, 2000)
-			if r.status != tt.status || (err != nil) != (tt.status == 0) {
-				t.Errorf("%v %d, want %d", err, r.status, tt.status)
-			}
-			b.clock.Step(time.Second)
-			want := map[bool]string{true: "PUBLISH_COMPLETE", false: "PROCESSING_UPLOAD"}[tt.acted]
-			if got := b.statusOnTikTok(begun).text("data", "status"); got != want || (len(b.posted("tiktok")) == 1) != tt.acted {
-				t.Errorf("status %s, want %s; posts %v", got, want, b.posted("tiktok"))
-			}
-			if !tt.acted {
-				if r := b.uploadOnTikTok(begun, film); r.status != http.StatusCreated {
-					t.Errorf("afterwards: %d", r.status)
-				}
-			}
-			if n := b.callsOn("tiktok", "create"); n != 1 {
-				t.Errorf("%d calls of create, want the init", n)
-			}
-		})
-	}
-}
-
 // TestTikTokDelayedChunkIsKept lets the client go while the last chunk waits for a fault's delay: it has arrived, so it is
 // posted.
 func TestTikTokDelayedChunkIsKept(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -84,9 +83,6 @@ func TestXFaultsOnEveryStep(t *testing.T) {
 	lost("upload", func() reply { return b.xAppend(id, 0, content) })
 	lost("upload", func() reply { return b.xFinalize(id) })
 	lost("status", func() reply { return b.xStatus(id) })
-	lost("upload", func() reply {
-		return b.call(http.MethodPost, "/x/2/media/metadata", demoAccess, jsonType, `{"id":"`+id+`","metadata":{"alt_text":{"text":"a"}}}`)
-	})
 	lost("upload", func() reply { return b.xForm(xMedia, "media", string(content), "media_category", "tweet_image") })
 	if got := b.calls("status"); got != 2 {
 		t.Errorf("%d requests for a status, want 2", got)
@@ -200,39 +196,6 @@ func TestXOneChunkManyTimes(t *testing.T) {
 	wg.Wait()
 	if r := b.xFinalize(id); r.at("data", "size") != 100_000.0 {
 		t.Errorf("%d %s", r.status, r.body)
-	}
-}
-
-func TestXDocumentedLimits(t *testing.T) {
-	b := start(t, "")
-	other := b.control(http.MethodPut, "/accounts/x/2", "", http.StatusCreated).text("data", "access_token")
-	remove := func(token string) reply { return b.call(http.MethodDelete, "/x/2/tweets/1", token, "", "") }
-	for range 51 {
-		if r := remove(demoAccess); r.status != http.StatusNotFound || r.header.Get("X-Rate-Limit-Remaining") != "49" {
-			t.Fatalf("nothing is counted unless that is set: %d %v", r.status, r.header)
-		}
-	}
-	b.control(http.MethodPut, "/accounts/x/"+demoID, `{"documented_limits":true}`, http.StatusOK)
-	for i := range 50 {
-		if r := remove(demoAccess); r.status != http.StatusNotFound || r.header.Get("X-Rate-Limit-Remaining") != strconv.Itoa(49-i) {
-			t.Fatalf("request %d: %d %v", i, r.status, r.header)
-		}
-	}
-	b.clock.Step(15*time.Minute - time.Second)
-	end := time.Date(2026, 12, 1, 9, 15, 0, 0, time.UTC)
-	r := remove(demoAccess)
-	if r.status != http.StatusTooManyRequests || r.header.Get("X-Rate-Limit-Reset") != strconv.FormatInt(end.Unix(), 10) {
-		t.Errorf("the 51st: %d %v", r.status, r.header)
-	}
-	if r := b.tweet(textBody("another endpoint")); r.status != http.StatusCreated || r.header.Get("X-Rate-Limit-Remaining") != "99" {
-		t.Errorf("another endpoint: %d %v", r.status, r.header)
-	}
-	if r := remove(other); r.status != http.StatusNotFound {
-		t.Errorf("another account: %d", r.status)
-	}
-	b.clock.SetTime(end)
-	if r := remove(demoAccess); r.status != http.StatusNotFound || r.header.Get("X-Rate-Limit-Remaining") != "49" {
-		t.Errorf("the next window: %d %v", r.status, r.header)
 	}
 }
 

@@ -28,7 +28,7 @@ func xBody(text, replyTo string, ids ...string) string {
 
 func TestXPostsWithMedia(t *testing.T) {
 	// A row names its media by letters: a to e are images, the others stand in makers below.
-	const film, longFilm, gif, privateImage, working, unfinished, unknown = "v", "l", "g", "p", "w", "u", "?"
+	const film, longFilm, gif, working, unfinished, unknown = "v", "l", "g", "w", "u", "?"
 	tests := []struct {
 		name, reason, text, media string
 		status                    int
@@ -44,7 +44,6 @@ func TestXPostsWithMedia(t *testing.T) {
 		{"an image and a video", "kinds do not mix", "hello", "a" + film, 403, "not permitted"},
 		{"an image and a GIF", "kinds do not mix", "hello", gif + "a", 403, "not permitted"},
 		{"an image twice", "each id once", "hello", "aa", 400, "twice"},
-		{"of a direct message", "such media upload, and no post takes them", "hello", privateImage, 403, "not permitted"},
 		{"141 seconds", "140 are the most of an ordinary account", "hello", longFilm, 403, "longer than allowed"},
 		{"still worked on", "it must have succeeded", "hello", working, 400, "pending"},
 		{"not finalized", "bytes are missing", "hello", unfinished, 400, "media IDs"},
@@ -64,9 +63,8 @@ func TestXPostsWithMedia(t *testing.T) {
 				working: func() string {
 					return b.xSent("video/mp4", "tweet_video", xFilm("isom", 640, 360, time.Second, 0))
 				},
-				unfinished:   func() string { return b.xInitialize("video/mp4", "tweet_video", 9).text("data", "id") },
-				privateImage: func() string { return b.xSent("image/png", "dm_image", xPicture(t, "png", 4, 4, 1)) },
-				unknown:      func() string { return "1234567" },
+				unfinished: func() string { return b.xInitialize("video/mp4", "tweet_video", 9).text("data", "id") },
+				unknown:    func() string { return "1234567" },
 			}
 			made := map[string]string{}
 			var ids []string
@@ -104,19 +102,10 @@ func TestXMediaOfOthers(t *testing.T) {
 		"append":   as(http.MethodPost, xMedia+"/"+own+"/append", chunkType, chunk),
 		"finalize": as(http.MethodPost, xMedia+"/"+own+"/finalize", "", ""),
 		"status":   as(http.MethodGet, xMedia+"?command=STATUS&media_id="+own, "", ""),
-		"describe": as(http.MethodPost, "/x/2/media/metadata", jsonType, `{"id":"`+own+`","metadata":{"alt_text":{"text":"a"}}}`),
 	} {
 		if !xProblem(r, 403, "not-authorized-for-resource") {
 			t.Errorf("%s: %d %s", name, r.status, r.body)
 		}
-	}
-	content := xPicture(t, "png", 4, 4, 1)
-	shared := b.call(http.MethodPost, xMedia+"/initialize", demoAccess, jsonType,
-		fmt.Sprintf(`{"media_type":"image/png","media_category":"tweet_image","total_bytes":%d,"additional_owners":["2"]}`, len(content))).text("data", "id")
-	b.xAppend(shared, 0, content)
-	b.xFinalize(shared)
-	if r := as(http.MethodPost, "/x/2/tweets", jsonType, xBody("ours", "", shared)); r.status != http.StatusCreated {
-		t.Errorf("who was named as an owner may post it: %d %s", r.status, r.body)
 	}
 }
 
@@ -132,10 +121,8 @@ func TestXMediaNeedsItsScope(t *testing.T) {
 			t.Errorf("%s without a token: %d %s", path, r.status, r.body)
 		}
 	}
-	for path, method := range map[string]string{xMedia + "?command=STATUS&media_id=1": http.MethodGet, "/x/2/media/metadata": http.MethodPost} {
-		if r := b.call(method, path, limited, jsonType, ""); !xProblem(r, 403, "media.write") {
-			t.Errorf("%s: %d %s", path, r.status, r.body)
-		}
+	if r := b.call(http.MethodGet, xMedia+"?command=STATUS&media_id=1", limited, jsonType, ""); !xProblem(r, 403, "media.write") {
+		t.Errorf("status: %d %s", r.status, r.body)
 	}
 }
 
@@ -196,14 +183,8 @@ func TestXChainWithMedia(t *testing.T) {
 	if page := b.call(http.MethodGet, "/accounts/x/"+demoID, "", "", ""); strings.Count(page.body, `src="/_media/`) != 3 {
 		t.Errorf("the feed does not show three pictures: %s", page.body)
 	}
-	if r := b.call(http.MethodDelete, "/x/2/tweets/"+parent, demoAccess, "", ""); r.status != http.StatusOK {
-		t.Fatalf("delete: %d %s", r.status, r.body)
-	}
-	for name, to := range map[string]string{"deleted": parent, "unknown": "7"} {
-		r := b.tweet(xBody("late", to, b.xImage(contents[0])))
-		if !xProblem(r, 403, "deleted or not visible") {
-			t.Errorf("a reply to a post that is %s: %d %s", name, r.status, r.body)
-		}
+	if r := b.tweet(xBody("late", "7", b.xImage(contents[0]))); !xProblem(r, 403, "deleted or not visible") {
+		t.Errorf("a reply to a post that is unknown: %d %s", r.status, r.body)
 	}
 }
 
@@ -212,16 +193,10 @@ func TestXTimelineTellsTheMedia(t *testing.T) {
 	one, two := xPicture(t, "png", 40, 30, 1), xPicture(t, "jpeg", 20, 10, 2)
 	film := xFilm("isom", 640, 360, 2500*time.Millisecond, 0)
 	a, c, v := b.xImage(one), b.xImage(two), b.xDone("video/mp4", "tweet_video", film)
-	r := b.call(http.MethodPost, "/x/2/media/metadata", demoAccess, jsonType, `{"id":"`+a+`","metadata":{"alt_text":{"text":"grey"}}}`)
-	described := map[string]any{"id": a, "associated_metadata": map[string]any{"alt_text": map[string]any{"text": "grey"}}}
-	if diff := cmp.Diff(any(described), r.at("data")); r.status != http.StatusOK || diff != "" {
-		t.Fatalf("%d (-want +got):\n%s", r.status, diff)
-	}
 	plain := b.post("no media")
 	images := b.tweet(xBody("see k8s.io", "", a, c)).text("data", "id")
 	video := b.tweet(xBody("", "", v)).text("data", "id")
-	r = b.get("/x/2/users/" + demoID + "/tweets?tweet.fields=attachments,entities&expansions=attachments.media_keys" +
-		"&media.fields=media_key,type,url,width,height,alt_text,duration_ms,variants")
+	r := b.get("/x/2/users/" + demoID + "/tweets?tweet.fields=attachments,entities")
 	want := []any{
 		[]any{video, map[string]any{"media_keys": []any{"13_" + v}}},
 		[]any{images, map[string]any{"media_keys": []any{"3_" + a, "3_" + c}}},
@@ -234,24 +209,12 @@ func TestXTimelineTellsTheMedia(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what is attached (-want +got):\n%s", diff)
 	}
-	at := func(content []byte) string { return b.http.URL + "/_media/" + xSum(content) }
-	media := []any{
-		map[string]any{
-			"media_key": "13_" + v, "type": "video", "width": 640.0, "height": 360.0, "duration_ms": 2500.0,
-			"variants": []any{map[string]any{"content_type": "video/mp4", "url": at(film)}},
-		},
-		map[string]any{"media_key": "3_" + a, "type": "photo", "width": 40.0, "height": 30.0, "alt_text": "grey", "url": at(one)},
-		map[string]any{"media_key": "3_" + c, "type": "photo", "width": 20.0, "height": 10.0, "url": at(two)},
-	}
-	if diff := cmp.Diff(any(media), r.at("includes", "media")); diff != "" {
-		t.Errorf("the media themselves (-want +got):\n%s", diff)
-	}
 	if shown := b.call(http.MethodGet, "/_media/"+xSum(one), "", "", ""); shown.body != string(one) {
 		t.Errorf("the address of a picture leads to its bytes: %d", shown.status)
 	}
 	checkMediaLinks(t, r.at("data", "1"), "/status/"+images, "see ", []string{"", "3_" + a, "3_" + c}, []string{"http://k8s.io", "/photo/1", "/photo/2"})
 	checkMediaLinks(t, r.at("data", "0"), "/status/"+video, "", []string{"13_" + v}, []string{"/video/1"})
-	if r := b.get("/x/2/users/" + demoID + "/tweets"); r.at("includes") != nil || r.at("data", "1", "attachments") != nil {
+	if r := b.get("/x/2/users/" + demoID + "/tweets"); r.at("data", "1", "attachments") != nil {
 		t.Errorf("nobody asked for the media: %s", r.body)
 	}
 }
@@ -285,43 +248,6 @@ func checkMediaLinks(t *testing.T, post any, page, words string, wantKeys, wantE
 	}
 	if want := words + strings.Join(slices.Compact(links), " "); text != want {
 		t.Errorf("text %q, want %q", text, want)
-	}
-}
-
-func TestXTimelineMediaRefusals(t *testing.T) {
-	b := start(t, "")
-	for query, want := range map[string]string{
-		"?expansions=author": "expansions", "?expansions=attachments.media_keys&media.fields=size": "media.fields",
-	} {
-		if r := b.get("/x/2/users/" + demoID + "/tweets" + query); !xProblem(r, 400, want) {
-			t.Errorf("%s: %d %s", query, r.status, r.body)
-		}
-	}
-}
-
-func TestXMetadataRefusals(t *testing.T) {
-	b := start(t, "")
-	id := b.xImage(xPicture(t, "png", 4, 4, 1))
-	alt := func(text string) string {
-		return fmt.Sprintf(`{"id":%q,"metadata":{"alt_text":{"text":%q}}}`, id, text)
-	}
-	tests := []struct {
-		name, reason, body, wantIn string
-		status                     int
-	}{
-		{"longest", "1000 characters", alt(strings.Repeat("ä", 1000)), "associated_metadata", 200},
-		{"too long", "1001 are too many", alt(strings.Repeat("ä", 1001)), "at most 1000", 400},
-		{"empty", "then nothing is described", alt(""), "at least 1", 400},
-		{"nothing", "the text is what it is for", `{"id":"` + id + `","metadata":{}}`, "alt_text", 400},
-		{"no id", "it is required", `{"metadata":{"alt_text":{"text":"a"}}}`, "$.id", 400},
-		{"unknown id", "no upload gave it", `{"id":"7","metadata":{"alt_text":{"text":"a"}}}`, "media IDs", 400},
-		{"unknown field", "the schema allows no others", `{"id":"7","metadata":{"alt":"a"}}`, "$.metadata.alt", 400},
-	}
-	for _, tt := range tests {
-		r := b.call(http.MethodPost, "/x/2/media/metadata", demoAccess, jsonType, tt.body)
-		if r.status != tt.status || !strings.Contains(r.body, tt.wantIn) {
-			t.Errorf("%s: %s: %d %s, want %d with %q", tt.name, tt.reason, r.status, r.body, tt.status, tt.wantIn)
-		}
 	}
 }
 

@@ -70,7 +70,7 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	}
 	// Only now, because a check may just have learnt what a TikTok account can
 	// choose; but what is wrong comes before what is not ready.
-	if errs := rules.TikTokPrivacy(post, rules.Env{Connection: connections.latest, Limits: s.Limits}); len(errs) > 0 {
+	if errs := rules.ValidateOptions(post, rules.Env{Connection: connections.latest, Limits: s.Limits}); len(errs) > 0 {
 		refused := invalid(errs)
 		refused.Code = CodeTikTokPrivacy
 		return PostDetail{}, refused

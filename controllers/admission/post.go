@@ -106,7 +106,7 @@ func (p *Posts) judge(ctx context.Context, post *v1alpha1.Post) (admission.Warni
 	}
 	var refused field.ErrorList
 	warnings := p.lateness(post)
-	for _, e := range append(rules.Validate(post, env), rules.TikTokPrivacy(post, env)...) {
+	for _, e := range append(rules.Validate(post, env), rules.ValidateOptions(post, env)...) {
 		if e.Type == field.ErrorTypeNotFound {
 			warnings = append(warnings, fmt.Sprintf("%s: %s %q; the post waits for it", e.Field, e.Detail, e.BadValue))
 			continue

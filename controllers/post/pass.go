@@ -212,7 +212,7 @@ func (r *Reconciler) facts(p *pass) *delivery.Facts {
 			Media:      func(name string) *v1alpha1.Media { return p.media[name] },
 			Limits:     rules.LimitsOf(r.o.Platforms),
 		}
-		return append(rules.Validate(p.post, env), rules.TikTokPrivacy(p.post, env)...)
+		return append(rules.Validate(p.post, env), rules.ValidateOptions(p.post, env)...)
 	}
 	return f
 }

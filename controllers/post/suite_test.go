@@ -42,6 +42,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/platforms/x"
 	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/sandboxtest"
@@ -195,9 +196,12 @@ func startManager(intercept interceptor.Funcs, change ...func(*post.Options)) *m
 	options := post.Options{
 		Client:    mgr.GetClient(),
 		APIReader: mgr.GetAPIReader(),
-		Platforms: platforms.Registry{v1alpha1.PlatformX: fast{x.New(x.Config{
-			APIURL: platform.URL + "/x", WebURL: platform.URL + "/x", ListingLag: 500 * time.Millisecond,
-		}, out)}},
+		Platforms: platforms.Registry{
+			v1alpha1.PlatformX: fast{x.New(x.Config{
+				APIURL: platform.URL + "/x", WebURL: platform.URL + "/x", ListingLag: 500 * time.Millisecond,
+			}, out)},
+			v1alpha1.PlatformTikTok: tiktok.New(tiktok.Config{APIURL: platform.URL + "/tiktok"}, out),
+		},
 		Tokens:                  tokens{live: mgr.GetAPIReader()},
 		Files:                   bucket,
 		Renditions:              rendition.NewMaker(bucket),

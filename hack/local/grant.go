@@ -28,6 +28,7 @@ func demoPlatforms() []v1alpha1.Platform {
 // granter returns the demo account of a platform with valid tokens. It asks the sandbox by PUT without a change: an
 // account that has lost its tokens gets new ones then.
 func granter(sandboxURL string) cluster.Grant {
+	client := &http.Client{}
 	return func(ctx context.Context, platform v1alpha1.Platform) (account cluster.Account, err error) {
 		id := ""
 		for _, demo := range sandbox.DemoAccounts() {
@@ -36,21 +37,23 @@ func granter(sandboxURL string) cluster.Grant {
 			}
 		}
 		url := fmt.Sprintf("%s/_control/accounts/%s/%s", sandboxURL, platform, id)
-		if account, err = putAccount(ctx, url); err != nil {
+		if account, err = putAccount(ctx, client, url); err != nil {
 			return account, fmt.Errorf("ask the sandbox for tokens of its demo account on %s: %w", platform, err)
 		}
 		return account, nil
 	}
 }
 
-func putAccount(ctx context.Context, url string) (cluster.Account, error) {
-	var answer struct{ Data cluster.Account }
+func putAccount(ctx context.Context, client *http.Client, url string) (cluster.Account, error) {
+	var answer struct {
+		Data cluster.Account `json:"data"`
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPut, url, strings.NewReader("{}"))
 	if err != nil {
 		return answer.Data, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return answer.Data, err
 	}

@@ -24,13 +24,20 @@ func TestOneRunAtATime(t *testing.T) {
 		t.Errorf("a second run: %v; it must say who holds the lock and what to do", err)
 	}
 	if err := first.lock.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTakeOverRemovesTheEnvOfAKilledRun(t *testing.T) {
+	a := &app{root: t.TempDir()}
+	if err := workspace.WriteFile(a.state("env"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := workspace.WriteFile(second.state("env"), nil, 0o600); err != nil {
+	if _, err := a.takeOver(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := second.takeOver(t.Context()); err == nil {
-		t.Error("a group was taken from a run that lives")
+	if _, err := os.Stat(a.state("env")); !os.IsNotExist(err) {
+		t.Errorf("the file is left (%v): programs would look for a run that is gone", err)
 	}
 }
 

@@ -98,10 +98,12 @@ func interruptible() (context.Context, <-chan struct{}) {
 	}()
 	go func() {
 		// make passes on a SIGTERM, and the terminal sends a Ctrl-C to all, but a make that is killed tells nothing.
-		for parent := os.Getppid(); os.Getppid() == parent; {
-			time.Sleep(parentPoll)
+		parent := os.Getppid()
+		for range time.Tick(parentPoll) {
+			if os.Getppid() != parent {
+				cancel(errInterrupted)
+			}
 		}
-		cancel(errInterrupted)
 	}()
 	// Without this, writing to a closed pipe would end this process at once.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

@@ -110,7 +110,7 @@ func (a *app) takeLock() (err error) {
 	}
 	if err := syscall.Flock(int(a.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		holder, _ := os.ReadFile(path)
-		return fmt.Errorf("Herald runs here already: process %[1]s holds %[2]s (%[3]w)\n"+
+		return fmt.Errorf("already running: process %[1]s holds %[2]s (%[3]w)\n"+
 			"stop it first: press Ctrl-C where it was started, or: kill %[1]s", holder, path, err)
 	}
 	if err := a.lock.Truncate(0); err != nil {

@@ -3,7 +3,7 @@
 
 // Command herald-store is the S3-compatible store of the local run: the Versity gateway over two folders, one for the
 // objects and one for their metadata, so that it works on file systems without extended attributes. It has one root
-// key and makes its bucket at the start.
+// key and creates its bucket at the start.
 package main
 
 import (
@@ -41,7 +41,7 @@ type options struct {
 }
 
 // credentials is the root key, as it stands in the file that --credentials names. It comes in a file and not in a flag
-// because everybody on a machine can read command lines.
+// because every user of a machine can read command lines.
 type credentials struct {
 	AccessKey string `json:"accessKey"`
 	SecretKey string `json:"secretKey"`
@@ -136,12 +136,12 @@ func readCredentials(path string) (credentials, error) {
 	return key, nil
 }
 
-// maxCopy is how many bytes a file that is copied within the store has at most, as on Amazon S3. Without it the gateway
-// copies nothing.
+// maxCopy is the most bytes of a file that is copied within the store, as on Amazon S3. Without it the gateway copies
+// nothing.
 const maxCopy = 5 << 30
 
-// openBackend opens the folders under dir. A bucket's folder that holds nothing is removed first: it may be what a kill
-// in the middle of its creation left, which the gateway would refuse for ever; if it was whole, nothing is lost.
+// openBackend opens the folders under dir. It first removes an empty folder of the bucket: a kill may have left it in the
+// middle of the bucket's creation, and the gateway would refuse it for ever.
 func openBackend(dir, bucket string) (*posix.Posix, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -86,7 +86,7 @@ func newPhotoInit(ctx context.Context, content *platforms.Content, who creator) 
 	if !options.Draft {
 		out.PostMode = "DIRECT_POST"
 		out.Post.directPhotos = &directPhotos{
-			PrivacyLevel: privacy(content), AutoAddMusic: options.AutoAddMusic,
+			PrivacyLevel: privacy(options), AutoAddMusic: options.AutoAddMusic,
 			DisableComment: !allowed(options.AllowComment) || who.noComment,
 		}
 	}

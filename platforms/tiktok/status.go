@@ -177,19 +177,6 @@ func (p *Platform) postURL(job platforms.Job, id string) string {
 	return profile + kind + url.PathEscape(id)
 }
 
-// privacy is the privacy level of a post: everyone sees one that asks for none.
-func privacy(content *platforms.Content) v1alpha1.TikTokPrivacyLevel {
-	if content.TikTok.PrivacyLevel == "" {
-		return v1alpha1.TikTokPublicToEveryone
-	}
-	return content.TikTok.PrivacyLevel
-}
-
-// isPublic reports whether everyone will see a post, and it will have an address.
-func isPublic(content *platforms.Content) bool {
-	return !content.TikTok.Draft && privacy(content) == v1alpha1.TikTokPublicToEveryone
-}
-
 var (
 	ticketForm = regexp.MustCompile(`^[A-Za-z0-9~._-]{1,128}$`)
 	postIDForm = regexp.MustCompile(`^[0-9]{1,32}$`)

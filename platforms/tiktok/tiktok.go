@@ -130,6 +130,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		MaxCaption:           maxCaption,
 		CaptionUnit:          "UTF-16 code units",
 		CaptionLength:        func(text string) int { return len(utf16.Encode([]rune(text))) },
+		ValidateOptions:      validateOptions,
 		PublishFetches:       true,
 		PreparedLasts:        preparedLasts,
 		SecretUploads:        true,

@@ -43,7 +43,7 @@ type videoSource struct {
 func newVideoPost(content *platforms.Content, who creator) *videoPost {
 	options := &content.TikTok
 	post := &videoPost{
-		Title: content.Text, PrivacyLevel: privacy(content), IsAIGC: options.IsAIGenerated,
+		Title: content.Text, PrivacyLevel: privacy(options), IsAIGC: options.IsAIGenerated,
 		DisableComment: !allowed(options.AllowComment) || who.noComment,
 		DisableDuet:    !allowed(options.AllowDuet) || who.noDuet,
 		DisableStitch:  !allowed(options.AllowStitch) || who.noStitch,
@@ -53,9 +53,6 @@ func newVideoPost(content *platforms.Content, who creator) *videoPost {
 	}
 	return post
 }
-
-// allowed is what an option means that is true if it is left out.
-func allowed(option *bool) bool { return option == nil || *option }
 
 // isVideo reports whether the content is a video, whose bytes TikTok takes
 // beforehand.

@@ -48,6 +48,25 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 	return append(errs, validateCaption(target.Caption, conn.Spec.Platform, limits, path.Child("caption"))...)
 }
 
+// ValidateOptions returns what is wrong with the options of targets that only
+// their platforms know, as far as the Connections tell what their accounts may
+// choose. It is apart from Validate because the HTTP service has an error code of
+// its own for it.
+func ValidateOptions(post *v1alpha1.Post, env Env) field.ErrorList {
+	var errs field.ErrorList
+	for i := range post.Spec.Targets {
+		target := &post.Spec.Targets[i]
+		conn := env.connection(target.ConnectionRef.Name)
+		if conn == nil {
+			continue
+		}
+		if limits, ok := env.Limits(conn.Spec.Platform); ok && limits.ValidateOptions != nil {
+			errs = append(errs, limits.ValidateOptions(target, &conn.Status, field.NewPath("spec", "targets").Index(i))...)
+		}
+	}
+	return errs
+}
+
 // namedBefore reports whether an earlier target names the same connection.
 func (v *validation) namedBefore(i int) bool {
 	name := v.post.Spec.Targets[i].ConnectionRef.Name

@@ -15,30 +15,16 @@ import (
 func attachment(values map[string]any) graph.Node {
 	return graph.Node{
 		Type: "StoryAttachment", Values: values,
-		Known: []string{
-			"description", "media", "media_type", "target", "title", "type", "unshimmed_url", "url", "subattachments",
-		},
+		Known:   []string{"description", "media", "media_type", "target", "title", "type", "url", "subattachments"},
 		Default: []string{"media", "media_type", "subattachments", "target", "title", "type", "url"},
 	}
 }
 
-// target is what an attachment leads to; one outside of Facebook has no id.
+// target is what an attachment leads to.
 func target(id, address string) graph.Node {
-	values := map[string]any{"url": address}
-	if id != "" {
-		values["id"] = id
-	}
 	return graph.Node{
-		Type: "StoryAttachmentTarget", Values: values, Known: []string{"id", "url", "unshimmed_url"}, Default: []string{"url"},
+		Type: "StoryAttachmentTarget", Values: map[string]any{"id": id, "url": address}, Known: []string{"id", "url"}, Default: []string{"url"},
 	}
-}
-
-// linkAttachment is the preview of a link. Nothing is fetched here, so it has no picture and no title of its own.
-func linkAttachment(address string) graph.Node {
-	return attachment(map[string]any{
-		"media_type": "link", "type": "share", "title": address, "url": address, "unshimmed_url": address,
-		"target": target("", address),
-	})
 }
 
 // photoAttachment shows the one photo of a post, or several of them as an album.
@@ -67,14 +53,10 @@ func (p *Platform) photoAttachment(r *http.Request, page state.Account, post sta
 func (p *Platform) picture(r *http.Request, file state.Media) graph.Node {
 	blob, _ := p.Blobs.Get(file.SHA256) // one that is gone has no size
 	image := graph.Node{
-		Type: "ImageSource", Values: map[string]any{"src": p.fileURL(r, file), "width": blob.Width, "height": blob.Height},
+		Type: "ImageSource", Values: map[string]any{"src": p.File(r, file), "width": blob.Width, "height": blob.Height},
 		Known: []string{"height", "src", "width"}, Default: []string{"height", "src", "width"},
 	}
 	return graph.Node{
 		Type: "StoryAttachmentMedia", Values: map[string]any{"image": image}, Known: []string{"image", "source"}, Default: []string{"image"},
 	}
-}
-
-func (p *Platform) fileURL(r *http.Request, file state.Media) string {
-	return p.SiteURL(r) + "/_media/" + file.SHA256
 }

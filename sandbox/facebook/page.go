@@ -10,28 +10,9 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// The fields that may be asked for. Those that have nothing to say here are left out of the answer.
-var (
-	pageFields = []string{
-		"id", "name", "username", "picture", "link", "about", "bio", "category", "category_list", "cover", "description",
-		"emails", "fan_count", "followers_count", "has_transitioned_to_new_page_experience", "instagram_business_account",
-		"is_published", "location", "phone", "tasks", "verification_status", "website",
-	}
-	postFields = []string{
-		"id", "message", "created_time", "updated_time", "permalink_url", "is_published", "is_hidden", "is_expired",
-		"is_eligible_for_promotion", "is_spherical", "from", "attachments", "actions", "backdated_time", "child_attachments",
-		"full_picture", "icon", "message_tags", "parent_id", "picture", "place", "privacy", "promotable_id", "properties",
-		"scheduled_publish_time", "shares", "status_type", "story", "story_tags", "subscribed", "to", "video_buying_eligibility",
-	}
-)
-
-// result is what a handler returns of a selected node.
-func result(body map[string]any, bad *graph.Error) (any, *graph.Error) {
-	if bad != nil {
-		return nil, bad
-	}
-	return body, nil
-}
+// postFields are the fields of a post that may be asked for, as far as they are simulated. Those that have nothing to say
+// are left out of the answer.
+var postFields = []string{"id", "message", "created_time", "updated_time", "permalink_url", "is_published", "from", "attachments", "status_type"}
 
 // page is GET /me, and GET /{id} for the Page itself.
 func (p *Platform) page(c *graph.Call) (any, *graph.Error) {
@@ -39,28 +20,19 @@ func (p *Platform) page(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	fields := c.Params.Fields()
-	if bad := c.Params.End(); bad != nil {
-		return nil, bad
-	}
-	site := p.SiteURL(c.Request.Request)
 	picture := graph.Node{
-		Type: "ProfilePictureSource",
-		Values: map[string]any{
-			"url": site + "/_assets/avatar/" + Name + "/" + account.ID + ".svg", "width": 96, "height": 96, "is_silhouette": false,
-		},
-		Known:   []string{"cache_key", "height", "is_silhouette", "url", "width"},
-		Default: []string{"height", "is_silhouette", "url", "width"},
+		Type: "ProfilePictureSource", Values: map[string]any{"url": p.Avatar(c.Request.Request, account)},
+		Known: []string{"url"}, Default: []string{"url"},
 	}
-	return result(graph.Node{
+	return c.Show(graph.Node{
 		Type: "Page",
 		Values: map[string]any{
 			"id": account.ID, "name": account.DisplayName, "username": account.Username, "picture": graph.Wrapped(picture),
-			"link": site + "/facebook/" + account.Username, "category": "Software", "is_published": true,
+			"link":  p.SiteURL(c.Request.Request) + "/facebook/" + account.Username,
 			"tasks": []string{"ADVERTISE", "ANALYZE", "CREATE_CONTENT", "MESSAGING", "MODERATE", "MANAGE"},
 		},
-		Known: pageFields, Default: []string{"name", "id"},
-	}.Select(fields))
+		Known: []string{"id", "name", "username", "picture", "link", "tasks"}, Default: []string{"name", "id"},
+	})
 }
 
 // read is GET /{id} for a post or photo.
@@ -73,11 +45,7 @@ func (p *Platform) read(c *graph.Call) (any, *graph.Error) {
 	if !ok {
 		return nil, graph.NoObject("get", c.PathValue("id"))
 	}
-	fields := c.Params.Fields()
-	if bad := c.Params.End(); bad != nil {
-		return nil, bad
-	}
-	return result(node.Select(fields))
+	return c.Show(node)
 }
 
 // find returns a post or photo of page.
@@ -97,8 +65,7 @@ func (p *Platform) published(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	keep := func(post *state.Post) bool { return !post.Draft }
-	return c.List(page, keep, func(post state.Post) graph.Node { return p.post(c.Request.Request, page, post) })
+	return c.List(page, nil, func(post state.Post) graph.Node { return p.post(c.Request.Request, page, post) })
 }
 
 // post shows a post of page.
@@ -106,22 +73,13 @@ func (p *Platform) post(r *http.Request, page state.Account, post state.Post) gr
 	at := post.CreatedAt().Format(graph.TimeForm)
 	values := map[string]any{
 		"id": post.ID, "created_time": at, "updated_time": at, "permalink_url": p.SiteURL(r) + p.PostPath(page.Username, post.ID),
-		"is_published": !post.Draft, "is_hidden": false, "is_expired": false, "is_spherical": false,
-		"from":        pageReference(page),
-		"privacy":     map[string]string{"allow": "", "deny": "", "description": "Public", "friends": "", "value": "EVERYONE"},
-		"status_type": "mobile_status_update",
+		"is_published": true, "from": pageReference(page), "status_type": "mobile_status_update",
 	}
 	if post.Text != "" {
 		values["message"] = post.Text
 	}
-	switch {
-	case len(post.Media) > 0:
-		values["status_type"] = "added_photos"
-		values["attachments"] = graph.Edge{p.photoAttachment(r, page, post)}
-		values["full_picture"], values["picture"] = p.fileURL(r, post.Media[0]), p.fileURL(r, post.Media[0])
-	case post.Link != "":
-		values["status_type"] = "shared_story"
-		values["attachments"] = graph.Edge{linkAttachment(post.Link)}
+	if len(post.Media) > 0 {
+		values["status_type"], values["attachments"] = "added_photos", graph.Edge{p.photoAttachment(r, page, post)}
 	}
 	return graph.Node{Type: "Post", Values: values, Known: postFields, Default: []string{"created_time", "message", "id"}}
 }

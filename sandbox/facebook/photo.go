@@ -4,13 +4,9 @@
 package facebook
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -18,6 +14,7 @@ import (
 	"github.com/herald-social/herald/sandbox/blobs"
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/graph"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -32,11 +29,6 @@ const (
 
 // photoTypes are the types of files that are taken for photos.
 var photoTypes = []string{"image/jpeg", "image/png", "image/gif", "image/bmp", "image/tiff"}
-
-// photoDetail are the options of a photo that are kept beside its caption.
-type photoDetail struct {
-	Alt string `json:"alt,omitempty"`
-}
 
 // photos is POST /{id}/photos: a publication, or the upload of what nobody sees yet, as the parameters say.
 func (p *Platform) photos() http.HandlerFunc {
@@ -60,23 +52,25 @@ func (p *Platform) photo(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	published, photo, bad := readPhoto(c)
+	published, caption := c.Params.Bool("published", true), c.Params.Text("caption")
+	if bad := c.Params.End(); bad != nil {
+		return nil, bad
+	}
+	if utf8.RuneCountInString(caption) > maxMessage {
+		return nil, graph.BadParam("Param caption must be at most %d characters long.", maxMessage)
+	}
+	blob, bad := takePhoto(c)
 	if bad != nil {
 		return nil, bad
 	}
-	blob, bad := p.takePhoto(c)
-	if bad != nil {
-		return nil, bad
-	}
-	photo.Media = []state.Media{{SHA256: blob.SHA256, Bytes: blob.Bytes, MIMEType: blob.MIMEType}}
-	photo, err := p.Store.CreateContainer(page.Key, photo, 0, graph.NewID)
+	photo, err := p.Store.CreateContainer(page.Key, state.Container{Text: caption, Media: []state.Media{simulator.MediaOf(blob)}}, 0, graph.NewID)
 	if err != nil {
 		return nil, c.Broken("keep a photo", err)
 	}
 	if !published {
 		return map[string]string{"id": photo.ID}, nil
 	}
-	draft := state.Draft{Text: photo.Text, Media: photo.Media, Parts: []string{photo.ID}, NewID: newID(page)}
+	draft := state.Draft{Text: caption, Media: photo.Media, Parts: []string{photo.ID}, NewID: newID(page)}
 	draft.Repeats = repeats(draft)
 	post, err := p.Store.Publish(page.Key, draft)
 	if err != nil {
@@ -85,59 +79,16 @@ func (p *Platform) photo(c *graph.Call) (any, *graph.Error) {
 	return map[string]string{"id": photo.ID, "post_id": post.ID}, nil
 }
 
-// readPhoto reads what is said about a photo, or says why Facebook would refuse it.
-func readPhoto(c *graph.Call) (published bool, photo state.Container, bad *graph.Error) {
-	q := c.Params
-	published = q.Bool("published", true)
-	temporary := q.Bool("temporary", false)
-	q.Text("url")
-	photo.Text = q.Text("caption")
-	detail, err := json.Marshal(photoDetail{Alt: q.Text("alt_text_custom")})
-	if err != nil {
-		return published, photo, c.Broken("encode a photo", err)
-	}
-	photo.Detail = detail
-	missing := refuseMissing(q)
-	if bad := q.End(); bad != nil {
-		return published, photo, bad
-	}
+// takePhoto returns the file that came with a call.
+func takePhoto(c *graph.Call) (blobs.Blob, *graph.Error) {
+	file := c.File()
 	switch {
-	case missing != nil:
-		return published, photo, missing
-	case published && temporary:
-		return published, photo, graph.BadParam("Param temporary needs published=false.")
-	case utf8.RuneCountInString(photo.Text) > maxMessage:
-		return published, photo, graph.BadParam("Param caption must be at most %d characters long.", maxMessage)
-	}
-	return published, photo, nil
-}
-
-// takePhoto returns the file that came with a call, or fetches it from where the call says it is.
-func (p *Platform) takePhoto(c *graph.Call) (blobs.Blob, *graph.Error) {
-	address, file := c.Params.Text("url"), c.File()
-	switch {
-	case address != "" && file != nil:
-		return blobs.Blob{}, graph.BadParam("Only one of url and source may be given.")
-	case address == "" && file == nil:
-		return blobs.Blob{}, graph.Refusal(324, "(#324) Requires upload file")
 	case file == nil:
-		if where, err := url.Parse(address); err != nil || where.Host == "" || where.Scheme != "http" && where.Scheme != "https" {
-			return blobs.Blob{}, graph.BadParam("Param url must be an absolute http or https address.")
-		}
-		// The platform goes on when the client has gone.
-		blob, err := p.Blobs.Pull(context.WithoutCancel(c.Context()), address, maxPhoto)
-		file = &graph.File{Blob: blob, Err: err}
-	}
-	_, unreachable := errors.AsType[*blobs.PullError](file.Err)
-	switch {
-	case unreachable:
-		return blobs.Blob{}, graph.Refusal(389, "(#389) Unable to fetch the file from its URL")
-	case errors.Is(file.Err, blobs.ErrTooLarge):
+		return blobs.Blob{}, graph.Refusal(324, "(#324) Requires upload file")
+	case errors.Is(file.Err, blobs.ErrTooLarge), file.Err == nil && !slices.Contains(photoTypes, file.Blob.MIMEType):
 		return blobs.Blob{}, badPhoto()
 	case file.Err != nil:
 		return blobs.Blob{}, c.Broken("take a photo in", file.Err)
-	case !slices.Contains(photoTypes, file.Blob.MIMEType):
-		return blobs.Blob{}, badPhoto()
 	}
 	return file.Blob, nil
 }
@@ -148,45 +99,26 @@ func badPhoto() *graph.Error {
 		"Photos must be smaller than 10 MB and saved as JPG, PNG, GIF, TIFF or BMP files.")
 }
 
-// attachedPhoto names a photo in a request for a post.
-type attachedPhoto struct {
-	ID string `json:"media_fbid"`
-}
-
-// readAttached reads the ids of the photos that a post is to have, from one list or from a parameter for each.
-func readAttached(q *graph.Params) ([]string, *graph.Error) {
-	bad := graph.BadParam("Param attached_media must be a list of objects with nothing but a media_fbid.")
-	var listed []attachedPhoto
-	if list := q.JSON("attached_media"); list != nil && !decode(list, &listed) {
-		return nil, bad
-	}
+// readAttached reads the ids of the photos that a post is to have, from a parameter for each.
+func readAttached(q *graph.Params) []string {
+	var ids []string
 	for i := 0; q.Has(fmt.Sprintf("attached_media[%d]", i)); i++ {
-		var one attachedPhoto
-		if !decode(q.JSON(fmt.Sprintf("attached_media[%d]", i)), &one) || q.Has("attached_media") {
-			return nil, bad
+		var one struct {
+			ID string `json:"media_fbid"`
 		}
-		listed = append(listed, one)
-	}
-	ids := make([]string, len(listed))
-	for i, one := range listed {
-		if ids[i] = one.ID; one.ID == "" || slices.Contains(ids[:i], one.ID) {
-			return nil, bad
+		err := simulator.Decode([]byte(q.Text(fmt.Sprintf("attached_media[%d]", i))), &one)
+		if err != nil || one.ID == "" || slices.Contains(ids, one.ID) {
+			q.Rejectf("Param attached_media must be objects with nothing but a media_fbid, each another one.")
 		}
+		ids = append(ids, one.ID)
 	}
 	if len(ids) > maxPhotos {
-		return nil, graph.BadParam("Param attached_media must have at most %d photos.", maxPhotos)
+		q.Rejectf("Param attached_media must have at most %d photos.", maxPhotos)
 	}
-	return ids, nil
+	return ids
 }
 
-// decode returns false for what is not of into's form, or has more fields.
-func decode(content json.RawMessage, into any) bool {
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	decoder.DisallowUnknownFields()
-	return decoder.Decode(into) == nil
-}
-
-// attach gives a post its photos, which nobody may have seen yet.
+// attach gives a post its photos, which must not be part of another.
 func (p *Platform) attach(draft *state.Draft, page state.Account, ids []string) *graph.Error {
 	for _, id := range ids {
 		photo, ok := p.photoOf(page, id)
@@ -210,26 +142,15 @@ func alreadyPosted() *graph.Error {
 
 // photoOf returns a photo of page. One that waits for its post is gone after a while.
 func (p *Platform) photoOf(page state.Account, id string) (state.Container, bool) {
-	photo, ok := p.Store.Container(Name, id)
-	if !ok || photo.AccountID != page.ID {
-		return state.Container{}, false
-	}
-	return photo, photo.PostID != "" || p.Clock.Now().Before(photo.CreatedAt().Add(photoLife))
+	photo, ok := p.Container(page, id)
+	return photo, ok && (photo.PostID != "" || p.Clock.Now().Before(photo.CreatedAt().Add(photoLife)))
 }
 
 // photoNode shows a photo.
 func (p *Platform) photoNode(r *http.Request, page state.Account, photo state.Container) graph.Node {
-	file := photo.Media[0]
-	blob, _ := p.Blobs.Get(file.SHA256) // one that is gone has no size
 	at := photo.CreatedAt().Format(graph.TimeForm)
 	values := map[string]any{
-		"id": photo.ID, "created_time": at, "updated_time": at, "picture": p.fileURL(r, file), "width": blob.Width, "height": blob.Height,
-		"images": []map[string]any{{"source": p.fileURL(r, file), "width": blob.Width, "height": blob.Height}},
-		"from":   pageReference(page),
-	}
-	var kept photoDetail
-	if err := json.Unmarshal(photo.Detail, &kept); err == nil && kept.Alt != "" {
-		values["alt_text_custom"] = kept.Alt
+		"id": photo.ID, "created_time": at, "updated_time": at, "picture": p.File(r, photo.Media[0]), "from": pageReference(page),
 	}
 	if photo.Text != "" {
 		values["name"] = photo.Text
@@ -239,10 +160,7 @@ func (p *Platform) photoNode(r *http.Request, page state.Account, photo state.Co
 	}
 	return graph.Node{
 		Type: "Photo", Values: values,
-		Known: []string{
-			"id", "album", "alt_text", "alt_text_custom", "backdated_time", "can_delete", "created_time", "event", "from", "height",
-			"icon", "images", "link", "name", "name_tags", "page_story_id", "picture", "place", "target", "updated_time", "width",
-		},
+		Known:   []string{"id", "created_time", "from", "link", "name", "page_story_id", "picture", "updated_time"},
 		Default: []string{"created_time", "name", "id"},
 	}
 }

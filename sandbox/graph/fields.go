@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Field is one of the fields that a call asks for: name, or name{…} with fields of what it leads to, or name.type(large)
-// with a modifier.
+// Field is one of the fields that a call asks for: name, or name{…} with fields of what it leads to.
 type Field struct {
 	Name string
 	Sub  []Field
@@ -40,9 +39,6 @@ func parseFields(text string) (fields []Field, rest string, ok bool) {
 		}
 		field := Field{Name: text[:end]}
 		text = text[end:]
-		if text, ok = skipModifiers(text); !ok {
-			return fields, text, false
-		}
 		if strings.HasPrefix(text, "{") {
 			if field.Sub, text, ok = parseFields(text[1:]); !ok || !strings.HasPrefix(text, "}") {
 				return fields, text, false
@@ -55,19 +51,6 @@ func parseFields(text string) (fields []Field, rest string, ok bool) {
 		}
 		text = text[1:]
 	}
-}
-
-// skipModifiers passes over .name(value), of which nothing here depends.
-func skipModifiers(text string) (rest string, ok bool) {
-	for strings.HasPrefix(text, ".") {
-		name, after, found := strings.Cut(text[1:], "(")
-		_, rest, closed := strings.Cut(after, ")")
-		if !found || !closed || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !isFieldRune(r) }) {
-			return text, false
-		}
-		text = rest
-	}
-	return text, true
 }
 
 func isFieldRune(r rune) bool {

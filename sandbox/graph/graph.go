@@ -4,36 +4,18 @@
 package graph
 
 import (
-	"bytes"
-	"encoding/json"
-	"log/slog"
 	"net/http"
 	"slices"
 
-	"k8s.io/utils/clock"
-
-	"github.com/herald-social/herald/sandbox/blobs"
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// Options are what a simulator of a Graph API needs.
-type Options struct {
-	Store *state.Store
-	// Blobs keeps the bytes that arrive.
-	Blobs  *blobs.Store
-	Gate   *faults.Gate
-	Clock  clock.PassiveClock
-	Logger *slog.Logger
-	// SiteURL returns the sandbox's own address as the client of that request reaches it, without a slash at the end.
-	SiteURL func(*http.Request) string
-}
-
 // API is one Graph API. It speaks faults' Dialect.
 type API struct {
-	Options
-	// Platform is the platform's name in the control API and the first segment of its paths.
-	Platform string
+	simulator.Options
+	simulator.Profile
 	// Versions are the versions that paths may name, such as v1.0.
 	Versions []string
 	// ParamType is the type of errors about parameters.
@@ -118,17 +100,57 @@ func (c *Call) Broken(operation string, err error) *Error {
 	return &broken
 }
 
-// writeJSON answers a JSON body. It does not escape <, > and &: JSON needs no such thing.
 func writeJSON(w http.ResponseWriter, status int, body any) {
-	var content bytes.Buffer
-	encoder := json.NewEncoder(&content)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(body); err != nil {
-		http.Error(w, "the answer could not be encoded", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.Header().Set("Cache-Control", "private, no-cache, no-store, must-revalidate")
-	w.WriteHeader(status)
-	_, _ = w.Write(content.Bytes()) // the client may be gone; what was done stays done
+	simulator.WriteJSON(w, status, "application/json; charset=UTF-8", body)
+}
+
+// Post returns the post that the path names, if it is the account's.
+func (c *Call) Post(account state.Account) (state.Post, *Error) {
+	post, ok := c.api.Store.Post(c.api.Platform, c.PathValue("id"))
+	if !ok || post.AccountID != account.ID {
+		return post, NoObject("get", c.PathValue("id"))
+	}
+	return post, nil
+}
+
+// Show answers the fields of a node that the call asks for.
+func (c *Call) Show(node Node) (any, *Error) {
+	fields := c.Params.Fields()
+	if bad := c.Params.End(); bad != nil {
+		return nil, bad
+	}
+	body, bad := node.Select(fields)
+	if bad != nil {
+		return nil, bad
+	}
+	return body, nil
+}
+
+// ShowListed is Show for a list of this one node.
+func (c *Call) ShowListed(node Node) (any, *Error) {
+	body, bad := c.Show(node)
+	if bad != nil {
+		return nil, bad
+	}
+	return map[string]any{"data": []any{body}}, nil
+}
+
+// ByID serves GET /{version}/{id}, by what the id names: me, an account, a post, or anything else.
+func (a *API) ByID(me, account, post, other http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		id := r.PathValue("id")
+		_, isAccount := a.Store.Account(state.Key{Platform: a.Platform, ID: id})
+		_, isPost := a.Store.Post(a.Platform, id)
+		switch {
+		case id == "me":
+			me.ServeHTTP(w, r)
+		case isAccount:
+			account.ServeHTTP(w, r)
+		case isPost:
+			post.ServeHTTP(w, r)
+		default:
+			other.ServeHTTP(w, r)
+		}
+	}
 }

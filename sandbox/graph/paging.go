@@ -25,22 +25,15 @@ const (
 
 // List answers a page of an account's posts that keep lets through, newest first. node shows one of them.
 func (c *Call) List(author state.Account, keep func(*state.Post) bool, node func(state.Post) Node) (any, *Error) {
-	part, backwards := c.Params.page()
+	part := c.Params.page()
 	fields := c.Params.Fields()
 	if bad := c.Params.End(); bad != nil {
 		return nil, bad
 	}
-	limit := part.Limit
 	part.Lag, part.Keep = c.ListLag, keep
-	if backwards {
-		part.Limit = maxPosts // the page before a cursor is the end of all that is newer
-	}
 	posts, more, err := c.api.Store.Timeline(author.Key, part)
 	if err != nil {
 		return nil, c.Broken("list posts", err)
-	}
-	if backwards {
-		posts, more = posts[max(0, len(posts)-limit):], true
 	}
 	nodes := make(Edge, len(posts))
 	for i, post := range posts {
@@ -54,9 +47,6 @@ func (c *Call) List(author state.Account, keep func(*state.Post) bool, node func
 	return out, nil
 }
 
-// maxPosts is more than an account ever has.
-const maxPosts = 1 << 30
-
 // paging names the pages around this one.
 func (c *Call) paging(posts []state.Post, more bool) map[string]any {
 	before, after := cursor(posts[0].Stamp), cursor(posts[len(posts)-1].Stamp)
@@ -64,7 +54,7 @@ func (c *Call) paging(posts []state.Post, more bool) map[string]any {
 	if more {
 		query := url.Values{}
 		for name, value := range c.Params.values {
-			if name != tokenParam && name != "before" {
+			if name != tokenParam {
 				query.Set(name, value)
 			}
 		}
@@ -74,23 +64,13 @@ func (c *Call) paging(posts []state.Post, more bool) map[string]any {
 	return out
 }
 
-// page reads which part of a listing is asked for; backwards says that it is the page just before a cursor.
-func (p *Params) page() (part state.Range, backwards bool) {
-	part = state.Range{From: p.Time("since"), Limit: p.Integer("limit", defaultLimit, 1, maxLimit)}
-	if until := p.Time("until"); !until.IsZero() {
-		// Instants are shown in whole seconds, and the last one is part of the range.
-		part.To = until.Add(time.Second)
-		if !part.From.IsZero() && until.Before(part.From) {
-			p.rejectf("Param since must not be after until.")
-		}
+// page reads which part of a listing is asked for.
+func (p *Params) page() state.Range {
+	return state.Range{
+		// Instants are shown in whole seconds, and the first one is part of the range.
+		From: p.Time("since").Truncate(time.Second), Limit: p.Integer("limit", defaultLimit, 1, maxLimit),
+		Before: p.cursor("after"), // what follows in the list is older
 	}
-	part.From = part.From.Truncate(time.Second)
-	part.Before = p.cursor("after") // what follows in the list is older
-	part.After = p.cursor("before")
-	if (part.Before != state.Stamp{}) && (part.After != state.Stamp{}) {
-		p.rejectf("Only one of after and before may be given.")
-	}
-	return part, part.After != state.Stamp{}
 }
 
 // cursor names a post's place in a listing.
@@ -108,7 +88,7 @@ func (p *Params) cursor(name string) state.Stamp {
 	ms, errMilli := strconv.ParseInt(milli, 10, 64)
 	n, errSerial := strconv.ParseInt(serial, 10, 64)
 	if !found || slices.ContainsFunc([]error{err, errMilli, errSerial}, func(err error) bool { return err != nil }) {
-		p.rejectf("Invalid cursors values")
+		p.Rejectf("Invalid cursors values")
 		return state.Stamp{}
 	}
 	return state.Stamp{Milli: ms, Serial: n}

@@ -4,12 +4,7 @@
 package graph
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"maps"
-	"mime"
 	"net/url"
 	"slices"
 	"strconv"
@@ -18,20 +13,20 @@ import (
 	"unicode/utf8"
 
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/simulator"
 )
 
 // tokenParam is the parameter that carries an access token when the Authorization header does not.
 const tokenParam = "access_token"
 
-// Params are the parameters of a call, from the query, a form or a JSON object: a Graph API takes them from anywhere.
-// The first thing that is wrong with those that are read is kept for End.
+// Params are the parameters of a call, from the query and a form. The first thing that is wrong with those that are read is kept for End.
 type Params struct {
 	values map[string]string
 	read   []string
 	bad    *Error
 }
 
-// readParams collects a request's parameters. A body of another kind has none, as on the platform.
+// readParams collects a request's parameters.
 func readParams(r *faults.Request) (*Params, *Error) {
 	p := &Params{values: map[string]string{}, read: []string{tokenParam, "appsecret_proof", "locale"}}
 	query, err := url.ParseQuery(r.URL.RawQuery)
@@ -41,22 +36,15 @@ func readParams(r *faults.Request) (*Params, *Error) {
 	if bad := p.add(query); bad != nil {
 		return nil, bad
 	}
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // without one there is nothing to read
-	switch {
-	case len(bytes.TrimSpace(r.Content)) == 0:
+	if len(r.Content) == 0 {
 		return p, nil
-	case media == "application/x-www-form-urlencoded":
-		form, err := url.ParseQuery(string(r.Content))
-		if err != nil {
-			return nil, BadParam("The form cannot be read.")
-		}
-		if bad := p.add(form); bad != nil {
-			return nil, bad
-		}
-	case media == "application/json":
-		if bad := p.addJSON(r.Content); bad != nil {
-			return nil, bad
-		}
+	}
+	form, ok := simulator.ReadForm(r)
+	if !ok {
+		return nil, BadParam("The form cannot be read.")
+	}
+	if bad := p.add(form); bad != nil {
+		return nil, bad
 	}
 	return p, nil
 }
@@ -74,39 +62,12 @@ func (p *Params) add(values url.Values) *Error {
 	return nil
 }
 
-// addJSON takes the members of a JSON object: strings as they are, everything else as JSON.
-func (p *Params) addJSON(content []byte) *Error {
-	var object map[string]json.RawMessage
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	if err := decoder.Decode(&object); err != nil {
-		return BadParam("The body is not a JSON object.")
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return BadParam("The body holds more than one JSON value.")
-	}
-	values := url.Values{}
-	for name, raw := range object {
-		var text string
-		switch err := json.Unmarshal(raw, &text); {
-		case string(raw) == "null":
-			continue
-		case err == nil:
-			values.Set(name, text)
-		default:
-			values.Set(name, string(raw))
-		}
-	}
-	return p.add(values)
-}
-
-func (p *Params) rejectf(format string, args ...any) {
+// Rejectf refuses the call for what is wrong with a parameter, unless something was wrong before.
+func (p *Params) Rejectf(format string, args ...any) {
 	if p.bad == nil {
 		p.bad = BadParam(format, args...)
 	}
 }
-
-// Rejectf refuses the call for what is wrong with a parameter, unless something was wrong before.
-func (p *Params) Rejectf(format string, args ...any) { p.rejectf(format, args...) }
 
 // Has says whether a parameter was given, if only empty.
 func (p *Params) Has(name string) bool {
@@ -124,7 +85,7 @@ func (p *Params) Text(name string) string {
 func (p *Params) Required(name string) string {
 	value := p.Text(name)
 	if value == "" {
-		p.rejectf("The parameter %s is required.", name)
+		p.Rejectf("The parameter %s is required.", name)
 	}
 	return value
 }
@@ -139,7 +100,7 @@ func (p *Params) Bool(name string, otherwise bool) bool {
 	case "false", "0":
 		return false
 	default:
-		p.rejectf("Param %s must be a boolean.", name)
+		p.Rejectf("Param %s must be a boolean.", name)
 		return otherwise
 	}
 }
@@ -148,22 +109,9 @@ func (p *Params) Bool(name string, otherwise bool) bool {
 func (p *Params) OneOf(name string, allowed ...string) string {
 	value := p.Text(name)
 	if value != "" && !slices.Contains(allowed, value) {
-		p.rejectf("Param %s must be one of {%s} - got unexpected value %q.", name, strings.Join(allowed, ", "), value)
+		p.Rejectf("Param %s must be one of {%s} - got unexpected value %q.", name, strings.Join(allowed, ", "), value)
 	}
 	return value
-}
-
-// JSON returns a parameter that is a JSON object or array; nil when it was not given.
-func (p *Params) JSON(name string) json.RawMessage {
-	value := strings.TrimSpace(p.Text(name))
-	if value == "" {
-		return nil
-	}
-	if !strings.ContainsAny(value[:1], "{[") || !json.Valid([]byte(value)) {
-		p.rejectf("Param %s must be JSON.", name)
-		return nil
-	}
-	return json.RawMessage(value)
 }
 
 // Integer returns a whole number between two others.
@@ -174,38 +122,34 @@ func (p *Params) Integer(name string, otherwise, minimum, maximum int) int {
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < minimum || n > maximum {
-		p.rejectf("Param %s must be an integer from %d to %d.", name, minimum, maximum)
+		p.Rejectf("Param %s must be an integer from %d to %d.", name, minimum, maximum)
 		return otherwise
 	}
 	return n
 }
 
-// Time returns an instant: Unix seconds, or a date or date-time of ISO 8601. The zero time when it was not given.
+// Time returns an instant, in Unix seconds; the zero time when it was not given.
 func (p *Params) Time(name string) time.Time {
 	value := p.Text(name)
 	if value == "" {
 		return time.Time{}
 	}
-	if seconds, err := strconv.ParseInt(value, 10, 64); err == nil {
-		return time.Unix(seconds, 0)
+	seconds, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		p.Rejectf("Param %s must be a Unix timestamp.", name)
+		return time.Time{}
 	}
-	for _, form := range []string{time.RFC3339, TimeForm, time.DateOnly} {
-		if at, err := time.Parse(form, value); err == nil {
-			return at
-		}
-	}
-	p.rejectf("Param %s must be a Unix timestamp or a date.", name)
-	return time.Time{}
+	return time.Unix(seconds, 0)
 }
 
-// End refuses what is wrong with the parameters that were read, and those that nobody asked for.
+// End refuses what is wrong with the parameters that were read, and those that were not read.
 func (p *Params) End() *Error {
 	if p.bad != nil {
 		return p.bad
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.values)) {
 		if !slices.Contains(p.read, name) {
-			p.rejectf("Param %s is not known to this request.", name)
+			p.Rejectf("Param %s is not known to this request.", name)
 		}
 	}
 	return p.bad

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -22,13 +23,7 @@ const (
 
 // bearerToken returns the token of the Authorization header, or "". Meta's hosts for uploads call the scheme OAuth, and
 // the others take that as well.
-func bearerToken(r *http.Request) string {
-	scheme, token, found := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !found || !strings.EqualFold(scheme, "Bearer") && !strings.EqualFold(scheme, "OAuth") {
-		return ""
-	}
-	return token
-}
+func bearerToken(r *http.Request) string { return simulator.BearerToken(r, "OAuth") }
 
 // account tells whose access token a request carries, also when it has expired.
 func (a *API) account(r *faults.Request) string {
@@ -103,7 +98,7 @@ func (c *Call) Owner(scopes ...string) (state.Account, *Error) {
 
 // Refresh is GET /refresh_access_token: a long-lived token that is a day old gives another one; there are no refresh
 // tokens. An account whose tokens were given another life by the control API has to wait the same part of that.
-func (a *API) Refresh(grantType, scope string, terms func(state.Account) state.Terms) Handler {
+func (a *API) Refresh(grantType, scope string) Handler {
 	return func(c *Call) (any, *Error) {
 		account, bad := c.Account(scope)
 		if bad != nil {
@@ -125,7 +120,7 @@ func (a *API) Refresh(grantType, scope string, terms func(state.Account) state.T
 		if a.Clock.Now().Before(bearer.IssuedAt.Add(age)) {
 			return nil, BadParam("This access token is too new to be refreshed: it must be at least %s old.", age)
 		}
-		fresh, ok, err := a.Store.Renew(token, terms)
+		fresh, ok, err := a.Store.Renew(token, a.Terms)
 		switch {
 		case err != nil:
 			return nil, c.Broken("renew a token", err)
@@ -134,7 +129,7 @@ func (a *API) Refresh(grantType, scope string, terms func(state.Account) state.T
 		}
 		return map[string]any{
 			"access_token": fresh.Access, "token_type": "bearer",
-			"expires_in": int64(fresh.ExpiresAt.Sub(a.Clock.Now()).Round(time.Second) / time.Second),
+			"expires_in": a.Seconds(fresh.ExpiresAt),
 		}, nil
 	}
 }

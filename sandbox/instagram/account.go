@@ -11,10 +11,8 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// userFields are the fields of an account that may be asked for, by either way to log in.
-var userFields = []string{
-	"id", "username", "name", "profile_picture_url", "followers_count", "follows_count", "media_count", "biography", "website",
-}
+// userFields are the fields of an account that may be asked for, by either way to log in, as far as they are simulated.
+var userFields = []string{"id", "username", "name", "profile_picture_url", "followers_count", "follows_count", "media_count"}
 
 // me is GET /me: the account, or the Page that it is linked to.
 func (l *login) me(c *graph.Call) (any, *graph.Error) {
@@ -25,15 +23,11 @@ func (l *login) me(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	fields := c.Params.Fields()
-	if bad := c.Params.End(); bad != nil {
-		return nil, bad
-	}
 	page, bad := l.page(c, account)
 	if bad != nil {
 		return nil, bad
 	}
-	return result(page.Select(fields))
+	return c.Show(page)
 }
 
 // user is GET /{id} for an account.
@@ -42,11 +36,7 @@ func (l *login) user(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	fields := c.Params.Fields()
-	if bad := c.Params.End(); bad != nil {
-		return nil, bad
-	}
-	return result(l.userNode(c, account).Select(fields))
+	return c.Show(l.userNode(c, account))
 }
 
 // userNode shows an account.
@@ -55,7 +45,7 @@ func (l *login) userNode(c *graph.Call, account state.Account) graph.Node {
 		Type: "IGUser",
 		Values: map[string]any{
 			"id": account.ID, "username": account.Username, "name": account.DisplayName, "followers_count": 0, "follows_count": 0,
-			"media_count": l.Store.PostCount(account.Key), "profile_picture_url": l.picture(c, account),
+			"media_count": l.Store.PostCount(account.Key), "profile_picture_url": l.Avatar(c.Request.Request, account),
 		},
 		Known: userFields, Default: []string{"id"},
 	}
@@ -68,10 +58,6 @@ func (l *login) userNode(c *graph.Call, account state.Account) graph.Node {
 	return node
 }
 
-func (l *login) picture(c *graph.Call, account state.Account) string {
-	return l.SiteURL(c.Request.Request) + "/_assets/avatar/" + Name + "/" + account.ID + ".svg"
-}
-
 // pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. Here that is one, and one token
 // stands for the person and for the Page.
 func (l *login) pages(c *graph.Call) (any, *graph.Error) {
@@ -79,20 +65,12 @@ func (l *login) pages(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	fields := c.Params.Fields()
 	c.Params.Integer("limit", 1, 1, 100)
-	if bad := c.Params.End(); bad != nil {
-		return nil, bad
-	}
 	page, bad := l.page(c, account)
 	if bad != nil {
 		return nil, bad
 	}
-	body, bad := page.Select(fields)
-	if bad != nil {
-		return nil, bad
-	}
-	return map[string]any{"data": []any{body}}, nil
+	return c.ShowListed(page)
 }
 
 // page shows the Page that an account is linked to.
@@ -105,17 +83,10 @@ func (l *login) page(c *graph.Call, account state.Account) (graph.Node, *graph.E
 		Type: "Page",
 		Values: map[string]any{
 			"id": scopedID("page " + account.ID), "name": account.DisplayName, "username": account.Username, "access_token": token,
-			"tasks": []string{"ADVERTISE", "ANALYZE", "CREATE_CONTENT", "MESSAGING", "MODERATE", "MANAGE"},
-			"picture": graph.Wrapped(graph.Node{
-				Type: "ProfilePictureSource", Values: map[string]any{"url": l.picture(c, account)},
-				Known: []string{"height", "is_silhouette", "url", "width"}, Default: []string{"url"},
-			}),
+			"tasks":                      []string{"ADVERTISE", "ANALYZE", "CREATE_CONTENT", "MESSAGING", "MODERATE", "MANAGE"},
 			"instagram_business_account": l.userNode(c, account),
 		},
-		Known: []string{
-			"id", "name", "username", "access_token", "tasks", "picture", "category", "link", "instagram_business_account",
-		},
-		Default: []string{"name", "id"},
+		Known: []string{"id", "name", "username", "access_token", "tasks", "instagram_business_account"}, Default: []string{"name", "id"},
 	}, nil
 }
 

@@ -8,18 +8,8 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/sandbox/graph"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
-)
-
-const (
-	// videoProcessing is how long a video takes to be ready, unless the control API says otherwise. On the platform it is
-	// rather a minute; pictures are ready at once, there and here.
-	videoProcessing = 2 * time.Second
-	// containerLife is after how long a container that was not published expires.
-	containerLife = 24 * time.Hour
-	// maxContainers is how many containers an account may make in 24 hours, each item of a carousel included. They are
-	// counted where the control API lets documented limits apply. Which error says so is documented nowhere.
-	maxContainers = 400
 )
 
 // The kinds of containers. Only a picture has none in the request.
@@ -28,7 +18,6 @@ const (
 	kindVideo    = "VIDEO" // within a carousel
 	kindReels    = "REELS"
 	kindCarousel = "CAROUSEL"
-	kindStories  = "STORIES"
 )
 
 // detail is what a container or post keeps beside its caption, named as the parameters are.
@@ -37,15 +26,9 @@ type detail struct {
 	// Item says that it can only go into a carousel.
 	Item bool `json:"is_carousel_item,omitempty"`
 	// Awaited says that its bytes are still to be uploaded.
-	Awaited       bool           `json:"awaits_upload,omitempty"`
-	Children      []string       `json:"children,omitempty"`
-	AltText       string         `json:"alt_text,omitempty"`
-	ShareToFeed   *bool          `json:"share_to_feed,omitempty"`
-	Cover         *state.Media   `json:"cover,omitempty"`
-	ThumbOffset   int            `json:"thumb_offset,omitempty"` // in milliseconds
-	Collaborators []string       `json:"collaborators,omitempty"`
-	AI            bool           `json:"is_ai_generated,omitempty"`
-	Extras        map[string]any `json:"extras,omitempty"`
+	Awaited     bool     `json:"awaits_upload,omitempty"`
+	Children    []string `json:"children,omitempty"`
+	ThumbOffset int      `json:"thumb_offset,omitempty"` // in milliseconds
 	// Parts are the items of a published carousel, in the order of its files.
 	Parts []detail `json:"parts,omitempty"`
 }
@@ -66,9 +49,6 @@ func (l *login) create(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	if account.Settings.DocumentedLimits && l.Store.ContainersMade(account.Key) >= maxContainers {
-		return nil, quotaUsed()
-	}
 	asked, bad := l.readOrder(c.Params)
 	if bad != nil {
 		return nil, bad
@@ -84,7 +64,7 @@ func (l *login) create(c *graph.Call) (any, *graph.Error) {
 	out.Detail = content
 	processing := time.Duration(0)
 	if asked.isVideo() {
-		processing = videoProcessing
+		processing = graph.VideoProcessing // pictures are ready at once, on the platform as well
 	}
 	container, err := l.Store.CreateContainer(account.Key, out, processing, graph.NewID)
 	if err != nil {
@@ -111,19 +91,8 @@ func (l *login) gather(c *graph.Call, account state.Account, asked *order, out *
 		if bad == nil {
 			bad = judgeImage(blob)
 		}
-		out.Media = []state.Media{mediaOf(blob)}
+		out.Media = []state.Media{simulator.MediaOf(blob)}
 		return bad
-	}
-	if asked.coverURL != "" {
-		blob, bad := l.pullPicture(c, asked.coverURL)
-		if bad == nil && blob.MIMEType != jpegType { // it may have any shape
-			bad = imageUnsupported()
-		}
-		if bad != nil {
-			return bad
-		}
-		cover := mediaOf(blob)
-		asked.Cover = &cover
 	}
 	if asked.Awaited {
 		return nil
@@ -142,17 +111,17 @@ func (l *login) checkChildren(account state.Account, ids []string) *graph.Error 
 	}
 	seen := map[string]bool{}
 	for _, id := range ids {
-		child, ok := l.Store.Container(Name, id)
-		switch status := statusOf(child, l.Clock.Now()); {
-		case !ok || child.AccountID != account.ID:
+		child, ok := l.Container(account, id)
+		switch status := l.statusOf(child); {
+		case !ok:
 			return mediaNotFound(id)
 		case !detailOf(child.Detail).Item:
 			return badCarousel("Container " + id + " was not made as a carousel item.")
 		case seen[id]:
 			return badCarousel("Container " + id + " is named twice.")
-		case status == expired:
+		case status == graph.Expired:
 			return mediaExpired(id)
-		case status != finished:
+		case status != graph.Finished:
 			return notReady(id)
 		}
 		seen[id] = true

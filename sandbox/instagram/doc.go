@@ -13,6 +13,6 @@
 // Pictures are fetched and judged while the container is made. Videos are fetched then as well, but what is wrong with one
 // shows as the platform shows it, in the container's status once it has been worked on.
 //
-// It is written from the platform's documentation. Stories and comments are not simulated; the items of a carousel can be
-// read through it only.
+// It is written from the platform's documentation. Stories and comments are not simulated, nor are the options of a post
+// beside its caption, media and thumbnail: asking for one is refused. The items of a carousel can be read through it only.
 package instagram

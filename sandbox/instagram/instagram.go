@@ -5,13 +5,12 @@ package instagram
 
 import (
 	"cmp"
-	"errors"
 	"net/http"
 	"regexp"
-	"strconv"
 
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/graph"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -26,63 +25,39 @@ const (
 
 // Platform is the simulated Instagram.
 type Platform struct {
-	graph.Options
+	simulator.Options
+	simulator.Profile
 	own, facebook *login
 }
 
 // New returns the simulator.
-func New(opts graph.Options) *Platform {
-	return &Platform{Options: opts, own: instagramLogin(opts), facebook: facebookLogin(opts)}
+func New(opts simulator.Options) *Platform {
+	return &Platform{Options: opts, Profile: profile, own: instagramLogin(opts), facebook: facebookLogin(opts)}
 }
 
-// Name is "instagram".
-func (*Platform) Name() string { return Name }
-
-// Title is the platform's name for people.
-func (*Platform) Title() string { return "Instagram" }
-
-// Terms are what an account's owner grants. With Instagram Login that is a token of 60 days that renews itself; with
-// Facebook Login it is the token of the Page that the account is linked to, which does not end unless the control API
-// says so.
-func (*Platform) Terms(a state.Account) state.Terms {
-	if a.Login == state.FacebookLogin {
-		return state.Terms{Scopes: facebookScopes(), Access: a.Settings.TokenTTL}
-	}
-	return state.Terms{Scopes: []string{scopeBasic, scopePublish}, Access: cmp.Or(a.Settings.TokenTTL, graph.LongLife)}
+// profile says how the accounts of Instagram look. With Instagram Login, a token lives for 60 days and renews itself. With
+// Facebook Login it is the token of the Page that the account is linked to, which does not end unless the control API says
+// so.
+var profile = simulator.Profile{
+	Platform: Name, Label: "Instagram", Prefix: "u_",
+	ID: simulator.Form{
+		Pattern: regexp.MustCompile(`^[1-9][0-9]{0,18}$`), Words: "an account id on Instagram is a number of up to 19 digits",
+	},
+	Username: simulator.Form{
+		Pattern: regexp.MustCompile(`^[A-Za-z0-9_.]{1,30}$`), Words: "a username on Instagram has 1 to 30 letters, digits, underscores and full stops",
+	},
+	Grant: func(a state.Account) state.Terms {
+		if a.Login == state.FacebookLogin {
+			return state.Terms{Scopes: facebookScopes(), Access: a.Settings.TokenTTL}
+		}
+		return state.Terms{Scopes: []string{scopeBasic, scopePublish}, Access: cmp.Or(a.Settings.TokenTTL, graph.LongLife)}
+	},
+	Demo:       simulator.Demo(Name, "17841400000000001", "herald_demo"),
+	DemoAccess: "instagram-access-demo",
 }
 
-// Demo is the account that is there from the start. Its token is well known: whoever reaches the sandbox may use it.
-func Demo() (state.Account, state.Tokens) {
-	account := state.Account{
-		Key: state.Key{Platform: Name, ID: "17841400000000001"}, Username: "herald_demo", DisplayName: "Herald Demo",
-	}
-	return account, state.Tokens{Access: "instagram-access-demo", Scopes: (*Platform)(nil).Terms(account).Scopes}
-}
-
-var (
-	idPattern       = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
-	usernamePattern = regexp.MustCompile(`^[A-Za-z0-9_.]{1,30}$`)
-)
-
-// CheckAccount says what is wrong with an account that a test wants to make.
-func (*Platform) CheckAccount(id, username string) error {
-	if !idPattern.MatchString(id) {
-		return errors.New("an account id on Instagram is a number of up to 19 digits")
-	}
-	if !usernamePattern.MatchString(username) {
-		return errors.New("a username on Instagram has 1 to 30 letters, digits, underscores and full stops")
-	}
-	return nil
-}
-
-// DefaultUsername makes a username from an account id.
-func (*Platform) DefaultUsername(id string) string {
-	n, err := strconv.ParseUint(id, 10, 64)
-	if err != nil {
-		return "" // CheckAccount refuses the id
-	}
-	return "u_" + strconv.FormatUint(n, 36)
-}
+// Accounts returns how the accounts of Instagram look.
+func Accounts() simulator.Profile { return profile }
 
 // PostPath is the path of a post's public page. Reels have one of another form than everything else.
 func (p *Platform) PostPath(_, id string) string {
@@ -116,7 +91,7 @@ func (*Platform) Links(string) [][2]int { return nil }
 
 // Register adds the API to mux, once for each way to log in.
 func (p *Platform) Register(mux *http.ServeMux) {
-	refresh := p.own.Route(faults.RefreshToken, p.own.Refresh("ig_refresh_token", scopeBasic, p.Terms))
+	refresh := p.own.Route(faults.RefreshToken, p.own.Refresh("ig_refresh_token", scopeBasic))
 	mux.Handle("GET "+p.own.base+"/refresh_access_token", refresh)
 	for _, l := range []*login{p.own, p.facebook} {
 		// The API has a mux of its own: its paths and those of the pages overlap.
@@ -125,5 +100,5 @@ func (p *Platform) Register(mux *http.ServeMux) {
 		mux.Handle(l.base+"/", api)
 	}
 	p.facebook.registerUploads(mux)
-	p.own.resume()
+	p.own.Resume(p.own.fetch)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/graph"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -51,10 +52,10 @@ type login struct {
 // versions are the versions of the Graph API that are current.
 var versions = []string{"v25.0", "v26.0"}
 
-func instagramLogin(opts graph.Options) *login {
+func instagramLogin(opts simulator.Options) *login {
 	return &login{
 		API: &graph.API{
-			Options: opts, Platform: Name, Versions: versions, ParamType: "IGApiException", PermissionCode: 10, Speaks: ofInstagram,
+			Options: opts, Profile: profile, Versions: versions, ParamType: "IGApiException", PermissionCode: 10, Speaks: ofInstagram,
 			Limit: graph.Limit{
 				Status: http.StatusBadRequest, Code: 17, Message: "(#17) User request limit reached", Usage: Name,
 			},
@@ -63,10 +64,10 @@ func instagramLogin(opts graph.Options) *login {
 	}
 }
 
-func facebookLogin(opts graph.Options) *login {
+func facebookLogin(opts simulator.Options) *login {
 	return &login{
 		API: &graph.API{
-			Options: opts, Platform: Name, Versions: versions, ParamType: "OAuthException", PermissionCode: 10,
+			Options: opts, Profile: profile, Versions: versions, ParamType: "OAuthException", PermissionCode: 10,
 			Speaks: func(b state.Bearer) bool { return !ofInstagram(b) },
 			Limit: graph.Limit{
 				Status: http.StatusBadRequest, Code: 80002, Message: "(#80002) There have been too many calls to this Instagram account.",
@@ -87,23 +88,9 @@ func ofInstagram(b state.Bearer) bool {
 
 // register adds the edges to the API's own mux.
 func (l *login) register(api *http.ServeMux) {
-	me := l.Route(faults.Identity, l.me)
-	user, status, read := l.Route(faults.Identity, l.user), l.Route(faults.Status, l.status), l.Route(opRead, l.readMedia)
-	api.HandleFunc("GET "+l.base+"/{version}/{id}", func(w http.ResponseWriter, r *http.Request) {
-		id := r.PathValue("id")
-		_, isAccount := l.Store.Account(state.Key{Platform: Name, ID: id})
-		_, isPost := l.Store.Post(Name, id)
-		switch {
-		case id == "me":
-			me.ServeHTTP(w, r)
-		case isAccount:
-			user.ServeHTTP(w, r)
-		case isPost:
-			read.ServeHTTP(w, r)
-		default:
-			status.ServeHTTP(w, r)
-		}
-	})
+	api.Handle("GET "+l.base+"/{version}/{id}", l.ByID(
+		l.Route(faults.Identity, l.me), l.Route(faults.Identity, l.user), l.Route(opRead, l.readMedia), l.Route(faults.Status, l.status),
+	))
 	if l.linked {
 		api.Handle("GET "+l.base+"/{version}/me/accounts", l.Route(faults.Identity, l.pages))
 	}
@@ -122,12 +109,4 @@ func (l *login) owner(c *graph.Call, scopes []string) (state.Account, *graph.Err
 		return account, graph.NoObject(strings.ToLower(c.Method), c.PathValue("id"))
 	}
 	return account, bad
-}
-
-// result is what a handler returns of a selected node.
-func result(body map[string]any, bad *graph.Error) (any, *graph.Error) {
-	if bad != nil {
-		return nil, bad
-	}
-	return body, nil
 }

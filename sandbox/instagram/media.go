@@ -11,12 +11,11 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// mediaFields are the fields of a post that may be asked for. Those that have nothing to say here are left out of the
-// answer.
+// mediaFields are the fields of a post that may be asked for, as far as they are simulated. Those that have nothing to say
+// are left out of the answer.
 var mediaFields = []string{
-	"id", "ig_id", "caption", "media_type", "media_product_type", "media_url", "permalink", "shortcode", "thumbnail_url", "timestamp",
-	"username", "owner", "alt_text", "is_shared_to_feed", "is_comment_enabled", "comments_count", "like_count", "children",
-	"collaborators", "comments", "copyright_check_information", "legacy_instagram_media_id", "boost_eligibility_info", "view_count",
+	"id", "caption", "media_type", "media_product_type", "media_url", "permalink", "shortcode", "timestamp", "username", "owner",
+	"is_comment_enabled", "children",
 }
 
 // readMedia is GET /{id} for a post.
@@ -25,15 +24,11 @@ func (l *login) readMedia(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	post, ok := l.Store.Post(Name, c.PathValue("id"))
-	if !ok || post.AccountID != account.ID {
-		return nil, graph.NoObject("get", c.PathValue("id"))
-	}
-	fields := c.Params.Fields()
-	if bad := c.Params.End(); bad != nil {
+	post, bad := c.Post(account)
+	if bad != nil {
 		return nil, bad
 	}
-	return result(l.mediaNode(c.Request.Request, account, post).Select(fields))
+	return c.Show(l.mediaNode(c.Request.Request, account, post))
 }
 
 // list is GET /{id}/media.
@@ -49,54 +44,41 @@ func (l *login) list(c *graph.Call) (any, *graph.Error) {
 func (l *login) mediaNode(r *http.Request, account state.Account, post state.Post) graph.Node {
 	kept := detailOf(post.Detail)
 	values := map[string]any{
-		"id": post.ID, "ig_id": scopedID(post.ID), "media_product_type": "FEED",
-		"permalink": l.SiteURL(r) + postPath(post),
+		"id": post.ID, "media_product_type": "FEED", "permalink": l.SiteURL(r) + postPath(post),
 		"shortcode": graph.Shortcode(post.ID), "timestamp": post.CreatedAt().Format(graph.TimeForm), "username": account.Username,
-		"owner":              graph.Node{Type: "IGUser", Values: map[string]any{"id": account.ID}, Known: []string{"id"}, Default: []string{"id"}},
-		"is_comment_enabled": !account.Settings.CommentDisabled, "comments_count": 0, "like_count": 0,
+		"owner": graph.Reference(account.ID), "is_comment_enabled": !account.Settings.CommentDisabled,
 	}
-	l.addFile(r, values, kept, post.Media)
 	if post.Text != "" {
 		values["caption"] = post.Text
-	}
-	if kept.ShareToFeed != nil {
-		values["is_shared_to_feed"] = *kept.ShareToFeed
 	}
 	if kept.Kind == kindReels {
 		values["media_product_type"] = kindReels
 	}
-	if kept.Kind == kindCarousel {
-		children := graph.Edge{}
-		for i, part := range kept.Parts {
-			child := map[string]any{
-				"id": scopedID(post.ID + " " + strconv.Itoa(i)), "timestamp": values["timestamp"], "username": account.Username,
-				"permalink": values["permalink"], "owner": values["owner"],
-			}
-			l.addFile(r, child, part, post.Media[i:])
-			children = append(children, graph.Node{Type: "IGMedia", Values: child, Known: mediaFields, Default: []string{"id"}})
-		}
-		values["children"] = children
+	if kept.Kind != kindCarousel {
+		l.addFile(r, values, kept.Kind, post.Media[0])
+		return node(values)
 	}
+	children := graph.Edge{}
+	for i, part := range kept.Parts {
+		child := map[string]any{
+			"id": scopedID(post.ID + " " + strconv.Itoa(i)), "timestamp": values["timestamp"], "username": account.Username,
+			"permalink": values["permalink"], "owner": values["owner"],
+		}
+		l.addFile(r, child, part.Kind, post.Media[i])
+		children = append(children, node(child))
+	}
+	values["media_type"], values["children"] = "CAROUSEL_ALBUM", children
+	return node(values)
+}
+
+func node(values map[string]any) graph.Node {
 	return graph.Node{Type: "IGMedia", Values: values, Known: mediaFields, Default: []string{"id"}}
 }
 
-// addFile adds what is told of what a post, or an item of a carousel, shows.
-func (l *login) addFile(r *http.Request, values map[string]any, kept detail, shown []state.Media) {
-	files := l.SiteURL(r) + "/_media/"
-	switch kept.Kind {
-	case kindCarousel:
-		values["media_type"] = "CAROUSEL_ALBUM"
-		return
-	case kindImage:
+// addFile adds what is told of a picture or video.
+func (l *login) addFile(r *http.Request, values map[string]any, kind string, file state.Media) {
+	values["media_url"], values["media_type"] = l.File(r, file), kindVideo
+	if kind == kindImage {
 		values["media_type"] = kindImage
-	default:
-		values["media_type"] = kindVideo
-	}
-	values["media_url"] = files + shown[0].SHA256
-	if kept.Cover != nil {
-		values["thumbnail_url"] = files + kept.Cover.SHA256
-	}
-	if kept.AltText != "" {
-		values["alt_text"] = kept.AltText
 	}
 }

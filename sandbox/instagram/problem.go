@@ -77,8 +77,3 @@ func notReady(id string) *graph.Error {
 	return graph.Refusal(9007, "Media ID is not available").Because(2207027, "The media is not ready",
 		"The media with id "+id+" is not ready to be published.")
 }
-
-func quotaUsed() *graph.Error {
-	return graph.Refusal(9, "(#9) Application request limit reached").Because(2207042, "Publishing limit reached",
-		"This account has published as many posts as it may in 24 hours.")
-}

@@ -5,44 +5,20 @@ package instagram
 
 import (
 	"encoding/json"
-	"errors"
-	"time"
 
 	"github.com/herald-social/herald/sandbox/graph"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// The states of a container.
-const (
-	inProgress = "IN_PROGRESS"
-	finished   = "FINISHED"
-	published  = "PUBLISHED"
-	failed     = "ERROR"
-	expired    = "EXPIRED"
-)
-
-func statusOf(c state.Container, now time.Time) string {
-	switch {
-	case c.PostID != "":
-		return published
-	case !now.Before(c.CreatedAt().Add(containerLife)):
-		return expired
-	case c.Source != "", detailOf(c.Detail).Awaited, now.Before(c.ReadyAt):
-		return inProgress
-	case c.Failure != "":
-		return failed
-	default:
-		return finished
-	}
-}
+func (l *login) statusOf(c state.Container) string { return l.StatusOf(c, detailOf(c.Detail).Awaited) }
 
 // statusTexts say to people what a state means. That of a failure ends with its subcode.
 var statusTexts = map[string]string{
-	inProgress: "In Progress: Media is still being processed.",
-	finished:   "Finished: Media has been uploaded and it is ready to be published.",
-	published:  "Published: Media has been published.",
-	expired:    "Expired: Media was not published within 24 hours.",
-	failed:     "Error: Media upload has failed with error code ",
+	graph.InProgress: "In Progress: Media is still being processed.",
+	graph.Finished:   "Finished: Media has been uploaded and it is ready to be published.",
+	graph.Published:  "Published: Media has been published.",
+	graph.Expired:    "Expired: Media was not published within 24 hours.",
+	graph.Failed:     "Error: Media upload has failed with error code ",
 }
 
 // status is GET /{id} for a container.
@@ -51,25 +27,19 @@ func (l *login) status(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	container, ok := l.Store.Container(Name, c.PathValue("id"))
-	if !ok || container.AccountID != account.ID {
+	container, ok := l.Container(account, c.PathValue("id"))
+	if !ok {
 		return nil, graph.NoObject("get", c.PathValue("id"))
 	}
-	fields := c.Params.Fields()
-	if bad := c.Params.End(); bad != nil {
-		return nil, bad
-	}
-	code := statusOf(container, l.Clock.Now())
+	code := l.statusOf(container)
 	text := statusTexts[code]
-	if code == failed {
+	if code == graph.Failed {
 		text += container.Failure
 	}
-	return result(graph.Node{
-		Type:    "IGMediaContainer",
-		Values:  map[string]any{"id": container.ID, "status_code": code, "status": text},
-		Known:   []string{"id", "status", "status_code", "copyright_check_status"},
-		Default: []string{"id"},
-	}.Select(fields))
+	return c.Show(graph.Node{
+		Type: "IGMediaContainer", Values: map[string]any{"id": container.ID, "status_code": code, "status": text},
+		Known: []string{"id", "status", "status_code"}, Default: []string{"id"},
+	})
 }
 
 // publish is POST /{id}/media_publish.
@@ -82,52 +52,36 @@ func (l *login) publish(c *graph.Call) (any, *graph.Error) {
 	if bad := c.Params.End(); bad != nil {
 		return nil, bad
 	}
-	container, ok := l.Store.Container(Name, id)
-	if !ok || container.AccountID != account.ID {
+	from, ok := l.Container(account, id)
+	kept := detailOf(from.Detail)
+	switch status := l.statusOf(from); {
+	case !ok:
 		return nil, mediaNotFound(id)
-	}
-	kept := detailOf(container.Detail)
-	switch status := statusOf(container, l.Clock.Now()); {
-	case status == published:
+	case status == graph.Published:
 		return nil, creationNotFound(id)
-	case status == expired:
+	case status == graph.Expired:
 		return nil, mediaExpired(id)
-	case status != finished:
+	case status != graph.Finished:
 		return nil, notReady(id)
 	case kept.Item:
 		return nil, graph.BadParam("Container %s is an item of a carousel and cannot be published by itself.", id)
 	}
-	return l.publishContainer(c, account, container, kept)
-}
-
-// publishContainer makes the post.
-func (l *login) publishContainer(c *graph.Call, account state.Account, from state.Container, kept detail) (any, *graph.Error) {
-	draft := state.Draft{Text: from.Text, Media: from.Media, Container: from.ID, NewID: graph.NewID}
-	for _, id := range kept.Children {
-		child, _ := l.Store.Container(Name, id)
-		kept.Parts = append(kept.Parts, detailOf(child.Detail))
-		draft.Media = append(draft.Media, child.Media...)
+	draft := state.Draft{Text: from.Text, Media: from.Media, Container: id}
+	for _, child := range kept.Children {
+		item, _ := l.Store.Container(Name, child)
+		kept.Parts = append(kept.Parts, detailOf(item.Detail))
+		draft.Media = append(draft.Media, item.Media...)
 	}
 	content, err := json.Marshal(kept)
 	if err != nil {
 		return nil, c.Broken("encode a post", err)
 	}
 	draft.Detail = content
-	post, err := l.Store.Publish(account.Key, draft)
-	if err == nil {
-		return map[string]string{"id": post.ID}, nil
-	}
-	if _, used := errors.AsType[*state.PublishedError](err); used || errors.Is(err, state.ErrNoContainer) {
-		return nil, creationNotFound(from.ID)
-	}
-	if _, full := errors.AsType[*state.QuotaError](err); full {
-		return nil, quotaUsed()
-	}
-	return nil, c.Broken("keep a post", err)
+	return c.PublishContainer(account, draft, creationNotFound(id))
 }
 
 // postQuota is the documented quota of an account in any 24 hours; the platform's pages disagree, and this is what its
-// reference says. Posts beyond it are refused only where the control API sets a quota.
+// reference says.
 const postQuota = 50
 
 // limit is GET /{id}/content_publishing_limit.
@@ -136,37 +90,5 @@ func (l *login) limit(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	fields, since := c.Params.Fields(), c.Params.Time("since")
-	now := l.Clock.Now()
-	if !since.IsZero() && (since.After(now) || since.Before(now.Add(-state.QuotaWindow))) {
-		c.Params.Rejectf("Param since must be within the last 24 hours.")
-	}
-	if bad := c.Params.End(); bad != nil {
-		return nil, bad
-	}
-	used, _ := l.Store.QuotaUsed(account.Key)
-	if !since.IsZero() {
-		used = 0
-		for _, post := range l.Store.Posts(Name, account.ID) {
-			if !post.CreatedAt().Before(since) {
-				used++
-			}
-		}
-	}
-	total := postQuota
-	if account.Settings.Quota != nil {
-		total = *account.Settings.Quota
-	}
-	body, bad := graph.Node{
-		Type: "IGContentPublishingLimit",
-		Values: map[string]any{
-			"quota_usage": used,
-			"config":      map[string]int{"quota_total": total, "quota_duration": int(state.QuotaWindow.Seconds())},
-		},
-		Known: []string{"quota_usage", "config"}, Default: []string{"quota_usage"},
-	}.Select(fields)
-	if bad != nil {
-		return nil, bad
-	}
-	return map[string]any{"data": []any{body}}, nil
+	return c.Quota("IGContentPublishingLimit", account, postQuota)
 }

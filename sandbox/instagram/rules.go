@@ -72,7 +72,7 @@ func judgeVideo(b blobs.Blob, shown detail) string {
 		b.Width*100 < b.Height, b.Width > b.Height*10,
 		float64(b.Bytes)*8 > maxBitRate*play:
 		return videoUnsupported
-	case offset >= b.Duration && shown.Cover == nil: // a cover of its own wins over the offset
+	case offset >= b.Duration:
 		return offsetOutside
 	}
 	return ""

@@ -14,7 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/sandbox/faults"
-	"github.com/herald-social/herald/sandbox/graph"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -33,7 +33,7 @@ func TestScopes(t *testing.T) {
 	gate := faults.NewGate(faults.NewBoard(), clock)
 	defer gate.Close()
 	mux := http.NewServeMux()
-	New(graph.Options{
+	New(simulator.Options{
 		Store: store, Gate: gate, Clock: clock, Logger: slog.New(slog.DiscardHandler), SiteURL: func(*http.Request) string { return "" },
 	}).Register(mux)
 

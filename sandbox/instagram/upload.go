@@ -14,6 +14,8 @@ import (
 
 	"github.com/herald-social/herald/sandbox/blobs"
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/graph"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -52,14 +54,7 @@ func (u uploads) refuse(w http.ResponseWriter, status int, kind, message string)
 }
 
 func (u uploads) answer(w http.ResponseWriter, status int, body map[string]any) {
-	content, err := json.Marshal(body)
-	if err != nil {
-		http.Error(w, "the answer could not be encoded", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(content) // the client may be gone; what was done stays done
+	simulator.WriteJSON(w, status, "application/json", body)
 }
 
 // Fail answers that status.
@@ -90,7 +85,7 @@ func (u uploads) caller(r *faults.Request) string {
 	return bearer.Account.ID
 }
 
-// serve takes the bytes of a video, or the address to fetch it from, for a container that was made for an upload.
+// serve takes the bytes of a video for a container that was made for an upload.
 func (u uploads) serve(w http.ResponseWriter, r *faults.Request) {
 	bearer, ok := u.bearer(r)
 	if !ok || bearer.Expired(u.Clock.Now()) {
@@ -107,7 +102,7 @@ func (u uploads) serve(w http.ResponseWriter, r *faults.Request) {
 	switch {
 	case !slices.Contains(u.Versions, r.PathValue("version")), !ok, container.AccountID != bearer.Account.ID:
 		u.refuse(w, http.StatusNotFound, "NotFoundError", "There is nothing to upload to at this address.")
-	case statusOf(container, u.Clock.Now()) == expired:
+	case u.statusOf(container) == graph.Expired:
 		u.refuse(w, http.StatusBadRequest, "ExpiredError", "The container has expired.")
 	case !detailOf(container.Detail).Awaited:
 		u.refuse(w, http.StatusBadRequest, "AlreadyUploadedError", "The container waits for no upload.")
@@ -118,14 +113,6 @@ func (u uploads) serve(w http.ResponseWriter, r *faults.Request) {
 
 // take reads what a container waits for.
 func (u uploads) take(w http.ResponseWriter, r *faults.Request, container state.Container) {
-	if address := r.Header.Get("file_url"); address != "" {
-		if !addressable(address) {
-			u.refuse(w, http.StatusBadRequest, "BadRequestError", "The file_url is no address that can be fetched.")
-			return
-		}
-		u.note(w, container, func(c *state.Container) { c.Source = address })
-		return
-	}
 	size, err := strconv.ParseInt(r.Header.Get("file_size"), 10, 64)
 	switch {
 	case err != nil || size <= 0:
@@ -149,26 +136,22 @@ func (u uploads) take(w http.ResponseWriter, r *faults.Request, container state.
 		u.refuse(w, http.StatusBadRequest, "PartialRequestError", "The body ended too early.")
 	default:
 		failure := judgeVideo(blob, detailOf(container.Detail))
-		u.note(w, container, func(c *state.Container) { arrive(c, blob, failure) })
+		u.note(w, container, func(c *state.Container) { graph.Arrive(c, blob, failure) })
 	}
 }
 
 // note writes down what came for a container, and answers. The work on a video begins when it is there.
 func (u uploads) note(w http.ResponseWriter, container state.Container, came func(*state.Container)) {
 	account, _ := u.Store.Account(state.Key{Platform: Name, ID: container.AccountID})
-	processing := videoProcessing
-	if account.Settings.Processing != nil {
-		processing = *account.Settings.Processing
-	}
 	first := false
-	changed, err := u.Store.ChangeContainer(Name, container.ID, func(c *state.Container) {
+	_, err := u.Store.ChangeContainer(Name, container.ID, func(c *state.Container) {
 		kept := detailOf(c.Detail)
 		first, kept.Awaited = kept.Awaited, false
 		content, err := json.Marshal(kept)
 		if err != nil || !first { // another upload has ended meanwhile
 			return
 		}
-		c.Detail, c.ReadyAt = content, u.Clock.Now().Add(processing).UTC()
+		c.Detail, c.ReadyAt = content, u.Clock.Now().Add(account.Settings.Work(graph.VideoProcessing)).UTC()
 		came(c)
 	})
 	if err == nil && !first {
@@ -179,9 +162,6 @@ func (u uploads) note(w http.ResponseWriter, container state.Container, came fun
 		u.Logger.Error("an upload could not be noted down", "container", container.ID, "error", err)
 		u.Fail(w, faults.Upload, http.StatusInternalServerError)
 		return
-	}
-	if changed.Source != "" {
-		u.fetch(changed)
 	}
 	u.answer(w, http.StatusOK, map[string]any{"success": true, "message": "Upload successful."})
 }

@@ -45,6 +45,11 @@ func addressLength(s string) int {
 	if end := strings.IndexFunc(s, endsAddress); end >= 0 {
 		s = s[:end]
 	}
+	return len(Trim(s))
+}
+
+// Trim takes from the end of an address what belongs to the sentence around it.
+func Trim(s string) string {
 	for s != "" {
 		last, size := utf8.DecodeLastRuneInString(s)
 		opening := map[rune]string{')': "(", ']': "["}[last]
@@ -52,11 +57,11 @@ func addressLength(s string) int {
 		case strings.ContainsRune(".,;:!?'*_~…", last):
 		case opening != "" && strings.Count(s, string(last)) > strings.Count(s, opening):
 		default:
-			return len(s)
+			return s
 		}
 		s = s[:len(s)-size]
 	}
-	return 0
+	return ""
 }
 
 func endsAddress(r rune) bool {

@@ -40,7 +40,6 @@ type postView struct {
 	Full     string // for people, in full
 	Title    string
 	Text     []span
-	Attached string // the address of a card below the text
 	Media    []mediaView
 	Badge    string // who sees it, if that is not everybody
 	Above    bool   // a line leads up to the post it answers
@@ -165,7 +164,7 @@ func (s *Site) view(platform Platform, p state.Post) postView {
 	return postView{
 		profile: profileOf(account), ID: p.ID, Link: platform.PostPath(account.Username, p.ID),
 		At: at.Format(time.RFC3339Nano), Ago: ago(s.clock.Now(), at), Full: at.Format("15:04:05 · Jan 2, 2006 · UTC"),
-		Title: p.Title, Text: spans(platform, p.Text), Attached: p.Link, Media: s.mediaOf(p), Badge: badge(p),
+		Title: p.Title, Text: spans(platform, p.Text), Media: s.mediaOf(p), Badge: badge(p),
 	}
 }
 

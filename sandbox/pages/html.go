@@ -165,7 +165,6 @@ func (p postView) render() g.Node {
 		h.Div(h.Class("body"),
 			g.If(p.Title != "", h.P(h.Class("title"), g.Text(p.Title))),
 			h.P(h.Class("text"), g.Map(p.Text, span.render)),
-			g.If(p.Attached != "", h.P(h.Class("card"), h.A(outward(p.Attached), g.Text(p.Attached)))),
 			g.If(len(p.Media) > 0, h.Div(h.Class("media of-"+strconv.Itoa(len(p.Media))), g.Map(p.Media, mediaView.render))),
 			g.If(p.Focus, h.P(h.Class("meta"), h.Time(h.DateTime(p.At), g.Text(p.Full)), h.Span(g.Text("id "+p.ID)))),
 		),

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -20,6 +19,9 @@ type Key struct {
 	Platform string `json:"platform"`
 	ID       string `json:"id"`
 }
+
+// String is the key in the database.
+func (k Key) String() string { return k.Platform + "/" + k.ID }
 
 // Settings are what the control API can change on an account. The zero value is the default.
 type Settings struct {
@@ -38,8 +40,14 @@ type Settings struct {
 	Processing *time.Duration `json:"processing,omitempty"`
 	// ProcessingError, when not empty, is what that work ends with instead.
 	ProcessingError string `json:"processing_error,omitempty"`
-	// DocumentedLimits lets the platform's own rates and daily limits apply, where its simulator counts them.
-	DocumentedLimits bool `json:"documented_limits,omitempty"`
+}
+
+// Work is how long the platform works on what it was handed, on a platform with that default.
+func (s Settings) Work(otherwise time.Duration) time.Duration {
+	if s.Processing != nil {
+		return *s.Processing
+	}
+	return otherwise
 }
 
 // Lag is how much later than its creation a post appears in listings, on a platform with that default.
@@ -66,54 +74,42 @@ const FacebookLogin = "facebook"
 
 // account is an Account with its posts.
 type account struct {
-	mu   sync.RWMutex
 	info Account
-	// posts are in order of creation; deleted ones stay, for they count against the quota.
+	// posts are in order of creation.
 	posts []*Post
 	// latest is the newest post without media per text, for the check for duplicates.
 	latest map[string]*Post
-	live   int // posts that are not deleted
-}
-
-func (a *account) view() Account {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	return a.info
-}
-
-// forgetPosts empties the account. Call it with the lock held.
-func (a *account) forgetPosts() {
-	a.posts, a.latest, a.live = nil, map[string]*Post{}, 0
 }
 
 // Account returns the account with that key.
 func (s *Store) Account(key Key) (Account, bool) {
-	if a := s.lookup(key); a != nil {
-		return a.view(), true
-	}
-	return Account{}, false
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return infoOf(s.accounts[key])
 }
 
 // AccountNamed returns the account with that username, whatever its case.
 func (s *Store) AccountNamed(platform, username string) (Account, bool) {
 	s.mu.RLock()
-	a := s.usernames[usernameKey(platform, username)]
-	s.mu.RUnlock()
+	defer s.mu.RUnlock()
+	return infoOf(s.usernames[usernameKey(platform, username)])
+}
+
+func infoOf(a *account) (Account, bool) {
 	if a == nil {
 		return Account{}, false
 	}
-	return a.view(), true
+	return a.info, true
 }
 
-// PostCount returns how many posts an account has that are not deleted.
+// PostCount returns how many posts an account has.
 func (s *Store) PostCount(key Key) int {
-	a := s.lookup(key)
-	if a == nil {
-		return 0
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if a := s.accounts[key]; a != nil {
+		return len(a.posts)
 	}
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	return a.live
+	return 0
 }
 
 // Summary is an account with how much it has posted.
@@ -126,29 +122,19 @@ type Summary struct {
 
 // Summaries returns all accounts by platform and id.
 func (s *Store) Summaries() []Summary {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	var out []Summary
-	for _, a := range s.allAccounts() {
-		a.mu.RLock()
-		sum := Summary{Account: a.info, Posts: a.live}
+	for _, a := range s.accounts {
+		sum := Summary{Account: a.info, Posts: len(a.posts)}
 		if n := len(a.posts); n > 0 {
 			sum.LastPost = a.posts[n-1].CreatedAt()
 		}
-		a.mu.RUnlock()
 		out = append(out, sum)
 	}
 	slices.SortFunc(out, func(l, r Summary) int {
 		return cmp.Or(cmp.Compare(l.Platform, r.Platform), cmp.Compare(l.ID, r.ID))
 	})
-	return out
-}
-
-func (s *Store) allAccounts() []*account {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	out := make([]*account, 0, len(s.accounts))
-	for _, a := range s.accounts {
-		out = append(out, a)
-	}
 	return out
 }
 
@@ -160,54 +146,60 @@ func (e *UsernameTakenError) Error() string {
 	return fmt.Sprintf("the username %q belongs to account %s", e.Username, e.Holder)
 }
 
-// CreateAccount adds an account with its first tokens unless there is one with its key; it returns the account as it is
-// then, and whether it is new. Empty token strings are made up; withRefresh false gives an access token only.
+// CreateAccount adds an account with its first tokens unless there is one with its key. It returns the account that is
+// there then, and whether it is new. Empty token strings are made up; withRefresh false gives an access token only.
 func (s *Store) CreateAccount(fresh Account, first Tokens, withRefresh bool) (Account, bool, error) {
-	s.change.Lock() // the look-up and the creation are one step, and creations are rare
-	defer s.change.Unlock()
-	if existing, ok := s.Account(fresh.Key); ok {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if existing, ok := infoOf(s.accounts[fresh.Key]); ok {
 		return existing, false, nil
 	}
-	if holder, ok := s.AccountNamed(fresh.Platform, fresh.Username); ok {
+	if holder, ok := infoOf(s.usernames[usernameKey(fresh.Platform, fresh.Username)]); ok {
 		return Account{}, false, &UsernameTakenError{Username: fresh.Username, Holder: holder.ID}
 	}
 	fresh.CreatedAt = s.clock.Now().UTC().Truncate(time.Millisecond)
-	rec := record{Op: opAccount, Account: &fresh, Grant: s.newGrant(fresh.Key, &first, withRefresh)}
-	if err := s.commit(rec); err != nil {
+	g := s.newGrant(fresh.Key, &first, withRefresh)
+	if err := s.save(entry{bucketAccounts, fresh.String(), fresh}, g.entry()); err != nil {
 		return Account{}, false, err
 	}
+	s.addAccount(fresh)
+	s.tokens.add(g)
 	return fresh, true, nil
 }
 
 // ChangeAccount lets edit change an account's settings and display name. A new token life also shortens the access tokens
 // that the account has; it never lengthens them.
 func (s *Store) ChangeAccount(key Key, edit func(*Account)) (Account, error) {
-	s.change.Lock()
-	defer s.change.Unlock()
-	a, ok := s.Account(key)
-	if !ok {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.accounts[key]
+	if a == nil {
 		return Account{}, ErrNoAccount
 	}
-	before := a.Settings.TokenTTL
-	edit(&a)
-	rec := record{Op: opAccount, Account: &a}
-	if ttl := a.Settings.TokenTTL; ttl > 0 && ttl != before {
+	info := a.info
+	edit(&info)
+	entries := []entry{{bucketAccounts, key.String(), info}}
+	var shortened []grant
+	if ttl := info.Settings.TokenTTL; ttl > 0 && ttl != a.info.Settings.TokenTTL {
 		until := s.clock.Now().Add(ttl)
-		rec.Until = &until
+		for _, g := range s.tokens.grants[key] {
+			cut := g.endingBy(until)
+			shortened = append(shortened, cut)
+			entries = append(entries, cut.entry())
+		}
 	}
-	return a, s.commit(rec)
+	if err := s.save(entries...); err != nil {
+		return Account{}, err
+	}
+	a.info = info
+	for _, g := range shortened {
+		s.tokens.replace(g)
+	}
+	return info, nil
 }
 
-func (s *Store) applyAccount(info Account) {
-	s.mu.Lock()
-	a := s.accounts[info.Key]
-	if a == nil {
-		a = &account{latest: map[string]*Post{}}
-		s.accounts[info.Key] = a
-	}
-	s.usernames[usernameKey(info.Platform, info.Username)] = a
-	s.mu.Unlock()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.info = info
+// addAccount puts a new account into the maps.
+func (s *Store) addAccount(info Account) {
+	a := &account{info: info, latest: map[string]*Post{}}
+	s.accounts[info.Key], s.usernames[usernameKey(info.Platform, info.Username)] = a, a
 }

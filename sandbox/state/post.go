@@ -9,13 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
 	"golang.org/x/text/unicode/norm"
 )
 
-// ErrNoPost says that there is no such post, or that it belongs to somebody else.
+// ErrNoPost says that there is no such post, or that it belongs to another account.
 var ErrNoPost = errors.New("no such post")
 
 // Media is one file of a post, as it arrived.
@@ -39,8 +40,6 @@ type Post struct {
 	// Root is the id of the first post of the chain: the post's own when it answers nothing.
 	Root    string `json:"root"`
 	Privacy string `json:"privacy,omitempty"`
-	// Link is the address that the post shows beside its text, if any.
-	Link string `json:"link,omitempty"`
 	// Container is the id of what the post was published from, if anything.
 	Container string `json:"container,omitempty"`
 	// Parts are the ids of further containers that went into the post and into no other.
@@ -50,8 +49,7 @@ type Post struct {
 	// Draft says that the post lies in the account's inbox and is not visible.
 	Draft bool `json:"draft,omitempty"`
 	// Detail is what only the platform's own simulator understands.
-	Detail  json.RawMessage `json:"detail,omitempty"`
-	Deleted bool            `json:"deleted,omitempty"`
+	Detail json.RawMessage `json:"detail,omitempty"`
 }
 
 // CreatedAt is when the post was made, to the millisecond.
@@ -65,7 +63,6 @@ type Draft struct {
 	// Root is empty when the post answers nothing.
 	Root    string
 	Privacy string
-	Link    string
 	Detail  json.RawMessage
 	// Container is the id of what is published; empty when the post comes of itself.
 	Container string
@@ -89,19 +86,32 @@ type DuplicateError struct{ ID string }
 // Error names the earlier post.
 func (e *DuplicateError) Error() string { return "the same was posted as " + e.ID }
 
+// QuotaWindow is the time over which Settings.Quota counts posts.
+const QuotaWindow = 24 * time.Hour
+
+// QuotaError says that the account has used up its posts.
+type QuotaError struct {
+	Quota int
+	// Resets is when the account may post again.
+	Resets time.Time
+}
+
+// Error tells the quota and when it frees up.
+func (e *QuotaError) Error() string {
+	return fmt.Sprintf("all %d posts of %s are used until %s", e.Quota, QuotaWindow, e.Resets.Format(time.RFC3339))
+}
+
 // Publish makes a post. It fails with ErrNoAccount, ErrNoContainer, a *PublishedError, a *DuplicateError, a *QuotaError,
-// or because the journal could not be written; in each case nothing was made.
+// or because it could not be saved; in each case nothing was made.
 func (s *Store) Publish(key Key, d Draft) (Post, error) {
-	s.change.RLock()
-	defer s.change.RUnlock()
-	a := s.lookup(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.accounts[key]
 	if a == nil {
 		return Post{}, ErrNoAccount
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	now := s.clock.Now()
-	if err := s.checkContainers(key, d); err != nil {
+	if err := s.checkContainers(key, append([]string{d.Container}, d.Parts...)); err != nil {
 		return Post{}, err
 	}
 	if err := a.checkDuplicate(d, now); err != nil {
@@ -112,21 +122,22 @@ func (s *Store) Publish(key Key, d Draft) (Post, error) {
 			return Post{}, err
 		}
 	}
-	post := &Post{
-		AccountID: key.ID, Stamp: s.stamps.next(now), Text: d.Text, Title: d.Title, Media: d.Media, InReplyTo: d.InReplyTo,
-		Privacy: d.Privacy, Link: d.Link, Container: d.Container, Parts: d.Parts, Free: d.Free, Draft: d.Inbox, Detail: d.Detail,
+	post := Post{
+		AccountID: key.ID, Stamp: s.stamp(), Text: d.Text, Title: d.Title, Media: d.Media, InReplyTo: d.InReplyTo,
+		Privacy: d.Privacy, Container: d.Container, Parts: d.Parts, Free: d.Free, Draft: d.Inbox, Detail: d.Detail,
 	}
 	post.Key = Key{Platform: key.Platform, ID: d.NewID(post.Stamp)}
 	post.Root = cmp.Or(d.Root, post.ID)
-	if err := s.journal.append(record{Op: opPost, Post: post}); err != nil {
+	if err := s.save(post.entry()); err != nil {
 		return Post{}, err
 	}
-	s.insert(a, post)
-	return *post, nil
+	s.addPost(a, post)
+	return post, nil
 }
 
+func (p Post) entry() entry { return entry{bucketPosts, p.Stamp.key(), p} }
+
 // checkDuplicate returns a *DuplicateError when the account has posted the same already, as the draft understands it.
-// Call it with the lock held.
 func (a *account) checkDuplicate(d Draft, now time.Time) error {
 	if earlier := a.latest[textKey(d.Text)]; earlier != nil && now.Sub(earlier.CreatedAt()) < d.DuplicateWindow {
 		return &DuplicateError{ID: earlier.ID}
@@ -135,29 +146,59 @@ func (a *account) checkDuplicate(d Draft, now time.Time) error {
 		return nil
 	}
 	for _, newest := range slices.Backward(a.posts) {
-		if newest.Deleted || newest.Draft {
-			continue
-		}
-		if d.Repeats(*newest) {
+		switch {
+		case newest.Draft:
+		case d.Repeats(*newest):
 			return &DuplicateError{ID: newest.ID}
+		default:
+			return nil
 		}
-		return nil
 	}
 	return nil
 }
 
-// insert adds a post to the indexes. Call it with the account's lock held.
-func (s *Store) insert(a *account, post *Post) {
-	a.posts = append(a.posts, post)
-	if !post.Deleted {
-		a.live++
-		if len(post.Media) == 0 {
-			a.latest[textKey(post.Text)] = post
-		}
+// checkQuota returns a *QuotaError when the account may not post now.
+func (a *account) checkQuota(now time.Time) error {
+	quota := a.info.Settings.Quota
+	if quota == nil {
+		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.posts[post.Key] = post
+	counted := a.counted(now)
+	if len(counted) < *quota {
+		return nil
+	}
+	resets := now.Add(QuotaWindow)
+	if *quota > 0 {
+		resets = counted[len(counted)-*quota].CreatedAt().Add(QuotaWindow)
+	}
+	return &QuotaError{Quota: *quota, Resets: resets}
+}
+
+// counted are the posts of the window that count against the quota, oldest first.
+func (a *account) counted(now time.Time) []*Post {
+	since := now.Add(-QuotaWindow)
+	first := sort.Search(len(a.posts), func(i int) bool { return a.posts[i].CreatedAt().After(since) })
+	return slices.DeleteFunc(slices.Clone(a.posts[first:]), func(post *Post) bool { return post.Free })
+}
+
+// QuotaUsed returns how many posts the account made in the last 24 hours that count against its quota.
+func (s *Store) QuotaUsed(key Key) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if a := s.accounts[key]; a != nil {
+		return len(a.counted(s.clock.Now()))
+	}
+	return 0
+}
+
+// addPost puts a new post of an account into the maps.
+func (s *Store) addPost(a *account, post Post) {
+	s.seen(post.Stamp)
+	a.posts = append(a.posts, &post)
+	if len(post.Media) == 0 {
+		a.latest[textKey(post.Text)] = &post
+	}
+	s.posts[post.Key] = &post
 	for _, id := range append([]string{post.Container}, post.Parts...) {
 		if from := s.containers[Key{Platform: post.Platform, ID: id}]; from != nil {
 			from.PostID = post.ID
@@ -165,115 +206,53 @@ func (s *Store) insert(a *account, post *Post) {
 	}
 	if post.Root != post.ID {
 		chain := Key{Platform: post.Platform, ID: post.Root}
-		s.replies[chain] = append(s.replies[chain], post)
+		s.replies[chain] = append(s.replies[chain], &post)
 	}
-}
-
-func (s *Store) applyPost(post *Post) error {
-	a := s.lookup(Key{Platform: post.Platform, ID: post.AccountID})
-	if a == nil {
-		return fmt.Errorf("post %s: %w %s", post.ID, ErrNoAccount, post.AccountID)
-	}
-	s.stamps.seen(post.Stamp)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s.insert(a, post)
-	return nil
 }
 
 // textKey is what two texts share when a platform takes them for the same.
 func textKey(text string) string { return strings.TrimSpace(norm.NFC.String(text)) }
 
-// Post returns one post that is not deleted.
+// Post returns one post.
 func (s *Store) Post(platform, id string) (Post, bool) {
 	s.mu.RLock()
+	defer s.mu.RUnlock()
 	post := s.posts[Key{Platform: platform, ID: id}]
-	s.mu.RUnlock()
 	if post == nil {
 		return Post{}, false
 	}
-	a := s.lookup(Key{Platform: platform, ID: post.AccountID})
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	return *post, !post.Deleted
-}
-
-// Delete removes a post of that account, or fails with ErrNoPost.
-func (s *Store) Delete(owner Key, id string) error {
-	s.change.Lock() // deletions are rare
-	defer s.change.Unlock()
-	if post, ok := s.Post(owner.Platform, id); !ok || post.AccountID != owner.ID {
-		return ErrNoPost
-	}
-	return s.commit(record{Op: opDelete, Key: &owner, ID: id})
-}
-
-func (s *Store) applyDelete(platform, id string) error {
-	s.mu.RLock()
-	post := s.posts[Key{Platform: platform, ID: id}]
-	s.mu.RUnlock()
-	if post == nil {
-		return fmt.Errorf("delete %s: %w", id, ErrNoPost)
-	}
-	a := s.lookup(Key{Platform: platform, ID: post.AccountID})
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	post.Deleted = true
-	a.live--
-	if key := textKey(post.Text); a.latest[key] == post {
-		delete(a.latest, key)
-	}
-	return nil
+	return *post, true
 }
 
 // SetDetail changes what a post keeps for its platform's simulator, or fails with ErrNoPost.
 func (s *Store) SetDetail(platform, id string, detail json.RawMessage) error {
-	s.change.Lock() // the look-up and the change are one step, and changes are rare
-	defer s.change.Unlock()
-	if _, ok := s.Post(platform, id); !ok {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.posts[Key{Platform: platform, ID: id}]
+	if found == nil {
 		return ErrNoPost
 	}
-	return s.commit(record{Op: opDetail, Key: &Key{Platform: platform}, ID: id, Detail: detail})
-}
-
-func (s *Store) applyDetail(platform, id string, detail json.RawMessage) error {
-	s.mu.RLock()
-	post := s.posts[Key{Platform: platform, ID: id}]
-	s.mu.RUnlock()
-	if post == nil {
-		return fmt.Errorf("change %s: %w", id, ErrNoPost)
-	}
-	a := s.lookup(Key{Platform: platform, ID: post.AccountID})
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	post := *found
 	post.Detail = detail
+	if err := s.save(post.entry()); err != nil {
+		return err
+	}
+	*found = post
 	return nil
 }
 
-// Posts returns the posts that are not deleted in order of creation. An empty platform or account does not narrow.
+// Posts returns posts in order of creation. An empty platform or account does not narrow.
 func (s *Store) Posts(platform, accountID string) []Post {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	var out []Post
-	for _, a := range s.allAccounts() {
-		a.mu.RLock()
-		if (platform == "" || a.info.Platform == platform) && (accountID == "" || a.info.ID == accountID) {
+	for key, a := range s.accounts {
+		if (platform == "" || key.Platform == platform) && (accountID == "" || key.ID == accountID) {
 			for _, post := range a.posts {
-				if !post.Deleted {
-					out = append(out, *post)
-				}
+				out = append(out, *post)
 			}
 		}
-		a.mu.RUnlock()
 	}
 	slices.SortFunc(out, func(l, r Post) int { return l.Stamp.Compare(r.Stamp) })
-	return out
-}
-
-// everyPost returns all posts, deleted ones included, in order of creation. It is for the start, when nothing else runs.
-func (s *Store) everyPost() []*Post {
-	out := make([]*Post, 0, len(s.posts))
-	for _, post := range s.posts {
-		out = append(out, post)
-	}
-	slices.SortFunc(out, func(l, r *Post) int { return l.Stamp.Compare(r.Stamp) })
 	return out
 }

@@ -5,7 +5,7 @@ package state
 
 import (
 	"cmp"
-	"sync"
+	"fmt"
 	"time"
 )
 
@@ -26,29 +26,22 @@ func (s Stamp) Compare(other Stamp) int {
 	return cmp.Or(cmp.Compare(s.Milli, other.Milli), cmp.Compare(s.Serial, other.Serial))
 }
 
-// stamper hands out increasing stamps.
-type stamper struct {
-	mu   sync.Mutex
-	last Stamp
-}
+// key is the stamp as a key of the database, which sorts as stamps do.
+func (s Stamp) key() string { return fmt.Sprintf("%016x.%016x", s.Milli, s.Serial) }
 
-// next returns a stamp at now, or just after the last one when that is not earlier than now.
-func (g *stamper) next(now time.Time) Stamp {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if ms := now.UnixMilli(); ms > g.last.Milli {
-		g.last = Stamp{Milli: ms}
+// stamp returns a new stamp: now, or just after the last one when that is not earlier. Call it with the lock held.
+func (s *Store) stamp() Stamp {
+	if ms := s.clock.Now().UnixMilli(); ms > s.last.Milli {
+		s.last = Stamp{Milli: ms}
 	} else {
-		g.last.Serial++
+		s.last.Serial++
 	}
-	return g.last
+	return s.last
 }
 
-// seen makes sure that no later stamp is at or before s. It is used while a journal is read back.
-func (g *stamper) seen(s Stamp) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if s.Compare(g.last) > 0 {
-		g.last = s
+// seen makes sure that no later stamp is at or before at.
+func (s *Store) seen(at Stamp) {
+	if at.Compare(s.last) > 0 {
+		s.last = at
 	}
 }

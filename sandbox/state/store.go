@@ -1,139 +1,204 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package state holds what the simulated platforms remember: accounts, tokens, containers and posts.
+//
+// Everything is in memory, guarded by one lock. With a folder, every change is also written to a bbolt database before it
+// is answered. A process that is killed at any instant comes back with exactly what it had acknowledged. Writes are not
+// synced to the disk: they survive the death of the process, not the loss of the machine's power, which is the right price
+// for a simulator that a benchmark leans on.
 package state
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
+	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
 	"k8s.io/utils/clock"
+)
+
+const (
+	// fileName is the database's name in the folder.
+	fileName = "state.db"
+	// lockPatience is how long to wait for a sandbox that is about to let go of the folder.
+	lockPatience = 100 * time.Millisecond
+)
+
+// The buckets of the database. Values are JSON.
+const (
+	bucketAccounts   = "accounts"   // by platform and id
+	bucketGrants     = "grants"     // in order of creation
+	bucketContainers = "containers" // by platform and id
+	bucketPosts      = "posts"      // in order of creation
 )
 
 // Options are what a Store needs.
 type Options struct {
 	// Clock tells the time of creations and expiries.
 	Clock clock.PassiveClock
-	// Dir is the folder of the journal. It is created when it does not exist; empty keeps everything in memory only.
+	// Dir is the folder of the database. It is created when it does not exist; empty keeps everything in memory only.
 	Dir string
 	// Logger receives what happened at the start.
 	Logger *slog.Logger
 }
 
-// Store is the memory of all simulated platforms. Its methods may be called at the same time.
+// Store is the memory of all simulated platforms. Its methods may be called at the same time; the functions that they are
+// given must not call it.
 type Store struct {
-	clock   clock.PassiveClock
-	journal *journal
-	lock    *dirLock
-	stamps  stamper
-	tokens  *tokenBook
+	clock clock.PassiveClock
+	db    *bbolt.DB // nil in memory only
 
-	// change is held for reading by each change and for writing by Reset.
-	change sync.RWMutex
-
-	// mu guards the maps, not what their values point to.
-	mu        sync.RWMutex
-	accounts  map[Key]*account
-	usernames map[Key]*account // Key.ID is the username in lower case
-	posts     map[Key]*Post    // Key.ID is the post's
-	replies   map[Key][]*Post  // Key.ID is that of the chain's first post
-	// containers are those that were ever made, Key.ID is the container's own.
+	// mu guards what follows and what it points to. A change is saved before it is made.
+	mu         sync.RWMutex
+	last       Stamp // the newest stamp that was given out
+	accounts   map[Key]*account
+	usernames  map[Key]*account // Key.ID is the username in lower case
+	posts      map[Key]*Post    // Key.ID is the post's
+	replies    map[Key][]*Post  // Key.ID is that of the chain's first post
 	containers map[Key]*Container
+	tokens     *tokenBook
 }
 
-// Open returns a store with what the journal in opts.Dir holds. A last line that a kill tore is dropped with a warning;
-// any other damage is an error. The folder is locked against a second process until Close.
+// Open returns a store with what the database in opts.Dir holds. The database is locked against a second process until
+// Close.
 func Open(opts Options) (*Store, error) {
 	s := &Store{
-		clock: opts.Clock, journal: &journal{}, tokens: newTokenBook(),
-		accounts: map[Key]*account{}, usernames: map[Key]*account{}, posts: map[Key]*Post{},
-		replies: map[Key][]*Post{}, containers: map[Key]*Container{},
+		clock: opts.Clock, accounts: map[Key]*account{}, usernames: map[Key]*account{}, posts: map[Key]*Post{},
+		replies: map[Key][]*Post{}, containers: map[Key]*Container{}, tokens: newTokenBook(),
 	}
 	if opts.Dir == "" {
 		return s, nil
 	}
-	if err := s.openDir(opts.Dir, opts.Logger); err != nil {
-		return nil, fmt.Errorf("open the sandbox's state in %s: %w", opts.Dir, errors.Join(err, s.lock.release()))
+	if err := s.openDir(opts.Dir); err != nil {
+		return nil, fmt.Errorf("open the sandbox's state in %s: %w", opts.Dir, errors.Join(err, s.Close()))
 	}
+	opts.Logger.Info("sandbox state read", "dir", opts.Dir, "accounts", len(s.accounts), "posts", len(s.posts))
 	return s, nil
 }
 
-func (s *Store) openDir(dir string, log *slog.Logger) error {
+func (s *Store) openDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	var err error
-	if s.lock, err = lockDir(dir); err != nil {
-		return err
+	s.db, err = bbolt.Open(filepath.Join(dir, fileName), 0o600, &bbolt.Options{Timeout: lockPatience, NoSync: true, NoFreelistSync: true})
+	if errors.Is(err, bbolterrors.ErrTimeout) {
+		return errors.New("another sandbox is using this folder; stop it, or give this one another --state-dir")
 	}
-	found, err := s.readBack(filepath.Join(dir, journalName))
 	if err != nil {
 		return err
 	}
-	if found.torn > 0 {
-		log.Warn("dropped a torn last line of the journal, left by a process that was killed while writing it", "bytes", found.torn)
-	}
-	if records := s.snapshot(s.clock.Now()); found.size > compactAbove && found.lines > 2*len(records) {
-		if found.size, err = writeSnapshot(dir, records); err != nil {
-			return fmt.Errorf("compact the journal: %w", err)
+	err = s.db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range []string{bucketAccounts, bucketGrants, bucketContainers, bucketPosts} {
+			if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
+				return err
+			}
 		}
-		log.Info("compacted the journal", "linesBefore", found.lines, "lines", len(records)+1)
-	}
-	if s.journal, err = openJournal(dir, found.size); err != nil {
+		return nil
+	})
+	if err != nil {
 		return err
 	}
-	log.Info("sandbox state read", "dir", dir, "accounts", len(s.accounts), "posts", len(s.posts))
-	return nil
+	return s.db.View(s.load)
 }
 
-func (s *Store) readBack(path string) (replayed, error) {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return replayed{}, nil
-	}
-	if err != nil {
-		return replayed{}, err
-	}
-	found, err := replay(file, s.apply)
-	return found, errors.Join(err, file.Close())
+// load reads the database back, in the order in which one kind refers to another.
+func (s *Store) load(tx *bbolt.Tx) error {
+	return errors.Join(
+		each(tx, bucketAccounts, s.addAccount),
+		each(tx, bucketGrants, s.tokens.add),
+		each(tx, bucketContainers, s.addContainer),
+		each(tx, bucketPosts, func(post Post) { s.addPost(s.accounts[Key{Platform: post.Platform, ID: post.AccountID}], post) }),
+	)
 }
 
-// Close ends the store: later changes fail, reads go on working.
-func (s *Store) Close() error { return errors.Join(s.journal.close(), s.lock.release()) }
+func each[T any](tx *bbolt.Tx, bucket string, add func(T)) error {
+	return tx.Bucket([]byte(bucket)).ForEach(func(key, content []byte) error {
+		var value T
+		if err := json.Unmarshal(content, &value); err != nil {
+			return fmt.Errorf("%s, entry %q: %w", bucket, key, err)
+		}
+		add(value)
+		return nil
+	})
+}
 
-// Reset removes all posts and containers and puts every account's settings back to their defaults. Accounts and tokens stay, so that
-// what is connected stays connected.
+// entry is one value of the database. A nil value removes it.
+type entry struct {
+	bucket, key string
+	value       any
+}
+
+// save writes entries to the database: all of them or none.
+func (s *Store) save(entries ...entry) error {
+	if s.db == nil {
+		return nil
+	}
+	return s.db.Update(func(tx *bbolt.Tx) error {
+		for _, e := range entries {
+			bucket := tx.Bucket([]byte(e.bucket))
+			if e.value == nil {
+				if err := bucket.Delete([]byte(e.key)); err != nil {
+					return err
+				}
+				continue
+			}
+			content, err := json.Marshal(e.value)
+			if err != nil {
+				return err
+			}
+			if err := bucket.Put([]byte(e.key), content); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Close ends the store: with a folder, later changes fail. Reads go on working.
+func (s *Store) Close() error {
+	if s.db == nil {
+		return nil
+	}
+	return s.db.Close()
+}
+
+// Reset removes all posts and containers and puts every account's settings back to their defaults. Accounts and tokens
+// stay, so that what is connected stays connected.
 func (s *Store) Reset() error {
-	s.change.Lock()
-	defer s.change.Unlock()
-	return s.commit(record{Op: opReset})
-}
-
-func (s *Store) applyReset() {
-	for _, a := range s.allAccounts() {
-		a.mu.Lock()
-		a.info.Settings = Settings{}
-		a.forgetPosts()
-		a.mu.Unlock()
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var entries []entry
+	for _, post := range s.posts {
+		entries = append(entries, entry{bucketPosts, post.Stamp.key(), nil})
+	}
+	for key := range s.containers {
+		entries = append(entries, entry{bucketContainers, key.String(), nil})
+	}
+	for key, a := range s.accounts {
+		info := a.info
+		info.Settings = Settings{}
+		entries = append(entries, entry{bucketAccounts, key.String(), info})
+	}
+	if err := s.save(entries...); err != nil {
+		return err
+	}
+	for _, a := range s.accounts {
+		a.info.Settings = Settings{}
+		a.posts, a.latest = nil, map[string]*Post{}
+	}
 	clear(s.posts)
 	clear(s.replies)
 	clear(s.containers)
-}
-
-// lookup finds an account, or nil.
-func (s *Store) lookup(key Key) *account {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.accounts[key]
+	return nil
 }
 
 func usernameKey(platform, username string) Key {

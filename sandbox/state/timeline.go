@@ -4,7 +4,6 @@
 package state
 
 import (
-	"slices"
 	"sort"
 	"time"
 )
@@ -24,19 +23,19 @@ type Range struct {
 }
 
 // Timeline returns an account's posts in that range, newest first, and whether there are older ones. It looks at no more
-// posts than it returns, save those that are deleted or not kept.
+// posts than it returns, save those that are not kept.
 func (s *Store) Timeline(key Key, r Range) (page []Post, more bool, err error) {
-	a := s.lookup(key)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	a := s.accounts[key]
 	if a == nil {
 		return nil, false, ErrNoAccount
 	}
-	a.mu.RLock()
-	defer a.mu.RUnlock()
 	visible := s.clock.Now().Add(-max(r.Lag, a.info.Settings.Lag(0)))
 	start, end := a.bounds(r, visible)
 	for i := end - 1; i >= start; i-- {
 		post := a.posts[i]
-		if post.Deleted || (r.Keep != nil && !r.Keep(post)) {
+		if r.Keep != nil && !r.Keep(post) {
 			continue
 		}
 		if len(page) == r.Limit {
@@ -47,7 +46,7 @@ func (s *Store) Timeline(key Key, r Range) (page []Post, more bool, err error) {
 	return page, false, nil
 }
 
-// bounds returns the half-open range of indexes that r names. Call it with the lock held.
+// bounds returns the half-open range of indexes that r names.
 func (a *account) bounds(r Range, visible time.Time) (start, end int) {
 	start = sort.Search(len(a.posts), func(i int) bool {
 		post := a.posts[i]
@@ -62,20 +61,17 @@ func (a *account) bounds(r Range, visible time.Time) (start, end int) {
 	return start, end
 }
 
-// Chain returns the posts of a chain that are not deleted, from its first post on, whoever wrote them.
+// Chain returns the posts of a chain, its first post first, whichever accounts wrote them.
 func (s *Store) Chain(platform, root string) []Post {
 	s.mu.RLock()
-	ids := []string{root}
+	defer s.mu.RUnlock()
+	first := s.posts[Key{Platform: platform, ID: root}]
+	if first == nil {
+		return nil
+	}
+	out := []Post{*first}
 	for _, post := range s.replies[Key{Platform: platform, ID: root}] {
-		ids = append(ids, post.ID)
+		out = append(out, *post)
 	}
-	s.mu.RUnlock()
-	var out []Post
-	for _, id := range ids {
-		if post, ok := s.Post(platform, id); ok {
-			out = append(out, post)
-		}
-	}
-	slices.SortFunc(out, func(l, r Post) int { return l.Stamp.Compare(r.Stamp) })
 	return out
 }

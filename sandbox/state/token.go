@@ -6,8 +6,8 @@ package state
 import (
 	"cmp"
 	"crypto/rand"
+	"fmt"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -56,9 +56,8 @@ func endOf(now time.Time, life time.Duration) time.Time {
 
 // Bearer is what an access token proves.
 type Bearer struct {
-	Account Key
-	Scopes  []string
-	// IssuedAt is zero for a token of a time when it was not written down.
+	Account  Key
+	Scopes   []string
 	IssuedAt time.Time
 	// ExpiresAt is zero when the token does not end by itself.
 	ExpiresAt time.Time
@@ -70,77 +69,146 @@ func (b Bearer) Expired(now time.Time) bool { return !b.ExpiresAt.IsZero() && !n
 // Allows says whether the token was granted that scope.
 func (b Bearer) Allows(scope string) bool { return slices.Contains(b.Scopes, scope) }
 
-// grantRecord is a pair of tokens as the journal keeps it.
-type grantRecord struct {
-	Account   Key       `json:"account"`
-	Access    string    `json:"access,omitempty"`
+// access is one access token.
+type access struct {
+	Token    string    `json:"token"`
+	IssuedAt time.Time `json:"issued_at"`
+	// ExpiresAt is zero when the token does not end by itself.
 	ExpiresAt time.Time `json:"expires_at"`
-	Refresh   string    `json:"refresh,omitempty"`
-	Scopes    []string  `json:"scopes,omitempty"`
-	// RefreshExpiresAt is zero when the refresh token does not end by itself.
-	RefreshExpiresAt time.Time `json:"refresh_expires_at,omitzero"`
-	// Replaces is the refresh token that was used; unless it is Refresh itself, it stops working.
-	Replaces string `json:"replaces,omitempty"`
-	// Beside is an access token of the same grant, where no refresh token holds it together.
-	Beside string    `json:"beside,omitempty"`
-	At     time.Time `json:"at"`
 }
 
-type accessToken struct {
-	account         Key
-	issued, expires time.Time // expires is zero when it does not end by itself
-	scopes          []string
-}
+func (a access) expired(now time.Time) bool { return !a.ExpiresAt.IsZero() && a.ExpiresAt.Before(now) }
 
-// endsBefore says whether the token's time is over before at.
-func (t *accessToken) endsBefore(at time.Time) bool {
-	return !t.expires.IsZero() && t.expires.Before(at)
-}
-
-// grant is one refresh token with all access tokens that came of it and of those it replaced; or, without a refresh
+// grant is one refresh token with all access tokens that came of it and of those that it replaced; or, without a refresh
 // token, the access tokens that came of each other.
 type grant struct {
-	account        Key
-	refresh        string
-	refreshExpires time.Time // zero when it does not end by itself
-	scopes         []string
-	access         []string
+	// Number counts grants in order of creation.
+	Number  int64  `json:"number"`
+	Account Key    `json:"account"`
+	Refresh string `json:"refresh,omitempty"`
+	// RefreshExpiresAt is zero when the refresh token does not end by itself.
+	RefreshExpiresAt time.Time `json:"refresh_expires_at,omitzero"`
+	Scopes           []string  `json:"scopes,omitempty"`
+	Access           []access  `json:"access,omitempty"`
+}
+
+// entry removes a grant with which nothing can be done any more.
+func (g grant) entry() entry {
+	key := fmt.Sprintf("%016x", g.Number)
+	if g.Refresh == "" && len(g.Access) == 0 {
+		return entry{bucketGrants, key, nil}
+	}
+	return entry{bucketGrants, key, g}
+}
+
+// endingBy is the grant with access tokens that end no later than until.
+func (g grant) endingBy(until time.Time) grant {
+	g.Access = slices.Clone(g.Access)
+	for i, a := range g.Access {
+		if a.ExpiresAt.IsZero() || a.ExpiresAt.After(until) {
+			g.Access[i].ExpiresAt = until
+		}
+	}
+	return g
+}
+
+// with is the grant with new tokens. Access tokens that have ended are forgotten, so that a long-lived grant stays small.
+func (g grant) with(t Tokens, now time.Time) grant {
+	g.Access = slices.DeleteFunc(slices.Clone(g.Access), func(a access) bool { return a.expired(now) })
+	g.Access = append(g.Access, access{Token: t.Access, IssuedAt: now, ExpiresAt: t.ExpiresAt})
+	g.Refresh, g.RefreshExpiresAt, g.Scopes = t.Refresh, t.RefreshExpiresAt, t.Scopes
+	return g
 }
 
 // tokenBook knows all tokens.
 type tokenBook struct {
-	mu      sync.RWMutex
-	access  map[string]*accessToken
-	refresh map[string]*grant
-	holders map[string]*grant // by access token
+	last    int64             // the highest Number
 	grants  map[Key][]*grant  // by account, the latest last
+	holders map[string]*grant // by access token, and by refresh token
 }
 
 func newTokenBook() *tokenBook {
-	return &tokenBook{
-		access: map[string]*accessToken{}, refresh: map[string]*grant{},
-		holders: map[string]*grant{}, grants: map[Key][]*grant{},
+	return &tokenBook{grants: map[Key][]*grant{}, holders: map[string]*grant{}}
+}
+
+// add takes in a new grant.
+func (b *tokenBook) add(g grant) {
+	b.last = max(b.last, g.Number)
+	b.grants[g.Account] = append(b.grants[g.Account], &g)
+	b.index(&g)
+}
+
+func (b *tokenBook) index(g *grant) {
+	if g.Refresh != "" {
+		b.holders[g.Refresh] = g
 	}
+	for _, a := range g.Access {
+		b.holders[a.Token] = g
+	}
+}
+
+// replace puts a grant in the place of what it was before.
+func (b *tokenBook) replace(by grant) {
+	all := b.grants[by.Account]
+	i := slices.IndexFunc(all, func(g *grant) bool { return g.Number == by.Number })
+	old := all[i]
+	delete(b.holders, old.Refresh)
+	for _, a := range old.Access {
+		delete(b.holders, a.Token)
+	}
+	if by.entry().value == nil {
+		b.grants[by.Account] = slices.Delete(all, i, i+1)
+		return
+	}
+	*old = by
+	b.index(old)
+}
+
+// byAccess finds an access token.
+func (b *tokenBook) byAccess(token string) (*grant, access, bool) {
+	g := b.holders[token]
+	if g == nil {
+		return nil, access{}, false
+	}
+	i := slices.IndexFunc(g.Access, func(a access) bool { return a.Token == token })
+	if i < 0 {
+		return nil, access{}, false
+	}
+	return g, g.Access[i], true
+}
+
+// byRefresh finds a refresh token; nil if there is none.
+func (b *tokenBook) byRefresh(token string) *grant {
+	if g := b.holders[token]; g != nil && g.Refresh == token {
+		return g
+	}
+	return nil
 }
 
 // Grant gives a new pair of tokens for an account. Empty token strings are made up; withRefresh false gives an access
 // token only.
 func (s *Store) Grant(key Key, t Tokens, withRefresh bool) (Tokens, error) {
-	s.change.RLock()
-	defer s.change.RUnlock()
-	rec := record{Op: opGrant, Grant: s.newGrant(key, &t, withRefresh)}
-	return t, s.commit(rec)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.newGrant(key, &t, withRefresh)
+	if err := s.save(g.entry()); err != nil {
+		return Tokens{}, err
+	}
+	s.tokens.add(g)
+	return t, nil
 }
 
-// newGrant fills in the token strings that t lacks.
-func (s *Store) newGrant(key Key, t *Tokens, withRefresh bool) *grantRecord {
-	t.Access = cmp.Or(t.Access, newToken(key.Platform, "access"))
+// newGrant makes a grant and fills in the token strings that t lacks.
+func (s *Store) newGrant(key Key, t *Tokens, withRefresh bool) grant {
+	t.fill(key.Platform, withRefresh)
+	return grant{Number: s.tokens.last + 1, Account: key}.with(*t, s.clock.Now())
+}
+
+// fill makes up the strings that are missing.
+func (t *Tokens) fill(platform string, withRefresh bool) {
+	t.Access = cmp.Or(t.Access, platform+"-access-"+rand.Text())
 	if withRefresh {
-		t.Refresh = cmp.Or(t.Refresh, newToken(key.Platform, "refresh"))
-	}
-	return &grantRecord{
-		Account: key, Access: t.Access, ExpiresAt: t.ExpiresAt, Refresh: t.Refresh, RefreshExpiresAt: t.RefreshExpiresAt,
-		Scopes: t.Scopes, At: s.clock.Now(),
+		t.Refresh = cmp.Or(t.Refresh, platform+"-refresh-"+rand.Text())
 	}
 }
 
@@ -148,101 +216,101 @@ func (s *Store) newGrant(key Key, t *Tokens, withRefresh bool) *grantRecord {
 // token. Then the old one stops working at once; the old access tokens keep their time. It returns false when the refresh
 // token is not known, was used before, or is over.
 func (s *Store) Rotate(refresh string, terms func(Account) Terms) (Tokens, bool, error) {
-	// One at a time: two requests with the same token must not both win.
-	s.change.Lock()
-	defer s.change.Unlock()
-	old, ok := s.tokens.byRefresh(refresh)
-	if !ok {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, now := s.tokens.byRefresh(refresh), s.clock.Now()
+	if old == nil || !old.RefreshExpiresAt.IsZero() && !now.Before(old.RefreshExpiresAt) {
 		return Tokens{}, false, nil
 	}
-	a, ok := s.Account(old.account)
+	granted := terms(s.accounts[old.Account].info)
+	fresh := granted.Tokens(now)
+	fresh.Scopes = old.Scopes
+	if granted.Fixed {
+		fresh.Refresh, fresh.RefreshExpiresAt = old.Refresh, old.RefreshExpiresAt
+	}
+	fresh.fill(old.Account.Platform, true)
+	return s.renewed(old.with(fresh, now), fresh)
+}
+
+// Renew gives the holder of an access token, for which there is no refresh token, another one with the same scopes. The
+// old one keeps its time. It returns false when the token is not known; the caller checks whether its time is over.
+func (s *Store) Renew(access string, terms func(Account) Terms) (Tokens, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, _, ok := s.tokens.byAccess(access)
 	if !ok {
 		return Tokens{}, false, nil
 	}
 	now := s.clock.Now()
-	if !old.refreshExpires.IsZero() && !now.Before(old.refreshExpires) {
-		return Tokens{}, false, nil
-	}
-	granted := terms(a)
-	fresh := granted.Tokens(now)
-	fresh.Scopes = old.scopes
-	if granted.Fixed {
-		fresh.Refresh, fresh.RefreshExpiresAt = old.refresh, old.refreshExpires
-	}
-	rec := s.newGrant(old.account, &fresh, true)
-	rec.Replaces = refresh
-	err := s.commit(record{Op: opGrant, Grant: rec})
-	return fresh, err == nil, err
+	fresh := terms(s.accounts[old.Account].info).Tokens(now)
+	fresh.Scopes = old.Scopes
+	fresh.fill(old.Account.Platform, false)
+	return s.renewed(old.with(fresh, now), fresh)
 }
 
-// Renew gives the holder of an access token, for which there is no refresh token, another one with the same scopes. The
-// old one keeps its time. It returns false when the token is not known; whether its time is over is for the caller to
-// look at.
-func (s *Store) Renew(access string, terms func(Account) Terms) (Tokens, bool, error) {
-	s.change.RLock()
-	defer s.change.RUnlock()
-	bearer, ok := s.Bearer(access)
-	if !ok {
-		return Tokens{}, false, nil
+// renewed saves a grant that has new tokens.
+func (s *Store) renewed(g grant, fresh Tokens) (Tokens, bool, error) {
+	if err := s.save(g.entry()); err != nil {
+		return Tokens{}, false, err
 	}
-	a, ok := s.Account(bearer.Account)
-	if !ok {
-		return Tokens{}, false, nil
-	}
-	fresh := terms(a).Tokens(s.clock.Now())
-	fresh.Scopes = bearer.Scopes
-	rec := s.newGrant(bearer.Account, &fresh, false)
-	rec.Beside = access
-	err := s.commit(record{Op: opGrant, Grant: rec})
-	return fresh, err == nil, err
+	s.tokens.replace(g)
+	return fresh, true, nil
 }
-
-func newToken(platform, kind string) string { return platform + "-" + kind + "-" + rand.Text() }
 
 // Bearer returns what an access token stands for, also when it has expired, but not when it was revoked or never given.
 func (s *Store) Bearer(access string) (Bearer, bool) {
-	s.tokens.mu.RLock()
-	defer s.tokens.mu.RUnlock()
-	t := s.tokens.access[access]
-	if t == nil {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	g, a, ok := s.tokens.byAccess(access)
+	if !ok {
 		return Bearer{}, false
 	}
-	return Bearer{Account: t.account, Scopes: t.scopes, IssuedAt: t.issued, ExpiresAt: t.expires}, true
+	return Bearer{Account: g.Account, Scopes: g.Scopes, IssuedAt: a.IssuedAt, ExpiresAt: a.ExpiresAt}, true
 }
 
 // RefreshOwner returns whose refresh token it is.
 func (s *Store) RefreshOwner(refresh string) (Key, bool) {
-	g, ok := s.tokens.byRefresh(refresh)
-	if !ok {
-		return Key{}, false
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if g := s.tokens.byRefresh(refresh); g != nil {
+		return g.Account, true
 	}
-	return g.account, true
+	return Key{}, false
 }
 
 // Tokens returns the account's newest tokens; empty ones when it has none that work.
 func (s *Store) Tokens(key Key) Tokens {
-	s.tokens.mu.RLock()
-	defer s.tokens.mu.RUnlock()
-	for _, g := range slices.Backward(s.tokens.grants[key]) {
-		out := Tokens{Refresh: g.refresh, RefreshExpiresAt: g.refreshExpires, Scopes: g.scopes}
-		if len(g.access) > 0 {
-			out.Access = g.access[len(g.access)-1]
-			out.ExpiresAt = s.tokens.access[out.Access].expires
-		}
-		if out.Access != "" || out.Refresh != "" {
-			return out
-		}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := s.tokens.grants[key]
+	if len(all) == 0 {
+		return Tokens{}
 	}
-	return Tokens{}
+	g := all[len(all)-1]
+	out := Tokens{Refresh: g.Refresh, RefreshExpiresAt: g.RefreshExpiresAt, Scopes: g.Scopes}
+	if n := len(g.Access); n > 0 {
+		out.Access, out.ExpiresAt = g.Access[n-1].Token, g.Access[n-1].ExpiresAt
+	}
+	return out
 }
 
 // Revoke ends an access token, or a refresh token and all access tokens that came of it. An unknown one is no error
 // (RFC 7009, section 2.2).
 func (s *Store) Revoke(token string) error {
-	s.change.RLock()
-	defer s.change.RUnlock()
-	if !s.tokens.knows(token) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.tokens.holders[token]
+	if found == nil {
 		return nil
 	}
-	return s.commit(record{Op: opRevoke, Token: token})
+	g := *found
+	g.Access = slices.DeleteFunc(slices.Clone(g.Access), func(a access) bool { return a.Token == token })
+	if g.Refresh == token {
+		g.Refresh, g.Access = "", nil
+	}
+	if err := s.save(g.entry()); err != nil {
+		return err
+	}
+	s.tokens.replace(g)
+	return nil
 }

@@ -4,33 +4,9 @@
 package state
 
 import (
-	"log/slog"
-	"path/filepath"
 	"testing"
 	"time"
 )
-
-// reopen opens the store's folder again, from its journal and then from a snapshot.
-func reopen(t *testing.T, s *Store, check func(*Store, string)) {
-	t.Helper()
-	dir, now := filepath.Dir(s.journal.file.Name()), s.clock.Now()
-	for _, reason := range []string{"read back", "from a snapshot"} {
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		var err error
-		if s, err = Open(Options{Clock: s.clock, Dir: dir, Logger: slog.New(slog.DiscardHandler)}); err != nil {
-			t.Fatal(err)
-		}
-		check(s, reason)
-		if _, err := writeSnapshot(dir, s.snapshot(now)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestRenewedTokens(t *testing.T) {
 	clock := newClock()
@@ -68,7 +44,7 @@ func TestRenewedTokens(t *testing.T) {
 		}
 	}
 	check(s, "at once")
-	reopen(t, s, check)
+	check(reopen(t, s), "read back")
 }
 
 func TestFixedRefreshToken(t *testing.T) {
@@ -86,15 +62,14 @@ func TestFixedRefreshToken(t *testing.T) {
 		}
 		last = fresh
 	}
-	reopen(t, s, func(s *Store, reason string) {
-		t.Helper()
+	for reason, s := range map[string]*Store{"read back": reopen(t, s)} {
 		if got := s.Tokens(someone); got.Refresh != refresh || got.Access != last.Access {
 			t.Errorf("%s: %+v", reason, got)
 		}
 		if owner, ok := s.RefreshOwner(refresh); !ok || owner != someone {
 			t.Errorf("%s: the refresh token is %v %v", reason, owner, ok)
 		}
-	})
+	}
 }
 
 func TestRefreshTokensEnd(t *testing.T) {
@@ -110,12 +85,11 @@ func TestRefreshTokensEnd(t *testing.T) {
 		t.Fatal(fresh, ok, err)
 	}
 	clock.Step(24 * time.Hour)
-	reopen(t, s, func(s *Store, reason string) {
-		t.Helper()
+	for reason, s := range map[string]*Store{"read back": reopen(t, s)} {
 		if _, ok, err := s.Rotate(fresh.Refresh, func(Account) Terms { return terms }); ok || err != nil {
 			t.Errorf("%s: a refresh token of a day ago was taken, %v", reason, err)
 		}
-	})
+	}
 }
 
 func TestTokensWithoutEnd(t *testing.T) {
@@ -129,14 +103,13 @@ func TestTokensWithoutEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reopen(t, s, func(s *Store, reason string) {
-		t.Helper()
+	for reason, s := range map[string]*Store{"read back": reopen(t, s)} {
 		for _, token := range []string{"a", second.Access} {
 			if bearer, ok := s.Bearer(token); !ok || bearer.Expired(clock.Now()) {
 				t.Errorf("%s: %s is %+v %v", reason, token, bearer, ok)
 			}
 		}
-	})
+	}
 }
 
 func TestShortenedTokensWithoutEnd(t *testing.T) {

@@ -4,18 +4,16 @@
 package threads
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/herald-social/herald/sandbox/blobs"
 	"github.com/herald-social/herald/sandbox/graph"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -27,8 +25,6 @@ const (
 	maxVideoTime = 300 * time.Second
 	// maxColumns is how wide a video's picture may be, in pixels. Images that are wider are scaled.
 	maxColumns = 1920
-	// maxAlt is how long a description may be, in characters.
-	maxAlt = 1000
 	// A carousel has so many files.
 	minChildren = 2
 	maxChildren = 20
@@ -47,7 +43,6 @@ const (
 type child struct {
 	Container string `json:"container"`
 	Kind      string `json:"kind"`
-	Alt       string `json:"alt,omitempty"`
 }
 
 // places are the parameters that go with some kinds of containers only. Those of the kinds in needs are required there.
@@ -58,31 +53,20 @@ var places = []struct {
 	{"image_url", []string{kindImage}, []string{kindImage}},
 	{"video_url", []string{kindVideo}, []string{kindVideo}},
 	{"children", []string{kindCarousel}, []string{kindCarousel}},
-	{"alt_text", []string{kindImage, kindVideo}, nil},
 	{"is_carousel_item", []string{kindImage, kindVideo}, nil},
-	{"is_spoiler_media", []string{kindImage, kindVideo, kindCarousel}, nil},
-	{"link_attachment", []string{kindText}, nil},
-	{"gif_attachment", []string{kindText}, nil},
-	{"auto_publish_text", []string{kindText}, nil},
 }
 
 // checkKind refuses parameters that do not go with a kind of container, and asks for those that it needs.
-func checkKind(q *graph.Params, kind string) *graph.Error {
-	var misplaced *graph.Error
+func checkKind(q *graph.Params, kind string) {
 	for _, place := range places {
 		value := q.Text(place.name)
 		switch {
-		case misplaced != nil:
 		case value != "" && !slices.Contains(place.kinds, kind):
-			misplaced = graph.BadParam("Param %s is not allowed for media_type %s.", place.name, kind)
+			q.Rejectf("Param %s is not allowed for media_type %s.", place.name, kind)
 		case value == "" && slices.Contains(place.needs, kind):
-			misplaced = graph.BadParam("The parameter %s is required for media_type %s.", place.name, kind)
+			q.Rejectf("The parameter %s is required for media_type %s.", place.name, kind)
 		}
 	}
-	if misplaced == nil && utf8.RuneCountInString(q.Text("alt_text")) > maxAlt {
-		misplaced = graph.BadParam("Param alt_text must be at most %d characters long.", maxAlt)
-	}
-	return misplaced
 }
 
 // addMedia gives a container its files, or what leads to them. An image is fetched while the client waits, and a video
@@ -91,24 +75,19 @@ func (p *Platform) addMedia(c *graph.Call, kind string, out *state.Container, ke
 	switch kind {
 	case kindImage:
 		address := c.Params.Text("image_url")
-		if !isAddress(address) {
+		if !simulator.IsAddress(address) {
 			return unfetched()
 		}
 		return p.addImage(c, address, out)
 	case kindVideo:
 		out.Source = c.Params.Text("video_url")
-		if !isAddress(out.Source) {
+		if !simulator.IsAddress(out.Source) {
 			return unfetched()
 		}
 	case kindCarousel:
 		return p.addChildren(c.Params.Text("children"), out, kept)
 	}
 	return nil
-}
-
-func isAddress(text string) bool {
-	address, err := url.Parse(text)
-	return err == nil && address.Host != "" && (address.Scheme == "http" || address.Scheme == "https")
 }
 
 // unfetched is the answer to an address that leads to no file.
@@ -130,50 +109,27 @@ func (p *Platform) addImage(c *graph.Call, address string, out *state.Container)
 	case err != nil:
 		return c.Broken("fetch an image", err)
 	default:
-		out.Media, out.Failure = mediaOf(blob), imageFailure(blob)
+		out.Media, out.Failure = []state.Media{simulator.MediaOf(blob)}, imageFailure(blob)
 	}
 	return nil
 }
 
 // fetch gets the video of a container and judges it, while the container is in progress.
 func (p *Platform) fetch(c state.Container) {
-	p.Blobs.PullLater(c.Source, maxVideo, func(blob blobs.Blob, err error) {
-		failure := ""
+	p.Fetch(c, maxVideo, func(blob blobs.Blob, err error) string {
 		_, unreachable := errors.AsType[*blobs.PullError](err)
 		switch {
 		case unreachable:
-			failure = failedDownload
+			return failedDownload
 		case errors.Is(err, blobs.ErrTooLarge):
-			failure = failedProcessing
+			return failedProcessing
 		case err != nil:
 			p.Logger.Error("a video could not be kept", "container", c.ID, "error", err)
-			failure = unknownFailure
+			return unknownFailure
 		default:
-			failure = videoFailure(blob)
-		}
-		_, err = p.Store.ChangeContainer(Name, c.ID, func(c *state.Container) {
-			c.Source, c.Failure = "", cmp.Or(failure, c.Failure)
-			if c.Failure == "" {
-				c.Media = mediaOf(blob)
-			}
-		})
-		if err != nil && !errors.Is(err, state.ErrNoContainer) { // a reset forgets containers
-			p.Logger.Error("what was fetched could not be noted down", "container", c.ID, "error", err)
+			return videoFailure(blob)
 		}
 	})
-}
-
-// resume fetches what a restart kept from being fetched.
-func (p *Platform) resume() {
-	for _, c := range p.Store.Unfetched(Name) {
-		if statusOf(c, p.Clock.Now()) == inProgress {
-			p.fetch(c)
-		}
-	}
-}
-
-func mediaOf(blob blobs.Blob) []state.Media {
-	return []state.Media{{SHA256: blob.SHA256, Bytes: blob.Bytes, MIMEType: blob.MIMEType}}
 }
 
 // The types of files that are taken. Apple's brand of MP4 is MP4.
@@ -223,12 +179,12 @@ func (p *Platform) addChildren(list string, out *state.Container, kept *detail) 
 	for _, id := range ids {
 		item, ok := p.Store.Container(Name, id)
 		of := detailOf(item.Detail)
-		if !ok || item.AccountID != out.AccountID || seen[id] || !of.Item || statusOf(item, p.Clock.Now()) != finished {
+		if !ok || item.AccountID != out.AccountID || seen[id] || !of.Item || p.StatusOf(item, false) != graph.Finished {
 			return bad
 		}
 		seen[id] = true
 		out.Media = append(out.Media, item.Media...)
-		kept.Children = append(kept.Children, child{Container: id, Kind: of.Kind, Alt: of.Alt})
+		kept.Children = append(kept.Children, child{Container: id, Kind: of.Kind})
 	}
 	return nil
 }

@@ -5,8 +5,6 @@ package threads
 
 import (
 	"encoding/json"
-	"net/http"
-	"slices"
 	"time"
 
 	"github.com/herald-social/herald/sandbox/graph"
@@ -21,27 +19,14 @@ const (
 	kindCarousel = "CAROUSEL"
 )
 
-const (
-	// processing is how long a container takes to be ready, unless the control API says otherwise. Threads does not say
-	// how long it is; clients that poll see less than their first interval for what is not a video.
-	processing      = 200 * time.Millisecond
-	videoProcessing = 2 * time.Second
-	// containerLife is after how long a container that was not published expires.
-	containerLife = 24 * time.Hour
-)
+// processing is how long a container without a video takes to be ready, unless the control API says otherwise. Threads does
+// not say how long it is; clients that poll see less than their first interval.
+const processing = 200 * time.Millisecond
 
-// detail are the options of a container or post that are kept beside its text, for reading back.
+// detail is what a container or post keeps beside its text.
 type detail struct {
 	// Kind is empty for a text.
-	Kind         string          `json:"kind,omitempty"`
-	ReplyControl string          `json:"reply_control,omitempty"`
-	Topic        string          `json:"topic,omitempty"`
-	Quote        string          `json:"quote,omitempty"`
-	Ghost        bool            `json:"ghost,omitempty"`
-	Approvals    bool            `json:"approvals,omitempty"`
-	Alt          string          `json:"alt,omitempty"`
-	Spoiler      bool            `json:"spoiler,omitempty"`
-	Extras       json.RawMessage `json:"extras,omitempty"`
+	Kind string `json:"kind,omitempty"`
 	// Item says that the container is to go into a carousel.
 	Item bool `json:"item,omitempty"`
 	// Children are what a carousel was made of, one for each of its files.
@@ -60,7 +45,7 @@ func (p *Platform) create(c *graph.Call) (any, *graph.Error) {
 	}
 	duration := processing
 	if kind == kindVideo {
-		duration = videoProcessing
+		duration = graph.VideoProcessing
 	}
 	container, err := p.Store.CreateContainer(account.Key, draft, duration, graph.NewID)
 	if err != nil {
@@ -68,9 +53,6 @@ func (p *Platform) create(c *graph.Call) (any, *graph.Error) {
 	}
 	if container.Source != "" {
 		p.fetch(container)
-	}
-	if c.Params.Bool("auto_publish_text", false) {
-		return p.publishContainer(c, account, container)
 	}
 	return map[string]string{"id": container.ID}, nil
 }
@@ -80,35 +62,19 @@ func (p *Platform) readContainer(c *graph.Call, account state.Account) (string, 
 	q := c.Params
 	q.Required("media_type")
 	kind := q.OneOf("media_type", kindText, kindImage, kindVideo, kindCarousel)
-	kept := detail{
-		ReplyControl: q.OneOf("reply_control", "everyone", "accounts_you_follow", "mentioned_only", "parent_post_author_only", "followers_only"),
-		Topic:        q.Text("topic_tag"), Quote: q.Text("quote_post_id"), Ghost: q.Bool("is_ghost_post", false),
-		Approvals: q.Bool("enable_reply_approvals", false), Extras: extras(q), Alt: q.Text("alt_text"),
-		Item: q.Bool("is_carousel_item", false), Spoiler: q.Bool("is_spoiler_media", false),
-	}
+	kept := detail{Item: q.Bool("is_carousel_item", false)}
 	if kind != kindText {
 		kept.Kind = kind
 	}
-	out := state.Container{
-		AccountID: account.ID, Text: q.Text("text"), Link: q.Text("link_attachment"), InReplyTo: q.Text("reply_to_id"),
-	}
-	q.Bool("auto_publish_text", false)
-	q.Text("location_id")
-	q.Text("allowlisted_country_codes")
-	misplaced := checkKind(q, kind)
+	out := state.Container{AccountID: account.ID, Text: q.Text("text"), InReplyTo: q.Text("reply_to_id")}
+	checkKind(q, kind)
 	if bad := q.End(); bad != nil {
 		return kind, out, bad
 	}
-	if misplaced != nil {
-		return kind, out, misplaced
-	}
-	if bad := checkText(kind, out.Text, out.Link); bad != nil {
+	if bad := checkText(kind, out.Text); bad != nil {
 		return kind, out, bad
 	}
-	if bad := checkTopic(q.Has("topic_tag"), &kept, out.Text); bad != nil {
-		return kind, out, bad
-	}
-	if bad := p.checkReferences(c, &out, kept, account); bad != nil {
+	if bad := p.checkReply(c, &out); bad != nil {
 		return kind, out, bad
 	}
 	if bad := p.addMedia(c, kind, &out, &kept); bad != nil {
@@ -122,43 +88,8 @@ func (p *Platform) readContainer(c *graph.Call, account state.Account) (string, 
 	return kind, out, nil
 }
 
-// extras are the optional parts of a post that are kept as they came.
-func extras(q *graph.Params) json.RawMessage {
-	kept := map[string]json.RawMessage{}
-	for _, name := range []string{"poll_attachment", "gif_attachment", "text_attachment", "text_entities"} {
-		if value := q.JSON(name); value != nil {
-			kept[name] = value
-		}
-	}
-	for _, name := range []string{"crossreshare_to_ig", "crossreshare_to_ig_dark_mode"} {
-		if q.Bool(name, false) {
-			kept[name] = json.RawMessage("true")
-		}
-	}
-	if len(kept) == 0 {
-		return nil
-	}
-	content, err := json.Marshal(kept)
-	if err != nil {
-		return nil // what JSON gave, JSON takes
-	}
-	return content
-}
-
-// checkReferences looks at what a post points to, and at what needs more than the scopes of a publisher.
-func (p *Platform) checkReferences(c *graph.Call, out *state.Container, kept detail, author state.Account) *graph.Error {
-	switch {
-	case c.Params.Text("allowlisted_country_codes") != "":
-		return graph.BadParam("THREADS_API__FEATURE_NOT_AVAILABLE: geo-gating is not enabled for this profile.")
-	case c.Params.Text("location_id") != "":
-		_, bad := c.Account("threads_location_tagging")
-		return bad
-	}
-	if kept.Quote != "" {
-		if _, ok := p.Store.Post(Name, kept.Quote); !ok {
-			return graph.BadParam("Param quote_post_id must be the id of a published post.")
-		}
-	}
+// checkReply finds the post that is answered, and its chain.
+func (p *Platform) checkReply(c *graph.Call, out *state.Container) *graph.Error {
 	if out.InReplyTo == "" {
 		return nil
 	}
@@ -168,12 +99,6 @@ func (p *Platform) checkReferences(c *graph.Call, out *state.Container, kept det
 	parent, ok := p.Store.Post(Name, out.InReplyTo)
 	if !ok {
 		return graph.BadParam("Param reply_to_id must be the id of a published post.")
-	}
-	// Nobody follows or is mentioned here: what is not open to everyone is open to its author only.
-	if parent.AccountID != author.ID && !slices.Contains([]string{"", "everyone"}, detailOf(parent.Detail).ReplyControl) {
-		refusal := graph.Refusal(10, "(#10) You are not allowed to reply to this post.")
-		refusal.Status = http.StatusForbidden
-		return refusal
 	}
 	out.Root = parent.Root
 	return nil
@@ -187,4 +112,54 @@ func detailOf(content json.RawMessage) detail {
 		_ = json.Unmarshal(content, &out)
 	}
 	return out
+}
+
+// status is GET /{id} for a container.
+func (p *Platform) status(c *graph.Call) (any, *graph.Error) {
+	account, bad := c.Account(scopeBasic)
+	if bad != nil {
+		return nil, bad
+	}
+	container, ok := p.Container(account, c.PathValue("id"))
+	if !ok {
+		return nil, graph.NoObject("get", c.PathValue("id"))
+	}
+	node := graph.Node{
+		Type: "ThreadsMediaContainer", Values: map[string]any{"id": container.ID, "status": p.StatusOf(container, false)},
+		Known: []string{"id", "status", "error_message"}, Default: []string{"id"},
+	}
+	if node.Values["status"] == graph.Failed {
+		node.Values["error_message"] = container.Failure
+	}
+	return c.Show(node)
+}
+
+// publish is POST /{id}/threads_publish.
+func (p *Platform) publish(c *graph.Call) (any, *graph.Error) {
+	account, bad := c.Owner(scopeBasic, scopePublish)
+	if bad != nil {
+		return nil, bad
+	}
+	id := c.Params.Required("creation_id")
+	if bad := c.Params.End(); bad != nil {
+		return nil, bad
+	}
+	from, ok := p.Container(account, id)
+	// A container that is not ready, not this account's, or a post already, is not there for the platform.
+	if !ok || p.StatusOf(from, false) != graph.Finished {
+		return nil, noContainer(id)
+	}
+	if detailOf(from.Detail).Item {
+		return nil, graph.BadParam("Param creation_id must not be the id of a carousel item.")
+	}
+	return c.PublishContainer(account, state.Draft{
+		Text: from.Text, Media: from.Media, InReplyTo: from.InReplyTo, Root: from.Root, Detail: from.Detail, Container: id,
+		Free: from.InReplyTo != "",
+	}, noContainer(id))
+}
+
+// noContainer is the answer to the id of nothing that can be published now.
+func noContainer(id string) *graph.Error {
+	return graph.Refusal(24, "The requested resource does not exist").Because(4279009, "Media Not Found",
+		"The media with id "+id+" cannot be found.")
 }

@@ -5,15 +5,14 @@ package threads
 
 import (
 	"cmp"
-	"errors"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/graph"
 	"github.com/herald-social/herald/sandbox/links"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -34,67 +33,45 @@ const (
 	opLimit faults.Operation = "publishing_limit"
 )
 
+// postQuota is the documented quota of a profile in any 24 hours.
+const postQuota = 250
+
 // Platform is the simulated Threads.
 type Platform struct{ *graph.API }
 
 // New returns the simulator. It goes on with what a restart interrupted.
-func New(opts graph.Options) *Platform {
+func New(opts simulator.Options) *Platform {
 	p := &Platform{&graph.API{
-		Options: opts, Platform: Name, Versions: []string{"v1.0"}, ParamType: "THApiException", PermissionCode: 10,
+		Options: opts, Profile: profile, Versions: []string{"v1.0"}, ParamType: "THApiException", PermissionCode: 10,
 		Limit: graph.Limit{
 			Status: http.StatusForbidden, Code: 4, Message: "(#4) Application request limit reached", Usage: Name,
 		},
 	}}
-	p.resume()
+	p.Resume(p.fetch)
 	return p
 }
 
-// Name is "threads".
-func (*Platform) Name() string { return Name }
-
-// Title is the platform's name for people.
-func (*Platform) Title() string { return "Threads" }
-
-// Terms are what an account's owner grants: a token of 60 days that renews itself.
-func (*Platform) Terms(a state.Account) state.Terms {
-	return state.Terms{
-		Scopes: []string{scopeBasic, scopePublish, scopeManageReplies, scopeReadReplies},
-		Access: cmp.Or(a.Settings.TokenTTL, graph.LongLife),
-	}
+// profile says how the accounts of Threads look. A token lives for 60 days and renews itself.
+var profile = simulator.Profile{
+	Platform: Name, Label: "Threads", Prefix: "u_",
+	ID: simulator.Form{
+		Pattern: regexp.MustCompile(`^[1-9][0-9]{0,18}$`), Words: "an account id on Threads is a number of up to 19 digits",
+	},
+	Username: simulator.Form{
+		Pattern: regexp.MustCompile(`^[A-Za-z0-9_.]{1,30}$`), Words: "a username on Threads has 1 to 30 letters, digits, underscores and full stops",
+	},
+	Grant: func(a state.Account) state.Terms {
+		return state.Terms{
+			Scopes: []string{scopeBasic, scopePublish, scopeManageReplies, scopeReadReplies},
+			Access: cmp.Or(a.Settings.TokenTTL, graph.LongLife),
+		}
+	},
+	Demo:       simulator.Demo(Name, "24000000000000001", "herald_demo"),
+	DemoAccess: "threads-access-demo",
 }
 
-// Demo is the account that is there from the start. Its token is well known: whoever reaches the sandbox may use it.
-func Demo() (state.Account, state.Tokens) {
-	account := state.Account{
-		Key: state.Key{Platform: Name, ID: "24000000000000001"}, Username: "herald_demo", DisplayName: "Herald Demo",
-	}
-	return account, state.Tokens{Access: "threads-access-demo", Scopes: (*Platform)(nil).Terms(account).Scopes}
-}
-
-var (
-	idPattern       = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
-	usernamePattern = regexp.MustCompile(`^[A-Za-z0-9_.]{1,30}$`)
-)
-
-// CheckAccount says what is wrong with an account that a test wants to make.
-func (*Platform) CheckAccount(id, username string) error {
-	if !idPattern.MatchString(id) {
-		return errors.New("an account id on Threads is a number of up to 19 digits")
-	}
-	if !usernamePattern.MatchString(username) {
-		return errors.New("a username on Threads has 1 to 30 letters, digits, underscores and full stops")
-	}
-	return nil
-}
-
-// DefaultUsername makes a username from an account id.
-func (*Platform) DefaultUsername(id string) string {
-	n, err := strconv.ParseUint(id, 10, 64)
-	if err != nil {
-		return "" // CheckAccount refuses the id
-	}
-	return "u_" + strconv.FormatUint(n, 36)
-}
+// Accounts returns how the accounts of Threads look.
+func Accounts() simulator.Profile { return profile }
 
 // PostPath is the path of a post's public page.
 func (*Platform) PostPath(username, id string) string {
@@ -119,30 +96,42 @@ func (*Platform) Links(text string) [][2]int { return links.Find(text) }
 
 // Register adds the API to mux.
 func (p *Platform) Register(mux *http.ServeMux) {
-	refresh := p.Route(faults.RefreshToken, p.Refresh("th_refresh_token", scopeBasic, p.Terms))
-	mux.Handle("GET /threads/refresh_access_token", refresh)
+	mux.Handle("GET /threads/refresh_access_token", p.Route(faults.RefreshToken, p.Refresh("th_refresh_token", scopeBasic)))
 
 	// The API has a mux of its own: its paths and those of the pages overlap.
 	api := http.NewServeMux()
-	identity, status, read := p.Route(faults.Identity, p.user), p.Route(faults.Status, p.status), p.Route(opRead, p.read)
-	api.HandleFunc("GET /threads/{version}/{id}", func(w http.ResponseWriter, r *http.Request) {
-		id := r.PathValue("id")
-		_, isAccount := p.Store.Account(state.Key{Platform: Name, ID: id})
-		_, isPost := p.Store.Post(Name, id)
-		switch {
-		case id == "me", isAccount:
-			identity.ServeHTTP(w, r)
-		case isPost:
-			read.ServeHTTP(w, r)
-		default:
-			status.ServeHTTP(w, r)
-		}
-	})
+	identity := p.Route(faults.Identity, p.user)
+	api.Handle("GET /threads/{version}/{id}", p.ByID(identity, identity, p.Route(opRead, p.read), p.Route(faults.Status, p.status)))
 	api.Handle("POST /threads/{version}/{id}/threads", p.Route(faults.Create, p.create))
 	api.Handle("POST /threads/{version}/{id}/threads_publish", p.Route(faults.Publish, p.publish))
-	api.Handle("GET /threads/{version}/{id}/threads", p.Route(faults.List, p.posts))
-	api.Handle("GET /threads/{version}/{id}/replies", p.Route(faults.List, p.replies))
+	api.Handle("GET /threads/{version}/{id}/threads", p.Route(faults.List, p.list(false, scopeBasic)))
+	api.Handle("GET /threads/{version}/{id}/replies", p.Route(faults.List, p.list(true, scopeBasic, scopeReadReplies)))
 	api.Handle("GET /threads/{version}/{id}/threads_publishing_limit", p.Route(opLimit, p.limit))
 	api.HandleFunc("/", p.Refuse)
 	mux.Handle("/threads/", api)
+}
+
+// user is GET /me, and GET /{id} for the account itself.
+func (p *Platform) user(c *graph.Call) (any, *graph.Error) {
+	account, bad := c.Owner(scopeBasic)
+	if bad != nil {
+		return nil, bad
+	}
+	return c.Show(graph.Node{
+		Type: "ThreadsUser",
+		Values: map[string]any{
+			"id": account.ID, "username": account.Username, "name": account.DisplayName, "is_verified": false,
+			"threads_profile_picture_url": p.Avatar(c.Request.Request, account),
+		},
+		Known: []string{"id", "username", "name", "threads_profile_picture_url", "is_verified"}, Default: []string{"id"},
+	})
+}
+
+// limit is GET /{id}/threads_publishing_limit.
+func (p *Platform) limit(c *graph.Call) (any, *graph.Error) {
+	account, bad := c.Owner(scopeBasic, scopePublish)
+	if bad != nil {
+		return nil, bad
+	}
+	return c.Quota("ThreadsPublishingLimit", account, postQuota)
 }

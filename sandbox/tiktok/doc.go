@@ -5,8 +5,8 @@
 // the Content Posting API with uploads in chunks, files that TikTok fetches, photos, drafts in the inbox, and the status of
 // a publish id.
 //
-// It is written from the platform's documentation. Files are fetched while the call that names them is answered; what is
-// wrong with them is told by the status of the publish id, as TikTok tells it. A post is there as soon as its last byte is,
-// but has no public id until TikTok's work is done. Not simulated are the audit of clients, the ownership of addresses,
+// It is written from the platform's documentation. Files are fetched after the call that names them; what is wrong with
+// them is told by the status of the publish id, as TikTok tells it. A post is there as soon as its last byte is, but has no
+// public id until TikTok's work is done. Not simulated are cancellation, the audit of clients, the ownership of addresses,
 // webhooks, and the app in which drafts are finished.
 package tiktok

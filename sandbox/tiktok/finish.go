@@ -8,10 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/herald-social/herald/sandbox/blobs"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -27,39 +27,27 @@ const (
 // maxPhotoBytes is how large a photo may be.
 const maxPhotoBytes = 20_000_000
 
-// fetching is how one kind of media is pulled.
-type fetching struct {
-	most int64
-	// failed is the reason when a file cannot be had.
-	failed string
-}
-
-var (
-	videoFetch = fetching{most: maxVideo, failed: "video_pull_failed"}
-	photoFetch = fetching{most: maxPhotoBytes, failed: "photo_pull_failed"}
-)
-
-// issueAndPull keeps a ticket of files that TikTok fetches, and answers before it has them.
-func (p *Platform) issueAndPull(account state.Account, way, text string, t ticket) (string, *refusal) {
+// issueAndPull keeps a ticket of files that TikTok fetches. The answer does not wait for them.
+func (p *Platform) issueAndPull(account state.Account, way, text string, t ticket) (any, *refusal) {
 	issued, err := p.issue(account, way, text, t)
 	if err != nil {
-		return "", p.broken("keep a publish id", err)
+		return nil, p.broken("keep a publish id", err)
 	}
 	p.pull(issued)
-	return issued.ID, nil
+	return map[string]string{"publish_id": issued.ID}, nil
 }
 
-// pull fetches the files of a ticket while nobody waits, and makes the post.
+// pull fetches the files of a ticket in the background, and makes the post.
 func (p *Platform) pull(issued state.Container) {
-	t, how := ticketOf(issued), videoFetch
-	if t.MediaType == photo {
-		how = photoFetch
+	most, failed := int64(maxVideo), "video_pull_failed"
+	if ticketOf(issued).MediaType == photo {
+		most, failed = maxPhotoBytes, "photo_pull_failed"
 	}
-	p.Blobs.PullDirectlyLater(t.From, how.most, func(files []blobs.Blob, err error) {
+	p.Blobs.PullDirectlyLater(ticketOf(issued).From, most, func(files []blobs.Blob, err error) {
 		why := ""
 		if err != nil {
 			p.Logger.Info("a file could not be fetched", "platform", Name, "error", err)
-			why = how.failed
+			why = failed
 		}
 		if err := p.fetched(issued.ID, files, why); err != nil && !errors.Is(err, state.ErrNoContainer) { // a reset forgets tickets
 			p.Logger.Error("what was fetched could not be posted", "platform", Name, "ticket", issued.ID, "error", err)
@@ -67,11 +55,10 @@ func (p *Platform) pull(issued state.Container) {
 	})
 }
 
-// fetched makes a post of files that were fetched, unless it was cancelled meanwhile.
+// fetched makes a post of files that were fetched.
 func (p *Platform) fetched(id string, files []blobs.Blob, why string) error {
-	lock := p.locked(id)
-	lock.Lock()
-	defer lock.Unlock()
+	unlock := p.uploads.Lock(id)
+	defer unlock()
 	issued, ok := p.Store.Container(Name, id)
 	switch {
 	case !ok:
@@ -116,7 +103,7 @@ func (p *Platform) finish(account state.Account, issued state.Container, files [
 		NewID: newID,
 	}
 	for _, file := range files {
-		draft.Media = append(draft.Media, state.Media{SHA256: file.SHA256, Bytes: file.Bytes, MIMEType: file.MIMEType})
+		draft.Media = append(draft.Media, simulator.MediaOf(file))
 	}
 	_, err = p.Store.Publish(account.Key, draft)
 	if _, full := errors.AsType[*state.QuotaError](err); full {
@@ -128,8 +115,8 @@ func (p *Platform) finish(account state.Account, issued state.Container, files [
 	return err
 }
 
-// checkFiles says why TikTok fails a post with such files; "" when it does not. What cannot be told of a file is not held
-// against it.
+// checkFiles says why TikTok fails a post with such files; "" when it does not. What cannot be told of a file does not
+// fail it.
 func checkFiles(kind string, files []blobs.Blob) string {
 	for _, file := range files {
 		short, long := min(file.Width, file.Height), max(file.Width, file.Height)
@@ -178,11 +165,4 @@ func (p *Platform) settle(id string) error {
 		return err
 	}
 	return p.finish(account, issued, []blobs.Blob{file}, "")
-}
-
-// locked returns the lock of an upload.
-func (p *Platform) locked(id string) *sync.Mutex {
-	lock, _ := p.uploads.LoadOrStore(id, &sync.Mutex{})
-	out, _ := lock.(*sync.Mutex)
-	return out
 }

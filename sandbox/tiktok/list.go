@@ -74,7 +74,7 @@ func (p *Platform) listed(r *http.Request, account state.Account, post state.Pos
 	}
 	cover := ""
 	if len(post.Media) > 0 && strings.HasPrefix(post.Media[0].MIMEType, "image/") {
-		cover = p.SiteURL(r) + "/_media/" + post.Media[0].SHA256
+		cover = p.File(r, post.Media[0])
 	}
 	out := map[string]any{}
 	for name, value := range map[string]any{

@@ -60,9 +60,6 @@ func (p *Platform) photos(w http.ResponseWriter, r *faults.Request) {
 		t, bad = describePhotos(account, body)
 	}
 	if bad == nil {
-		bad = p.checkRate(r.Request, account, initRate)
-	}
-	if bad == nil {
 		bad = p.checkRoom(account, t.Inbox)
 	}
 	if bad != nil {
@@ -70,8 +67,8 @@ func (p *Platform) photos(w http.ResponseWriter, r *faults.Request) {
 		return
 	}
 	t.From = body.Source.Images
-	id, bad := p.issueAndPull(account, "p_pub_url", body.Post.Description, t)
-	p.answer(w, map[string]string{"publish_id": id}, bad)
+	data, bad := p.issueAndPull(account, "p_pub_url", body.Post.Description, t)
+	p.answer(w, data, bad)
 }
 
 // describePhotos takes down how photos are to be posted, or says why TikTok would refuse it.

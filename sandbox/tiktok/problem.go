@@ -4,13 +4,12 @@
 package tiktok
 
 import (
-	"bytes"
 	"crypto/rand"
-	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/simulator"
 )
 
 // envelope is around every answer but those of the token endpoint. Also a failure has data, if only empty.
@@ -32,32 +31,21 @@ func (p *Platform) logID() string {
 
 // succeed answers data.
 func (p *Platform) succeed(w http.ResponseWriter, data any) {
-	writeJSON(w, http.StatusOK, envelope{Data: data, Error: envError{Code: "ok", LogID: p.logID()}})
+	simulator.WriteJSON(w, http.StatusOK, jsonType, envelope{Data: data, Error: envError{Code: "ok", LogID: p.logID()}})
 }
 
 // fail answers an error. Its status may be 200.
 func (p *Platform) fail(w http.ResponseWriter, status int, code, message string) {
-	writeJSON(w, status, envelope{Data: struct{}{}, Error: envError{Code: code, Message: message, LogID: p.logID()}})
+	simulator.WriteJSON(w, status, jsonType, envelope{Data: struct{}{}, Error: envError{Code: code, Message: message, LogID: p.logID()}})
 }
 
 // oauthFail answers an error of the token endpoint, which has no envelope.
 func (p *Platform) oauthFail(w http.ResponseWriter, status int, code, description string) {
 	w.Header().Set("Cache-Control", "no-store")
-	writeJSON(w, status, map[string]string{"error": code, "error_description": description, "log_id": p.logID()})
+	simulator.WriteJSON(w, status, jsonType, map[string]string{"error": code, "error_description": description, "log_id": p.logID()})
 }
 
-func writeJSON(w http.ResponseWriter, status int, body any) {
-	var content bytes.Buffer
-	encoder := json.NewEncoder(&content)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(body); err != nil {
-		http.Error(w, "the answer could not be encoded", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(content.Bytes()) // the client may be gone
-}
+const jsonType = "application/json; charset=utf-8"
 
 // dialect lets faults speak as TikTok does.
 type dialect struct{ p *Platform }

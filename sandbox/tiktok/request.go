@@ -4,11 +4,7 @@
 package tiktok
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net"
 	"net/http"
@@ -18,6 +14,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -49,8 +46,8 @@ func (p *Platform) answer(w http.ResponseWriter, data any, bad *refusal) {
 	p.succeed(w, data)
 }
 
-// readJSON decodes the body of a request, a JSON object that has no other fields than into. Its parameters, of which there
-// must be no others, are in the query.
+// readJSON decodes the body of a request, a JSON object that has no other fields than into. The query may have these
+// parameters and no others.
 func readJSON(r *faults.Request, into any, parameters ...string) *refusal {
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if charset := params["charset"]; err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
@@ -62,13 +59,8 @@ func readJSON(r *faults.Request, into any, parameters ...string) *refusal {
 			return invalid("The parameter %s is not expected, or not more than once.", name)
 		}
 	}
-	decoder := json.NewDecoder(bytes.NewReader(r.Content))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
+	if err := simulator.Decode(r.Content, into); err != nil {
 		return invalid("The body is not as expected: %v.", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return invalid("The body holds more than one JSON value.")
 	}
 	return nil
 }
@@ -120,3 +112,13 @@ func checkPrivacy(account state.Account, level string, branded bool) *refusal {
 		return nil
 	}
 }
+
+// checkRoom says whether an account may post now. Drafts are not counted.
+func (p *Platform) checkRoom(account state.Account, inbox bool) *refusal {
+	if quota := account.Settings.Quota; !inbox && quota != nil && p.Store.QuotaUsed(account.Key) >= *quota {
+		return forbidden(tooManyPosts, "The daily post cap from the API is reached for the current user.")
+	}
+	return nil
+}
+
+const tooManyPosts = "spam_risk_too_many_posts"

@@ -50,18 +50,13 @@ func (p *Platform) status(w http.ResponseWriter, r *faults.Request) {
 	if !ok {
 		return
 	}
-	bad := p.checkRate(r.Request, account, statusRate)
-	if bad != nil {
-		p.answer(w, nil, bad)
-		return
-	}
 	issued, bad := p.named(r, account)
 	if bad != nil {
 		p.answer(w, nil, bad)
 		return
 	}
-	// Whoever holds the lock is at work on the upload.
-	if lock := p.locked(issued.ID); lock.TryLock() {
+	// While another request works on the upload, its state is told as it is.
+	if lock := p.uploads.Of(issued.ID); lock.TryLock() {
 		err := p.settle(issued.ID)
 		lock.Unlock()
 		if err != nil {
@@ -109,33 +104,4 @@ func (p *Platform) statusOf(account state.Account, issued state.Container) postS
 // public says whether everyone may see a post.
 func (p *Platform) public(account state.Account, post *state.Post) bool {
 	return !post.Draft && post.Privacy == everyone && !account.Settings.Private
-}
-
-// cancel is POST /v2/post/publish/cancel/: what is fetched, or uploaded, can be given up until its last byte is there.
-func (p *Platform) cancel(w http.ResponseWriter, r *faults.Request) {
-	account, _, ok := p.authorized(w, r, scopePublish, scopeUpload)
-	if !ok {
-		return
-	}
-	issued, bad := p.named(r, account)
-	if bad != nil {
-		p.answer(w, nil, bad)
-		return
-	}
-	lock := p.locked(issued.ID)
-	lock.Lock()
-	defer lock.Unlock()
-	issued, _ = p.Store.Container(Name, issued.ID)
-	t := ticketOf(issued)
-	size, open := p.Blobs.Size(issued.ID)
-	if t.Done || issued.PostID != "" || t.Source == fromFile && (!open || size == t.Size) {
-		p.answer(w, nil, &refusal{http.StatusBadRequest, "publish_not_cancellable", "The post can no longer be cancelled."})
-		return
-	}
-	if err := p.end(account, issued.ID, "publish_cancelled"); err != nil {
-		p.answer(w, nil, p.broken("cancel a post", err))
-		return
-	}
-	p.Blobs.Drop(issued.ID)
-	p.succeed(w, struct{}{})
 }

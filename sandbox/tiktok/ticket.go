@@ -97,11 +97,7 @@ func (p *Platform) issue(account state.Account, way, text string, t ticket) (sta
 
 // readyAt is when TikTok has done its work on what has arrived now.
 func (p *Platform) readyAt(account state.Account) time.Time {
-	takes := processing
-	if set := account.Settings.Processing; set != nil {
-		takes = *set
-	}
-	return p.Clock.Now().Add(takes).UTC()
+	return p.Clock.Now().Add(account.Settings.Work(processing)).UTC()
 }
 
 // listedFrom is from when on a public post is listed and its id told.
@@ -109,7 +105,7 @@ func listedFrom(account state.Account, post state.Post) time.Time {
 	return detailOf(post).ReadyAt.Add(account.Settings.Lag(moderation))
 }
 
-// end ends a ticket of which nothing comes.
+// end ends a ticket that becomes no post.
 func (p *Platform) end(account state.Account, id, why string) error {
 	_, err := p.Store.ChangeContainer(Name, id, func(c *state.Container) {
 		t := ticketOf(*c)

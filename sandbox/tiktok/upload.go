@@ -8,13 +8,13 @@ import (
 	"errors"
 	"mime"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/herald-social/herald/sandbox/blobs"
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -24,31 +24,10 @@ const uploadLife = time.Hour
 // videoTypes are those of videos.
 var videoTypes = []string{"video/mp4", "video/quicktime", "video/webm"}
 
-// span is what a Content-Range says.
-type span struct{ first, last, total int64 }
-
-var rangePattern = regexp.MustCompile(`^bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})$`)
-
-func readSpan(r *http.Request) (span, bool) {
-	found := rangePattern.FindStringSubmatch(r.Header.Get("Content-Range"))
-	if found == nil {
-		return span{}, false
-	}
-	var out span
-	for i, into := range []*int64{&out.first, &out.last, &out.total} {
-		n, err := strconv.ParseInt(found[i+1], 10, 64)
-		if err != nil {
-			return span{}, false
-		}
-		*into = n
-	}
-	return out, out.first <= out.last && out.last < out.total
-}
-
 // final says whether a request brings the last chunk, which makes the post.
 func final(r *http.Request) bool {
-	s, ok := readSpan(r)
-	return ok && s.last == s.total-1
+	s, ok := simulator.ReadRange(r)
+	return ok && s.Last == s.Total-1
 }
 
 // uploadAccount tells whose upload a request is for.
@@ -73,35 +52,34 @@ func (p *Platform) upload(w http.ResponseWriter, r *faults.Request) {
 		w.WriteHeader(http.StatusForbidden)
 		return
 	}
-	s, ok := readSpan(r.Request)
+	s, ok := simulator.ReadRange(r.Request)
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	// The address carries all authority: who sends a token as well sends it to a host that is not to have it.
-	if !ok || s.total != t.Size || r.ContentLength != s.last-s.first+1 || err != nil || !slices.Contains(videoTypes, media) || r.Header.Get("Authorization") != "" {
+	// The address carries all authority: a client that sends a token as well gives it to a host that must not have it.
+	if !ok || s.Total != t.Size || r.ContentLength != s.Last-s.First+1 || err != nil || !slices.Contains(videoTypes, media) || r.Header.Get("Authorization") != "" {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	lock := p.locked(issued.ID)
-	lock.Lock()
-	defer lock.Unlock()
+	unlock := p.uploads.Lock(issued.ID)
+	defer unlock()
 	status, size := p.take(r, issued, t, s)
 	w.Header().Set("Content-Range", "bytes 0-"+strconv.FormatInt(size, 10)+"/"+strconv.FormatInt(t.Size, 10))
 	w.WriteHeader(status)
 }
 
 // take keeps a chunk and returns how much there is then.
-func (p *Platform) take(r *faults.Request, issued state.Container, t ticket, s span) (status int, size int64) {
+func (p *Platform) take(r *faults.Request, issued state.Container, t ticket, s simulator.Range) (status int, size int64) {
 	size, open := p.Blobs.Size(issued.ID)
 	switch {
 	case !open || size == t.Size:
 		return http.StatusRequestedRangeNotSatisfiable, t.Size
-	case s.first != size || s.last != t.endOf(size):
+	case s.First != size || s.Last != t.endOf(size):
 		return http.StatusRequestedRangeNotSatisfiable, size
 	}
 	size, err := p.Blobs.Append(issued.ID, size, r.Body, t.Size)
 	switch {
 	case errors.Is(err, blobs.ErrOffset), errors.Is(err, blobs.ErrTooLarge):
 		return http.StatusRequestedRangeNotSatisfiable, size
-	case err != nil || size != s.last+1:
+	case err != nil || size != s.Last+1:
 		return http.StatusBadRequest, size // the client broke off: what came counts
 	case size < t.Size:
 		return http.StatusPartialContent, size

@@ -22,7 +22,6 @@ func userFields() map[string][]string {
 	return map[string][]string{
 		scopeBasic:   {"open_id", "union_id", "avatar_url", "avatar_url_100", "avatar_large_url", "display_name"},
 		scopeProfile: {"bio_description", "profile_deep_link", "is_verified", "username"},
-		scopeStats:   {"follower_count", "following_count", "likes_count", "video_count"},
 	}
 }
 
@@ -70,17 +69,12 @@ func scopeOf(field string) string {
 }
 
 func (p *Platform) user(account state.Account, r *faults.Request) map[string]any {
-	picture := p.avatar(account, r)
+	picture := p.Avatar(r.Request, account)
 	return map[string]any{
 		"open_id": account.ID, "union_id": "union-" + account.ID, "avatar_url": picture, "avatar_url_100": picture,
 		"avatar_large_url": picture, "display_name": account.DisplayName, "username": account.Username, "is_verified": false,
 		"bio_description": "", "profile_deep_link": p.SiteURL(r.Request) + "/tiktok/@" + account.Username,
-		"follower_count": 0, "following_count": 0, "likes_count": 0, "video_count": p.Store.PostCount(account.Key),
 	}
-}
-
-func (p *Platform) avatar(account state.Account, r *faults.Request) string {
-	return p.SiteURL(r.Request) + "/_assets/avatar/" + Name + "/" + account.ID + ".svg"
 }
 
 // creatorInfo is what a creator may post.
@@ -105,11 +99,7 @@ func (p *Platform) creatorInfo(w http.ResponseWriter, r *faults.Request) {
 	if len(bytes.TrimSpace(r.Content)) == 0 {
 		r.Content = []byte("{}")
 	}
-	bad := readJSON(r, &body)
-	if bad == nil {
-		bad = p.checkRate(r.Request, account, infoRate)
-	}
-	if bad != nil {
+	if bad := readJSON(r, &body); bad != nil {
 		p.answer(w, nil, bad)
 		return
 	}
@@ -120,7 +110,7 @@ func (p *Platform) creatorInfo(w http.ResponseWriter, r *faults.Request) {
 	}
 	private := account.Settings.Private
 	out := creatorInfo{
-		AvatarURL: p.avatar(account, r), Username: account.Username, Nickname: account.DisplayName,
+		AvatarURL: p.Avatar(r.Request, account), Username: account.Username, Nickname: account.DisplayName,
 		PrivacyLevels:   privacyLevels(account),
 		CommentDisabled: account.Settings.CommentDisabled, DuetDisabled: private, StitchDisabled: private,
 		MaxVideoSeconds: maxVideoSeconds,

@@ -40,11 +40,11 @@ type videoPost struct {
 
 // videoSource is where the file comes from.
 type videoSource struct {
-	Source string  `json:"source"`
-	URL    *string `json:"video_url"`
-	Size   *int64  `json:"video_size"`
-	Chunk  *int64  `json:"chunk_size"`
-	Count  *int64  `json:"total_chunk_count"`
+	Source string `json:"source"`
+	URL    string `json:"video_url"`
+	Size   int64  `json:"video_size"`
+	Chunk  int64  `json:"chunk_size"`
+	Count  int64  `json:"total_chunk_count"`
 }
 
 // directVideo is POST /v2/post/publish/video/init/.
@@ -114,12 +114,9 @@ func describeVideo(account state.Account, post videoPost) (ticket, *refusal) {
 	}}, nil
 }
 
-// initVideo begins an upload, or has the video fetched and posted.
+// initVideo begins an upload, or tells TikTok to fetch the video and post it.
 func (p *Platform) initVideo(r *faults.Request, account state.Account, text string, t ticket, from videoSource) (any, *refusal) {
 	if bad := checkSource(from); bad != nil {
-		return nil, bad
-	}
-	if bad := p.checkRate(r.Request, account, initRate); bad != nil {
 		return nil, bad
 	}
 	if bad := p.checkRoom(account, t.Inbox); bad != nil {
@@ -128,14 +125,10 @@ func (p *Platform) initVideo(r *faults.Request, account state.Account, text stri
 	t.Source = from.Source
 	way := map[bool]string{false: "v_pub_", true: "v_inbox_"}[t.Inbox]
 	if t.Source == fromURL {
-		t.From = []string{*from.URL}
-		issued, bad := p.issueAndPull(account, way+"url", text, t)
-		if bad != nil {
-			return nil, bad
-		}
-		return map[string]string{"publish_id": issued}, nil
+		t.From = []string{from.URL}
+		return p.issueAndPull(account, way+"url", text, t)
 	}
-	t.Size, t.Chunk, t.Count, t.Token = *from.Size, *from.Chunk, *from.Count, rand.Text()
+	t.Size, t.Chunk, t.Count, t.Token = from.Size, from.Chunk, from.Count, rand.Text()
 	issued, err := p.issue(account, way+"file", text, t)
 	if err == nil {
 		err = p.Blobs.Begin(issued.ID)
@@ -151,20 +144,15 @@ func (p *Platform) initVideo(r *faults.Request, account state.Account, text stri
 
 // checkSource says whether TikTok would take a video from there.
 func checkSource(from videoSource) *refusal {
-	sized := from.Size != nil || from.Chunk != nil || from.Count != nil
-	switch from.Source {
-	case fromURL:
-		if from.URL == nil || sized {
-			return invalid("source_info takes video_url, and only that, when the source is PULL_FROM_URL.")
-		}
-		return checkURL("source_info.video_url", *from.URL)
-	case fromFile:
-		if from.URL != nil || from.Size == nil || from.Chunk == nil || from.Count == nil {
-			return invalid("source_info takes video_size, chunk_size and total_chunk_count, and only these, when the source is FILE_UPLOAD.")
-		}
-		return checkChunks(*from.Size, *from.Chunk, *from.Count)
+	switch {
+	case from.Source == fromURL && (from.Size != 0 || from.Chunk != 0 || from.Count != 0):
+		return invalid("source_info takes video_url, and only that, when the source is PULL_FROM_URL.")
+	case from.Source == fromURL:
+		return checkURL("source_info.video_url", from.URL)
+	case from.Source != fromFile || from.URL != "":
+		return invalid("source_info.source must be FILE_UPLOAD, without video_url, or PULL_FROM_URL.")
 	default:
-		return invalid("source_info.source must be FILE_UPLOAD or PULL_FROM_URL.")
+		return checkChunks(from.Size, from.Chunk, from.Count)
 	}
 }
 
@@ -173,7 +161,7 @@ func checkChunks(size, chunk, count int64) *refusal {
 	switch {
 	case size < 1 || size > maxVideo:
 		return invalid("source_info.video_size must be from 1 to %d.", int64(maxVideo))
-	case chunk > size || size < minChunk && chunk != size:
+	case chunk < 1 || chunk > size || size < minChunk && chunk != size:
 		return invalid("The chunk size is invalid: a file of less than %d bytes comes whole, and no chunk is larger than its file.", minChunk)
 	case size >= minChunk && (chunk < minChunk || chunk > maxChunk):
 		return invalid("The chunk size is invalid: it must be from %d to %d.", minChunk, maxChunk)

@@ -27,7 +27,7 @@ const (
 	maxStateLength = 500
 )
 
-// code is what an authorization code stands for. Codes are kept in memory only: half a minute is not worth a journal.
+// code is what an authorization code stands for. Codes are kept in memory only: they live for half a minute.
 type code struct {
 	account   state.Key
 	clientID  string
@@ -147,17 +147,13 @@ func withQuery(base *url.URL, add url.Values) string {
 // exchange gives tokens for an authorization code.
 func (p *Platform) exchange(w http.ResponseWriter, clientID string, values url.Values) {
 	granted, ok := p.codes.redeem(p.Clock.Now(), values.Get("code"))
-	if !ok || granted.clientID != clientID || granted.redirect != values.Get("redirect_uri") {
+	account, known := p.Store.Account(granted.account)
+	if !ok || !known || granted.clientID != clientID || granted.redirect != values.Get("redirect_uri") {
 		oauthFail(w, http.StatusBadRequest, "invalid_grant", "Value passed for the authorization code was invalid.")
 		return
 	}
 	if !granted.verified(values.Get("code_verifier")) {
 		oauthFail(w, http.StatusBadRequest, "invalid_grant", "Value passed for the code verifier did not match the code challenge.")
-		return
-	}
-	account, ok := p.Store.Account(granted.account)
-	if !ok {
-		oauthFail(w, http.StatusBadRequest, "invalid_grant", "Value passed for the authorization code was invalid.")
 		return
 	}
 	tokens, err := p.Store.Grant(account.Key, state.Tokens{

@@ -7,9 +7,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/herald-social/herald/sandbox/blobs"
@@ -28,10 +26,9 @@ const (
 
 // The kinds of media, as X names them in answers.
 const (
-	kindPhoto     = "photo"
-	kindGIF       = "animated_gif"
-	kindVideo     = "video"
-	kindSubtitles = "subtitles"
+	kindPhoto = "photo"
+	kindGIF   = "animated_gif"
+	kindVideo = "video"
 )
 
 // category is what a media_category stands for.
@@ -40,8 +37,6 @@ type category struct {
 	// types are the media types that it takes.
 	types []string
 	limit int64
-	// direct says that it is for direct messages: it uploads well, and no post takes it.
-	direct bool
 }
 
 // Limits of what is uploaded. X's page of limits has two values for videos; the older and lower is what every account may
@@ -62,30 +57,20 @@ const (
 	maxGIFHeight = 1080
 )
 
-// categories is every media_category that is documented.
+// categories are the values of media_category that posts take.
 func categories() map[string]category {
 	images := []string{"image/jpeg", "image/png", "image/webp"}
 	videos := []string{"video/mp4", "video/quicktime", "video/webm", "video/mp2t"}
 	return map[string]category{
-		"tweet_image":   {kind: kindPhoto, types: images, limit: maxImage},
-		"dm_image":      {kind: kindPhoto, types: images, limit: maxImage, direct: true},
+		imageCategory:   {kind: kindPhoto, types: images, limit: maxImage},
 		"tweet_gif":     {kind: kindGIF, types: []string{"image/gif"}, limit: maxGIF},
-		"dm_gif":        {kind: kindGIF, types: []string{"image/gif"}, limit: maxGIF, direct: true},
 		"tweet_video":   {kind: kindVideo, types: videos, limit: maxVideo},
 		"amplify_video": {kind: kindVideo, types: videos, limit: maxVideo},
-		"dm_video":      {kind: kindVideo, types: videos, limit: maxVideo, direct: true},
-		"subtitles":     {kind: kindSubtitles, types: []string{"text/srt", "text/vtt"}, limit: maxImage},
 	}
 }
 
-// categoryNames are the values of media_category.
-func categoryNames() []string { return slices.Sorted(maps.Keys(categories())) }
-
-// mediaTypes is every media_type that is documented. Not each of them has a category that takes it.
-var mediaTypes = []string{
-	"video/mp4", "video/quicktime", "video/webm", "video/mp2t", "image/jpeg", "image/png", "image/webp", "image/gif", "image/bmp",
-	"image/tiff", "text/srt", "text/vtt",
-}
+// imageCategory is the only category that may be uploaded in one request.
+const imageCategory = "tweet_image"
 
 // media is what is kept of an upload, in the detail of a container.
 type media struct {
@@ -93,15 +78,12 @@ type media struct {
 	// Type and Total are what the client announced.
 	Type    string    `json:"type"`
 	Total   int64     `json:"total"`
-	Owners  []string  `json:"owners,omitempty"`
 	Expires time.Time `json:"expires"`
 	// Chunks are those that arrived, in order.
 	Chunks []chunk `json:"chunks,omitempty"`
 	// File is what they are together, once the upload has been finalized at Finalized.
 	File      *blobs.Blob `json:"file,omitempty"`
 	Finalized time.Time   `json:"finalized,omitzero"`
-	// Alt describes it to those who cannot see it.
-	Alt string `json:"alt,omitempty"`
 }
 
 // chunk is a part of an upload: how long it is, and a hash to know it by when it is sent again.
@@ -132,36 +114,29 @@ type upload struct {
 
 // key is the media_key: a number of the kind before the id. Of the numbers, only that of videos is documented.
 func (u *upload) key() string {
-	number := map[string]string{kindPhoto: "3_", kindGIF: "16_", kindVideo: "13_", kindSubtitles: "17_"}[u.category().kind]
+	number := map[string]string{kindPhoto: "3_", kindGIF: "16_", kindVideo: "13_"}[u.category().kind]
 	return number + u.ID
 }
 
 // badMedia is the answer to an id that no upload has given out, or not lately.
-func badMedia() problem { return invalidBody("Your media IDs are invalid.") }
+func badMedia() *problem { return invalidBody("Your media IDs are invalid.") }
 
 // findMedia returns an upload that has not expired and that an account may use.
 func (p *Platform) findMedia(account state.Account, id string) (upload, *problem) {
-	var with problem
 	found, ok := p.Store.Container(Name, id)
 	if !ok {
-		with = badMedia()
-		return upload{}, &with
+		return upload{}, badMedia()
 	}
 	out := upload{Container: found}
 	if err := json.Unmarshal(found.Detail, &out.media); err != nil {
-		p.Logger.Error("an upload cannot be read", "platform", Name, "media", id, "error", err)
-		with = internal()
-		return upload{}, &with
+		return upload{}, p.broken("an upload cannot be read", id, err)
 	}
 	if !p.Clock.Now().Before(out.Expires) {
 		p.Blobs.Drop(partialName(id)) // it would stay there for ever
-		with = badMedia()
-		return upload{}, &with
+		return upload{}, badMedia()
 	}
-	if found.AccountID != account.ID && !slices.Contains(out.Owners, account.ID) {
-		with = forbidden("The media with id [" + id + "] does not belong to you.")
-		with.Type = problemURL + "not-authorized-for-resource"
-		return upload{}, &with
+	if found.AccountID != account.ID {
+		return upload{}, forbidden("The media with id ["+id+"] does not belong to you.", notAuthorized)
 	}
 	return out, nil
 }
@@ -178,16 +153,6 @@ func (p *Platform) keepMedia(u *upload) *problem {
 		})
 	}
 	return p.broken("an upload could not be kept", u.ID, err)
-}
-
-// broken logs an error of the sandbox itself and returns the answer to it; nil without an error.
-func (p *Platform) broken(what, id string, err error) *problem {
-	if err == nil {
-		return nil
-	}
-	p.Logger.Error("the simulated X is broken", "what", what, "media", id, "error", err)
-	with := internal()
-	return &with
 }
 
 // mediaAnswer is what every step of an upload answers, as far as it applies.
@@ -263,8 +228,6 @@ const invalidMedia = "InvalidMedia"
 func mediaFault(u *upload) string {
 	file, of := u.File, u.category()
 	switch {
-	case of.kind == kindSubtitles:
-		return ""
 	case file.MIMEType != u.Type && (file.MIMEType != "video/x-m4v" || u.Type != "video/mp4"):
 		return fmt.Sprintf("The file is %s, not %s.", file.MIMEType, u.Type)
 	case file.Width == 0 || file.Height == 0:

@@ -4,17 +4,22 @@
 package x
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/simulator"
+	"github.com/herald-social/herald/sandbox/state"
 )
 
 const (
 	typeBlank  = "about:blank"
 	problemURL = "https://api.x.com/2/problems/"
+	// notAuthorized is the type of problems about what another account owns, or what a token does not allow.
+	notAuthorized = problemURL + "not-authorized-for-resource"
+	// notPermitted is what X says when it does not say more.
+	notPermitted = "You are not permitted to perform this action."
 )
 
 // problem is X's error body, in the style of RFC 7807.
@@ -32,98 +37,119 @@ type badParameter struct {
 	Message    string              `json:"message"`
 }
 
-func unauthorized() problem {
-	return problem{Title: "Unauthorized", Detail: "Unauthorized", Type: typeBlank, Status: http.StatusUnauthorized}
+func unauthorized() *problem {
+	return &problem{Title: "Unauthorized", Detail: "Unauthorized", Type: typeBlank, Status: http.StatusUnauthorized}
 }
 
-func forbidden(detail string) problem {
-	return problem{Title: "Forbidden", Detail: detail, Type: typeBlank, Status: http.StatusForbidden}
-}
-
-func notFound(detail string) problem {
-	return problem{Title: "Not Found Error", Detail: detail, Type: problemURL + "resource-not-found", Status: http.StatusNotFound}
-}
-
-func tooManyRequests() problem {
-	return problem{
-		Title: "Too Many Requests", Detail: "Too Many Requests", Type: typeBlank, Status: http.StatusTooManyRequests,
-	}
-}
-
-func internal() problem {
-	return problem{
-		Title: "Internal Server Error", Detail: "Something is broken.", Type: typeBlank, Status: http.StatusInternalServerError,
-	}
+func forbidden(detail, kind string) *problem {
+	return &problem{Title: "Forbidden", Detail: detail, Type: kind, Status: http.StatusForbidden}
 }
 
 // invalid is the answer to a request that breaks the schema or a documented limit.
-func invalid(errs ...badParameter) problem {
-	return problem{
+func invalid(errs ...badParameter) *problem {
+	return &problem{
 		Errors: errs, Title: "Invalid Request", Detail: "One or more parameters to your request was invalid.",
 		Type: problemURL + "invalid-request", Status: http.StatusBadRequest,
 	}
 }
 
-// invalidBody is invalid for parts of a JSON body.
-func invalidBody(messages ...string) problem {
-	errs := make([]badParameter, len(messages))
-	for i, message := range messages {
-		errs[i] = badParameter{Parameters: map[string][]string{}, Message: message}
-	}
-	return invalid(errs...)
+// invalidBody is invalid for a part of a body.
+func invalidBody(message string) *problem {
+	return invalid(badParameter{Parameters: map[string][]string{}, Message: message})
 }
 
 // problemFor is the body that goes with a status of which nothing else is known.
-func problemFor(status int) problem {
+func problemFor(status int) *problem {
 	switch status {
 	case http.StatusBadRequest:
 		return invalid()
-	case http.StatusUnauthorized:
-		return unauthorized()
 	case http.StatusPaymentRequired:
-		return problem{
+		return &problem{
 			Title: "CreditsDepleted", Detail: "Your enrolled account does not have any credits to fulfill this request.",
 			Type: problemURL + "credits", Status: status,
 		}
 	case http.StatusForbidden:
-		return forbidden(notPermitted)
+		return forbidden(notPermitted, typeBlank)
 	case http.StatusNotFound:
-		return notFound("Could not find what was requested.")
-	case http.StatusTooManyRequests:
-		return tooManyRequests()
+		return &problem{
+			Title: "Not Found Error", Detail: "Could not find what was requested.", Type: problemURL + "resource-not-found", Status: status,
+		}
+	case http.StatusInternalServerError:
+		return &problem{Title: "Internal Server Error", Detail: "Something is broken.", Type: typeBlank, Status: status}
 	default:
 		text := http.StatusText(status)
-		return problem{Title: text, Detail: text, Type: typeBlank, Status: status}
+		return &problem{Title: text, Detail: text, Type: typeBlank, Status: status}
 	}
 }
 
-// notPermitted is what X says when it does not say more.
-const notPermitted = "You are not permitted to perform this action."
+// broken logs an error of the sandbox itself and returns the answer to it; nil without an error.
+func (p *Platform) broken(what, id string, err error) *problem {
+	if err == nil {
+		return nil
+	}
+	p.Logger.Error("the simulated X is broken", "what", what, "id", id, "error", err)
+	return problemFor(http.StatusInternalServerError)
+}
 
 // fail answers a problem to a request to an endpoint.
-func (p *Platform) fail(w http.ResponseWriter, of endpoint, with problem) {
+func (p *Platform) fail(w http.ResponseWriter, of endpoint, with *problem) {
 	p.rateHeaders(w, of, with.Status == http.StatusTooManyRequests)
-	writeJSON(w, with.Status, "application/problem+json", with)
+	simulator.WriteJSON(w, with.Status, "application/problem+json", with)
+}
+
+// answer answers a problem, or else the data of a success.
+func (p *Platform) answer(w http.ResponseWriter, of endpoint, with *problem, data any) {
+	if with != nil {
+		p.fail(w, of, with)
+		return
+	}
+	p.succeed(w, of, http.StatusOK, map[string]any{"data": data})
 }
 
 // succeed answers body to a request to an endpoint.
 func (p *Platform) succeed(w http.ResponseWriter, of endpoint, status int, body any) {
 	p.rateHeaders(w, of, false)
-	writeJSON(w, status, "application/json; charset=utf-8", body)
+	simulator.WriteJSON(w, status, "application/json; charset=utf-8", body)
 }
 
-// writeJSON answers a JSON body. It does not escape <, > and &: JSON needs no such thing, and X does not do it.
-func writeJSON(w http.ResponseWriter, status int, contentType string, body any) {
-	var content bytes.Buffer
-	encoder := json.NewEncoder(&content)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(body); err != nil {
-		http.Error(w, "the answer could not be encoded", http.StatusInternalServerError)
-		return
+const (
+	limitHeaders = "X-Rate-Limit"
+	// rateWindow is the window of X's limits per user. Windows begin at round quarter hours.
+	rateWindow = 15 * time.Minute
+)
+
+// rateHeaders sets the three headers that every answer carries. They are never used up by calling: a limit that tests and
+// benchmarks ran into would be in their way. What is enforced is the quota that the control API sets, and the rate_limit
+// fault.
+func (p *Platform) rateHeaders(w http.ResponseWriter, of endpoint, spent bool) {
+	if w.Header().Get(limitHeaders+"-Reset") != "" {
+		return // limitedUntil has set them
 	}
-	w.Header().Set("Content-Type", contentType)
-	w.WriteHeader(status)
-	_, _ = w.Write(content.Bytes()) // the client may be gone; what was done stays done
+	remaining := of.limit - 1
+	if spent {
+		remaining = 0
+	}
+	setLimit(w.Header(), limitHeaders, of.limit, remaining, p.Clock.Now().Truncate(rateWindow).Add(rateWindow))
+}
+
+// limitedUntil answers 429 with the time at which the window ends.
+func (p *Platform) limitedUntil(w http.ResponseWriter, of endpoint, reset time.Time) {
+	setLimit(w.Header(), limitHeaders, of.limit, 0, reset)
+	p.fail(w, of, problemFor(http.StatusTooManyRequests))
+}
+
+// quotaHeaders adds the daily limit of an account that has one.
+func (p *Platform) quotaHeaders(w http.ResponseWriter, a state.Account) {
+	if quota := a.Settings.Quota; quota != nil {
+		setLimit(w.Header(), "X-User-Limit-24hour", *quota, max(0, *quota-p.Store.QuotaUsed(a.Key)), p.Clock.Now().Add(state.QuotaWindow))
+	}
+}
+
+func setLimit(header http.Header, prefix string, limit, remaining int, reset time.Time) {
+	header.Set(prefix+"-Limit", strconv.Itoa(limit))
+	header.Set(prefix+"-Remaining", strconv.Itoa(remaining))
+	// Whole seconds, rounded up: a client that waits until then must not be early.
+	header.Set(prefix+"-Reset", strconv.FormatInt(reset.Add(time.Second-time.Nanosecond).Unix(), 10))
 }
 
 // dialect lets faults at an endpoint speak as X does.
@@ -134,17 +160,14 @@ type dialect struct {
 
 // Fail answers that status.
 func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
-	if op == faults.RefreshToken || op == opRevoke {
-		switch status {
-		case http.StatusBadRequest:
-			oauthFail(w, status, "invalid_request", "One or more parameters to your request was invalid.")
-			return
-		case http.StatusUnauthorized:
-			oauthFail(w, status, "unauthorized_client", "Missing valid authorization header")
-			return
-		}
+	switch oauth := op == faults.RefreshToken || op == opRevoke; {
+	case oauth && status == http.StatusBadRequest:
+		oauthFail(w, status, "invalid_request", "One or more parameters to your request was invalid.")
+	case oauth && status == http.StatusUnauthorized:
+		oauthFail(w, status, "unauthorized_client", "Missing valid authorization header")
+	default:
+		d.p.fail(w, d.of, problemFor(status))
 	}
-	d.p.fail(w, d.of, problemFor(status))
 }
 
 // RateLimited answers 429 with the time at which to come back.
@@ -156,7 +179,7 @@ func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, _ faults.
 // does not tell an expired token from a revoked one.
 func (d dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool) {
 	if op == faults.RefreshToken {
-		oauthFail(w, http.StatusBadRequest, "invalid_grant", "Value passed for the token was invalid.")
+		oauthFail(w, http.StatusBadRequest, "invalid_grant", badToken)
 		return
 	}
 	d.p.fail(w, d.of, unauthorized())

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -28,7 +29,7 @@ const (
 type rendered struct {
 	text string
 	urls []urlEntity
-	// media is the short link at the end, which nobody sent; empty without media.
+	// media is the short link at the end, which X adds; empty without media.
 	media urlEntity
 }
 
@@ -102,9 +103,29 @@ func expand(address string, scheme bool) string {
 }
 
 func display(address string) string {
-	address = strings.TrimPrefix(address[schemeLength(address):], "www.")
+	if _, after, found := strings.Cut(address, "://"); found {
+		address = after
+	}
+	address = strings.TrimPrefix(address, "www.")
 	if utf8.RuneCountInString(address) <= displayRunes {
 		return address
 	}
 	return string([]rune(address)[:displayRunes]) + "…"
+}
+
+// mediaLinks describes the short link at a post's end, once for each of its media.
+func (p *Platform) mediaLinks(post state.Post, at urlEntity, attached []attachment) []urlEntity {
+	author, _ := p.Store.Account(state.Key{Platform: Name, ID: post.AccountID})
+	out := make([]urlEntity, 0, len(attached))
+	for i, a := range attached {
+		part := "/photo/" + strconv.Itoa(i+1)
+		if a.Kind != kindPhoto {
+			part = "/video/1"
+		}
+		at.ExpandedURL = "https://x.com/" + author.Username + "/status/" + post.ID + part
+		at.DisplayURL = "pic.x.com/" + at.URL[len(shortLink):]
+		at.MediaKey = a.Key
+		out = append(out, at)
+	}
+	return out
 }

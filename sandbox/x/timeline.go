@@ -11,21 +11,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// tweetFields are the fields of a post that may be asked for. Those that have nothing to say here are left out of the
-// answer, as X does with empty ones.
+// tweetFields are the fields of a post that may be asked for, as far as they are simulated. Those that have nothing to say
+// are left out of the answer, as X does with empty ones.
 var tweetFields = []string{
-	"article", "attachments", "author_id", "card_uri", "community_id", "context_annotations", "conversation_id", "created_at",
-	"display_text_range", "edit_controls", "edit_history_post_ids", "edit_history_tweet_ids", "entities", "geo", "id",
-	"in_reply_to_user_id", "lang", "made_with_ai", "media_metadata", "non_public_metrics", "note_tweet", "organic_metrics",
-	"paid_partnership", "possibly_sensitive", "promoted_metrics", "public_metrics", "referenced_tweets", "reply_settings",
-	"scopes", "source", "suggested_source_links", "text", "withheld",
+	"attachments", "author_id", "conversation_id", "created_at", "edit_history_tweet_ids", "entities", "id", "in_reply_to_user_id",
+	"note_tweet", "referenced_tweets", "text",
 }
+
+// timeForm is how X writes instants.
+const timeForm = "2006-01-02T15:04:05.000Z"
 
 const (
 	defaultResults = 10
@@ -35,10 +34,9 @@ const (
 
 // timelineAnswer is the body of a timeline; X leaves data out when there are no posts.
 type timelineAnswer struct {
-	Data     []map[string]any `json:"data,omitempty"`
-	Includes *included        `json:"includes,omitempty"`
-	Errors   []resourceError  `json:"errors,omitempty"`
-	Meta     *timelineMeta    `json:"meta,omitempty"`
+	Data   []map[string]any `json:"data,omitempty"`
+	Errors []resourceError  `json:"errors,omitempty"`
+	Meta   *timelineMeta    `json:"meta,omitempty"`
 }
 
 type timelineMeta struct {
@@ -67,7 +65,7 @@ func (p *Platform) timeline(w http.ResponseWriter, r *faults.Request) {
 	}
 	id := r.PathValue("id")
 	query := newQuery(r.URL.Query())
-	part, shown := query.timeline()
+	part, fields := query.timeline()
 	if !idPattern.MatchString(id) {
 		query.reject("id", id, "is not a valid user id")
 	}
@@ -83,10 +81,10 @@ func (p *Platform) timeline(w http.ResponseWriter, r *faults.Request) {
 	part.Lag = r.ListLag
 	posts, more, err := p.Store.Timeline(author.Key, part)
 	if err != nil {
-		p.fail(w, callTimeline, internal())
+		p.fail(w, callTimeline, p.broken("posts could not be listed", id, err))
 		return
 	}
-	p.succeed(w, callTimeline, http.StatusOK, p.timelineAnswer(r, posts, more, shown))
+	p.succeed(w, callTimeline, http.StatusOK, p.timelineAnswer(posts, more, fields))
 }
 
 // hidden says why a reader cannot see an author's posts; nil when the reader can.
@@ -105,13 +103,10 @@ func hidden(id string, found bool, author, reader state.Account) *resourceError 
 	return &missing
 }
 
-func (p *Platform) timelineAnswer(r *faults.Request, posts []state.Post, more bool, asked selection) timelineAnswer {
+func (p *Platform) timelineAnswer(posts []state.Post, more bool, fields []string) timelineAnswer {
 	out := timelineAnswer{Meta: &timelineMeta{ResultCount: len(posts)}}
 	for _, post := range posts {
-		out.Data = append(out.Data, p.tweetObject(post, asked))
-	}
-	if asked.expand {
-		out.Includes = p.include(r, posts, asked.media)
+		out.Data = append(out.Data, p.tweetObject(post, fields))
 	}
 	if n := len(posts); n > 0 {
 		out.Meta.NewestID, out.Meta.OldestID = posts[0].ID, posts[n-1].ID
@@ -123,39 +118,38 @@ func (p *Platform) timelineAnswer(r *faults.Request, posts []state.Post, more bo
 }
 
 // tweetObject is a post with its default fields and those asked for.
-func (p *Platform) tweetObject(post state.Post, asked selection) map[string]any {
+func (p *Platform) tweetObject(post state.Post, fields []string) map[string]any {
 	shown := render(post)
 	out := map[string]any{"id": post.ID, "text": shown.text, "edit_history_post_ids": []string{post.ID}}
-	extra := detailOf(post)
-	fields := asked.fields
-	if asked.expand {
-		fields = append([]string{"attachments"}, fields...)
-	}
 	for _, field := range fields {
-		if value := p.tweetField(field, post, shown, extra); value != nil {
+		if value := p.tweetField(field, post, shown); value != nil {
 			out[field] = value
 		}
 	}
 	return out
 }
 
-// tweetField returns nil for a field that this post does not have.
-func (p *Platform) tweetField(field string, post state.Post, shown rendered, extra detail) any {
+// tweetField returns nil for a field that this post does not have, and for those that every post shows.
+func (p *Platform) tweetField(field string, post state.Post, shown rendered) any {
 	switch field {
 	case "attachments":
-		if len(extra.Media) > 0 {
-			return map[string]any{"media_keys": mediaKeys(extra.Media)}
+		var keys []string
+		for _, a := range detailOf(post).Media {
+			keys = append(keys, a.Key)
+		}
+		if keys != nil {
+			return map[string]any{"media_keys": keys}
 		}
 	case "author_id":
 		return post.AccountID
 	case "conversation_id":
 		return post.Root
 	case "created_at":
-		return post.CreatedAt().Format("2006-01-02T15:04:05.000Z")
+		return post.CreatedAt().Format(timeForm)
 	case "edit_history_tweet_ids":
 		return []string{post.ID}
 	case "entities":
-		if urls := append(slices.Clone(shown.urls), p.mediaLinks(post, shown.media, extra.Media)...); len(urls) > 0 {
+		if urls := append(slices.Clone(shown.urls), p.mediaLinks(post, shown.media, detailOf(post).Media)...); len(urls) > 0 {
 			return map[string]any{"urls": urls}
 		}
 	case "in_reply_to_user_id":
@@ -166,17 +160,6 @@ func (p *Platform) tweetField(field string, post state.Post, shown rendered, ext
 		if post.InReplyTo != "" {
 			return []map[string]string{{"type": "replied_to", "id": post.InReplyTo}}
 		}
-	case "reply_settings":
-		if extra.ReplySettings != "" {
-			return extra.ReplySettings
-		}
-		return "everyone"
-	case "made_with_ai":
-		return extra.MadeWithAI
-	case "paid_partnership":
-		return extra.PaidPartnership
-	case "possibly_sensitive":
-		return false
 	}
 	return nil
 }
@@ -234,7 +217,7 @@ func (q *query) list(name string, allowed []string) []string {
 	return values
 }
 
-// end rejects the parameters that nobody asked for.
+// end rejects the parameters that were not read.
 func (q *query) end() {
 	for name, values := range q.values {
 		if !slices.Contains(q.known, name) {
@@ -244,18 +227,6 @@ func (q *query) end() {
 			})
 		}
 	}
-}
-
-func (q *query) time(name string) time.Time {
-	value := q.get(name)
-	if value == "" {
-		return time.Time{}
-	}
-	at, err := time.Parse(time.RFC3339, value)
-	if err != nil {
-		q.reject(name, value, "is not an RFC 3339 date-time")
-	}
-	return at
 }
 
 func (q *query) id(name string) state.Stamp {
@@ -270,20 +241,9 @@ func (q *query) id(name string) state.Stamp {
 	return stamp
 }
 
-// selection is what of its posts a timeline is to show.
-type selection struct {
-	fields []string
-	// expand adds the media themselves, with these fields.
-	expand bool
-	media  []string
-}
-
-// timeline reads the parameters of a timeline.
-func (q *query) timeline() (state.Range, selection) {
-	part := state.Range{
-		After: q.id("since_id"), Before: q.id("until_id"), From: q.time("start_time"), To: q.time("end_time"),
-		Limit: defaultResults,
-	}
+// timeline reads the parameters of a timeline: which posts, and the fields of them.
+func (q *query) timeline() (part state.Range, fields []string) {
+	part = state.Range{After: q.id("since_id"), Limit: defaultResults}
 	if value := q.get("max_results"); value != "" {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < minResults || n > maxResults {
@@ -291,22 +251,14 @@ func (q *query) timeline() (state.Range, selection) {
 		}
 		part.Limit = n
 	}
-	if slices.Contains(q.list("exclude", []string{"replies", "retweets"}), "replies") {
-		part.Keep = func(post *state.Post) bool { return post.InReplyTo == "" }
-	}
 	if token := q.get("pagination_token"); token != "" {
-		before, ok := openPageToken(token)
-		if !ok {
+		var ok bool
+		if part.Before, ok = openPageToken(token); !ok {
 			q.reject("pagination_token", token, "is not a token that an earlier page gave")
 		}
-		if part.Before == (state.Stamp{}) || before.Compare(part.Before) < 0 {
-			part.Before = before
-		}
 	}
-	asked := selection{
-		fields: q.list("tweet.fields", tweetFields), media: q.list("media.fields", mediaFields),
-		expand: len(q.list("expansions", []string{"attachments.media_keys"})) > 0,
-	}
+	q.list("exclude", []string{"retweets"}) // there are none
+	fields = q.list("tweet.fields", tweetFields)
 	q.end()
-	return part, asked
+	return part, fields
 }

@@ -4,13 +4,12 @@
 package x
 
 import (
-	"mime"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -23,43 +22,21 @@ type tokenAnswer struct {
 	RefreshToken string `json:"refresh_token,omitempty"`
 }
 
+// badToken is how X describes a refresh token that does not work.
+const badToken = "Value passed for the token was invalid."
+
 // oauthFail answers an error of RFC 6749, section 5.2.
 func oauthFail(w http.ResponseWriter, status int, code, description string) {
 	w.Header().Set("Cache-Control", "no-store")
-	writeJSON(w, status, "application/json; charset=utf-8", map[string]string{
+	simulator.WriteJSON(w, status, "application/json; charset=utf-8", map[string]string{
 		"error": code, "error_description": description,
 	})
 }
 
-// form reads a form body; ok is false when it is none.
-func form(r *faults.Request) (values url.Values, ok bool) {
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || media != "application/x-www-form-urlencoded" {
-		return nil, false
-	}
-	values, err = url.ParseQuery(string(r.Content))
-	return values, err == nil
-}
-
-// formAccount tells whose token a request to the OAuth endpoints carries.
-func (p *Platform) formAccount(r *faults.Request) string {
-	values, _ := form(r)
-	if owner, ok := p.Store.RefreshOwner(values.Get("refresh_token")); ok {
-		return owner.ID
-	}
-	if owner, ok := p.Store.RefreshOwner(values.Get("token")); ok {
-		return owner.ID
-	}
-	if bearer, ok := p.Store.Bearer(values.Get("token")); ok {
-		return bearer.Account.ID
-	}
-	return ""
-}
-
 // client reads the form and returns the client that made the request: a confidential one by HTTP Basic, a public one by
-// client_id in the body. Any client is known here, and any secret right. It answers and returns false when there is none.
+// client_id in the body. Any client is known here, and any secret is right. It answers and returns false when there is none.
 func client(w http.ResponseWriter, r *faults.Request) (values url.Values, id string, ok bool) {
-	if values, ok = form(r); !ok {
+	if values, ok = simulator.ReadForm(r); !ok {
 		oauthFail(w, http.StatusBadRequest, "invalid_request", "The body must be application/x-www-form-urlencoded.")
 		return nil, "", false
 	}
@@ -100,18 +77,12 @@ func (p *Platform) refresh(w http.ResponseWriter, refresh string) {
 		oauthFail(w, http.StatusBadRequest, "invalid_request", "Missing required parameter [refresh_token].")
 		return
 	}
-	owner, ok := p.Store.RefreshOwner(refresh)
-	if !ok || owner.Platform != Name {
-		oauthFail(w, http.StatusBadRequest, "invalid_grant", "Value passed for the token was invalid.")
-		return
-	}
-	tokens, ok, err := p.Store.Rotate(refresh, p.Terms)
+	tokens, _, ok, err := p.Rotate(profile, refresh)
 	switch {
 	case err != nil:
-		p.Logger.Error("a token could not be kept", "platform", Name, "account", owner.ID, "error", err)
 		oauthFail(w, http.StatusInternalServerError, "server_error", "Something is broken.")
 	case !ok:
-		oauthFail(w, http.StatusBadRequest, "invalid_grant", "Value passed for the token was invalid.")
+		oauthFail(w, http.StatusBadRequest, "invalid_grant", badToken)
 	default:
 		p.answerTokens(w, tokens)
 	}
@@ -121,7 +92,7 @@ func (p *Platform) answerTokens(w http.ResponseWriter, tokens state.Tokens) {
 	w.Header().Set("Cache-Control", "no-store")
 	p.succeed(w, callToken, http.StatusOK, tokenAnswer{
 		TokenType: "bearer", AccessToken: tokens.Access, RefreshToken: tokens.Refresh,
-		ExpiresIn: int64(tokens.ExpiresAt.Sub(p.Clock.Now()).Round(time.Second) / time.Second), Scope: strings.Join(tokens.Scopes, " "),
+		ExpiresIn: p.Seconds(tokens.ExpiresAt), Scope: strings.Join(tokens.Scopes, " "),
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -24,89 +25,99 @@ const (
 	maxChunk = 5 << 20
 	// maxSegments is how many chunks an upload may have.
 	maxSegments = 1000
-	// maxTotal is the highest total_bytes that the schema allows.
-	maxTotal = 17_179_869_184
-	// maxAlt is how many characters a description may have.
-	maxAlt = 1000
+	// maxForm is the longest request with media that X reads, in bytes, all around the media included.
+	maxForm = 8 << 20
 )
 
-// uploadImage is POST /2/media/upload: an image in one request, as multipart or as JSON with base64.
+// readParts reads a multipart body of the named parts and no others, each at most once.
+func readParts(r *faults.Request, allowed ...string) (map[string][]byte, *problem) {
+	limited := &io.LimitedReader{R: r.Body, N: maxForm + 1}
+	whole := *r.Request
+	whole.Body = io.NopCloser(limited)
+	reader, err := whole.MultipartReader()
+	if err != nil {
+		return nil, invalidBody("Requests with media must have content-type of multipart/form-data.")
+	}
+	parts := map[string][]byte{}
+	for {
+		part, err := reader.NextPart()
+		if errors.Is(err, io.EOF) {
+			return parts, nil
+		}
+		var content []byte
+		if err == nil {
+			content, err = io.ReadAll(part)
+		}
+		switch {
+		case limited.N <= 0:
+			return nil, problemFor(http.StatusRequestEntityTooLarge)
+		case err != nil:
+			return nil, invalidBody("The body is not valid multipart: " + err.Error())
+		case !slices.Contains(allowed, part.FormName()):
+			return nil, invalidBody(part.FormName() + ": is not defined in the schema and the schema does not allow additional properties")
+		case parts[part.FormName()] != nil:
+			return nil, invalidBody(part.FormName() + ": is there more than once")
+		}
+		parts[part.FormName()] = content
+	}
+}
+
+// uploadImage is POST /2/media/upload: an image in one request.
 func (p *Platform) uploadImage(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callUpload, scopeMedia)
 	if !ok {
 		return
 	}
-	content, name, with := readImage(r)
+	u, with := p.receiveImage(r)
+	if with == nil {
+		with = p.newMedia(account, &u)
+	}
 	if with != nil {
-		p.fail(w, callUpload, *with)
-		return
-	}
-	file, err := p.Blobs.Receive(bytes.NewReader(content), maxImage)
-	if err != nil {
-		p.failFile(w, callUpload, "an image could not be kept", "", err)
-		return
-	}
-	now := p.Clock.Now().UTC()
-	u := upload{media: media{
-		Category: name, Type: file.MIMEType, Total: file.Bytes, File: &file, Finalized: now, Expires: now.Add(mediaLife),
-	}}
-	if of := u.category(); !slices.Contains(of.types, file.MIMEType) {
-		p.fail(w, callUpload, invalidBody(fmt.Sprintf("media: the file is %s; %s takes %q", file.MIMEType, name, of.types)))
-		return
-	}
-	if fault := mediaFault(&u); fault != "" {
-		p.fail(w, callUpload, invalidBody("media: "+fault))
-		return
-	}
-	if with := p.newMedia(account, &u); with != nil {
-		p.fail(w, callUpload, *with)
+		p.fail(w, callUpload, with)
 		return
 	}
 	out := p.answerMedia(&u)
-	out.Image = &imageInfo{Type: file.MIMEType, Width: file.Width, Height: file.Height}
-	p.succeed(w, callUpload, http.StatusOK, map[string]any{"data": out})
+	out.Image = &imageInfo{Type: u.Type, Width: u.File.Width, Height: u.File.Height}
+	p.answer(w, callUpload, nil, out)
 }
 
-// imageRule is the body of POST /2/media/upload as JSON.
-var imageRule = object(map[string]rule{
-	"media":          stringOf(1, maxChunkBody, nil),
-	"media_category": oneOf("tweet_image", "dm_image"),
-})
-
-// readImage returns an image and its category.
-func readImage(r *faults.Request) ([]byte, string, *problem) {
-	if isMultipart(r) {
-		parts, with := readParts(r, "media", "media_category")
-		if with != nil {
-			return nil, "", with
-		}
-		var bad []string
-		oneOf("tweet_image", "dm_image")("media_category", string(parts["media_category"]), &bad)
-		if len(parts["media"]) == 0 {
-			bad = append(bad, "media: is missing but it is required")
-		}
-		return parts["media"], string(parts["media_category"]), complaint(bad)
+// receiveImage takes an image in, or says why X would refuse it.
+func (p *Platform) receiveImage(r *faults.Request) (upload, *problem) {
+	parts, with := readParts(r, "media", "media_category")
+	switch {
+	case with != nil:
+		return upload{}, with
+	case string(parts["media_category"]) != imageCategory:
+		return upload{}, invalidBody("media_category: does not have a value in the enumeration [" + imageCategory + "]")
+	case len(parts["media"]) == 0:
+		return upload{}, invalidBody("media: is missing but it is required")
 	}
-	body, with := readJSON(r, imageRule, "media", "media_category")
-	if with != nil {
-		return nil, "", with
-	}
-	content, err := base64.StdEncoding.DecodeString(member[string](body, "media"))
+	file, err := p.Blobs.Receive(bytes.NewReader(parts["media"]), maxImage)
 	if err != nil {
-		return nil, "", complaint([]string{"$.media: is not base64: " + err.Error()})
+		return upload{}, p.fileProblem("an image could not be kept", "", err)
 	}
-	return content, member[string](body, "media_category"), nil
+	now := p.Clock.Now().UTC()
+	u := upload{media: media{
+		Category: imageCategory, Type: file.MIMEType, Total: file.Bytes, File: &file, Finalized: now, Expires: now.Add(mediaLife),
+	}}
+	if of := u.category(); !slices.Contains(of.types, file.MIMEType) {
+		return u, invalidBody(fmt.Sprintf("media: the file is %s; %s takes %q", file.MIMEType, imageCategory, of.types))
+	}
+	if fault := mediaFault(&u); fault != "" {
+		return u, invalidBody("media: " + fault)
+	}
+	return u, nil
 }
 
-// failFile answers that the store of files did not take something.
-func (p *Platform) failFile(w http.ResponseWriter, of endpoint, what, id string, err error) {
+// fileProblem is the answer when the store of files did not take something.
+func (p *Platform) fileProblem(what, id string, err error) *problem {
 	switch {
 	case errors.Is(err, blobs.ErrTooLarge):
-		p.fail(w, of, invalidBody("media: the file is larger than it may be"))
+		return invalidBody("media: the file is larger than it may be")
 	case errors.Is(err, blobs.ErrUnknown):
-		p.fail(w, of, badMedia()) // a kill between the file and its line in the journal: the client uploads it once more
+		return badMedia() // a kill between the file and its container: the client uploads it once more
 	default:
-		p.fail(w, of, *p.broken(what, id, err))
+		return p.broken(what, id, err)
 	}
 }
 
@@ -120,18 +131,9 @@ func (p *Platform) newMedia(owner state.Account, u *upload) *problem {
 	return p.broken("an upload could not be made", "", err)
 }
 
-// initializeRule is the body of POST /2/media/upload/initialize.
-var initializeRule = object(map[string]rule{
-	"media_type":        oneOf(mediaTypes...),
-	"total_bytes":       integer(1, maxTotal),
-	"media_category":    oneOf(categoryNames()...),
-	"shared":            boolean,
-	"additional_owners": list(0, 100, stringOf(1, 19, idPattern)),
-})
-
 // initialize is POST /2/media/upload/initialize.
 func (p *Platform) initialize(w http.ResponseWriter, r *faults.Request) {
-	account, ok := p.authorized(w, r, callInitialize, scopeMedia)
+	account, ok := p.authorized(w, r, callChunks, scopeMedia)
 	if !ok {
 		return
 	}
@@ -139,68 +141,54 @@ func (p *Platform) initialize(w http.ResponseWriter, r *faults.Request) {
 	if with == nil {
 		with = p.newMedia(account, &u)
 	}
-	if with != nil {
-		p.fail(w, callInitialize, *with)
-		return
+	if with == nil {
+		with = p.broken("an upload could not be begun", u.ID, p.Blobs.Begin(partialName(u.ID)))
 	}
-	if err := p.Blobs.Begin(partialName(u.ID)); err != nil {
-		p.failFile(w, callInitialize, "an upload could not be begun", u.ID, err)
-		return
-	}
-	p.succeed(w, callInitialize, http.StatusOK, map[string]any{"data": p.answerMedia(&u)})
+	p.answer(w, callChunks, with, p.answerMedia(&u))
 }
 
 func (p *Platform) readInitialize(r *faults.Request) (upload, *problem) {
-	body, with := readJSON(r, initializeRule, "media_type", "total_bytes", "media_category")
-	if with != nil {
+	var body struct {
+		Type     string `json:"media_type"`
+		Category string `json:"media_category"`
+		Total    int64  `json:"total_bytes"`
+	}
+	if with := readJSON(r, &body); with != nil {
 		return upload{}, with
 	}
-	number := member[json.Number](body, "total_bytes")
-	total, err := number.Int64()
-	u := upload{media: media{
-		Category: member[string](body, "media_category"), Type: member[string](body, "media_type"), Total: total,
-		Expires: p.Clock.Now().UTC().Add(mediaLife),
-	}}
-	for _, owner := range member[[]any](body, "additional_owners") {
-		id, _ := owner.(string)
-		u.Owners = append(u.Owners, id)
-	}
-	of := u.category()
-	var bad []string
+	of, known := categories()[body.Category]
 	switch {
-	case err != nil:
-		complainf(&bad, "$.total_bytes", "is not an integer")
-	case !slices.Contains(of.types, u.Type):
-		complainf(&bad, "$.media_type", "%s does not go with the media_category %s, which takes %q", u.Type, u.Category, of.types)
-	case total > of.limit:
-		complainf(&bad, "$.total_bytes", "%d is more than the %d bytes that %s may have", total, of.limit, u.Category)
+	case !known:
+		return upload{}, invalidBody("$.media_category: is missing, or does not have a value in the enumeration")
+	case !slices.Contains(of.types, body.Type):
+		return upload{}, invalidBody(fmt.Sprintf("$.media_type: %q does not go with the media_category %s, which takes %q", body.Type, body.Category, of.types))
+	case body.Total < 1 || body.Total > of.limit:
+		return upload{}, invalidBody(fmt.Sprintf("$.total_bytes: must have a value between 1 and %d", of.limit))
 	}
-	return u, complaint(bad)
+	return upload{media: media{
+		Category: body.Category, Type: body.Type, Total: body.Total, Expires: p.Clock.Now().UTC().Add(mediaLife),
+	}}, nil
 }
 
 // appendChunk is POST /2/media/upload/{id}/append.
 func (p *Platform) appendChunk(w http.ResponseWriter, r *faults.Request) {
-	account, ok := p.authorized(w, r, callAppend, scopeMedia)
+	account, ok := p.authorized(w, r, callChunks, scopeMedia)
 	if !ok {
 		return
 	}
 	parts, with := readParts(r, "segment_index", "media")
 	if with != nil {
-		p.fail(w, callAppend, *with)
+		p.fail(w, callChunks, with)
 		return
 	}
 	id := r.PathValue("id")
-	unlock := p.growing.lock(id)
+	unlock := p.growing.Lock(id)
 	defer unlock()
 	u, with := p.findMedia(account, id)
 	if with == nil {
 		with = p.grow(&u, string(parts["segment_index"]), parts["media"])
 	}
-	if with != nil {
-		p.fail(w, callAppend, *with)
-		return
-	}
-	p.succeed(w, callAppend, http.StatusOK, map[string]any{"data": map[string]int64{"expires_at": u.Expires.Unix()}})
+	p.answer(w, callChunks, with, map[string]int64{"expires_at": u.Expires.Unix()})
 }
 
 // grow adds a chunk to an upload. One that is there already may come once more, as it was: a client whose answer was lost
@@ -209,28 +197,29 @@ func (p *Platform) grow(u *upload, segment string, content []byte) *problem {
 	index, err := strconv.Atoi(segment)
 	sum := sha256.Sum256(content)
 	fresh := chunk{Bytes: int64(len(content)), Hash: base64.RawStdEncoding.EncodeToString(sum[:12])}
-	var bad []string
+	bad := func(part, format string, args ...any) *problem {
+		return invalidBody(part + ": " + fmt.Sprintf(format, args...))
+	}
 	switch received := u.received(); {
 	case err != nil || index < 0 || index >= maxSegments:
-		complainf(&bad, "segment_index", "must have a value between 0 and %d", maxSegments-1)
+		return bad("segment_index", "must have a value between 0 and %d", maxSegments-1)
 	case len(content) == 0:
-		complainf(&bad, "media", "is missing but it is required")
+		return bad("media", "is missing but it is required")
 	case len(content) > maxChunk:
-		complainf(&bad, "media", "has %d bytes; a chunk may have %d", len(content), maxChunk)
+		return bad("media", "has %d bytes; a chunk may have %d", len(content), maxChunk)
 	case index < len(u.Chunks) && u.Chunks[index] == fresh:
 		return nil
 	case u.File != nil:
-		complainf(&bad, "segment_index", "the upload is finalized")
+		return bad("segment_index", "the upload is finalized")
 	case index < len(u.Chunks):
-		complainf(&bad, "segment_index", "segment %d is there already, with other bytes", index)
+		return bad("segment_index", "segment %d is there already, with other bytes", index)
 	case index > len(u.Chunks):
-		complainf(&bad, "segment_index", "%d does not follow; the next one is %d", index, len(u.Chunks))
+		return bad("segment_index", "%d does not follow; the next one is %d", index, len(u.Chunks))
 	case received+fresh.Bytes > u.Total:
-		complainf(&bad, "media", "there are %d bytes then, more than the total_bytes of %d", received+fresh.Bytes, u.Total)
+		return bad("media", "there are %d bytes then, more than the total_bytes of %d", received+fresh.Bytes, u.Total)
 	default:
 		return p.addChunk(u, fresh, content)
 	}
-	return complaint(bad)
 }
 
 func (p *Platform) addChunk(u *upload, fresh chunk, content []byte) *problem {
@@ -239,12 +228,8 @@ func (p *Platform) addChunk(u *upload, fresh chunk, content []byte) *problem {
 	if err == nil {
 		_, err = p.Blobs.Append(partialName(u.ID), at, bytes.NewReader(content), u.Total)
 	}
-	if errors.Is(err, blobs.ErrUnknown) {
-		with := badMedia()
-		return &with
-	}
 	if err != nil {
-		return p.broken("a chunk could not be kept", u.ID, err)
+		return p.fileProblem("a chunk could not be kept", u.ID, err)
 	}
 	u.Chunks = append(u.Chunks, fresh)
 	return p.keepMedia(u)
@@ -252,43 +237,40 @@ func (p *Platform) addChunk(u *upload, fresh chunk, content []byte) *problem {
 
 // finalize is POST /2/media/upload/{id}/finalize. It may be asked again: it changes nothing then.
 func (p *Platform) finalize(w http.ResponseWriter, r *faults.Request) {
-	account, ok := p.authorized(w, r, callFinalize, scopeMedia)
+	account, ok := p.authorized(w, r, callChunks, scopeMedia)
 	if !ok {
 		return
 	}
-	if len(r.Content) > 0 {
-		p.fail(w, callFinalize, invalidBody("The request must have no body."))
-		return
-	}
-	id := r.PathValue("id")
-	unlock := p.growing.lock(id)
+	unlock := p.growing.Lock(r.PathValue("id"))
 	defer unlock()
-	u, with := p.findMedia(account, id)
+	u, with := p.findMedia(account, r.PathValue("id"))
 	switch {
 	case with != nil:
-		p.fail(w, callFinalize, *with)
-		return
-	case u.File == nil && u.received() != u.Total:
-		p.fail(w, callFinalize, invalidBody(fmt.Sprintf(
-			"Segments do not add up to provided total file size: %d of %d bytes are there.", u.received(), u.Total)))
-		return
+	case len(r.Content) > 0:
+		with = invalidBody("The request must have no body.")
 	case u.File == nil:
-		file, err := p.Blobs.Finish(partialName(id))
-		if err != nil {
-			p.failFile(w, callFinalize, "an upload could not be finished", id, err)
-			return
-		}
-		p.process(&u, &file, account)
-		if with := p.keepMedia(&u); with != nil {
-			p.fail(w, callFinalize, *with)
-			return
+		with = p.finish(&u, account)
+	}
+	if with == nil && !u.slow() {
+		if fault := mediaFault(&u); fault != "" {
+			with = invalidBody("media: " + fault)
 		}
 	}
-	if fault := mediaFault(&u); fault != "" && !u.slow() {
-		p.fail(w, callFinalize, invalidBody("media: "+fault))
-		return
+	p.answer(w, callChunks, with, p.answerMedia(&u))
+}
+
+// finish makes a file of the chunks of an upload.
+func (p *Platform) finish(u *upload, account state.Account) *problem {
+	if u.received() != u.Total {
+		return invalidBody(fmt.Sprintf(
+			"Segments do not add up to provided total file size: %d of %d bytes are there.", u.received(), u.Total))
 	}
-	p.succeed(w, callFinalize, http.StatusOK, map[string]any{"data": p.answerMedia(&u)})
+	file, err := p.Blobs.Finish(partialName(u.ID))
+	if err != nil {
+		return p.fileProblem("an upload could not be finished", u.ID, err)
+	}
+	p.process(u, &file, account)
+	return p.keepMedia(u)
 }
 
 // process decides how X's work on a whole file ends, and when. On images it does no such work.
@@ -299,9 +281,28 @@ func (p *Platform) process(u *upload, file *blobs.Blob, account state.Account) {
 	if u.Failure == "" && mediaFault(u) != "" {
 		u.Failure = invalidMedia
 	}
-	work := mediaWork
-	if account.Settings.Processing != nil {
-		work = *account.Settings.Processing
+	u.ReadyAt = now.Add(account.Settings.Work(mediaWork))
+}
+
+// mediaStatus is GET /2/media/upload?command=STATUS&media_id=….
+func (p *Platform) mediaStatus(w http.ResponseWriter, r *faults.Request) {
+	account, ok := p.authorized(w, r, callStatus, scopeMedia)
+	if !ok {
+		return
 	}
-	u.ReadyAt = now.Add(work)
+	query := newQuery(r.URL.Query())
+	command, id := query.get("command"), query.get("media_id")
+	query.end()
+	if command != "STATUS" {
+		query.reject("command", command, "is not one of [STATUS]")
+	}
+	if len(query.bad) > 0 {
+		p.fail(w, callStatus, invalid(query.bad...))
+		return
+	}
+	u, with := p.findMedia(account, id)
+	if with == nil && u.File == nil {
+		with = invalidBody("The media with id [" + id + "] has not been finalized.")
+	}
+	p.answer(w, callStatus, with, p.answerMedia(&u))
 }

@@ -10,12 +10,24 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// userFields are the fields of a user that may be asked for.
-var userFields = []string{
-	"affiliation", "confirmed_email", "connection_status", "created_at", "description", "entities", "id", "is_identity_verified",
-	"location", "most_recent_post_id", "most_recent_tweet_id", "name", "parody", "pinned_tweet_id", "profile_banner_url",
-	"profile_image_url", "protected", "public_metrics", "receives_your_dm", "subscription", "subscription_type", "url",
-	"username", "verified", "verified_followers_count", "verified_type", "withheld",
+// userFields are the fields of a user that may be asked for, as far as they are simulated.
+var userFields = []string{"created_at", "id", "name", "profile_image_url", "protected", "username", "verified", "verified_type"}
+
+// authorized returns the account of the request's access token. When the token is missing, unknown, expired or lacks a
+// scope, it answers so and returns false.
+func (p *Platform) authorized(w http.ResponseWriter, r *faults.Request, of endpoint, scopes ...string) (state.Account, bool) {
+	account, bearer, ok := p.Authorized(r, Name)
+	if !ok {
+		p.fail(w, of, unauthorized())
+		return state.Account{}, false
+	}
+	for _, scope := range scopes {
+		if !bearer.Allows(scope) {
+			p.fail(w, of, forbidden("The access token lacks the scope "+scope+".", notAuthorized))
+			return state.Account{}, false
+		}
+	}
+	return account, true
 }
 
 // usersMe is GET /2/users/me.
@@ -31,35 +43,14 @@ func (p *Platform) usersMe(w http.ResponseWriter, r *faults.Request) {
 		p.fail(w, callMe, invalid(query.bad...))
 		return
 	}
-	user := map[string]any{"id": account.ID, "name": account.DisplayName, "username": account.Username}
-	for _, field := range fields {
-		if value := p.userField(field, account, r); value != nil {
-			user[field] = value
-		}
+	all := map[string]any{
+		"created_at": account.CreatedAt.Format(timeForm), "profile_image_url": p.Avatar(r.Request, account),
+		"protected": account.Settings.Private, "verified": false, "verified_type": "none",
+		"id": account.ID, "name": account.DisplayName, "username": account.Username,
 	}
-	p.succeed(w, callMe, http.StatusOK, map[string]any{"data": user})
-}
-
-// userField returns nil for a field that the account does not have.
-func (p *Platform) userField(field string, account state.Account, r *faults.Request) any {
-	switch field {
-	case "created_at":
-		return account.CreatedAt.Format("2006-01-02T15:04:05.000Z")
-	case "most_recent_post_id", "most_recent_tweet_id":
-		// It lags as listings do: both come from the same index.
-		if newest, _, err := p.Store.Timeline(account.Key, state.Range{Limit: 1}); err == nil && len(newest) == 1 {
-			return newest[0].ID
-		}
-	case "profile_image_url":
-		return p.SiteURL(r.Request) + "/_assets/avatar/" + Name + "/" + account.ID + "_normal.svg"
-	case "protected":
-		return account.Settings.Private
-	case "subscription_type":
-		return "None"
-	case "verified":
-		return false
-	case "verified_type":
-		return "none"
+	user := map[string]any{}
+	for _, field := range append([]string{"id", "name", "username"}, fields...) {
+		user[field] = all[field]
 	}
-	return nil
+	p.answer(w, callMe, nil, user)
 }

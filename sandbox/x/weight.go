@@ -4,6 +4,7 @@
 package x
 
 import (
+	"strings"
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
@@ -51,15 +52,6 @@ func weighPlain(text string) int {
 	return total
 }
 
-func isASCII(text string) bool {
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
 // runeWeight is 1 in the ranges that the configuration names (Latin to Georgian, general punctuation), 2 elsewhere.
 func runeWeight(r rune) int {
 	switch {
@@ -70,5 +62,6 @@ func runeWeight(r rune) int {
 	}
 }
 
-// isInvalid says whether X refuses any text with that character.
-func isInvalid(r rune) bool { return r == 0xFFFE || r == 0xFEFF || r == 0xFFFF }
+func isASCII(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+}

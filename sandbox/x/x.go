@@ -5,17 +5,13 @@ package x
 
 import (
 	"cmp"
-	"errors"
-	"log/slog"
 	"net/http"
 	"regexp"
-	"strconv"
+	"strings"
 	"time"
 
-	"k8s.io/utils/clock"
-
-	"github.com/herald-social/herald/sandbox/blobs"
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -34,80 +30,43 @@ const (
 	scopeOffline = "offline.access"
 )
 
-// Options are what the simulator needs.
-type Options struct {
-	Store *state.Store
-	// Blobs keeps the bytes that arrive.
-	Blobs  *blobs.Store
-	Gate   *faults.Gate
-	Clock  clock.PassiveClock
-	Logger *slog.Logger
-	// SiteURL returns the sandbox's own address as the client of that request reaches it, without a slash at the end.
-	SiteURL func(*http.Request) string
-}
-
 // Platform is the simulated X.
 type Platform struct {
-	Options
+	simulator.Options
+	simulator.Profile
 	codes codes
-	meter meter
 	// growing keeps others off an upload while one request changes it.
-	growing keyedMutex
+	growing simulator.Locks
 }
 
 // New returns the simulator.
-func New(opts Options) *Platform {
-	return &Platform{Options: opts, codes: codes{byCode: map[string]code{}}}
+func New(opts simulator.Options) *Platform {
+	return &Platform{Options: opts, Profile: profile, codes: codes{byCode: map[string]code{}}}
 }
-
-// Name is "x".
-func (*Platform) Name() string { return Name }
-
-// Title is the platform's name for people.
-func (*Platform) Title() string { return "X" }
 
 // allScopes are granted to an account that is made for a test.
 func allScopes() []string {
 	return []string{scopeRead, scopeWrite, scopeUsers, scopeMedia, scopeOffline}
 }
 
-// Terms are what an account's owner grants. X's refresh tokens rotate.
-func (*Platform) Terms(a state.Account) state.Terms {
-	return state.Terms{Scopes: allScopes(), Access: cmp.Or(a.Settings.TokenTTL, accessTokenTTL), Refresh: true}
+var idPattern = regexp.MustCompile(`^[0-9]{1,19}$`)
+
+// profile says how X's accounts look. Its refresh tokens rotate.
+var profile = simulator.Profile{
+	Platform: Name, Label: "X", Prefix: "u_", // 19 digits are at most 13 of base 36, and 15 are allowed
+	ID: simulator.Form{Pattern: idPattern, Words: "an account id on X is a number of up to 19 digits"},
+	Username: simulator.Form{
+		Pattern: regexp.MustCompile(`^[A-Za-z0-9_]{1,15}$`), Words: "a username on X has 1 to 15 letters, digits and underscores",
+	},
+	Grant: func(a state.Account) state.Terms {
+		return state.Terms{Scopes: allScopes(), Access: cmp.Or(a.Settings.TokenTTL, accessTokenTTL), Refresh: true}
+	},
+	Demo:       simulator.Demo(Name, "1500000000000000001", "herald_demo"),
+	DemoAccess: "x-access-demo", DemoRefresh: "x-refresh-demo",
 }
 
-// Demo is the account that is there from the start. Its tokens are well known: whoever reaches the sandbox may use it.
-func Demo() (state.Account, state.Tokens) {
-	account := state.Account{
-		Key: state.Key{Platform: Name, ID: "1500000000000000001"}, Username: "herald_demo", DisplayName: "Herald Demo",
-	}
-	return account, state.Tokens{Access: "x-access-demo", Refresh: "x-refresh-demo", Scopes: (*Platform)(nil).Terms(account).Scopes}
-}
-
-var (
-	idPattern       = regexp.MustCompile(`^[0-9]{1,19}$`)
-	usernamePattern = regexp.MustCompile(`^[A-Za-z0-9_]{1,15}$`)
-)
-
-// CheckAccount says what is wrong with an account that a test wants to make.
-func (*Platform) CheckAccount(id, username string) error {
-	if !idPattern.MatchString(id) {
-		return errors.New("an account id on X is a number of up to 19 digits")
-	}
-	if !usernamePattern.MatchString(username) {
-		return errors.New("a username on X has 1 to 15 letters, digits and underscores")
-	}
-	return nil
-}
-
-// DefaultUsername makes a username from an account id.
-func (*Platform) DefaultUsername(id string) string {
-	n, err := strconv.ParseUint(id, 10, 64)
-	if err != nil {
-		return "" // CheckAccount refuses the id
-	}
-	return "u_" + strconv.FormatUint(n, 36) // 19 digits are at most 13 of base 36, and 15 are allowed
-}
+// Accounts returns how X's accounts look.
+func Accounts() simulator.Profile { return profile }
 
 // PostPath is the path of a post's public page.
 func (*Platform) PostPath(username, id string) string { return "/x/" + username + "/status/" + id }
@@ -122,6 +81,15 @@ func (*Platform) Find(r *http.Request) (post, username string) {
 	return r.PathValue("id"), r.PathValue("username")
 }
 
+// Links returns the addresses in a text as pairs of byte offsets, in order.
+func (*Platform) Links(text string) [][2]int {
+	var out [][2]int
+	for _, l := range findLinks(text) {
+		out = append(out, [2]int{l.start, l.end})
+	}
+	return out
+}
+
 // Register adds the API to mux.
 func (p *Platform) Register(mux *http.ServeMux) {
 	for pattern, route := range map[string]struct {
@@ -130,28 +98,26 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	}{
 		"GET /x/2/users/me":                    {callMe, p.usersMe},
 		"POST /x/2/tweets":                     {callCreate, p.createTweet},
-		"DELETE /x/2/tweets/{id}":              {callDelete, p.deleteTweet},
 		"GET /x/2/users/{id}/tweets":           {callTimeline, p.timeline},
 		"POST /x/2/media/upload":               {callUpload, p.uploadImage},
-		"POST /x/2/media/upload/initialize":    {callInitialize, p.initialize},
-		"POST /x/2/media/upload/{id}/append":   {callAppend, p.appendChunk},
-		"POST /x/2/media/upload/{id}/finalize": {callFinalize, p.finalize},
+		"POST /x/2/media/upload/initialize":    {callChunks, p.initialize},
+		"POST /x/2/media/upload/{id}/append":   {callChunks, p.appendChunk},
+		"POST /x/2/media/upload/{id}/finalize": {callChunks, p.finalize},
 		"GET /x/2/media/upload":                {callStatus, p.mediaStatus},
-		"POST /x/2/media/metadata":             {callMetadata, p.describe},
 		"POST /x/2/oauth2/token":               {callToken, p.token},
 		"POST /x/2/oauth2/revoke":              {callRevoke, p.revoke},
 	} {
-		account := p.bearerAccount
+		account := p.BearerAccount(Name)
 		if route.of == callToken || route.of == callRevoke {
-			account = p.formAccount
+			account = p.FormAccount(Name)
 		}
 		mux.Handle(pattern, p.Gate.Handler(faults.Route{
 			Platform: Name, Operation: route.of.op, Dialect: dialect{p, route.of}, Account: account, Act: route.act,
-			Streams: route.of == callUpload || route.of == callAppend,
+			Streams: route.of == callUpload || strings.HasSuffix(pattern, "/append"),
 		}))
 	}
 	mux.HandleFunc("GET /x/i/oauth2/authorize", p.authorize)
 	mux.HandleFunc("/x/", func(w http.ResponseWriter, _ *http.Request) {
-		p.fail(w, callUnknown, notFound("Could not find what was requested; no such method and path."))
+		p.fail(w, callUnknown, problemFor(http.StatusNotFound))
 	})
 }

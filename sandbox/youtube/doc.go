@@ -6,7 +6,7 @@
 //
 // It is written from the platform's documentation. What lies at googleapis.com/youtube/v3 is at /youtube/youtube/v3 here, what
 // lies at googleapis.com/upload is at /youtube/upload, and what lies at oauth2.googleapis.com/token is at /youtube/token. A
-// video is on the channel as soon as its last byte is there; what YouTube finds wrong with it shows in its status later. Not
-// simulated are uploads of other kinds, changes to a video, and the rejection of a file that the channel has already, which
-// YouTube does not promise.
+// video is on the channel as soon as its last byte is there; what YouTube finds wrong with it shows in its status later. Of what
+// can be said about a video, title, description and privacy are simulated. Not simulated are uploads of other kinds, changes
+// to a video, and the rejection of a file that the channel has already, which YouTube does not promise.
 package youtube

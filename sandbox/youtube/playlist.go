@@ -4,8 +4,8 @@
 package youtube
 
 import (
+	"cmp"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,15 +19,9 @@ const (
 	maxItems     = 50
 )
 
-// itemParts are the parts of an item that may be asked for.
-var itemParts = []string{"contentDetails", "id", "snippet", "status"}
-
 // playlistItems is GET /youtube/v3/playlistItems, for the playlist of a channel's uploads, the newest first.
 func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeRead, scopeAll)
-	if refused == nil {
-		refused = p.spend(account, listCost)
-	}
 	query := r.URL.Query()
 	if refused == nil {
 		refused = checkParameters(query, []string{"part", "playlistId", "maxResults", "pageToken"}, itemParts)
@@ -37,7 +31,7 @@ func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
 		refused = readPage(query.Get("playlistId"), query.Get("maxResults"), query.Get("pageToken"), &within)
 	}
 	if refused != nil {
-		fail(w, *refused)
+		fail(w, refused)
 		return
 	}
 	channel, found := p.Store.Account(state.Key{Platform: Name, ID: "UC" + strings.TrimPrefix(query.Get("playlistId"), "UU")})
@@ -49,7 +43,7 @@ func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
 			"The playlist identified with the request's playlistId parameter cannot be found."))
 		return
 	}
-	within.Keep = func(post *state.Post) bool { return channel.ID == account.ID || p.privacy(*post) == "public" }
+	within.Keep = func(post *state.Post) bool { return channel.ID == account.ID || post.Privacy == "public" }
 	posts, more, err := p.Store.Timeline(channel.Key, within)
 	if err != nil {
 		fail(w, p.broken("list videos", err))
@@ -57,7 +51,7 @@ func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
 	}
 	items := []map[string]any{}
 	for _, post := range posts {
-		items = append(items, p.item(post, query.Get("playlistId"), r, strings.Split(query.Get("part"), ",")))
+		items = append(items, p.item(post, query.Get("playlistId"), r, askedOf(query)))
 	}
 	out := map[string]any{
 		"kind": "youtube#playlistItemListResponse", "etag": etag("items", channel), "items": items,
@@ -72,20 +66,15 @@ func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
 
 // readPage reads which part of a playlist is wanted.
 func readPage(playlist, most, token string, into *state.Range) *problem {
-	var with problem
 	if playlist == "" {
-		with = badParameter("missingRequiredParameter", "parameters.", "No filter selected. Expected: playlistId")
-		return &with
+		return badParameter("missingRequiredParameter", "parameters.", "No filter selected. Expected: playlistId")
 	}
 	if most != "" {
 		n, err := strconv.Atoi(most)
 		if err != nil || n < 0 || n > maxItems {
-			with = badParameter("invalidParameter", "maxResults", "Invalid value for maxResults: it must be from 0 to 50.")
-			return &with
+			return badParameter("invalidParameter", "maxResults", "Invalid value for maxResults: it must be from 0 to 50.")
 		}
-		if n > 0 { // 0 is the default, too
-			into.Limit = n
-		}
+		into.Limit = cmp.Or(n, defaultItems)
 	}
 	if token == "" {
 		return nil
@@ -94,8 +83,7 @@ func readPage(playlist, most, token string, into *state.Range) *problem {
 	ms, err := strconv.ParseInt(milli, 36, 64)
 	n, err2 := strconv.ParseInt(serial, 36, 64)
 	if err != nil || err2 != nil {
-		with = badParameter("invalidPageToken", "pageToken", "The request specifies an invalid page token.")
-		return &with
+		return badParameter("invalidPageToken", "pageToken", "The request specifies an invalid page token.")
 	}
 	into.Before = state.Stamp{Milli: ms, Serial: n}
 	return nil
@@ -104,19 +92,13 @@ func readPage(playlist, most, token string, into *state.Range) *problem {
 func (p *Platform) item(post state.Post, playlist string, r *faults.Request, asked []string) map[string]any {
 	channel, _ := p.Store.Account(state.Key{Platform: Name, ID: post.AccountID})
 	at := post.CreatedAt().Format(time.RFC3339)
-	out := map[string]any{"kind": "youtube#playlistItem", "etag": "item-" + post.ID, "id": playlist + "." + post.ID}
-	for name, part := range map[string]any{
+	return resource("youtube#playlistItem", playlist+"."+post.ID, "item-"+post.ID, asked, map[string]any{
 		"snippet": map[string]any{
 			"publishedAt": at, "channelId": channel.ID, "channelTitle": channel.DisplayName, "title": post.Title,
 			"description": post.Text, "playlistId": playlist, "thumbnails": p.thumbnails(detailOf(post.Detail), r),
 			"resourceId": map[string]string{"kind": "youtube#video", "videoId": post.ID},
 		},
 		"contentDetails": map[string]string{"videoId": post.ID, "videoPublishedAt": at},
-		"status":         map[string]string{"privacyStatus": p.privacy(post)},
-	} {
-		if slices.Contains(asked, name) {
-			out[name] = part
-		}
-	}
-	return out
+		"status":         map[string]string{"privacyStatus": post.Privacy},
+	})
 }

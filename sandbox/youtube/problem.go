@@ -4,12 +4,11 @@
 package youtube
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/simulator"
 )
 
 // problem is Google's error.
@@ -30,14 +29,14 @@ type reason struct {
 }
 
 // refuse makes an error with one reason. status is the word for it that Google's APIs share.
-func refuse(code int, status, domain, why, message string) problem {
-	return problem{
+func refuse(code int, status, domain, why, message string) *problem {
+	return &problem{
 		Code: code, Message: message, Status: status, Errors: []reason{{Message: message, Domain: domain, Reason: why}},
 	}
 }
 
 // badCredentials is the answer to a token that does not work, for whatever reason.
-func badCredentials() problem {
+func badCredentials() *problem {
 	out := refuse(http.StatusUnauthorized, "UNAUTHENTICATED", "global", "authError", "Request had invalid authentication "+
 		"credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.")
 	out.Errors[0].Message = "Invalid Credentials"
@@ -46,14 +45,14 @@ func badCredentials() problem {
 }
 
 // badParameter is the answer to a parameter that is missing, unknown or wrong.
-func badParameter(why, name, message string) problem {
+func badParameter(why, name, message string) *problem {
 	out := refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "youtube.parameter", why, message)
 	out.Errors[0].Location, out.Errors[0].LocationType = name, "parameter"
 	return out
 }
 
 // problemFor is the body that goes with a status of which nothing else is known.
-func problemFor(status int) problem {
+func problemFor(status int) *problem {
 	switch status {
 	case http.StatusBadRequest:
 		return refuse(status, "INVALID_ARGUMENT", "global", "badRequest", "Request contains an invalid argument.")
@@ -72,8 +71,8 @@ func problemFor(status int) problem {
 	}
 }
 
-func fail(w http.ResponseWriter, with problem) {
-	writeJSON(w, with.Code, map[string]problem{"error": with})
+func fail(w http.ResponseWriter, with *problem) {
+	writeJSON(w, with.Code, map[string]*problem{"error": with})
 }
 
 // oauthFail answers an error of RFC 6749, section 5.2.
@@ -82,25 +81,15 @@ func oauthFail(w http.ResponseWriter, status int, code, description string) {
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {
-	var content bytes.Buffer
-	encoder := json.NewEncoder(&content)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(body); err != nil {
-		http.Error(w, "the answer could not be encoded", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.Header().Set("Cache-Control", "no-cache, no-store, max-age=0, must-revalidate")
-	w.WriteHeader(status)
-	_, _ = w.Write(content.Bytes()) // the client may be gone
+	simulator.WriteJSON(w, status, "application/json; charset=UTF-8", body)
 }
 
 // dialect lets faults speak as Google does.
-type dialect struct{ p *Platform }
+type dialect struct{}
 
 // Fail answers that status.
-func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
+func (dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 	if op != faults.RefreshToken {
 		fail(w, problemFor(status))
 		return
@@ -116,7 +105,7 @@ func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 }
 
 // RateLimited answers 403 rateLimitExceeded. Google does not say when to come back.
-func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults.Operation, _ time.Duration) {
+func (dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults.Operation, _ time.Duration) {
 	if op == faults.RefreshToken {
 		oauthFail(w, http.StatusTooManyRequests, "rate_limit_exceeded", "Rate Limit Exceeded")
 		return
@@ -126,7 +115,7 @@ func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, op faults
 
 // TokenRefused answers 401; at the token endpoint, where the token is a refresh token, that the grant is not valid. Google
 // does not tell an expired token from a revoked one.
-func (d dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool) {
+func (dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool) {
 	if op == faults.RefreshToken {
 		oauthFail(w, http.StatusBadRequest, "invalid_grant", invalidGrant)
 		return

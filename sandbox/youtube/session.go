@@ -4,6 +4,7 @@
 package youtube
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
@@ -11,11 +12,14 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -32,12 +36,11 @@ const (
 
 // detail is what a session and a video keep.
 type detail struct {
-	Resource resource `json:"resource"`
+	Video described `json:"video"`
 	// Parts are those that the client asked to be answered.
-	Parts  []string `json:"parts,omitempty"`
-	Notify bool     `json:"notify_subscribers"`
-	Size   int64    `json:"size"`
-	Type   string   `json:"type"`
+	Parts []string `json:"parts,omitempty"`
+	Size  int64    `json:"size"`
+	Type  string   `json:"type"`
 	// ReadyAt is when YouTube's work on the video is done; zero in a session.
 	ReadyAt time.Time `json:"ready_at,omitzero"`
 	// Failure is how that work ends, if not well; in a session, why no video came of it.
@@ -62,24 +65,18 @@ func newID(at state.Stamp) string {
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// newSession makes the id of a session, which whoever knows it may use.
+// newSession makes the id of a session. Anyone who knows it may use the session.
 func newSession(state.Stamp) string { return rand.Text() + rand.Text() }
-
-// insertParameters are those of videos.insert.
-var insertParameters = []string{"part", "uploadType", "notifySubscribers"}
 
 // start is POST /upload/youtube/v3/videos: it begins a session. Nothing is on the channel yet.
 func (p *Platform) start(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeUpload, scopeAll)
-	if refused == nil {
-		refused = p.spendInsert(account)
-	}
 	var kept detail
 	if refused == nil {
 		kept, refused = p.readStart(r, account)
 	}
 	if refused != nil {
-		fail(w, *refused)
+		fail(w, refused)
 		return
 	}
 	content, err := json.Marshal(kept)
@@ -101,63 +98,89 @@ func (p *Platform) start(w http.ResponseWriter, r *faults.Request) {
 }
 
 // broken is the answer when the sandbox itself fails.
-func (p *Platform) broken(doing string, err error) problem {
+func (p *Platform) broken(doing string, err error) *problem {
 	p.Logger.Error("the sandbox failed", "platform", Name, "doing", doing, "error", err)
 	return problemFor(http.StatusInternalServerError)
+}
+
+// described is a video as a client describes it, as far as that is simulated.
+type described struct {
+	Snippet struct {
+		Title       string `json:"title"`
+		Description string `json:"description"`
+	} `json:"snippet"`
+	Status struct {
+		Privacy string `json:"privacyStatus"`
+	} `json:"status"`
 }
 
 // readStart reads how a video is described and how large it will be.
 func (p *Platform) readStart(r *faults.Request, account state.Account) (detail, *problem) {
 	query := r.URL.Query()
-	if refused := checkParameters(query, insertParameters, settable); refused != nil {
+	if refused := checkParameters(query, []string{"part", "uploadType"}, []string{"snippet", "status"}); refused != nil {
 		return detail{}, refused
 	}
-	var with problem
 	if query.Get("uploadType") != resumable {
-		with = badParameter("invalidParameter", "uploadType", "The sandbox simulates resumable uploads only.")
-		return detail{}, &with
+		return detail{}, badParameter("invalidParameter", "uploadType", "The sandbox simulates resumable uploads only.")
 	}
-	notify := true
-	if text := query.Get("notifySubscribers"); text != "" {
-		var err error
-		if notify, err = strconv.ParseBool(text); err != nil {
-			with = badParameter("invalidParameter", "notifySubscribers", "Invalid value for notifySubscribers: it must be true or false.")
-			return detail{}, &with
-		}
-	}
-	out := detail{Parts: strings.Split(query.Get("part"), ","), Notify: notify}
+	out := detail{Parts: askedOf(query)}
 	if media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" ||
 		params["charset"] != "" && !strings.EqualFold(params["charset"], "utf-8") {
-		with = refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "parseError", "The Content-Type must be application/json; charset=UTF-8.")
-		return out, &with
+		return out, refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "parseError", "The Content-Type must be application/json; charset=UTF-8.")
 	}
 	if refused := readMedia(r, &out); refused != nil {
 		return out, refused
 	}
-	var refused *problem
-	if out.Resource, refused = readResource(r.Content, out.Parts, p.Clock.Now()); refused != nil {
+	if err := simulator.Decode(r.Content, &out.Video); err != nil {
+		return out, refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badRequest", "Invalid JSON payload received. "+err.Error())
+	}
+	if refused := checkVideo(&out.Video); refused != nil {
 		return out, refused
 	}
-	if used, _ := p.Store.QuotaUsed(account.Key); account.Settings.Quota != nil && used >= *account.Settings.Quota {
+	if quota := account.Settings.Quota; quota != nil && p.Store.QuotaUsed(account.Key) >= *quota {
 		return out, uploadLimit()
 	}
 	return out, nil
 }
 
+const (
+	// maxTitle is how long a title may be. YouTube does not say in which units: what the stricter reading, UTF-16, refuses
+	// is refused here.
+	maxTitle = 100
+	// maxDescription is how long a description may be, in bytes.
+	maxDescription = 5000
+)
+
+// checkVideo checks what is said of a video. One without a privacy is public.
+func checkVideo(v *described) *problem {
+	bad := func(why, message string) *problem {
+		return refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "youtube.video", why, message)
+	}
+	title, description := v.Snippet.Title, v.Snippet.Description
+	v.Status.Privacy = cmp.Or(v.Status.Privacy, "public")
+	switch {
+	case strings.TrimSpace(title) == "", len(utf16.Encode([]rune(title))) > maxTitle, strings.ContainsAny(title, "<>"):
+		return bad("invalidTitle", "The request metadata specifies an invalid or empty video title.")
+	case len(description) > maxDescription, strings.ContainsAny(description, "<>"):
+		return bad("invalidDescription", "The request metadata specifies an invalid video description.")
+	case !slices.Contains([]string{"public", "unlisted", "private"}, v.Status.Privacy):
+		return bad("invalidVideoMetadata", "The request metadata is invalid: status.privacyStatus is not public, unlisted or private.")
+	default:
+		return nil
+	}
+}
+
 // readMedia reads what the client says of the file to come.
 func readMedia(r *faults.Request, into *detail) *problem {
-	var with problem
 	media, _, err := mime.ParseMediaType(r.Header.Get("X-Upload-Content-Type"))
 	if err != nil || !isVideoType(media) {
-		with = refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badContent",
+		return refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badContent",
 			"X-Upload-Content-Type is not supported. Valid media types: [video/*, application/octet-stream]")
-		return &with
 	}
 	size, err := strconv.ParseInt(r.Header.Get("X-Upload-Content-Length"), 10, 64)
 	if err != nil || size < 1 || size > maxVideo {
-		with = refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "youtube.video", "mediaBodyRequired",
+		return refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "youtube.video", "mediaBodyRequired",
 			"X-Upload-Content-Length must be the number of bytes of the video.")
-		return &with
 	}
 	into.Type, into.Size = media, size
 	return nil
@@ -169,9 +192,8 @@ func isVideoType(media string) bool {
 
 // uploadLimit is the answer when the channel has uploaded as many videos as it may in a day.
 func uploadLimit() *problem {
-	with := refuse(http.StatusBadRequest, "FAILED_PRECONDITION", "youtube.video", uploadLimitExceeded,
+	return refuse(http.StatusBadRequest, "FAILED_PRECONDITION", "youtube.video", uploadLimitExceeded,
 		"The user has exceeded the number of videos they may upload.")
-	return &with
 }
 
 const uploadLimitExceeded = "uploadLimitExceeded"

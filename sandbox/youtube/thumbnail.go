@@ -12,6 +12,7 @@ import (
 
 	"github.com/herald-social/herald/sandbox/blobs"
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -22,9 +23,6 @@ const maxThumbnail = 2 << 20
 // setThumbnail is POST /upload/youtube/v3/thumbnails/set.
 func (p *Platform) setThumbnail(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeUpload, scopeAll)
-	if refused == nil {
-		refused = p.spend(account, thumbnailCost)
-	}
 	var post state.Post
 	if refused == nil {
 		post, refused = p.videoToSet(r, account)
@@ -34,11 +32,12 @@ func (p *Platform) setThumbnail(w http.ResponseWriter, r *faults.Request) {
 		picture, refused = p.receivePicture(r)
 	}
 	if refused != nil {
-		fail(w, *refused)
+		fail(w, refused)
 		return
 	}
 	kept := detailOf(post.Detail)
-	kept.Thumbnail = &state.Media{SHA256: picture.SHA256, Bytes: picture.Bytes, MIMEType: picture.MIMEType}
+	thumbnail := simulator.MediaOf(picture)
+	kept.Thumbnail = &thumbnail
 	content, err := json.Marshal(kept)
 	if err == nil {
 		err = p.Store.SetDetail(Name, post.ID, content)
@@ -55,40 +54,30 @@ func (p *Platform) setThumbnail(w http.ResponseWriter, r *faults.Request) {
 // videoToSet finds the account's video that a request is about.
 func (p *Platform) videoToSet(r *faults.Request, account state.Account) (state.Post, *problem) {
 	query := r.URL.Query()
-	var with problem
-	for name := range query {
-		if !slices.Contains([]string{"videoId", "uploadType"}, name) && !slices.Contains(common, name) || len(query[name]) > 1 {
-			with = badParameter("unexpectedParameter", name, "The parameter "+name+" is not expected, or not more than once.")
-			return state.Post{}, &with
-		}
-	}
-	switch {
-	case query.Get("videoId") == "":
-		with = badParameter("missingRequiredParameter", "videoId", "Required parameter: videoId")
-		return state.Post{}, &with
-	case query.Get("uploadType") != "media":
-		with = badParameter("invalidParameter", "uploadType", "The sandbox simulates simple uploads of thumbnails only.")
-		return state.Post{}, &with
+	if refused := checkParameters(query, []string{"videoId", "uploadType"}, nil); refused != nil {
+		return state.Post{}, refused
 	}
 	post, ok := p.Store.Post(Name, query.Get("videoId"))
 	switch {
+	case query.Get("videoId") == "":
+		return post, badParameter("missingRequiredParameter", "videoId", "Required parameter: videoId")
+	case query.Get("uploadType") != "media":
+		return post, badParameter("invalidParameter", "uploadType", "The sandbox simulates simple uploads of thumbnails only.")
 	case !ok:
-		with = refuse(http.StatusNotFound, "NOT_FOUND", "youtube.thumbnail", "videoNotFound",
+		return post, refuse(http.StatusNotFound, "NOT_FOUND", "youtube.thumbnail", "videoNotFound",
 			"The video that you are trying to insert a thumbnail for cannot be found.")
-		return post, &with
 	case post.AccountID != account.ID:
-		with = refuse(http.StatusForbidden, "PERMISSION_DENIED", "youtube.thumbnail", "forbidden",
+		return post, refuse(http.StatusForbidden, "PERMISSION_DENIED", "youtube.thumbnail", "forbidden",
 			"The thumbnail can't be set for the specified video. The request might not be properly authorized.")
-		return post, &with
+	default:
+		return post, nil
 	}
-	return post, nil
 }
 
 // receivePicture takes the body in.
 func (p *Platform) receivePicture(r *faults.Request) (blobs.Blob, *problem) {
 	bad := func(why, message string) *problem {
-		with := refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "youtube.thumbnail", why, message)
-		return &with
+		return refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "youtube.thumbnail", why, message)
 	}
 	pictures := []string{"image/jpeg", "image/png"}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -109,8 +98,7 @@ func (p *Platform) receivePicture(r *faults.Request) (blobs.Blob, *problem) {
 	return picture, nil
 }
 
-// thumbnails are the pictures of a video: the one that was set, or those that YouTube made of it, of which the sandbox makes
-// none.
+// thumbnails are the pictures of a video: the one that was set. The sandbox makes none of its own.
 func (p *Platform) thumbnails(kept detail, r *faults.Request) map[string]any {
 	out := map[string]any{}
 	if kept.Thumbnail == nil {
@@ -119,7 +107,7 @@ func (p *Platform) thumbnails(kept detail, r *faults.Request) map[string]any {
 	picture, _ := p.Blobs.Get(kept.Thumbnail.SHA256)
 	for _, name := range []string{"default", "medium", "high"} {
 		out[name] = map[string]any{
-			"url": p.SiteURL(r.Request) + "/_media/" + picture.SHA256, "width": picture.Width, "height": picture.Height,
+			"url": p.File(r.Request, *kept.Thumbnail), "width": picture.Width, "height": picture.Height,
 		}
 	}
 	return out

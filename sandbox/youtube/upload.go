@@ -12,11 +12,11 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/herald-social/herald/sandbox/blobs"
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -25,38 +25,24 @@ const chunkUnit = 256 << 10
 
 // span is what a request to a session brings, or, as a query, asks about.
 type span struct {
-	query              bool
-	first, last, total int64
+	simulator.Range
+	query bool
 }
 
-var (
-	rangePattern = regexp.MustCompile(`^bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})$`)
-	queryPattern = regexp.MustCompile(`^bytes \*/([0-9]{1,18})$`)
-)
+var queryPattern = regexp.MustCompile(`^bytes \*/([0-9]{1,18})$`)
 
 // readSpan reads the Content-Range; without one the request brings the whole file.
 func readSpan(r *http.Request) (span, bool) {
 	text := r.Header.Get("Content-Range")
 	if text == "" {
-		return span{last: r.ContentLength - 1, total: r.ContentLength}, r.ContentLength > 0
+		return span{Range: simulator.Range{Last: r.ContentLength - 1, Total: r.ContentLength}}, r.ContentLength > 0
 	}
 	if found := queryPattern.FindStringSubmatch(text); found != nil {
 		total, err := strconv.ParseInt(found[1], 10, 64)
-		return span{query: true, total: total}, err == nil && r.ContentLength == 0
+		return span{query: true, Range: simulator.Range{Total: total}}, err == nil && r.ContentLength == 0
 	}
-	found := rangePattern.FindStringSubmatch(text)
-	if found == nil {
-		return span{}, false
-	}
-	var out span
-	for i, into := range []*int64{&out.first, &out.last, &out.total} {
-		n, err := strconv.ParseInt(found[i+1], 10, 64)
-		if err != nil {
-			return span{}, false
-		}
-		*into = n
-	}
-	return out, out.first <= out.last && out.last < out.total && r.ContentLength == out.last-out.first+1
+	out, ok := simulator.ReadRange(r)
+	return span{Range: out}, ok && r.ContentLength == out.Last-out.First+1
 }
 
 // operation says what a request to a session is: the last chunk makes the video.
@@ -64,7 +50,7 @@ func operation(r *http.Request) faults.Operation {
 	switch s, ok := readSpan(r); {
 	case ok && s.query:
 		return faults.Status
-	case ok && s.last == s.total-1:
+	case ok && s.Last == s.Total-1:
 		return faults.Publish
 	default:
 		return faults.Upload
@@ -87,14 +73,11 @@ func (p *Platform) put(w http.ResponseWriter, r *faults.Request) {
 		fail(w, problemFor(http.StatusNotFound))
 		return
 	}
-	lock, _ := p.sessions.LoadOrStore(session.ID, &sync.Mutex{})
-	if lock, ok := lock.(*sync.Mutex); ok {
-		lock.Lock()
-		defer lock.Unlock()
-	}
+	unlock := p.sessions.Lock(session.ID)
+	defer unlock()
 	account, refused := p.take(r, session)
 	if refused != nil {
-		fail(w, *refused)
+		fail(w, refused)
 		return
 	}
 	session, _ = p.Store.Container(Name, session.ID)
@@ -111,9 +94,8 @@ func (p *Platform) put(w http.ResponseWriter, r *faults.Request) {
 // take keeps what a request brings and makes the video when that was all. Call it with the session locked.
 func (p *Platform) take(r *faults.Request, session state.Container) (state.Account, *problem) {
 	account, ok := p.Store.Account(state.Key{Platform: Name, ID: session.AccountID})
-	with := problemFor(http.StatusNotFound)
 	if !ok {
-		return account, &with
+		return account, problemFor(http.StatusNotFound)
 	}
 	// A sandbox that was killed between the last byte and the video makes it now.
 	if refused := p.settle(account, session); refused != nil {
@@ -123,20 +105,18 @@ func (p *Platform) take(r *faults.Request, session state.Container) (state.Accou
 		return account, nil
 	}
 	if !p.Clock.Now().Before(session.CreatedAt().Add(sessionLife)) {
-		with = refuse(http.StatusGone, "NOT_FOUND", "global", "gone", "The upload session is over.")
-		return account, &with
+		return account, sessionOver()
 	}
 	s, ok := readSpan(r.Request)
 	kept := detailOf(session.Detail)
-	if !ok || s.total != kept.Size {
+	if !ok || s.Total != kept.Size {
 		return account, badRange("The Content-Range or Content-Length is invalid.")
 	}
 	if s.query {
 		return account, nil
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != kept.Type {
-		with = refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badContent", "The Content-Type is not the one that the session was begun with.")
-		return account, &with
+		return account, refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badContent", "The Content-Type is not the one that the session was begun with.")
 	}
 	if refused := p.keep(r, session, s); refused != nil {
 		return account, refused
@@ -148,12 +128,12 @@ func (p *Platform) take(r *faults.Request, session state.Container) (state.Accou
 func (p *Platform) keep(r *faults.Request, session state.Container, s span) *problem {
 	size, _ := p.Blobs.Size(session.ID)
 	switch {
-	case s.first != size:
+	case s.First != size:
 		return badRange("The chunk does not begin where the one before it ended.")
-	case s.last != s.total-1 && (s.last-s.first+1)%chunkUnit != 0:
+	case s.Last != s.Total-1 && (s.Last-s.First+1)%chunkUnit != 0:
 		return badRange("The number of bytes uploaded is required to be a multiple of 262144, except for the final request.")
 	}
-	_, err := p.Blobs.Append(session.ID, s.first, r.Body, s.last+1)
+	_, err := p.Blobs.Append(session.ID, s.First, r.Body, s.Last+1)
 	if err == nil {
 		return nil
 	}
@@ -162,8 +142,11 @@ func (p *Platform) keep(r *faults.Request, session state.Container, s span) *pro
 }
 
 func badRange(message string) *problem {
-	with := refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badRequest", message)
-	return &with
+	return refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badRequest", message)
+}
+
+func sessionOver() *problem {
+	return refuse(http.StatusGone, "NOT_FOUND", "global", "gone", "The upload session is over.")
 }
 
 // settle makes the video of a session whose last byte is there.
@@ -176,8 +159,7 @@ func (p *Platform) settle(account state.Account, session state.Container) *probl
 	case kept.Failure == uploadLimitExceeded:
 		return uploadLimit()
 	case !open:
-		with := refuse(http.StatusGone, "NOT_FOUND", "global", "gone", "The upload session is over.")
-		return &with
+		return sessionOver()
 	case size < kept.Size:
 		return nil
 	}
@@ -192,8 +174,7 @@ func (p *Platform) settle(account state.Account, session state.Container) *probl
 		}
 	}
 	if err != nil {
-		with := p.broken("keep a video", err)
-		return &with
+		return p.broken("keep a video", err)
 	}
 	return nil
 }
@@ -211,25 +192,21 @@ func (p *Platform) change(session string, kept detail) error {
 // make puts a video on the channel: as a private one, whatever was asked for, if the channel's settings are such. What YouTube
 // finds wrong with the file shows after its work on it.
 func (p *Platform) make(account state.Account, session state.Container, kept detail, file blobs.Blob) error {
-	takes := processing
-	if set := account.Settings.Processing; set != nil {
-		takes = *set
-	}
-	kept.ReadyAt, kept.Failure = p.Clock.Now().Add(takes).UTC(), account.Settings.ProcessingError
+	kept.ReadyAt, kept.Failure = p.Clock.Now().Add(account.Settings.Work(processing)).UTC(), account.Settings.ProcessingError
 	if !strings.HasPrefix(file.MIMEType, "video/") {
 		kept.Failure = cmp.Or(kept.Failure, "invalidFile")
 	}
 	kept.Seconds = int64(file.Duration.Round(time.Second) / time.Second)
 	if account.Settings.Private {
-		kept.Resource.Status.PrivacyStatus = "private"
+		kept.Video.Status.Privacy = "private"
 	}
 	content, err := json.Marshal(kept)
 	if err != nil {
 		return err
 	}
 	_, err = p.Store.Publish(account.Key, state.Draft{
-		Text: kept.Resource.Snippet.Description, Title: kept.Resource.Snippet.Title, Privacy: kept.Resource.Status.PrivacyStatus,
-		Media:     []state.Media{{SHA256: file.SHA256, Bytes: file.Bytes, MIMEType: file.MIMEType}},
+		Text: kept.Video.Snippet.Description, Title: kept.Video.Snippet.Title, Privacy: kept.Video.Status.Privacy,
+		Media:     []state.Media{simulator.MediaOf(file)},
 		Container: session.ID, Detail: content, NewID: newID,
 	})
 	return err

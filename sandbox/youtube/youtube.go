@@ -5,21 +5,14 @@ package youtube
 
 import (
 	"cmp"
-	"errors"
-	"hash/fnv"
-	"log/slog"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"k8s.io/utils/clock"
-
-	"github.com/herald-social/herald/sandbox/blobs"
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/links"
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -36,73 +29,39 @@ const (
 	scopeAll    = "https://www.googleapis.com/auth/youtube"
 )
 
-// Options are what the simulator needs.
-type Options struct {
-	Store *state.Store
-	// Blobs keeps the bytes that arrive.
-	Blobs  *blobs.Store
-	Gate   *faults.Gate
-	Clock  clock.PassiveClock
-	Logger *slog.Logger
-	// SiteURL returns the sandbox's own address as the client of that request reaches it, without a slash at the end.
-	SiteURL func(*http.Request) string
-}
-
 // Platform is the simulated YouTube. Its accounts are channels.
 type Platform struct {
-	Options
-	books books
+	simulator.Options
+	simulator.Profile
 	// sessions are the locks of sessions, by id: one request at a time works on one.
-	sessions sync.Map
+	sessions simulator.Locks
 }
 
 // New returns the simulator.
-func New(opts Options) *Platform { return &Platform{Options: opts} }
+func New(opts simulator.Options) *Platform { return &Platform{Options: opts, Profile: profile} }
 
-// Name is "youtube".
-func (*Platform) Name() string { return Name }
-
-// Title is the platform's name for people.
-func (*Platform) Title() string { return "YouTube" }
-
-// Terms are what an account's owner grants. A refresh token stays the same when it is used.
-func (*Platform) Terms(a state.Account) state.Terms {
-	return state.Terms{
-		Scopes: []string{scopeUpload, scopeRead}, Access: cmp.Or(a.Settings.TokenTTL, accessLife), Refresh: true, Fixed: true,
-	}
+// profile says how channels look. A refresh token stays the same when it is used. A real channel id is UC and 22 letters; a
+// test may give a shorter one.
+var profile = simulator.Profile{
+	Platform: Name, Label: "YouTube", Prefix: "channel-",
+	ID: simulator.Form{
+		Pattern: regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`), Words: "a channel id on YouTube has 1 to 64 letters, digits, minus signs and underscores",
+	},
+	Username: simulator.Form{
+		Pattern: regexp.MustCompile(`^[A-Za-z0-9_.-]{1,30}$`),
+		Words:   "a handle on YouTube has 1 to 30 letters, digits, underscores, minus signs and full stops, without @",
+	},
+	Grant: func(a state.Account) state.Terms {
+		return state.Terms{
+			Scopes: []string{scopeUpload, scopeRead}, Access: cmp.Or(a.Settings.TokenTTL, accessLife), Refresh: true, Fixed: true,
+		}
+	},
+	Demo:       simulator.Demo(Name, "UCHeraldDemo000000000001", "herald_demo"),
+	DemoAccess: "youtube-access-demo", DemoRefresh: "youtube-refresh-demo",
 }
 
-// Demo is the channel that is there from the start. Its tokens are well known: whoever reaches the sandbox may use it.
-func Demo() (state.Account, state.Tokens) {
-	account := state.Account{
-		Key: state.Key{Platform: Name, ID: "UCHeraldDemo000000000001"}, Username: "herald_demo", DisplayName: "Herald Demo",
-	}
-	return account, state.Tokens{Access: "youtube-access-demo", Refresh: "youtube-refresh-demo", Scopes: (*Platform)(nil).Terms(account).Scopes}
-}
-
-var (
-	idPattern       = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	usernamePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,30}$`)
-)
-
-// CheckAccount says what is wrong with an account that a test wants to make. A real channel id is UC and 22 letters; a test
-// may give a shorter one.
-func (*Platform) CheckAccount(id, username string) error {
-	if !idPattern.MatchString(id) {
-		return errors.New("a channel id on YouTube has 1 to 64 letters, digits, minus signs and underscores")
-	}
-	if !usernamePattern.MatchString(username) {
-		return errors.New("a handle on YouTube has 1 to 30 letters, digits, underscores, minus signs and full stops, without @")
-	}
-	return nil
-}
-
-// DefaultUsername makes a handle from an account id.
-func (*Platform) DefaultUsername(id string) string {
-	sum := fnv.New64a()
-	_, _ = sum.Write([]byte(id)) // a hash takes everything
-	return "channel-" + strconv.FormatUint(sum.Sum64(), 36)
-}
+// Accounts returns how channels look.
+func Accounts() simulator.Profile { return profile }
 
 // PostPath is the path of a video's public page.
 func (*Platform) PostPath(_, id string) string { return "/youtube/watch?v=" + id }
@@ -133,7 +92,7 @@ const uploadPath = "/youtube/upload/youtube/v3/videos"
 // Register adds the API to mux.
 func (p *Platform) Register(mux *http.ServeMux) {
 	mux.Handle("POST /youtube/token", p.Gate.Handler(faults.Route{
-		Platform: Name, Operation: faults.RefreshToken, Dialect: dialect{p}, Account: p.formAccount, Act: p.token,
+		Platform: Name, Operation: faults.RefreshToken, Dialect: dialect{}, Account: p.FormAccount(Name), Act: p.token,
 	}))
 	for pattern, route := range map[string]struct {
 		op  faults.Operation
@@ -146,7 +105,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 		"POST /youtube/upload/youtube/v3/thumbnails/set": {faults.Upload, p.setThumbnail},
 	} {
 		mux.Handle(pattern, p.Gate.Handler(faults.Route{
-			Platform: Name, Operation: route.op, Dialect: dialect{p}, Account: p.bearerAccount, Act: route.act,
+			Platform: Name, Operation: route.op, Dialect: dialect{}, Account: p.BearerAccount(Name), Act: route.act,
 			Streams: route.op == faults.Upload,
 		}))
 	}
@@ -161,7 +120,7 @@ func (p *Platform) registerSessions(mux *http.ServeMux) {
 	by := map[faults.Operation]http.Handler{}
 	for _, op := range []faults.Operation{faults.Upload, faults.Publish, faults.Status} {
 		by[op] = p.Gate.Handler(faults.Route{
-			Platform: Name, Operation: op, Dialect: dialect{p}, Account: p.sessionAccount, Act: p.put, Streams: true,
+			Platform: Name, Operation: op, Dialect: dialect{}, Account: p.sessionAccount, Act: p.put, Streams: true,
 		})
 	}
 	mux.HandleFunc("PUT "+uploadPath, func(w http.ResponseWriter, r *http.Request) { by[operation(r)].ServeHTTP(w, r) })

@@ -49,7 +49,7 @@ func runB1(ctx context.Context, s *session, r *report) error {
 	return nil
 }
 
-// prepare makes the request, and takes from Herald what the bare pair is to write.
+// prepare makes the request, and a sample of what the bare pair writes.
 func (b *b1) prepare(ctx context.Context) error {
 	team := b.connected[0]
 	body, err := json.Marshal(map[string]any{
@@ -73,7 +73,7 @@ func (b *b1) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.post, b.status = fresh(post), post.Status
+	b.post, b.status = asCreated(post), post.Status
 	b.load.InFlight, b.load.Warm, b.load.Count = restInFlight, b.warmPosts(), b.b1Posts
 	if err := b.stack.StopHerald(); err != nil {
 		return err

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// leadM is how long before their due time the first round's posts of pictures are begun to be created, for each post:
-	// their pictures are uploaded meanwhile.
+	// leadM is how long before their due time the first round begins to create posts of pictures, for each post. Their
+	// pictures are uploaded in this time.
 	leadM = 60 * time.Millisecond
 	// sampleLead is how long before its time a sample is created, so that it is prepared by then.
 	sampleLead = 8 * time.Second
@@ -47,7 +47,13 @@ func runB2M(ctx context.Context, s *session, r *report) error {
 	if b.pictures, err = s.pictures(ctx, b.teams); err != nil {
 		return err
 	}
-	if b.sample, err = b.deliveredPicture(ctx); err != nil {
+	b.sample, err = s.sample(ctx, func(name string) *v1alpha1.Post {
+		team := b.teams[0]
+		post := duePost(team, 0, len(team.Connections)/2, time.Now().Add(sampleLead), name)
+		show(post, b.pictures[team.Namespace][0].name)
+		return post
+	})
+	if err != nil {
 		return err
 	}
 	if err := errors.Join(s.stack.StopHerald(), s.clear(ctx)); err != nil {
@@ -56,8 +62,8 @@ func runB2M(ctx context.Context, s *session, r *report) error {
 	return b.report(ctx, r, "posts of a picture to X and Threads settled a second, uploaded before")
 }
 
-// mixedTeams are the teams with half of their accounts, and as many of Threads, which are connected. Herald must be
-// started.
+// mixedTeams connects accounts of Threads and returns the teams with half of their accounts of X and as many of Threads.
+// Herald must be started.
 func (s *session) mixedTeams(ctx context.Context) ([]stack.Team, error) {
 	if s.mixed != nil {
 		return s.mixed, nil
@@ -86,25 +92,6 @@ func (s *session) mixedTeams(ctx context.Context) ([]stack.Team, error) {
 // oneOfEach draws an account of the first half and one of the second.
 func oneOfEach(draw *rand.Rand, accounts int) (first, second int) {
 	return draw.IntN(accounts / 2), accounts/2 + draw.IntN(accounts/2)
-}
-
-// deliveredPicture lets Herald deliver a post of a picture and returns the last statuses that it wrote: prepared, claimed and
-// posted. Herald must be started.
-func (b *b2) deliveredPicture(ctx context.Context) (*delivered, error) {
-	team := b.teams[0]
-	for i := range sampleTries {
-		post := duePost(team, 0, len(team.Connections)/2, time.Now().Add(sampleLead), fmt.Sprintf("sample %d", i))
-		show(post, b.pictures[team.Namespace][0].name)
-		statuses, err := b.follow(ctx, post)
-		if err != nil {
-			return nil, errors.Join(err, b.whyNot(ctx))
-		}
-		last := len(statuses) - 1
-		if last >= 2 && statuses[last].Phase == v1alpha1.PhasePosted && statuses[last-2].Phase == v1alpha1.PhaseScheduled {
-			return &delivered{statuses[last-2], statuses[last-1], statuses[last]}, nil
-		}
-	}
-	return nil, fmt.Errorf("in %d tries, no delivery was claimed and recorded by one write each", sampleTries)
 }
 
 // awaitPrepared waits until all posts are prepared.

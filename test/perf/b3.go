@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// goalB3 is how late the platform may hear of a post, for 99 of a hundred, in milliseconds.
+	// goalB3 is how late 99 of a hundred posts may be published, in milliseconds.
 	goalB3 = 50.0
 	// perMinute is how many posts are due in a minute.
 	perMinute = 100
@@ -34,7 +34,6 @@ type lateness struct {
 	Met   bool    `json:"met"`
 	P50   float64 `json:"p50_ms"`
 	Max   float64 `json:"max_ms"`
-	Min   float64 `json:"min_ms"`
 	Posts int     `json:"posts"`
 	// Prepared is how many of them were prepared before the first was due.
 	Prepared int `json:"prepared,omitempty"`
@@ -42,7 +41,7 @@ type lateness struct {
 	Platforms map[string]float64 `json:"platforms_p99_ms,omitempty"`
 }
 
-// timely is how B3 and B3M are done.
+// timely is what B3 and B3M share.
 type timely struct {
 	*session
 	id, what  string
@@ -54,7 +53,7 @@ type timely struct {
 	begin time.Duration
 }
 
-// runB3 schedules posts through the REST API at random milliseconds and looks when each arrived on the platform.
+// runB3 schedules posts through the REST API at random milliseconds and reads when the platform published each.
 func runB3(ctx context.Context, s *session, r *report) error {
 	t := &timely{session: s, id: "B3", what: "schedule lateness", teams: s.connected, platforms: []v1alpha1.Platform{v1alpha1.PlatformX}, begin: firstDue}
 	if err := s.stack.StartHerald(ctx); err != nil {
@@ -82,7 +81,7 @@ func runB3M(ctx context.Context, s *session, r *report) error {
 	return t.measure(ctx, r)
 }
 
-// measure does the work. Herald must be started, and is stopped.
+// measure schedules the posts, waits for them and reports how late they were. Herald must be started; measure stops it.
 func (t *timely) measure(ctx context.Context, r *report) error {
 	posts := max(int(t.b3Minutes*perMinute), 1)
 	due, begin, err := t.schedule(ctx, posts)
@@ -133,7 +132,7 @@ func (t *timely) schedule(ctx context.Context, posts int) (map[string]time.Time,
 		text := fmt.Sprintf("A post that is to be in time, number %d", i)
 		due[text] = at
 		team := t.teams[i%len(t.teams)]
-		// Of accounts in the order of their platforms, each platform's get as many.
+		// The accounts are in the order of their platforms; each platform gets as many posts.
 		nth := i / len(t.teams)
 		accounts := len(team.Connections) / len(t.platforms)
 		to := team.Connections[nth%len(t.platforms)*accounts+nth/len(t.platforms)%accounts]
@@ -182,7 +181,7 @@ func (t *timely) lateness(ctx context.Context, due map[string]time.Time) (latene
 		each[published[i].Platform] = append(each[published[i].Platform], one)
 	}
 	l := lateness{
-		P99: measure.Quantile(late, 0.99), P50: measure.Quantile(late, 0.5), Max: measure.Quantile(late, 1), Min: measure.Quantile(late, 0),
+		P99: measure.Quantile(late, 0.99), P50: measure.Quantile(late, 0.5), Max: measure.Quantile(late, 1),
 		Goal: goalB3, Posts: len(late), Platforms: map[string]float64{},
 	}
 	for platform, values := range each {

@@ -47,8 +47,6 @@ type listing struct {
 	P99      float64                 `json:"p99_ms"`
 	FloorP99 float64                 `json:"floor_p99_ms"`
 	Pages    map[string]bare.Latency `json:"pages_ms"`
-	// Rates are answers a second.
-	Rates map[string]float64 `json:"rates_per_s"`
 	// BytesPerPost is resident memory, with the posts less without, after the same requests.
 	BytesPerPost float64 `json:"bytes_per_post"`
 	// Start is from the process's start until it serves.
@@ -103,17 +101,16 @@ func runB4(ctx context.Context, s *session, r *report) error {
 	return nil
 }
 
-// measure plants the posts and asks the apiserver for them. What it takes without any comes first.
+// measure stores posts and measures how the apiserver lists them. It measures the apiserver without posts first.
 func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err error) {
 	posts := max(b.b4Posts/len(teams), 1)
-	l = listing{Teams: len(teams), Posts: posts * len(teams), Pages: map[string]bare.Latency{}, Rates: map[string]float64{}}
+	l = listing{Teams: len(teams), Posts: posts * len(teams), Pages: map[string]bare.Latency{}}
 	without, err := b.serve(ctx, teams, posts, nil)
 	if err != nil {
 		return l, err
 	}
-	b.sayf("  B4: planting %d posts of %d team(s)", l.Posts, l.Teams)
-	forest := newForest(b.sample, b.connected[0], teams, l.Posts)
-	planted, err := b.stack.Plant(ctx, l.Posts, forest.post)
+	b.sayf("  B4: storing %d posts of %d team(s)", l.Posts, l.Teams)
+	stored, err := b.stack.StorePosts(ctx, l.Posts, newPostMix(b.sample, b.connected[0], teams, l.Posts).post)
 	if err != nil {
 		return l, err
 	}
@@ -129,7 +126,7 @@ func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err er
 	}
 	l.BytesPerPost = measure.Rounded((with-without)/float64(l.Posts), 0)
 	b.sayf("  B4: bytes of resident memory for a post: %.0f", l.BytesPerPost)
-	return l, planted.Remove(ctx)
+	return l, stored.Remove(ctx)
 }
 
 // bareFloor asks a bare server for as many pages of about as many bytes.
@@ -144,14 +141,14 @@ func (b *b4) bareFloor(ctx context.Context, l *listing) error {
 	if err := server.Go(); err != nil {
 		return err
 	}
-	latency, rate, err := b.ask(ctx, []bare.Request{{Method: http.MethodGet, URL: b.stack.Setup.URL(stack.Plain) + "?page=1", Status: http.StatusOK}})
+	latency, err := b.ask(ctx, []bare.Request{{Method: http.MethodGet, URL: b.stack.Setup.URL(stack.Plain) + "?page=1", Status: http.StatusOK}})
 	l.FloorP99 = max(l.FloorP99, latency.P99)
-	b.sayf("  B4: a bare server: p50 %.2f ms, p99 %.2f ms, %.0f/s", latency.P50, latency.P99, rate)
+	b.sayf("  B4: a bare server: p50 %.2f ms, p99 %.2f ms", latency.P50, latency.P99)
 	return err
 }
 
-// serve starts the apiserver alone, asks for every kind of page, and returns its resident memory then, in bytes. What is
-// measured goes into l, unless that is nil.
+// serve starts the apiserver alone, asks for every kind of page, and returns its resident memory after that, in bytes. The
+// latencies go into l, unless that is nil.
 func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listing) (resident float64, err error) {
 	begun := time.Now()
 	apiserver, err := b.stack.StartAPIServer(ctx)
@@ -175,16 +172,16 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 				return 0, fmt.Errorf("%s: %w", page.name, err)
 			}
 		}
-		latency, rate, err := b.askRepeatedly(ctx, requests)
+		latency, err := b.askRepeatedly(ctx, requests)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", page.name, err)
 		}
 		if l == nil {
 			continue
 		}
-		l.Pages[page.name], l.Rates[page.name] = latency, rate
+		l.Pages[page.name] = latency
 		l.P99 = max(l.P99, latency.P99)
-		b.sayf("  B4: %d team(s), %s page: p50 %.2f ms, p99 %.2f ms, %.0f/s", len(teams), page.name, latency.P50, latency.P99, rate)
+		b.sayf("  B4: %d team(s), %s page: p50 %.2f ms, p99 %.2f ms", len(teams), page.name, latency.P50, latency.P99)
 	}
 	now, _ := stack.Memory(apiserver.PID())
 	return float64(now), nil
@@ -192,31 +189,31 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 
 // askRepeatedly sends requests in several rounds and returns the medians of the rounds: other programs use the machine as
 // well.
-func (b *b4) askRepeatedly(ctx context.Context, requests []bare.Request) (bare.Latency, float64, error) {
-	var p50, p99, most, rates []float64
+func (b *b4) askRepeatedly(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
+	var p50, p99, most []float64
 	for range b.rounds {
-		latency, rate, err := b.ask(ctx, requests)
+		latency, err := b.ask(ctx, requests)
 		if err != nil {
-			return bare.Latency{}, 0, err
+			return bare.Latency{}, err
 		}
-		p50, p99, most, rates = append(p50, latency.P50), append(p99, latency.P99), append(most, latency.Max), append(rates, rate)
+		p50, p99, most = append(p50, latency.P50), append(p99, latency.P99), append(most, latency.Max)
 	}
-	return bare.Latency{P50: measure.Median(p50), P99: measure.Median(p99), Max: measure.Median(most)}, measure.Rounded(measure.Median(rates), 0), nil
+	return bare.Latency{P50: measure.Median(p50), P99: measure.Median(p99), Max: measure.Median(most)}, nil
 }
 
-// ask sends requests in turn. It returns how long answers took, and how many came in a second.
-func (b *b4) ask(ctx context.Context, requests []bare.Request) (bare.Latency, float64, error) {
+// ask sends requests in turn and returns how long their answers took.
+func (b *b4) ask(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
 	child, err := b.bare(ctx, bare.Ask, "", bare.Config{
 		Processor: measure.ClientProcessor, InFlight: restInFlight, Warm: warmAsks, Count: b.b4Asks, Requests: requests,
 	})
 	if err != nil {
-		return bare.Latency{}, 0, err
+		return bare.Latency{}, err
 	}
 	result, err := child.Finish(ctx)
 	if err != nil {
-		return bare.Latency{}, 0, err
+		return bare.Latency{}, err
 	}
-	return *result.Latency, float64(b.b4Asks) / result.End.Sub(result.Start).Seconds(), nil
+	return *result.Latency, nil
 }
 
 // page is a kind of page that is asked for.

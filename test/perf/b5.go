@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -17,20 +18,20 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// The goals of B5, in MiB: what manager and apiserver may each take without posts, and how much more while a film is
-// uploaded, verified and sent to a platform.
+// The goals of B5, in MiB: the memory of manager and apiserver each without posts, and how much more each may take while a
+// film is uploaded, verified and sent to a platform.
 const (
 	goalIdle   = 64.0
 	goalUpload = 32.0
 )
 
 const (
-	// idleWindow is how long what a process takes at rest is watched: longer than two minutes, after which Go collects
-	// garbage in any case.
+	// idleWindow is how long a process at rest is watched: longer than two minutes, after which Go collects garbage in any
+	// case.
 	idleWindow = 150 * time.Second
 	// idleEvery paces that.
 	idleEvery = 500 * time.Millisecond
-	// settled is for how long a process's memory must not have become less, and settleLimit how long that is waited for.
+	// A process is at rest when its memory has not shrunk for settled, or after settleLimit.
 	settled, settleLimit = 5 * time.Second, time.Minute
 	// filmFolder has the small films that large ones are made of.
 	filmFolder = "internal/media/probe/testdata"
@@ -56,9 +57,9 @@ type b5 struct {
 	before map[string]float64
 }
 
-// runB5 looks at what both processes take of memory while there are no posts, and while films as large as any are
-// uploaded: one as it is made for the web, posted by REST and sent on to YouTube, and one as cameras write it, for a Media
-// that was applied.
+// runB5 measures the memory of both processes without posts, and while the largest films are uploaded: one with its index
+// first, as made for the web, posted by REST and sent on to YouTube; and one with its index last, as cameras write it, for
+// an applied Media.
 func runB5(ctx context.Context, s *session, r *report) (err error) {
 	b := &b5{session: s}
 	if err := s.stack.StartHerald(ctx); err != nil {
@@ -129,12 +130,13 @@ func (b *b5) idle(ctx context.Context) (map[string]float64, error) {
 	return most, nil
 }
 
-// rest waits until the memory of both processes does not become less any more, and returns it in MiB. What they hold from
-// their start would hide what an upload takes.
+// rest waits until the memory of both processes stops shrinking, and returns it in MiB. What they hold from their start
+// would hide what an upload takes.
 func (b *b5) rest(ctx context.Context) (map[string]float64, error) {
 	found := map[string]float64{}
 	for _, p := range b.stack.Herald() {
-		if err := b.collect(ctx, p.Name); err != nil {
+		// This collects the garbage first.
+		if _, err := get(ctx, http.DefaultClient, b.stack.ProfileURL(p.Name)+"/heap?gc=1"); err != nil {
 			return nil, err
 		}
 		least, _ := stack.Memory(p.PID())
@@ -152,7 +154,7 @@ func (b *b5) rest(ctx context.Context) (map[string]float64, error) {
 	return found, nil
 }
 
-// watched makes a large film of a small one, uploads it, and looks at what that takes of memory.
+// watched makes a large film from a small one, uploads it, and measures the memory that this takes.
 func (b *b5) watched(ctx context.Context, way, source string, send func(context.Context, film) (sent, done float64, err error)) (upload, error) {
 	one := upload{Way: way, More: map[string]float64{}}
 	data, err := os.ReadFile(filepath.Join(b.root, filmFolder, source))

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
@@ -26,7 +27,7 @@ type file interface {
 	read() io.Reader
 }
 
-// apply has a Media made, uploads its file to the address in its status, and waits until the manager has verified it. It
+// apply creates a Media, uploads its file to the address in its status, and waits until the manager has verified it. It
 // returns how long both took, in seconds.
 func (s *session) apply(ctx context.Context, namespace, name string, mime v1alpha1.MimeType, f file) (sent, verified float64, err error) {
 	media := &v1alpha1.Media{
@@ -51,21 +52,17 @@ func (s *session) apply(ctx context.Context, namespace, name string, mime v1alph
 	return sent, verified, err
 }
 
-// awaitMedia reads a Media until something is true of it.
+// awaitMedia reads a Media until done returns true.
 func (s *session) awaitMedia(ctx context.Context, media *v1alpha1.Media, done func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, roundLimit)
 	defer cancel()
-	for {
-		if err := s.stack.Kubernetes.Get(ctx, client.ObjectKeyFromObject(media), media); err != nil || done() {
-			return err
-		}
-		if err := waitUntil(ctx, time.Now().Add(pollEvery)); err != nil {
-			return fmt.Errorf("waiting for the manager to look at a Media, of which it says %+v: %w", media.Status, err)
-		}
-	}
+	return cluster.Until(ctx, "the manager to look at the Media "+media.Name, func() (bool, error) {
+		err := s.stack.Kubernetes.Get(ctx, client.ObjectKeyFromObject(media), media)
+		return err == nil && done(), err
+	})
 }
 
-// call posts a request to Herald, which is to create something, and reads its answer.
+// call sends a POST to Herald and reads the answer into out.
 func (s *session) call(ctx context.Context, token, url string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -95,22 +92,34 @@ func put(ctx context.Context, url string, mime v1alpha1.MimeType, f file) (float
 
 // answered sends a request and reads what comes back as JSON into out, unless that is nil.
 func answered(request *http.Request, out any) error {
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
+	body, err := send(http.DefaultClient, request)
+	if err != nil || out == nil {
 		return err
+	}
+	return json.Unmarshal(body, out)
+}
+
+// get reads a page.
+func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	return send(client, request)
+}
+
+// send sends a request and returns the body of the answer, which must be a success.
+func send(client *http.Client, request *http.Request) ([]byte, error) {
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
+	if err == nil && response.StatusCode >= http.StatusMultipleChoices {
+		err = fmt.Errorf("%s %s%s answers %s: %s", request.Method, request.URL.Host, request.URL.Path, response.Status, body)
 	}
-	if response.StatusCode >= http.StatusMultipleChoices {
-		return fmt.Errorf("%s %s%s answers %s: %s", request.Method, request.URL.Host, request.URL.Path, response.Status, body)
-	}
-	if out == nil {
-		return nil
-	}
-	return json.Unmarshal(body, out)
+	return body, err
 }
 
 func secondsSince(t time.Time) float64 { return measure.Rounded(time.Since(t).Seconds(), 3) }

@@ -15,8 +15,8 @@ import (
 	"github.com/abema/go-mp4"
 )
 
-// film is an MP4 of a wanted size that is sent without ever being held: a real one whose box of frames (mdat) goes on
-// behind the last frame.
+// film is an MP4 of a wanted size that is never held in memory: a real one whose box of frames (mdat) continues after the
+// last frame.
 type film struct {
 	head, tail []byte
 	fill       int64
@@ -55,7 +55,7 @@ func (f film) read() io.Reader {
 	return io.MultiReader(bytes.NewReader(f.head), io.LimitReader(newNoise(), f.fill), bytes.NewReader(f.tail))
 }
 
-// noise is a megabyte of bytes that nothing can make smaller, over and over.
+// noise repeats a megabyte of bytes that cannot be compressed.
 type noise struct {
 	block []byte
 	at    int

@@ -38,8 +38,7 @@ type report struct {
 // row is a line of the table.
 type row struct {
 	id, what, floor, herald, ratio, goal string
-	// met says whether the goal is; without one it says nothing.
-	met bool
+	met                                  bool
 }
 
 type comparedCPU struct {
@@ -71,17 +70,9 @@ func (r *report) compared(id, what string, c comparison, more map[string]any) {
 	r.add(id, values)
 	r.rows = append(r.rows, row{
 		id: id, what: what, floor: fmt.Sprintf("%.0f", c.FloorPerS), herald: fmt.Sprintf("%.0f", c.HeraldPerS),
-		ratio: fmt.Sprintf("%.2f", c.Ratio), goal: goalOf(c.Goal), met: c.Met,
+		ratio: fmt.Sprintf("%.2f", c.Ratio), goal: fmt.Sprintf("≥ %.2f", c.Goal), met: c.Met,
 	})
 	r.cpu = append(r.cpu, comparedCPU{id, c.FloorCPU, c.HeraldCPU})
-}
-
-// goalOf is a share in words; "" if there is no goal.
-func goalOf(share float64) string {
-	if share == 0 {
-		return ""
-	}
-	return fmt.Sprintf("≥ %.2f", share)
 }
 
 // limit adds the row of a figure that is not compared with a floor but with a limit.
@@ -97,10 +88,7 @@ func (r *report) print(out io.Writer) {
 	_, _ = fmt.Fprintln(table, "\tmeasure\tfloor\tHerald\tratio\tgoal\t")
 	for _, row := range r.rows {
 		word := "met"
-		switch {
-		case row.goal == "":
-			word = ""
-		case !row.met:
+		if !row.met {
 			word = "MISSED"
 		}
 		_, _ = fmt.Fprintln(table, strings.Join([]string{row.id, row.what, row.floor, row.herald, row.ratio, row.goal, word}, "\t"))

@@ -17,10 +17,9 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// What the floor writes are samples of what Herald wrote a moment before, so that both write objects of the same size
-// and shape, whatever Herald's look like by then.
+// The floor writes samples of what Herald wrote a moment before, so that both write objects of the same size and shape.
 
-// sampleTries is how often a delivery is watched until it went as it usually goes: claimed and recorded as a whole.
+// sampleTries is how many deliveries are watched for one that was claimed and recorded by one write each.
 const sampleTries = 5
 
 // acceptedPost creates one post by the request of load and returns it as the manager left it.
@@ -46,8 +45,8 @@ func (s *session) acceptedPost(ctx context.Context, load bare.Config) (*v1alpha1
 	return &list.Items[0], nil
 }
 
-// fresh is a post as it was when it was created.
-func fresh(post *v1alpha1.Post) *v1alpha1.Post {
+// asCreated is a post as it was when it was created.
+func asCreated(post *v1alpha1.Post) *v1alpha1.Post {
 	return &v1alpha1.Post{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -62,14 +61,21 @@ type delivered struct{ accepted, claimed, posted v1alpha1.PostStatus }
 
 // deliveredPost lets Herald deliver a post to two accounts and returns what it wrote, one after the other.
 func (s *session) deliveredPost(ctx context.Context) (*delivered, error) {
+	return s.sample(ctx, func(name string) *v1alpha1.Post {
+		return duePost(s.connected[0], 0, 1, time.Now().Add(2*time.Second), name)
+	})
+}
+
+// sample lets Herald deliver a post and returns the last statuses that it wrote. Herald must be started.
+func (s *session) sample(ctx context.Context, post func(name string) *v1alpha1.Post) (*delivered, error) {
 	for i := range sampleTries {
-		post := duePost(s.connected[0], 0, 1, time.Now().Add(2*time.Second), fmt.Sprintf("sample %d", i))
-		statuses, err := s.follow(ctx, post)
+		statuses, err := s.follow(ctx, post(fmt.Sprintf("sample %d", i)))
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, s.whyNot(ctx))
 		}
-		if len(statuses) == 3 && statuses[0].Phase == v1alpha1.PhaseScheduled && statuses[2].Phase == v1alpha1.PhasePosted {
-			return &delivered{statuses[0], statuses[1], statuses[2]}, nil
+		last := len(statuses) - 1
+		if last >= 2 && statuses[last].Phase == v1alpha1.PhasePosted && statuses[last-2].Phase == v1alpha1.PhaseScheduled {
+			return &delivered{statuses[last-2], statuses[last-1], statuses[last]}, nil
 		}
 	}
 	return nil, fmt.Errorf("in %d tries, no delivery was claimed and recorded by one write each", sampleTries)

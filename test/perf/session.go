@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,7 +17,6 @@ import (
 	"strings"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -159,16 +159,16 @@ func waitUntil(ctx context.Context, at time.Time) error {
 	}
 }
 
-// clear removes all posts, without Herald, and what the platforms keep of them.
+// clear removes all posts, while Herald is stopped, and what the platforms keep of them.
 func (s *session) clear(ctx context.Context) error {
 	release := []byte(`{"metadata":{"finalizers":null}}`)
 	for _, team := range s.connected {
-		posts, err := s.namesIn(ctx, team.Namespace)
+		posts, err := s.posts.Namespace(team.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
-		err = inParallel(ctx, posts, func(ctx context.Context, name string) error {
-			_, err := s.posts.Namespace(team.Namespace).Patch(ctx, name, types.MergePatchType, release, metav1.PatchOptions{})
+		err = inParallel(ctx, posts.Items, func(ctx context.Context, post metav1.PartialObjectMetadata) error {
+			_, err := s.posts.Namespace(team.Namespace).Patch(ctx, post.Name, types.MergePatchType, release, metav1.PatchOptions{})
 			return err
 		})
 		if err != nil {
@@ -181,19 +181,11 @@ func (s *session) clear(ctx context.Context) error {
 	if _, err := s.awaitNone(ctx, "metadata.namespace!=canary"); err != nil {
 		return err
 	}
-	return s.stack.ResetSandbox(ctx)
-}
-
-func (s *session) namesIn(ctx context.Context, namespace string) ([]string, error) {
-	list, err := s.posts.Namespace(namespace).List(ctx, metav1.ListOptions{})
+	reset, err := http.NewRequestWithContext(ctx, http.MethodPost, s.stack.Sandbox.URL+"/_control/reset", http.NoBody)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	names := make([]string, len(list.Items))
-	for i := range list.Items {
-		names[i] = list.Items[i].Name
-	}
-	return names, nil
+	return answered(reset, nil)
 }
 
 // inParallel calls work for every item, setupAtOnce at a time.
@@ -231,46 +223,19 @@ func (s *session) perPost(before map[string]time.Duration, posts int, others map
 }
 
 // writes counts what the API server has written so far.
-func (s *session) writes(ctx context.Context) (done, conflicts measure.Writes, err error) {
+func (s *session) writes(ctx context.Context) (measure.Writes, error) {
 	client, err := rest.HTTPClientFor(s.stack.Config)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	samples, err := scrape(ctx, client, s.stack.Config.Host+"/metrics", measure.RequestTotal)
-	if err != nil {
-		return nil, nil, err
-	}
-	done, conflicts = measure.CountWrites(samples)
-	return done, conflicts, nil
-}
-
-// scrape reads the samples of one name from the metrics at an address.
-func scrape(ctx context.Context, client *http.Client, url, name string) ([]*dto.Metric, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	page, err := get(ctx, client, s.stack.Config.Host+"/metrics")
 	if err != nil {
 		return nil, err
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s", url, response.Status)
-	}
-	return measure.ReadFamily(response.Body, name)
+	return measure.CountWrites(bytes.NewReader(page))
 }
 
-// collect lets the manager or the apiserver collect its garbage.
-func (s *session) collect(ctx context.Context, process string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.stack.ProfileURL(process)+"/heap?gc=1", http.NoBody)
-	if err != nil {
-		return err
-	}
-	return answered(request, nil)
-}
-
-// profile takes CPU profiles of Herald's processes if they are wanted, and returns what waits for them.
+// profile begins CPU profiles of Herald's processes if BENCH_PPROF is set. The returned function waits for them.
 func (s *session) profile(ctx context.Context, id string) (wait func() error) {
 	if s.pprof == "" {
 		return func() error { return nil }
@@ -279,28 +244,12 @@ func (s *session) profile(ctx context.Context, id string) (wait func() error) {
 	for _, p := range s.stack.Herald() {
 		group.Go(func() error {
 			url := fmt.Sprintf("%s/profile?seconds=%d", s.stack.ProfileURL(p.Name), int(profileFor.Seconds()))
-			return download(ctx, url, filepath.Join(s.pprof, id+"-"+p.Name+".pprof"))
+			profile, err := get(ctx, http.DefaultClient, url)
+			if err != nil {
+				return err
+			}
+			return workspace.WriteFile(filepath.Join(s.pprof, id+"-"+p.Name+".pprof"), profile, 0o600)
 		})
 	}
 	return group.Wait
-}
-
-func download(ctx context.Context, url, path string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s: %s", url, response.Status, data)
-	}
-	return workspace.WriteFile(path, data, 0o600)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// settings are the sizes of a run. The defaults are those that the goals are stated for.
+// settings are the sizes of a run. The goals are stated for the defaults.
 type settings struct {
 	wanted      map[string]bool
 	scale       float64

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster puts into the local API server what Herald needs there: its resources, its roles and a demo team.
+// Package cluster installs in the local API server what Herald needs there: its resources, its roles and a demo team.
 package cluster
 
 import (
@@ -22,11 +22,11 @@ import (
 // fieldOwner is the name under which the local run owns the fields that it applies.
 const fieldOwner = "herald-local"
 
-// pollEvery is how often a condition is looked at while something waits for it.
+// pollEvery is the pause between two questions of Until.
 const pollEvery = 50 * time.Millisecond
 
-// NewClient returns a client for the kubeconfig that knows all kinds that this package touches. It asks the server for
-// nothing yet.
+// NewClient returns a client for the kubeconfig that knows all kinds that this package touches. It sends no
+// request yet.
 func NewClient(kubeconfig string) (client.WithWatch, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -43,8 +43,8 @@ func NewClient(kubeconfig string) (client.WithWatch, error) {
 	return client.NewWithWatch(config, client.Options{Scheme: scheme})
 }
 
-// Until calls done again and again until it returns true or ctx ends. When ctx ran out of time, the error says what was
-// being waited for, with the latest error of done if there was one.
+// Until calls done until it returns true or ctx ends. After a timeout, the error names what it waited for, and wraps the
+// latest error of done.
 func Until(ctx context.Context, what string, done func() (bool, error)) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()

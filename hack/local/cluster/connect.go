@@ -24,9 +24,9 @@ var broken = []string{
 	v1alpha1.ReasonTokenExpired, v1alpha1.ReasonRevoked, v1alpha1.ReasonCredentialsNotFound, v1alpha1.ReasonCredentialsInvalid,
 }
 
-// connect makes the connection to the platform's demo account and waits until it can be published to. It gives a
-// connection whose tokens the platform refuses new ones, once, as a person would who connects again. A connection that
-// a person has disabled stays so.
+// connect creates the connection to the platform's demo account and waits until Herald can publish to it. If the platform
+// refuses its tokens, connect gives it new ones, once, as a person does who connects again. A connection that a person has
+// disabled stays disabled.
 func connect(ctx context.Context, c client.Client, platform v1alpha1.Platform, grant Grant) error {
 	key := client.ObjectKey{Namespace: DemoNamespace, Name: ConnectionName(platform)}
 	connection := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -66,8 +66,8 @@ func connect(ctx context.Context, c client.Client, platform v1alpha1.Platform, g
 	})
 }
 
-// askForProbe asks the manager to look at the connection now, and returns what it will echo. What the status says from
-// before may be hours old, and the tokens dead since.
+// askForProbe asks the manager to look at the connection now, and returns what it will echo. The status
+// may be hours old, and the tokens may have ended since.
 func askForProbe(ctx context.Context, c client.Client, connection *v1alpha1.Connection) (string, error) {
 	asked := rand.Text()
 	changed := connection.DeepCopy()

@@ -42,7 +42,7 @@ type Grant func(context.Context, v1alpha1.Platform) (Account, error)
 // ConnectionName is the name of the demo team's connection to its account on the platform.
 func ConnectionName(platform v1alpha1.Platform) string { return DemoTeam + "-" + string(platform) }
 
-// Demo makes the demo team, its connections and its API key, waits until all of them are ready, and returns the key's
+// Demo creates the demo team, its connections and its API key, waits until all of them are ready, and returns the key's
 // token. What is there already is left as it is: tokens that the manager has renewed since, and what a person has changed.
 // Only a connection whose tokens the platform refuses is connected anew.
 func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, grant Grant) (token string, err error) {
@@ -73,7 +73,7 @@ func Demo(ctx context.Context, c client.Client, platforms []v1alpha1.Platform, g
 	return token, err
 }
 
-// demoToken makes the demo API key and returns the token that the manager made for it.
+// demoToken creates the demo API key and returns the token that the manager made for it.
 func demoToken(ctx context.Context, c client.Client) (string, error) {
 	key := &v1alpha1.APIKey{
 		ObjectMeta: metav1.ObjectMeta{Namespace: DemoNamespace, Name: demoKey},
@@ -112,8 +112,8 @@ func createMissing(ctx context.Context, c client.Client, object client.Object) e
 	return nil
 }
 
-// WaitReady waits until the object's Ready condition is True and speaks of its present spec. The error tells what the
-// condition said instead. conditions points into the object.
+// WaitReady waits until the object's Ready condition is True for its present spec. The error holds the condition's reason
+// and message. conditions points into the object.
 func WaitReady(ctx context.Context, c client.Client, object client.Object, conditions *[]metav1.Condition) error {
 	return Until(ctx, describe(object)+" to be ready", func() (bool, error) {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {

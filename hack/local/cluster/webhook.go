@@ -12,8 +12,7 @@ import (
 )
 
 // ApplyWebhook applies the webhook configuration of a file as it is, except that its webhooks are served at an address
-// instead of by a Service, of which there is none here. What somebody else has put into it, the authority to trust,
-// stays.
+// instead of by a Service, because there is none here. What others have put into it, the authority to trust, stays.
 func ApplyWebhook(ctx context.Context, c client.Client, file, address string) error {
 	objects, err := readObjects(file)
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	// certificateLife is longer than anybody keeps the state of a local run.
+	// certificateLife is longer than the state of a local run is kept.
 	certificateLife = 10 * 365 * 24 * time.Hour
 	// backdate allows for clocks that are set back a little.
 	backdate = time.Hour
@@ -152,7 +152,7 @@ func (s *Setup) StoreKey() (StoreKey, error) {
 	if !errors.Is(err, os.ErrNotExist) {
 		return key, err
 	}
-	if data, err = json.Marshal(key); err != nil {
+	if data, err = json.Marshal(key); err != nil { //nolint:gosec // G117: the file is for the store, and its owner's only
 		return key, err
 	}
 	return key, workspace.WriteFile(s.storeKeyFile(), append(data, '\n'), 0o600)

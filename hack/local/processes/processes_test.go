@@ -4,6 +4,7 @@
 package processes
 
 import (
+	"crypto/tls"
 	"encoding/csv"
 	"net"
 	"net/http"
@@ -12,8 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"crypto/tls"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"

@@ -113,8 +113,8 @@ func (p *Preparer) Ready(ctx context.Context, name v1alpha1.Platform, job *platf
 	return c.ready(ctx, job)
 }
 
-// Job is what is published next for a target, or looked up, and the hash of it.
-func (p *Preparer) Job(t *Target) (job platforms.Job, contentHash string) {
+// Job is what is published next for a target, or looked up.
+func (p *Preparer) Job(t *Target) platforms.Job {
 	content := delivery.Content(t.Post, t.Index, t.Media)
 	for i, ref := range delivery.Files(t.Post, t.Index) {
 		content.Media[i].Bytes = p.bytes(t.Media[ref.Name])
@@ -122,7 +122,7 @@ func (p *Preparer) Job(t *Target) (job platforms.Job, contentHash string) {
 	return platforms.Job{
 		Account: platforms.Account{ID: t.Conn.Spec.AccountID, Username: t.Conn.Status.Username, Token: t.Token},
 		Content: content,
-	}, delivery.ContentHash(t.Post, t.Index, t.Conn, t.Media)
+	}
 }
 
 // needed returns what prepares a target; false if nothing precedes its call.
@@ -237,7 +237,7 @@ func (p *Preparer) Start(ctx context.Context, m *Memory, t Target, now time.Time
 	if !needed {
 		return
 	}
-	job, hash := p.Job(&t)
+	job, hash := p.Job(&t), delivery.ContentHash(t.Post, t.Index, t.Conn, t.Media)
 	before := m.known(&t, hash)
 	if before == nil {
 		if known := p.adopt(ctx, &t, hash, now, c.keptFor()); known != nil {

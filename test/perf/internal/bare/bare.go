@@ -156,7 +156,7 @@ func newTask(name string, config Config) (task, error) {
 	}
 }
 
-// postsClient returns client-go's client for posts, as it comes but for its own rate limit.
+// postsClient returns client-go's client for posts, without its rate limit.
 func postsClient(kubeconfig string) (rest.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

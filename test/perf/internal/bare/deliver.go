@@ -18,22 +18,22 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Which status of Config.Statuses deliver writes when.
+// The indices of Config.Statuses.
 const (
 	claimed = iota
 	posted
 	statuses
 )
 
-// deliver does for every post what delivery cannot do without, and nothing else: it decides nothing, checks nothing and
-// would lose and repeat posts if anything went wrong.
+// deliver does for every post only what delivery needs in any case: it decides nothing and checks nothing, and would lose
+// and repeat posts if anything failed.
 type deliver struct {
 	config   Config
 	client   rest.Interface
 	platform *http.Client
 	posts    []v1alpha1.Post
 	next     atomic.Int64
-	// prepared is what was made before the calls, by post and target.
+	// prepared are the results of prepare, by post and target.
 	prepared [][]string
 }
 
@@ -75,7 +75,7 @@ func (d *deliver) warm(ctx context.Context) error {
 	})
 }
 
-// prepare makes what precedes the calls of a post, side by side.
+// prepare does what precedes the visible calls of a post, for all targets at once.
 func (d *deliver) prepare(ctx context.Context, number int) error {
 	post := &d.posts[number]
 	made := make([]string, len(post.Spec.Targets))

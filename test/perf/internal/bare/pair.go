@@ -50,7 +50,7 @@ func (c *create) createOne(ctx context.Context, _ int) error {
 	return c.client.Post().Namespace(post.Namespace).Resource(postsResource).Body(&post).Do(ctx).Into(&created)
 }
 
-// answer is the second half of the bare pair: a controller with nothing to decide.
+// answer is the second half of the bare pair: a controller that decides nothing.
 type answer struct {
 	config Config
 	client rest.Interface

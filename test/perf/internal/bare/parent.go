@@ -23,7 +23,7 @@ type Child struct {
 	command *exec.Cmd
 	stdin   io.WriteCloser
 	stderr  bytes.Buffer
-	// said takes what the program says, and is closed when it has ended.
+	// said takes the program's messages, and is closed when it has ended.
 	said chan message
 	// ended is how it ended; read after said is closed.
 	ended error
@@ -83,9 +83,6 @@ func (c *Child) next(ctx context.Context) (message, error) {
 		return message{}, context.Cause(ctx)
 	}
 }
-
-// PID is the program's process id.
-func (c *Child) PID() int { return c.command.Process.Pid }
 
 // Go lets the program begin what is measured.
 func (c *Child) Go() error {

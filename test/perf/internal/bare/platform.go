@@ -29,8 +29,7 @@ type platform struct {
 	client *http.Client
 }
 
-// prepare makes what a post with images needs before its visible call, and returns the platform's name for it; "" if it
-// needs nothing.
+// prepare uploads what a post with images needs before its visible call, and returns the platform's ids; "" without images.
 func (p platform) prepare(ctx context.Context, target *v1alpha1.PostTarget, files []string) (string, error) {
 	if p.Platform == v1alpha1.PlatformThreads {
 		return p.container(ctx, target, files)

@@ -9,53 +9,45 @@ import (
 	"slices"
 	"strings"
 
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
 
-// ReadFamily reads the samples of one name in Prometheus' text format.
-func ReadFamily(from io.Reader, name string) ([]*dto.Metric, error) {
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(from)
-	return families[name].GetMetric(), err
-}
-
 // Writes counts what a Kubernetes API server has written, by what and how, such as "posts/status update".
 type Writes map[string]float64
 
-// RequestTotal is the name of the API server's counter of requests.
-const RequestTotal = "apiserver_request_total"
+// requestTotal is the name of the API server's counter of requests.
+const requestTotal = "apiserver_request_total"
 
 // verbs are those that write, as the API server's counter spells them.
 var verbs = map[string]string{
 	"POST": "create", "PUT": "update", "PATCH": "patch", "APPLY": "apply", "DELETE": "delete", "DELETECOLLECTION": "deletecollection",
 }
 
-// CountWrites counts the writes that succeeded among the samples of RequestTotal, and those refused as conflicts apart.
-func CountWrites(samples []*dto.Metric) (done, conflicts Writes) {
-	done, conflicts = Writes{}, Writes{}
-	for _, sample := range samples {
+// CountWrites counts the writes that succeeded among an API server's metrics, in Prometheus' text format.
+func CountWrites(metrics io.Reader) (Writes, error) {
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(metrics)
+	if err != nil {
+		return nil, err
+	}
+	done := Writes{}
+	for _, sample := range families[requestTotal].GetMetric() {
 		labels := map[string]string{}
 		for _, label := range sample.GetLabel() {
 			labels[label.GetName()] = label.GetValue()
 		}
 		verb, writes := verbs[labels["verb"]]
-		if !writes {
+		if !writes || !strings.HasPrefix(labels["code"], "2") {
 			continue
 		}
 		what := labels["resource"]
 		if sub := labels["subresource"]; sub != "" {
 			what += "/" + sub
 		}
-		switch code := labels["code"]; {
-		case strings.HasPrefix(code, "2"):
-			done[what+" "+verb] += sample.GetCounter().GetValue()
-		case code == "409":
-			conflicts[what+" "+verb] += sample.GetCounter().GetValue()
-		}
+		done[what+" "+verb] += sample.GetCounter().GetValue()
 	}
-	return done, conflicts
+	return done, nil
 }
 
 // Since returns what was counted after before.

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -140,7 +139,8 @@ func (s *Stack) StartAPIServer(ctx context.Context) (*supervisor.Child, error) {
 	spec.Path, spec.Args = measure.OnProcessor(measure.ServerProcessor, spec.Path, spec.Args)
 	child := s.children.Start(spec)
 	s.herald = append(s.herald, child)
-	return child, child.WaitReady(ctx)
+	err := child.WaitReady(ctx)
+	return child, err
 }
 
 func (s *Stack) apiserver() supervisor.Spec {
@@ -172,7 +172,7 @@ func (s *Stack) waitForWork(ctx context.Context) error {
 	return errors.Join(err, s.Kubernetes.Delete(ctx, draft))
 }
 
-// StopHerald ends the manager and the apiserver. It fails if one has ended before: what was measured is worth nothing.
+// StopHerald ends the manager and the apiserver. It fails if one has ended before, because then nothing was measured.
 func (s *Stack) StopHerald() error {
 	var err error
 	for _, child := range slices.Backward(s.herald) {
@@ -213,29 +213,7 @@ func (s *Stack) Store() (*store.Store, error) {
 // APIURL is an address of Herald's REST API, such as that of "/posts".
 func (s *Stack) APIURL(path string) string { return s.Setup.URL(processes.Site) + "/api/v1" + path }
 
-// MetricsURL is the address of the metrics of the manager or the apiserver.
-func (s *Stack) MetricsURL(process string) string {
-	return s.Setup.URL(process+"-metrics") + "/metrics"
-}
-
 // ProfileURL is the address below which the manager or the apiserver serves profiles.
 func (s *Stack) ProfileURL(process string) string {
 	return s.Setup.URL(process+"-pprof") + "/debug/pprof"
-}
-
-// ResetSandbox removes everything that was published. Accounts and their tokens stay.
-func (s *Stack) ResetSandbox(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Sandbox.URL+"/_control/reset", http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode >= http.StatusMultipleChoices {
-		return fmt.Errorf("%s answers %s", request.URL, response.Status)
-	}
-	return nil
 }

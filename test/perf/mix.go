@@ -27,7 +27,7 @@ var mix = []struct {
 
 const mixed = 20
 
-// countOf is how many of a team's posts a filter leaves; what is empty filters nothing.
+// countOf is how many of a team's posts a filter leaves; an empty value filters nothing.
 func countOf(posts int, phase v1alpha1.PostPhase, platform v1alpha1.Platform) int {
 	count := 0
 	for nth := range posts {
@@ -43,9 +43,9 @@ func secondOf(nth int) v1alpha1.Platform {
 	return []v1alpha1.Platform{v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook}[nth%2]
 }
 
-// forest makes posts as Herald leaves them: of every phase, to two platforms, X and every second time Threads or
+// postMix makes posts as Herald leaves them: of every phase, to two platforms, X and every second time Threads or
 // Facebook. They are spread evenly over teams and over time.
-type forest struct {
+type postMix struct {
 	sample *delivered
 	from   stack.Team
 	teams  []stack.Team
@@ -55,12 +55,12 @@ type forest struct {
 // between is the time between two posts, of all teams together.
 const between = time.Second
 
-func newForest(sample *delivered, from stack.Team, teams []stack.Team, posts int) *forest {
-	return &forest{sample: sample, from: from, teams: teams, begin: time.Now().Add(-time.Duration(posts) * between).Truncate(time.Second)}
+func newPostMix(sample *delivered, from stack.Team, teams []stack.Team, posts int) *postMix {
+	return &postMix{sample: sample, from: from, teams: teams, begin: time.Now().Add(-time.Duration(posts) * between).Truncate(time.Second)}
 }
 
-// post makes the post of a number, which counts from zero.
-func (f *forest) post(i int) *v1alpha1.Post {
+// post makes the post of a number, counted from zero.
+func (f *postMix) post(i int) *v1alpha1.Post {
 	at := f.begin.Add(time.Duration(i) * between)
 	nth := i / len(f.teams) // of its team
 	post := duePost(f.from, 0, 1, at, fmt.Sprint(i))

@@ -29,16 +29,16 @@ const (
 	etcdDial = 10 * time.Second
 	// etcdTries is how often a transaction is tried. Each try waits until etcd gives up, which takes seconds.
 	etcdTries = 10
-	// knownLimit is how long the API server may take to learn of what was planted.
+	// knownLimit is how long the API server may take to learn of what was stored.
 	knownLimit = 10 * time.Minute
 )
 
-// Plant stores posts in etcd as the API server stores them, which then tells of them as of any other. It is many times as
+// StorePosts stores posts in etcd as the API server stores them, which then tells of them as of any other. It is many times as
 // quick as creating each and writing its status, and nothing here measures how posts are created. Posts need a name, a
-// UID, a creation time and a type. Plant returns once the API server knows of all of them: until then its
+// UID, a creation time and a type. StorePosts returns once the API server knows of all of them: until then its
 // lists would wait.
-func (s *Stack) Plant(ctx context.Context, posts int, post func(i int) *v1alpha1.Post) (*Planted, error) {
-	p := &Planted{stack: s, keys: make([]string, posts)}
+func (s *Stack) StorePosts(ctx context.Context, posts int, post func(i int) *v1alpha1.Post) (*StoredPosts, error) {
+	p := &StoredPosts{stack: s, keys: make([]string, posts)}
 	err := p.each(ctx, func(from, to int) ([]clientv3.Op, error) {
 		var puts []clientv3.Op
 		for i := from; i < to; i++ {
@@ -60,7 +60,7 @@ func (s *Stack) Plant(ctx context.Context, posts int, post func(i int) *v1alpha1
 
 // awaitKnown waits until the API server's cache of posts has come to what was written last. It asks for a namespace that
 // has no posts, as of that version, which the API server answers from its cache or not at all.
-func (p *Planted) awaitKnown(ctx context.Context) error {
+func (p *StoredPosts) awaitKnown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, knownLimit)
 	defer cancel()
 	options := &client.ListOptions{Namespace: metav1.NamespaceDefault, Raw: &metav1.ListOptions{ResourceVersion: strconv.FormatInt(p.revision.Load(), 10)}}
@@ -72,8 +72,8 @@ func (p *Planted) awaitKnown(ctx context.Context) error {
 	}
 }
 
-// Planted are posts that were stored by Plant.
-type Planted struct {
+// StoredPosts are posts that were stored by StorePosts.
+type StoredPosts struct {
 	stack *Stack
 	keys  []string
 	// revision is etcd's after the last transaction.
@@ -81,7 +81,7 @@ type Planted struct {
 }
 
 // Remove takes the posts out again.
-func (p *Planted) Remove(ctx context.Context) error {
+func (p *StoredPosts) Remove(ctx context.Context) error {
 	return p.each(ctx, func(from, to int) ([]clientv3.Op, error) {
 		var deletes []clientv3.Op
 		for _, key := range p.keys[from:to] {
@@ -92,7 +92,7 @@ func (p *Planted) Remove(ctx context.Context) error {
 }
 
 // each commits transactions that each concern some of the posts.
-func (p *Planted) each(ctx context.Context, operations func(from, to int) ([]clientv3.Op, error)) (err error) {
+func (p *StoredPosts) each(ctx context.Context, operations func(from, to int) ([]clientv3.Op, error)) (err error) {
 	etcd, err := p.stack.etcdClient()
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (p *Planted) each(ctx context.Context, operations func(from, to int) ([]cli
 }
 
 // commit tries again when etcd is too busy: what is written twice is the same.
-func (p *Planted) commit(ctx context.Context, etcd *clientv3.Client, ops []clientv3.Op) error {
+func (p *StoredPosts) commit(ctx context.Context, etcd *clientv3.Client, ops []clientv3.Op) error {
 	for try := 1; ; try++ {
 		answer, err := etcd.Txn(ctx).Then(ops...).Commit()
 		if err == nil {

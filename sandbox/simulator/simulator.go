@@ -1,0 +1,262 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package simulator holds what the simulators of all platforms share: what they are made of, how their accounts look, and
+// how requests carry tokens.
+package simulator
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/sandbox/blobs"
+	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// Options are what a simulator needs.
+type Options struct {
+	Store *state.Store
+	// Blobs keeps the bytes that arrive.
+	Blobs  *blobs.Store
+	Gate   *faults.Gate
+	Clock  clock.PassiveClock
+	Logger *slog.Logger
+	// SiteURL returns the sandbox's own address as the client of that request reaches it, without a slash at the end.
+	SiteURL func(*http.Request) string
+}
+
+// Form is what a name must look like.
+type Form struct {
+	Pattern *regexp.Regexp
+	// Words say it to people: "an account id on X is a number of up to 19 digits".
+	Words string
+}
+
+// Profile says how the accounts of a platform look.
+type Profile struct {
+	// Platform is the platform's name in the control API and the first segment of its paths.
+	Platform string
+	// Label is its name for people.
+	Label string
+	// ID and Username are the forms of an account's.
+	ID, Username Form
+	// Prefix begins the usernames that are made from ids.
+	Prefix string
+	// Grant says what an account's owner grants.
+	Grant func(state.Account) state.Terms
+	// Demo is the account that is there from the start, with the strings of its tokens. They are well known: anyone who
+	// reaches the sandbox may use them.
+	Demo                    state.Account
+	DemoAccess, DemoRefresh string
+}
+
+// Name is the platform's name in the control API.
+func (p Profile) Name() string { return p.Platform }
+
+// Title is the platform's name for people.
+func (p Profile) Title() string { return p.Label }
+
+// Demo makes the account that is there from the start on a platform.
+func Demo(platform, id, username string) state.Account {
+	return state.Account{Key: state.Key{Platform: platform, ID: id}, Username: username, DisplayName: "Herald Demo"}
+}
+
+// Terms are what an account's owner grants.
+func (p Profile) Terms(a state.Account) state.Terms { return p.Grant(a) }
+
+// CheckAccount says what is wrong with an account that a test wants to make.
+func (p Profile) CheckAccount(id, username string) error {
+	if !p.ID.Pattern.MatchString(id) {
+		return fmt.Errorf("%s", p.ID.Words)
+	}
+	if !p.Username.Pattern.MatchString(username) {
+		return fmt.Errorf("%s", p.Username.Words)
+	}
+	return nil
+}
+
+// DefaultUsername makes a username from an account id: from the number that it is, or else from a hash of it.
+func (p Profile) DefaultUsername(id string) string {
+	n, err := strconv.ParseUint(id, 10, 64)
+	if err != nil {
+		sum := fnv.New64a()
+		_, _ = sum.Write([]byte(id)) // a hash takes everything
+		n = sum.Sum64()
+	}
+	return p.Prefix + strconv.FormatUint(n, 36)
+}
+
+// Avatar is the address of an account's picture.
+func (o Options) Avatar(r *http.Request, a state.Account) string {
+	return o.SiteURL(r) + "/_assets/avatar/" + a.Platform + "/" + a.ID + ".svg"
+}
+
+// File is the address of a file that a post shows.
+func (o Options) File(r *http.Request, file state.Media) string {
+	return o.SiteURL(r) + "/_media/" + file.SHA256
+}
+
+// MediaOf is a file as posts keep it.
+func MediaOf(b blobs.Blob) state.Media {
+	return state.Media{SHA256: b.SHA256, Bytes: b.Bytes, MIMEType: b.MIMEType}
+}
+
+// IsAddress says whether a text is an absolute http or https address.
+func IsAddress(text string) bool {
+	address, err := url.Parse(text)
+	return err == nil && address.Host != "" && (address.Scheme == "http" || address.Scheme == "https")
+}
+
+// BearerToken returns the token of the Authorization header, or "". Schemes are the names that the platform knows beside
+// Bearer.
+func BearerToken(r *http.Request, schemes ...string) string {
+	scheme, token, found := strings.Cut(r.Header.Get("Authorization"), " ")
+	for _, known := range append(schemes, "Bearer") {
+		if found && strings.EqualFold(scheme, known) {
+			return token
+		}
+	}
+	return ""
+}
+
+// BearerAccount returns the function that tells whose access token a request to a platform carries, also when the token
+// has expired.
+func (o Options) BearerAccount(platform string) func(*faults.Request) string {
+	return func(r *faults.Request) string {
+		bearer, ok := o.Store.Bearer(BearerToken(r.Request))
+		if !ok || bearer.Account.Platform != platform {
+			return ""
+		}
+		return bearer.Account.ID
+	}
+}
+
+// Authorized returns the account of a request's access token and what the token stands for; false when it is missing,
+// unknown, of another platform, or expired.
+func (o Options) Authorized(r *faults.Request, platform string) (state.Account, state.Bearer, bool) {
+	bearer, ok := o.Store.Bearer(BearerToken(r.Request))
+	account, known := o.Store.Account(bearer.Account)
+	return account, bearer, ok && known && account.Platform == platform && !bearer.Expired(o.Clock.Now())
+}
+
+// ReadForm reads a form body; false when it is none.
+func ReadForm(r *faults.Request) (url.Values, bool) {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/x-www-form-urlencoded" {
+		return nil, false
+	}
+	values, err := url.ParseQuery(string(r.Content))
+	return values, err == nil
+}
+
+// FormAccount returns the function that tells whose refresh token a request to a platform's token endpoint carries.
+func (o Options) FormAccount(platform string) func(*faults.Request) string {
+	return func(r *faults.Request) string {
+		values, _ := ReadForm(r)
+		for _, token := range []string{values.Get("refresh_token"), values.Get("token")} {
+			if owner, ok := o.Store.RefreshOwner(token); ok && owner.Platform == platform {
+				return owner.ID
+			}
+		}
+		if bearer, ok := o.Store.Bearer(values.Get("token")); ok && bearer.Account.Platform == platform {
+			return bearer.Account.ID
+		}
+		return ""
+	}
+}
+
+// Rotate exchanges a platform's refresh token. It returns false when the token does not work; an error is logged.
+func (o Options) Rotate(p Profile, refresh string) (tokens state.Tokens, owner state.Key, ok bool, err error) {
+	owner, ok = o.Store.RefreshOwner(refresh)
+	if !ok || owner.Platform != p.Platform {
+		return state.Tokens{}, owner, false, nil
+	}
+	tokens, ok, err = o.Store.Rotate(refresh, p.Terms)
+	if err != nil {
+		o.Logger.Error("a token could not be kept", "platform", p.Platform, "account", owner.ID, "error", err)
+	}
+	return tokens, owner, ok, err
+}
+
+// Seconds is how many whole seconds remain until then.
+func (o Options) Seconds(until time.Time) int64 {
+	return int64(until.Sub(o.Clock.Now()).Round(time.Second) / time.Second)
+}
+
+// WriteJSON answers a JSON body. It does not escape <, > and &: JSON does not need it, and the platforms do not do it.
+func WriteJSON(w http.ResponseWriter, status int, contentType string, body any) {
+	var content bytes.Buffer
+	encoder := json.NewEncoder(&content)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil {
+		http.Error(w, "the answer could not be encoded", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	_, _ = w.Write(content.Bytes()) // the client may be gone; what was done stays done
+}
+
+// Locks is one mutex for each key. The zero value is ready to use.
+type Locks struct{ byKey sync.Map }
+
+// Of returns the mutex of a key.
+func (l *Locks) Of(key string) *sync.Mutex {
+	lock, _ := l.byKey.LoadOrStore(key, &sync.Mutex{})
+	out, _ := lock.(*sync.Mutex)
+	return out
+}
+
+// Lock locks a key and returns how to unlock it.
+func (l *Locks) Lock(key string) (unlock func()) {
+	lock := l.Of(key)
+	lock.Lock()
+	return lock.Unlock
+}
+
+// Decode decodes exactly one JSON value that has no other fields than into.
+func Decode(content []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more than one JSON value")
+	}
+	return nil
+}
+
+// Range is what a Content-Range header says of the bytes of a request.
+type Range struct{ First, Last, Total int64 }
+
+var rangePattern = regexp.MustCompile(`^bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})$`)
+
+// ReadRange reads the Content-Range header of a request with a chunk.
+func ReadRange(r *http.Request) (Range, bool) {
+	found := rangePattern.FindStringSubmatch(r.Header.Get("Content-Range"))
+	if found == nil {
+		return Range{}, false
+	}
+	var n [3]int64
+	for i := range n {
+		n[i], _ = strconv.ParseInt(found[i+1], 10, 64) // 18 digits always fit
+	}
+	return Range{First: n[0], Last: n[1], Total: n[2]}, n[0] <= n[1] && n[1] < n[2]
+}
