@@ -77,7 +77,7 @@ type Preparer struct {
 func New(o Options) *Preparer {
 	return &Preparer{
 		o: o, sessions: sessions{client: o.Client, live: o.APIReader},
-		uploads: dispatch.NewScheduler(uploads), lanes: dispatch.NewGates(),
+		uploads: dispatch.NewScheduler(uploads), lanes: dispatch.NewGates(lanesPerAccount),
 	}
 }
 
@@ -353,8 +353,8 @@ func patience(c *platforms.Content) time.Duration {
 	return within + time.Duration(bytes/slowest)*time.Second
 }
 
-// enter takes a place for a preparation, and returns what gives it back: in one of
-// its account's lanes for a text, among the uploads for files, which take longer and
+// enter takes a place for a preparation, and returns what gives it back: among the few
+// of its account for a text, among the uploads for files, which take longer and
 // more of the network. It returns nil if none is free; the post is woken when one is.
 func (p *Preparer) enter(t *Target, files bool) (leave func()) {
 	w := t.waiter()
@@ -365,14 +365,11 @@ func (p *Preparer) enter(t *Target, files bool) (leave func()) {
 		}
 		return func() { p.uploads.Done(w.ID) }
 	}
-	first := int(delivery.Spread(t.Post.UID, lanesPerAccount))
-	for i := range lanesPerAccount {
-		lane := fmt.Sprintf("%s/prepare/%d", t.Conn.UID, (first+i)%lanesPerAccount)
-		if p.lanes.TryAcquire(lane, w) {
-			return func() { p.lanes.Release(lane) }
-		}
+	lane := string(t.Conn.UID)
+	if !p.lanes.TryAcquire(lane, w) {
+		return nil
 	}
-	return nil
+	return func() { p.lanes.Release(lane) }
 }
 
 // uploadID names the waiter of a target of a post.

@@ -32,7 +32,8 @@ func TestDoSpeaksHTTP1(t *testing.T) {
 			defer server.Close()
 			roots := x509.NewCertPool()
 			roots.AddCert(server.Certificate())
-			client := New(Options{TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}})
+			client := New(Options{})
+			transportOf(t, client).TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 			if _, err := client.Do(t.Context(), Call{}, newRequest(t, http.MethodPost, server.URL, "text")); err != nil {
 				t.Fatal(err)
 			}
@@ -43,24 +44,29 @@ func TestDoSpeaksHTTP1(t *testing.T) {
 	}
 }
 
+func transportOf(t *testing.T, client *Client) *http.Transport {
+	t.Helper()
+	transport, ok := client.http.Transport.(*http.Transport)
+	if !ok {
+		t.Fatalf("calls go through %T", client.http.Transport)
+	}
+	return transport
+}
+
 func TestDoNamesItself(t *testing.T) {
 	named := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { named <- r.UserAgent() }))
 	defer server.Close()
-	for name, tt := range map[string]struct {
-		reason             string
-		option, own, wants string
-	}{
-		"nothing is said": {"platforms want to know who calls", "", "", "herald"},
-		"an option":       {"the program says its version", "herald/1.2", "", "herald/1.2"},
-		"the request's":   {"who makes the request knows better", "herald/1.2", "other", "other"},
+	for name, tt := range map[string]struct{ reason, own, wants string }{
+		"nothing is said": {"platforms want to know who calls", "", "herald"},
+		"the request's":   {"the one who makes the request knows better", "other", "other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := newRequest(t, http.MethodGet, server.URL, "")
 			if tt.own != "" {
 				request.Header.Set("User-Agent", tt.own)
 			}
-			if _, err := New(Options{UserAgent: tt.option}).Do(t.Context(), Call{}, request); err != nil {
+			if _, err := New(Options{}).Do(t.Context(), Call{}, request); err != nil {
 				t.Fatal(err)
 			}
 			if got := <-named; got != tt.wants {
@@ -71,18 +77,8 @@ func TestDoNamesItself(t *testing.T) {
 }
 
 func TestIdleConnections(t *testing.T) {
-	for _, tt := range []struct {
-		reason        string
-		option, wants int
-	}{
-		{"the default", 0, DefaultMaxIdlePerHost},
-		{"less than none is no number", -1, DefaultMaxIdlePerHost},
-		{"the fewest that can be asked for", 1, 1},
-	} {
-		keeps, ok := New(Options{MaxIdlePerHost: tt.option}).http.Transport.(*http.Transport)
-		if !ok || keeps.MaxIdleConnsPerHost != tt.wants {
-			t.Errorf("for %d, %d connections are kept, want %d: %s", tt.option, keeps.MaxIdleConnsPerHost, tt.wants, tt.reason)
-		}
+	if kept := transportOf(t, New(Options{})).MaxIdleConnsPerHost; kept != 512 {
+		t.Errorf("%d connections to a host are kept; 512 calls to one platform may be in flight at once", kept)
 	}
 }
 
