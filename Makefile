@@ -34,7 +34,7 @@ help: ## List the targets
 ##@ Write and check code
 
 .PHONY: generate
-generate: ## Write generated Go code: deep copies, the REST types and router, whatever else go:generate names
+generate: ## Write generated Go code: deep copies, and whatever else go:generate names
 	@echo "generate: deep copies of api/"
 	go tool controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 	echo "generate: go generate ./..."
@@ -252,6 +252,13 @@ test-crash: ## Kill the manager at its worst moments and count what was publishe
 test-explore: ## Walk through every schedule of the delivery protocol within bounds (LONG=1 for one more fault)
 	go test ./posting/explore/ -v -count=1 -run TestProtocol $(if $(LONG),-timeout 12h -args -explore.long,-timeout 30m)
 
+# posting/explore is tests alone. A package takes minutes.
+mutated := posting $(filter-out posting/explore,$(patsubst %/,%,$(wildcard posting/*/))) internal/transport apiserver/bridge
+
+.PHONY: test-mutation
+test-mutation: ## Change the code in small ways and see that tests notice (MUTATE=posting/rules for a part; hack/mutation)
+	go run ./hack/mutation $(or $(MUTATE),$(mutated))
+
 .PHONY: test-race
 test-race: ## Unit tests and suites under the race detector (needs a C compiler)
 	$(MAKE) test-unit test-integration RACE=1
@@ -278,13 +285,12 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 
 # A tool is built again when the module that pins it has changed.
 $(BIN)/golangci-lint: package := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-$(BIN)/ogen: package := github.com/ogen-go/ogen/cmd/ogen
 $(BIN)/gofumpt: package := mvdan.cc/gofumpt
 $(BIN)/helm: package := helm.sh/helm/v3/cmd/helm
-tools := golangci-lint ogen gofumpt helm
+tools := golangci-lint gofumpt helm
 
 .PHONY: tools
-tools: $(tools:%=$(BIN)/%) $(BIN)/kubectl ## Build kubectl, helm, golangci-lint, ogen and gofumpt into bin/
+tools: $(tools:%=$(BIN)/%) $(BIN)/kubectl ## Build kubectl, helm, golangci-lint and gofumpt into bin/
 
 $(tools:%=$(BIN)/%): hack/tools/go.mod hack/tools/go.sum
 	@echo "building bin/$(@F) (a few minutes the first time)"

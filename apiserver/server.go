@@ -147,11 +147,7 @@ func New(config Config) (*Server, error) {
 }
 
 func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter, m *metrics) error {
-	api, err := rest.NewHandler(service, limiter)
-	if err != nil {
-		return err
-	}
-	site, err := newSite(api, s.config.SiteURL)
+	site, err := newSite(rest.NewHandler(service, limiter), s.config.SiteURL)
 	if err != nil {
 		return err
 	}

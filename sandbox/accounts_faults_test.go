@@ -5,7 +5,6 @@ package sandbox_test
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -147,18 +146,6 @@ func TestFaultsOnRefresh(t *testing.T) {
 				t.Errorf("%d %s, want %d with %v", r.status, r.body, tt.status, tt.want)
 			}
 		})
-	}
-}
-
-func TestRotationOnTikTokWhoseAnswerIsLost(t *testing.T) {
-	b := start(t, "")
-	b.fault(`{"platform":"tiktok","operation":"refresh_token","kind":"drop_after"}`)
-	form := url.Values{"client_key": {"k"}, "client_secret": {"s"}, "grant_type": {"refresh_token"}, "refresh_token": {"tiktok-refresh-demo"}}
-	if _, err := b.try(http.MethodPost, "/tiktok/v2/oauth/token/", "", formType, form.Encode()); err == nil {
-		t.Fatal("want no answer")
-	}
-	if r := tiktokRefresh(b, "tiktok-refresh-demo"); r.text("error") != "invalid_grant" {
-		t.Errorf("the token was used up though the answer was lost: %d %s", r.status, r.body)
 	}
 }
 

@@ -27,7 +27,7 @@ var identities = []struct {
 	{"threads", "GET", "/threads/v1.0/me?fields=id,username,name,threads_profile_picture_url,is_verified", "", "", []string{"id"}},
 	{"instagram", "GET", "/instagram/v25.0/me?fields=user_id,username,name,profile_picture_url,account_type", "", "", []string{"user_id"}},
 	{"facebook", "GET", "/facebook/v25.0/me?fields=id,name,username,picture{url}", "", "", []string{"id"}},
-	{"tiktok", "GET", "/tiktok/v2/user/info/?fields=open_id,union_id,avatar_url,display_name,username", "", "", []string{"data", "user", "open_id"}},
+	{"tiktok", "GET", "/tiktok/v2/user/info/?fields=open_id,avatar_url,display_name,username", "", "", []string{"data", "user", "open_id"}},
 	{"tiktok", "POST", "/tiktok/v2/post/publish/creator_info/query/", "application/json; charset=UTF-8", "{}", nil},
 	{"youtube", "GET", "/youtube/youtube/v3/channels?part=snippet,contentDetails&mine=true", "", "", []string{"items", "0", "id"}},
 }
@@ -348,7 +348,7 @@ func TestIdentityRefusals(t *testing.T) {
 		{"Threads: unknown parameter", "threads", "/threads/v1.0/me?field=id", 400, []string{"error", "type"}, "THApiException"},
 		{"Threads: unknown version", "threads", "/threads/v2.0/me", 400, []string{"error", "code"}, 2500.0},
 		{"Threads: unknown path", "threads", "/threads/v1.0/me/friends", 400, []string{"error", "code"}, 2500.0},
-		{"Threads: nobody's id", "threads", "/threads/v1.0/1", 400, []string{"error", "error_subcode"}, 33.0},
+		{"Threads: unknown id", "threads", "/threads/v1.0/1", 400, []string{"error", "error_subcode"}, 33.0},
 		{"Instagram: unknown field", "instagram", "/instagram/v25.0/me?fields=email", 400, []string{"error", "code"}, 100.0},
 		{"Instagram: unknown version", "instagram", "/instagram/v9.0/me", 400, []string{"error", "code"}, 2500.0},
 		{"Facebook: unknown field within one", "facebook", "/facebook/v25.0/me?fields=picture{size}", 400, []string{"error", "code"}, 100.0},

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
@@ -114,16 +115,15 @@ func readControl(r *http.Request, into any) error {
 	if err != nil {
 		return badInput("the body cannot be read: %v", err)
 	}
+	return decodeControl(content, into)
+}
+
+func decodeControl(content []byte, into any) error {
 	if len(bytes.TrimSpace(content)) == 0 {
 		return nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
+	if err := simulator.Decode(content, into); err != nil {
 		return badInput("the body is not as expected: %v", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return badInput("the body holds more than one JSON value")
 	}
 	return nil
 }

@@ -4,96 +4,51 @@
 package sandbox
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"time"
+
+	"k8s.io/utils/ptr"
 
 	"github.com/herald-social/herald/sandbox/instagram"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// optional is a JSON field that may be absent, null or a value.
-type optional[T any] struct {
-	set   bool
-	value *T
+// controlSettings are the settings of an account, as the control API reads and shows them.
+type controlSettings struct {
+	Quota           *int   `json:"quota"`
+	Private         bool   `json:"private"`
+	CommentDisabled bool   `json:"comment_disabled"`
+	ListingLagMS    *int64 `json:"listing_lag_ms"`
+	TokenTTLS       *int64 `json:"token_ttl_s"`
+	ProcessingMS    *int64 `json:"processing_ms"`
+	ProcessingError string `json:"processing_error"`
 }
 
-// UnmarshalJSON is called only when the field is there.
-func (o *optional[T]) UnmarshalJSON(content []byte) error {
-	o.set = true
-	if bytes.Equal(content, []byte("null")) {
+// settingsOf returns copies: what is decoded onto them changes no account.
+func settingsOf(s state.Settings) controlSettings {
+	out := controlSettings{
+		Private: s.Private, CommentDisabled: s.CommentDisabled, ListingLagMS: inMilliseconds(s.ListingLag),
+		ProcessingMS: inMilliseconds(s.Processing), ProcessingError: s.ProcessingError,
+	}
+	if s.Quota != nil {
+		out.Quota = new(*s.Quota)
+	}
+	if s.TokenTTL > 0 {
+		out.TokenTTLS = new(int64(s.TokenTTL / time.Second))
+	}
+	return out
+}
+
+func milliseconds(ms *int64) *time.Duration {
+	if ms == nil {
 		return nil
 	}
-	return json.Unmarshal(content, &o.value)
+	return new(time.Duration(*ms) * time.Millisecond)
 }
 
-// accountChange is what PUT takes; what is absent stays as it is, and null is the default.
-type accountChange struct {
-	Username        string           `json:"username"`
-	DisplayName     string           `json:"display_name"`
-	Login           string           `json:"login"`
-	Quota           optional[int]    `json:"quota"`
-	Private         optional[bool]   `json:"private"`
-	CommentDisabled optional[bool]   `json:"comment_disabled"`
-	ListingLagMS    optional[int64]  `json:"listing_lag_ms"`
-	TokenTTLS       optional[int64]  `json:"token_ttl_s"`
-	ProcessingMS    optional[int64]  `json:"processing_ms"`
-	ProcessingError optional[string] `json:"processing_error"`
-}
-
-func (c accountChange) check() error {
-	if q := c.Quota.value; q != nil && *q < 0 {
-		return badInput("quota is %d; it is a number of posts in 24 hours, or null for no limit", *q)
-	}
-	if lag := c.ListingLagMS.value; lag != nil && (*lag < 0 || *lag > maxControlSeconds*1000) {
-		return badInput("listing_lag_ms is %d; it must be from 0 to a day, or null for the platform's own", *lag)
-	}
-	if ttl := c.TokenTTLS.value; ttl != nil && (*ttl < 1 || *ttl > 365*maxControlSeconds) {
-		return badInput("token_ttl_s is %d; it must be from 1 to a year, or null for the platform's own", *ttl)
-	}
-	if ms := c.ProcessingMS.value; ms != nil && (*ms < 0 || *ms > maxControlSeconds*1000) {
-		return badInput("processing_ms is %d; it must be from 0 to a day, or null for the platform's own", *ms)
-	}
-	return nil
-}
-
-func (c accountChange) apply(a *state.Account) {
-	a.DisplayName = cmp.Or(c.DisplayName, a.DisplayName)
-	if c.Quota.set {
-		a.Settings.Quota = c.Quota.value
-	}
-	if c.Private.set {
-		a.Settings.Private = valueOf(c.Private)
-	}
-	if c.CommentDisabled.set {
-		a.Settings.CommentDisabled = valueOf(c.CommentDisabled)
-	}
-	if c.ListingLagMS.set {
-		a.Settings.ListingLag = milliseconds(c.ListingLagMS)
-	}
-	if c.TokenTTLS.set {
-		a.Settings.TokenTTL = time.Duration(valueOf(c.TokenTTLS)) * time.Second
-	}
-	if c.ProcessingMS.set {
-		a.Settings.Processing = milliseconds(c.ProcessingMS)
-	}
-	if c.ProcessingError.set {
-		a.Settings.ProcessingError = valueOf(c.ProcessingError)
-	}
-}
-
-// milliseconds is a time that was given, and nil for null.
-func milliseconds(o optional[int64]) *time.Duration {
-	if o.value == nil {
-		return nil
-	}
-	return new(time.Duration(*o.value) * time.Millisecond)
-}
-
-// inMilliseconds is what milliseconds reads.
 func inMilliseconds(d *time.Duration) *int64 {
 	if d == nil {
 		return nil
@@ -101,33 +56,65 @@ func inMilliseconds(d *time.Duration) *int64 {
 	return new(d.Milliseconds())
 }
 
-func valueOf[T any](o optional[T]) T {
-	if o.value == nil {
-		var zero T
-		return zero
+// accountChange is what PUT takes. It is decoded onto what the account has: what is absent stays as it is, and null is the
+// default.
+type accountChange struct {
+	Username    string `json:"username"`
+	DisplayName string `json:"display_name"`
+	Login       string `json:"login"`
+	controlSettings
+	// These can be null as well.
+	Private         *bool   `json:"private"`
+	CommentDisabled *bool   `json:"comment_disabled"`
+	ProcessingError *string `json:"processing_error"`
+}
+
+// changeOf changes nothing yet.
+func changeOf(s state.Settings) accountChange {
+	return accountChange{
+		controlSettings: settingsOf(s), Private: &s.Private, CommentDisabled: &s.CommentDisabled, ProcessingError: &s.ProcessingError,
 	}
-	return *o.value
+}
+
+func (c accountChange) settings() state.Settings {
+	return state.Settings{
+		Quota: c.Quota, Private: ptr.Deref(c.Private, false), CommentDisabled: ptr.Deref(c.CommentDisabled, false),
+		ListingLag: milliseconds(c.ListingLagMS), Processing: milliseconds(c.ProcessingMS),
+		TokenTTL:        time.Duration(ptr.Deref(c.TokenTTLS, 0)) * time.Second,
+		ProcessingError: ptr.Deref(c.ProcessingError, ""),
+	}
+}
+
+func (c accountChange) check() error {
+	const day = maxControlSeconds * 1000
+	outside := func(n *int64, least, most int64) bool { return n != nil && (*n < least || *n > most) }
+	switch {
+	case c.Quota != nil && *c.Quota < 0:
+		return badInput("quota is %d; it is a number of posts in 24 hours, or null for no limit", *c.Quota)
+	case outside(c.ListingLagMS, 0, day):
+		return badInput("listing_lag_ms is %d; it must be from 0 to a day, or null for the platform's own", *c.ListingLagMS)
+	case outside(c.TokenTTLS, 1, 365*maxControlSeconds):
+		return badInput("token_ttl_s is %d; it must be from 1 to a year, or null for the platform's own", *c.TokenTTLS)
+	case outside(c.ProcessingMS, 0, day):
+		return badInput("processing_ms is %d; it must be from 0 to a day, or null for the platform's own", *c.ProcessingMS)
+	default:
+		return nil
+	}
 }
 
 // controlAccount is an account as the control API shows it.
 type controlAccount struct {
-	Platform        string   `json:"platform"`
-	ID              string   `json:"id"`
-	Username        string   `json:"username"`
-	DisplayName     string   `json:"display_name"`
-	Login           string   `json:"login,omitempty"`
-	Quota           *int     `json:"quota"`
-	Private         bool     `json:"private"`
-	CommentDisabled bool     `json:"comment_disabled"`
-	ListingLagMS    *int64   `json:"listing_lag_ms"`
-	TokenTTLS       *int64   `json:"token_ttl_s"`
-	ProcessingMS    *int64   `json:"processing_ms"`
-	ProcessingError string   `json:"processing_error"`
-	AccessToken     string   `json:"access_token"`
-	RefreshToken    string   `json:"refresh_token"`
-	ExpiresAt       *string  `json:"expires_at"`
-	Scopes          []string `json:"scopes"`
-	URL             string   `json:"url"`
+	Platform    string `json:"platform"`
+	ID          string `json:"id"`
+	Username    string `json:"username"`
+	DisplayName string `json:"display_name"`
+	Login       string `json:"login,omitempty"`
+	controlSettings
+	AccessToken  string   `json:"access_token"`
+	RefreshToken string   `json:"refresh_token"`
+	ExpiresAt    *string  `json:"expires_at"`
+	Scopes       []string `json:"scopes"`
+	URL          string   `json:"url"`
 }
 
 func (s *Server) getAccount(r *http.Request) (int, any, error) {
@@ -147,8 +134,12 @@ func (s *Server) putAccount(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	content, err := io.ReadAll(r.Body)
+	if err != nil {
+		return 0, nil, badInput("the body cannot be read: %v", err)
+	}
 	var change accountChange
-	if err := readControl(r, &change); err != nil {
+	if err := decodeControl(content, &change); err != nil {
 		return 0, nil, err
 	}
 	if err := change.check(); err != nil {
@@ -167,7 +158,12 @@ func (s *Server) putAccount(r *http.Request) (int, any, error) {
 	if change.Login != "" && change.Login != account.Login {
 		return 0, nil, badInput("account %s is connected by login %q; that cannot be changed", account.ID, account.Login)
 	}
-	if account, err = s.store.ChangeAccount(account.Key, change.apply); err != nil {
+	account, err = s.store.ChangeAccount(account.Key, func(a *state.Account) {
+		onto := changeOf(a.Settings)
+		_ = decodeControl(content, &onto) // it was decoded before
+		a.DisplayName, a.Settings = cmp.Or(onto.DisplayName, a.DisplayName), onto.settings()
+	})
+	if err != nil {
 		return 0, nil, err
 	}
 	if s.useless(s.store.Tokens(account.Key)) {
@@ -178,7 +174,7 @@ func (s *Server) putAccount(r *http.Request) (int, any, error) {
 	return http.StatusOK, s.showAccount(r, p, account), nil
 }
 
-// useless says whether nothing can be done with tokens any more: neither with the one nor with the other.
+// useless says whether neither token works any more.
 func (s *Server) useless(t state.Tokens) bool {
 	over := func(end time.Time) bool { return !end.IsZero() && !s.clock.Now().Before(end) }
 	return (t.Access == "" || over(t.ExpiresAt)) && (t.Refresh == "" || over(t.RefreshExpiresAt))
@@ -196,8 +192,7 @@ func (s *Server) createAccount(p platform, id string, change accountChange) (sta
 	if err := p.CheckAccount(id, fresh.Username); err != nil {
 		return state.Account{}, false, badInput("account %s: %v", id, err)
 	}
-	fresh.DisplayName = fresh.Username
-	change.apply(&fresh)
+	fresh.DisplayName, fresh.Settings = cmp.Or(change.DisplayName, fresh.Username), change.settings()
 	account, created, err := s.store.CreateAccount(fresh, s.fullGrant(p, fresh), p.Terms(fresh).Refresh)
 	if _, taken := errors.AsType[*state.UsernameTakenError](err); taken {
 		return state.Account{}, false, badInput("account %s: %v", id, err)
@@ -216,19 +211,14 @@ func (s *Server) showAccount(r *http.Request, p platform, a state.Account) contr
 	tokens := s.store.Tokens(a.Key)
 	out := controlAccount{
 		Platform: a.Platform, ID: a.ID, Username: a.Username, DisplayName: a.DisplayName, Login: a.Login,
-		Quota: a.Settings.Quota, Private: a.Settings.Private, CommentDisabled: a.Settings.CommentDisabled,
-		ListingLagMS: inMilliseconds(a.Settings.ListingLag), ProcessingMS: inMilliseconds(a.Settings.Processing),
-		ProcessingError: a.Settings.ProcessingError,
-		AccessToken:     tokens.Access, RefreshToken: tokens.Refresh, Scopes: tokens.Scopes,
+		controlSettings: settingsOf(a.Settings), AccessToken: tokens.Access, RefreshToken: tokens.Refresh, Scopes: tokens.Scopes,
 		URL: s.site(r) + "/accounts/" + a.Platform + "/" + a.ID,
 	}
 	if life := p.Terms(a).Access; life > 0 {
-		seconds := int64(life / time.Second)
-		out.TokenTTLS = &seconds
+		out.TokenTTLS = new(int64(life / time.Second))
 	}
 	if !tokens.ExpiresAt.IsZero() {
-		end := tokens.ExpiresAt.UTC().Format(timeFormat)
-		out.ExpiresAt = &end
+		out.ExpiresAt = new(tokens.ExpiresAt.UTC().Format(timeFormat))
 	}
 	return out
 }

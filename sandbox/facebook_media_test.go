@@ -38,7 +38,7 @@ func fbForm(t *testing.T, file []byte, fields ...string) (contentType, body stri
 	return form.FormDataContentType(), out.String()
 }
 
-// fbPhoto uploads a photo that nobody sees and returns its id.
+// fbPhoto uploads a photo that is not published and returns its id.
 func (b *box) fbPhoto(file []byte) string {
 	b.t.Helper()
 	contentType, body := fbForm(b.t, file, "published", "false")
@@ -67,7 +67,7 @@ func TestFacebookPhoto(t *testing.T) {
 	if r.status != http.StatusOK || photo == "" || !strings.HasPrefix(post, pageID+"_") || strings.Contains(post, photo) {
 		t.Fatalf("%d %s", r.status, r.body)
 	}
-	address := b.http.URL + "/_media/" + sha(picture)
+	address := b.http.URL + "/_media/" + sumOf(picture)
 	want := map[string]any{
 		"id": post, "message": "see", "status_type": "added_photos",
 		"attachments": map[string]any{"data": []any{map[string]any{
@@ -90,7 +90,7 @@ func TestFacebookPhoto(t *testing.T) {
 		t.Errorf("the control API: %s (-want +got):\n%s", shown.body, diff)
 	}
 	for _, page := range []string{"/accounts/facebook/" + pageID, "/facebook/" + post} {
-		if r := b.call(http.MethodGet, page, "", "", ""); !strings.Contains(r.body, "/_media/"+sha(picture)) {
+		if r := b.call(http.MethodGet, page, "", "", ""); !strings.Contains(r.body, "/_media/"+sumOf(picture)) {
 			t.Errorf("%s does not show it:\n%s", page, r.body)
 		}
 	}
@@ -159,7 +159,7 @@ func TestFacebookAlbum(t *testing.T) {
 	r := b.form("facebook", pagePath+"/feed", values)
 	post := r.text("id")
 	_, album, _ := strings.Cut(post, "_")
-	src := func(data []byte) string { return b.http.URL + "/_media/" + sha(data) }
+	src := func(data []byte) string { return b.http.URL + "/_media/" + sumOf(data) }
 	part := func(id string, data []byte) any {
 		return map[string]any{
 			"media_type": "photo", "target": map[string]any{"id": id}, "media": map[string]any{"image": map[string]any{"src": src(data)}},

@@ -199,7 +199,7 @@ func TestDelayActsThoughTheClientHasGone(t *testing.T) {
 	b.http.Close() // waits for the handler
 	b.listenAgain()
 	if diff := cmp.Diff([]string{"late"}, b.texts()); diff != "" {
-		t.Errorf("the post must be made although nobody waits for it (-want +got):\n%s", diff)
+		t.Errorf("the post must be made although the client has gone (-want +got):\n%s", diff)
 	}
 }
 

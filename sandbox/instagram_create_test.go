@@ -208,7 +208,7 @@ func TestInstagramPictures(t *testing.T) {
 		{"no bytes", "no picture", s.url + "/nothing", 36001.0, 2207005.0},
 		{"torn", "a beginning is no picture", s.url + "/torn", 36001.0, 2207005.0},
 		{"not there", "404 is no picture", s.url + "/none", 9004.0, 2207052.0},
-		{"nobody's address", "a refused connection is none either", "http://127.0.0.1:1/a.jpg", 9004.0, 2207052.0},
+		{"unused address", "a refused connection is none either", "http://127.0.0.1:1/a.jpg", 9004.0, 2207052.0},
 		{"file", "only the web is fetched", "file:///etc/hosts", 9004.0, 2207052.0},
 		{"no address", "nothing to ask", "square.jpg", 9004.0, 2207052.0},
 		{"other letters than ASCII", "addresses are written in ASCII", s.url + "/square?é", 9004.0, 2207052.0},

@@ -6,8 +6,6 @@ package sandbox_test
 import (
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +29,7 @@ func TestInstagramPicture(t *testing.T) {
 	want := map[string]any{
 		"id": post, "caption": "See #this https://a.b", "media_type": "IMAGE", "media_product_type": "FEED",
 		"permalink": b.http.URL + "/instagram/p/" + code + "/", "shortcode": code, "timestamp": "2026-12-01T09:00:01+0000",
-		"username": "herald_demo", "owner": map[string]any{"id": instagramID}, "media_url": b.http.URL + "/_media/" + sha(picture),
+		"username": "herald_demo", "owner": map[string]any{"id": instagramID}, "media_url": b.http.URL + "/_media/" + sumOf(picture),
 	}
 	if diff := cmp.Diff(any(want), got.at()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -44,7 +42,7 @@ func TestInstagramPicture(t *testing.T) {
 		t.Errorf("the control API says %s (-want +got):\n%s", shown.body, diff)
 	}
 	for _, page := range []string{"/instagram/p/" + code + "/", "/accounts/instagram/" + instagramID} {
-		if r := b.call(http.MethodGet, page, "", "", ""); r.status != http.StatusOK || !strings.Contains(r.body, "/_media/"+sha(picture)) || !strings.Contains(r.body, "#this") {
+		if r := b.call(http.MethodGet, page, "", "", ""); r.status != http.StatusOK || !strings.Contains(r.body, "/_media/"+sumOf(picture)) || !strings.Contains(r.body, "#this") {
 			t.Errorf("%s shows %d %s", page, r.status, r.body)
 		}
 	}
@@ -57,7 +55,7 @@ func TestInstagramReel(t *testing.T) {
 	got := b.read("instagram", "/instagram/v25.0/"+post+"?fields=media_type,media_product_type,permalink,shortcode,media_url")
 	want := map[string]any{
 		"id": post, "media_type": "VIDEO", "media_product_type": "REELS", "shortcode": got.text("shortcode"),
-		"permalink": b.http.URL + "/instagram/reel/" + got.text("shortcode") + "/", "media_url": b.http.URL + "/_media/" + sha(film),
+		"permalink": b.http.URL + "/instagram/reel/" + got.text("shortcode") + "/", "media_url": b.http.URL + "/_media/" + sumOf(film),
 	}
 	if diff := cmp.Diff(any(want), got.at()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -114,9 +112,9 @@ func TestInstagramCarousel(t *testing.T) {
 	}
 	at := b.http.URL + "/_media/"
 	want := []any{
-		map[string]any{"media_type": "IMAGE", "media_url": at + sha(first)},
-		map[string]any{"media_type": "VIDEO", "media_url": at + sha(film)},
-		map[string]any{"media_type": "IMAGE", "media_url": at + sha(last)},
+		map[string]any{"media_type": "IMAGE", "media_url": at + sumOf(first)},
+		map[string]any{"media_type": "VIDEO", "media_url": at + sumOf(film)},
+		map[string]any{"media_type": "IMAGE", "media_url": at + sumOf(last)},
 	}
 	if diff := cmp.Diff(want, children); diff != "" || got.text("media_type") != "CAROUSEL_ALBUM" || got.text("media_product_type") != "FEED" || got.text("caption") != "all" {
 		t.Errorf("%s (-want +got):\n%s", got.body, diff)
@@ -173,114 +171,6 @@ func TestInstagramContainerLife(t *testing.T) {
 		t.Errorf("after a day it is %s", got)
 	}
 	refused("publishing what has expired", id, -2, 2207020)
-}
-
-// TestInstagramFetchesInTheBackground creates a reel whose file does not come for a while.
-func TestInstagramFetchesInTheBackground(t *testing.T) {
-	b := start(t, "")
-	s := newShelf(t, map[string][]byte{"a.mp4": mp4Of("isom", 64, 48, 5*time.Second)})
-	s.hold = make(chan struct{})
-	id := b.igContainer(query("media_type=REELS&video_url=" + s.url + "/a.mp4"))
-	<-s.asked
-	b.clock.Step(time.Hour)
-	if got := b.igStatus(id); got != "IN_PROGRESS" {
-		t.Errorf("while the file is on its way it is %s", got)
-	}
-	close(s.hold)
-	if got := b.igSettled(id); got != "FINISHED" {
-		t.Errorf("then it is %s", got)
-	}
-}
-
-func TestInstagramProcessing(t *testing.T) {
-	b := start(t, "")
-	s := newShelf(t, map[string][]byte{"a.jpg": jpegOf(t, 40, 40)})
-	b.control(http.MethodPut, "/accounts/instagram/"+instagramID, `{"processing_ms":5000,"processing_error":"2207053"}`, http.StatusOK)
-	id := b.igContainer(query("image_url=" + s.url + "/a.jpg"))
-	b.clock.Step(5*time.Second - time.Millisecond)
-	if got := b.igStatus(id); got != "IN_PROGRESS" {
-		t.Errorf("before its time it is %s", got)
-	}
-	b.clock.Step(time.Millisecond)
-	r := b.read("instagram", "/instagram/v25.0/"+id+"?fields=status_code,status")
-	if r.text("status_code") != "ERROR" || !strings.HasSuffix(r.text("status"), "2207053") {
-		t.Errorf("then it is %s", r.body)
-	}
-	if r := b.igPublish(id); r.at("error", "code") != 9007.0 || len(b.texts()) != 0 {
-		t.Errorf("publishing what has failed: %d %s", r.status, r.body)
-	}
-}
-
-func TestInstagramContainersAreTheAccounts(t *testing.T) {
-	b := start(t, "")
-	s := newShelf(t, map[string][]byte{"a.jpg": jpegOf(t, 40, 40)})
-	other := b.control(http.MethodPut, "/accounts/instagram/2", "", http.StatusCreated).text("data", "access_token")
-	id, item := b.igContainer(query("image_url="+s.url+"/a.jpg")), b.igContainer(query("is_carousel_item=true&image_url="+s.url+"/a.jpg"))
-	publish := b.call(http.MethodPost, "/instagram/v25.0/2/media_publish", other, formType, "creation_id="+id)
-	read := b.call(http.MethodGet, "/instagram/v25.0/"+id+"?fields=status_code", other, "", "")
-	album := b.call(http.MethodPost, "/instagram/v25.0/2/media", other, formType, "media_type=CAROUSEL&children="+item+","+item)
-	if publish.at("error", "code") != 24.0 || read.at("error", "error_subcode") != 33.0 || album.at("error", "code") != 24.0 || len(b.texts()) != 0 {
-		t.Errorf("another's containers: publish %s, read %s, show %s", publish.body, read.body, album.body)
-	}
-	post := b.igPublish(id).text("id")
-	if r := b.call(http.MethodGet, "/instagram/v25.0/"+post, other, "", ""); r.at("error", "error_subcode") != 33.0 {
-		t.Errorf("another's post: %s", r.body)
-	}
-	for reason, r := range map[string]reply{
-		"a post is no container":    b.igPublish(post),
-		"a misspelt creation_id":    b.form("instagram", instagramPath+"/media_publish", url.Values{"container_id": {id}}),
-		"a container without links": b.read("instagram", "/instagram/v25.0/"+item+"?fields=permalink"),
-		"Threads' name of a state":  b.read("instagram", "/instagram/v25.0/"+item+"?fields=error_message"),
-		"a post without a state":    b.read("instagram", "/instagram/v25.0/"+post+"?fields=status_code"),
-	} {
-		if r.status != http.StatusBadRequest {
-			t.Errorf("%s: %d %s", reason, r.status, r.body)
-		}
-	}
-}
-
-func TestInstagramListing(t *testing.T) {
-	b := start(t, "")
-	s := newShelf(t, map[string][]byte{"a.jpg": jpegOf(t, 40, 40)})
-	var ids []string
-	for n := range 5 {
-		ids = append(ids, b.igPost(url.Values{"image_url": {s.url + "/a.jpg"}, "caption": {"post " + strconv.Itoa(n)}}))
-	}
-	newest := slices.Clone(ids)
-	slices.Reverse(newest)
-	for name, tt := range map[string]struct {
-		query string
-		want  []string
-	}{
-		"all":                    {"", newest},
-		"some":                   {"?limit=2", newest[:2]},
-		"since a second with it": {"?since=1796115608", newest[:2]}, // the fourth was made at 09:00:08
-	} {
-		r := b.read("instagram", instagramPath+"/media"+tt.query)
-		if diff := cmp.Diff(tt.want, r.ids()); r.status != http.StatusOK || diff != "" {
-			t.Errorf("%s: %d (-want +got):\n%s", name, r.status, diff)
-		}
-	}
-	r := b.read("instagram", instagramPath+"/media?fields=id,caption,timestamp,permalink,media_product_type&limit=1")
-	want := map[string]any{
-		"id": ids[4], "caption": "post 4", "timestamp": "2026-12-01T09:00:10+0000", "media_product_type": "FEED",
-		"permalink": r.text("data", "0", "permalink"),
-	}
-	if diff := cmp.Diff(any(want), r.at("data", "0")); diff != "" || r.text("paging", "next") == "" {
-		t.Errorf("%s (-want +got):\n%s", r.body, diff)
-	}
-	b.control(http.MethodPut, "/accounts/instagram/"+instagramID, `{"listing_lag_ms":30000}`, http.StatusOK)
-	late := b.igPost(query("image_url=" + s.url + "/a.jpg"))
-	if got := b.read("instagram", instagramPath+"/media").ids(); slices.Contains(got, late) {
-		t.Errorf("listed before its time: %v", got)
-	}
-	b.clock.Step(30 * time.Second)
-	b.fault(`{"platform":"instagram","operation":"list","kind":"stale_list","delay_ms":60000}`)
-	for _, want := range []bool{false, true} {
-		if got := b.read("instagram", instagramPath+"/media").ids(); slices.Contains(got, late) != want {
-			t.Errorf("a stale listing, and the next one: %v", got)
-		}
-	}
 }
 
 func TestInstagramQuota(t *testing.T) {

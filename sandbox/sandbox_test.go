@@ -26,7 +26,7 @@ const (
 	demoAccess = "x-access-demo"
 )
 
-// tellingClock is a fake clock that tells when somebody begins to wait.
+// tellingClock is a fake clock that tells when a wait begins.
 type tellingClock struct {
 	*clocktesting.FakeClock
 	timers chan struct{}

@@ -119,52 +119,6 @@ func TestThreadsContainers(t *testing.T) {
 	}
 }
 
-func TestThreadsContainerLife(t *testing.T) {
-	b := start(t, "")
-	id := b.container(url.Values{"text": {"hello"}})
-	refused := func(reason string) {
-		t.Helper()
-		r := b.publishContainer(id)
-		if r.status != http.StatusBadRequest || r.at("error", "code") != 24.0 || r.at("error", "is_transient") != false {
-			t.Errorf("%s: %d %s, want code 24", reason, r.status, r.body)
-		}
-	}
-	if got := b.containerStatus(id); got != "IN_PROGRESS" {
-		t.Errorf("at first it is %s", got)
-	}
-	refused("publishing too early")
-	b.clock.Step(199 * time.Millisecond)
-	refused("publishing a moment too early")
-	b.clock.Step(time.Millisecond)
-	if got := b.containerStatus(id); got != "FINISHED" || len(b.texts()) != 0 {
-		t.Errorf("then it is %s, and %q is posted", got, b.texts())
-	}
-	r := b.publishContainer(id)
-	if r.status != http.StatusOK || b.containerStatus(id) != "PUBLISHED" {
-		t.Errorf("published: %d %s, and it is %s", r.status, r.body, b.containerStatus(id))
-	}
-	refused("publishing once more")
-	b.clock.Step(25 * time.Hour)
-	if got := b.containerStatus(id); got != "PUBLISHED" {
-		t.Errorf("a day later it is %s", got)
-	}
-	refused("publishing once more a day later")
-	if diff := cmp.Diff([]string{"hello"}, b.texts()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-
-	id = b.container(url.Values{"text": {"late"}})
-	b.clock.Step(24*time.Hour - time.Millisecond)
-	if got := b.containerStatus(id); got != "FINISHED" {
-		t.Errorf("just before a day it is %s", got)
-	}
-	b.clock.Step(time.Millisecond)
-	if got := b.containerStatus(id); got != "EXPIRED" {
-		t.Errorf("after a day it is %s", got)
-	}
-	refused("publishing what has expired")
-}
-
 func TestThreadsProcessing(t *testing.T) {
 	b := start(t, "")
 	b.control(http.MethodPut, "/accounts/threads/"+threadsID, `{"processing_ms":5000,"processing_error":"UNKNOWN"}`, http.StatusOK)
@@ -242,10 +196,10 @@ func TestThreadsReplies(t *testing.T) {
 	second := b.thread("two", url.Values{"reply_to_id": {root}})
 	third := b.thread("three", url.Values{"reply_to_id": {second}})
 	want := []any{
-		map[string]any{"id": third, "is_reply": true, "has_replies": false, "replied_to": map[string]any{"id": second}, "root_post": map[string]any{"id": root}},
-		map[string]any{"id": second, "is_reply": true, "has_replies": true, "replied_to": map[string]any{"id": root}, "root_post": map[string]any{"id": root}},
+		map[string]any{"id": third, "is_reply": true, "replied_to": map[string]any{"id": second}, "root_post": map[string]any{"id": root}},
+		map[string]any{"id": second, "is_reply": true, "replied_to": map[string]any{"id": root}, "root_post": map[string]any{"id": root}},
 	}
-	r := b.read("threads", threadsPath+"/replies?fields=id,is_reply,has_replies,replied_to,root_post")
+	r := b.read("threads", threadsPath+"/replies?fields=id,is_reply,replied_to,root_post")
 	if diff := cmp.Diff(want, r.list("data")); diff != "" {
 		t.Errorf("replies (-want +got):\n%s", diff)
 	}
@@ -303,42 +257,6 @@ func TestThreadsListing(t *testing.T) {
 		if r := b.read("threads", threadsPath+"/threads"+query); r.status != http.StatusBadRequest || r.at("error", "code") != 100.0 {
 			t.Errorf("%s: %d %s", query, r.status, r.body)
 		}
-	}
-}
-
-func TestThreadsQuota(t *testing.T) {
-	b := start(t, "")
-	limit := func() any {
-		return b.read("threads", threadsPath+"/threads_publishing_limit?fields=quota_usage,config").at("data", "0")
-	}
-	b.control(http.MethodPut, "/accounts/threads/"+threadsID, `{"quota":2}`, http.StatusOK)
-	root := b.thread("one", nil)
-	b.thread("two", nil)
-	b.thread("a reply", url.Values{"reply_to_id": {root}}) // replies have a quota of their own
-	b.clock.Step(time.Hour)
-	full := b.container(url.Values{"text": {"three"}})
-	b.clock.Step(time.Second)
-	if r := b.publishContainer(full); r.status != http.StatusBadRequest || r.at("error", "code") != 9.0 || r.at("error", "error_subcode") != 2207042.0 {
-		t.Errorf("beyond the quota: %d %s", r.status, r.body)
-	}
-	if got := b.containerStatus(full); got != "FINISHED" {
-		t.Errorf("the container is %s, want it to wait", got)
-	}
-	day := map[string]any{
-		"quota_usage": 2.0, "config": map[string]any{"quota_total": 2.0, "quota_duration": 86400.0},
-	}
-	if diff := cmp.Diff(any(day), limit()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	b.clock.Step(23 * time.Hour)
-	if r := b.publishContainer(full); r.status != http.StatusOK {
-		t.Errorf("a day after the first there is room: %d %s", r.status, r.body)
-	}
-	b.control(http.MethodPut, "/accounts/threads/"+threadsID, `{"quota":null}`, http.StatusOK)
-	day["config"] = map[string]any{"quota_total": 250.0, "quota_duration": 86400.0}
-	day["quota_usage"] = 1.0
-	if diff := cmp.Diff(any(day), limit()); diff != "" {
-		t.Errorf("the documented quota is told, not enforced (-want +got):\n%s", diff)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestTikTokVideoInit(t *testing.T) {
 		{"title too long", "and not one more", info(`,"title":"` + strings.Repeat("🎉", 1100) + `a"`), 400, "invalid_params"},
 		{"misspelt field", "what is not known is refused", info(`,"disable_comments":true`), 400, "invalid_params"},
 		{"music on a video", "only photos get some", info(`,"auto_add_music":true`), 400, "invalid_params"},
-		{"brand with nobody to see it", "not allowed", strings.Replace(info(""), `"brand_content_toggle":false`, `"brand_content_toggle":true`, 1), 400, "invalid_params"},
+		{"brand that only its author sees", "not allowed", strings.Replace(info(""), `"brand_content_toggle":false`, `"brand_content_toggle":true`, 1), 400, "invalid_params"},
 		{"no brand toggle", "listed as required", strings.Replace(info(""), `,"brand_organic_toggle":false`, ``, 1), 400, "invalid_params"},
 		{"no privacy level", "there is no default", strings.Replace(info(""), `"privacy_level":"SELF_ONLY",`, ``, 1), 400, "invalid_params"},
 		{"another account's privacy level", "a public account has no followers only", strings.Replace(info(""), "SELF_ONLY", "FOLLOWER_OF_CREATOR", 1), 403, "privacy_level_option_mismatch"},

@@ -16,7 +16,7 @@ import (
 
 // TestKilledWhileUploading kills the sandbox while several clients upload videos.
 func TestKilledWhileUploading(t *testing.T) {
-	for name, post := range map[string]poster{"tiktok": videoOnTikTok, "youtube": videoToYouTube} {
+	for name, post := range map[string]poster{"tiktok": videoOnTikTok} {
 		t.Run(name, func(t *testing.T) { testKilled(t, post) })
 	}
 }
@@ -63,22 +63,4 @@ func videoOnTikTok(client *http.Client, base, text string) (bool, error) {
 		return false, err
 	}
 	return putFilm(client, begun.Data.Address)
-}
-
-func videoToYouTube(client *http.Client, base, text string) (bool, error) {
-	body := `{"snippet":{"title":"a","description":"` + text + `"}}`
-	req, err := http.NewRequest(http.MethodPost, base+youtubeUpload, strings.NewReader(body))
-	if err != nil {
-		return false, err
-	}
-	req.Header.Set("Authorization", "Bearer youtube-access-demo")
-	req.Header.Set("Content-Type", jsonUTF8)
-	req.Header.Set("X-Upload-Content-Type", "video/mp4")
-	req.Header.Set("X-Upload-Content-Length", fmt.Sprint(len(shortFilm)))
-	resp, err := client.Do(req)
-	if err != nil {
-		return false, err
-	}
-	defer resp.Body.Close()
-	return putFilm(client, resp.Header.Get("Location"))
 }

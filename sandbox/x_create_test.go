@@ -162,7 +162,7 @@ func TestReplies(t *testing.T) {
 	}
 	alone, invites := b.post("no names"), b.post("hello @Other!")
 	if r := reply(other, alone, "me?"); r.status != http.StatusForbidden {
-		t.Errorf("whoever is not mentioned may not reply: %d %s", r.status, r.body)
+		t.Errorf("an account that is not mentioned may not reply: %d %s", r.status, r.body)
 	}
 	answer := reply(other, invites, "thanks")
 	if answer.status != http.StatusCreated {

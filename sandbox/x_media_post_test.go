@@ -54,14 +54,14 @@ func TestXPostsWithMedia(t *testing.T) {
 			b := start(t, "")
 			makers := map[string]func() string{
 				film: func() string {
-					return b.xDone("video/mp4", "tweet_video", xFilm("isom", 640, 360, 140*time.Second, 0))
+					return b.xDone("video/mp4", "tweet_video", movie("isom", 640, 360, 140*time.Second, 0))
 				},
 				longFilm: func() string {
-					return b.xDone("video/mp4", "tweet_video", xFilm("isom", 640, 360, 141*time.Second, 0))
+					return b.xDone("video/mp4", "tweet_video", movie("isom", 640, 360, 141*time.Second, 0))
 				},
 				gif: func() string { return b.xDone("image/gif", "tweet_gif", xPicture(t, "gif", 4, 4, 1)) },
 				working: func() string {
-					return b.xSent("video/mp4", "tweet_video", xFilm("isom", 640, 360, time.Second, 0))
+					return b.xSent("video/mp4", "tweet_video", movie("isom", 640, 360, time.Second, 0))
 				},
 				unfinished: func() string { return b.xInitialize("video/mp4", "tweet_video", 9).text("data", "id") },
 				unknown:    func() string { return "1234567" },
@@ -176,7 +176,7 @@ func TestXChainWithMedia(t *testing.T) {
 			before = chain[i-1]
 		}
 		got := []any{posts.at("data", at, "id"), posts.at("data", at, "in_reply_to"), posts.at("data", at, "media", "0", "sha256")}
-		if diff := cmp.Diff([]any{id, before, xSum(contents[i])}, got); diff != "" {
+		if diff := cmp.Diff([]any{id, before, sumOf(contents[i])}, got); diff != "" {
 			t.Errorf("card %d (-want +got):\n%s", i, diff)
 		}
 	}
@@ -191,7 +191,7 @@ func TestXChainWithMedia(t *testing.T) {
 func TestXTimelineTellsTheMedia(t *testing.T) {
 	b := start(t, "")
 	one, two := xPicture(t, "png", 40, 30, 1), xPicture(t, "jpeg", 20, 10, 2)
-	film := xFilm("isom", 640, 360, 2500*time.Millisecond, 0)
+	film := movie("isom", 640, 360, 2500*time.Millisecond, 0)
 	a, c, v := b.xImage(one), b.xImage(two), b.xDone("video/mp4", "tweet_video", film)
 	plain := b.post("no media")
 	images := b.tweet(xBody("see k8s.io", "", a, c)).text("data", "id")
@@ -209,13 +209,13 @@ func TestXTimelineTellsTheMedia(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what is attached (-want +got):\n%s", diff)
 	}
-	if shown := b.call(http.MethodGet, "/_media/"+xSum(one), "", "", ""); shown.body != string(one) {
+	if shown := b.call(http.MethodGet, "/_media/"+sumOf(one), "", "", ""); shown.body != string(one) {
 		t.Errorf("the address of a picture leads to its bytes: %d", shown.status)
 	}
 	checkMediaLinks(t, r.at("data", "1"), "/status/"+images, "see ", []string{"", "3_" + a, "3_" + c}, []string{"http://k8s.io", "/photo/1", "/photo/2"})
 	checkMediaLinks(t, r.at("data", "0"), "/status/"+video, "", []string{"13_" + v}, []string{"/video/1"})
 	if r := b.get("/x/2/users/" + demoID + "/tweets"); r.at("data", "1", "attachments") != nil {
-		t.Errorf("nobody asked for the media: %s", r.body)
+		t.Errorf("the media were not asked for: %s", r.body)
 	}
 }
 
@@ -251,8 +251,8 @@ func checkMediaLinks(t *testing.T, post any, page, words string, wantKeys, wantE
 	}
 }
 
-// TestXMediaAndDuplicates posts the same words with and without media: X's check is known of texts alone, so that nobody
-// may rely on it for a post with media.
+// TestXMediaAndDuplicates posts the same words with and without media: X's check is known of texts alone, so
+// that a publisher may not rely on it for a post with media.
 func TestXMediaAndDuplicates(t *testing.T) {
 	b := start(t, "")
 	id := b.xImage(xPicture(t, "png", 4, 4, 1))

@@ -5,9 +5,6 @@ package sandbox_test
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"image"
 	"image/color"
@@ -47,29 +44,6 @@ func xPicture(t *testing.T, format string, width, height int, shade uint8) []byt
 		t.Fatal(err)
 	}
 	return out.Bytes()
-}
-
-// xFilm makes a video without a single picture: what X looks at here stands in its head. It is padded to a size.
-func xFilm(brand string, width, height int, length time.Duration, size int) []byte {
-	number := func(n int64) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
-	box := func(name string, parts ...[]byte) []byte {
-		content := bytes.Join(parts, nil)
-		return bytes.Join([][]byte{number(int64(8 + len(content))), []byte(name), content}, nil)
-	}
-	nothing := func(n int) []byte { return make([]byte, n) }
-	ms := number(length.Milliseconds())
-	tables := box("stbl", box("stts", nothing(8)), box("stsc", nothing(8)), box("stsz", nothing(12)), box("stco", nothing(8)))
-	head := append(box("ftyp", []byte(brand), nothing(4), []byte(brand)), box("moov",
-		box("mvhd", nothing(12), number(1000), ms, nothing(80)),
-		box("trak",
-			box("tkhd", nothing(12), number(1), nothing(4), ms, nothing(52), number(int64(width)<<16), number(int64(height)<<16)),
-			box("mdia", box("mdhd", nothing(12), number(1000), ms, nothing(4)), box("minf", tables))))...)
-	return append(head, box("mdat", nothing(max(0, size-len(head)-8)))...)
-}
-
-func xSum(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
 }
 
 // xForm makes a multipart body of pairs of name and value.
@@ -225,7 +199,7 @@ func TestXImageRefusals(t *testing.T) {
 
 func TestXVideoInChunks(t *testing.T) {
 	b := start(t, "")
-	content := xFilm("isom", 640, 360, 3*time.Second, 12_000)
+	content := movie("isom", 640, 360, 3*time.Second, 12_000)
 	r := b.xInitialize("video/mp4", "tweet_video", len(content))
 	id := r.text("data", "id")
 	first := map[string]any{"id": id, "media_key": "13_" + id, "expires_after_secs": 86400.0}
@@ -265,7 +239,7 @@ func TestXVideoInChunks(t *testing.T) {
 		}
 	}
 	post := b.tweet(`{"text":"film","media":{"media_ids":["` + id + `"]}}`)
-	want := []any{map[string]any{"sha256": xSum(content), "bytes": 12_000.0, "mime_type": "video/mp4"}}
+	want := []any{map[string]any{"sha256": sumOf(content), "bytes": 12_000.0, "mime_type": "video/mp4"}}
 	if diff := cmp.Diff(any(want), b.control(http.MethodGet, "/posts", "", http.StatusOK).at("data", "0", "media")); post.status != 201 || diff != "" {
 		t.Errorf("%d %s: what arrived is what was sent (-want +got):\n%s", post.status, post.body, diff)
 	}
@@ -308,7 +282,7 @@ func TestXInitializeRefusals(t *testing.T) {
 }
 
 func TestXChunks(t *testing.T) {
-	content := xFilm("isom", 640, 360, 3*time.Second, 1000)
+	content := movie("isom", 640, 360, 3*time.Second, 1000)
 	tests := []struct {
 		name, reason string
 		chunks       [][2]int // segment index, and where it begins; each has 400 bytes or what is left
@@ -380,18 +354,18 @@ func TestXChunkRefusals(t *testing.T) {
 }
 
 func TestXFilesThatXCannotUse(t *testing.T) {
-	film := func(width, height int, length time.Duration) []byte { return xFilm("isom", width, height, length, 0) }
+	film := func(width, height int, length time.Duration) []byte { return movie("isom", width, height, length, 0) }
 	tests := []struct {
 		name, reason, mediaType, category string
 		content                           []byte
 		want                              string // part of the error; empty when it works
 	}{
 		{"MP4", "the plain case", "video/mp4", "tweet_video", film(640, 360, time.Second), ""},
-		{"QuickTime", "it is documented, too", "video/quicktime", "tweet_video", xFilm("qt  ", 640, 360, time.Second, 0), ""},
+		{"QuickTime", "it is documented, too", "video/quicktime", "tweet_video", movie("qt  ", 640, 360, time.Second, 0), ""},
 		{"upright", "1080p works either way", "video/mp4", "tweet_video", film(1080, 1920, time.Second), ""},
 		{"GIF", "it is worked on like a video", "image/gif", "tweet_gif", xPicture(t, "gif", 1280, 1080, 1), ""},
 		{"a picture as a video", "the content counts", "video/mp4", "tweet_video", xPicture(t, "png", 40, 40, 1), "image/png"},
-		{"another container", "what was announced must come", "video/mp4", "tweet_video", xFilm("qt  ", 640, 360, time.Second, 0), "video/quicktime"},
+		{"another container", "what was announced must come", "video/mp4", "tweet_video", movie("qt  ", 640, 360, time.Second, 0), "video/quicktime"},
 		{"no head", "a film without its head cannot be read", "video/mp4", "tweet_video", film(640, 360, time.Second)[:20], "damaged"},
 		{"small", "32 pixels at least", "video/mp4", "tweet_video", film(31, 40, time.Second), "each side"},
 		{"large", "1920 at most", "video/mp4", "tweet_video", film(1921, 1080, time.Second), "each side"},
@@ -444,7 +418,7 @@ func TestXImageInChunks(t *testing.T) {
 
 func TestXProcessingAsSet(t *testing.T) {
 	b := start(t, "")
-	film := xFilm("isom", 640, 360, time.Second, 0)
+	film := movie("isom", 640, 360, time.Second, 0)
 	b.control(http.MethodPut, "/accounts/x/"+demoID, `{"processing_ms":0}`, http.StatusOK)
 	if r := b.xStatus(b.xSent("video/mp4", "tweet_video", film)); r.at("data", "processing_info", "state") != "succeeded" {
 		t.Errorf("no time at all: %s", r.body)

@@ -6,7 +6,6 @@ package sandbox_test
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -247,47 +246,5 @@ func TestYouTubeSessionRefusals(t *testing.T) {
 	}
 	if got := b.posted("youtube"); len(got) != 0 {
 		t.Errorf("posted %v", got)
-	}
-}
-
-// TestYouTubeGoesOnAfterACut breaks off in the middle of the last chunk and goes on from what the session says, after a
-// restart of the sandbox.
-func TestYouTubeGoesOnAfterACut(t *testing.T) {
-	b := start(t, t.TempDir())
-	const size = 3_000_000
-	film := movie("isom", 720, 1280, 5*time.Second, size)
-	session := b.session(plainVideo, size)
-	cut, err := http.NewRequestWithContext(t.Context(), http.MethodPut, session, io.MultiReader(bytes.NewReader(film[:2_000_000]), broken{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cut.ContentLength = size
-	cut.Header.Set("Content-Type", "video/mp4")
-	if resp, err := b.client.Do(cut); err == nil {
-		_ = resp.Body.Close()
-		t.Fatal("the request should have failed")
-	}
-	b.http.Close() // waits for the handler
-	if err := b.server.Close(); err != nil {
-		t.Fatal(err)
-	}
-	c := &box{t: t, clock: b.clock}
-	c.open(b.dir)
-	session = c.http.URL + strings.TrimPrefix(session, b.http.URL)
-	stored := 0
-	if r := c.askSession(session, size); r.header.Get("Range") != "" {
-		if _, err := fmt.Sscanf(r.header.Get("Range"), "bytes=0-%d", &stored); err != nil {
-			t.Fatal(err)
-		}
-		stored++
-	}
-	if stored > 2_000_000 || len(c.posted("youtube")) != 0 {
-		t.Fatalf("%d bytes are stored", stored)
-	}
-	if r, err := c.chunkOnYouTube(session, film, stored, size); err != nil || r.status != http.StatusOK {
-		t.Fatalf("the rest: %v %d", err, r.status)
-	}
-	if got := field(c.posted("youtube"), 0, "media"); !cmp.Equal(got, any(mediaOf("video/mp4", film))) {
-		t.Errorf("arrived as %v", got)
 	}
 }

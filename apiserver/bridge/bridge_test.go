@@ -23,7 +23,11 @@ import (
 var resource = schema.GroupResource{Group: "social.herald.dev", Resource: "posts"}
 
 func hello(connection string) bridge.CreatePost {
-	return bridge.CreatePost{Category: v1alpha1.CategoryText, Targets: []bridge.CreateTarget{{ConnectionID: connection, Caption: "Hello"}}}
+	return bridge.CreatePost{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{target(connection)}}}
+}
+
+func target(connection string) v1alpha1.PostTarget {
+	return v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: connection}, Caption: "Hello"}
 }
 
 func TestCreateWhenAnswersAreLost(t *testing.T) {

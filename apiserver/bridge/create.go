@@ -52,20 +52,20 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if err != nil {
 		return PostDetail{}, err
 	}
-	errs := checkRequest(&in)
+	errs := checkTime(post)
 	errs = append(errs, rules.Validate(post, rules.Env{Connection: find, Media: media, Limits: s.Limits})...)
 	errs = append(errs, rules.ValidateTime(post, now)...)
 	if connections.err != nil {
 		return PostDetail{}, fmt.Errorf("read a connection: %w", connections.err)
 	}
-	if len(errs) > 0 {
-		return PostDetail{}, invalid(errs)
+	if len(errs) > 0 || len(in.Problems) > 0 {
+		return PostDetail{}, invalid(errs, in.Problems...)
 	}
 	if err := needs.check(ctx, needs.ofPlatform); err != nil {
 		return PostDetail{}, err
 	}
 	var notReady error
-	if !in.Draft {
+	if !in.Spec.Draft {
 		notReady = s.requireReady(ctx, connections.known)
 	}
 	// Only now, for a check may just have told what a TikTok account can

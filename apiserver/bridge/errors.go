@@ -64,9 +64,9 @@ func errorf(code Code, format string, args ...any) *Error {
 // maxProblems is how many problems one message names.
 const maxProblems = 5
 
-// invalid words what is wrong with a post, with the paths of the wire.
-func invalid(errs field.ErrorList) *Error {
-	problems := make([]string, 0, len(errs))
+// invalid words what is wrong with a post, with the paths of the wire, behind
+// problems that are worded already.
+func invalid(errs field.ErrorList, problems ...string) *Error {
 	for _, err := range errs {
 		problems = append(problems, WirePath(err.Field)+": "+problem(err))
 	}

@@ -16,7 +16,7 @@ import (
 func TestIdempotencyKey(t *testing.T) {
 	keyed := func(key, caption string) bridge.CreatePost {
 		in := hello("a-x")
-		in.IdempotencyKey, in.Targets[0].Caption = key, caption
+		in.IdempotencyKey, in.Spec.Targets[0].Caption = key, caption
 		return in
 	}
 	other := bridge.Caller{Namespace: "team-b", Key: "k"}
@@ -75,7 +75,7 @@ func TestRefusalsAreNotRemembered(t *testing.T) {
 	if _, err := s.CreatePost(t.Context(), caller, in); code(err) != "VALIDATION_ERROR" {
 		t.Fatalf("got %v", err)
 	}
-	in.Targets[0].ConnectionID = "a-x"
+	in.Spec.Targets[0].ConnectionRef.Name = "a-x"
 	if _, err := s.CreatePost(t.Context(), caller, in); err != nil {
 		t.Errorf("the mended request is refused: %v", err)
 	}

@@ -54,7 +54,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	if err != nil {
 		return MediaUpload{}, err
 	}
-	address, until, err := s.Files.PresignPut(ctx, store.Key(made), in.MIMEType)
+	address, until, err := s.Files.PresignPut(ctx, store.Key(made), string(in.MIMEType))
 	if err != nil {
 		return MediaUpload{}, fmt.Errorf("sign an upload address: %w", err)
 	}
@@ -70,7 +70,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 
 // checkUpload refuses what could not be posted anywhere.
 func checkUpload(in *CreateMediaUpload) error {
-	rule, ok := uploads[v1alpha1.MimeType(in.MIMEType)]
+	rule, ok := uploads[in.MIMEType]
 	if !ok {
 		return errorf(CodeValidation, "mime_type: %q is not taken; use video/mp4, video/quicktime, image/jpeg, image/png or image/webp", in.MIMEType)
 	}
@@ -102,7 +102,7 @@ func newMedia(namespace string, in *CreateMediaUpload) (*v1alpha1.Media, error) 
 			Labels:     map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI},
 			Finalizers: []string{v1alpha1.MediaFileFinalizer},
 		},
-		Spec: v1alpha1.MediaSpec{FileName: in.Name, MimeType: v1alpha1.MimeType(in.MIMEType), SizeBytes: in.SizeBytes},
+		Spec: v1alpha1.MediaSpec{FileName: in.Name, MimeType: in.MIMEType, SizeBytes: in.SizeBytes},
 	}
 	if in.IdempotencyKey == "" {
 		return media, nil

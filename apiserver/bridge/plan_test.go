@@ -73,10 +73,10 @@ func TestCountsWhatMayBeThere(t *testing.T) {
 			c := newCounts()
 			c.full, c.down = tc.full, tc.down
 			s := counting(&posts{stored: map[string]*v1alpha1.Post{}, faults: tc.faults}, c)
-			_, err := s.CreatePost(t.Context(), caller, bridge.CreatePost{Category: v1alpha1.CategoryText, IdempotencyKey: "k", Targets: []bridge.CreateTarget{
-				{ConnectionID: "acme", Caption: "Hello"},
-				{ConnectionID: "beta", Caption: "Hello"},
-				{ConnectionID: "box", Caption: "Hello", TikTok: bridge.TikTokOptions{Draft: new(true)}},
+			inbox := target("box")
+			inbox.TikTok = &v1alpha1.TikTokOptions{Draft: true}
+			_, err := s.CreatePost(t.Context(), caller, bridge.CreatePost{IdempotencyKey: "k", Spec: v1alpha1.PostSpec{
+				Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{target("acme"), target("beta"), inbox},
 			}})
 			if code(err) != tc.want {
 				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.want)
@@ -99,11 +99,13 @@ func one() bridge.CreatePost {
 }
 
 func five() bridge.CreatePost {
-	in := bridge.CreatePost{Category: v1alpha1.CategoryTree, IdempotencyKey: "k", Targets: []bridge.CreateTarget{{ConnectionID: "acme"}}}
+	tree := &v1alpha1.TreeContent{}
 	for range 5 {
-		in.Cards = append(in.Cards, bridge.Card{Caption: "card"})
+		tree.Cards = append(tree.Cards, v1alpha1.TreeCard{Caption: "card"})
 	}
-	return in
+	return bridge.CreatePost{IdempotencyKey: "k", Spec: v1alpha1.PostSpec{
+		Category: v1alpha1.CategoryTree, Tree: tree, Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "acme"}}},
+	}}
 }
 
 // Two requests come under one key: just before the outer one creates its post,

@@ -153,7 +153,7 @@ func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connec
 	if at := post.Spec.ScheduledAt; at != nil {
 		out.ScheduledAt = &at.Time
 	}
-	out.MediaIDs, out.Cards = contentOf(post)
+	out.Media, out.Cards = contentOf(post)
 	for i := range post.Spec.Targets {
 		if platform := platformOf(post, i, find); platform != "" {
 			out.Platforms = append(out.Platforms, targetDetail(post, i, platform, find))

@@ -28,9 +28,8 @@ type Connection struct {
 
 // CreateMediaUpload is a file to upload.
 type CreateMediaUpload struct {
-	// MIMEType is the only Content-Type that the upload may have, one of those
-	// that v1alpha1.MediaSpec takes.
-	MIMEType string
+	// MIMEType is the only Content-Type that the upload may have.
+	MIMEType v1alpha1.MimeType
 	// Name is the file's name, for people.
 	Name string
 	// SizeBytes is the file's size in bytes.
@@ -51,51 +50,13 @@ type MediaUpload struct {
 
 // CreatePost is a post to create.
 type CreatePost struct {
-	Category v1alpha1.Category
-	// ScheduledAt is when to publish; nil means at once.
-	ScheduledAt *time.Time
-	Draft       bool
-	Targets     []CreateTarget
-	// MediaIDs are the files of a post of category image, or the one of a
-	// video. Other categories have none here.
-	MediaIDs []string
-	// ThumbnailTime is the position in a video, in seconds, of the picture that
-	// stands for it; nil leaves the choice to the platform.
-	ThumbnailTime *float64
-	// Cards are those of a tree; other categories have none.
-	Cards []Card
+	Spec v1alpha1.PostSpec
+	// Problems say, with paths, what is wrong with the request although Spec does
+	// not show it: options of TikTok that cannot stand together, for one. They are
+	// refused together with what the rules find.
+	Problems []string
 	// IdempotencyKey makes the request safe to send again; empty for none.
 	IdempotencyKey string
-}
-
-// Card is one card of a tree.
-type Card struct {
-	// Caption is empty for a card without text.
-	Caption  string
-	MediaIDs []string
-}
-
-// CreateTarget is one account to publish to.
-type CreateTarget struct {
-	ConnectionID string
-	// Caption is empty where it was left out.
-	Caption string
-	// YouTubeTitle is empty where it was left out.
-	YouTubeTitle string
-	TikTok       TikTokOptions
-}
-
-// TikTokOptions are what only TikTok asks for. Nil means left out, which is not
-// always the same as false: some combinations are refused whatever the value
-// and whatever the platform of the target.
-type TikTokOptions struct {
-	AutoAddMusic  *bool
-	Draft         *bool
-	PrivacyLevel  *string
-	AllowComment  *bool
-	AllowDuet     *bool
-	AllowStitch   *bool
-	IsAIGenerated *bool
 }
 
 // PostDetail is a post with what became of it.
@@ -103,11 +64,11 @@ type PostDetail struct {
 	ID       string
 	Status   v1alpha1.PostPhase
 	Category v1alpha1.Category
-	// MediaIDs are the files of an image or video post that came through the
-	// API; other posts have none here.
-	MediaIDs []string
+	// Media are the files of an image or video post that came through the API;
+	// other posts have none here.
+	Media []v1alpha1.LocalReference
 	// Cards are those of a tree.
-	Cards []Card
+	Cards []v1alpha1.TreeCard
 	// ScheduledAt is nil for an immediate post.
 	ScheduledAt *time.Time
 	CanCancel   bool

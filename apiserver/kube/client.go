@@ -70,9 +70,9 @@ func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
 	return client, nil
 }
 
-// NewConfigMaps returns a client for the ConfigMaps of team namespaces, in which
-// Herald counts. The Team controller gives the apiserver the right to them, in
-// each of those namespaces and nowhere else.
+// NewConfigMaps returns a client for the ConfigMaps in which Herald counts. They
+// lie in namespace herald-usage, where one static Role gives the apiserver the
+// right to them (config/rbac/usage.yaml).
 func NewConfigMaps(config *rest.Config, userAgent string) (typedcorev1.ConfigMapsGetter, error) {
 	cfg := rest.CopyConfig(config)
 	cfg.UserAgent = userAgent

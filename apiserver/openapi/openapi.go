@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openapi holds the description of the HTTP API. It is written by hand
-// and is the source of what is generated in apiserver/rest/oas.
+// Package openapi holds the description of the HTTP API. It is written by hand;
+// tests hold apiserver/rest and apiserver/wire to it.
 package openapi
 
 import (

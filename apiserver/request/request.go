@@ -24,9 +24,6 @@ type Info struct {
 	Header http.Header
 	// Err is the cause of an internal error, for the log only.
 	Err error
-	// Answered, which may be nil, is called when the answer has been written, to
-	// use again what it was made of.
-	Answered func()
 }
 
 type infoKey struct{}

@@ -7,21 +7,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"mime"
 	"net/http"
-	"strings"
-
-	"github.com/go-faster/jx"
-	"github.com/ogen-go/ogen/ogenerrors"
 
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/request"
-	"github.com/herald-social/herald/apiserver/rest/oas"
+	"github.com/herald-social/herald/apiserver/wire"
 )
 
-// What is said when there is no API key to look at.
-const noKey = `missing or invalid Authorization header; send "Authorization: Bearer <API key>"`
+var (
+	// errNotJSON and errUnread tell apart why a body could not be had.
+	errNotJSON = errors.New("the body is not application/json")
+	errUnread  = errors.New("read the body")
+)
+
+func invalid(format string, args ...any) *bridge.Error {
+	return &bridge.Error{Code: bridge.CodeValidation, Message: fmt.Sprintf(format, args...)}
+}
 
 // status is the HTTP status of a code.
 func status(code bridge.Code) int {
@@ -50,12 +51,13 @@ func WriteError(w http.ResponseWriter, httpStatus int, code bridge.Code, message
 	if httpStatus == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
+	writeJSON(w, httpStatus, wire.AppendError(nil, code, message))
+}
+
+func writeJSON(w http.ResponseWriter, httpStatus int, body []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(httpStatus)
-	body := oas.Error{Error: oas.ErrorBody{Code: string(code), Message: message}}
-	e := &jx.Encoder{}
-	body.Encode(e)
-	_, _ = e.WriteTo(w) // the client may have gone
+	_, _ = w.Write(body) // the client may have gone
 }
 
 // WriteInternal answers 500 without telling why; the cause goes to the log.
@@ -78,43 +80,13 @@ func WriteMethodNotAllowed(w http.ResponseWriter, r *http.Request, allowed strin
 		fmt.Sprintf("%s does not take %s; it takes %s", r.URL.Path, r.Method, allowed))
 }
 
-// notFound and methodNotAllowed tell nothing to strangers: 401 comes first.
-func (d *door) notFound(w http.ResponseWriter, r *http.Request) {
-	if d.known(w, r) {
-		WriteNotFound(w, r)
-	}
-}
-
-func (d *door) methodNotAllowed(w http.ResponseWriter, r *http.Request, allowed string) {
-	if d.known(w, r) {
-		WriteMethodNotAllowed(w, r, strings.ReplaceAll(allowed, ",", ", "))
-	}
-}
-
-// known reports whether the request carries a good API key, and answers if not.
-func (d *door) known(w http.ResponseWriter, r *http.Request) bool {
-	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
-		WriteError(w, http.StatusUnauthorized, bridge.CodeUnauthorized, noKey)
-		return false
-	}
-	if _, err := d.admit(r.Context(), token); err != nil {
-		d.handleError(r.Context(), w, r, err)
-		return false
-	}
-	return true
-}
-
-// handleError answers to every error of the generated server and of the
-// operations.
-func (d *door) handleError(ctx context.Context, w http.ResponseWriter, r *http.Request, err error) {
+// writeFailure answers for every error of an operation and of what comes before
+// it.
+func writeFailure(ctx context.Context, w http.ResponseWriter, err error) {
 	var (
 		known     *bridge.Error
 		uncertain *bridge.UncertainError
 		tooLarge  *http.MaxBytesError
-		security  *ogenerrors.SecurityError
-		params    *ogenerrors.DecodeParamsError
-		body      *ogenerrors.DecodeRequestError
 	)
 	switch {
 	case errors.As(err, &known):
@@ -122,17 +94,11 @@ func (d *door) handleError(ctx context.Context, w http.ResponseWriter, r *http.R
 	case errors.As(err, &tooLarge):
 		WriteError(w, http.StatusRequestEntityTooLarge, bridge.CodeValidation,
 			fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
-	case errors.As(err, &security) && errors.Is(err, ogenerrors.ErrSecurityRequirementIsNotSatisfied):
-		request.From(ctx).Operation = security.OperationID()
-		WriteError(w, http.StatusUnauthorized, bridge.CodeUnauthorized, noKey)
-	case errors.As(err, &params):
-		d.badParams(w, r, err)
-	case errors.As(err, &body) && !isJSON(r):
+	case errors.Is(err, errNotJSON):
 		WriteError(w, http.StatusUnsupportedMediaType, bridge.CodeValidation,
 			`the body must be JSON; send "Content-Type: application/json"`)
-	case errors.As(err, &body):
-		raw, _ := io.ReadAll(r.Body) // the decoder put back what it had read, in memory
-		WriteError(w, http.StatusBadRequest, bridge.CodeValidation, d.schemas.wordBody(body.OperationID(), raw))
+	case errors.Is(err, errUnread):
+		WriteError(w, http.StatusBadRequest, bridge.CodeValidation, "the body did not arrive in full; send it again")
 	case errors.As(err, &uncertain):
 		info := request.From(ctx)
 		info.Err = err
@@ -141,25 +107,4 @@ func (d *door) handleError(ctx context.Context, w http.ResponseWriter, r *http.R
 	default:
 		WriteInternal(ctx, w, err)
 	}
-}
-
-// badParams words a parameter that could not be read. A path parameter that is
-// no id names no post.
-func (d *door) badParams(w http.ResponseWriter, r *http.Request, err error) {
-	var param *ogenerrors.DecodeParamError
-	switch {
-	case errors.As(err, &param) && param.In == "path":
-		WriteNotFound(w, r)
-	case errors.As(err, &param) && len(r.URL.Query()[param.Name]) > 1:
-		WriteError(w, http.StatusBadRequest, bridge.CodeValidation, twice(param.Name))
-	case errors.As(err, &param):
-		WriteError(w, http.StatusBadRequest, bridge.CodeValidation, wordParam(param.Name))
-	default:
-		WriteError(w, http.StatusBadRequest, bridge.CodeValidation, "the query cannot be read")
-	}
-}
-
-func isJSON(r *http.Request) bool {
-	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return err == nil && mediaType == "application/json"
 }

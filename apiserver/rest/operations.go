@@ -5,102 +5,92 @@ package rest
 
 import (
 	"context"
-	"errors"
 	"net/url"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/apiserver/request"
-	"github.com/herald-social/herald/apiserver/rest/oas"
+	"github.com/herald-social/herald/apiserver/wire"
 )
 
-// ListConnections serves listConnections.
-func (d *door) ListConnections(ctx context.Context, params oas.ListConnectionsParams) (oas.ListConnectionsRes, error) {
-	found := d.service.ListConnections(caller(ctx), v1alpha1.Platform(params.Platform.Or("")))
-	out := &oas.ConnectionList{Data: make([]oas.Connection, len(found))}
-	for i := range found {
-		out.Data[i] = wireConnection(&found[i])
+func (h *Handler) listConnections(_ context.Context, c *call, out *answer) error {
+	platform, err := platformOf(c.query)
+	if err != nil {
+		return err
 	}
-	return out, nil
+	out.body = wire.AppendConnections(out.body, h.service.ListConnections(c.caller, platform))
+	return nil
 }
 
-// listing is what a list of posts is made of.
-type listing struct {
-	page      []postindex.Summary
-	platforms []oas.PlatformSummary
-	out       oas.PostList
-}
-
-// ListPosts serves listPosts.
-func (d *door) ListPosts(ctx context.Context, params oas.ListPostsParams) (oas.ListPostsRes, error) {
-	l, ok := d.listings.Get().(*listing)
-	if !ok {
-		l = &listing{}
+func (h *Handler) listPosts(_ context.Context, c *call, out *answer) error {
+	q := bridge.ListPosts{Into: out.page}
+	var err error
+	if q.Page, err = whole(c.query, "page", 1); err != nil {
+		return err
 	}
-	request.From(ctx).Answered = func() { d.listings.Put(l) }
-	page := d.service.ListPosts(caller(ctx), bridge.ListPosts{
-		Status:   v1alpha1.PostPhase(params.Status.Or("")),
-		Platform: v1alpha1.Platform(params.Platform.Or("")),
-		Page:     params.Page.Or(1),
-		Limit:    params.Limit.Or(bridge.DefaultLimit),
-		Into:     l.page,
-	})
+	if q.Limit, err = whole(c.query, "limit", bridge.DefaultLimit); err != nil {
+		return err
+	}
+	if q.Status, err = oneOf(c.query, "status",
+		v1alpha1.PhasePosted, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhaseFailed, v1alpha1.PhaseDraft); err != nil {
+		return err
+	}
+	if q.Platform, err = platformOf(c.query); err != nil {
+		return err
+	}
+	page := h.service.ListPosts(c.caller, q)
 	if len(page.Posts) > 0 {
-		l.page = page.Posts
+		out.page = page.Posts
 	}
-	l.wire(page.Posts)
-	l.out.Pagination = oas.Pagination{Total: page.Total, Page: page.Page, Limit: page.Limit, HasNext: page.HasNext}
-	return &l.out, nil
+	out.body = wire.AppendPostPage(out.body, &page)
+	return nil
 }
 
-// CreatePost serves createPost.
-func (d *door) CreatePost(ctx context.Context, req oas.CreatePostRequest, params oas.CreatePostParams) (oas.CreatePostRes, error) {
-	in, err := createPost(&req)
-	if err != nil {
-		return nil, err
-	}
-	in.IdempotencyKey = params.IdempotencyKey.Or("")
-	post, err := d.service.CreatePost(ctx, caller(ctx), in)
-	if err != nil {
-		return nil, err
-	}
-	return &oas.PostResponse{Data: wireDetail(&post)}, nil
+func platformOf(query url.Values) (v1alpha1.Platform, error) {
+	return oneOf(query, "platform", v1alpha1.PlatformYouTube, v1alpha1.PlatformTikTok, v1alpha1.PlatformInstagram,
+		v1alpha1.PlatformThreads, v1alpha1.PlatformX, v1alpha1.PlatformFacebook)
 }
 
-// CreateMediaUploadUrl serves createMediaUploadUrl.
-//
-//nolint:revive // the name is generated from the operationId of the contract
-func (d *door) CreateMediaUploadUrl(
-	ctx context.Context, req *oas.CreateMediaUploadRequest, params oas.CreateMediaUploadUrlParams,
-) (oas.CreateMediaUploadUrlRes, error) {
-	upload, err := d.service.CreateMediaUpload(ctx, caller(ctx), bridge.CreateMediaUpload{
-		MIMEType: string(req.MimeType), Name: req.Name, SizeBytes: req.SizeBytes,
-		IdempotencyKey: params.IdempotencyKey.Or(""),
-	})
+func (h *Handler) createPost(ctx context.Context, c *call, out *answer) error {
+	in, err := wire.CreatePost(c.body)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	address, err := url.Parse(upload.UploadURL)
+	in.IdempotencyKey = c.key
+	post, err := h.service.CreatePost(ctx, c.caller, in)
 	if err != nil {
-		return nil, errors.New("the address that was signed for an upload is none") // err would tell it
+		return err
 	}
-	return &oas.MediaUploadResponse{Data: oas.MediaUpload{MediaID: upload.ID, UploadURL: *address, Name: upload.Name}}, nil
+	out.body = wire.AppendPost(out.body, &post)
+	return nil
 }
 
-// GetPost serves getPost.
-func (d *door) GetPost(ctx context.Context, params oas.GetPostParams) (oas.GetPostRes, error) {
-	post, err := d.service.GetPost(ctx, caller(ctx), params.ID)
+func (h *Handler) createMediaUpload(ctx context.Context, c *call, out *answer) error {
+	in, err := wire.CreateMediaUpload(c.body)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &oas.PostResponse{Data: wireDetail(&post)}, nil
+	in.IdempotencyKey = c.key
+	upload, err := h.service.CreateMediaUpload(ctx, c.caller, in)
+	if err != nil {
+		return err
+	}
+	out.body = wire.AppendMediaUpload(out.body, &upload)
+	return nil
 }
 
-// CancelPost serves cancelPost.
-func (d *door) CancelPost(ctx context.Context, params oas.CancelPostParams) (oas.CancelPostRes, error) {
-	if err := d.service.CancelPost(ctx, caller(ctx), params.ID); err != nil {
-		return nil, err
+func (h *Handler) getPost(ctx context.Context, c *call, out *answer) error {
+	post, err := h.service.GetPost(ctx, c.caller, c.id)
+	if err != nil {
+		return err
 	}
-	return &oas.CancelResponse{Data: oas.CancelledPost{ID: params.ID, Status: oas.CancelledPostStatusCancelled}}, nil
+	out.body = wire.AppendPost(out.body, &post)
+	return nil
+}
+
+func (h *Handler) cancelPost(ctx context.Context, c *call, out *answer) error {
+	if err := h.service.CancelPost(ctx, c.caller, c.id); err != nil {
+		return err
+	}
+	out.body = wire.AppendCancelled(out.body, c.id)
+	return nil
 }

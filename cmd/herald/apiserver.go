@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	ogenerrors "github.com/go-faster/errors"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -27,8 +26,8 @@ import (
 	"github.com/herald-social/herald/posting/rules"
 )
 
-// apiserverHeadroom is by how many bytes the apiserver's heap may grow under load
-// before garbage is collected. A list of 20 posts leaves about 7 KB of it.
+// apiserverHeadroom is how many bytes the apiserver's heap may grow under load before
+// garbage is collected. Listing 20 posts leaves about 7 KB of garbage.
 const apiserverHeadroom = 96 << 20
 
 // apiserverFlags are the flags of `herald apiserver`.
@@ -84,16 +83,13 @@ func runAPIServer(ctx context.Context, args []string) error {
 		return err
 	}
 	klog.SetLogger(logr.FromSlogHandler(log.Handler()))
-	// The generated server makes errors of this package, each with the stack it
-	// was made on, for every parameter that a request leaves out. Nobody prints them.
-	ogenerrors.DisableTrace()
 
 	config, err := kubeConfig(f.kubeconfig, -1, 0)
 	if err != nil {
 		return err
 	}
-	// Only the platforms' limits are asked for here: this process has neither
-	// their secrets nor anybody's token, and calls none of them.
+	// This process uses only the platforms' capabilities: it has neither their
+	// secrets nor any token, and calls none of them.
 	platforms, err := loadPlatforms(f.platformsConfig, transport.New(transport.Options{}), false)
 	if err != nil {
 		return err
@@ -135,22 +131,22 @@ func runAPIServer(ctx context.Context, args []string) error {
 	return server.Run(ctx)
 }
 
-// newRegistry returns a registry with what every process measures of itself.
+// newRegistry returns a registry with the metrics of the process itself.
 func newRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return registry
 }
 
-// keepHeadroom has garbage collected less often, unless the environment says
-// how often. What has been left by the start is not part of it.
+// keepHeadroom makes the process collect garbage less often, unless the environment
+// sets GOGC. It runs after the start, whose garbage does not count.
 func keepHeadroom() {
 	if os.Getenv("GOGC") == "" {
 		headroom.Keep(apiserverHeadroom)
 	}
 }
 
-// site is where clients find the server.
+// site is the address under which clients reach the server.
 func (f *apiserverFlags) site(listener net.Listener) string {
 	if f.siteURL != "" {
 		return f.siteURL

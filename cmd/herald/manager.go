@@ -34,15 +34,15 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 )
 
-// Shutdown: a call under way is waited for and its result recorded. The pod's
-// termination grace must be longer than gracefulShutdown, which in turn is
-// longer than a call (60 s at most, see each platform's Capabilities) and the
-// recording of its result (60 s).
+// At shutdown the manager waits for calls under way and records their results. The
+// pod's termination grace must be longer than gracefulShutdown, which is longer than a
+// call (60 s at most, see each platform's Capabilities) and the recording of its
+// result (60 s) together.
 const (
 	gracefulShutdown = 130 * time.Second
 
-	// Short leases and a quick hand-over: what keeps two managers from
-	// publishing twice is the claim, not the lease.
+	// Leases are short, for a quick hand-over: the claim, and not the lease, keeps
+	// two managers from publishing twice.
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
@@ -94,7 +94,7 @@ func parseManagerFlags(args []string) (*managerFlags, error) {
 	flags.IntVar(&f.postWorkers, "post-workers", 256, "how many posts are worked on at once")
 	flags.Float64Var(&f.kubeQPS, "kube-api-qps", -1, "requests a second to the Kubernetes API; -1 leaves pacing to its priority and fairness")
 	flags.IntVar(&f.kubeBurst, "kube-api-burst", 0, "burst above --kube-api-qps")
-	flags.DurationVar(&f.prepareAhead, "prepare-ahead", 30*time.Minute, "how long before its time the files of a scheduled post are uploaded, as far as nobody sees them; big ones begin earlier")
+	flags.DurationVar(&f.prepareAhead, "prepare-ahead", 30*time.Minute, "how long before its time the files of a scheduled post are uploaded, as far as they stay hidden; big ones begin earlier")
 	flags.DurationVar(&f.startingDeadline, "starting-deadline", time.Hour, "how late a scheduled post may still go out, and how long temporary refusals are tried again")
 	flags.DurationVar(&f.keepUnusedMedia, "keep-unused-media", 24*time.Hour, "how long media files are kept that no post refers to")
 	flags.StringVar(&f.ffmpeg, "ffmpeg", defaultFFmpeg, "program that takes the thumbnails of videos for YouTube, a name in PATH or a path; without it, or if empty, videos go out without")
@@ -114,11 +114,11 @@ func parseManagerFlags(args []string) (*managerFlags, error) {
 	return f, nil
 }
 
-// defaultFFmpeg is the name under which ffmpeg is looked for.
+// defaultFFmpeg is the default name of ffmpeg.
 const defaultFFmpeg = "ffmpeg"
 
-// findFFmpeg returns where the program lies; "" if there shall be none, or if
-// there is none and nobody asked for one.
+// findFFmpeg returns the path of the program; "" if the name is empty, or if the
+// default program is not installed.
 func findFFmpeg(name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -198,7 +198,7 @@ func runManager(ctx context.Context, args []string) error {
 	return nil
 }
 
-// kubeConfig reads the way to the Kubernetes API.
+// kubeConfig returns the configuration of the client of the Kubernetes API.
 func kubeConfig(path string, qps float64, burst int) (*rest.Config, error) {
 	var config *rest.Config
 	var err error
@@ -233,14 +233,13 @@ func newManager(config *rest.Config, f *managerFlags, identity string) (ctrl.Man
 		LeaseDuration:           &lease,
 		RenewDeadline:           &renew,
 		RetryPeriod:             &retry,
-		// runManager returns, and the process ends, as soon as the manager
-		// has stopped.
+		// The process ends as soon as the manager has stopped.
 		LeaderElectionReleaseOnCancel: true,
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-			// What finished posts cost is decided here.
+			// Finished posts are not cached: they cost no memory.
 			&v1alpha1.Post{}: {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
 		}},
-		// Secrets are read where they are needed and never cached.
+		// Secrets are never cached.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	}
 	var err error

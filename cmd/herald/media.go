@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// mediaFlags say where media files are kept. Manager and apiserver have the
-// same.
+// mediaFlags are the flags of the store of media files, the same for manager and
+// apiserver.
 type mediaFlags struct {
 	endpoint, publicEndpoint string
 	region, bucket           string

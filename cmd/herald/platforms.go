@@ -40,27 +40,27 @@ type platformsConfig struct {
 	YouTube   *platformConfig `json:"youtube,omitempty"`
 }
 
-// platformConfig is how to reach one platform, and as which app. All sections
-// have the same fields, and everything has a default but the app; a platform
-// passes over what it has no use for.
+// platformConfig says how to reach one platform, and as which app. All sections have
+// the same fields, and all but the app have a default; a platform ignores the fields
+// that it does not use.
 type platformConfig struct {
-	// APIURL is where the platform's API is served, and WebURL where people
-	// read posts (Facebook, TikTok, X, YouTube). They default to the platform's
-	// own addresses; others are for proxies and simulators.
+	// APIURL is the address of the platform's API, and WebURL that of its web site
+	// (Facebook, TikTok, X, YouTube). They default to the platform's own addresses;
+	// others are for proxies and simulators.
 	APIURL string `json:"apiURL,omitempty"`
 	WebURL string `json:"webURL,omitempty"`
-	// FacebookURL is where accounts of Instagram are reached that were connected
-	// through their Facebook Page, and UploadURL where their videos go.
+	// FacebookURL is the address of the API for accounts of Instagram that were
+	// connected through their Facebook Page, and UploadURL that for their videos.
 	FacebookURL string `json:"facebookURL,omitempty"`
 	UploadURL   string `json:"uploadURL,omitempty"`
-	// Login is how accounts of Instagram were connected whose Secret names no
+	// Login says how accounts of Instagram were connected if their Secret names no
 	// scopes: "instagram" by default, or "facebook".
 	Login instagram.Login `json:"login,omitempty"`
 	// Version is the version of a graph: v25.0 by default for Facebook and
 	// Instagram, v1.0 for Threads.
 	Version string `json:"version,omitempty"`
-	// ClientID names the app; TikTok calls it the client key. Tokens of TikTok,
-	// X and YouTube are renewed in its name.
+	// ClientID identifies the app; TikTok calls it the client key. TikTok, X and
+	// YouTube need it to renew tokens.
 	ClientID string `json:"clientID,omitempty"`
 	// ClientSecretFile holds the app's secret; empty for a public client of X.
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`
@@ -69,9 +69,8 @@ type platformConfig struct {
 	ListingLag metav1.Duration `json:"listingLag,omitzero"`
 }
 
-// loadPlatforms builds the registry: one entry per platform. Secrets are read
-// only where withSecrets says so: the process that faces the internet has no
-// use for them.
+// loadPlatforms builds the registry: one entry per platform. It reads secrets only if
+// withSecrets is set: the process that faces the internet does not need them.
 func loadPlatforms(path string, client *transport.Client, withSecrets bool) (platforms.Registry, error) {
 	config, err := readPlatformsConfig(path)
 	if err != nil {
@@ -137,14 +136,13 @@ func readPlatformsConfig(path string) (platformsConfig, error) {
 	return config, nil
 }
 
-// secretReader reads secrets, if they are wanted, until the first that cannot
-// be read.
+// secretReader reads secrets, if they are wanted, until one cannot be read.
 type secretReader struct {
 	wanted bool
 	err    error
 }
 
-// read returns the secret of a platform's app, or "" where there is none.
+// read returns the secret of a platform's app, or "" if there is none.
 func (r *secretReader) read(name string, c *platformConfig) string {
 	if !r.wanted || c.ClientSecretFile == "" || r.err != nil {
 		return ""

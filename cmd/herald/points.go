@@ -5,6 +5,6 @@
 
 package main
 
-// crashPoint returns what the manager calls at named points of the protocol:
-// nothing, in every build that is shipped.
+// crashPoint returns the function that the manager calls at named points of the
+// protocol: none, in every shipped build.
 func crashPoint() func(string) { return nil }

@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// crashPoint tells the test that HERALD_CRASH_HOOK names whenever a point of
-// the protocol is reached, and waits for its answer: the test may kill this
-// process meanwhile, or cut a connection. It is built for the crash matrix
-// only.
+// crashPoint returns a function that calls the test at HERALD_CRASH_HOOK at each point
+// of the protocol, and waits for its answer: the test may kill this process meanwhile,
+// or cut a connection. It is built for the crash matrix only.
 func crashPoint() func(string) {
 	hook := os.Getenv("HERALD_CRASH_HOOK")
 	if hook == "" {

@@ -64,11 +64,11 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 		})),
 		setup(media.New(media.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-media"),
-			Store:   files,
-			Verify:  (&probe.Verifier{Store: files, Clock: now}).Verify,
-			Source:  fetch.New(fetch.Options{}),
-			Timing:  media.Timing{UnusedAfter: f.keepUnusedMedia},
-			Metrics: media.NewMetrics(metrics.Registry),
+			Store:       files,
+			Verify:      (&probe.Verifier{Store: files, Clock: now}).Verify,
+			Source:      fetch.New(fetch.Options{}),
+			UnusedAfter: f.keepUnusedMedia,
+			Metrics:     media.NewMetrics(metrics.Registry),
 		})),
 		setup(post.New(post.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-post"),

@@ -29,12 +29,12 @@ const (
 	webhookSecret        = "herald-webhook-certificate"
 )
 
-// webhookFlags say where and how the admission webhook is served.
+// webhookFlags are the flags of the admission webhook.
 type webhookFlags struct {
 	address string
 	hosts   string
 	certDir string
-	// keeper looks after the certificate; nil if certDir holds one.
+	// keeper maintains the certificate; nil if certDir holds one.
 	keeper *webhookcert.Keeper
 }
 
@@ -69,8 +69,7 @@ func (f *webhookFlags) server() (webhook.Server, error) {
 	return webhook.NewServer(options), nil
 }
 
-// setup serves the webhook and, unless somebody else does, looks after its
-// certificate.
+// setup serves the webhook and, unless certDir holds one, maintains its certificate.
 func (f *webhookFlags) setup(mgr ctrl.Manager, namespace string, startingDeadline time.Duration, registry platforms.Registry) error {
 	if f.off() {
 		return nil

@@ -11,8 +11,8 @@ import (
 // appliedRules says, rule by rule and limit by limit of the contract of the HTTP
 // API, which specs try it through the other door, kubectl apply. A spec is
 // called by its own last words. What has no meaning at this door, or is judged
-// behind it, says where it is held instead. Whoever renames or drops a spec
-// learns here which rule would go untested.
+// behind it, says where it is held instead. If a
+// spec is renamed or dropped, this says which rule would go untested.
 var appliedRules = []struct {
 	rule      string
 	specs     []string

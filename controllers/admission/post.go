@@ -1,12 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission tells whoever applies a Post at once what is wrong with it:
-// the webhook judges by the same rules as the HTTP service and the reconciler.
+// Package admission is the webhook that rejects a wrong Post when it is applied, by the
+// same rules as the HTTP service and the reconciler.
 //
-// It is a courtesy, and nothing rests on it: when it does not answer, the
-// API server goes on without it, and the reconciler refuses what it would have
-// refused.
+// Nothing depends on it: if it does not answer, the API server continues without it,
+// and the reconciler refuses the same posts.
 package admission
 
 import (
@@ -31,9 +30,8 @@ import (
 	"github.com/herald-social/herald/posting/rules"
 )
 
-// The manager tells the API server which authority vouches for its webhook, in
-// the one configuration that is its own. Role herald-webhook-certificate lets
-// it keep the certificate.
+// The manager puts the authority of its webhook into its own configuration, and no
+// other. Role herald-webhook-certificate lets it keep the certificate.
 //
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=herald,verbs=get;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections;media,verbs=get;list;watch
@@ -41,15 +39,15 @@ import (
 // PostPath is where the webhook is served.
 const PostPath = "/validate-post"
 
-// answerWithin is how long a judgement may take: less than the timeout of the
-// webhook's configuration, so that a client learns why it was not judged.
+// answerWithin is how long a check may take: less than the timeout of the webhook's
+// configuration, so that a client learns why the post was not checked.
 const answerWithin = 3 * time.Second
 
 // Options is what the webhook needs. Every field is required.
 type Options struct {
 	// Reader reads Connections and Media; it may be a cache.
 	Reader client.Reader
-	// Platforms are those that this installation can publish to.
+	// Platforms are those of this installation.
 	Platforms platforms.Registry
 	// StartingDeadline is how late a scheduled post may still go out.
 	StartingDeadline time.Duration
@@ -76,9 +74,8 @@ func (p *Posts) ValidateCreate(ctx context.Context, post *v1alpha1.Post) (admiss
 	return p.judge(ctx, post)
 }
 
-// ValidateUpdate judges a post whose spec was changed. What has no need to be
-// right any more is passed over: a post that is cancelled, deleted, or on its
-// way already, when the schema holds the spec as it is.
+// ValidateUpdate judges a post whose spec was changed. It ignores a post that is
+// cancelled, deleted, or already on its way, whose spec the schema fixes.
 func (p *Posts) ValidateUpdate(ctx context.Context, _, post *v1alpha1.Post) (admission.Warnings, error) {
 	if posting.Started(post) {
 		return nil, nil
@@ -86,13 +83,13 @@ func (p *Posts) ValidateUpdate(ctx context.Context, _, post *v1alpha1.Post) (adm
 	return p.judge(ctx, post)
 }
 
-// ValidateDelete lets everything go.
+// ValidateDelete allows every deletion.
 func (p *Posts) ValidateDelete(context.Context, *v1alpha1.Post) (admission.Warnings, error) {
 	return nil, nil
 }
 
-// judge refuses what contradicts what there is. What is not there yet is only
-// warned of, since a GitOps tool applies a whole set at once.
+// judge refuses a post that contradicts existing objects. For missing objects it only
+// warns, since a GitOps tool applies a whole set at once.
 func (p *Posts) judge(ctx context.Context, post *v1alpha1.Post) (admission.Warnings, error) {
 	if post.Spec.Cancelled || !post.DeletionTimestamp.IsZero() {
 		return nil, nil
@@ -119,8 +116,8 @@ func (p *Posts) judge(ctx context.Context, post *v1alpha1.Post) (admission.Warni
 	return warnings, nil
 }
 
-// lateness warns of a time that has passed. It is no error: a repository may
-// hold posts that have been published long ago.
+// lateness warns of a time that has passed. That is no error: a repository may hold
+// posts that were published long ago.
 func (p *Posts) lateness(post *v1alpha1.Post) admission.Warnings {
 	if at := post.Spec.ScheduledAt; at != nil && p.Clock.Since(at.Time) > p.StartingDeadline {
 		return admission.Warnings{fmt.Sprintf(
@@ -129,7 +126,7 @@ func (p *Posts) lateness(post *v1alpha1.Post) admission.Warnings {
 	return nil
 }
 
-// env reads what the post names.
+// env reads the objects that the post refers to.
 func (p *Posts) env(ctx context.Context, post *v1alpha1.Post) (rules.Env, error) {
 	connections := map[string]*v1alpha1.Connection{}
 	for i := range post.Spec.Targets {
@@ -158,7 +155,7 @@ func (p *Posts) env(ctx context.Context, post *v1alpha1.Post) (rules.Env, error)
 	}, nil
 }
 
-// read fills in an object; the zero value stands for one that does not exist.
+// read reads an object; it returns the zero value if the object does not exist.
 func read[T client.Object](ctx context.Context, from client.Reader, namespace, name string, into T) (found T, err error) {
 	err = from.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
 	switch {

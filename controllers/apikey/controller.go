@@ -1,13 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apikey puts API keys in force: it makes the token of a key that came
-// without one, hands it out in a Secret, and publishes the token's hash, by
-// which the apiserver recognises it.
+// Package apikey activates API keys: it generates the token of a key that came
+// without one, hands it out in a Secret, and publishes the token's hash, by which
+// the apiserver recognises it.
 //
-// The token exists in the Secret only. Each step may be the last one before a
-// crash: the Secret is made first and once, and what the status says of the
-// token is always computed from what the Secret holds.
+// The token exists in the Secret only. Each step may be the last one before a crash:
+// the Secret is created first and once, and the status is always computed from what
+// the Secret holds.
 package apikey
 
 import (
@@ -24,13 +24,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/credentials"
 )
 
 // Secrets are not named here: the Team's role binding gives the manager the
@@ -43,8 +43,8 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/finalizers,verbs=update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// forbiddenPause is how soon a namespace is tried again whose Secrets the
-// manager may not touch; its Team may still be on the way.
+// forbiddenPause is how soon a namespace is tried again in which the manager may not
+// use Secrets yet; its Team may still be on the way.
 const forbiddenPause = 15 * time.Second
 
 // Options is what the reconciler needs. Client, APIReader and Clock are required.
@@ -57,13 +57,9 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Events takes the events of keys; nil emits none.
 	Events events.EventRecorder
-	// MaxConcurrentReconciles is how many keys are worked on at once; defaults to 1.
-	MaxConcurrentReconciles int
-	// NewToken makes tokens; defaults to NewToken.
-	NewToken func() string
 }
 
-// Reconciler works on API keys.
+// Reconciler reconciles API keys.
 type Reconciler struct {
 	Options
 
@@ -75,10 +71,6 @@ func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Clock == nil {
 		return nil, errors.New("the API key reconciler needs Client, APIReader and Clock")
 	}
-	if o.NewToken == nil {
-		o.NewToken = NewToken
-	}
-	o.MaxConcurrentReconciles = max(o.MaxConcurrentReconciles, 1)
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile",
 		Normal: []string{v1alpha1.ReasonActive, v1alpha1.ReasonKeyExpired, v1alpha1.ReasonKeyRevoked},
@@ -89,7 +81,6 @@ func New(o Options) (*Reconciler, error) {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.APIKey{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the API key controller: %w", err)
@@ -97,7 +88,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile puts one key in force, or out of it.
+// Reconcile activates one key, or withdraws it.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var key v1alpha1.APIKey
 	if err := r.Client.Get(ctx, req.NamespacedName, &key); err != nil {
@@ -117,11 +108,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.status.Report(ctx, &key, before, &key.Status); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: nextLook(&key, trouble, now)}, nil
+	return reconcile.Result{RequeueAfter: nextCheck(&key, trouble, now)}, nil
 }
 
-// sync brings status.tokenSHA256, prefix and secretRef about. What keeps the
-// key from being put in force is returned apart from errors to be retried.
+// sync sets status.tokenSHA256, prefix and secretRef. It returns a refusal if the key
+// cannot be activated; errors are retried.
 func (r *Reconciler) sync(ctx context.Context, key *v1alpha1.APIKey) (*refusal, error) {
 	switch {
 	case key.Spec.Revoked:
@@ -130,15 +121,15 @@ func (r *Reconciler) sync(ctx context.Context, key *v1alpha1.APIKey) (*refusal, 
 		key.Status.TokenSHA256 = key.Spec.TokenSHA256
 		return nil, nil //nolint:nilnil // neither a refusal nor an error is the good case
 	case key.Status.TokenSHA256 != "":
-		// The Secret may be gone: whoever took the token out of it may well
-		// delete it, and the key stays in force.
+		// The Secret may be gone: a user who has copied the token may delete it,
+		// and the key stays active.
 		return nil, nil //nolint:nilnil // as above
 	default:
 		return r.issue(ctx, key)
 	}
 }
 
-// issue makes the token of a key, or finds the one that an earlier pass made.
+// issue generates the token of a key, or finds the one of an earlier pass.
 func (r *Reconciler) issue(ctx context.Context, key *v1alpha1.APIKey) (*refusal, error) {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -146,7 +137,7 @@ func (r *Reconciler) issue(ctx context.Context, key *v1alpha1.APIKey) (*refusal,
 			Name:      secretName(key),
 			Labels:    map[string]string{"app.kubernetes.io/managed-by": "herald"},
 		},
-		Data: map[string][]byte{v1alpha1.APIKeyTokenKey: []byte(r.NewToken())},
+		Data: map[string][]byte{v1alpha1.APIKeyTokenKey: []byte(newToken())},
 	}
 	if err := controllerutil.SetControllerReference(key, secret, r.Client.Scheme()); err != nil {
 		return nil, fmt.Errorf("cannot make the key the owner of its Secret: %w", err)
@@ -159,16 +150,17 @@ func (r *Reconciler) issue(ctx context.Context, key *v1alpha1.APIKey) (*refusal,
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
 		return refusedByAPI(err, secret), nil
 	case err != nil:
-		return nil, fmt.Errorf("cannot make Secret %q with the token: %w", secret.Name, err)
+		return nil, fmt.Errorf("cannot create Secret %q with the token: %w", secret.Name, err)
 	}
 	return adopt(key, secret), nil
 }
 
-// withdraw takes a revoked key out of force and removes the Secret that holds
-// its token.
+// withdraw withdraws a revoked key and deletes the Secret that holds its token.
 func (r *Reconciler) withdraw(ctx context.Context, key *v1alpha1.APIKey) error {
 	if key.Spec.TokenSHA256 == "" {
-		if err := r.deleteSecret(ctx, key); err != nil {
+		err := credentials.DeleteControlled(ctx, r.APIReader, r.Client, key, secretName(key))
+		// Without the right to Secrets, the token is withdrawn all the same.
+		if err != nil && !apierrors.IsForbidden(err) {
 			return err
 		}
 	}
@@ -176,21 +168,7 @@ func (r *Reconciler) withdraw(ctx context.Context, key *v1alpha1.APIKey) error {
 	return nil
 }
 
-// deleteSecret removes the Secret that was made for a key, and no other one.
-func (r *Reconciler) deleteSecret(ctx context.Context, key *v1alpha1.APIKey) error {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: secretName(key)}}
-	err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(secret), secret)
-	if err == nil && metav1.IsControlledBy(secret, key) {
-		err = r.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})
-	}
-	// Without the right to Secrets, the token is out of force all the same.
-	if err = client.IgnoreNotFound(err); err != nil && !apierrors.IsForbidden(err) {
-		return fmt.Errorf("cannot delete Secret %q of the revoked key: %w", secret.Name, err)
-	}
-	return nil
-}
-
-// refusedByAPI says why the API server does not take the Secret of a key.
+// refusedByAPI says why the API server refused the Secret of a key.
 func refusedByAPI(err error, secret *corev1.Secret) *refusal {
 	if apierrors.IsForbidden(err) {
 		return &refusal{
@@ -201,7 +179,7 @@ func refusedByAPI(err error, secret *corev1.Secret) *refusal {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil && len(status.Status().Details.Causes) > 0 {
 		cause := status.Status().Details.Causes[0]
-		return &refusal{message: fmt.Sprintf("Secret %q cannot be made: %s: %s; create an APIKey with another name", secret.Name, cause.Field, cause.Message)}
+		return &refusal{message: fmt.Sprintf("Secret %q cannot be created: %s: %s; create an APIKey with another name", secret.Name, cause.Field, cause.Message)}
 	}
-	return &refusal{message: fmt.Sprintf("Secret %q cannot be made; create an APIKey with another name", secret.Name)}
+	return &refusal{message: fmt.Sprintf("Secret %q cannot be created; create an APIKey with another name", secret.Name)}
 }

@@ -14,27 +14,26 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 )
 
-// wakeMargin is added to a wait, so that it never ends a hair early.
+// wakeMargin is added to a wait, so that it never ends too early.
 const wakeMargin = 100 * time.Millisecond
 
-// refusal is why a key cannot be put in force.
+// refusal is why a key cannot be activated.
 type refusal struct {
 	message string
-	// again is when to look again; zero if only a person can help.
+	// again is how soon to try again; zero if only a person can help.
 	again time.Duration
 }
 
-// secretName is the name of the Secret that is made for a key.
+// secretName is the name of a key's Secret.
 func secretName(key *v1alpha1.APIKey) string { return key.Name + "-token" }
 
-// adopt takes the token of a key from its Secret into the status. A Secret
-// that was not made for this very key is refused: its content may be known to
-// others.
+// adopt takes the token of a key from its Secret into the status. It refuses a Secret
+// that was not created for this very key: others may know its content.
 func adopt(key *v1alpha1.APIKey, secret *corev1.Secret) *refusal {
 	token := string(secret.Data[v1alpha1.APIKeyTokenKey])
 	switch {
 	case !metav1.IsControlledBy(secret, key):
-		return &refusal{message: fmt.Sprintf("Secret %q exists and was not made for this key; delete it, or create an APIKey with another name", secret.Name)}
+		return &refusal{message: fmt.Sprintf("Secret %q exists and was not created for this key; delete it, or create an APIKey with another name", secret.Name)}
 	case !wellFormed(token):
 		return &refusal{message: fmt.Sprintf("key %q of Secret %q holds no token of Herald's any more; delete the Secret and the APIKey, and create the APIKey again", v1alpha1.APIKeyTokenKey, secret.Name)}
 	}
@@ -44,7 +43,7 @@ func adopt(key *v1alpha1.APIKey, secret *corev1.Secret) *refusal {
 	return nil
 }
 
-// summarize says in what state a key is.
+// summarize returns the state of a key.
 func summarize(key *v1alpha1.APIKey, trouble *refusal, now time.Time) conditions.Summary {
 	switch {
 	case key.Spec.Revoked:
@@ -73,8 +72,8 @@ func expired(key *v1alpha1.APIKey, now time.Time) bool {
 	return key.Spec.ExpiresAt != nil && !now.Before(key.Spec.ExpiresAt.Time)
 }
 
-// nextLook is how long the state of a key lasts; zero if for ever.
-func nextLook(key *v1alpha1.APIKey, trouble *refusal, now time.Time) time.Duration {
+// nextCheck returns how long the state of a key lasts; zero if for ever.
+func nextCheck(key *v1alpha1.APIKey, trouble *refusal, now time.Time) time.Duration {
 	switch {
 	case key.Spec.Revoked:
 		return 0

@@ -19,7 +19,7 @@ import (
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func TestNewToken(t *testing.T) {
-	a, b := NewToken(), NewToken()
+	a, b := newToken(), newToken()
 	if a == b {
 		t.Errorf("the same token twice: %s", a)
 	}
@@ -30,7 +30,7 @@ func TestNewToken(t *testing.T) {
 
 func TestAdopt(t *testing.T) {
 	key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Name: "ci", UID: "u1"}}
-	token := NewToken()
+	token := newToken()
 	owned := func(uid, content string) *corev1.Secret {
 		return &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: "ci-token", OwnerReferences: []metav1.OwnerReference{{UID: "u1", Controller: new(uid == "u1")}}},
@@ -63,7 +63,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-func TestSummarizeAndNextLook(t *testing.T) {
+func TestSummarizeAndNextCheck(t *testing.T) {
 	at := func(d time.Duration) *v1alpha1.Time { return v1alpha1.NewTimePtr(noon.Add(d)) }
 	type want struct {
 		Ready    bool
@@ -89,7 +89,7 @@ func TestSummarizeAndNextLook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			key := &v1alpha1.APIKey{Spec: tc.spec}
 			s := summarize(key, tc.trouble, noon)
-			got := want{s.Ready, s.Reason, s.Progress, nextLook(key, tc.trouble, noon)}
+			got := want{s.Ready, s.Reason, s.Progress, nextCheck(key, tc.trouble, noon)}
 			if diff := cmp.Diff(tc.want, got); diff != "" || s.Message == "" {
 				t.Errorf("%s: message %q (-want +got):\n%s", tc.reason, s.Message, diff)
 			}

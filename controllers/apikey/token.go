@@ -16,16 +16,16 @@ const (
 	// prefixLength is how much of a token status.prefix shows: the part that
 	// all tokens share, and four characters to tell them apart by.
 	prefixLength = 9
-	// shortestToken is the length of the tokens that NewToken makes.
+	// shortestToken is the length of the tokens that newToken makes.
 	shortestToken = len(tokenPrefix) + 2*26
 )
 
-// NewToken makes a token that cannot be guessed: 260 random bits in base32.
-func NewToken() string {
+// newToken returns a token that cannot be guessed: 260 random bits in base32.
+func newToken() string {
 	return tokenPrefix + strings.ToLower(rand.Text()+rand.Text())
 }
 
-// wellFormed tells whether a token may be one of NewToken's.
+// wellFormed reports whether a token may be one of newToken.
 func wellFormed(token string) bool {
 	rest, ok := strings.CutPrefix(token, tokenPrefix)
 	return ok && len(token) >= shortestToken && !strings.ContainsFunc(rest, func(c rune) bool {

@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestAlerts compares the alert rules with what there is: a rule about a metric
-// or a label that nobody exports never fires.
+// TestAlerts compares the alert rules with the metrics: a rule about a metric or a
+// label that does not exist never fires.
 func TestAlerts(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "..", "config", "prometheus", "rules-connections.yaml"))
 	if err != nil {

@@ -1,12 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connection looks after connected accounts: it asks each platform
-// whether an account can be published to, and renews the tokens. It is the only
-// writer of credentials, and of the status of Connections.
+// Package connection maintains connected accounts: it asks each platform whether an
+// account can be published to, and renews the tokens. It is the only writer of
+// credentials, and of the status of Connections.
 //
-// An account is disconnected only by what a person has to mend. That a platform
-// does not answer, or the API server, is written down and passes.
+// Only a fault that a person has to mend disconnects an account. When a platform or
+// the API server does not answer, the status says so until it does.
 package connection
 
 import (
@@ -42,13 +42,12 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// defaultMaxConcurrentReconciles is how many connections are examined at once, most of
+	// workers is how many connections are examined at once, most of
 	// the time waiting for platforms.
-	defaultMaxConcurrentReconciles = 32
+	workers = 32
 	// reportWithin bounds the writing of a status.
 	reportWithin = 10 * time.Second
-	// mostReports is how often a status is written anew after somebody else
-	// changed the object.
+	// mostReports is how often the write of a status is tried after conflicts.
 	mostReports = 10
 )
 
@@ -67,16 +66,14 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Events takes the events of connections; nil emits none.
 	Events events.EventRecorder
-	// Owner returns the team that owns a namespace, nil if none does: its plan
-	// may allow only so many accounts. Nil allows any number.
+	// Owner returns the team that owns a namespace, or nil: its plan may limit the
+	// number of accounts. A nil Owner sets no limit.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
-	// Metrics shows how connections stand; nil shows nothing.
+	// Metrics exposes the state of connections; nil exposes nothing.
 	Metrics *Metrics
-	// MaxConcurrentReconciles is how many connections are examined at once; defaults to 32.
-	MaxConcurrentReconciles int
 }
 
-// Reconciler works on connections.
+// Reconciler reconciles connections.
 type Reconciler struct {
 	Options
 
@@ -94,22 +91,19 @@ func New(o Options) (*Reconciler, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil, o.Clock)
 	}
-	if o.MaxConcurrentReconciles <= 0 {
-		o.MaxConcurrentReconciles = defaultMaxConcurrentReconciles
-	}
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Probe", Normal: []string{v1alpha1.ReasonConnected, v1alpha1.ReasonDisabled},
 	}}, nil
 }
 
-// SetupWithManager adds the reconciler to a manager. Connections are looked at
-// when their spec changes, when somebody asks for it by the annotation
-// social.herald.dev/probe-requested, when the plan of their team may have come to
-// cover others, and by the clock; never because of their own status.
+// SetupWithManager adds the reconciler to a manager. A connection is reconciled when
+// its spec changes, when the annotation social.herald.dev/probe-requested asks for it,
+// when the plan of its team may cover other connections, and by the clock; never
+// because of its own status.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested()))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles})
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	if r.Owner != nil {
 		changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 		ctl = ctl.
@@ -122,14 +116,14 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// probeRequested passes on updates that ask for a probe.
+// probeRequested passes updates that ask for a probe.
 func probeRequested() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetAnnotations()[v1alpha1.ProbeAnnotation] != e.ObjectNew.GetAnnotations()[v1alpha1.ProbeAnnotation]
 	}}
 }
 
-// Reconcile examines one connection, if it is time to.
+// Reconcile examines one connection if it is due.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var conn v1alpha1.Connection
 	err := r.Client.Get(ctx, req.NamespacedName, &conn)
@@ -156,7 +150,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if allowed == 0 {
 		o = r.examine(ctx, &conn)
 	}
-	// The result is worth writing even if this process is told to end.
+	// The result is written even if this process is told to end.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportWithin)
 	defer cancel()
 	if err := r.report(writing, &conn, o, probe); err != nil {
@@ -176,7 +170,7 @@ func (r *Reconciler) declaredLead(conn *v1alpha1.Connection) time.Duration {
 	return 0
 }
 
-// replaced tells whether a disconnected account was given other credentials in
+// replaced reports whether the Secret of a disconnected account was replaced in
 // place, as GitOps users do: nothing else about the connection changes then.
 func (r *Reconciler) replaced(ctx context.Context, conn *v1alpha1.Connection) bool {
 	if !needsReconnect(conditions.Reason(conn.Status.Conditions)) {
@@ -186,9 +180,9 @@ func (r *Reconciler) replaced(ctx context.Context, conn *v1alpha1.Connection) bo
 	return err == nil && read.Version != conn.Status.CredentialsVersion
 }
 
-// report writes what an examination found into the status. Others change the
-// object at the same time, above all to ask for the next examination; the
-// result is then written into what they left, unless that has another spec.
+// report writes the outcome of an examination into the status. Clients change the
+// object at the same time, above all to ask for the next examination; the outcome is
+// then written into the changed object, unless that has another spec.
 func (r *Reconciler) report(ctx context.Context, conn *v1alpha1.Connection, o outcome, probe string) error {
 	now := r.Clock.Now()
 	for range mostReports {
@@ -207,5 +201,5 @@ func (r *Reconciler) report(ctx context.Context, conn *v1alpha1.Connection, o ou
 			return nil
 		}
 	}
-	return errors.New("cannot write the status of the connection: somebody else changes it all the time")
+	return errors.New("cannot write the status of the connection: other clients changed it each time; the next examination tries again")
 }

@@ -16,13 +16,12 @@ import (
 )
 
 const (
-	// probeWithin bounds how long the platform is waited for in one
-	// examination. The apiserver waits five seconds for the answer to its
-	// request, and the answer has to be written and watched as well.
+	// probeWithin bounds how long one examination waits for the platform. The
+	// apiserver waits five seconds for the answer to its request, and the answer
+	// has to be written and watched as well.
 	probeWithin = 4 * time.Second
 
-	// afterRenewal is how long the platform is waited for after a renewal
-	// that used up most of that.
+	// afterRenewal is how long it waits after a renewal that used up most of that.
 	afterRenewal = 2 * time.Second
 )
 
@@ -32,7 +31,7 @@ const (
 	msgStillRefused = "the platform does not accept a token that it has only just renewed; Herald tries again"
 )
 
-// examination is one look at one connection.
+// examination is one examination of one connection.
 type examination struct {
 	*Reconciler
 
@@ -43,8 +42,8 @@ type examination struct {
 	renewed  bool
 }
 
-// examine finds out whether the account can be published to, and renews its
-// token where that is needed for it.
+// examine finds out whether the account can be published to, and renews its token if
+// needed.
 func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) outcome {
 	platform, supported := r.Platforms[conn.Spec.Platform]
 	switch {
@@ -68,9 +67,9 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 	return o
 }
 
-// ask asks the platform whose token it is, with a token that is renewed before
-// if its end is near, and afterwards if the platform does not accept it. It
-// renews at most once: the first answer may have been lost.
+// ask asks the platform whose token it is. It renews the token before if its end is
+// near, and afterwards if the platform does not accept it. It renews at most once:
+// the first answer may have been lost.
 func (e *examination) ask(ctx context.Context) outcome {
 	var early *outcome
 	limits := e.platform.Capabilities()
@@ -78,8 +77,8 @@ func (e *examination) ask(ctx context.Context) outcome {
 		if failed, ok := e.renew(ctx); !ok {
 			early = &failed
 		}
-		// As long as the old token works, a renewal that did not succeed for
-		// the moment is no trouble yet.
+		// As long as the old token works, a renewal that failed for the moment
+		// does no harm.
 		if early != nil && (!passes(early.reason) || !e.Clock.Now().Before(e.read.Token.ExpiresAt)) {
 			return *early
 		}
@@ -105,8 +104,8 @@ func (e *examination) ask(ctx context.Context) outcome {
 	}
 }
 
-// surveyed adds what else the platform tells of an account that was found good.
-// The platform may refuse that and not the question whose account it is.
+// inspected adds what else the platform tells about a good account. The platform may
+// refuse that although it answered whose account it is.
 func (e *examination) inspected(ctx context.Context, o outcome) outcome {
 	if o.reason != v1alpha1.ReasonConnected {
 		return o
@@ -114,8 +113,7 @@ func (e *examination) inspected(ctx context.Context, o outcome) outcome {
 	found, failure := e.inspect(ctx)
 	switch {
 	case refused(failure):
-		// The token was good a moment ago; what it is worth, the next
-		// examination tells.
+		// The token was good a moment ago; the next examination asks again.
 		return outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: failure.Error()}
 	case failure != nil:
 		return ofFailure(failure)
@@ -124,17 +122,17 @@ func (e *examination) inspected(ctx context.Context, o outcome) outcome {
 	return o
 }
 
-// passes tells whether a reason says nothing about the account.
+// passes reports whether a reason says nothing about the account.
 func passes(reason string) bool {
 	return reason == v1alpha1.ReasonPlatformUnavailable || reason == v1alpha1.ReasonCredentialsUnavailable
 }
 
-// refused tells whether the platform does not accept the access token.
+// refused reports whether the platform does not accept the access token.
 func refused(failure *platforms.Error) bool {
 	return failure != nil && failure.Class == platforms.ClassRefresh
 }
 
-// identify asks the platform, for what is left of the time.
+// identify asks the platform, within the time that is left.
 func (e *examination) identify(ctx context.Context) (platforms.Identity, *platforms.Error) {
 	left := probeWithin - e.Clock.Since(e.started)
 	if e.renewed {

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// surveyEvery is how long limits of which enough is left are taken for what
-	// they were: an account that is posted to all the time is probed each minute.
+	// inspectEvery is how long known rate limits are good enough while much of them
+	// remains: an account that is posted to all the time is probed each minute.
 	inspectEvery = 10 * time.Minute
-	// surveyWithin is how long a survey is waited for at least, whatever else of
-	// the examination took its time.
+	// inspectWithin is how long an inspection may take at least, however long the
+	// rest of the examination took.
 	inspectWithin = time.Second
-	// beforeHold is how long before the end of a hold the account is surveyed: if
-	// still nothing is left, nobody calls in vain.
+	// beforeBlockEnds is how long before the end of a block the account is
+	// inspected: if nothing remains, it stays blocked and no call fails.
 	beforeBlockEnds = 10 * time.Second
 )
 
-// survey asks the platform what the account may choose and what is left of its
-// limits, if it tells and it is time to; nil if nothing new is known.
+// inspect asks the platform what the account may choose and what remains of its rate
+// limits, if the platform tells and it is time to; nil if nothing new is known.
 func (e *examination) inspect(ctx context.Context) (*platforms.AccountInfo, *platforms.Error) {
 	inspector, ok := e.platform.(platforms.AccountInspector)
 	if !ok || !inspectDue(&e.conn.Status, e.Clock.Now()) {
@@ -45,13 +45,13 @@ func (e *examination) inspect(ctx context.Context) (*platforms.AccountInfo, *pla
 	failure := platformError(err)
 	ctrl.LoggerFrom(ctx).Info("the platform did not say what the account may do", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
 	if failure.Class == platforms.ClassRateLimited && e.conn.Status.TikTok != nil {
-		// Asked too often: what was told a moment ago will do.
+		// Asked too often: the previous answer is good enough.
 		return nil, nil
 	}
 	return nil, failure
 }
 
-// surveyDue tells whether a survey may tell what is not known.
+// inspectDue reports whether an inspection may tell something new.
 func inspectDue(status *v1alpha1.ConnectionStatus, now time.Time) bool {
 	if status.TikTok != nil || len(status.RateLimits) == 0 || !ratelimit.BlockedUntil(status, now).IsZero() {
 		return true
@@ -61,8 +61,8 @@ func inspectDue(status *v1alpha1.ConnectionStatus, now time.Time) bool {
 	})
 }
 
-// surveyAt is when a connection is to be surveyed that is held because nothing is
-// left of a limit; never if it is not, or was since.
+// inspectAt returns when to inspect a connection that is blocked because nothing
+// remains of a limit; never if it is not blocked, or was inspected since.
 func inspectAt(status *v1alpha1.ConnectionStatus) time.Time {
 	if status.RateLimitedUntil == nil || status.LastProbedAt == nil || !ratelimit.Exhausted(status) {
 		return never

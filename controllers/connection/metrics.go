@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 )
 
-// Metrics tells, at each scrape, how the connections stand. It is a
-// prometheus.Collector: how many seconds a token has left is only known then.
+// Metrics exposes the state of connections. It is a prometheus.Collector, since how
+// many seconds a token has left is known only at the scrape.
 type Metrics struct {
 	clock     clock.PassiveClock
 	ready     *prometheus.Desc
@@ -27,20 +27,20 @@ type Metrics struct {
 	known map[types.NamespacedName]standing
 }
 
-// standing is what is shown of one connection.
+// standing is what is exposed of one connection.
 type standing struct {
 	platform string
 	disabled bool
 	ready    bool
 	expires  time.Time
-	// reconnectBy is from when on nothing can renew the token.
+	// reconnectBy is when the token can no longer be renewed.
 	reconnectBy time.Time
 }
 
 var _ prometheus.Collector = (*Metrics)(nil)
 
-// NewMetrics makes the metrics and registers them; a nil registerer leaves
-// them unpublished. It panics if they are registered already.
+// NewMetrics creates the metrics and registers them with r, unless that is nil. It
+// panics if they are already registered.
 func NewMetrics(r prometheus.Registerer, c clock.PassiveClock) *Metrics {
 	labels := []string{"namespace", "connection", "platform"}
 	m := &Metrics{
@@ -88,7 +88,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// show takes note of how a connection stands.
+// show records the state of a connection.
 func (m *Metrics) show(conn *v1alpha1.Connection) {
 	s := standing{platform: string(conn.Spec.Platform), disabled: conn.Spec.Disabled, ready: conditions.IsReady(conn.Status.Conditions)}
 	if ends := conn.Status.TokenExpiresAt; ends != nil {

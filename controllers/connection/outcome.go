@@ -39,10 +39,10 @@ type outcome struct {
 	read   *credentials.Credentials
 	// identity is the account behind the token; nil if it is not known.
 	identity *platforms.Identity
-	// survey is what else the platform told of the account; nil if nothing new is
-	// known.
+	// account is what else the platform told about the account; nil if nothing new
+	// is known.
 	account *platforms.AccountInfo
-	// retryAt is when the platform allows the next call, where it said so.
+	// retryAt is when the platform allows the next call, if it said so.
 	retryAt time.Time
 }
 
@@ -58,13 +58,13 @@ func progressOf(reason string) conditions.Progress {
 	}
 }
 
-// needsReconnect tells whether a reason says that the account cannot be used
-// before somebody hands over other credentials.
+// needsReconnect reports whether a reason says that the account needs other
+// credentials.
 func needsReconnect(reason string) bool {
 	return slices.Contains([]string{v1alpha1.ReasonRevoked, v1alpha1.ReasonTokenExpired, v1alpha1.ReasonAccountMismatch}, reason)
 }
 
-// ofCredentials says what an error of the credentials means.
+// ofCredentials maps an error of the credentials to an outcome.
 func ofCredentials(err error) outcome {
 	o := outcome{message: err.Error()}
 	switch credentials.ReasonOf(err) {
@@ -78,7 +78,7 @@ func ofCredentials(err error) outcome {
 	return o
 }
 
-// ofIdentity says what it means whose token it is.
+// ofIdentity compares the owner of the token with the connection's account.
 func ofIdentity(conn *v1alpha1.Connection, identity platforms.Identity) outcome {
 	if identity.AccountID != conn.Spec.AccountID {
 		return outcome{
@@ -105,8 +105,8 @@ func nameOf(identity platforms.Identity) string {
 	}
 }
 
-// ofFailure says what a platform's error means for the account. Only what a
-// person can mend disconnects it; everything else passes.
+// ofFailure maps a platform's error to an outcome. Only a fault that a person can
+// mend disconnects the account; everything else passes.
 func ofFailure(failure *platforms.Error) outcome {
 	o := outcome{asked: true, message: failure.Error()}
 	switch failure.Class {
@@ -122,8 +122,8 @@ func ofFailure(failure *platforms.Error) outcome {
 	return o
 }
 
-// apply writes an outcome into the status of the connection that was examined.
-// The probe is the request that was there when the examination began.
+// apply writes an outcome into the status of the examined connection. probe is the
+// request that was there when the examination began.
 func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	status := &conn.Status
 	o = keepKnown(status, o)
@@ -144,7 +144,7 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 		status.CredentialsVersion, status.TokenExpiresAt, status.ReconnectBy = "", nil, nil
 	}
 	if o.reason == v1alpha1.ReasonConnected && reconnected {
-		// What was refused was refused to other credentials.
+		// The platform refused other credentials.
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionPublishingRefused)
 	}
 	if o.identity != nil {
@@ -168,9 +168,9 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 	}, conn.Generation, now)
 }
 
-// reconnectBy is from when on nothing can renew a token: the end of what renews
-// it, which is the access token itself where there are no refresh tokens. Zero
-// if it has no end that is known.
+// reconnectBy returns when a token can no longer be renewed: the end of the refresh
+// token, or of the access token on a platform without refresh tokens; zero if that is
+// not known.
 func reconnectBy(token credentials.Token) time.Time {
 	if token.Refresh == "" || token.Refresh == token.Access {
 		return token.ExpiresAt
@@ -178,8 +178,8 @@ func reconnectBy(token credentials.Token) time.Time {
 	return token.RefreshExpiresAt
 }
 
-// keepKnown keeps a connection disconnected that was: that its platform does
-// not answer for a while does not mend it.
+// keepKnown keeps a disconnected connection disconnected while its platform does not
+// answer.
 func keepKnown(status *v1alpha1.ConnectionStatus, o outcome) outcome {
 	known := conditions.Reason(status.Conditions)
 	if o.reason != v1alpha1.ReasonPlatformUnavailable || !needsReconnect(known) || o.loaded == "" || o.loaded != status.CredentialsVersion {
@@ -194,8 +194,7 @@ func keepKnown(status *v1alpha1.ConnectionStatus, o outcome) outcome {
 	return o
 }
 
-// writable returns a time that the schema takes; nil for one that it does not,
-// which is as good as none.
+// writable returns a time that the schema takes, and nil for any other.
 func writable(t time.Time) *v1alpha1.Time {
 	if t.IsZero() || t.Year() < 1000 || t.Year() > 2999 {
 		return nil

@@ -20,8 +20,8 @@ import (
 const msgBeyondPlan = "the starter plan allows %d connected accounts, and this connection is beyond them: the oldest ones that are not disabled count; " +
 	"disable or delete another connection, or change the plan"
 
-// beyondPlan tells how many accounts the team's plan allows if it does not let
-// this connection be used, or else zero.
+// beyondPlan returns how many accounts the team's plan allows, if this connection is
+// beyond them; otherwise zero.
 func (r *Reconciler) beyondPlan(ctx context.Context, conn *v1alpha1.Connection) (int, error) {
 	if r.Owner == nil {
 		return 0, nil
@@ -56,13 +56,13 @@ func (r *Reconciler) connectionsOf(ctx context.Context, namespace string) ([]*v1
 	return all, nil
 }
 
-// neighbours lists the connections that a change of one may bring within the
-// plan, or push out of it: all of the team's, if its plan limits them.
+// neighbours lists the connections that a change of one may move within the plan or
+// beyond it: all of the team, if its plan limits them.
 func (r *Reconciler) neighbours(ctx context.Context, obj client.Object) []reconcile.Request {
 	return r.affected(ctx, obj.GetNamespace(), false)
 }
 
-// connectionsOfTeam lists those that a change of the team's plan may concern.
+// connectionsOfTeam lists those that a change of the team's plan may affect.
 func (r *Reconciler) connectionsOfTeam(ctx context.Context, obj client.Object) []reconcile.Request {
 	if team, ok := obj.(*v1alpha1.Team); ok {
 		return r.affected(ctx, team.Spec.Namespace, true)

@@ -16,26 +16,26 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Bounds of a renewal. None of them is the caller's: a renewal that was begun
-// is brought to its end, because the refresh token may be spent.
+// Bounds of a renewal, which the caller's context does not end: once begun, it is
+// finished, because the refresh token may be spent.
 const (
 	// refreshWithin bounds the call to the platform.
 	refreshWithin = 15 * time.Second
-	// saveWithin is how long a renewed token is tried to be stored at once;
-	// after that the next examinations go on. The manager's shutdown waits
-	// longer than both together.
+	// saveWithin is how long one examination tries to store a renewed token; the
+	// next examinations continue. The manager's shutdown waits longer than both
+	// together.
 	saveWithin = 60 * time.Second
-	// claimPatience is how long another manager's renewal is waited for: more
-	// than both together.
+	// claimPatience is how long to wait for another manager's renewal: more than
+	// both together.
 	claimPatience = 90 * time.Second
-	// mostConflicts is how often one saving gives way to others who change
-	// something else in the Secret.
+	// mostConflicts is how often a write gives way to clients that change something
+	// else in the Secret.
 	mostConflicts = 5
 )
 
 const (
 	msgClaimed   = "another manager is renewing the token; Herald looks again when it is done"
-	msgContended = "the Secret is changed by somebody else all the time, so that its token cannot be renewed; find out who does"
+	msgContended = "another client changes the Secret all the time, so that its token cannot be renewed; find out which one does"
 )
 
 // unsaved is a renewed token that could not be stored yet.
@@ -47,15 +47,15 @@ type unsaved struct {
 	version string
 }
 
-// renew exchanges the refresh token for a new token and stores that. If it
-// does not succeed, the outcome says why.
+// renew exchanges the refresh token for a new token and stores that. If it fails, the
+// outcome says why.
 func (e *examination) renew(ctx context.Context) (outcome, bool) {
 	before := e.read.Token
 	if failed, ok := e.claim(ctx); !ok {
 		return failed, false
 	}
 	if e.read.Token.Access != before.Access {
-		// Somebody else has just stored another token.
+		// Another manager has just stored another token.
 		return outcome{}, true
 	}
 	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshWithin)
@@ -78,9 +78,9 @@ func (e *examination) renew(ctx context.Context) (outcome, bool) {
 	return outcome{}, true
 }
 
-// claim notes in the Secret that its token is about to be renewed. Whoever
-// changes the Secret at the same time is given way to: afterwards the token may
-// be another one, and nothing is claimed then.
+// claim records in the Secret that its token is about to be renewed. It gives way to
+// clients that change the Secret at the same time: if the token is another one
+// afterwards, nothing is claimed.
 func (e *examination) claim(ctx context.Context) (outcome, bool) {
 	for range mostConflicts {
 		if may, wait := e.Store.MayClaim(e.read, claimPatience); !may {
@@ -107,15 +107,15 @@ func (e *examination) claim(ctx context.Context) (outcome, bool) {
 	return outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: msgContended}, false
 }
 
-// save stores a renewed token before anybody uses it, and keeps it in memory
-// for the next examination if the API server stays away.
+// save stores a renewed token before it is used, and keeps it in memory for the next
+// examination if the API server does not answer.
 func (r *Reconciler) save(ctx context.Context, conn *v1alpha1.Connection, pending unsaved) (credentials.Credentials, error) {
 	r.unsaved.Store(client.ObjectKeyFromObject(conn), pending)
 	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveWithin)
 	defer cancel()
 	stored, err := r.store(saving, conn, pending)
 	if err != nil && credentials.ReasonOf(err) == credentials.Unavailable {
-		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored; it is lost if this process ends before it is, and the account has to be connected again then")
+		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored yet; if this process ends before, the account has to be connected again")
 		return credentials.Credentials{}, err
 	}
 	r.unsaved.Delete(client.ObjectKeyFromObject(conn))
@@ -125,9 +125,8 @@ func (r *Reconciler) save(ctx context.Context, conn *v1alpha1.Connection, pendin
 	return stored, err
 }
 
-// store writes a renewed token. If somebody else changed the Secret meanwhile,
-// it is written all the same unless they put another token there: then theirs
-// counts.
+// store writes a renewed token. If the Secret was changed meanwhile, it writes the
+// token all the same, unless the Secret holds another token: then that one counts.
 func (r *Reconciler) store(ctx context.Context, conn *v1alpha1.Connection, pending unsaved) (credentials.Credentials, error) {
 	version := pending.version
 	var err error
@@ -150,8 +149,8 @@ func (r *Reconciler) store(ctx context.Context, conn *v1alpha1.Connection, pendi
 	return credentials.Credentials{}, &credentials.Error{Reason: credentials.Unavailable, Message: err.Error(), Err: err}
 }
 
-// asStored reads back what was stored, which knows since when the token lives;
-// the token is good without.
+// asStored reads back the stored token with its time of renewal; if it cannot, it
+// returns the token as it is.
 func (r *Reconciler) asStored(ctx context.Context, conn *v1alpha1.Connection, token credentials.Token, version string) credentials.Credentials {
 	if found, err := r.Store.Load(ctx, conn); err == nil && found.Token.Access == token.Access {
 		return found
@@ -159,7 +158,7 @@ func (r *Reconciler) asStored(ctx context.Context, conn *v1alpha1.Connection, to
 	return credentials.Credentials{Token: token, Version: version, RenewedAt: r.Clock.Now()}
 }
 
-// rescue stores a token that an earlier examination could not.
+// rescue stores a token that an earlier examination could not store.
 func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) error {
 	v, ok := r.unsaved.Load(client.ObjectKeyFromObject(conn))
 	if !ok {

@@ -16,37 +16,36 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// How often connections are looked at.
+// How often connections are examined.
 const (
-	// probeEvery is how often a platform is asked about an account, give or
-	// take a tenth.
+	// probeEvery is how often a platform is asked about an account, plus or minus
+	// a tenth.
 	probeEvery = time.Hour
 
-	// While a platform does not answer, it is asked again after the time that
-	// has passed since it ceased to, within these bounds: the pauses double.
+	// While a platform does not answer, each pause is the time since it stopped
+	// answering, within these bounds: the pauses double.
 	soonest = 10 * time.Second
 	latest  = 10 * time.Minute
 
-	// Secrets are not watched. Those that are missing or wrong are read again
-	// between so often and so often; those whose account needs other
-	// credentials, so often.
+	// Secrets are not watched. A missing or invalid one is read again after
+	// secretSoonest, backing off to secretLatest; one whose account needs other
+	// credentials, every secretLatest.
 	secretSoonest = 2 * time.Second
 	secretLatest  = time.Minute
 
-	// renewAgain bounds how soon a renewal that failed is tried again,
-	// renewSoonest how soon a token is renewed that was just handed out.
+	// renewAgain bounds how soon a failed renewal is tried again, and renewSoonest
+	// how soon a new token is renewed.
 	renewAgain   = 15 * time.Second
 	renewSoonest = 2 * time.Second
 )
 
-// spreadLead is how long before its end a token is renewed: what the platform
+// spreadLead returns how long before its end a token is renewed: what the platform
 // asks for and up to a quarter more.
 func spreadLead(declared time.Duration, uid types.UID) time.Duration {
 	return declared + jitter.Within(declared/4, uid)
 }
 
-// lead is spreadLead, but no more than a quarter of the life of a token that
-// lives shortly.
+// lead is spreadLead, but at most a quarter of the token's lifetime.
 func lead(declared time.Duration, read credentials.Credentials, uid types.UID) time.Duration {
 	d := spreadLead(declared, uid)
 	if life := read.Lifetime(); life > 0 {
@@ -55,8 +54,8 @@ func lead(declared time.Duration, read credentials.Credentials, uid types.UID) t
 	return d
 }
 
-// renewable gives credentials of a platform without refresh tokens the access
-// token in their place, for the question when it is to be renewed.
+// renewable uses the access token as refresh token on a platform that has none, to
+// decide when it is renewed.
 func renewable(read credentials.Credentials, limits platforms.Capabilities) credentials.Credentials {
 	if limits.RenewsItself && read.Token.Refresh == "" {
 		read.Token.Refresh = read.Token.Access
@@ -64,14 +63,14 @@ func renewable(read credentials.Credentials, limits platforms.Capabilities) cred
 	return read
 }
 
-// renewalDue tells whether a token is to be renewed before it is used.
+// renewalDue reports whether a token is to be renewed before it is used.
 func renewalDue(declared time.Duration, read credentials.Credentials, uid types.UID, now time.Time) bool {
 	token := read.Token
 	return token.Refresh != "" && !token.ExpiresAt.IsZero() && !now.Before(token.ExpiresAt.Add(-lead(declared, read, uid)))
 }
 
-// due tells whether a connection is to be examined now: it never was, it
-// changed, somebody asks for it, or its time has come.
+// due reports whether a connection is to be examined now: it never was, it changed, a
+// client asks for it, or its time has come.
 func due(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) bool {
 	status := &conn.Status
 	asked := conn.Annotations[v1alpha1.ProbeAnnotation]
@@ -85,11 +84,11 @@ func due(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) b
 	}
 }
 
-// never is a time that does not come.
+// never is a time that never comes.
 var never = time.Unix(1<<40, 0)
 
-// dueAt is when a connection is to be examined by the clock alone, as far as
-// its status tells; a process that was just started knows no more.
+// dueAt returns when a connection is to be examined by the clock alone. It uses the
+// status only, since a process that was just started knows no more.
 func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	status := &conn.Status
 	reason := conditions.Reason(status.Conditions)
@@ -118,7 +117,7 @@ func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	}
 }
 
-// rest is how long a connection that is not due can be left alone.
+// rest returns how long until a connection that is not due is looked at again.
 func rest(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) time.Duration {
 	at := dueAt(conn, declaredLead)
 	switch {
@@ -131,13 +130,14 @@ func rest(conn *v1alpha1.Connection, declaredLead time.Duration, now time.Time) 
 	}
 }
 
-// pause is how long to wait after a failure at now, when the trouble began at
+// pause returns how long to wait after a failure at now, if the first failure was at
 // since.
 func pause(since, now time.Time, shortest, longest time.Duration) time.Duration {
 	return min(max(now.Sub(since), shortest), longest)
 }
 
-// next is how long an examined connection can be left alone; zero for ever.
+// next returns how long until an examined connection is looked at again; zero for
+// never.
 func next(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
 	since := conditions.Since(conn.Status.Conditions)
 	switch reason := conditions.Reason(conn.Status.Conditions); {
@@ -154,9 +154,8 @@ func next(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now 
 	}
 }
 
-// untilRenewal is how long a token is left as it is. One that should have been
-// renewed, but could not be, is tried again soon; one that cannot be renewed
-// is looked at when it ends.
+// untilRenewal returns how long until a token is renewed. A renewal that failed is
+// tried again soon; a token that cannot be renewed is looked at when it ends.
 func untilRenewal(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
 	switch {
 	case o.read == nil || !o.read.Token.ExpiresAt.After(now):

@@ -11,8 +11,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Tokens hands out the tokens that a cache holds in the form that platforms
-// take.
+// Tokens hands out the tokens of a cache in the form that platforms take.
 type Tokens struct {
 	Cache *credentials.Cache
 }
@@ -24,5 +23,5 @@ func (t Tokens) Token(ctx context.Context, conn *v1alpha1.Connection) (platforms
 	return platforms.Token(token), err
 }
 
-// Forget drops what is held for a connection, after the platform refused it.
+// Forget drops the token of a connection, after the platform refused it.
 func (t Tokens) Forget(conn *v1alpha1.Connection) { t.Cache.Forget(conn) }

@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// await looks whether a file has been uploaded; if not, it offers an address to
-// upload to, or ends the wait.
+// await checks whether a file was uploaded; if not, it offers an upload address, or
+// ends the wait.
 func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	switch err := r.verify(ctx, m); {
@@ -27,7 +27,7 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	case !errors.Is(err, store.ErrNotFound):
 		return 0, r.unavailable(ctx, m, before, err)
 	}
-	w := await(m, r.Timing, r.Clock.Now())
+	w := await(m, r.UnusedAfter, r.Clock.Now())
 	if w.expired {
 		m.Status.Phase = v1alpha1.MediaExpired
 		r.describe(m, conditions.Summary{
@@ -53,17 +53,16 @@ func (r *Reconciler) await(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	return w.again, r.write(ctx, m, before)
 }
 
-// overwritten shows the owner that the file does not come to rest, and has it
-// looked at again as if it had not come. No fresh address is offered meanwhile,
-// so that it does come to rest.
+// overwritten shows that the file is overwritten again and again, and returns when to
+// check it again. It offers no fresh address meanwhile, so that this ends.
 func (r *Reconciler) overwritten(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) (time.Duration, error) {
 	m.Status.Phase = v1alpha1.MediaPending
 	r.describe(m, probe.Overwritten())
 	return pollPause(r.Clock.Now().Sub(m.CreationTimestamp.Time), m.UID), r.write(ctx, m, before)
 }
 
-// unavailable shows the owner that the store does not answer, and lets the work
-// queue try again. What the store said is for the log.
+// unavailable shows that the store does not answer, and returns an error so that the
+// work queue tries again. What the store said is for the log.
 func (r *Reconciler) unavailable(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, err error) error {
 	m.Status.Phase = v1alpha1.MediaPending
 	r.describe(m, conditions.Summary{
@@ -72,7 +71,7 @@ func (r *Reconciler) unavailable(ctx context.Context, m *v1alpha1.Media, before 
 	return errors.Join(fmt.Errorf("cannot verify the media file: %w", err), r.write(ctx, m, before))
 }
 
-// verify examines the file and puts what it finds into the status.
+// verify examines the file and sets the status that follows.
 func (r *Reconciler) verify(ctx context.Context, m *v1alpha1.Media) error {
 	status, err := r.Verify(ctx, m.DeepCopy())
 	if err != nil {
@@ -82,9 +81,8 @@ func (r *Reconciler) verify(ctx context.Context, m *v1alpha1.Media) error {
 	return nil
 }
 
-// compare looks whether the file of a verified Media is still the one that was
-// verified. One that is missing is not given up: perhaps the store is not the
-// right one, or comes back.
+// compare checks whether the file of a verified Media is still the verified one. A
+// missing file is not given up: the store may be the wrong one, or come back.
 func (r *Reconciler) compare(ctx context.Context, m *v1alpha1.Media) error {
 	object, err := r.Store.Stat(ctx, store.Key(m))
 	switch {
@@ -95,7 +93,7 @@ func (r *Reconciler) compare(ctx context.Context, m *v1alpha1.Media) error {
 			Progress: conditions.Stuck,
 		})
 	case err != nil:
-		return fmt.Errorf("cannot look at the media file: %w", err)
+		return fmt.Errorf("cannot check the media file: %w", err)
 	case object.ETag != m.Status.ETag:
 		m.Status.Phase = v1alpha1.MediaRejected
 		r.describe(m, conditions.Summary{

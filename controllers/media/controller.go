@@ -1,13 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package media looks after media files: it notices uploads and verifies them,
-// fetches files that have a source, ends what never arrives, removes what no
-// post uses, and sees to it that no file outlives its Media.
+// Package media maintains media files: it notices uploads and verifies them, fetches
+// files that have a source, ends the wait for files that never arrive, deletes what
+// no post uses, and makes sure that no file outlives its Media.
 //
-// A Media holds a finalizer, so that its file goes first. What slips through
-// all the same (a file that arrives after its Media has gone) is found by the
-// sweep.
+// A Media has a finalizer, so that its file is deleted first. The sweep finds a file
+// that arrives after its Media is gone.
 package media
 
 import (
@@ -42,18 +41,18 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// workers is how many media files are worked on at once: most of the time
-	// they wait for the store.
+	// workers is how many media files are reconciled at once: most of the time they
+	// wait for the store.
 	workers = 16
-	// conflictPause is how long to wait after somebody else changed the
-	// object; their change comes by the watch in the meantime.
+	// conflictPause is how long to wait after a conflict; meanwhile the watch
+	// delivers the other change.
 	conflictPause = time.Second
-	// writeWithin bounds the writing of what was done, even while the process
-	// is told to end.
+	// writeWithin bounds the write of a status, which is finished even if the
+	// process is told to end.
 	writeWithin = 10 * time.Second
 )
 
-// Store is what is asked of the store of files; package store has it.
+// Store keeps the files; *store.Store implements it.
 type Store interface {
 	PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error)
 	Stat(ctx context.Context, key string) (store.Object, error)
@@ -62,13 +61,12 @@ type Store interface {
 	List(ctx context.Context, prefix string) iter.Seq2[store.Object, error]
 }
 
-// Source downloads files; a fetch.Client does.
+// Source downloads files; *fetch.Client implements it.
 type Source interface {
 	Get(ctx context.Context, address string, want fetch.Want, take func(ctx context.Context, size int64, body io.Reader) error) error
 }
 
-// Options is what the reconciler needs. Client, APIReader, Store, Verify, Source
-// and Clock are required.
+// Options is what the reconciler needs. All but Events and Metrics are required.
 type Options struct {
 	// Client reads from a cache, in which SetupWithManager indexes the posts, and
 	// writes to the API server.
@@ -78,13 +76,14 @@ type Options struct {
 	// Store keeps the files.
 	Store Store
 	// Verify examines the file of a Media and returns the status that follows:
-	// uploaded or rejected. It returns store.ErrNotFound if there is no
-	// file, and store.ErrChanged if it is overwritten all the time.
+	// uploaded or rejected. It returns store.ErrNotFound if there is no file, and
+	// store.ErrChanged if the file is overwritten all the time.
 	Verify func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error)
 	// Source downloads the files that have one.
 	Source Source
-	// Timing says how long files are waited for and kept.
-	Timing Timing
+	// UnusedAfter is how long a file without a post is kept. An upload address in
+	// the status is renewed for as long.
+	UnusedAfter time.Duration
 	// Clock is the time.
 	Clock clock.WithTicker
 	// Events takes the events of media files; nil emits none.
@@ -93,7 +92,7 @@ type Options struct {
 	Metrics *Metrics
 }
 
-// Reconciler works on media files.
+// Reconciler reconciles media files.
 type Reconciler struct {
 	Options
 
@@ -103,22 +102,21 @@ type Reconciler struct {
 
 // New returns a reconciler; an error says which of the required options is missing.
 func New(o Options) (*Reconciler, error) {
-	if o.Client == nil || o.APIReader == nil || o.Store == nil || o.Verify == nil || o.Source == nil || o.Clock == nil {
-		return nil, errors.New("the media reconciler needs Client, APIReader, Store, Verify, Source and Clock")
+	if o.Client == nil || o.APIReader == nil || o.Store == nil || o.Verify == nil || o.Source == nil || o.UnusedAfter <= 0 || o.Clock == nil {
+		return nil, errors.New("the media reconciler needs Client, APIReader, Store, Verify, Source, UnusedAfter and Clock")
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
 	}
-	o.Timing = o.Timing.withDefaults()
 	return &Reconciler{Options: o, slots: newSlots(), status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile",
 		Normal: []string{v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching},
 	}}, nil
 }
 
-// SetupWithManager adds the reconciler and its sweep to a manager. A media file
-// is looked at when it changes, when a post comes or goes that refers to it,
-// and by the clock.
+// SetupWithManager adds the reconciler and its sweep to a manager. A Media is
+// reconciled when it changes, when a post that refers to it comes or goes, and by the
+// clock.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Post{}, mediaIndex, references); err != nil {
 		return fmt.Errorf("cannot index posts by their media: %w", err)
@@ -137,7 +135,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile brings one media file a step on.
+// Reconcile does the next step for one Media.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var m v1alpha1.Media
 	if err := r.Client.Get(ctx, req.NamespacedName, &m); apierrors.IsNotFound(err) {
@@ -158,8 +156,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 }
 
-// sync decides by what is recorded, and does one thing. It returns when to look
-// again; zero for not before something changes.
+// sync decides by what is recorded, and does one thing. It returns when to look again;
+// zero means when something changes.
 func (r *Reconciler) sync(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	if !m.DeletionTimestamp.IsZero() {
 		return 0, r.finalize(ctx, m)
@@ -192,7 +190,7 @@ func (r *Reconciler) hold(ctx context.Context, m *v1alpha1.Media) error {
 	return nil
 }
 
-// finalize removes the file of a Media that is being deleted, and lets it go.
+// finalize deletes the file of a Media that is being deleted, and then its finalizer.
 func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) error {
 	if !controllerutil.ContainsFinalizer(m, v1alpha1.MediaFileFinalizer) {
 		return nil
@@ -208,17 +206,16 @@ func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) error {
 	return nil
 }
 
-// drop removes the file from the store, and the renditions that were made of it;
-// one that is not there is no error.
+// drop deletes the file and its renditions from the store; a missing file is no error.
 func (r *Reconciler) drop(ctx context.Context, m *v1alpha1.Media) error {
 	if err := r.Store.DeleteAll(ctx, store.Key(m)); err != nil {
-		return fmt.Errorf("cannot remove the media file from the store: %w", err)
+		return fmt.Errorf("cannot delete the media file from the store: %w", err)
 	}
 	return nil
 }
 
-// keep looks after a verified file: it notices when posts begin to use it, and
-// looks once more whether it was overwritten.
+// keep handles a verified file: it notices when posts begin to use it, and checks once
+// more whether it was overwritten.
 func (r *Reconciler) keep(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	due, in := lookAgain(m, r.Clock.Now())
@@ -233,7 +230,7 @@ func (r *Reconciler) keep(ctx context.Context, m *v1alpha1.Media) (time.Duration
 	return in, r.tidy(ctx, m, before)
 }
 
-// end looks after a Media without a file.
+// end handles a Media whose wait is over without a file.
 func (r *Reconciler) end(ctx context.Context, m *v1alpha1.Media) error {
 	if err := r.drop(ctx, m); err != nil {
 		return err
@@ -241,9 +238,9 @@ func (r *Reconciler) end(ctx context.Context, m *v1alpha1.Media) error {
 	return r.tidy(ctx, m, m.Status.DeepCopy())
 }
 
-// tidy takes out of the status what no longer holds: an address to upload to,
-// and that no post uses the Media if one does. That no post does it leaves to
-// the sweep, since a finished one may.
+// tidy removes from the status what no longer holds: the upload address, and
+// unusedSince if a post uses the Media. Only the sweep sets unusedSince, since a
+// finished post may use the Media.
 func (r *Reconciler) tidy(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
 	m.Status.UploadURL, m.Status.UploadURLExpiresAt = "", nil
 	if m.Status.UnusedSince != nil {
@@ -258,8 +255,7 @@ func (r *Reconciler) tidy(ctx context.Context, m *v1alpha1.Media, before *v1alph
 	return r.write(ctx, m, before)
 }
 
-// conclude writes that a file has come to a new phase, and removes it if it is
-// of no use.
+// conclude writes a new phase, and deletes a file that is of no use.
 func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
 	m.Status.UploadURL, m.Status.UploadURLExpiresAt = "", nil
 	used, err := r.inUse(ctx, m)
@@ -279,7 +275,7 @@ func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1
 	return r.drop(ctx, m)
 }
 
-// describe puts how a Media stands into its conditions.
+// describe writes a summary into the conditions of a Media.
 func (r *Reconciler) describe(m *v1alpha1.Media, s conditions.Summary) {
 	conditions.Apply(&m.Status.Conditions, s, m.Generation, r.Clock.Now())
 	m.Status.ObservedGeneration = m.Generation

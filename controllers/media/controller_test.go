@@ -83,7 +83,7 @@ var _ = Describe("a file that is awaited", func() {
 		Expect(k8s.Create(ctx, m)).To(Succeed())
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
 		Expect(m.Status.UploadURL).To(BeEmpty(), "its client has an address already")
-		d.clock.Step(v1alpha1.UploadURLLifetime + d.Timing.UploadGrace + time.Minute)
+		d.clock.Step(v1alpha1.UploadURLLifetime + uploadGrace + time.Minute)
 		d.step(ctx, m, is(v1alpha1.MediaExpired, v1alpha1.ReasonUploadExpired))
 		Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue())
 
@@ -170,7 +170,7 @@ var _ = Describe("a source", func() {
 		Expect(k8s.Create(ctx, m)).To(Succeed())
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonFetchFailed))
 		Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionReconciling)).To(BeTrue())
-		d.clock.Step(d.Timing.FetchWithin + time.Minute)
+		d.clock.Step(fetchWithin + time.Minute)
 		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonFetchFailed))
 	})
 
@@ -263,7 +263,7 @@ var _ = Describe("what is not used", func() {
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(idle), idle)).To(Succeed())
 		Expect(idle.DeletionTimestamp).To(BeNil(), "its day is not over")
 
-		d.clock.Step(d.Timing.UnusedAfter + time.Second)
+		d.clock.Step(d.UnusedAfter + time.Second)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Eventually(func(g Gomega) {
 			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(idle)})
@@ -280,7 +280,7 @@ var _ = Describe("what is not used", func() {
 		By("counting the day of what was used from when that is noticed to be over")
 		Expect(k8s.Delete(ctx, post)).To(Succeed())
 		Eventually(func() (bool, error) { return d.inUse(ctx, used) }).Should(BeFalse())
-		d.clock.Step(d.Timing.UnusedAfter + time.Second)
+		d.clock.Step(d.UnusedAfter + time.Second)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(used), used)).To(Succeed())
 		Expect(used.DeletionTimestamp).To(BeNil())
@@ -290,7 +290,7 @@ var _ = Describe("what is not used", func() {
 	It("goes at the first sweep after a start, too", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, fromTheAPI)
-		d.clock.Step(d.Timing.UnusedAfter + time.Second)
+		d.clock.Step(d.UnusedAfter + time.Second)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Eventually(func() bool {
 			err := k8s.Get(ctx, client.ObjectKeyFromObject(m), m)
@@ -323,7 +323,7 @@ var _ = Describe("files without a Media", func() {
 		}
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, byHand+uid)).To(Succeed(), "its Media may be about to be created")
-		d.clock.Step(d.Timing.OrphanAfter + time.Minute)
+		d.clock.Step(orphanAfter + time.Minute)
 		Expect(d.sweep(ctx)).To(Succeed())
 		for key, want := range keys {
 			if want == nil {
@@ -356,7 +356,7 @@ var _ = Describe("renditions and the copy of a Media", func() {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused })
 		rendition, copied := made(ctx, store.Key(m)), copied(ctx, m)
-		d.clock.Step(d.Timing.OrphanAfter + time.Minute)
+		d.clock.Step(orphanAfter + time.Minute)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, rendition)).To(Succeed(), "the sweep takes it for nobody's")
 		Expect(hasFile(ctx, copied)).To(Succeed(), "so it does with the copy")
@@ -399,7 +399,7 @@ var _ = Describe("renditions and the copy of a Media", func() {
 		Expect(bucket.Delete(ctx, store.Key(gone))).To(Succeed())
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, rendition)).To(Succeed(), "its Media may be about to be created")
-		d.clock.Step(d.Timing.OrphanAfter + time.Minute)
+		d.clock.Step(orphanAfter + time.Minute)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, rendition)).To(MatchError(store.ErrNotFound))
 		Expect(hasFile(ctx, copied)).To(MatchError(store.ErrNotFound))

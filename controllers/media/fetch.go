@@ -23,8 +23,8 @@ import (
 	"github.com/herald-social/herald/internal/text"
 )
 
-// At most so many files are fetched at once, and for one namespace: a slow
-// server holds up its own team first. Both leave workers for uploads.
+// How many files are fetched at once, in all and for one namespace: a slow server
+// delays its own team first. Both leave workers for uploads.
 const (
 	maxFetches             = 8
 	maxFetchesPerNamespace = 2
@@ -39,8 +39,8 @@ type slots struct {
 
 func newSlots() *slots { return &slots{taken: map[string]int{}} }
 
-// take tells whether another fetch may begin for a namespace; if so, give ends
-// it.
+// take reports whether another fetch may begin for a namespace; if so, the caller
+// calls give afterwards.
 func (s *slots) take(namespace string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,9 +62,9 @@ func (s *slots) give(namespace string) {
 	}
 }
 
-// fetch gets the file of a Media from its source and verifies it like an
-// upload. A file that is in the store already, because the process ended
-// before it could say so, is not fetched again.
+// fetch downloads the file of a Media from its source and verifies it like an upload.
+// A file that is already in the store, because an earlier process ended before it
+// could write that, is not fetched again.
 func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	switch err := r.verify(ctx, m); {
@@ -93,14 +93,13 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	case err != nil:
 		return 0, fmt.Errorf("cannot put the fetched file into the store: %w", err)
 	}
-	if err := r.verify(ctx, m); err != nil { // Nobody else has an address to write to.
+	if err := r.verify(ctx, m); err != nil { // No client has an address to write to.
 		return 0, fmt.Errorf("cannot verify the fetched file: %w", err)
 	}
 	return 0, r.conclude(ctx, m, before)
 }
 
-// awaitFetch puts into the status that the file is being fetched, unless it
-// tells already how that goes.
+// awaitFetch sets the status to fetching, unless it already says how that goes.
 func (r *Reconciler) awaitFetch(m *v1alpha1.Media) *v1alpha1.Media {
 	m.Status.Phase = v1alpha1.MediaPending
 	if reason := conditions.Reason(m.Status.Conditions); reason == "" || reason == v1alpha1.ReasonStoreUnavailable {
@@ -109,8 +108,8 @@ func (r *Reconciler) awaitFetch(m *v1alpha1.Media) *v1alpha1.Media {
 	return m
 }
 
-// current tells whether a Media is as it was read: what a cache has not heard
-// of yet must not make a gigabyte travel twice.
+// current reports whether a Media is as it was read: an old copy in the cache must not
+// cause a second download of a gigabyte.
 func (r *Reconciler) current(ctx context.Context, m *v1alpha1.Media) (bool, error) {
 	var now v1alpha1.Media
 	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(m), &now); err != nil {
@@ -134,8 +133,7 @@ func (r *Reconciler) download(ctx context.Context, m *v1alpha1.Media) error {
 	})
 }
 
-// failed writes that a source could not be fetched, and whether it is tried
-// again.
+// failed writes that a source could not be fetched, and whether Herald tries again.
 func (r *Reconciler) failed(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, p *fetch.Problem) (time.Duration, error) {
 	tried := r.Clock.Now().Sub(m.CreationTimestamp.Time)
 	sentence := cannotFetch(m.Spec.Source.URL, p.Message)
@@ -147,7 +145,7 @@ func (r *Reconciler) failed(ctx context.Context, m *v1alpha1.Media, before *v1al
 			Reason: v1alpha1.ReasonSourceRefused, Message: sentence + " Create another Media with another source.", Progress: conditions.Stuck,
 		})
 		return 0, r.conclude(ctx, m, before)
-	case tried >= r.Timing.FetchWithin:
+	case tried >= fetchWithin:
 		r.Metrics.failed()
 		m.Status.Phase = v1alpha1.MediaRejected
 		r.describe(m, conditions.Summary{
@@ -162,12 +160,12 @@ func (r *Reconciler) failed(ctx context.Context, m *v1alpha1.Media, before *v1al
 	}
 }
 
-// longestAddress is how much of a source's address is told, in bytes: the rest
-// of the sentence must fit beside it into an event.
+// longestAddress is how much of a source's address a message holds, in bytes: the
+// rest of the sentence must fit beside it into an event.
 const longestAddress = 256
 
-// cannotFetch says which source cannot be fetched, and why. What follows the
-// path of an address is left out: signatures and tokens stand there.
+// cannotFetch says which source cannot be fetched, and why. It leaves out what follows
+// the path of the address, where signatures and tokens are.
 func cannotFetch(address, problem string) string {
 	if i := strings.IndexAny(address, "?#"); i >= 0 {
 		address = address[:i]

@@ -28,8 +28,8 @@ type Metrics struct {
 	swept   prometheus.Gauge
 }
 
-// NewMetrics makes the metrics and registers them; a nil registerer leaves
-// them unpublished. It panics if they are registered already.
+// NewMetrics creates the metrics and registers them with r, unless that is nil. It
+// panics if they are already registered.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		uploads: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -53,7 +53,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "When the store and the use of media files were last looked through without an error, in seconds since 1970.",
 		}),
 	}
-	// What never happened counts zero, so that a first time shows as a rise.
+	// Each series begins at zero, so that the first event shows as a rise.
 	for _, phase := range []v1alpha1.MediaPhase{v1alpha1.MediaUploaded, v1alpha1.MediaRejected, v1alpha1.MediaExpired} {
 		m.uploads.WithLabelValues(string(phase))
 	}

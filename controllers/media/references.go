@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// mediaIndex finds posts by the names of the media files that they refer to.
+// mediaIndex finds posts by the names of their Media.
 const mediaIndex = "spec.mediaRefs"
 
 // references is posting.MediaNames for an index.
@@ -27,7 +27,7 @@ func references(obj client.Object) []string {
 	return posting.MediaNames(&post.Spec)
 }
 
-// mediaOf asks for the media files of a post to be looked at.
+// mediaOf enqueues the Media of a post.
 func mediaOf() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request {
 		var requests []reconcile.Request
@@ -38,8 +38,8 @@ func mediaOf() handler.EventHandler {
 	})
 }
 
-// inUse tells whether an unfinished post refers to a media file. Finished ones
-// are not watched; the sweep looks at them before anything is deleted.
+// inUse reports whether an unfinished post refers to a Media. Finished ones are not
+// watched; the sweep reads them before anything is deleted.
 func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error) {
 	var posts v1alpha1.PostList
 	if err := r.Client.List(ctx, &posts, client.InNamespace(m.Namespace), client.MatchingFields{mediaIndex: m.Name}, client.Limit(1)); err != nil {
@@ -51,7 +51,7 @@ func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error)
 // postsPage is how many posts are read at a time.
 const postsPage = 500
 
-// referenced asks the API server which of some names the posts of a namespace
+// referenced asks the API server which of the given Media the posts of a namespace
 // refer to, finished ones too.
 func (r *Reconciler) referenced(ctx context.Context, namespace string, names map[string]bool) (map[string]bool, error) {
 	found := map[string]bool{}

@@ -140,7 +140,7 @@ func files(contents map[string]string) string {
 
 // options verify by the size alone: what is in a file is not the concern here.
 func options(mgr ctrl.Manager, source Source, now clock.WithTicker) Options {
-	o := Options{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Events: mgr.GetEventRecorder("herald-media"), Store: bucket, Source: source}
+	o := Options{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Events: mgr.GetEventRecorder("herald-media"), Store: bucket, Source: source, UnusedAfter: 24 * time.Hour}
 	o.Verify = func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
 		object, err := bucket.Stat(ctx, store.Key(m))
 		if err != nil {

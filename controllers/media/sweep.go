@@ -18,32 +18,30 @@ import (
 	"github.com/herald-social/herald/internal/jitter"
 )
 
-// defaultTTL is how long finished things are kept in a namespace without a
-// Team, the default of a Team's ttlAfterFinished.
+// defaultTTL is how long finished objects are kept in a namespace without a Team: the
+// default of a Team's ttlAfterFinished.
 const defaultTTL = 90 * 24 * time.Hour
 
-// firstSweep is how long after its start a manager sweeps for the first time,
-// unless it sweeps more often: not at once, when it has other things to do.
+// firstSweep is how long after its start a manager sweeps for the first time: at the
+// start it has other work.
 const firstSweep = 5 * time.Minute
 
-// sweeper looks through all media files and through the store from time to
-// time: what no post uses goes, and what belongs to nobody.
+// sweeper checks all Media and the store periodically. It deletes Media that no post
+// uses, and files that belong to no Media.
 type sweeper struct {
 	*Reconciler
 
-	// reviewed is when all media files of a namespace were last looked for in
-	// all its posts.
+	// reviewed is when all Media of a namespace were last searched in all its posts.
 	reviewed map[string]time.Time
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: one manager
-// sweeps.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: one manager sweeps.
 func (*sweeper) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable.
 func (s *sweeper) Start(ctx context.Context) error {
 	log := ctrllog.FromContext(ctx).WithName("media-sweep")
-	timer := s.Clock.NewTimer(min(s.Timing.SweepEvery, firstSweep))
+	timer := s.Clock.NewTimer(firstSweep)
 	defer timer.Stop()
 	for {
 		select {
@@ -52,13 +50,13 @@ func (s *sweeper) Start(ctx context.Context) error {
 		case <-timer.C():
 		}
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-			log.Error(err, "cannot look through all media files; the next sweep tries again")
+			log.Error(err, "cannot sweep all media files; the next sweep tries again")
 		}
-		timer.Reset(s.Timing.SweepEvery)
+		timer.Reset(sweepEvery)
 	}
 }
 
-// sweep goes on after an error, with the next namespace or step.
+// sweep continues after an error with the next namespace or step.
 func (s *sweeper) sweep(ctx context.Context) error {
 	var media v1alpha1.MediaList
 	var teams v1alpha1.TeamList
@@ -107,8 +105,8 @@ func ttlOf(team *v1alpha1.Team) time.Duration {
 	return defaultTTL
 }
 
-// sweepUses finds out which media files of a namespace are used, if one of them
-// may go or none was asked for long, and deletes those that may go and are not.
+// sweepUses finds out which Media of a namespace are used, if one of them may be
+// deleted or a review is due, and deletes those that may go and are unused.
 func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alpha1.Media, ttl time.Duration) error {
 	now := s.Clock.Now()
 	if s.reviewed == nil {
@@ -120,7 +118,7 @@ func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alp
 			continue
 		}
 		names[m.Name] = true
-		if at, ok := goesAt(m, s.Timing, ttl); ok && !now.Before(at) {
+		if at, ok := goesAt(m, s.UnusedAfter, ttl); ok && !now.Before(at) {
 			goes[m.Name] = true
 		}
 	}
@@ -141,19 +139,19 @@ func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alp
 	return errors.Join(problems...)
 }
 
-// reviewDue tells whether the media files of a namespace have not been looked
-// for in its posts for long. After a start, namespaces take turns.
+// reviewDue reports whether the posts of a namespace have not been searched for long.
+// After a start, the namespaces are spread over time.
 func (s *sweeper) reviewDue(namespace string, now time.Time) bool {
 	last, ok := s.reviewed[namespace]
 	if !ok {
-		last = now.Add(-jitter.Within(s.Timing.UnusedAfter, types.UID(namespace)))
+		last = now.Add(-jitter.Within(s.UnusedAfter, types.UID(namespace)))
 		s.reviewed[namespace] = last
 	}
-	return now.Sub(last) >= s.Timing.UnusedAfter
+	return now.Sub(last) >= s.UnusedAfter
 }
 
-// settle notes whether a Media is used, or deletes it. Somebody who wrote to it
-// in between keeps it until the next sweep.
+// settle records whether a Media is used, or deletes it. A Media that was changed in
+// between stays until the next sweep.
 func (s *sweeper) settle(ctx context.Context, m *v1alpha1.Media, used, goes bool) error {
 	m = m.DeepCopy()
 	if !used { // A post may have come in while the others were read.

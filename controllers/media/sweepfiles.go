@@ -20,22 +20,21 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// maxOrphans is how many files one sweep removes at most: should it ever be
-// wrong, somebody has the time to notice.
+// maxOrphans is how many files one sweep deletes at most: if it is ever wrong, people
+// have time to notice.
 const maxOrphans = 1000
 
-// fileKey is what the key of a media file looks like, namespace/UID, and that of
-// a rendition of it, namespace/UID.name. Whatever else lies in the bucket is
-// somebody else's.
+// fileKey matches the key of a media file, namespace/UID, and of a rendition of it,
+// namespace/UID.name. Other files in the bucket are not Herald's.
 var fileKey = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(\.[0-9a-z]+)?$`)
 
-// sweepFiles holds what lies in the store against the Media. Files are removed
-// only in namespaces that belong to a Team or hold Media: a manager that is
-// pointed at a store of another installation by mistake does no harm.
+// sweepFiles compares the files in the store with the Media. It deletes files only in
+// namespaces that belong to a Team or hold Media: a manager that is pointed at the
+// store of another installation by mistake does no harm.
 func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1alpha1.Media) error {
 	found := &findings{
 		known: map[string]*v1alpha1.Media{}, suspects: map[string]*v1alpha1.Media{}, orphans: map[string]map[string]bool{},
-		oldest: s.Clock.Now().Add(-s.Timing.OrphanAfter),
+		oldest: s.Clock.Now().Add(-orphanAfter),
 	}
 	for _, list := range byNamespace {
 		for _, m := range list {
@@ -70,17 +69,16 @@ func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1al
 
 // findings is what a sweep finds in the store.
 type findings struct {
-	// known are all Media by their key, and suspects those whose file does not
-	// fit.
+	// known holds all Media by their key, and suspects those whose file does not fit.
 	known, suspects map[string]*v1alpha1.Media
-	// orphans are UIDs without a Media, by namespace. count is how many files
-	// they have, and oldest from when on a file may be waiting for its Media.
+	// orphans holds UIDs without a Media, by namespace, and count how many files
+	// they have. A file that is newer than oldest may be waiting for its Media.
 	orphans map[string]map[string]bool
 	count   int
 	oldest  time.Time
 }
 
-// note holds a file against its Media, or a rendition of one.
+// note compares a file, or a rendition of one, with its Media.
 func (f *findings) note(object store.Object, namespace, uid string, rendition, ours bool) {
 	key := namespace + "/" + uid
 	m, ok := f.known[key]
@@ -96,8 +94,8 @@ func (f *findings) note(object store.Object, namespace, uid string, rendition, o
 	}
 }
 
-// suspicious tells whether a file that lies in the store does not fit its
-// Media: it was changed, is back, or came after its Media had ended.
+// suspicious reports whether a file in the store does not fit its Media: it was
+// changed, is back, or came after the wait was over.
 func suspicious(m *v1alpha1.Media, etag string) bool {
 	switch m.Status.Phase {
 	case v1alpha1.MediaUploaded:
@@ -111,14 +109,14 @@ func suspicious(m *v1alpha1.Media, etag string) bool {
 	}
 }
 
-// ended tells whether a Media has come to an end without a file, so that none
-// may have been made of it either.
+// ended reports whether the wait for a file is over without one, so that there must
+// be no renditions either.
 func ended(m *v1alpha1.Media) bool {
 	return m.Status.Phase == v1alpha1.MediaRejected || m.Status.Phase == v1alpha1.MediaExpired
 }
 
-// look examines a Media whose file does not fit, as the API server has it: what
-// the sweep read may be old.
+// look checks a Media whose file does not fit, as the API server has it: the copy of
+// the sweep may be old.
 func (s *sweeper) look(ctx context.Context, m *v1alpha1.Media) error {
 	var current v1alpha1.Media
 	if err := s.APIReader.Get(ctx, client.ObjectKeyFromObject(m), &current); apierrors.IsNotFound(err) {
@@ -146,8 +144,8 @@ func (s *sweeper) look(ctx context.Context, m *v1alpha1.Media) error {
 	return nil
 }
 
-// removeOrphans removes files of a namespace that have no Media, and what was
-// made of them, if the API server says so too.
+// removeOrphans deletes files of a namespace that have no Media, and their renditions,
+// if the API server confirms it.
 func (s *sweeper) removeOrphans(ctx context.Context, namespace string, uids map[string]bool) error {
 	alive, err := s.liveUIDs(ctx, namespace)
 	if err != nil {
@@ -159,17 +157,17 @@ func (s *sweeper) removeOrphans(ctx context.Context, namespace string, uids map[
 			continue
 		}
 		if err := s.Store.DeleteAll(ctx, namespace+"/"+uid); err != nil {
-			problems = append(problems, fmt.Errorf("cannot remove the file %s/%s, which has no Media: %w", namespace, uid, err))
+			problems = append(problems, fmt.Errorf("cannot delete the file %s/%s, which has no Media: %w", namespace, uid, err))
 			continue
 		}
 		s.Metrics.gone(removedOrphan)
-		ctrllog.FromContext(ctx).Info("removed a file that has no Media", "namespace", namespace, "uid", uid)
+		ctrllog.FromContext(ctx).Info("deleted a file that has no Media", "namespace", namespace, "uid", uid)
 	}
 	return errors.Join(problems...)
 }
 
-// ignoreRace takes it for no error that somebody else changed or deleted an
-// object: the next sweep looks again.
+// ignoreRace returns nil if the object was changed or deleted meanwhile: the next sweep
+// looks again.
 func ignoreRace(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil

@@ -123,7 +123,11 @@ func (r *Reconciler) lookup(ctx context.Context, p *pass, f *delivery.Facts, tar
 		if err := delivery.EnterLookup(p.post, a, timing, r.o.Clock.Now()); err != nil {
 			return err
 		}
-		p.log.Info("looked up a call", "uid", p.post.UID, "target", a.Target, "attempt", t.Attempt.ID, "operationID", t.Attempt.OperationID,
+		what := "looked up a call whose answer was lost"
+		if t.Attempt.OperationID != "" {
+			what = "asked what became of a call that the platform took"
+		}
+		p.log.Info(what, "uid", p.post.UID, "target", a.Target, "attempt", t.Attempt.ID,
 			"matches", a.Matches, "problem", problem(a.Err), "outcome", t.Attempt.Outcome)
 	}
 	if err := r.write(ctx, p, delivery.Event{}); err != nil {
@@ -185,7 +189,7 @@ func (r *Reconciler) reportPreparation(ctx context.Context, p *pass, f *delivery
 // them.
 func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // the process ends; the next one goes on
+		return nil // the process ends; the next one goes on
 	}
 	deliveries := r.enter(p, targets)
 	if len(deliveries) == 0 {

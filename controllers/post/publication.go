@@ -28,8 +28,13 @@ type publication struct {
 }
 
 // Job implements publish.Pass.
-func (u *publication) Job(post *v1alpha1.Post, d *publish.Delivery) (job platforms.Job, contentHash string) {
+func (u *publication) Job(post *v1alpha1.Post, d *publish.Delivery) platforms.Job {
 	return u.r.preparer.Job(&prepare.Target{Post: post, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token})
+}
+
+// ContentHash implements publish.Pass.
+func (u *publication) ContentHash(post *v1alpha1.Post, d *publish.Delivery) string {
+	return delivery.ContentHash(post, d.Target, d.Conn, u.p.media)
 }
 
 // Ready implements publish.Pass.

@@ -44,7 +44,7 @@ func (r *reporter) result(ctx context.Context, p *pass, d *publish.Delivery) {
 	if d.Result.Outcome == platforms.Posted {
 		r.limit(ctx, p, d)
 	}
-	defer r.watchQuota(ctx, p, d)
+	defer r.watchQuota(ctx, d)
 	if d.Result.Note != "" {
 		r.recorder.warn(p.post, reasonPostedWithNote, fmt.Sprintf("target %d (%s): %s", d.Target, t.Platform, d.Result.Note))
 	}
@@ -101,7 +101,7 @@ func (r *reporter) preparation(ctx context.Context, p *pass, d *publish.Delivery
 	}
 	r.alert(ctx, p, d)
 	r.warnTarget(p, t)
-	r.watchQuota(ctx, p, d)
+	r.watchQuota(ctx, d)
 }
 
 // lookup reports what a lookup found, which is recorded.
@@ -138,7 +138,7 @@ func (r *reporter) lookupConnection(ctx context.Context, p *pass, a *delivery.Lo
 	default:
 		return
 	}
-	r.watchQuota(ctx, p, d)
+	r.watchQuota(ctx, d)
 }
 
 // alert tells the connection of a token that was refused, and of a limit.
@@ -183,7 +183,7 @@ func (r *reporter) requestProbe(ctx context.Context, conn *v1alpha1.Connection, 
 
 // watchQuota asks for a check of what is left of the account's limits when, by
 // count, it has become little, or when the platform says that it is used up.
-func (r *reporter) watchQuota(ctx context.Context, p *pass, d *publish.Delivery) {
+func (r *reporter) watchQuota(ctx context.Context, d *publish.Delivery) {
 	if _, tells := r.platforms[d.Conn.Spec.Platform].(platforms.AccountInspector); !tells {
 		return
 	}

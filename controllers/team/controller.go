@@ -1,16 +1,17 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package team gives each Team its namespace, and the manager the right to the
-// Secrets in it. It keeps in order the count of what the team's plan limits, and
-// shows it in status.usage.
+// Package team creates the namespace of each Team, and gives the manager the right to
+// the Secrets in it. It keeps the counters of the team's plan correct, and shows them
+// in status.usage.
 //
-// Deleting a Team leaves its namespace, with everything in it: connections and
-// posts are not to be lost by one mistaken command. Whoever wants the namespace
-// gone deletes it; whoever wants another Team to have it changes its label.
+// Deleting a Team leaves its namespace with everything in it: connections and posts
+// must not be lost by one mistaken command. To remove the namespace, delete it; to
+// give it to another Team, change its label.
 package team
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -46,16 +46,19 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections;posts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Names that Options default to; config/rbac and the chart use the same.
+// Names of the manager's objects; config/rbac and the chart use the same.
 const (
-	DefaultRoleBinding    = "herald-manager-secrets"
-	DefaultClusterRole    = "herald-team-secrets"
-	DefaultServiceAccount = "herald-manager"
-	DefaultNamespace      = "herald-system"
+	// RoleBinding gives ServiceAccount, in each team's namespace, the rights of
+	// ClusterRole to Secrets.
+	RoleBinding    = "herald-manager-secrets"
+	ClusterRole    = "herald-team-secrets"
+	ServiceAccount = "herald-manager"
+	// DefaultNamespace is the default of Options.ManagerNamespace.
+	DefaultNamespace = "herald-system"
 )
 
 // Options is what the reconciler needs. Client, APIReader and Clock are required;
-// the names default to the constants above.
+// the namespaces have defaults.
 type Options struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
@@ -66,45 +69,23 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Events takes the events of teams; nil emits none.
 	Events events.EventRecorder
-	// MaxConcurrentReconciles is how many teams are worked on at once; defaults to 1.
-	MaxConcurrentReconciles int
-	// ManagerNamespace and ManagerServiceAccount name the account that the
-	// manager runs under. The namespace can belong to no team.
-	ManagerNamespace      string
-	ManagerServiceAccount string
-	// RoleBinding is the name of the object that gives the manager, in each
-	// team's namespace, the rights of ClusterRole to Secrets.
-	RoleBinding string
-	ClusterRole string
-	// UsageNamespace is where Quota keeps its counts. It can belong to no team.
+	// ManagerNamespace is the namespace of the manager's service account. It can
+	// belong to no team.
+	ManagerNamespace string
+	// UsageNamespace is the namespace of Quota. It can belong to no team.
 	UsageNamespace string
-	// Owner returns the team that owns a namespace, nil if none does; Quota keeps
-	// what is counted of a team. Without them nothing is counted.
+	// Owner returns the team that owns a namespace, or nil; Quota stores what a
+	// team has used. Without them nothing is counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	Quota *quota.Store
 }
 
-func (o *Options) setDefaults() {
-	o.MaxConcurrentReconciles = max(o.MaxConcurrentReconciles, 1)
-	for field, value := range map[*string]string{
-		&o.ManagerNamespace:      DefaultNamespace,
-		&o.ManagerServiceAccount: DefaultServiceAccount,
-		&o.RoleBinding:           DefaultRoleBinding,
-		&o.ClusterRole:           DefaultClusterRole,
-		&o.UsageNamespace:        quota.DefaultNamespace,
-	} {
-		if *field == "" {
-			*field = value
-		}
-	}
-}
-
-// Reconciler works on teams.
+// Reconciler reconciles teams.
 type Reconciler struct {
 	Options
 
 	status conditions.Reporter
-	// swept is when the count of each team was last put in order, by its name.
+	// swept is when the counters of each team were last swept, by its name.
 	swept sync.Map
 }
 
@@ -113,28 +94,28 @@ func New(o Options) (*Reconciler, error) {
 	if o.Client == nil || o.APIReader == nil || o.Clock == nil {
 		return nil, errors.New("the team reconciler needs Client, APIReader and Clock")
 	}
-	o.setDefaults()
+	o.ManagerNamespace = cmp.Or(o.ManagerNamespace, DefaultNamespace)
+	o.UsageNamespace = cmp.Or(o.UsageNamespace, quota.DefaultNamespace)
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile", Normal: []string{v1alpha1.ReasonNamespaceReady},
 	}}, nil
 }
 
-// SetupWithManager adds the reconciler to a manager. Teams are looked at again
-// when their namespace or their role binding changes, and when another Team
-// that wants the same namespace does.
+// SetupWithManager adds the reconciler to a manager. A team is reconciled when it,
+// its namespace or its role binding changes, and when another Team that wants the
+// same namespace does.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	byNamespace := func(namespaceOf func(client.Object) string) handler.EventHandler {
 		return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 			return r.teamsOf(ctx, namespaceOf(obj))
 		})
 	}
-	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetName() == r.RoleBinding })
+	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetName() == RoleBinding })
 	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, byNamespace(wantedNamespace), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, byNamespace(client.Object.GetName)).
-		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(ours)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles})
+		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(ours))
 	if r.counts() {
 		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 	}
@@ -170,7 +151,7 @@ func (r *Reconciler) teamsOf(ctx context.Context, namespace string) []reconcile.
 // conflictPause lets the cache catch up after a lost write.
 const conflictPause = 50 * time.Millisecond
 
-// Reconcile brings one team's namespace about.
+// Reconcile creates the namespace of one team.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var team v1alpha1.Team
 	if err := r.Client.Get(ctx, req.NamespacedName, &team); err != nil {
@@ -200,7 +181,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 }
 
-// sync makes the namespace and the role binding, if the team may have them.
+// sync creates the namespace and the role binding, if the team may have them.
 func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.Summary, error) {
 	var teams v1alpha1.TeamList
 	if err := r.Client.List(ctx, &teams); err != nil {
@@ -222,8 +203,8 @@ func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.
 	return ready(team), nil
 }
 
-// namespace returns the namespace that the team wants, which it makes if it
-// does not exist.
+// namespace returns the namespace that the team wants, and creates it if it does not
+// exist.
 func (r *Reconciler) namespace(ctx context.Context, team *v1alpha1.Team) (*corev1.Namespace, error) {
 	var namespace corev1.Namespace
 	err := r.APIReader.Get(ctx, types.NamespacedName{Name: team.Spec.Namespace}, &namespace)
@@ -243,8 +224,8 @@ func (r *Reconciler) namespace(ctx context.Context, team *v1alpha1.Team) (*corev
 	return &namespace, nil
 }
 
-// bind brings a role binding about. What a binding refers to cannot be changed,
-// so a wrong one is made again.
+// bind creates or corrects a role binding. What a binding refers to cannot be
+// changed, so a wrong one is created again.
 func (r *Reconciler) bind(ctx context.Context, wanted *rbacv1.RoleBinding) error {
 	var found rbacv1.RoleBinding
 	err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(wanted), &found)
@@ -271,11 +252,11 @@ func (r *Reconciler) binding(team *v1alpha1.Team) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: team.Spec.Namespace,
-			Name:      r.RoleBinding,
+			Name:      RoleBinding,
 			Labels:    map[string]string{managedBy: managedByHerald},
 		},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: r.ClusterRole},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.ManagerNamespace, Name: r.ManagerServiceAccount}},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.ManagerNamespace, Name: ServiceAccount}},
 	}
 }
 

@@ -16,16 +16,15 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// The label by which people see who made an object.
+// The label that says who created an object.
 const (
 	managedBy       = "app.kubernetes.io/managed-by"
 	managedByHerald = "herald"
 )
 
-// refuseTeam tells whether a team can have the namespace that it wants, as far
-// as the teams themselves can tell: nobody can have Kubernetes' own namespaces
-// or Herald's, and of several teams that want the same one, the oldest
-// can.
+// refuseTeam returns why a team cannot have the namespace that it wants, as far as
+// the teams tell: no team can have Kubernetes' own namespaces or Herald's, and of
+// several teams that want the same one, the oldest gets it.
 func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, ours ...string) (conditions.Summary, bool) {
 	wanted := team.Spec.Namespace
 	if strings.HasPrefix(wanted, "kube-") || wanted == metav1.NamespaceDefault || slices.Contains(ours, wanted) {
@@ -42,14 +41,14 @@ func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, ours ...string) (condi
 	return conditions.Summary{}, false
 }
 
-// refuseNamespace tells whether a namespace that exists can be the team's: its
-// label says whose it is.
+// refuseNamespace returns why an existing namespace cannot be the team's: its label
+// says to which team it belongs.
 func refuseNamespace(team *v1alpha1.Team, namespace *corev1.Namespace) (conditions.Summary, bool) {
 	owner, labelled := namespace.Labels[v1alpha1.TeamLabel]
 	switch {
 	case !labelled:
 		return stuck(v1alpha1.ReasonNamespaceRefused,
-			"namespace %[1]q exists and Herald did not make it; to give it to this team all the same: kubectl label namespace %[1]s %[2]s=%[3]s",
+			"namespace %[1]q exists and Herald did not create it; to give it to this team all the same: kubectl label namespace %[1]s %[2]s=%[3]s",
 			namespace.Name, v1alpha1.TeamLabel, team.Name), true
 	case owner != team.Name:
 		return stuck(v1alpha1.ReasonNamespaceTaken,
@@ -58,7 +57,7 @@ func refuseNamespace(team *v1alpha1.Team, namespace *corev1.Namespace) (conditio
 	case !namespace.DeletionTimestamp.IsZero():
 		return conditions.Summary{
 			Reason:   v1alpha1.ReasonNamespaceRefused,
-			Message:  fmt.Sprintf("namespace %q is being deleted; Herald makes it again when it is gone", namespace.Name),
+			Message:  fmt.Sprintf("namespace %q is being deleted; Herald creates it again when it is gone", namespace.Name),
 			Progress: conditions.Underway,
 		}, true
 	default:

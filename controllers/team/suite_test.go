@@ -42,7 +42,7 @@ func TestTeamController(t *testing.T) {
 
 var (
 	k8s client.Client
-	// asManager has the manager's rights, and so has whoever uses limited.
+	// asManager and limited have the manager's rights.
 	asManager client.Client
 	limited   *rest.Config
 	serial    atomic.Int64
@@ -64,10 +64,10 @@ var _ = BeforeSuite(func() {
 	Expect(env.Client.Create(context.Background(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "herald-manager"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "herald-manager"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: team.DefaultNamespace, Name: team.DefaultServiceAccount}},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: team.DefaultNamespace, Name: team.ServiceAccount}},
 	})).To(Succeed())
 	limited = rest.CopyConfig(env.Config)
-	limited.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + team.DefaultNamespace + ":" + team.DefaultServiceAccount}
+	limited.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + team.DefaultNamespace + ":" + team.ServiceAccount}
 	asManager, err = client.New(limited, client.Options{Scheme: env.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 
@@ -128,7 +128,7 @@ func readiness(ctx context.Context, teamName string) func(g Gomega) string {
 func binding(ctx context.Context, namespace string) func() (*rbacv1.RoleBinding, error) {
 	return func() (*rbacv1.RoleBinding, error) {
 		var b rbacv1.RoleBinding
-		err := k8s.Get(ctx, types.NamespacedName{Namespace: namespace, Name: team.DefaultRoleBinding}, &b)
+		err := k8s.Get(ctx, types.NamespacedName{Namespace: namespace, Name: team.RoleBinding}, &b)
 		return &b, err
 	}
 }

@@ -23,19 +23,19 @@ import (
 )
 
 const (
-	// sweepEvery is how often the count of a team is put in order, showEvery how
-	// often that of a team with limits is shown in its status.
+	// sweepEvery is how often the counters of a team are swept, and showEvery how
+	// often the status of a team with limits shows them.
 	sweepEvery = 10 * time.Minute
 	showEvery  = time.Minute
-	// reservedFor is how long something stays reserved for a post that does not
-	// come into being: longer than any request may take.
+	// reservedFor is how long a reservation lasts for a post that is never created:
+	// longer than any request may take.
 	reservedFor = 10 * time.Minute
-	// keepMonths is how long the book of a month is kept after its end, for
+	// keepMonths is how long the counter of a month is kept after its end, for
 	// people who want to look something up.
 	keepMonths = 62 * 24 * time.Hour
 )
 
-// counts tells whether anything is counted.
+// counts reports whether anything is counted.
 func (r *Reconciler) counts() bool { return r.Owner != nil && r.Quota != nil }
 
 // teamOf finds the team of a connection.
@@ -51,8 +51,8 @@ func (r *Reconciler) teamOf(ctx context.Context, obj client.Object) []reconcile.
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(team)}}
 }
 
-// count puts the team's count in order, if it is time to, and tells what it is
-// now, and when to come again. What cannot be told now stays as it was.
+// count sweeps the team's counters if it is time to, and returns what the team uses
+// and when to count again. What cannot be read now stays as it was.
 func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) (*v1alpha1.TeamUsage, time.Duration) {
 	log := ctrl.LoggerFrom(ctx)
 	usage := &v1alpha1.TeamUsage{}
@@ -77,7 +77,7 @@ func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) (*v1alpha1.
 	now := r.Clock.Now()
 	if r.sweepDue(team.Name, now) {
 		if err := r.sweep(ctx, team.Spec.Namespace, now); err != nil {
-			log.Error(err, "cannot put the count of what the team uses in order; trying again later")
+			log.Error(err, "cannot sweep the counters of the team; trying again later")
 		}
 		r.swept.Store(team.Name, now)
 	}
@@ -86,22 +86,22 @@ func (r *Reconciler) count(ctx context.Context, team *v1alpha1.Team) (*v1alpha1.
 	}
 	entries, err := r.Quota.Entries(ctx, quota.XPosts(team.Spec.Namespace, now))
 	if err != nil {
-		log.Error(err, "cannot tell how many posts to X the team has used; trying again later")
+		log.Error(err, "cannot count the posts to X of the team; trying again later")
 	} else {
 		usage.XPostsThisMonth = new(int32(min(entries.Used(), math.MaxInt32))) //nolint:gosec // it fits
 	}
 	return usage, showEvery
 }
 
-// sweepDue tells whether it is time to put a team's count in order.
+// sweepDue reports whether it is time to sweep a team's counters.
 func (r *Reconciler) sweepDue(team string, now time.Time) bool {
 	last, ok := r.swept.Load(team)
 	at, isTime := last.(time.Time)
 	return !ok || !isTime || now.Sub(at) >= sweepEvery
 }
 
-// sweep gives back what was counted in vain, and clears away what is over. A
-// counter that cannot be read does not stop the others.
+// sweep gives back what posts took and did not use, and deletes counters that are
+// over. A counter that cannot be read does not stop the others.
 func (r *Reconciler) sweep(ctx context.Context, namespace string, now time.Time) error {
 	counters, err := r.Quota.Counters(ctx, namespace)
 	if err != nil {
@@ -129,7 +129,7 @@ type usage struct {
 	connections map[string]*v1alpha1.Connection
 }
 
-// of tells what a target of a post takes of the counter.
+// of returns what a target of a post takes of the counter.
 func (u usage) of(post *v1alpha1.Post, target int) plan.Use {
 	var conn *v1alpha1.Connection
 	if target < len(post.Spec.Targets) {
@@ -161,9 +161,8 @@ func (r *Reconciler) sweepCounter(ctx context.Context, namespace string, count u
 	return r.Quota.Drop(ctx, count.Counter, func(entries quota.Entries) bool { return len(entries) == 0 })
 }
 
-// tidy holds the entries of a entries against the posts that they are of. The entries
-// was read before any post is: what is counted meanwhile makes the writing of
-// the entries fail.
+// tidy compares entries with their posts. The entries were read before any post: if
+// something is counted meanwhile, writing the entries fails.
 func (r *Reconciler) tidy(ctx context.Context, namespace string, count usage, entries quota.Entries, now time.Time) (changed bool, err error) {
 	for name, entry := range entries {
 		if entry.Settled {
@@ -182,8 +181,8 @@ func (r *Reconciler) tidy(ctx context.Context, namespace string, count usage, en
 	return changed, nil
 }
 
-// post reads the post of an entry: from the cache if that shows nothing to
-// change, else from the API server.
+// post reads the post of an entry: from the cache if that leads to no change, else
+// from the API server.
 func (r *Reconciler) post(ctx context.Context, key types.NamespacedName, entry *quota.Entry, count usage) (*v1alpha1.Post, error) {
 	var post v1alpha1.Post
 	if err := r.Client.Get(ctx, key, &post); err == nil {
@@ -196,9 +195,8 @@ func (r *Reconciler) post(ctx context.Context, key types.NamespacedName, entry *
 	return &live, r.APIReader.Get(ctx, key, &live)
 }
 
-// tidyOrphan treats an entry whose post does not exist: what was only reserved
-// is given back once nobody can be about to create the post, and what was
-// delivered stays counted.
+// tidyOrphan handles an entry whose post does not exist: a reservation is given back
+// once no request can still create the post, and what was delivered stays counted.
 func tidyOrphan(entry *quota.Entry, now time.Time) (changed bool) {
 	if entry.UID != "" {
 		entry.Settled = true
@@ -210,11 +208,11 @@ func tidyOrphan(entry *quota.Entry, now time.Time) (changed bool) {
 	return entry.Reduce(func(int) int { return 0 })
 }
 
-// tidyEntry treats an entry by what its post takes.
+// tidyEntry reduces an entry to what its post takes.
 func tidyEntry(entry *quota.Entry, post *v1alpha1.Post, count usage) (changed bool) {
 	started := posting.Started(post)
 	if entry.UID != "" && entry.UID != post.UID {
-		// The post that took it is gone, another has its name.
+		// The post that took it is gone, and another has its name.
 		entry.Settled = true
 		return true
 	}

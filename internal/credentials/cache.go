@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// cacheFor bounds how long a token is held in memory.
+	// cacheFor is how long a token is held in memory at most, and cacheMax how
+	// many are.
 	cacheFor = 5 * time.Minute
-	// cacheMax bounds how many are.
 	cacheMax = 10_000
-	// loadTimeout bounds one reading of a Secret.
+	// loadTimeout bounds one read of a Secret.
 	loadTimeout = 10 * time.Second
 )
 
@@ -29,10 +29,10 @@ type Loader interface {
 	Load(ctx context.Context, conn *v1alpha1.Connection) (Credentials, error)
 }
 
-// Cache holds the tokens that calls are being made with, so that a thousand
-// posts over one Connection read its Secret once. A token is read again when
-// the Connection's status names another version of the credentials, when the
-// Connection refers to another Secret, and after five minutes.
+// Cache holds the tokens in use, so that a thousand posts over one Connection read
+// its Secret once. It reads a token again when the Connection's status names another
+// version of the credentials, when the Connection refers to another Secret, and
+// after five minutes.
 //
 // It may be used from many goroutines at once.
 type Cache struct {
@@ -42,11 +42,12 @@ type Cache struct {
 
 	mu      sync.Mutex
 	entries map[types.UID]entry
-	// forgets counts calls of Forget: what was read across one is not held.
+	// forgets counts calls of Forget: a token whose read began before one is not
+	// held.
 	forgets uint64
 }
 
-// stamp is what a held token was read for.
+// stamp says which Secret, and which version of it, a token was read for.
 type stamp struct{ secret, version string }
 
 type entry struct {
@@ -55,7 +56,7 @@ type entry struct {
 	until time.Time
 }
 
-// NewCache makes an empty Cache.
+// NewCache returns an empty Cache.
 func NewCache(loader Loader, c clock.PassiveClock) *Cache {
 	return &Cache{loader: loader, clock: c, entries: map[types.UID]entry{}}
 }
@@ -71,8 +72,8 @@ func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, er
 	if ok && held.stamp == wanted && c.clock.Now().Before(held.until) {
 		return held.token, nil
 	}
-	// Many wait for one reading, so it must not end with the one that began
-	// it.
+	// Many callers wait for one read, so it must not end with the caller that
+	// began it.
 	loading := c.loads.DoChan(string(conn.UID)+"/"+wanted.secret+"/"+wanted.version, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
 		defer cancel()
@@ -92,8 +93,8 @@ func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, er
 	}
 }
 
-// Forget drops what is held for a Connection, after the platform refused it or
-// the Connection went.
+// Forget drops the token of a Connection, after the platform refused it or the
+// Connection was deleted.
 func (c *Cache) Forget(conn *v1alpha1.Connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,7 +116,7 @@ func (c *Cache) hold(uid types.UID, e entry, forgets uint64) {
 	c.entries[uid] = e
 }
 
-// makeRoom drops what has ended, or else what would end first.
+// makeRoom drops the tokens that are held too long, or else the oldest one.
 func (c *Cache) makeRoom(now time.Time) {
 	var oldest types.UID
 	for uid, e := range c.entries {

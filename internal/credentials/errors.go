@@ -11,23 +11,23 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Reason sorts the errors of this package by what helps against them.
+// Reason classifies the errors of this package by what to do.
 type Reason string
 
 // The reasons.
 const (
 	// NotFound: the Secret does not exist (yet).
 	NotFound Reason = "NotFound"
-	// Invalid: somebody has to correct the Secret.
+	// Invalid: a person has to correct the Secret.
 	Invalid Reason = "Invalid"
-	// Conflict: somebody else has changed the Secret since it was read.
+	// Conflict: the Secret was changed after it was read.
 	Conflict Reason = "Conflict"
-	// Unavailable: the Kubernetes API did not give or take it; try again.
+	// Unavailable: the Kubernetes API did not read or write it; try again.
 	Unavailable Reason = "Unavailable"
 )
 
-// Error says what is wrong with the credentials of a Connection. Its message
-// is meant for people and holds nothing of the Secret.
+// Error says what is wrong with the credentials of a Connection. Its message is for
+// people and contains nothing of the Secret.
 type Error struct {
 	Reason Reason
 	// Key is the key of the Secret that is wrong, with Invalid.
@@ -69,12 +69,12 @@ func fromAPI(err error, name, verb string) *Error {
 		e.Message = fmt.Sprintf("Secret %q does not exist; create it with the account's tokens, or connect the account again", name)
 	case apierrors.IsConflict(err):
 		e.Reason = Conflict
-		e.Message = fmt.Sprintf("Secret %q was changed by somebody else at the same time", name)
+		e.Message = fmt.Sprintf("Secret %q was changed by another client at the same time", name)
 	case apierrors.IsForbidden(err):
 		e.Message = fmt.Sprintf("Herald may not %s Secret %q; is there a Team that owns this namespace, and is it ready?", verb, name)
 	case apierrors.IsInvalid(err):
 		e.Reason = Invalid
-		e.Message = fmt.Sprintf("Secret %q does not take a renewed token; make it again without \"immutable: true\"", name)
+		e.Message = fmt.Sprintf("Secret %q does not take a renewed token; create it again without \"immutable: true\"", name)
 	default:
 		e.Message = fmt.Sprintf("Herald could not %s Secret %q, since the Kubernetes API had trouble; it tries again", verb, name)
 	}

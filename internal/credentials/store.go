@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Pauses between the tries of a write that must not be lost.
+// Pauses between two tries of a write that must not be lost.
 const (
 	firstPause   = 50 * time.Millisecond
 	longestPause = 5 * time.Second
@@ -34,11 +34,11 @@ type Store struct {
 	holder string
 }
 
-// NewStore makes a Store. The reader must ask the API server each time (a
-// manager's GetAPIReader): Secrets are never cached, and a token that was
-// renewed a moment ago must be seen. The holder names this process in claims.
-// No two processes that live at once share it; one that
-// a restart keeps lets the new process go on at once.
+// NewStore returns a Store. The reader must ask the API server each time (a
+// manager's GetAPIReader): Secrets are never cached, and a token that was renewed a
+// moment ago must be seen. The holder names this process in claims; two processes
+// that run at once must not share it. A holder that survives a restart lets the new
+// process continue its own claims at once.
 func NewStore(reader client.Reader, writer client.Writer, c clock.Clock, holder string) *Store {
 	return &Store{reader: reader, writer: writer, clock: c, holder: strings.Join(strings.Fields(holder), "_")}
 }
@@ -54,9 +54,9 @@ func (s *Store) Load(ctx context.Context, conn *v1alpha1.Connection) (Credential
 	return decode(&secret)
 }
 
-// MayClaim tells whether this process may begin to renew a token: nobody
-// claimed it, this process did, or the claim is older than a renewal takes.
-// Otherwise it returns how long to wait.
+// MayClaim reports whether this process may begin to renew a token: there is no
+// claim, the claim is its own, or the claim is older than patience. Otherwise it
+// returns how long to wait.
 func (s *Store) MayClaim(c Credentials, patience time.Duration) (bool, time.Duration) {
 	if c.ClaimedBy == "" || c.ClaimedBy == s.holder {
 		return true, 0
@@ -65,13 +65,12 @@ func (s *Store) MayClaim(c Credentials, patience time.Duration) (bool, time.Dura
 	return left <= 0, max(left, 0)
 }
 
-// Claim notes in the Secret that its token is about to be renewed by this
-// process, on the condition that it is still as it was read. It is tried once:
-// with an error, the token must not be renewed. The error is Conflict if
-// somebody else has changed the Secret.
+// Claim records in the Secret that this process is about to renew the token, on the
+// condition that the Secret still has the given version, and returns the new
+// version. It tries once: after an error, the token must not be renewed. The error
+// is Conflict if the Secret was changed.
 //
-// It also shows, before a refresh token is spent, that the Secret can be
-// written.
+// A claim also shows that the Secret can be written before a refresh token is spent.
 func (s *Store) Claim(ctx context.Context, conn *v1alpha1.Connection, version string) (string, error) {
 	return s.patch(ctx, conn, map[string]any{
 		"metadata": map[string]any{
@@ -81,13 +80,13 @@ func (s *Store) Claim(ctx context.Context, conn *v1alpha1.Connection, version st
 	})
 }
 
-// Save stores a renewed token, on the condition that the Secret is still as it
-// was read, and returns its new version. It tries again until ctx ends, since
-// the token that it replaces may be worth nothing any more; so give it a
-// context that outlives the one who asked.
+// Save stores a renewed token, on the condition that the Secret still has the given
+// version, and returns the new version. It retries until ctx ends, since the token
+// that it replaces may be worthless by now; so give it a context that outlives the
+// caller's.
 //
-// With Conflict, Invalid or NotFound nothing was stored, and it is not tried
-// again. An empty refresh token leaves the stored one in place.
+// After Conflict, Invalid or NotFound nothing was stored, and Save does not retry.
+// An empty refresh token leaves the stored one in place.
 func (s *Store) Save(ctx context.Context, conn *v1alpha1.Connection, token Token, version string) (string, error) {
 	if token.Access == "" {
 		return "", &Error{Reason: Invalid, Key: v1alpha1.CredentialsAccessToken, Message: "a renewed token without an access token is not stored"}
@@ -129,8 +128,8 @@ func (s *Store) alreadySaved(ctx context.Context, conn *v1alpha1.Connection, tok
 	return "", conflict
 }
 
-// patch changes the Secret of a Connection and returns its new version. Only
-// what is named is changed: a Secret may hold more than Herald knows of.
+// patch changes the named parts of a Connection's Secret and returns its new
+// version. The Secret may hold other data.
 func (s *Store) patch(ctx context.Context, conn *v1alpha1.Connection, content map[string]any) (string, error) {
 	name := conn.Spec.CredentialsSecretRef.Name
 	body, err := json.Marshal(content)

@@ -1,14 +1,14 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package credentials keeps the tokens of connected accounts in Secrets: it
-// reads them, stores renewed ones before anybody uses them, and holds them in
-// memory for as short as publishing at speed allows.
+// Package credentials keeps the tokens of connected accounts in Secrets: it reads
+// them, stores renewed ones before they are used, and holds them in memory for a
+// short time.
 //
-// A rotating refresh token is worth one call. Whoever renews a token first
-// claims the Secret (Store.Claim), so that two managers that overlap never
-// spend the same refresh token, and saves the answer with patience
-// (Store.Save), because an answer that is lost costs the account.
+// A rotating refresh token is worth one call. A manager therefore claims the Secret
+// before it renews a token (Store.Claim), so that two managers that overlap never
+// spend the same refresh token. It saves the answer with patience (Store.Save),
+// because a lost answer costs the account.
 package credentials
 
 import (
@@ -23,18 +23,17 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// ClaimAnnotation stands on a Secret whose token is being renewed: who renews
-// it and since when, as "<holder> <time in RFC 3339>". It goes when the renewed
-// token is stored.
+// ClaimAnnotation marks a Secret whose token is being renewed. It says by which
+// process and since when, as "<holder> <time in RFC 3339>", and is removed when the
+// renewed token is stored.
 const ClaimAnnotation = "social.herald.dev/renewal"
 
-// RenewedAnnotation stands on a Secret whose token was renewed by Herald, and
-// tells when, in RFC 3339. With expiresAt it tells how long the platform's
-// tokens live.
+// RenewedAnnotation says when Herald renewed the token of a Secret, in RFC 3339. With
+// expiresAt it gives the lifetime of the platform's tokens.
 const RenewedAnnotation = "social.herald.dev/renewed-at"
 
-// Token is what a Secret holds for an account. It has the fields of
-// platforms.Token, so that one converts to the other.
+// Token is the token of an account. It has the fields of platforms.Token, so that
+// one converts to the other.
 type Token struct {
 	// Access is sent with every call. Never logged.
 	Access string
@@ -54,19 +53,19 @@ type Credentials struct {
 	Token Token
 	// Version is the resourceVersion of the Secret.
 	Version string
-	// ClaimedBy and ClaimedAt tell who began to renew the token, and when;
-	// empty if nobody did.
+	// ClaimedBy and ClaimedAt say which process began to renew the token, and
+	// when; empty without a claim.
 	ClaimedBy string
 	ClaimedAt time.Time
-	// Controller is the UID of the object that the Secret goes with; empty if
-	// somebody made it by hand.
+	// Controller is the UID of the object that controls the Secret; empty if there
+	// is none.
 	Controller types.UID
 	// RenewedAt is when Herald last renewed the token; zero if it never did.
 	RenewedAt time.Time
 }
 
-// Lifetime is how long the token lives from its renewal to its end; zero if
-// that is not known.
+// Lifetime returns the time from the token's renewal to its end; zero if it is not
+// known.
 func (c Credentials) Lifetime() time.Duration {
 	if c.RenewedAt.IsZero() || !c.Token.ExpiresAt.After(c.RenewedAt) {
 		return 0
@@ -74,8 +73,8 @@ func (c Credentials) Lifetime() time.Duration {
 	return c.Token.ExpiresAt.Sub(c.RenewedAt)
 }
 
-// decode reads a Secret. Blanks around the values are dropped: files that
-// people make Secrets of end in a newline.
+// decode reads a Secret. It drops blanks around the values: a Secret made from a
+// file ends in a newline.
 func decode(secret *corev1.Secret) (Credentials, error) {
 	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
 	c := Credentials{
@@ -95,7 +94,7 @@ func decode(secret *corev1.Secret) (Credentials, error) {
 		return Credentials{}, invalid(secret, v1alpha1.CredentialsRefreshToken, "holds blanks or control characters; put the refresh token there and nothing else")
 	case c.Token.Refresh != "" && secret.Immutable != nil && *secret.Immutable:
 		// A renewed token could not be stored, and the old one would be spent.
-		return Credentials{}, invalid(secret, v1alpha1.CredentialsRefreshToken, "cannot be renewed, since the Secret is immutable; make it again without \"immutable: true\"")
+		return Credentials{}, invalid(secret, v1alpha1.CredentialsRefreshToken, "cannot be renewed, since the Secret is immutable; create it again without \"immutable: true\"")
 	}
 	var err error
 	if c.Token.ExpiresAt, err = decodeTime(secret, v1alpha1.CredentialsExpiresAt); err != nil {
@@ -114,7 +113,7 @@ func decode(secret *corev1.Secret) (Credentials, error) {
 	return c, nil
 }
 
-// decodeTime reads when a token ends; zero where the key is missing or empty.
+// decodeTime reads the end of a token; zero if the key is missing or empty.
 func decodeTime(secret *corev1.Secret, key string) (time.Time, error) {
 	at := strings.TrimSpace(string(secret.Data[key]))
 	if at == "" {
@@ -127,14 +126,14 @@ func decodeTime(secret *corev1.Secret, key string) (time.Time, error) {
 	return ends.UTC(), nil
 }
 
-// sendable tells whether a token fits into an HTTP header (RFC 6750, section
-// 2.1, in generous reading).
+// sendable reports whether a token fits into an HTTP header (RFC 6750, section 2.1,
+// read generously).
 func sendable(token string) bool {
 	return !strings.ContainsFunc(token, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f })
 }
 
-// encode writes a token as the data of a merge patch. A refresh token is only
-// ever replaced, never removed: without it the account would be lost.
+// encode writes a token as the data of a merge patch. It replaces a refresh token
+// but never removes one: without it the account would be lost.
 func encode(token Token) map[string]any {
 	data := map[string]any{
 		v1alpha1.CredentialsAccessToken: []byte(token.Access),

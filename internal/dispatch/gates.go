@@ -8,7 +8,8 @@
 package dispatch
 
 import (
-	"container/heap"
+	"slices"
+	"sort"
 	"sync"
 	"time"
 )
@@ -25,8 +26,10 @@ type Waiter struct {
 	Wake func()
 }
 
-// Gates is a set of locks, one per key, created when first asked for.
+// Gates is a set of semaphores, one per key, created when first asked for.
 type Gates struct {
+	width int
+
 	mu    sync.Mutex
 	gates map[string]*gate
 	// woken holds, by waiter, the gates that it was woken for and has not tried
@@ -34,58 +37,57 @@ type Gates struct {
 	woken map[string]map[string]struct{}
 }
 
+// gate is one semaphore; waiting is ordered by when waiters are due, and queued are
+// their IDs.
 type gate struct {
-	held    bool
-	waiting queue
-	byID    map[string]*entry
+	held    int
+	waiting []Waiter
+	queued  map[string]struct{}
 }
 
-// NewGates returns an empty set.
-func NewGates() *Gates {
-	return &Gates{gates: map[string]*gate{}, woken: map[string]map[string]struct{}{}}
+// NewGates returns an empty set. Each gate lets width waiters in at once.
+func NewGates(width int) *Gates {
+	return &Gates{width: width, gates: map[string]*gate{}, woken: map[string]map[string]struct{}{}}
 }
 
-// TryAcquire takes the gate if it is free, and reports whether it did; it never
-// waits. Otherwise it wakes the waiter when the gate is free.
+// TryAcquire enters the gate if it has room, and reports whether it did; it never
+// waits. Otherwise it wakes the waiter when the gate has room.
 func (g *Gates) TryAcquire(key string, w Waiter) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	gt := g.gates[key]
 	if gt == nil {
-		gt = &gate{byID: map[string]*entry{}}
+		gt = &gate{queued: map[string]struct{}{}}
 		g.gates[key] = gt
 	}
 	g.forgetWake(w.ID, key)
-	if gt.held {
-		if gt.byID[w.ID] == nil {
-			e := &entry{Waiter: w}
-			gt.byID[w.ID] = e
-			heap.Push(&gt.waiting, e)
+	_, queued := gt.queued[w.ID]
+	if gt.held == g.width {
+		if !queued {
+			at := sort.Search(len(gt.waiting), func(i int) bool { return gt.waiting[i].Due.After(w.Due) })
+			gt.waiting = slices.Insert(gt.waiting, at, w)
+			gt.queued[w.ID] = struct{}{}
 		}
 		return false
 	}
-	gt.held = true
-	if e := gt.byID[w.ID]; e != nil {
-		heap.Remove(&gt.waiting, e.at)
-		delete(gt.byID, w.ID)
+	gt.held++
+	if queued {
+		gt.waiting = slices.DeleteFunc(gt.waiting, func(o Waiter) bool { return o.ID == w.ID })
+		delete(gt.queued, w.ID)
 	}
 	return true
 }
 
-// Release frees the gate and wakes the waiter that is due first.
+// Release leaves the gate and wakes the waiter that is due first.
 func (g *Gates) Release(key string) {
 	g.mu.Lock()
-	gt := g.gates[key]
-	if gt == nil || !gt.held {
-		g.mu.Unlock()
-		return
+	wake := func() {}
+	if gt := g.gates[key]; gt != nil && gt.held > 0 {
+		gt.held--
+		wake = g.wakeNext(key, gt)
 	}
-	gt.held = false
-	wake := g.wakeNext(key, gt)
 	g.mu.Unlock()
-	if wake != nil {
-		wake()
-	}
+	wake()
 }
 
 // Pass is called when a waiter has had its turn: a wake that it did not use goes
@@ -94,34 +96,32 @@ func (g *Gates) Pass(id string) {
 	g.mu.Lock()
 	var wakes []func()
 	for key := range g.woken[id] {
-		if gt := g.gates[key]; gt != nil && !gt.held {
-			if wake := g.wakeNext(key, gt); wake != nil {
-				wakes = append(wakes, wake)
-			}
+		if gt := g.gates[key]; gt != nil && gt.held < g.width {
+			wakes = append(wakes, g.wakeNext(key, gt))
 		}
 	}
 	delete(g.woken, id)
 	g.mu.Unlock()
-	for _, wake := range wakes {
-		wake()
-	}
+	call(wakes)
 }
 
 // wakeNext removes the first waiter from the queue and returns its Wake. A gate
-// without holder and waiters is dropped.
+// without holders and waiters is dropped.
 func (g *Gates) wakeNext(key string, gt *gate) func() {
-	if gt.waiting.Len() == 0 {
-		delete(g.gates, key)
-		return nil
+	if len(gt.waiting) == 0 {
+		if gt.held == 0 {
+			delete(g.gates, key)
+		}
+		return func() {}
 	}
-	e := gt.waiting[0]
-	heap.Remove(&gt.waiting, 0)
-	delete(gt.byID, e.ID)
-	if g.woken[e.ID] == nil {
-		g.woken[e.ID] = map[string]struct{}{}
+	next := gt.waiting[0]
+	gt.waiting = slices.Delete(gt.waiting, 0, 1)
+	delete(gt.queued, next.ID)
+	if g.woken[next.ID] == nil {
+		g.woken[next.ID] = map[string]struct{}{}
 	}
-	g.woken[e.ID][key] = struct{}{}
-	return e.Wake
+	g.woken[next.ID][key] = struct{}{}
+	return next.Wake
 }
 
 func (g *Gates) forgetWake(id, key string) {
@@ -131,33 +131,4 @@ func (g *Gates) forgetWake(id, key string) {
 			delete(g.woken, id)
 		}
 	}
-}
-
-type entry struct {
-	Waiter
-	at int
-}
-
-// queue is a heap of waiters, the earliest due first.
-type queue []*entry
-
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].Due.Before(q[j].Due) }
-func (q queue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].at, q[j].at = i, j
-}
-
-func (q *queue) Push(x any) {
-	if e, ok := x.(*entry); ok {
-		e.at = len(*q)
-		*q = append(*q, e)
-	}
-}
-
-func (q *queue) Pop() any {
-	old := *q
-	e := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return e
 }

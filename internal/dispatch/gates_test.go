@@ -14,7 +14,7 @@ import (
 )
 
 func TestGateOrder(t *testing.T) {
-	g := NewGates()
+	g := NewGates(1)
 	var woken []string
 	waiter := func(id string, due int) Waiter {
 		return Waiter{ID: id, Due: time.Unix(int64(due), 0), Wake: func() { woken = append(woken, id) }}
@@ -53,9 +53,47 @@ func TestGateOrder(t *testing.T) {
 	}
 }
 
+// TestGateWidth fills a gate for two.
+func TestGateWidth(t *testing.T) {
+	g := NewGates(2)
+	var woken []string
+	waiter := func(id string) Waiter {
+		return Waiter{ID: id, Wake: func() { woken = append(woken, id) }}
+	}
+	if !g.TryAcquire("acct", waiter("a")) || !g.TryAcquire("acct", waiter("b")) {
+		t.Fatal("a gate for two refused the second")
+	}
+	for _, id := range []string{"c", "d", "e"} {
+		if g.TryAcquire("acct", waiter(id)) {
+			t.Fatalf("%s got into a gate that is full", id)
+		}
+	}
+	g.Release("acct")
+	g.Release("acct")
+	if diff := cmp.Diff([]string{"c", "d"}, woken); diff != "" {
+		t.Fatalf("each place that is free wakes one waiter, the first come first: %s", diff)
+	}
+	if !g.TryAcquire("acct", waiter("c")) {
+		t.Fatal("the woken waiter did not get in")
+	}
+	g.Pass("c")
+	if len(woken) != 2 {
+		t.Fatalf("a wake that was used was passed on: %v", woken)
+	}
+	g.Pass("d")
+	if diff := cmp.Diff([]string{"c", "d", "e"}, woken); diff != "" {
+		t.Fatalf("a wake that is not used goes to the next although the gate is in use: %s", diff)
+	}
+	g.Pass("e")
+	g.Release("acct")
+	if len(g.gates) != 0 || len(g.woken) != 0 {
+		t.Errorf("gates that nobody needs are kept: %d gates, %d wakes", len(g.gates), len(g.woken))
+	}
+}
+
 // TestGateExcludes lets many goroutines fight for one gate.
 func TestGateExcludes(t *testing.T) {
-	g := NewGates()
+	g := NewGates(1)
 	var inside, turns atomic.Int32
 	var wg sync.WaitGroup
 	for i := range 50 {

@@ -144,7 +144,7 @@ func TestAdmissionOrder(t *testing.T) {
 	const first, second = "first", "second"
 	for _, tt := range []struct {
 		name string
-		// held is what somebody holds when a post asks for both accounts.
+		// held is what another post holds when a post asks for both accounts.
 		held []string
 		// act is what happens then.
 		act    func(a *Scheduler)

@@ -1,12 +1,12 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package headroom lets a process that lives long and answers fast collect its
-// garbage less often. Go collects when the heap has grown by as much as it held
-// after the last collection: with little to hold, that is many times a second
-// under load, and on one or two processors a request may wait several
-// milliseconds for each. A fixed percentage (GOGC) would make what is held
-// dearer instead, by as many times.
+// Package headroom makes a server with a small heap collect garbage less often. Go
+// collects when the heap has grown by as much as it held after the last collection:
+// for a small heap, that is many times a second under load, and on one or two
+// processors a request may wait several milliseconds for each. A fixed percentage
+// (GOGC) would also multiply a large heap, and a memory limit (GOMEMLIMIT) bounds a
+// heap from above only.
 package headroom
 
 import (
@@ -15,17 +15,16 @@ import (
 	"runtime/metrics"
 )
 
-// goDefault is the percentage that Go begins with, and the least that is set.
+// goDefault is Go's initial percentage, and the least that is set.
 const goDefault = 100
 
-// coarse is how many hundredths the percentage must be off to be set anew, which
-// stops the process for some microseconds.
+// coarse is how many percent the percentage must be off to be set again, which stops
+// the process for some microseconds.
 const coarse = 10
 
-// Keep lets the heap grow by so many bytes at least before garbage is
-// collected, however little it holds, until the process ends. A process that
-// allocates little does not grow: Go collects every two minutes in any case, and
-// returns what is free.
+// Keep lets the heap grow by at least so many bytes before garbage is collected,
+// however little it holds, until the process ends. A process that allocates little
+// does not grow: Go collects every two minutes in any case, and returns free memory.
 func Keep(bytes uint64) {
 	k := &keeper{
 		bytes: bytes, percent: goDefault,
@@ -41,7 +40,7 @@ type keeper struct {
 	held    []metrics.Sample
 }
 
-// sentinel is what nobody holds, so that each collection finds it.
+// sentinel is referenced by nothing, so that each collection finds it.
 type sentinel struct{ _ *byte }
 
 func (k *keeper) collected() {
@@ -59,8 +58,8 @@ func (k *keeper) collected() {
 	runtime.AddCleanup(&sentinel{}, (*keeper).collected, k)
 }
 
-// percentage is by how many hundredths of what it holds a heap may grow, to
-// grow by so many bytes or by as much again, whichever is more.
+// percentage returns the GOGC with which a heap that holds so much grows by bytes, or
+// by as much as it holds, whichever is more.
 func percentage(bytes, held uint64) int {
 	// Go lets every heap grow to 4 MiB times the percentage.
 	const least = 4 << 20

@@ -169,8 +169,8 @@ func TestTakeWithin(t *testing.T) {
 	}
 }
 
-// Until a post is there, nobody knows which of the requests under its key is the
-// one that creates it.
+// Until a post exists, it is not known which of the requests under its key creates
+// it.
 func TestTimesThatWereAskedFor(t *testing.T) {
 	t.Parallel()
 	limit := Limit{Most: 3, Within: 24 * time.Hour}

@@ -59,13 +59,13 @@ type model struct {
 	limit    Limit
 	requests []*request
 	post     *Reservation
-	// sent is what was delivered, by anybody, under this name.
+	// sent is what was delivered under this name.
 	sent int
 	uids int
 }
 
-// step brings a request forward: it takes, and then creates the post or, if
-// somebody else has or Kubernetes refuses it, undoes.
+// step does the next step of a request: it takes, and then creates the post or, if
+// that exists or Kubernetes refuses it, undoes.
 func (m *model) step(t *rapid.T, r *request) {
 	switch {
 	case r.over:

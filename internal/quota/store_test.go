@@ -272,7 +272,7 @@ func TestDropLosesNothingThatIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := replica(t)
-	// Somebody takes a share after the page was found unneeded.
+	// Another process takes an item after the entries were found unneeded.
 	err := store.Drop(ctx, counter, func(quota.Entries) bool {
 		if _, err := other.Take(ctx, counter, one("b", ""), limit); err != nil {
 			t.Error(err)

@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transport is the one way out to the platforms: it sends a request
-// once, bounds how long that may take and how much of the answer is read, and
-// counts it.
+// Package transport sends all requests to the platforms: each once, with bounds on
+// its time and on the length of the answer, and counted.
 //
 // It never repeats a call that may change something, follows no redirect and
 // keeps no cookie, because each of these could make a call that publishes
@@ -19,7 +18,6 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -43,12 +41,15 @@ const (
 	// last byte of the answer.
 	DefaultTimeout = 20 * time.Second
 
-	// DefaultMaxIdlePerHost is how many connections to one host are kept for
-	// the next calls: as many as calls to one platform are in flight at once
-	// when many posts are due at the same time.
-	DefaultMaxIdlePerHost = 512
+	// maxIdlePerHost is how many connections to one host are kept for the next
+	// calls: as many as calls to one platform are in flight at once when many posts
+	// are due at the same time.
+	maxIdlePerHost = 512
 
-	// idleTimeout closes a connection that nobody used for so long. It is
+	// userAgent names the program to the platforms.
+	userAgent = "herald"
+
+	// idleTimeout closes a connection that was unused for so long. It is
 	// shorter than what servers commonly allow (60 s and more): a server that
 	// closes a connection just as a call is written to it leaves the call in
 	// doubt.
@@ -70,42 +71,25 @@ var ErrBodyTooLarge = errors.New("the answer is larger than allowed")
 // makes net/http send it again by itself.
 var ErrReplayable = errors.New("a request must not carry an idempotency key: no platform honours it, and it would be sent again after a lost connection")
 
-// Options says how calls are made.
+// Options configures a Client.
 type Options struct {
 	// Registerer takes the metrics. Nil means that they are not published.
 	Registerer prometheus.Registerer
 	// Clock measures how long calls take. Defaults to the real one.
 	Clock clock.PassiveClock
-	// UserAgent names the program to the platforms. Defaults to "herald".
-	UserAgent string
-	// MaxIdlePerHost defaults to DefaultMaxIdlePerHost.
-	MaxIdlePerHost int
-	// Proxy chooses the proxy for a request, as in http.Transport. Nil means
-	// none.
-	Proxy func(*http.Request) (*url.URL, error)
-	// TLS is used for https; nil means the system's roots.
-	TLS *tls.Config
 }
 
 // Client makes calls. It may be used from many goroutines at once.
 type Client struct {
-	http      *http.Client
-	clock     clock.PassiveClock
-	metrics   metrics
-	userAgent string
+	http    *http.Client
+	clock   clock.PassiveClock
+	metrics metrics
 }
 
-// New makes a Client. It panics if the metrics are already registered, which
-// only a wrong composition of the program can bring about.
+// New returns a Client. It panics if the metrics are already registered.
 func New(o Options) *Client {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
-	}
-	if o.UserAgent == "" {
-		o.UserAgent = "herald"
-	}
-	if o.MaxIdlePerHost <= 0 {
-		o.MaxIdlePerHost = DefaultMaxIdlePerHost
 	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -113,20 +97,17 @@ func New(o Options) *Client {
 	return &Client{
 		http: &http.Client{
 			Transport: &http.Transport{
-				Proxy:                  o.Proxy,
 				DialContext:            dialer.DialContext,
-				TLSClientConfig:        o.TLS,
 				TLSHandshakeTimeout:    tlsTimeout,
-				MaxIdleConnsPerHost:    o.MaxIdlePerHost,
+				MaxIdleConnsPerHost:    maxIdlePerHost,
 				IdleConnTimeout:        idleTimeout,
 				MaxResponseHeaderBytes: maxHeader,
 				Protocols:              protocols,
 			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		clock:     o.Clock,
-		metrics:   newMetrics(o.Registerer),
-		userAgent: o.UserAgent,
+		clock:   o.Clock,
+		metrics: newMetrics(o.Registerer),
 	}
 }
 
@@ -150,8 +131,8 @@ type Response struct {
 	Body   []byte
 }
 
-// Error tells why there is no usable answer. Its text holds neither the
-// address nor anything of the request.
+// Error says why there is no usable answer. Its text contains neither the address
+// nor anything of the request.
 type Error struct {
 	// Sent is false only if no connection was obtained, so that nothing of the
 	// request can have reached the platform.
@@ -212,7 +193,7 @@ func (c *Client) send(ctx context.Context, call Call, req *http.Request) (*Respo
 	})
 	req = req.Clone(ctx)
 	if req.Header.Get("User-Agent") == "" {
-		req.Header.Set("User-Agent", c.userAgent)
+		req.Header.Set("User-Agent", userAgent)
 	}
 	answer, err := c.http.Do(req)
 	if err != nil {
@@ -232,8 +213,8 @@ func (c *Client) send(ctx context.Context, call Call, req *http.Request) (*Respo
 	return &Response{Status: answer.StatusCode, Header: answer.Header, Body: body}, nil
 }
 
-// cause takes the address off an error of net/http, since a query string may
-// hold what must not be logged, and names the bound that was passed.
+// cause removes the address from an error of net/http, since a query string may hold
+// secrets, and names the bound that was exceeded.
 func cause(ctx context.Context, err error, timeout time.Duration) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err

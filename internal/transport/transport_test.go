@@ -237,6 +237,7 @@ func TestMetrics(t *testing.T) {
 	for _, req := range []*http.Request{
 		newRequest(t, http.MethodPost, server.URL, ""),
 		newRequest(t, http.MethodDelete, server.URL, ""),
+		newRequest(t, http.MethodDelete, server.URL, ""),
 		newRequest(t, http.MethodPost, "http://herald.invalid", ""),
 	} {
 		if _, err := client.Do(t.Context(), call, req); err == nil && req.URL.Host == "herald.invalid" {
@@ -248,7 +249,7 @@ func TestMetrics(t *testing.T) {
 # HELP herald_platform_requests_total Calls to platforms, by what they were for and the HTTP status of the answer (lost: sent without an answer; not_sent: no connection).
 # TYPE herald_platform_requests_total counter
 herald_platform_requests_total{action="publish",code="200",platform="x"} 1
-herald_platform_requests_total{action="publish",code="lost",platform="x"} 1
+herald_platform_requests_total{action="publish",code="lost",platform="x"} 2
 herald_platform_requests_total{action="publish",code="not_sent",platform="x"} 1
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "herald_platform_requests_total"); err != nil {

@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	// lifetime of a certificate and of its authority, which are made together.
+	// lifetime of a certificate and of its authority, which are issued together.
 	lifetime = 365 * 24 * time.Hour
-	// renewAhead is how long before its end a certificate is made anew.
+	// renewAhead is how long before its end a certificate is renewed.
 	renewAhead = lifetime / 3
-	// backdate allows for clocks that are set back a little.
+	// backdate allows for clocks that are slow.
 	backdate = time.Hour
-	// maxHosts is how many hosts a certificate names beyond those that its maker
-	// needs: the names that other replicas are called by, for a roll-out or two.
+	// maxHosts is how many hosts a certificate names beyond those that its issuer
+	// needs: the names of other replicas during a roll-out or two.
 	maxHosts = 16
 	// maxTrusted is how many authorities stay trusted beside a new one. A
 	// replica serves with the newest certificate within checkEvery, so that one
@@ -40,8 +40,8 @@ const (
 
 const blockCertificate = "CERTIFICATE"
 
-// good tells whether the data of a Secret hold a certificate for all hosts that
-// its authority vouches for, and will for long enough.
+// good reports whether the data of a Secret hold a certificate for all hosts that its
+// authority signed and that is valid for long enough.
 func good(data map[string][]byte, hosts []string, now time.Time) bool {
 	pair, err := tls.X509KeyPair(data[keyCertificate], data[keyPrivate])
 	if err != nil {
@@ -61,11 +61,10 @@ func good(data map[string][]byte, hosts []string, now time.Time) bool {
 	return !slices.ContainsFunc(hosts, func(host string) bool { return leaf.VerifyHostname(host) != nil })
 }
 
-// everyone returns the hosts that a new certificate is for: those that are
-// needed, and those of the certificate before it if that one is still good. Other
-// replicas may need these, and would otherwise make a certificate of their own,
-// in turns. When a certificate is renewed for its age, names that nobody needs
-// any more go.
+// everyone returns the hosts for a new certificate: those that are needed, and those
+// of the previous certificate if that one is still good. Other replicas may need
+// these and would otherwise issue a certificate of their own, in turns. When a
+// certificate is renewed for its age, unneeded names are dropped.
 func everyone(data map[string][]byte, needed []string, now time.Time) []string {
 	if !good(data, needed[:0], now) {
 		return needed
@@ -87,9 +86,9 @@ func everyone(data map[string][]byte, needed []string, now time.Time) []string {
 	return hosts
 }
 
-// issue makes an authority and a certificate. The authorities that were trusted
-// before stay so until their end, the newest maxTrusted of them: another replica
-// may still serve with a certificate of theirs.
+// issue creates an authority and a certificate. The newest maxTrusted of the trusted
+// authorities stay trusted until their end: another replica may still serve with a
+// certificate of theirs.
 func issue(trusted []byte, hosts []string, now time.Time) (map[string][]byte, error) {
 	authority := template("herald-webhook-ca", now)
 	authority.IsCA, authority.BasicConstraintsValid = true, true
@@ -132,8 +131,8 @@ func issue(trusted []byte, hosts []string, now time.Time) (map[string][]byte, er
 	}, nil
 }
 
-// stillTrusted keeps of a bundle what has not ended, the first maxTrusted: the
-// newest stand in front.
+// stillTrusted returns the authorities of a bundle that have not ended: the first
+// maxTrusted, since the newest stand in front.
 func stillTrusted(bundle []byte, now time.Time) []byte {
 	var kept bytes.Buffer
 	for n := 0; n < maxTrusted; {

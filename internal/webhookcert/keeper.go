@@ -1,10 +1,14 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhookcert makes the certificate of an admission webhook, keeps it
-// in a Secret that all replicas share, renews it ahead of its end, and tells the
-// API server which authority to trust. No other program is needed for it, and
-// no file: a new certificate is served from the next connection on.
+// Package webhookcert issues the certificate of an admission webhook, keeps it in a
+// Secret that all replicas share, renews it ahead of its end, and puts its authority
+// into the webhook's configuration. It needs no other program and no file: a new
+// certificate is served from the next connection on.
+//
+// open-policy-agent/cert-controller does less: it replaces the authority at once
+// while other replicas still serve with certificates of the old one, and it needs a
+// mounted Secret and the right to watch all webhook configurations.
 package webhookcert
 
 import (
@@ -37,21 +41,20 @@ const (
 
 const (
 	// checkEvery is how often the Secret and the webhook's configuration are
-	// looked at: whoever applies the configuration anew takes the authority
-	// out of it.
+	// checked: applying the configuration again removes the authority from it.
 	checkEvery = time.Minute
 	// retryAfter is how long to wait after an error.
 	retryAfter = 5 * time.Second
-	// conflicts is how often a write is tried that another replica may win.
+	// conflicts is how often a write is tried when other replicas win.
 	conflicts = 5
 )
 
 // Options is what a Keeper needs. Every field is required.
 type Options struct {
-	// Reader and Writer go past every cache.
+	// Reader and Writer use no cache.
 	Reader client.Reader
 	Writer client.Writer
-	// Secret is where the certificate is kept.
+	// Secret holds the certificate.
 	Secret types.NamespacedName
 	// Webhook is the name of the ValidatingWebhookConfiguration.
 	Webhook string
@@ -60,13 +63,13 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// Keeper looks after one certificate.
+// Keeper maintains one certificate.
 type Keeper struct {
 	Options
 	current atomic.Pointer[tls.Certificate]
 }
 
-// New returns a Keeper that does nothing before Start.
+// New returns a Keeper; it does nothing before Start.
 func New(o Options) (*Keeper, error) {
 	if o.Reader == nil || o.Writer == nil || o.Clock == nil || o.Secret.Name == "" || o.Webhook == "" || len(o.Hosts) == 0 {
 		return nil, errors.New("the webhook's certificate needs Reader, Writer, Clock, Secret, Webhook and Hosts")
@@ -74,7 +77,7 @@ func New(o Options) (*Keeper, error) {
 	return &Keeper{Options: o}, nil
 }
 
-// GetCertificate returns the certificate to serve with, for a tls.Config.
+// GetCertificate returns the current certificate, for a tls.Config.
 func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if c := k.current.Load(); c != nil {
 		return c, nil
@@ -82,11 +85,11 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, errors.New("the webhook's certificate is not made yet")
 }
 
-// NeedLeaderElection says that every replica serves.
+// NeedLeaderElection returns false: every replica serves.
 func (k *Keeper) NeedLeaderElection() bool { return false }
 
-// Start looks after the certificate until the context ends. An error does not
-// end it: without the webhook, posts are still judged by the reconciler.
+// Start maintains the certificate until the context ends. An error does not end it:
+// without the webhook, the reconciler still judges posts.
 func (k *Keeper) Start(ctx context.Context) error {
 	log := ctrllog.FromContext(ctx).WithName("webhook-certificate")
 	for {
@@ -103,8 +106,8 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// Check brings the Secret, the certificate that is served and the webhook's
-// configuration in line once.
+// Check brings the Secret, the served certificate and the webhook's configuration in
+// line once.
 func (k *Keeper) Check(ctx context.Context) error {
 	var err error
 	for range conflicts {
@@ -119,9 +122,8 @@ func (k *Keeper) Check(ctx context.Context) error {
 	return err
 }
 
-// ensure returns a Secret with a certificate that is good for long enough. Of
-// several replicas that make one at the same time, one wins; the others take
-// what it made.
+// ensure returns a Secret with a certificate that is good for long enough. If several
+// replicas issue one at the same time, one wins and the others use its certificate.
 func (k *Keeper) ensure(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := k.Reader.Get(ctx, k.Secret, secret)
@@ -135,7 +137,7 @@ func (k *Keeper) ensure(ctx context.Context) (*corev1.Secret, error) {
 	}
 	data, err := issue(secret.Data[keyAuthority], everyone(secret.Data, k.Hosts, now), now)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a certificate: %w", err)
+		return nil, fmt.Errorf("cannot issue a certificate: %w", err)
 	}
 	secret.Data = data
 	if missing {
@@ -153,8 +155,8 @@ func (k *Keeper) ensure(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// use has the API server trust the authority of the Secret and then serves with
-// its certificate: in this order, so that a renewal is not noticed.
+// use makes the API server trust the authority of the Secret and then serves with its
+// certificate. In this order a renewal fails no request.
 func (k *Keeper) use(ctx context.Context, secret *corev1.Secret) error {
 	pair, err := tls.X509KeyPair(secret.Data[keyCertificate], secret.Data[keyPrivate])
 	if err != nil {
@@ -168,8 +170,8 @@ func (k *Keeper) use(ctx context.Context, secret *corev1.Secret) error {
 	return err
 }
 
-// trust puts the authority into the webhook's configuration, where it is not
-// yet. A configuration that is not there needs none.
+// trust puts the authority into the webhook's configuration if it is missing there.
+// A configuration that does not exist needs none.
 func (k *Keeper) trust(ctx context.Context, authority []byte) error {
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	err := k.Reader.Get(ctx, types.NamespacedName{Name: k.Webhook}, config)
@@ -191,7 +193,7 @@ func (k *Keeper) trust(ctx context.Context, authority []byte) error {
 		}
 		path := fmt.Sprintf("/webhooks/%d", i)
 		patch = append(patch,
-			// Whoever has changed the list meanwhile wins.
+			// A client that has changed the list meanwhile wins.
 			operation{"test", path + "/name", config.Webhooks[i].Name},
 			operation{"add", path + "/clientConfig/caBundle", base64.StdEncoding.EncodeToString(authority)})
 	}

@@ -186,7 +186,6 @@ const longestWait = 5 * time.Minute
 func (f *Facts) schedule() []Action {
 	write := f.accept(v1alpha1.ReasonScheduled)
 	ahead := f.prepareAhead()
-	actions := append(ahead.actions, write)
 	due := f.Post.Spec.ScheduledAt.Time
 	wait := Wait{Until: due, ForInputs: ahead.forInputs}
 	switch left := due.Sub(f.Now); {
@@ -197,7 +196,7 @@ func (f *Facts) schedule() []Action {
 	default:
 		wait.InTurn = true
 	}
-	return append(actions, wait)
+	return append(ahead.actions, write, wait)
 }
 
 // failAll fails every target that is not settled.

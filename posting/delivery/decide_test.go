@@ -90,7 +90,9 @@ func (s *situation) claimed(ago time.Duration) *v1alpha1.TargetStatus {
 }
 
 // scheduled gives the post a time, so long from now.
-func (s *situation) scheduled(in time.Duration) { s.Post.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(in)) }
+func (s *situation) scheduled(in time.Duration) {
+	s.Post.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(in))
+}
 
 // twoTargets adds a second target to another account.
 func (s *situation) twoTargets() {
@@ -159,7 +161,7 @@ func TestDecide(t *testing.T) {
 			s.claimed(time.Minute)
 			s.deleted()
 		}, []string{"lookup [0]"}},
-		"finished": {"nothing is left to do", func(s *situation) { s.entered(); s.Post.Status.Finished = true }, nil},
+		"finished":                 {"nothing is left to do", func(s *situation) { s.entered(); s.Post.Status.Finished = true }, nil},
 		"cancelled before a claim": {"nothing goes out", func(s *situation) { s.scheduled(time.Hour); s.Post.Spec.Cancelled = true }, []string{"write Cancelled"}},
 		"cancelled after a claim": {"too late: what was claimed is delivered", func(s *situation) {
 			s.Post.Spec.Cancelled = true
@@ -171,8 +173,8 @@ func TestDecide(t *testing.T) {
 			s.accepted()
 		}, []string{"write", "wait"}},
 		"scheduled for later": {"a timer is not trusted for longer than five minutes", func(s *situation) { s.scheduled(time.Hour) }, []string{"write Scheduled", "wait 4m5.636211615s"}},
-		"scheduled for soon": {"it wakes exactly at its time", func(s *situation) { s.scheduled(time.Minute) }, []string{"write Scheduled", "wait 1m0s"}},
-		"its time has come":  {"the deadline counts from its time", func(s *situation) { s.scheduled(0) }, []string{"claim [0]", "wait 1h0m0.001s"}},
+		"scheduled for soon":  {"it wakes exactly at its time", func(s *situation) { s.scheduled(time.Minute) }, []string{"write Scheduled", "wait 1m0s"}},
+		"its time has come":   {"the deadline counts from its time", func(s *situation) { s.scheduled(0) }, []string{"claim [0]", "wait 1h0m0.001s"}},
 		"its time passed long ago": {"an old post does not surprise anyone", func(s *situation) {
 			s.scheduled(-time.Hour - time.Second)
 		}, []string{"write", "wait"}},
@@ -213,18 +215,30 @@ func TestDecide(t *testing.T) {
 			t := s.claimed(time.Minute)
 			t.Attempt.Outcome, t.NextTryAt = v1alpha1.OutcomeNotSent, v1alpha1.NewTimePtr(t0)
 		}, []string{"claim [0]", "wait 59m50.001s"}},
-		"a disabled connection": {"its owner asked for nothing to go out", func(s *situation) { s.conn.Spec.Disabled = true },
-			[]string{"write", "wait 59m50.001s for inputs"}},
-		"a connection that is not ready": {"a change of it wakes the post", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonTokenExpired) },
-			[]string{"write", "wait 59m50.001s for inputs"}},
-		"a platform that did not answer a check": {"it may take a post now; the call itself tells", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable) },
-			[]string{"claim [0]", "wait 59m50.001s"}},
-		"a connection beyond the plan": {"it fails, for no wait would change that", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit) },
-			[]string{"write", "wait"}},
-		"a platform that this process does not have": {"another version may have it", func(s *situation) { s.Platforms = platforms.Registry{} },
-			[]string{"write", "wait 59m50.001s for inputs"}},
-		"a category that is not delivered": {"what is not delivered whole is not delivered at all", func(s *situation) { s.Post.Spec.Category = v1alpha1.CategoryVideo },
-			[]string{"write", "wait"}},
+		"a disabled connection": {
+			"its owner asked for nothing to go out", func(s *situation) { s.conn.Spec.Disabled = true },
+			[]string{"write", "wait 59m50.001s for inputs"},
+		},
+		"a connection that is not ready": {
+			"a change of it wakes the post", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonTokenExpired) },
+			[]string{"write", "wait 59m50.001s for inputs"},
+		},
+		"a platform that did not answer a check": {
+			"it may take a post now; the call itself tells", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable) },
+			[]string{"claim [0]", "wait 59m50.001s"},
+		},
+		"a connection beyond the plan": {
+			"it fails, for no wait would change that", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit) },
+			[]string{"write", "wait"},
+		},
+		"a platform that this process does not have": {
+			"another version may have it", func(s *situation) { s.Platforms = platforms.Registry{} },
+			[]string{"write", "wait 59m50.001s for inputs"},
+		},
+		"a category that is not delivered": {
+			"what is not delivered whole is not delivered at all", func(s *situation) { s.Post.Spec.Category = v1alpha1.CategoryVideo },
+			[]string{"write", "wait"},
+		},
 		"a rate limit": {"it comes back when the platform takes calls again", func(s *situation) {
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
 		}, []string{"write", "wait 1m0.724850511s for inputs"}},
@@ -255,10 +269,14 @@ func TestDecide(t *testing.T) {
 				return []Preparation{{State: PreparationRunning, BegunAt: t0.Add(-3 * time.Second)}, {State: PreparationReady}}[i]
 			}
 		}, []string{"claim [1]", "write", "wait 59m50.001s"}},
-		"prepared": {"nothing but the call is left", func(s *situation) { s.Preparation = preparing(Preparation{State: PreparationReady}) },
-			[]string{"claim [0]", "wait 59m50.001s"}},
-		"visible already": {"the claim is made for the lookup that follows", func(s *situation) { s.Preparation = preparing(Preparation{State: PreparationVisible}) },
-			[]string{"claim [0]", "wait 59m50.001s"}},
+		"prepared": {
+			"nothing but the call is left", func(s *situation) { s.Preparation = preparing(Preparation{State: PreparationReady}) },
+			[]string{"claim [0]", "wait 59m50.001s"},
+		},
+		"visible already": {
+			"the claim is made for the lookup that follows", func(s *situation) { s.Preparation = preparing(Preparation{State: PreparationVisible}) },
+			[]string{"claim [0]", "wait 59m50.001s"},
+		},
 		"a preparation that failed": {"people are told, and it is tried again", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationFailed, Err: platforms.Errorf(platforms.ClassTransient, "busy")})
 		}, []string{"report 0", "write", "wait 10s for inputs"}},
@@ -310,10 +328,14 @@ func TestDecideFails(t *testing.T) {
 			attempt.Block(s.target, v1alpha1.ReasonConnectionNotReady, "the token was revoked")
 			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
 		}, v1alpha1.ReasonConnectionNotReady, "What was in the way: the token was revoked"},
-		"beyond the plan": {"the owner can change the plan", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit) },
-			v1alpha1.ReasonPlanLimit, "change the plan"},
-		"not delivered": {"no wait would help", func(s *situation) { s.Post.Spec.Category = v1alpha1.CategoryVideo },
-			v1alpha1.ReasonUnsupported, "does not deliver posts of category video to x yet"},
+		"beyond the plan": {
+			"the owner can change the plan", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit) },
+			v1alpha1.ReasonPlanLimit, "change the plan",
+		},
+		"not delivered": {
+			"no wait would help", func(s *situation) { s.Post.Spec.Category = v1alpha1.CategoryVideo },
+			v1alpha1.ReasonUnsupported, "does not deliver posts of category video to x yet",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts(tt.change)

@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ratelimit keeps, in the status of a Connection, what its platform tells
-// of its limits: how much is left, and until when nothing is to be sent. That it
-// stands there, and not in a process's memory, is why a restart does not call
-// what must not be called yet. It is pure.
+// Package ratelimit keeps a platform's rate limits in the status of a Connection: what
+// remains of each, and until when nothing may be sent. They are there and not in
+// memory, so that a restarted process does not call too early. It is pure.
 package ratelimit
 
 import (
@@ -24,21 +23,21 @@ const (
 	maxRateLimits  = 16
 	longestMessage = 1024
 
-	// longestHold bounds what is believed of a platform: X's longest window is a
+	// longestBlock bounds what is believed of a platform: X's longest window is a
 	// month.
 	longestBlock = 32 * 24 * time.Hour
 )
 
-// How long calls wait for a limit whose end the platform does not tell.
+// How long calls wait for a limit if the platform does not say when it ends.
 const (
-	// QuotaPause is for a quota. Such quotas count over 24 hours (TikTok) or end
-	// when somebody pays (X's credits and usage cap), and no platform wants them
-	// asked for in a loop. One call an hour for all accounts that share the limit
-	// notices its end soon enough.
+	// QuotaPause is for a quota. Quotas count over 24 hours (TikTok) or end with a
+	// payment (X's credits and usage cap), and no platform wants calls in a loop.
+	// One call an hour for all accounts that share the limit notices its end soon
+	// enough.
 	QuotaPause = time.Hour
-	// PostQuotaPause is for a quota that stops posts of one kind alone, such as
-	// the five drafts of TikTok's inbox: its owner ends it by finishing one, and
-	// an hour, which is the usual starting deadline, would leave no second try.
+	// PostQuotaPause is for a quota that stops posts of one kind only, such as the
+	// five drafts of TikTok's inbox: its owner ends it by finishing one, and an
+	// hour, the usual starting deadline, would leave no second try.
 	PostQuotaPause = 15 * time.Minute
 	// RatePause is for too many calls: the shortest window of a platform is that
 	// of TikTok, a minute that slides.
@@ -47,8 +46,8 @@ const (
 
 const msgExhausted = "the platform's limit %q leaves no room for now; what remains of it stands in status.rateLimits"
 
-// Enter writes what a platform told of its limits, and holds the account where
-// it asks for that. It reports whether it holds it for longer now.
+// Apply writes a platform's rate limits, and blocks the account if one asks for that.
+// It reports whether the account is blocked for longer than before.
 func Apply(status *v1alpha1.ConnectionStatus, told []platforms.RateLimit, now time.Time) (held bool) {
 	for _, a := range told {
 		limit := v1alpha1.RateLimit{Name: a.Name, Limit: bounded(a.Limit), Remaining: bounded(a.Remaining), ObservedAt: v1alpha1.NewTime(now)}
@@ -68,8 +67,8 @@ func Apply(status *v1alpha1.ConnectionStatus, told []platforms.RateLimit, now ti
 	return held
 }
 
-// ApplyAccountInfo records what the platform says of an account. A limit without a total is told only
-// while nothing is left of it.
+// ApplyAccountInfo records what a platform says about an account. It drops limits
+// without a total first: a platform tells them only while nothing remains of them.
 func ApplyAccountInfo(status *v1alpha1.ConnectionStatus, found platforms.AccountInfo, now time.Time) (held bool) {
 	if found.TikTok != nil {
 		status.TikTok = found.TikTok
@@ -78,8 +77,8 @@ func ApplyAccountInfo(status *v1alpha1.ConnectionStatus, found platforms.Account
 	return Apply(status, found.RateLimits, now)
 }
 
-// Hold notes until when the platform takes no calls for the account, or for all
-// accounts of the app. It reports false if that is noted already, or lies in the
+// Block records until when the platform takes no calls for the account, or for all
+// accounts of the app. It reports false if that is already recorded, or lies in the
 // past.
 func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, message string, now time.Time) (longer bool) {
 	if !plausible(until, now) {
@@ -98,9 +97,8 @@ func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, mes
 	return longer
 }
 
-// Timed returns the error of a platform with the time at which to try again, if
-// it is about a limit and the platform told none, or one that cannot be. What it
-// is given stays as it is.
+// WithRetryAt returns the error of a platform with a time to try again, if it is about
+// a limit and the platform gave no plausible time. It does not change its argument.
 func WithRetryAt(err *platforms.Error, now time.Time) *platforms.Error {
 	if err == nil || plausible(err.RetryAt, now) {
 		return err
@@ -121,13 +119,13 @@ func WithRetryAt(err *platforms.Error, now time.Time) *platforms.Error {
 	return &timed
 }
 
-// Held is until when nothing is sent to the account; zero if it may be.
+// BlockedUntil returns until when nothing may be sent to the account; zero if it may.
 func BlockedUntil(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
 	return ahead(status.RateLimitedUntil, now)
 }
 
-// AppHeld is until when nothing is sent to any account of the app, by what the
-// platform said to this one; zero if it may be.
+// AppBlockedUntil returns until when nothing may be sent to any account of the app, as
+// the platform told this account; zero if it may.
 func AppBlockedUntil(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
 	return ahead(status.AppRateLimitedUntil, now)
 }
@@ -139,7 +137,7 @@ func ahead(until *v1alpha1.Time, now time.Time) time.Time {
 	return until.Time
 }
 
-// DropPast removes the holds and limits whose time is over.
+// DropExpired removes the blocks and limits whose time is over.
 func DropExpired(status *v1alpha1.ConnectionStatus, now time.Time) {
 	if AppBlockedUntil(status, now).IsZero() {
 		status.AppRateLimitedUntil = nil
@@ -155,19 +153,19 @@ func DropExpired(status *v1alpha1.ConnectionStatus, now time.Time) {
 	}
 }
 
-// Exhausted reports whether nothing is left of a limit of which the platform
-// does not say when there is more.
+// Exhausted reports whether nothing remains of a limit for which the platform gave no
+// end.
 func Exhausted(status *v1alpha1.ConnectionStatus) bool {
 	return slices.ContainsFunc(status.RateLimits, func(l v1alpha1.RateLimit) bool { return l.Remaining == 0 && l.ResetsAt == nil })
 }
 
-// Low reports whether a tenth or less is left of a limit, after so many posts
-// that the platform's latest word does not count.
+// Low reports whether a tenth of a limit or less remains, after so many posts since
+// the platform told it.
 func Low(l *v1alpha1.RateLimit, since int) bool {
 	return platforms.Low(int(l.Limit), int(l.Remaining)-since)
 }
 
-// plausible tells whether a time is one to wait for.
+// plausible reports whether a time is one to wait for.
 func plausible(t, now time.Time) bool { return t.After(now) && !t.After(now.Add(longestBlock)) }
 
 func bounded(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) }

@@ -57,6 +57,8 @@ func contentEnv() Env {
 	file("big-image", v1alpha1.MimePNG, 60, v1alpha1.MediaUploaded)
 	file("video", v1alpha1.MimeMP4, 400, v1alpha1.MediaUploaded).Status.DurationMillis = 2000
 	file("big-video", v1alpha1.MimeMP4, 600, v1alpha1.MediaUploaded)
+	file("full-image", v1alpha1.MimePNG, 50, v1alpha1.MediaUploaded)
+	file("full-video", v1alpha1.MimeMP4, 500, v1alpha1.MediaUploaded)
 	file("pending", v1alpha1.MimePNG, 0, v1alpha1.MediaPending)
 	file("rejected", v1alpha1.MimePNG, 0, v1alpha1.MediaRejected)
 	file("expired", v1alpha1.MimePNG, 0, v1alpha1.MediaExpired)
@@ -201,6 +203,7 @@ func TestContent(t *testing.T) {
 		{"no image", "media_ids is required", images(to("x")), []string{"Required " + imageRefs}},
 		{"no image, draft", "in drafts too", draft(images(to("x"))), []string{"Required " + imageRefs}},
 		{"strictest target", "the cap is that of the strictest chosen target", images(to("instagram", "threads", "x"), "image", "image", "image"), []string{"Invalid " + imageRefs}},
+		{"strictest target first", "whichever place it has", images(to("x", "threads"), "image", "image", "image"), []string{"Invalid " + imageRefs}},
 		{"strictest target, draft", "counts are not postponed outside trees", draft(images(to("x"), "image", "image", "image")), []string{"Invalid " + imageRefs}},
 		{"enough for all", "three images are too many for x only", images(to("instagram", "threads"), "image", "image", "image"), nil},
 		{"unknown media", "it may come later", images(to("x"), "gone"), []string{"NotFound " + imageRefs + "[0].name"}},
@@ -256,6 +259,9 @@ func TestContent(t *testing.T) {
 		{"too many media", "X takes two here", tree(bare("x", "threads"), card("one", "image", "image", "image"), card("two")), []string{"Invalid spec.tree.cards[0].mediaRefs"}},
 		{"too many media, draft", "counts of cards are postponed", draft(tree(bare("x"), card("one", "image", "image", "image"))), nil},
 		{"an image too large", "X takes fifty bytes here", tree(bare("x", "threads"), card("one", "big-image"), card("two")), []string{"Invalid spec.tree.cards[0].mediaRefs[0].name"}},
+		{"an image as large as X takes", "the limit itself is allowed", tree(bare("x"), card("one", "full-image"), card("two")), nil},
+		{"a video as large as X takes", "the limit itself is allowed", tree(bare("x"), card("one", "full-video"), card("two")), nil},
+		{"as many media as X takes", "the limit itself is allowed", tree(bare("x"), card("one", "image", "image"), card("two")), nil},
 		{"an image too large, draft", "sizes are postponed", draft(tree(bare("x"), card("one", "big-image"))), nil},
 		{"a video too large", "X takes five hundred bytes here", tree(bare("x"), card("one", "big-video"), card("two")), []string{"Invalid spec.tree.cards[0].mediaRefs[0].name"}},
 		{"mixed on threads", "images and videos may be mixed", tree(bare("threads"), card("one", "image", "video"), card("two")), nil},

@@ -4,7 +4,9 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,17 +54,13 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 			errs = append(errs, err)
 		}
 	}
-	strictest := -1
-	for i, t := range v.takers {
-		if strictest < 0 || t.limits.MaxImages < v.takers[strictest].limits.MaxImages {
-			strictest = i
-		}
+	if len(v.takers) == 0 {
+		return errs
 	}
-	if strictest >= 0 {
-		if t := v.takers[strictest]; len(refs) > t.limits.MaxImages {
-			errs = append(errs, field.Invalid(path, len(refs),
-				fmt.Sprintf("%s takes at most %s; leave some out, or post to the other connections apart", t.name, counted(t.limits.MaxImages, "image"))))
-		}
+	strictest := slices.MinFunc(v.takers, func(a, b taker) int { return cmp.Compare(a.limits.MaxImages, b.limits.MaxImages) })
+	if most := strictest.limits.MaxImages; len(refs) > most {
+		errs = append(errs, field.Invalid(path, len(refs),
+			fmt.Sprintf("%s takes at most %s; leave some out, or post to the other connections apart", strictest.name, counted(most, "image"))))
 	}
 	return errs
 }

@@ -6,6 +6,7 @@
 package blobs
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -47,17 +48,16 @@ type Blob struct {
 
 // Store is a folder of files. It may be used by many goroutines at once; of one upload, by one at a time.
 type Store struct {
-	dir       string
-	temporary bool
-	later     later
-
-	mu   sync.Mutex
-	busy map[string]*sync.Mutex
+	dir        string
+	temporary  bool
+	background background
+	busy       sync.Map // a mutex for each upload
 }
 
 // Open returns the store in a folder, which is made if it is missing. Without a folder the files go with Close.
 func Open(dir string) (*Store, error) {
-	s := &Store{dir: dir, busy: map[string]*sync.Mutex{}}
+	s := &Store{dir: dir}
+	s.background.closing, s.background.cancel = context.WithCancel(context.Background())
 	if dir == "" {
 		temporary, err := os.MkdirTemp("", "herald-sandbox-")
 		if err != nil {
@@ -80,9 +80,9 @@ func (s *Store) makeFolders() error {
 	return nil
 }
 
-// Close ends the pulls for which nobody waits and removes what was to be kept in memory only.
+// Close ends the pulls in the background. Without a folder, it removes the files.
 func (s *Store) Close() error {
-	s.later.close()
+	s.background.close()
 	if !s.temporary {
 		return nil
 	}
@@ -151,6 +151,22 @@ func (s *Store) Size(id string) (int64, bool) {
 		return 0, false
 	}
 	return info.Size(), true
+}
+
+// Truncate takes back what an upload has beyond a size that it had: a chunk that was written and, because of a kill, never
+// acknowledged. An upload that is not that long stays as it is.
+func (s *Store) Truncate(id string, size int64) error {
+	unlock := s.lock(id)
+	defer unlock()
+	path := s.partial(fileName(id))
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrUnknown
+	}
+	if err != nil || info.Size() <= size {
+		return err
+	}
+	return os.Truncate(path, size)
 }
 
 // Drop forgets an upload.
@@ -224,15 +240,10 @@ func fileName(id string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// lock keeps others off an upload until the result is called.
+// lock keeps other calls off an upload until the result is called.
 func (s *Store) lock(id string) (unlock func()) {
-	s.mu.Lock()
-	one := s.busy[id]
-	if one == nil {
-		one = &sync.Mutex{}
-		s.busy[id] = one
-	}
-	s.mu.Unlock()
+	found, _ := s.busy.LoadOrStore(id, &sync.Mutex{})
+	one, _ := found.(*sync.Mutex)
 	one.Lock()
 	return one.Unlock
 }

@@ -114,7 +114,15 @@ func TestChunks(t *testing.T) {
 	if size, ok := s.Size("u"); !ok || size != 20 {
 		t.Errorf("there are %d bytes, %v", size, ok)
 	}
-	if _, err := s.Append("u", 20, bytes.NewReader(data[20:]), limit); err != nil {
+	for _, size := range []int64{30, 15} { // to what is not there, and to before what was never acknowledged
+		if err := s.Truncate("u", size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Truncate("v", 0); !errors.Is(err, blobs.ErrUnknown) {
+		t.Errorf("truncating an upload that was not begun: %v", err)
+	}
+	if _, err := s.Append("u", 15, bytes.NewReader(data[15:]), limit); err != nil {
 		t.Fatal(err)
 	}
 	got, err := s.Finish("u")
@@ -150,18 +158,18 @@ func TestPull(t *testing.T) {
 	}))
 	defer web.Close()
 	s := open(t, "")
-	if got, err := s.Pull(t.Context(), web.URL+"/a.png?sig=secret", 1<<20); err != nil || got.SHA256 != hashOf(data) {
+	if got, err := s.Pull(t.Context(), web.URL+"/a.png?sig=secret", 1<<20, blobs.Follow); err != nil || got.SHA256 != hashOf(data) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := s.Pull(t.Context(), web.URL+"/a.png", 5); !errors.Is(err, blobs.ErrTooLarge) {
+	if _, err := s.Pull(t.Context(), web.URL+"/a.png", 5, blobs.Follow); !errors.Is(err, blobs.ErrTooLarge) {
 		t.Errorf("too large: %v", err)
 	}
 	var pull *blobs.PullError
-	if _, err := s.Pull(t.Context(), web.URL+"/b.png?sig=secret", 5); !errors.As(err, &pull) || pull.Status != http.StatusNotFound || strings.Contains(err.Error(), "secret") {
+	if _, err := s.Pull(t.Context(), web.URL+"/b.png?sig=secret", 5, blobs.Follow); !errors.As(err, &pull) || pull.Status != http.StatusNotFound || strings.Contains(err.Error(), "secret") {
 		t.Errorf("not there: %v", err)
 	}
 	for _, address := range []string{"http://127.0.0.1:1/", "::", "ftp://a/"} {
-		if _, err := s.Pull(t.Context(), address, 5); !errors.As(err, &pull) {
+		if _, err := s.Pull(t.Context(), address, 5, blobs.Follow); !errors.As(err, &pull) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
@@ -184,22 +192,22 @@ func TestPullLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	arrived := make(chan blobs.Blob, 1)
-	s.PullLater(web.URL+"/a.png", 1<<20, func(blob blobs.Blob, err error) {
-		if err != nil {
-			t.Error(err)
+	s.PullLater([]string{web.URL + "/a.png"}, 1<<20, blobs.Follow, func(files []blobs.Blob, err error) {
+		if err != nil || len(files) != 1 {
+			t.Errorf("%d files, %v", len(files), err)
 		}
-		arrived <- blob
+		arrived <- append(files, blobs.Blob{})[0]
 	})
 	if got := <-arrived; got.SHA256 != hashOf(data) {
 		t.Errorf("got %+v", got)
 	}
-	tell := func(blobs.Blob, error) { t.Error("told after the store was closed") }
-	s.PullLater(web.URL+"/never", 1<<20, tell)
+	tell := func([]blobs.Blob, error) { t.Error("told after the store was closed") }
+	s.PullLater([]string{web.URL + "/never"}, 1<<20, blobs.Follow, tell)
 	<-asked
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	s.PullLater(web.URL+"/a.png", 1<<20, tell)
+	s.PullLater([]string{web.URL + "/a.png"}, 1<<20, blobs.Follow, tell)
 	if err := s.Close(); err != nil {
 		t.Errorf("closed twice: %v", err)
 	}

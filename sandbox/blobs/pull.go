@@ -33,20 +33,22 @@ func (e *PullError) Error() string {
 // Unwrap returns the cause.
 func (e *PullError) Unwrap() error { return e.Err }
 
+// Redirects says whether a platform follows them.
+type Redirects bool
+
+// What platforms do about redirects. To one that does not follow, they are like any other answer that is not the file.
+const (
+	Follow Redirects = true
+	Refuse Redirects = false
+)
+
 // Pull fetches a file, as platforms do that are told an address instead of being sent bytes. The error is a *PullError if the
 // address is at fault, and ErrTooLarge if it holds more than limit bytes.
-func (s *Store) Pull(ctx context.Context, url string, limit int64) (Blob, error) {
-	return s.pull(ctx, new(http.Client), url, limit)
-}
-
-// PullDirectly is Pull for a platform that follows no redirects: one is at fault like any other answer that is not the file.
-func (s *Store) PullDirectly(ctx context.Context, url string, limit int64) (Blob, error) {
-	return s.pull(ctx, &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}, url, limit)
-}
-
-func (s *Store) pull(ctx context.Context, client *http.Client, url string, limit int64) (Blob, error) {
+func (s *Store) Pull(ctx context.Context, url string, limit int64, follow Redirects) (Blob, error) {
+	client := new(http.Client)
+	if follow == Refuse {
+		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	}
 	ctx, cancel := context.WithTimeout(ctx, pullWithin)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)

@@ -30,7 +30,7 @@ const (
 // photoTypes are the types of files that are taken for photos.
 var photoTypes = []string{"image/jpeg", "image/png", "image/gif", "image/bmp", "image/tiff"}
 
-// photos is POST /{id}/photos: a publication, or the upload of what nobody sees yet, as the parameters say.
+// photos is POST /{id}/photos: a publication, or the upload of a photo that is not visible yet, as the parameters say.
 func (p *Platform) photos() http.HandlerFunc {
 	publish, upload := p.Route(faults.Publish, p.photo), p.Route(faults.Upload, p.photo)
 	return func(w http.ResponseWriter, r *http.Request) {

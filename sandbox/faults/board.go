@@ -41,7 +41,7 @@ func (b *Board) Add(f Fault) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.faults = append(b.faults, &f)
-	b.waiting.Store(int32(len(b.faults))) //nolint:gosec // nobody adds two billion faults
+	b.waiting.Store(int32(len(b.faults))) //nolint:gosec // never two billion
 }
 
 // ClearFaults removes all faults.
@@ -61,7 +61,7 @@ func (b *Board) ClearCounts() {
 	}
 }
 
-// Counts returns all counters, by platform and operation. Operations that nobody called yet stand there with 0.
+// Counts returns all counters, by platform and operation. Operations that were not called yet stand there with 0.
 func (b *Board) Counts() []Count {
 	b.countMu.Lock()
 	out := make([]Count, 0, len(b.counters))

@@ -171,7 +171,7 @@ func bodyStatus(err error) int {
 func drop(w http.ResponseWriter) {
 	if hijacker, ok := w.(http.Hijacker); ok {
 		if conn, _, err := hijacker.Hijack(); err == nil {
-			// The client is to see a closed connection; how closing went matters to nobody.
+			// The client is to see a closed connection, however closing went.
 			_ = conn.Close()
 			return
 		}
@@ -179,7 +179,7 @@ func drop(w http.ResponseWriter) {
 	panic(http.ErrAbortHandler) // HTTP/2 and wrapped writers: the server aborts the exchange
 }
 
-// unheard takes an answer that nobody is to see.
+// unheard takes an answer that is not sent.
 type unheard struct{ header http.Header }
 
 func (u *unheard) Header() http.Header         { return u.header }

@@ -26,7 +26,7 @@ func spool(req *Request) (forget func(), err error) {
 	arrived := *req.Request
 	arrived.Body = spooled{Reader: file, broken: broken}
 	req.Request = &arrived
-	return func() { _, _ = file.Close(), os.Remove(file.Name()) }, nil // nobody reads it any more
+	return func() { _, _ = file.Close(), os.Remove(file.Name()) }, nil // it is not read any more
 }
 
 // spooled is a body that has been taken in.

@@ -72,7 +72,11 @@ func (c *Call) PublishContainer(account state.Account, draft state.Draft, gone *
 
 // Fetch gets the video of a container in the background and lets judge say how the work on it ends; "" when it ends well.
 func (a *API) Fetch(c state.Container, limit int64, judge func(blobs.Blob, error) string) {
-	a.Blobs.PullLater(c.Source, limit, func(blob blobs.Blob, err error) {
+	a.Blobs.PullLater([]string{c.Source}, limit, blobs.Follow, func(files []blobs.Blob, err error) {
+		var blob blobs.Blob
+		if err == nil {
+			blob = files[0]
+		}
 		failure := judge(blob, err)
 		_, err = a.Store.ChangeContainer(a.Platform, c.ID, func(c *state.Container) { Arrive(c, blob, failure) })
 		if err != nil && !errors.Is(err, state.ErrNoContainer) { // a reset forgets containers

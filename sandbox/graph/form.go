@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"mime"
 	"mime/multipart"
 	"net/http"
 	"net/url"
@@ -38,27 +37,20 @@ func (c *Call) File() *File {
 }
 
 // ReadForm takes in the body of a request for a handler that has to see the parameters before it knows which operation
-// they ask for. The file in the part of that name, if the form has parts, is kept as it arrives. The request that it
+// they ask for. The body must have parts; the file in the part of that name is kept as it arrives. The request that it
 // returns is for the operation's Route.
 func (a *API) ReadForm(r *http.Request, part string, limit int64) (*http.Request, *Params, *Error) {
-	var (
-		content []byte
-		err     error
-	)
-	media, options, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // without one there is nothing to read
-	if media == "multipart/form-data" {
-		var file *File
-		if content, file, err = a.readParts(multipart.NewReader(r.Body, options["boundary"]), part, limit); err != nil {
-			return r, nil, BadParam("The form cannot be read.")
-		}
-		r = r.WithContext(context.WithValue(r.Context(), fileKey{}, file))
-		r.Header = r.Header.Clone()
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	} else if content, err = io.ReadAll(io.LimitReader(r.Body, maxText+1)); err != nil {
-		return r, nil, BadParam("The body cannot be read.")
-	} else {
-		r = r.WithContext(r.Context()) // a copy, whose body can be replaced
+	form, err := r.MultipartReader()
+	if err != nil {
+		return r, nil, Refusal(324, "(#324) Requires upload file")
 	}
+	content, file, err := a.readParts(form, part, limit)
+	if err != nil {
+		return r, nil, BadParam("The form cannot be read.")
+	}
+	r = r.WithContext(context.WithValue(r.Context(), fileKey{}, file))
+	r.Header = r.Header.Clone()
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(content)), int64(len(content))
 	params, bad := readParams(&faults.Request{Request: r, Content: content})
 	return r, params, bad

@@ -5,11 +5,7 @@ package graph
 
 import (
 	"encoding/base64"
-	"fmt"
 	"net/url"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/herald-social/herald/sandbox/state"
@@ -74,9 +70,7 @@ func (p *Params) page() state.Range {
 }
 
 // cursor names a post's place in a listing.
-func cursor(at state.Stamp) string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%d", at.Milli, at.Serial))
-}
+func cursor(at state.Stamp) string { return base64.RawURLEncoding.EncodeToString([]byte(at.String())) }
 
 func (p *Params) cursor(name string) state.Stamp {
 	value := p.Text(name)
@@ -84,12 +78,9 @@ func (p *Params) cursor(name string) state.Stamp {
 		return state.Stamp{}
 	}
 	content, err := base64.RawURLEncoding.DecodeString(value)
-	milli, serial, found := strings.Cut(string(content), ".")
-	ms, errMilli := strconv.ParseInt(milli, 10, 64)
-	n, errSerial := strconv.ParseInt(serial, 10, 64)
-	if !found || slices.ContainsFunc([]error{err, errMilli, errSerial}, func(err error) bool { return err != nil }) {
+	at, ok := state.ParseStamp(string(content))
+	if err != nil || !ok {
 		p.Rejectf("Invalid cursors values")
-		return state.Stamp{}
 	}
-	return state.Stamp{Milli: ms, Serial: n}
+	return at
 }

@@ -31,7 +31,7 @@ func (l *login) pullPicture(c *graph.Call, address string) (blobs.Blob, *graph.E
 	if !addressable(address) {
 		return blobs.Blob{}, unfetchable()
 	}
-	blob, err := l.Blobs.Pull(context.WithoutCancel(c.Context()), address, maxImage)
+	blob, err := l.Blobs.Pull(context.WithoutCancel(c.Context()), address, maxImage, blobs.Follow)
 	switch {
 	case err == nil:
 		return blob, nil

@@ -31,11 +31,9 @@ var palette = [][2]string{
 const avatarSVG = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 96 96" width="96" height="96"><defs><linearGradient id="g" x1="0" y1="0" x2="1" y2="1"><stop offset="0" stop-color="%s"/><stop offset="1" stop-color="%s"/></linearGradient></defs>` +
 	`<rect width="96" height="96" fill="url(#g)"/><text x="48" y="50" text-anchor="middle" dominant-baseline="central" font-family="system-ui, sans-serif" font-size="38" font-weight="600" fill="#fff">%s</text></svg>`
 
-// avatar draws an account's picture: its initials on a colour of its own. The suffix _normal, which X's addresses have,
-// makes no difference.
+// avatar draws an account's picture: its initials on a colour of its own.
 func (s *Site) avatar(w http.ResponseWriter, r *http.Request) {
 	id, isSVG := strings.CutSuffix(r.PathValue("file"), ".svg")
-	id = strings.TrimSuffix(id, "_normal")
 	account, ok := s.store.Account(state.Key{Platform: r.PathValue("platform"), ID: id})
 	if !ok || !isSVG {
 		http.NotFound(w, r)

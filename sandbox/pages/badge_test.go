@@ -15,11 +15,11 @@ func TestBadge(t *testing.T) {
 		post   state.Post
 		want   string
 	}{
-		"public on TikTok":  {"everybody sees it", state.Post{Privacy: "PUBLIC_TO_EVERYONE"}, ""},
-		"public on YouTube": {"everybody sees it", state.Post{Privacy: "public"}, ""},
+		"public on TikTok":  {"everyone sees it", state.Post{Privacy: "PUBLIC_TO_EVERYONE"}, ""},
+		"public on YouTube": {"everyone sees it", state.Post{Privacy: "public"}, ""},
 		"no privacy":        {"most platforms have none", state.Post{}, ""},
 		"inbox":             {"its author has not posted it yet", state.Post{Draft: true, Privacy: "SELF_ONLY"}, "Not public"},
-		"self only":         {"nobody else sees it", state.Post{Privacy: "SELF_ONLY"}, onlyMe},
+		"self only":         {"only its author sees it", state.Post{Privacy: "SELF_ONLY"}, onlyMe},
 		"private":           {"the same on YouTube", state.Post{Privacy: "private"}, onlyMe},
 		"followers":         {"some see it", state.Post{Privacy: "FOLLOWER_OF_CREATOR"}, "Followers"},
 		"unlisted":          {"who has the address sees it", state.Post{Privacy: "unlisted"}, "Unlisted"},

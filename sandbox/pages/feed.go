@@ -41,7 +41,7 @@ type postView struct {
 	Title    string
 	Text     []span
 	Media    []mediaView
-	Badge    string // who sees it, if that is not everybody
+	Badge    string // who sees it, if not everyone
 	Above    bool   // a line leads up to the post it answers
 	Below    bool   // a line leads down to its answer
 	Focus    bool   // the one the page is about
@@ -109,7 +109,8 @@ func (s *Site) account(w http.ResponseWriter, r *http.Request) {
 		Message(w, http.StatusNotFound, "No such account", "The sandbox knows no account "+key.ID+" on "+key.Platform+".")
 		return
 	}
-	posts, more, err := s.store.Timeline(key, state.Range{Before: before(r), Limit: feedPosts})
+	before, _ := state.ParseStamp(r.URL.Query().Get("before")) // the newest post when it does not say
+	posts, more, err := s.store.Timeline(key, state.Range{Before: before, Limit: feedPosts})
 	if err != nil {
 		Message(w, http.StatusInternalServerError, "Something is broken", err.Error())
 		return
@@ -126,24 +127,9 @@ func (s *Site) account(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if more {
-		last := posts[len(posts)-1].Stamp
-		page.Older = profileOf(account).Path + "?before=" + strconv.FormatInt(last.Milli, 10) + "." + strconv.FormatInt(last.Serial, 10)
+		page.Older = profileOf(account).Path + "?before=" + posts[len(posts)-1].Stamp.String()
 	}
 	render(w, http.StatusOK, page.render())
-}
-
-// before reads where a page of a feed begins; the newest post when it does not say.
-func before(r *http.Request) state.Stamp {
-	milli, serial, _ := strings.Cut(r.URL.Query().Get("before"), ".")
-	ms, err := strconv.ParseInt(milli, 10, 64)
-	if err != nil {
-		return state.Stamp{}
-	}
-	n, err := strconv.ParseInt(serial, 10, 64)
-	if err != nil {
-		return state.Stamp{}
-	}
-	return state.Stamp{Milli: ms, Serial: n}
 }
 
 // thread shows the whole chain of a post.
@@ -168,10 +154,10 @@ func (s *Site) view(platform Platform, p state.Post) postView {
 	}
 }
 
-// onlyMe is the badge of posts that nobody but their author sees.
+// onlyMe is the badge of posts that only their author sees.
 const onlyMe = "Only me"
 
-// badge says who sees a post, if that is not everybody who sees the account.
+// badge says who sees a post, if not everyone who sees the account.
 func badge(p state.Post) string {
 	switch {
 	case p.Draft:

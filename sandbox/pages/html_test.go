@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestHostile shows what somebody may have written, which is text on the page and nothing else.
+// TestHostile shows what anyone may have written, which is text on the page and nothing else.
 func TestHostile(t *testing.T) {
 	tests := map[string]struct {
 		reason    string

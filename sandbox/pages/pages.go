@@ -87,7 +87,7 @@ func (s *Site) address(p Platform) http.HandlerFunc {
 	}
 }
 
-// policy lets a page load nothing that is not the sandbox's own, and lets nobody frame it.
+// policy lets a page load nothing that is not the sandbox's own, and lets no site frame it.
 const policy = "default-src 'none'; style-src 'self'; img-src 'self'; media-src 'self'; script-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

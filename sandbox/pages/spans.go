@@ -4,8 +4,8 @@
 package pages
 
 import (
+	"regexp"
 	"strings"
-	"unicode"
 )
 
 // span is a stretch of a post's text: an address, a tag or name, or plain.
@@ -33,42 +33,21 @@ func spans(platform Platform, text string) []span {
 	return tags(out, text[at:])
 }
 
+// tagPattern is a hashtag or a name, with what stands before it.
+var tagPattern = regexp.MustCompile(`(?:^|[^\pL\p{Nd}_])([#@][\pL\p{Nd}_]+)`)
+
 // tags adds a text without addresses, with its hashtags and names apart.
 func tags(out []span, text string) []span {
-	for text != "" {
-		start := tagStart(text)
-		if start < 0 {
-			return append(out, span{Text: text})
+	at := 0
+	for _, m := range tagPattern.FindAllStringSubmatchIndex(text, -1) {
+		if m[2] > at {
+			out = append(out, span{Text: text[at:m[2]]})
 		}
-		if start > 0 {
-			out = append(out, span{Text: text[:start]})
-		}
-		end := tagEnd(text, start)
-		out = append(out, span{Text: text[start:end], Tag: true})
-		text = text[end:]
+		out = append(out, span{Text: text[m[2]:m[3]], Tag: true})
+		at = m[3]
+	}
+	if at < len(text) {
+		out = append(out, span{Text: text[at:]})
 	}
 	return out
 }
-
-// tagStart is the offset of the first # or @ that begins a word of at least one more letter, or -1.
-func tagStart(text string) int {
-	previous := ' '
-	for i, r := range text {
-		if (r == '#' || r == '@') && !isWord(previous) && tagEnd(text, i) > i+1 {
-			return i
-		}
-		previous = r
-	}
-	return -1
-}
-
-func tagEnd(text string, start int) int {
-	for i, r := range text[start+1:] {
-		if !isWord(r) {
-			return start + 1 + i
-		}
-	}
-	return len(text)
-}
-
-func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }

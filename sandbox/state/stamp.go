@@ -6,6 +6,8 @@ package state
 import (
 	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -24,6 +26,17 @@ func (s Stamp) Time() time.Time { return time.UnixMilli(s.Milli).UTC() }
 // Compare returns a negative number when s is before other, 0 when they are the same, a positive one otherwise.
 func (s Stamp) Compare(other Stamp) int {
 	return cmp.Or(cmp.Compare(s.Milli, other.Milli), cmp.Compare(s.Serial, other.Serial))
+}
+
+// String is the stamp as ParseStamp reads it.
+func (s Stamp) String() string { return fmt.Sprintf("%d.%d", s.Milli, s.Serial) }
+
+// ParseStamp is the inverse of String.
+func ParseStamp(text string) (Stamp, bool) {
+	milli, serial, found := strings.Cut(text, ".")
+	ms, errMilli := strconv.ParseInt(milli, 10, 64)
+	n, errSerial := strconv.ParseInt(serial, 10, 64)
+	return Stamp{Milli: ms, Serial: n}, found && errMilli == nil && errSerial == nil
 }
 
 // key is the stamp as a key of the database, which sorts as stamps do.

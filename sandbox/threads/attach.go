@@ -99,7 +99,7 @@ func unfetched() *graph.Error {
 // addImage fetches an image. One that is fetched and no good lets the container fail.
 func (p *Platform) addImage(c *graph.Call, address string, out *state.Container) *graph.Error {
 	// The platform goes on when the client has gone.
-	blob, err := p.Blobs.Pull(context.WithoutCancel(c.Context()), address, maxImage)
+	blob, err := p.Blobs.Pull(context.WithoutCancel(c.Context()), address, maxImage, blobs.Follow)
 	_, unreachable := errors.AsType[*blobs.PullError](err)
 	switch {
 	case unreachable:

@@ -14,7 +14,7 @@ import (
 // are left out of the answer.
 var mediaFields = []string{
 	"id", "media_product_type", "media_type", "media_url", "permalink", "owner", "username", "text", "timestamp", "shortcode",
-	"children", "has_replies", "is_reply", "root_post", "replied_to",
+	"children", "is_reply", "root_post", "replied_to",
 }
 
 // read is GET /{id} for a post.
@@ -49,7 +49,7 @@ func (p *Platform) media(r *http.Request, account state.Account, post state.Post
 		"id": post.ID, "media_product_type": "THREADS", "media_type": shownKind(kept.Kind),
 		"permalink": p.SiteURL(r) + p.PostPath(account.Username, post.ID), "shortcode": graph.Shortcode(post.ID),
 		"timestamp": post.CreatedAt().Format(graph.TimeForm), "username": account.Username, "owner": graph.Reference(account.ID),
-		"is_reply": post.InReplyTo != "", "has_replies": p.hasReplies(post),
+		"is_reply": post.InReplyTo != "",
 	}
 	if post.Text != "" {
 		values["text"] = post.Text
@@ -87,13 +87,4 @@ func shownKind(kind string) string {
 	default:
 		return "TEXT_POST"
 	}
-}
-
-func (p *Platform) hasReplies(post state.Post) bool {
-	for _, other := range p.Store.Chain(Name, post.Root) {
-		if other.InReplyTo == post.ID {
-			return true
-		}
-	}
-	return false
 }

@@ -43,7 +43,7 @@ func (p *Platform) pull(issued state.Container) {
 	if ticketOf(issued).MediaType == photo {
 		most, failed = maxPhotoBytes, "photo_pull_failed"
 	}
-	p.Blobs.PullDirectlyLater(ticketOf(issued).From, most, func(files []blobs.Blob, err error) {
+	p.Blobs.PullLater(ticketOf(issued).From, most, blobs.Refuse, func(files []blobs.Blob, err error) {
 		why := ""
 		if err != nil {
 			p.Logger.Info("a file could not be fetched", "platform", Name, "error", err)

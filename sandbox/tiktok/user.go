@@ -17,11 +17,11 @@ import (
 // maxVideoSeconds is the longest video that a creator may post here: the 10 minutes that TikTok gives at most.
 const maxVideoSeconds = 600
 
-// userFields are the fields of a user that may be asked for, by the scope that each needs.
+// userFields are the fields of a user that may be asked for, as far as they are simulated, by the scope that each needs.
 func userFields() map[string][]string {
 	return map[string][]string{
-		scopeBasic:   {"open_id", "union_id", "avatar_url", "avatar_url_100", "avatar_large_url", "display_name"},
-		scopeProfile: {"bio_description", "profile_deep_link", "is_verified", "username"},
+		scopeBasic:   {"open_id", "avatar_url", "display_name"},
+		scopeProfile: {"username"},
 	}
 }
 
@@ -69,11 +69,8 @@ func scopeOf(field string) string {
 }
 
 func (p *Platform) user(account state.Account, r *faults.Request) map[string]any {
-	picture := p.Avatar(r.Request, account)
 	return map[string]any{
-		"open_id": account.ID, "union_id": "union-" + account.ID, "avatar_url": picture, "avatar_url_100": picture,
-		"avatar_large_url": picture, "display_name": account.DisplayName, "username": account.Username, "is_verified": false,
-		"bio_description": "", "profile_deep_link": p.SiteURL(r.Request) + "/tiktok/@" + account.Username,
+		"open_id": account.ID, "avatar_url": p.Avatar(r.Request, account), "display_name": account.DisplayName, "username": account.Username,
 	}
 }
 

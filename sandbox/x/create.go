@@ -192,7 +192,7 @@ func (p *Platform) attach(draft *state.Draft, ids []string, author state.Account
 	return out, nil
 }
 
-// attachable returns an upload of which X has made all that it will, for its owner to attach.
+// attachable returns an upload that X has processed, for its owner to attach.
 func (p *Platform) attachable(author state.Account, id string) (upload, *problem) {
 	u, with := p.findMedia(author, id)
 	if with != nil {

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package x simulates the part of X's API v2 that a publisher meets: who am I, upload media, create a post, delete it, read
+// Package x simulates the part of X's API v2 that a publisher meets: who am I, upload media, create a post, read
 // one's timeline, and OAuth 2.0 with rotating refresh tokens.
 //
 // An upload is a container of package state whose detail this package alone understands (type media). It grows by chunks, is

@@ -16,11 +16,11 @@ import (
 
 const (
 	// mediaLife is how long an upload may take, and how long a finished one may be attached. X's pages say a day of both,
-	// and fifteen days of the first; the shorter is what nobody may exceed.
+	// and fifteen days of the first; the shorter is safe by both.
 	mediaLife = 24 * time.Hour
 	// mediaWork is how long X works on a video or GIF, unless the control API says otherwise.
 	mediaWork = 2 * time.Second
-	// maxCheckAfter is the longest that X tells anybody to wait before asking again.
+	// maxCheckAfter is the longest that X tells a client to wait before asking again.
 	maxCheckAfter = 5 * time.Second
 )
 

@@ -48,13 +48,10 @@ type timelineMeta struct {
 
 // resourceError says, within a 200, that what was asked about cannot be shown.
 type resourceError struct {
-	Value        string `json:"value"`
-	Detail       string `json:"detail"`
-	Title        string `json:"title"`
-	ResourceType string `json:"resource_type"`
-	Parameter    string `json:"parameter"`
-	ResourceID   string `json:"resource_id"`
-	Type         string `json:"type"`
+	Value  string `json:"value"`
+	Detail string `json:"detail"`
+	Title  string `json:"title"`
+	Type   string `json:"type"`
 }
 
 // timeline is GET /2/users/{id}/tweets.
@@ -89,18 +86,14 @@ func (p *Platform) timeline(w http.ResponseWriter, r *faults.Request) {
 
 // hidden says why a reader cannot see an author's posts; nil when the reader can.
 func hidden(id string, found bool, author, reader state.Account) *resourceError {
-	missing := resourceError{Value: id, ResourceType: "user", Parameter: "id", ResourceID: id}
 	switch {
 	case !found:
-		missing.Title, missing.Type = "Not Found Error", problemURL+"resource-not-found"
-		missing.Detail = "Could not find user with id: [" + id + "]."
+		return &resourceError{id, "Could not find user with id: [" + id + "].", "Not Found Error", problemURL + "resource-not-found"}
 	case author.Settings.Private && author.Key != reader.Key:
-		missing.Title, missing.Type = "Authorization Error", problemURL+"not-authorized-for-resource"
-		missing.Detail = "Sorry, you are not authorized to see the user with id: [" + id + "]."
+		return &resourceError{id, "Sorry, you are not authorized to see the user with id: [" + id + "].", "Authorization Error", notAuthorized}
 	default:
 		return nil
 	}
-	return &missing
 }
 
 func (p *Platform) timelineAnswer(posts []state.Post, more bool, fields []string) timelineAnswer {
@@ -202,7 +195,7 @@ func (q *query) get(name string) string {
 	return q.values.Get(name)
 }
 
-// list reads comma-separated values, of which each must be one of allowed.
+// list reads comma-separated values; each must be one of allowed.
 func (q *query) list(name string, allowed []string) []string {
 	value := q.get(name)
 	if value == "" {

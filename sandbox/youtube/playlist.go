@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/herald-social/herald/sandbox/faults"
@@ -19,7 +18,7 @@ const (
 	maxItems     = 50
 )
 
-// playlistItems is GET /youtube/v3/playlistItems, for the playlist of a channel's uploads, the newest first.
+// playlistItems is GET /youtube/v3/playlistItems, for the playlist of the token's own channel, the newest first.
 func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeRead, scopeAll)
 	query := r.URL.Query()
@@ -34,17 +33,12 @@ func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
 		fail(w, refused)
 		return
 	}
-	channel, found := p.Store.Account(state.Key{Platform: Name, ID: "UC" + strings.TrimPrefix(query.Get("playlistId"), "UU")})
-	if !found { // a test may have given a channel an id without UC
-		channel, found = p.Store.Account(state.Key{Platform: Name, ID: strings.TrimPrefix(query.Get("playlistId"), "UU")})
-	}
-	if !found || !strings.HasPrefix(query.Get("playlistId"), "UU") {
+	if query.Get("playlistId") != uploads(account.ID) {
 		fail(w, refuse(http.StatusNotFound, "NOT_FOUND", "youtube.playlistItem", "playlistNotFound",
 			"The playlist identified with the request's playlistId parameter cannot be found."))
 		return
 	}
-	within.Keep = func(post *state.Post) bool { return channel.ID == account.ID || post.Privacy == "public" }
-	posts, more, err := p.Store.Timeline(channel.Key, within)
+	posts, more, err := p.Store.Timeline(account.Key, within)
 	if err != nil {
 		fail(w, p.broken("list videos", err))
 		return
@@ -54,12 +48,11 @@ func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
 		items = append(items, p.item(post, query.Get("playlistId"), r, askedOf(query)))
 	}
 	out := map[string]any{
-		"kind": "youtube#playlistItemListResponse", "etag": etag("items", channel), "items": items,
-		"pageInfo": map[string]int{"totalResults": p.Store.PostCount(channel.Key), "resultsPerPage": within.Limit},
+		"kind": "youtube#playlistItemListResponse", "etag": etag("items", account), "items": items,
+		"pageInfo": map[string]int{"totalResults": p.Store.PostCount(account.Key), "resultsPerPage": within.Limit},
 	}
 	if more {
-		last := posts[len(posts)-1].Stamp
-		out["nextPageToken"] = strconv.FormatInt(last.Milli, 36) + "-" + strconv.FormatInt(last.Serial, 36)
+		out["nextPageToken"] = posts[len(posts)-1].Stamp.String()
 	}
 	writeJSON(w, http.StatusOK, out)
 }
@@ -79,13 +72,10 @@ func readPage(playlist, most, token string, into *state.Range) *problem {
 	if token == "" {
 		return nil
 	}
-	milli, serial, _ := strings.Cut(token, "-")
-	ms, err := strconv.ParseInt(milli, 36, 64)
-	n, err2 := strconv.ParseInt(serial, 36, 64)
-	if err != nil || err2 != nil {
+	var ok bool
+	if into.Before, ok = state.ParseStamp(token); !ok {
 		return badParameter("invalidPageToken", "pageToken", "The request specifies an invalid page token.")
 	}
-	into.Before = state.Stamp{Milli: ms, Serial: n}
 	return nil
 }
 

@@ -268,7 +268,7 @@ func hashesOf(p sandboxtest.Post) (out []string) {
 	return out
 }
 
-var lookLine = regexp.MustCompile(`looked for a call whose answer was lost.*uid=(\S+) target=(\d+) attempt=(\w+) .*outcome=\w`)
+var lookupLine = regexp.MustCompile(`looked up a call whose answer was lost.*uid=(\S+) target=(\d+) attempt=(\w+) .*outcome=\w`)
 
 // settledByLooking counts what the managers' log says about looks that ended
 // the doubt, by post and target.
@@ -276,7 +276,7 @@ func settledByLooking() map[string]int {
 	log, err := os.ReadFile(filepath.Join(folder, "manager.log"))
 	Expect(err).NotTo(HaveOccurred())
 	out, seen := map[string]int{}, map[string]bool{}
-	for _, m := range lookLine.FindAllSubmatch(log, -1) {
+	for _, m := range lookupLine.FindAllSubmatch(log, -1) {
 		// Two managers may have looked, of which one could write.
 		if attempt := string(m[3]); !seen[attempt] {
 			seen[attempt] = true

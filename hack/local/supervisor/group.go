@@ -45,7 +45,8 @@ func OpenGroup(ctx context.Context, path string) (*Group, error) {
 		return nil, err
 	}
 	if err := endLeftovers(ctx, file); err != nil {
-		return nil, errors.Join(fmt.Errorf("end the processes of an earlier run, which hold %s: %w", path, err), file.Close())
+		err = fmt.Errorf("end the processes of an earlier run: %w\nend them yourself (`lsof %s` shows them) and try again", err, path)
+		return nil, errors.Join(err, file.Close())
 	}
 	g := &Group{file: file, requests: make(chan request)}
 	go g.serve()
@@ -67,12 +68,15 @@ func endLeftovers(ctx context.Context, file *os.File) error {
 		if err != nil {
 			return err
 		}
-		leader, err := strconv.Atoi(strings.TrimSpace(string(data)))
-		if err != nil {
-			return fmt.Errorf("it names no process group: %w", err)
-		}
-		if err := killGroup(leader); err != nil {
-			return err
+		// Without an id, the group's first process was started a moment before its parent was killed, and ends now.
+		if text := strings.TrimSpace(string(data)); text != "" {
+			leader, err := strconv.Atoi(text)
+			if err != nil {
+				return err
+			}
+			if err := killGroup(leader); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -113,8 +117,10 @@ func (g *Group) start(command *exec.Cmd) error {
 		return err
 	}
 	g.leader = command.Process.Pid
-	_, err := g.file.WriteAt([]byte(strconv.Itoa(g.leader)+"\n"), 0)
-	return err
+	if _, err := g.file.WriteAt([]byte(strconv.Itoa(g.leader)+"\n"), 0); err != nil {
+		return errors.Join(err, command.Process.Kill(), command.Wait())
+	}
+	return nil
 }
 
 // killGroup kills a process group. One that is gone is no error.

@@ -6,6 +6,7 @@ package supervisor
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -152,6 +153,22 @@ func TestOpenGroupEndsLeftovers(t *testing.T) {
 				t.Errorf("the process still ran: %v, want %v: %s", !tc.runs, tc.runs, tc.reason)
 			}
 		})
+	}
+}
+
+// TestOpenGroupWaitsForWhatEnds: a process whose id was not written yet dies with its parent, and holds ports until then.
+func TestOpenGroupWaitsForWhatEnds(t *testing.T) {
+	first := openGroup(t, filepath.Join(t.TempDir(), "group"))
+	command := exec.CommandContext(t.Context(), "sleep", "0.1")
+	if err := first.Start(command); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(first.file.Truncate(0), first.file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	openGroup(t, first.file.Name())
+	if err := command.Wait(); err != nil {
+		t.Errorf("the process was not left to end: %v", err)
 	}
 }
 

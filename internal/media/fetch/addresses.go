@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// errNotPublic is what Public answers. It is for the log: whoever chose the URL
-// is not to learn how names resolve inside the cluster.
+// errNotPublic is what Public returns. It is for the log: the user who chose the URL
+// must not learn how names resolve inside the cluster.
 var errNotPublic = errors.New("it leads to an address that is not public")
 
 // closed lists the IPv4 blocks that are not the public internet: the IANA
@@ -40,8 +40,8 @@ var closed = prefixes(
 	"240.0.0.0/4",      // reserved, broadcast
 )
 
-// IPv6 is closed but for global unicast, from which the blocks are taken out
-// that are special, or that carry an IPv4 address to be reached by a tunnel.
+// IPv6 is closed except for global unicast, without the blocks that are special or
+// that carry an IPv4 address to be reached by a tunnel.
 var (
 	global6 = netip.MustParsePrefix("2000::/3")
 	closed6 = prefixes(

@@ -1,12 +1,11 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fetch downloads a file from an address that somebody else chose. It
-// speaks HTTPS only, connects to public addresses only (looked at after the
-// name was resolved, for each connection, so that neither a redirect nor a
-// name that resolves differently the second time leads inside), and bounds
-// redirects, size and time. Nothing is held in memory: the file is read as it
-// comes.
+// Package fetch downloads a file from an address that a user chose. It speaks HTTPS
+// only, and bounds redirects, size and time. It connects to public addresses only;
+// it checks them after the name was resolved, for each connection, so that neither a
+// redirect nor a name that resolves differently the second time leads inside. The
+// file is streamed and not held in memory.
 package fetch
 
 import (
@@ -33,7 +32,7 @@ const (
 	// two: to another host, to a signed address.
 	maxRedirects = 5
 
-	// Bounds of the steps that precede the file.
+	// Bounds of the steps before the file itself.
 	dialTimeout   = 10 * time.Second
 	headerTimeout = 30 * time.Second
 	maxHeader     = 64 << 10
@@ -43,7 +42,8 @@ const (
 type Options struct {
 	// Timeout bounds one download as a whole; defaults to DefaultTimeout.
 	Timeout time.Duration
-	// Allow tells which addresses may be connected to; defaults to Public.
+	// Allow returns an error for an address that must not be connected to;
+	// defaults to Public.
 	Allow func(netip.Addr) error
 	// Roots are the certificate authorities to trust; defaults to the
 	// system's.
@@ -56,7 +56,7 @@ type Client struct {
 	timeout time.Duration
 }
 
-// New makes a client.
+// New returns a client.
 func New(o Options) *Client {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
@@ -76,14 +76,14 @@ func New(o Options) *Client {
 			ResponseHeaderTimeout:  headerTimeout,
 			MaxResponseHeaderBytes: maxHeader,
 			DisableKeepAlives:      true,
-			// What is announced is then what arrives, and no few bytes
-			// unfold to many.
+			// The announced length is then the length of the file, and few bytes
+			// cannot unfold to many.
 			DisableCompression: true,
 		},
 	}}
 }
 
-// control looks at the address that is about to be connected to.
+// control checks the address of each connection.
 func control(allow func(netip.Addr) error) func(network, address string, c syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
@@ -104,12 +104,12 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	if err := check(req.URL); err != nil {
 		return err
 	}
-	// Whoever is redirected to does not need to know where from.
+	// The next server does not need to know where the redirect came from.
 	req.Header.Del("Referer")
 	return nil
 }
 
-// check tells whether a URL may be asked for at all.
+// check reports what is wrong with a URL.
 func check(u *url.URL) error {
 	switch {
 	case u.Scheme != "https":
@@ -125,18 +125,18 @@ func check(u *url.URL) error {
 
 // Want is what a file is expected to be.
 type Want struct {
-	// MIMEType is what the server is asked for. What it calls the file is not
-	// looked at: many call it wrongly, and the bytes tell.
+	// MIMEType is the type that the server is asked for. The type that it answers
+	// is ignored: many servers are wrong, and the bytes tell.
 	MIMEType string
-	// Size is the exact size in bytes; zero if the server tells.
+	// Size is the exact size in bytes; zero if the server says it.
 	Size int64
 	// MaxSize is the largest size that is taken, in bytes.
 	MaxSize int64
 }
 
-// Get asks for a file and hands it to take, with its exact size in bytes. The
-// body that take reads fails as soon as it turns out to be longer or shorter.
-// A *Problem is the file's or its server's fault; any other error is take's.
+// Get downloads a file and hands it to take, with its exact size in bytes. Reading
+// the body fails as soon as it turns out to be longer or shorter. A *Problem is the
+// fault of the file or its server; any other error is that of take.
 func (c *Client) Get(ctx context.Context, address string, want Want, take func(ctx context.Context, size int64, body io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -158,7 +158,7 @@ func (c *Client) Get(ctx context.Context, address string, want Want, take func(c
 	if err != nil {
 		return explain(err)
 	}
-	defer func() { _ = response.Body.Close() }() // Whatever it says, the file was read or was not.
+	defer func() { _ = response.Body.Close() }() // The file was read, or was not.
 	size, err := sizeOf(response, want)
 	if err != nil {
 		return err
@@ -201,8 +201,8 @@ func sizeOf(response *http.Response, want Want) (int64, error) {
 	}
 }
 
-// checkStatus tells what a status means for the file. What may pass (also a
-// file that is published a little later than its Media) is worth another try.
+// checkStatus returns what a status means for the file. A failure that may pass is
+// worth another try, also a file that is published a little later than its Media.
 func checkStatus(status int) error {
 	switch {
 	case status == http.StatusOK:
@@ -216,7 +216,7 @@ func checkStatus(status int) error {
 	}
 }
 
-// exactly reads a body that must have a certain size.
+// exactly reads a body that must have the given size.
 type exactly struct {
 	from    io.Reader
 	left    int64
@@ -249,10 +249,10 @@ func (e *exactly) Read(p []byte) (int, error) {
 	return n, e.problem
 }
 
-// ended makes sure that nothing follows the announced size.
+// ended checks that nothing follows the announced size.
 func (e *exactly) ended() error {
 	if e.left > 0 {
-		return nil // Whoever read it did not want the rest.
+		return nil // The reader did not want the rest.
 	}
 	var more [1]byte
 	if n, _ := io.ReadFull(e.from, more[:]); n > 0 {

@@ -195,9 +195,8 @@ func TestNothingReachesClosedAddresses(t *testing.T) {
 	}
 }
 
-// Whoever chooses a URL learns nothing of the names that exist inside: what a
-// name leads to, and that it leads nowhere, are answered alike, as often as
-// they are tried.
+// A user who chooses a URL learns nothing about the names that exist inside: a name
+// that leads inside and one that leads nowhere are answered alike, and tried as often.
 func TestNamesAreAnsweredAlike(t *testing.T) {
 	inside := control(Public)("tcp", "10.96.0.10:443", nil)
 	for name, err := range map[string]error{
@@ -277,7 +276,7 @@ func TestTheTakersError(t *testing.T) {
 	}
 }
 
-// A gigabyte is not held in memory, nor is it sent to somebody who takes less.
+// A gigabyte is not held in memory, and not read if less is taken.
 func TestALargeFileIsStreamed(t *testing.T) {
 	const size = 256 << 20
 	chunk := bytes.Repeat([]byte{'x'}, 1<<20)

@@ -12,9 +12,8 @@ import (
 	"net/url"
 )
 
-// Problem is why a file cannot be had. Its message is stable and safe to show
-// to whoever chose the URL: it tells nothing of the network that Herald runs
-// in.
+// Problem is why a file cannot be downloaded. Its message is stable and safe to show
+// to the user who chose the URL: it says nothing about Herald's network.
 type Problem struct {
 	// Message completes a sentence about the source.
 	Message string
@@ -27,7 +26,7 @@ type Problem struct {
 // Error returns the message.
 func (p *Problem) Error() string { return p.Message }
 
-// Unwrap returns what lies behind a problem, for the log.
+// Unwrap returns the cause, for the log.
 func (p *Problem) Unwrap() error { return p.cause }
 
 func final(format string, args ...any) *Problem {
@@ -38,13 +37,12 @@ func passing(cause error, format string, args ...any) *Problem {
 	return &Problem{Message: fmt.Sprintf(format, args...), cause: cause}
 }
 
-// nowhere is the one answer to a name that leads to no address and to one that
-// leads inside: two answers would tell whoever chose the URL which names exist
-// in the cluster. It is not final, since a name may come into being, and for
-// the same reason the other is not either.
+// nowhere is the one answer to a name that has no address and to one that leads
+// inside: two answers would tell the user who chose the URL which names exist in
+// the cluster. It is not final, since a name may be created later.
 func nowhere(cause error) *Problem { return passing(cause, "it leads to no public server") }
 
-// explain puts what went wrong on the way into words.
+// explain describes what went wrong on the way.
 func explain(err error) error {
 	var (
 		problem *Problem

@@ -14,8 +14,8 @@ const (
 	// fragments is visited at each of them, and one such read mostly holds all
 	// that a fragment says of itself.
 	firstRead = 8 << 10
-	// mostRead is how much is read at a time of what is read on and on: each
-	// read is twice as long as the one it follows, up to this.
+	// mostRead bounds one read. A read that follows another one directly is twice
+	// as long as that, up to this.
 	mostRead = 128 << 10
 	// keptBlocks is how many of the last reads are held: readers go back and
 	// forth between the beginning, the end and where they are. With mostRead it
@@ -29,8 +29,7 @@ const (
 // errTooMuch ends the reading of a file whose structure never ends.
 var errTooMuch = errors.New("too much of the file would have to be read")
 
-// blocks is a file that is read in blocks, the last few of which are kept. It
-// is not for several goroutines.
+// blocks reads a file in blocks and keeps the last few. One goroutine may use it.
 type blocks struct {
 	from io.ReaderAt
 	size int64
@@ -48,8 +47,8 @@ func (b block) end() int64 { return b.at + int64(len(b.data)) }
 
 func newBlocks(from io.ReaderAt, size int64) *blocks { return &blocks{from: from, size: size} }
 
-// failure returns the first error of reading that is not about the file's
-// content: callers hide it in errors of their own.
+// failure returns the first error of the reader itself, which callers hide in
+// errors of their own.
 func (b *blocks) failure() error { return b.err }
 
 // ReadAt implements io.ReaderAt.
@@ -72,8 +71,8 @@ func (b *blocks) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// block returns what is held of the file from an offset on, at least one byte;
-// it reads if nothing is. So many bytes are wanted.
+// block returns at least one byte of the file from an offset on. If none is held,
+// it reads; wanted is how many bytes the caller needs.
 func (b *blocks) block(at int64, wanted int) ([]byte, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -108,8 +107,8 @@ func (b *blocks) block(at int64, wanted int) ([]byte, error) {
 	return data, nil
 }
 
-// room returns memory for another block; if as many are held as may be, it lets
-// go of the one that was used longest ago.
+// room returns memory for another block. If as many are held as allowed, it drops
+// the least recently used one.
 func (b *blocks) room(length int64) []byte {
 	if len(b.kept) == keptBlocks {
 		last := b.kept[keptBlocks-1].data

@@ -9,10 +9,10 @@ import (
 )
 
 // An MP4 or QuickTime film is made of boxes (ISO 14496-12, section 4.2): each
-// says how long it is and of what kind, and some hold others. They are read
-// here rather than by a library: a library makes of each sample that a table
-// claims an object, and of each box a path, and whoever uploads a file chooses
-// how many there are. Here nothing that is kept grows with the file.
+// says how long it is and of what kind, and some hold others. They are read here
+// and not by a library: a library allocates an object for each sample that a table
+// claims, and a path for each box, and the uploader chooses how many there are.
+// Here nothing that is kept grows with the file.
 
 const (
 	// maxBoxes is how many boxes a film's structure may have: it bounds the
@@ -22,11 +22,11 @@ const (
 	// maxTracks is how many tracks a film may have; real ones have less than
 	// twenty.
 	maxTracks = 128
-	// boxHeader is how many bytes the header of a box has, and longBoxHeader
-	// how many that of one has whose size takes 64 bits.
+	// boxHeader is the length of a box's header in bytes, and longBoxHeader that
+	// of a box with a size of 64 bits.
 	boxHeader, longBoxHeader = 8, 16
-	// longestFields is how much of a box is looked at that is no table: as
-	// much as a tkhd of version 1 has.
+	// longestFields is how much of a box that is no table is read: the length of
+	// a tkhd of version 1.
 	longestFields = 96
 )
 
@@ -58,10 +58,10 @@ type boxes struct {
 	table   [4096]byte
 }
 
-// each visits the boxes between two offsets. It knows nothing of what they hold:
-// how deep a film is followed is in the code that visits.
+// each visits the boxes between two offsets. The visitor decides how deep a film
+// is followed.
 func (b *boxes) each(start, end int64, visit func(box) error) error {
-	// What is too short for a header is a zero with which QuickTime ends some.
+	// What is too short for a header is the zero that ends some QuickTime boxes.
 	for at := start; end-at >= boxHeader; {
 		b.seen++
 		if b.seen > maxBoxes {
@@ -128,8 +128,8 @@ func (b *boxes) fields(of box, length int) ([]byte, error) {
 	return data, err
 }
 
-// versioned returns the first bytes of the content of a box that has two
-// versions of different lengths, and which of the two it is.
+// versioned returns the first bytes of the content of a box with two versions of
+// different lengths, and its version.
 func (b *boxes) versioned(of box, length0, length1 int) (data []byte, version byte, err error) {
 	data, err = b.fields(of, 1)
 	if err != nil {
@@ -146,8 +146,8 @@ func (b *boxes) versioned(of box, length0, length1 int) (data []byte, version by
 	return data, version, err
 }
 
-// entries visits the entries of a table within a box, which begins at an offset
-// of the file. Each is as long as said, which is not more than a few words.
+// entries visits the entries of a table within a box, from an offset of the file
+// on. Each has the given length, which is a few words at most.
 func (b *boxes) entries(of box, at, count, length int64, visit func(entry []byte)) error {
 	if count > (of.end-at)/length {
 		return errShort

@@ -56,8 +56,7 @@ type movie struct {
 	handler string
 	// table is the track's table of samples, if any.
 	table []byte
-	// standard is how long a sample lasts of which nothing else is said, in
-	// units of the track.
+	// standard is the default duration of a sample, in units of the track.
 	standard uint32
 	// scale is how many units of the track a second has; zero means a thousand.
 	scale uint32

@@ -5,16 +5,16 @@ package probe
 
 import "encoding/binary"
 
-// Of all metadata only the orientation is read, and here rather than by a
-// library: metadata is a graph that its author draws, and libraries that follow
-// it can be kept busy for minutes by a file of a few megabytes.
+// Of all metadata only the orientation is read, and here and not by a library:
+// metadata is a graph that its author draws, and a file of a few megabytes can keep
+// a library that follows it busy for minutes.
 
 // The values of the EXIF tag Orientation that stand for a turn by 90 or 270
 // degrees, mirrored or not (EXIF 2.32, section 4.6.4).
 const firstTurned, lastTurned = 5, 8
 
-// turned tells whether an image is to be shown turned to its side. Metadata
-// that cannot be read turns nothing: viewers pass over it too.
+// turned reports whether an image is shown turned by 90 or 270 degrees. Metadata
+// that cannot be read turns nothing: viewers ignore it too.
 func turned(file *blocks, exif span) bool {
 	value, _ := orientation(file, exif)
 	return value >= firstTurned && value <= lastTurned
@@ -35,7 +35,7 @@ func orientation(file *blocks, exif span) (value uint16, ok bool) {
 		_, err := file.ReadAt(buffer[:length], at)
 		return err == nil
 	}
-	// JPEG demands this in front, and some programs put it into others.
+	// JPEG demands this prefix, and some programs put it into other formats.
 	if read(exif.start, len(jpegExif)) && string(buffer[:len(jpegExif)]) == jpegExif {
 		exif.start += int64(len(jpegExif))
 	}

@@ -10,15 +10,15 @@ import (
 
 // fragments is what a track has in fragments.
 type fragments struct {
-	// units is how long the samples last whose duration is told where they are.
+	// units is how long the samples with a duration of their own last.
 	units uint64
-	// plain is how many samples last as long as is usual in the track, and
-	// usual how long that is.
+	// plain counts the samples with the track's default duration, and usual is
+	// that duration.
 	plain uint64
 	usual uint32
 }
 
-// fragmentsOf returns what is noted of a track's fragments.
+// fragmentsOf returns the record of a track's fragments.
 func (f *film) fragmentsOf(id uint32) (*fragments, error) {
 	if noted := f.fragments[id]; noted != nil {
 		return noted, nil
@@ -81,13 +81,13 @@ func (f *film) fragment(b box) error {
 // run is what holds for the samples of one track in one fragment.
 type run struct {
 	of *fragments
-	// usual is how long a sample lasts of which nothing else is said, if told
-	// is set; otherwise that is as usual in the track.
+	// usual is the default duration of a sample if told is set; otherwise the
+	// track's default holds.
 	usual uint32
 	told  bool
 }
 
-// add counts samples of which nothing is said.
+// add counts samples without a duration of their own.
 func (r *run) add(samples uint64) {
 	if r.told {
 		r.of.units = plus(r.of.units, times(samples, r.usual))
@@ -141,7 +141,7 @@ func (f *film) run(b box, here *run) error {
 		count, fixed = 4, 8
 		// Flags of fields that stand before the samples.
 		hasOffset, hasFirst = 0x1, 0x4
-		// Flags of what is said of each sample, each a word; the duration comes
+		// Flags of the fields of each sample, each a word; the duration comes
 		// first.
 		hasDuration, ofSamples = 0x100, 0xf00
 		word                   = 4
@@ -199,8 +199,8 @@ func (f *film) segments(b box) error {
 	return nil
 }
 
-// samples adds up how long all samples of a track last, in its units: those
-// that its table tells of, and those in fragments.
+// samples adds up how long all samples of a track last, in its units: those in
+// its table, and those in fragments.
 func (f *film) samples(t *track) (uint64, error) {
 	const count, fixed, delta, length = 4, 8, 4, 8
 	var units uint64
@@ -222,8 +222,8 @@ func (f *film) samples(t *track) (uint64, error) {
 	return units, nil
 }
 
-// plus and times are so large at most as a number can be: what is that long is
-// refused, and must not come out short.
+// plus and times saturate: a film that is too long is refused and must not come
+// out short.
 func plus(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
 	if carry != 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Header is what has to be known of an image before it is decoded.
+// Header is what must be known about an image before it is decoded.
 type Header struct {
 	// Width and Height are in pixels, as they are stored.
 	Width, Height int
@@ -21,11 +21,10 @@ type Header struct {
 	Orientation int
 	// Profile says what the colours mean, as an ICC profile; nil for sRGB.
 	Profile []byte
-	// DecodedBytes estimates how much memory the decoded picture and its
-	// decoding take. What a file holds may be a thousand times as much as it
-	// is long.
+	// DecodedBytes estimates the memory of the decoded picture and of its
+	// decoding. It may be a thousand times the length of the file.
 	DecodedBytes int64
-	// Animated tells that the picture moves.
+	// Animated says that the picture moves.
 	Animated bool
 }
 
@@ -157,10 +156,10 @@ func pngBytes(file *blocks, pixels int64) int64 {
 	return total
 }
 
-// webpBytes estimates what the decoding of a WebP takes: the one kind of picture
-// stores colours for every fourth point, the other four bytes for each, which
-// are unpacked into a copy. Transparency is a picture of the second kind, and an
-// extended file may hold either.
+// webpBytes estimates what the decoding of a WebP takes. A lossy picture stores
+// colours for every fourth point; a lossless one stores four bytes for each point,
+// which are unpacked into a copy. Transparency is lossless, and an extended file
+// may hold either.
 func webpBytes(parts imageParts, pixels int64) int64 {
 	if parts.kind == "VP8 " {
 		return pixels * 3 / 2

@@ -20,22 +20,23 @@ import (
 // imageFormat is how one kind of image is read.
 type imageFormat struct {
 	config func(io.Reader) (image.Config, error)
-	// look finds what Herald needs to know of the parts of the file.
+	// look finds the parts of the file that Herald needs.
 	look func(file *blocks) imageParts
 }
 
-// imageParts is what the parts of an image tell.
+// imageParts are the parts of an image.
 type imageParts struct {
-	// whole tells whether the end of the picture is there.
+	// whole says that the end of the picture is there.
 	whole bool
-	// exif is where metadata is that may turn the picture; the zero value if
-	// there is none.
+	// exif is where the metadata is that may rotate the picture; the zero value
+	// if there is none.
 	exif span
-	// profile is where the parts of its colour profile are; that of a PNG is
+	// profile is where the parts of the colour profile are; in a PNG they are
 	// compressed.
 	profile []span
-	// frame is where a JPEG says how its pixels are stored, behind the marker
-	// frameKind, and unchanged that they are red, green and blue; kind and flags are those of a WebP's first chunk.
+	// frame is where a JPEG says how its pixels are stored, after the marker
+	// frameKind; unchanged says that they are red, green and blue. kind and flags
+	// are those of a WebP's first chunk.
 	frame     span
 	frameKind byte
 	unchanged bool
@@ -74,14 +75,13 @@ func picture(file *blocks, size int64, mimeType v1alpha1.MimeType) (Facts, error
 	return facts, nil
 }
 
-// endBytes is how much of the end of a file is searched first for what ends
-// the picture.
+// endBytes is how much of the end of a file is searched first for the mark that
+// ends the picture.
 const endBytes = 64 << 10
 
-// ends looks for the mark that ends a picture, behind an offset at which its
-// pixels begin. Some cameras append data of their own, as much as a short film:
-// if the mark is not near the end of the file, it is looked for from the pixels
-// on.
+// ends searches for the mark that ends a picture, after the offset at which its
+// pixels begin. Some cameras append data of their own, as much as a short film: if
+// the mark is not near the end of the file, the search begins at the pixels.
 func ends(file *blocks, pixels int64, mark string) bool {
 	last := max(pixels, file.size-endBytes)
 	across := min(last+int64(len(mark))-1, file.size)
@@ -109,7 +109,7 @@ func contains(file *blocks, in span, mark string) bool {
 }
 
 // pngParts reads the parts of a PNG up to its pixels (PNG, third edition,
-// section 5). As browsers do, it passes over metadata that comes behind them.
+// section 5). Like browsers, it ignores metadata after them.
 func pngParts(file *blocks) imageParts {
 	const (
 		signature, header, sum = 8, 8, 4

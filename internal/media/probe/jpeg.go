@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Markers of a JPEG, behind the byte 0xff (ITU-T T.81, table B.1).
+// Markers of a JPEG, after the byte 0xff (ITU-T T.81, table B.1).
 const (
 	jpegStuffed = 0x00 // no marker: 0xff as a value
 	jpegTEM     = 0x01
@@ -38,9 +38,9 @@ const (
 	profileHead    = len(jpegProfile) + 2
 )
 
-// jpegParts reads the parts of a JPEG up to its pixels. What ends the picture is
-// looked for behind that: the picture within the metadata, which cameras put
-// there for lists, has an end of its own.
+// jpegParts reads the parts of a JPEG up to its pixels. The end of the picture is
+// searched after that, since the preview that cameras put into the metadata has an
+// end of its own.
 func jpegParts(file *blocks) imageParts {
 	var parts imageParts
 	// No part is longer than 64 KiB: nothing would be saved by jumping.
@@ -72,7 +72,7 @@ func jpegParts(file *blocks) imageParts {
 	}
 }
 
-// startsFrame tells whether a marker stands before the facts about the pixels.
+// startsFrame reports whether a marker precedes the facts about the pixels.
 func startsFrame(marker byte) bool {
 	return marker >= jpegSOF0 && marker <= jpegSOF15 && marker != jpegDHT && marker != jpegJPG && marker != jpegDAC
 }
@@ -89,8 +89,7 @@ func (r *jpegReader) byte() (byte, bool) {
 	return b, err == nil
 }
 
-// marker goes to the next marker. As decoders do, it passes over what stands
-// between.
+// marker goes to the next marker. Like decoders, it ignores what stands between.
 func (r *jpegReader) marker() (byte, bool) {
 	for last := byte(0); ; {
 		b, ok := r.byte()
@@ -104,8 +103,8 @@ func (r *jpegReader) marker() (byte, bool) {
 	}
 }
 
-// segment goes behind the content of the part whose marker was read, and
-// returns where that is and how it begins.
+// segment skips the content of the part whose marker was read, and returns where
+// it is and how it begins.
 func (r *jpegReader) segment() (found span, name string, ok bool) {
 	high, _ := r.byte()
 	low, ok := r.byte()

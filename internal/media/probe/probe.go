@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package probe finds out what a media file really is: its type, its
-// width and height, how long it plays, and whether it is whole. It reads the
-// few parts of the file that say so, and no more.
+// Package probe examines media files: what type a file really has, its width and
+// height, how long it plays, and whether it is whole. It reads only the few parts
+// of the file that say so.
 package probe
 
 import (
@@ -18,10 +18,9 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Facts are what a file tells of itself.
+// Facts are what the content of a file says.
 type Facts struct {
-	// MIMEType is the kind of the file by its content, one of those that Herald
-	// takes.
+	// MIMEType is the type of the content, one of those that Herald takes.
 	MIMEType string
 	// Width and Height of the picture in pixels, as it is shown: a rotation that
 	// the file asks for has been applied.
@@ -30,10 +29,10 @@ type Facts struct {
 	Duration time.Duration
 }
 
-// Problem is why a file cannot be posted: it is damaged, or not what it was
-// said to be. Another file is needed.
+// Problem is why a file cannot be posted: it is damaged, or not what was declared.
+// Another file is needed.
 type Problem struct {
-	// Reason is the one of the Media's Ready condition.
+	// Reason is the reason of the Media's Ready condition.
 	Reason string
 	// Message says what is wrong, as a sentence.
 	Message string
@@ -45,11 +44,11 @@ func damaged(format string, args ...any) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonDamaged, Message: fmt.Sprintf(format, args...)}
 }
 
-// sniffed is how many bytes of its beginning tell a file's type.
+// sniffed is how many bytes at the start of a file tell its type.
 const sniffed = 3072
 
-// alike are names by which the same kind of file goes: Apple's and Adobe's
-// programs mark plain MP4 files with a brand of their own.
+// alike are other names of the same type: programs of Apple and Adobe mark plain
+// MP4 files with a brand of their own.
 var alike = map[string]string{"video/x-m4v": string(v1alpha1.MimeMP4)}
 
 // Probe examines a file of this size that was declared to be of this type. The
@@ -72,8 +71,8 @@ func Probe(r io.ReaderAt, size int64, declared string) (Facts, error) {
 	return facts, nil
 }
 
-// examine does the work of Probe, except that errors of reading may look like
-// damage; the blocks remember those.
+// examine does the work of Probe, but an error of reading may look like damage;
+// the blocks remember such errors.
 func examine(file *blocks, size int64, declared string) (Facts, error) {
 	head := make([]byte, min(size, sniffed))
 	if _, err := file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -99,7 +98,7 @@ func examine(file *blocks, size int64, declared string) (Facts, error) {
 	}
 }
 
-// named is how a message calls a type that was found.
+// named is how a message calls a type.
 func named(found string) string {
 	if found == "application/octet-stream" {
 		return "of no known type"

@@ -143,7 +143,7 @@ func TestProbeRefuses(t *testing.T) {
 	}
 }
 
-// sparse is a huge file of which only the ends hold anything.
+// sparse is a huge file with data at both ends only.
 type sparse struct {
 	head, tail []byte
 	size, read int64

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Store is what is asked of the store of files; package store has it.
+// Store reads files; *store.Store implements it.
 type Store interface {
 	Stat(ctx context.Context, key string) (store.Object, error)
 	ReaderAt(ctx context.Context, key, etag string, size int64) io.ReaderAt
@@ -29,12 +29,12 @@ type Verifier struct {
 	Clock clock.PassiveClock
 }
 
-// looks is how often a file is examined that is overwritten meanwhile.
+// looks is how often a file is examined if it is overwritten meanwhile.
 const looks = 3
 
-// Overwritten is how a Media stands whose file cannot be examined because it is
-// overwritten meanwhile, again and again: that is its client's doing, and ends at
-// the latest with the address that was uploaded to.
+// Overwritten is the state of a Media whose file cannot be examined because its
+// client overwrites it again and again. That ends at the latest when the upload
+// address expires.
 func Overwritten() conditions.Summary {
 	return conditions.Summary{
 		Reason:   v1alpha1.ReasonBeingOverwritten,
@@ -45,9 +45,8 @@ func Overwritten() conditions.Summary {
 
 // Verify examines the file of a Media and returns the status that follows, with
 // its conditions: uploaded, or rejected with a reason. It changes nothing. The
-// error is store.ErrNotFound if there is no file, and store.ErrChanged
-// if it was overwritten each time that it was looked at (see Overwritten); any
-// other is the store's.
+// error is store.ErrNotFound if there is no file, and store.ErrChanged if the file
+// was overwritten during each try (see Overwritten); any other is the store's.
 func (v *Verifier) Verify(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
 	var err error
 	for range looks {
@@ -86,8 +85,7 @@ func (v *Verifier) look(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaS
 	return status, nil
 }
 
-// examine holds the size of a file against what was declared before it looks
-// into it.
+// examine compares the size of a file with what was declared, and then probes it.
 func (v *Verifier) examine(ctx context.Context, m *v1alpha1.Media, object store.Object) (Facts, error) {
 	limit, kind := int64(v1alpha1.MaxImageBytes), "an image"
 	if strings.HasPrefix(string(m.Spec.MimeType), "video/") {

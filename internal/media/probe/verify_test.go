@@ -89,8 +89,7 @@ func TestVerify(t *testing.T) {
 	})
 }
 
-// overwritten is a store in which somebody puts another file in place while the
-// first is examined.
+// overwritten is a store whose file is replaced while it is examined.
 type overwritten struct {
 	times int
 	data  []byte

@@ -14,10 +14,10 @@ import (
 // damaged.
 const longest = 30 * 24 * time.Hour
 
-// film is what the boxes of an MP4 or QuickTime file tell.
+// film is what the boxes of an MP4 or QuickTime file say.
 type film struct {
 	boxes
-	// media, index and parts tell whether there are frames (mdat), a
+	// media, index and parts report whether there are frames (mdat), a
 	// description (moov) and fragments (moof).
 	media, index, parts bool
 	timescale           uint32
@@ -37,8 +37,8 @@ type track struct {
 	width, height float64
 	turned        bool
 	timescale     uint32
-	// times is the table of how long the samples last that are not in
-	// fragments; the zero value if there is none.
+	// times is the table of the durations of the samples outside fragments; the
+	// zero value if there is none.
 	times box
 }
 
@@ -68,14 +68,13 @@ func unreadable(err error) *Problem {
 	return damaged("The video is damaged: its structure cannot be read (%v). Export it again.", err)
 }
 
-// visit is called for each box that is in no other.
+// visit is called for each box at the top.
 func (f *film) visit(b box) error {
 	switch string(b.kind[:]) {
 	case "mdat":
 		f.media = true
 	case "moov":
-		// Films that were put together of several may repeat it; players go by
-		// the first.
+		// Files that were joined may repeat it; players use the first.
 		if f.index {
 			return nil
 		}
@@ -141,7 +140,7 @@ func (f *film) mdia(b box) error {
 	return nil
 }
 
-// minf is called for each box in what tells of the samples of the last track.
+// minf is called for each box that describes the samples of the last track.
 func (f *film) minf(b box) error {
 	if string(b.kind[:]) != "stbl" {
 		return nil
@@ -199,8 +198,7 @@ func (f *film) display(b box) error {
 	return nil
 }
 
-// picture returns the first track of pictures that move, and their size; nil if
-// there is none.
+// picture returns the first video track and its size; nil if there is none.
 func (f *film) picture() (*track, Facts) {
 	for i := range f.tracks {
 		t := &f.tracks[i]
@@ -216,7 +214,7 @@ func (f *film) picture() (*track, Facts) {
 	return nil, Facts{}
 }
 
-// duration returns how long the film plays. One in fragments says so in a place
+// duration returns how long the film plays. A film in fragments says so in a box
 // of its own, or only by the samples of its video, or by an index.
 func (f *film) duration(shown *track) (time.Duration, error) {
 	long := time.Duration(0)
@@ -226,7 +224,7 @@ func (f *film) duration(shown *track) (time.Duration, error) {
 	if long == 0 {
 		long = lasting(f.whole, f.timescale)
 		if f.parts {
-			// Its header may tell of the beginning only.
+			// Its header may describe the beginning only.
 			units, err := f.samples(shown)
 			if err != nil {
 				return 0, unreadable(err)
@@ -248,8 +246,8 @@ func (f *film) duration(shown *track) (time.Duration, error) {
 	return long, nil
 }
 
-// lasting is a number of units as a duration; what is longer than the longest
-// is just over it.
+// lasting converts units to a duration; one that exceeds the longest is just over
+// it.
 func lasting(units uint64, timescale uint32) time.Duration {
 	if timescale == 0 {
 		return 0

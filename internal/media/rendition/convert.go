@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/internal/media/probe"
 )
 
-// maxMemory bounds what the making of one rendition takes. A photo of 48
+// maxMemory bounds the memory of one conversion. A photo of 48
 // megapixels needs up to 210 MiB, and mostly half of that.
 const maxMemory = 256 << 20
 
@@ -124,8 +124,8 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decode decodes a picture. A decoder that a file drives out of its bounds must
-// not end the process.
+// decode decodes a picture. A decoder that panics on a file must not end the
+// process.
 func decode(decoder func(io.Reader) (image.Image, error), r io.Reader) (picture image.Image, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -146,7 +146,7 @@ func usable(profile []byte) []byte {
 	return profile
 }
 
-// canvas is a picture that is scaled already and has to be turned, and written.
+// canvas is a scaled picture that is still to be turned and encoded.
 type canvas struct {
 	picture     *image.RGBA
 	opaque      bool

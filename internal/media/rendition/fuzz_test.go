@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/internal/media/rendition"
 )
 
-// Whatever somebody uploads, it becomes a whole image within the bounds, or a
-// problem that says so.
+// Any upload becomes a whole image within the bounds, or a problem that says why
+// not.
 func FuzzMake(f *testing.F) {
 	types := []string{jpegType, pngType, webpType}
 	for i, names := range [][]string{{"picture.jpg", "full.jpg"}, {"picture.png"}, {"picture.webp", "lossless.webp", "transparent.webp", "animated.webp"}} {

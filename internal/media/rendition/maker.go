@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Store is what is asked of the store of files; package store has it.
+// Store reads and writes files; *store.Store implements it.
 type Store interface {
 	Stat(ctx context.Context, key string) (store.Object, error)
 	ReaderAt(ctx context.Context, key, etag string, size int64) io.ReaderAt
@@ -32,29 +32,28 @@ type Maker struct {
 	turn *semaphore.Weighted
 }
 
-// ErrBusy is returned when other images were converted for as long as the context
-// allowed to wait.
+// ErrBusy is returned when other images were being converted until the context
+// ended.
 var ErrBusy = errors.New("other images are being converted")
 
-// NewMaker makes a Maker.
+// NewMaker returns a Maker.
 func NewMaker(store Store) *Maker {
 	return &Maker{store: store, shelf: NewShelf(store), turn: semaphore.NewWeighted(1)}
 }
 
-// Find returns the rendition of a source for a target, if there is one: from
-// memory, or else from the store. The error is store.ErrNotFound if there is
-// none.
+// Find returns the rendition of a source for a target, from memory or else from the
+// store. The error is store.ErrNotFound if there is none.
 func (m *Maker) Find(ctx context.Context, source Source, t Target) (Rendition, error) {
 	return m.shelf.Find(ctx, Key(source, t))
 }
 
-// Forget has Find ask the store again.
+// Forget makes Find ask the store again.
 func (m *Maker) Forget(r Rendition) { m.shelf.Forget(r) }
 
-// Make returns the rendition of a source for a target, and makes it if the store
-// has none. The error is a *Problem if none can be made of this file; it is
-// store.ErrChanged or ErrNotFound if the source is not there any more, and
-// ErrBusy if its turn did not come; any other is the store's.
+// Make returns the rendition of a source for a target, and makes it if the store has
+// none. The error is a *Problem if this file cannot be converted, store.ErrChanged
+// or store.ErrNotFound if the source is gone, and ErrBusy if its turn did not come;
+// any other is the store's.
 func (m *Maker) Make(ctx context.Context, source Source, t Target) (Rendition, error) {
 	key := Key(source, t)
 	if r, err := m.shelf.Look(ctx, key); !errors.Is(err, store.ErrNotFound) {
@@ -64,7 +63,7 @@ func (m *Maker) Make(ctx context.Context, source Source, t Target) (Rendition, e
 		return Rendition{}, fmt.Errorf("%w: %w", ErrBusy, err)
 	}
 	defer m.turn.Release(1)
-	// Somebody else may have made it meanwhile.
+	// Another call may have made it meanwhile.
 	if r, err := m.shelf.Look(ctx, key); !errors.Is(err, store.ErrNotFound) {
 		return r, err
 	}

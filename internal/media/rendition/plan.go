@@ -9,17 +9,17 @@ import "math"
 // (platforms that take less say so), and it bounds memory.
 const maxSide = 4096
 
-// layout is how a picture comes to lie in its rendition.
+// layout is the place of a picture in its rendition.
 type layout struct {
 	// width and height are those of the picture, scaled and as it is shown.
 	width, height int
-	// canvasWidth and canvasHeight are those of the rendition: greater where
-	// bars stand at two sides of the picture.
+	// canvasWidth and canvasHeight are those of the rendition: greater if there
+	// are bars at two sides of the picture.
 	canvasWidth, canvasHeight int
 }
 
 // plan lays out a picture of this width and height, as it is shown, within the
-// bounds of a target. It is never enlarged and never cropped.
+// bounds of a target. It never enlarges and never crops.
 func (t Target) plan(width, height int) layout {
 	most := func(bound int) int {
 		if bound == 0 {
@@ -29,7 +29,7 @@ func (t Target) plan(width, height int) layout {
 	}
 	maxWidth, maxHeight := most(t.MaxWidth), most(t.MaxHeight)
 	w, h := float64(width), float64(height)
-	// How large the whole would be without bounds tells by how much to scale.
+	// The scale follows from how large the whole would be without bounds.
 	canvasW, canvasH := w, h
 	if t.MinAspect > 0 {
 		canvasW = max(canvasW, h*t.MinAspect)
@@ -43,7 +43,7 @@ func (t Target) plan(width, height int) layout {
 		if l.canvasWidth <= maxWidth && l.canvasHeight <= maxHeight || l.width == 1 && l.height == 1 {
 			return l
 		}
-		// Rounding went over the edge.
+		// Rounding exceeded the bound.
 		factor *= 0.999
 	}
 }

@@ -1,10 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rendition makes another version of an image that Herald takes and a
-// platform does not: of another format, with fewer pixels or bytes, or with bars
-// at its sides. It is made once and kept in the store beside the image, whoever
-// asks for it.
+// Package rendition converts images that Herald takes and a platform does not: to
+// another format, to fewer pixels or bytes, or by bars at the sides. A rendition is
+// made once and kept in the store beside the image.
 package rendition
 
 import (
@@ -24,17 +23,17 @@ const (
 
 // Source is an image in the store.
 type Source struct {
-	// Key and ETag are where it lies and which bytes are meant.
+	// Key and ETag name the file and its bytes.
 	Key, ETag string
-	// MIMEType is what it is, and Size how many bytes it has.
+	// MIMEType is its type, and Size its length in bytes.
 	MIMEType string
 	Size     int64
 }
 
 // Target is what a rendition must be. Zero values set no bound.
 type Target struct {
-	// Types are the formats that are taken, as MIME types; image/jpeg is one of
-	// them. Empty for all.
+	// Types are the allowed formats, as MIME types; image/jpeg is one of them.
+	// Empty allows all.
 	Types []string
 	// MaxBytes bounds the file, MaxWidth and MaxHeight the picture, in pixels.
 	MaxBytes            int64
@@ -43,12 +42,12 @@ type Target struct {
 	MinAspect, MaxAspect float64
 }
 
-// takes reports whether files of a type are taken.
+// takes reports whether a type is allowed.
 func (t Target) takes(mimeType string) bool {
 	return len(t.Types) == 0 || slices.Contains(t.Types, mimeType)
 }
 
-// Rendition is one that lies in the store.
+// Rendition is a rendition in the store.
 type Rendition struct {
 	Key, ETag     string
 	MIMEType      string
@@ -56,7 +55,7 @@ type Rendition struct {
 	Width, Height int
 }
 
-// Problem is why no rendition can be made of a file: another file is needed.
+// Problem is why a file cannot be converted: another file is needed.
 type Problem struct {
 	// Message continues "the file …" and says what to do.
 	Message string
@@ -74,12 +73,12 @@ func problemf(format string, args ...any) *Problem {
 	return &Problem{Message: fmt.Sprintf(format, args...)}
 }
 
-// making is part of every key. It changes when the same source and target
-// should come out otherwise than before.
+// making is part of every key. Change it when the same source and target give
+// another result than before.
 const making = "1"
 
-// Key is where the rendition of a source for a target lies: beside the source,
-// and always at the same place, so that nothing has to remember it.
+// Key returns the key of the rendition of a source for a target. It follows from
+// both, so that it need not be stored.
 func Key(source Source, t Target) string {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s\n%q\n%q\n%d %d %d\n%g %g", making, source.ETag, t.Types, t.MaxBytes, t.MaxWidth, t.MaxHeight, t.MinAspect, t.MaxAspect)

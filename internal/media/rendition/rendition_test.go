@@ -449,8 +449,8 @@ func TestOneIsMadeOnce(t *testing.T) {
 	}
 }
 
-// The place of a rendition is a promise to other processes and later versions:
-// whoever changes it makes everything again.
+// The key of a rendition is a promise to other processes and later versions: after a
+// change, everything is made again.
 func TestKeys(t *testing.T) {
 	source := rendition.Source{Key: "team/uid", ETag: "e1", MIMEType: pngType, Size: 5}
 	if got, want := rendition.Key(source, narrow), "team/uid.cdb3cdf6469460b4634db3443e1a596e"; got != want {

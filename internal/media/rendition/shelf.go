@@ -13,11 +13,11 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Shelf is where renditions are kept: in the store, beside what they are made
-// of. It may be used by many goroutines at once.
+// Shelf keeps renditions in the store, beside their sources. It may be used by many
+// goroutines at once.
 type Shelf struct {
 	store Store
-	// known are the renditions that were asked for last, by key.
+	// known holds the renditions that were asked for last, by key.
 	known *lru.Cache
 }
 
@@ -27,10 +27,10 @@ const remembered = 4096
 // The tags that a rendition is stored with.
 const widthTag, heightTag = "width", "height"
 
-// NewShelf makes a Shelf.
+// NewShelf returns a Shelf.
 func NewShelf(store Store) *Shelf { return &Shelf{store: store, known: lru.New(remembered)} }
 
-// Find returns the rendition under a key: from memory, or else from the store.
+// Find returns the rendition under a key, from memory or else from the store.
 // The error is store.ErrNotFound if there is none.
 func (s *Shelf) Find(ctx context.Context, key string) (Rendition, error) {
 	if known, ok := s.known.Get(key); ok {
@@ -41,7 +41,7 @@ func (s *Shelf) Find(ctx context.Context, key string) (Rendition, error) {
 	return s.Look(ctx, key)
 }
 
-// Look is Find that asks the store in any case.
+// Look is Find, but always asks the store.
 func (s *Shelf) Look(ctx context.Context, key string) (Rendition, error) {
 	object, err := s.store.Stat(ctx, key)
 	if err != nil {
@@ -55,10 +55,10 @@ func (s *Shelf) Look(ctx context.Context, key string) (Rendition, error) {
 	return r, nil
 }
 
-// Forget has Find ask the store again.
+// Forget makes Find ask the store again.
 func (s *Shelf) Forget(r Rendition) { s.known.Remove(r.Key) }
 
-// Keep puts a rendition of this type and size in pixels into the store.
+// Keep stores a rendition of this type, and size in pixels.
 func (s *Shelf) Keep(ctx context.Context, key, mimeType string, data []byte, width, height int) (Rendition, error) {
 	object, err := s.store.PutTagged(ctx, key, mimeType, int64(len(data)), bytes.NewReader(data),
 		map[string]string{widthTag: strconv.Itoa(width), heightTag: strconv.Itoa(height)})

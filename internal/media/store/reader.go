@@ -12,17 +12,17 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// ReaderAt reads parts of a file of this size that has this etag. Reading fails
-// with ErrChanged when the file has another by now, with ErrNotFound when it is
-// gone. Each call is one request: whoever reads many small parts puts a buffer
-// in front. The context bounds all reads.
+// ReaderAt reads parts of a file with this size and etag. Reading fails with
+// ErrChanged if the file has another etag by now, and with ErrNotFound if it is
+// gone. Each call is one request: put a buffer in front to read many small parts.
+// The context bounds all reads.
 func (s *Store) ReaderAt(ctx context.Context, key, etag string, size int64) io.ReaderAt {
 	return &readerAt{store: s, ctx: ctx, key: key, etag: etag, size: size}
 }
 
-// Open reads length bytes of a file, from an offset on, while they are asked
-// for; the file must have this etag, or it fails with ErrChanged, with
-// ErrNotFound when it is gone. It is one request, which the context bounds.
+// Open streams length bytes of a file with this etag, from an offset on. It fails
+// with ErrChanged if the file has another etag, and with ErrNotFound if it is gone.
+// It is one request, which the context bounds.
 func (s *Store) Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error) {
 	if length <= 0 {
 		return io.NopCloser(strings.NewReader("")), nil

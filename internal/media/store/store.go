@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store keeps media files in an S3-compatible store: it signs
-// addresses to upload to, reads parts of files that must not have changed, and
-// streams files in. Nothing is held in memory.
+// Package store keeps media files in an S3-compatible store: it signs addresses to
+// upload to, reads parts of files on the condition that they have not changed, and
+// streams files in. It holds no file in memory.
 package store
 
 import (
@@ -29,8 +29,7 @@ import (
 var (
 	// ErrNotFound is returned when the store has no such file.
 	ErrNotFound = errors.New("the store has no such file")
-	// ErrChanged is returned when a file is not the one that was asked for:
-	// its etag is another.
+	// ErrChanged is returned when a file has another etag than the one asked for.
 	ErrChanged = errors.New("the file was changed")
 )
 
@@ -41,8 +40,8 @@ type Config struct {
 	// PublicEndpoint is the host and port that clients upload to; the same as
 	// Endpoint if empty. A signature holds for one host only.
 	PublicEndpoint string
-	// Region that requests are signed for; us-east-1 if empty. It is always
-	// stated, so that signing asks nobody.
+	// Region that requests are signed for; us-east-1 if empty. It is always set,
+	// so that signing needs no request.
 	Region string
 	// Bucket holds the files. It belongs to one installation of Herald.
 	Bucket string
@@ -61,18 +60,17 @@ type Config struct {
 
 // Object is what the store knows of a file.
 type Object struct {
-	// Key is where it lies.
+	// Key names the file.
 	Key string
 	// Size in bytes.
 	Size int64
-	// ETag marks the bytes: other bytes have another.
+	// ETag identifies the bytes: other bytes have another one.
 	ETag string
-	// ContentType is what the file was stored as. A listing does not tell it.
+	// ContentType is the type that the file was stored with; empty in listings.
 	ContentType string
 	// ModifiedAt is when the file was stored.
 	ModifiedAt time.Time
-	// Tags are what it was stored with by PutTagged. A listing does not tell
-	// them.
+	// Tags are those that PutTagged stored; nil in listings.
 	Tags map[string]string
 }
 
@@ -82,13 +80,13 @@ type Store struct {
 	public *minio.Client
 	bucket string
 	clock  clock.PassiveClock
-	// safe are the files that cannot be overwritten, by key and etag, and copying
-	// the copies that are being made.
+	// safe holds the files that cannot be overwritten, by key and etag; copying
+	// holds the copies in progress.
 	safe    *cache.LRUExpireCache
 	copying singleflight.Group
 }
 
-// New makes a Store; it asks the store for nothing.
+// New returns a Store; it makes no request.
 func New(c Config) (*Store, error) {
 	if c.Endpoint == "" || c.Bucket == "" || c.AccessKey == "" || c.SecretKey == "" {
 		return nil, errors.New("the media store needs an endpoint, a bucket, an access key and a secret key")
@@ -128,15 +126,15 @@ func New(c Config) (*Store, error) {
 	}, nil
 }
 
-// maxTries is how often a request is tried: reconcilers and clients try again
-// as a whole.
+// maxTries is how often a request is tried; reconcilers and clients repeat the
+// whole operation.
 const maxTries = 3
 
-// Key is where the file of a Media lies: namespace/UID.
+// Key returns the key of the file of a Media: namespace/UID.
 func Key(m *v1alpha1.Media) string { return m.Namespace + "/" + string(m.UID) }
 
-// PresignPut returns an address to which a file may be sent by PUT with exactly
-// this Content-Type, and until when.
+// PresignPut returns an address that takes a file by PUT with exactly this
+// Content-Type, and when the address expires.
 func (s *Store) PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error) {
 	expires = s.clock.Now().Add(v1alpha1.UploadURLLifetime)
 	address, err := s.public.PresignHeader(ctx, http.MethodPut, s.bucket, key, v1alpha1.UploadURLLifetime, nil, http.Header{"Content-Type": {mimeType}})
@@ -146,9 +144,9 @@ func (s *Store) PresignPut(ctx context.Context, key, mimeType string) (url strin
 	return address.String(), expires, nil
 }
 
-// PresignGet returns a public address from which a file can be read for so long,
-// by a platform that fetches files itself. What is read is what lies there then:
-// see Verified.
+// PresignGet returns a public address that is valid for so long, for platforms
+// that fetch files themselves. It serves whatever lies under the key then; see
+// Verified.
 func (s *Store) PresignGet(ctx context.Context, key string, valid time.Duration) (string, error) {
 	address, err := s.public.PresignedGetObject(ctx, s.bucket, key, valid, nil)
 	if err != nil {
@@ -157,7 +155,7 @@ func (s *Store) PresignGet(ctx context.Context, key string, valid time.Duration)
 	return address.String(), nil
 }
 
-// Stat tells what the store knows of a file; ErrNotFound if there is none.
+// Stat returns what the store knows of a file, or ErrNotFound.
 func (s *Store) Stat(ctx context.Context, key string) (Object, error) {
 	object, err := s.look(ctx, key)
 	if errors.Is(err, ErrNotFound) {
@@ -166,7 +164,7 @@ func (s *Store) Stat(ctx context.Context, key string) (Object, error) {
 	return object, err
 }
 
-// look is Stat that takes a missing bucket for a missing file.
+// look is Stat, but a missing bucket counts as a missing file.
 func (s *Store) look(ctx context.Context, key string) (Object, error) {
 	info, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
 	if err != nil {
@@ -175,19 +173,19 @@ func (s *Store) look(ctx context.Context, key string) (Object, error) {
 	return Object{Key: key, Size: info.Size, ETag: info.ETag, ContentType: info.ContentType, ModifiedAt: info.LastModified, Tags: tagsOf(info)}, nil
 }
 
-// missing tells a missing file from a missing bucket: the answer to HEAD has no
-// body to say so, the answer to GET has.
+// missing distinguishes a missing file from a missing bucket: the answer to HEAD
+// has no body that says so, the answer to GET has one.
 func (s *Store) missing(ctx context.Context, key string) error {
 	body, _, _, err := s.core.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
 	if err != nil {
 		return explain("cannot look at the file in the store", err)
 	}
-	_ = body.Close() // It came in between; the next look finds it.
+	_ = body.Close() // The file came in between; the next look finds it.
 	return ErrNotFound
 }
 
-// Put stores a file of exactly this size, in one request and as it is read; it
-// is there as a whole or not at all.
+// Put stores a file of exactly this size, in one request, while it is read. The
+// file is there as a whole or not at all.
 func (s *Store) Put(ctx context.Context, key, mimeType string, size int64, body io.Reader) (Object, error) {
 	return s.PutTagged(ctx, key, mimeType, size, body, nil)
 }
@@ -218,8 +216,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error
 	}
 }
 
-// explain tells apart what callers have to. A missing bucket is no missing
-// file: it is a mistake in the configuration.
+// explain maps an error of the store to those that callers distinguish. A missing
+// bucket is no missing file: it is a mistake in the configuration.
 func explain(doing string, err error) error {
 	switch response := minio.ToErrorResponse(err); {
 	case response.Code == minio.NoSuchBucket:

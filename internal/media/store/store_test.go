@@ -202,7 +202,7 @@ func TestStore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			break // Whoever has seen enough may stop.
+			break // A caller may stop early.
 		}
 		if err := files.Delete(t.Context(), "list/a"); err != nil {
 			t.Fatal(err)

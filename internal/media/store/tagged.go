@@ -13,14 +13,14 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Derived is where something lies that was made of the file under a key: a
-// rendition of it. It goes with the file; see DeleteAll. The name is made of
+// Derived returns the key of a file that was made from the file under key, such as
+// a rendition. It is deleted with that file; see DeleteAll. The name consists of
 // letters and digits. It lies beside the file and not below it, since some stores
-// keep files as a disk does.
+// have folders like a disk.
 func Derived(key, name string) string { return key + "." + name }
 
-// PutTagged is Put for a file about which something has to be remembered that
-// Stat tells again: words in lower case with their values.
+// PutTagged is Put with tags, which Stat returns. Names of tags are words in lower
+// case.
 func (s *Store) PutTagged(ctx context.Context, key, mimeType string, size int64, body io.Reader, tags map[string]string) (Object, error) {
 	info, err := s.core.Client.PutObject(ctx, s.bucket, key, body, size, minio.PutObjectOptions{
 		ContentType: mimeType, DisableMultipart: true, UserMetadata: tags,
@@ -31,7 +31,7 @@ func (s *Store) PutTagged(ctx context.Context, key, mimeType string, size int64,
 	return Object{Key: key, Size: info.Size, ETag: info.ETag, ContentType: mimeType, ModifiedAt: s.clock.Now(), Tags: tags}, nil
 }
 
-// DeleteAll removes a file and what was made of it.
+// DeleteAll removes a file and the files derived from it.
 func (s *Store) DeleteAll(ctx context.Context, key string) error {
 	problems := []error{s.Delete(ctx, key)}
 	for object, err := range s.List(ctx, Derived(key, "")) {
@@ -44,7 +44,7 @@ func (s *Store) DeleteAll(ctx context.Context, key string) error {
 	return errors.Join(problems...)
 }
 
-// tagsOf are what a file was tagged with: the names come back as a header's.
+// tagsOf returns the tags of a file, whose names come back as those of a header.
 func tagsOf(info minio.ObjectInfo) map[string]string {
 	if len(info.UserMetadata) == 0 {
 		return nil

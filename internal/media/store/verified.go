@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// remembered is how many files a process knows to be safe to hand out
-	// without asking the store, and rememberedFor how long: longer than posts
-	// are prepared ahead of their time by default.
+	// remembered is how many safe files a process knows without asking the store,
+	// and rememberedFor how long: longer than posts are prepared ahead of their
+	// time by default.
 	remembered    = 4096
 	rememberedFor = time.Hour
-	// copyWithin bounds the copying of one file, which is at most 1 GiB long and
-	// does not leave the store.
+	// copyWithin bounds the copying of one file. It has at most 1 GiB and does not
+	// leave the store.
 	copyWithin = 10 * time.Minute
 )
 
-// Verified returns a key under which the bytes of the file under this key lie
-// that have this etag, and no others will: an address that is handed out asks for
-// no etag. That is the key itself, unless the file is overwritable; then a copy of
-// it is made, once, that goes with the file (see DeleteAll). The error is
-// ErrChanged if the file has another etag by now, ErrNotFound if it is gone.
+// Verified returns a key under which the bytes with this etag lie and will stay,
+// since an address that is handed out cannot ask for an etag. That is key itself,
+// unless the file is overwritable; then Verified copies the file once, and the copy
+// is deleted with it (see DeleteAll). The error is ErrChanged if the file has
+// another etag by now, and ErrNotFound if it is gone.
 func (s *Store) Verified(ctx context.Context, key, etag string, overwritable bool) (string, error) {
 	copied := Derived(key, copyName(etag))
 	if s.isSafe(copied, etag) {
@@ -47,13 +47,13 @@ func (s *Store) Verified(ctx context.Context, key, etag string, overwritable boo
 	return key, nil
 }
 
-// copyName names the copy of what has this etag among what was made of a file.
+// copyName names the copy of the bytes with this etag.
 func copyName(etag string) string {
 	sum := sha256.Sum256([]byte("copy\n" + etag))
 	return hex.EncodeToString(sum[:16])
 }
 
-// has tells whether the file under a key has this etag: ErrChanged if not.
+// has returns ErrChanged if the file under a key has another etag.
 func (s *Store) has(ctx context.Context, key, etag string) error {
 	object, err := s.Stat(ctx, key)
 	if err == nil && object.ETag != etag {
@@ -62,8 +62,8 @@ func (s *Store) has(ctx context.Context, key, etag string) error {
 	return err
 }
 
-// copyOnce sees to it that the copy of a file is there. Whoever asks for the same
-// meanwhile waits for it too; it is made even if all of them stop waiting.
+// copyOnce ensures that the copy of a file is there. Calls for the same copy share
+// one request, which goes on even if all of them stop waiting.
 func (s *Store) copyOnce(ctx context.Context, key, etag, to string) error {
 	made := s.copying.DoChan(to, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), copyWithin)
@@ -78,8 +78,8 @@ func (s *Store) copyOnce(ctx context.Context, key, etag, to string) error {
 	}
 }
 
-// ensureCopy makes the copy of a file unless it is there. A store that gives copies
-// etags of their own copies once more, the same bytes over the same.
+// ensureCopy copies a file unless the copy is there. A store that gives copies
+// their own etags copies the same bytes once more.
 func (s *Store) ensureCopy(ctx context.Context, key, etag, to string) error {
 	object, err := s.look(ctx, to)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -94,7 +94,7 @@ func (s *Store) ensureCopy(ctx context.Context, key, etag, to string) error {
 	return nil
 }
 
-// copy has the store copy a file, on the condition that it has this etag.
+// copy asks the store to copy a file, on the condition that it has this etag.
 func (s *Store) copy(ctx context.Context, key, etag, to string) error {
 	made, err := s.core.Client.CopyObject(ctx,
 		minio.CopyDestOptions{Bucket: s.bucket, Object: to},
@@ -105,8 +105,8 @@ func (s *Store) copy(ctx context.Context, key, etag, to string) error {
 	if made.ETag == etag {
 		return nil
 	}
-	// Encrypted copies have etags of their own. A store that does not know the
-	// condition copies whatever is there: then the file has changed.
+	// Encrypted copies have their own etags. A store that ignores the condition
+	// copies whatever is there: then the file has changed.
 	if err := s.has(ctx, key, etag); err != nil {
 		return errors.Join(err, s.Delete(ctx, to))
 	}

@@ -169,7 +169,7 @@ func TestVerified(t *testing.T) {
 }
 
 // The store is asked once for each file, however many posts show it at once, and
-// again when that was long ago: somebody may have removed the copy.
+// again when that was long ago: the copy may have been deleted.
 func TestVerifiedAsksOnce(t *testing.T) {
 	config := storetest.Start(t)
 	requests := &counted{seen: map[string]int{}}
@@ -275,7 +275,8 @@ func TestVerifiedOnOtherStores(t *testing.T) {
 	}
 }
 
-// Whoever stops waiting for a copy hears so, and it is made all the same.
+// A caller that stops waiting for a copy gets an error, and the copy is made all the
+// same.
 func TestVerifiedOutlivesItsCaller(t *testing.T) {
 	config := storetest.Start(t)
 	files := open(t, config)

@@ -10,13 +10,13 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 )
 
-// LateUploads is how long after the end of its address an upload may still come
-// in: the store looks at the address when the upload begins.
+// LateUploads is how long after the end of its address an upload may still arrive:
+// the store checks the address when the upload begins.
 const LateUploads = time.Hour
 
-// HandedOutUntil is the end of the last address to upload to that the HTTP API
-// handed out for a file. It hands out another one under the same
-// Idempotency-Key, also when the file has been verified.
+// HandedOutUntil returns the end of the last upload address that the HTTP API handed
+// out for a file. Under the same Idempotency-Key it hands out another one, even
+// after the file was verified.
 func HandedOutUntil(m *v1alpha1.Media) time.Time {
 	until := m.CreationTimestamp.Add(v1alpha1.UploadURLLifetime)
 	if underKey := KeyUntil(m); underKey.After(until) {
@@ -28,8 +28,8 @@ func HandedOutUntil(m *v1alpha1.Media) time.Time {
 	return until
 }
 
-// KeyUntil is until when the Idempotency-Key of a Media holds at least; the zero
-// time if it was made under none.
+// KeyUntil returns until when the Idempotency-Key of a Media holds at least; zero if
+// it was created without one.
 func KeyUntil(m *v1alpha1.Media) time.Time {
 	if !underKey(m) {
 		return time.Time{}
@@ -39,16 +39,16 @@ func KeyUntil(m *v1alpha1.Media) time.Time {
 
 func underKey(m *v1alpha1.Media) bool { return m.Annotations[v1alpha1.RequestAnnotation] != "" }
 
-// Overwritable tells whether the client that uploaded the file of a verified
-// Media may still put another one in its place, through an address that it has
-// or can get. What Herald fetched itself nobody can.
+// Overwritable reports whether the client that uploaded the file of a verified Media
+// may still replace it, through an address that it has or can get. No client can
+// replace a file that Herald fetched itself.
 func Overwritable(m *v1alpha1.Media, now time.Time) bool {
 	switch verified := conditions.Since(m.Status.Conditions); {
 	case m.Spec.Source != nil:
 		return false
 	case underKey(m), verified.IsZero():
-		// Under its key a fresh address can be had for as long as there is the
-		// Media, and between any two looks.
+		// Under its Idempotency-Key the client can get a fresh address as long as
+		// the Media exists, between any two looks.
 		return true
 	default:
 		until := HandedOutUntil(m)

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isolate has the child lead a process group, which is killed as a whole, and die
-// with the thread that starts it.
+// isolate makes the child the leader of a process group, which is killed as a
+// whole, and makes it die with the thread that starts it.
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -27,8 +27,8 @@ const (
 	maxCPU = 60
 )
 
-// restrict sets what the child may use: it writes no files and leaves no core.
-// One that has ended already needs no limits.
+// restrict limits what the child may use: it writes no files and leaves no core. A
+// child that has already ended needs no limits.
 func restrict(pid int) error {
 	for resource, limit := range map[int]uint64{unix.RLIMIT_AS: maxMemory, unix.RLIMIT_CPU: maxCPU, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_CORE: 0} {
 		err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: limit, Max: limit}, nil)

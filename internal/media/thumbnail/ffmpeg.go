@@ -1,9 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package thumbnail takes a picture out of a video that lies in the store, and
-// keeps it there beside the video. Decoding is left to ffmpeg, a program of its
-// own that an installation may have or not.
+// Package thumbnail extracts a picture from a video in the store, and keeps it there
+// beside the video. ffmpeg decodes the video; an installation may lack it.
 package thumbnail
 
 import (
@@ -19,12 +18,11 @@ import (
 	"time"
 )
 
-// FFmpeg is the program. It runs in a process of its own that sees nothing of
-// this one: no environment, no files but those of its libraries, and of the
-// network one address on the loopback interface from which it reads the video. It
-// is killed with this process where the system can do that (Linux).
+// FFmpeg runs the program in a process of its own. That process has no environment,
+// needs no files but its libraries, and reads the video from one address on the
+// loopback interface. On Linux it is killed with this process.
 type FFmpeg struct {
-	// Path is where the program lies.
+	// Path is the path of the program.
 	Path string
 	// Timeout bounds one run; one minute if zero.
 	Timeout time.Duration
@@ -40,7 +38,7 @@ const (
 	maxPicture = 2 << 20
 	// maxComplaint bounds what is kept of what ffmpeg says.
 	maxComplaint = 2 << 10
-	// killedWithin is for how long a killed process is waited for.
+	// killedWithin is how long to wait for a killed process.
 	killedWithin = 5 * time.Second
 )
 
@@ -58,7 +56,7 @@ type Picture struct {
 type Problem struct {
 	// Message says why, and continues "because".
 	Message string
-	// Final is set where another try would end as this one did.
+	// Final says that another try would fail in the same way.
 	Final bool
 	// Err is the cause, for logs; may be nil.
 	Err error
@@ -70,7 +68,7 @@ func (p *Problem) Error() string { return p.Message }
 // Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Err }
 
-// arguments are those of ffmpeg, about a video at an address.
+// arguments returns those of ffmpeg, for a video at an address.
 func arguments(address string, at time.Duration) []string {
 	return []string{
 		"-nostdin", "-hide_banner", "-loglevel", "error",
@@ -93,9 +91,9 @@ func arguments(address string, at time.Duration) []string {
 	}
 }
 
-// Take returns the picture at a moment of a video: the first frame from there
-// on, or the last frame if there is none. The error is a *Problem, or what the
-// video could not be read for.
+// Take returns the picture at a moment of a video: the first frame from there on,
+// or the last frame if there is none. The error is a *Problem, or why the video
+// could not be read.
 func (f FFmpeg) Take(ctx context.Context, video Video, at time.Duration) (Picture, error) {
 	timeout := f.Timeout
 	if timeout == 0 {
@@ -141,8 +139,7 @@ func (e *startError) Error() string { return "cannot start ffmpeg: " + e.cause.E
 
 func (e *startError) Unwrap() error { return e.cause }
 
-// run runs the program to its end. Not before its limits hold does it get to
-// read the video.
+// run runs the program to its end. It can read the video only once its limits hold.
 func (f FFmpeg) run(ctx context.Context, source *source, at time.Duration, out, complaint *bounded) error {
 	// The system ends the child with the thread that started it.
 	runtime.LockOSThread()
@@ -163,8 +160,8 @@ func (f FFmpeg) run(ctx context.Context, source *source, at time.Duration, out, 
 	return cmd.Wait()
 }
 
-// bounded keeps so many bytes and no more; full is called when more come. The
-// buffer is no embedded one, whose ReadFrom would take what Write refuses.
+// bounded keeps a bounded number of bytes, and calls full when more come. It does
+// not embed the buffer, whose ReadFrom would take what Write refuses.
 type bounded struct {
 	kept bytes.Buffer
 	max  int

@@ -19,12 +19,12 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Taker takes pictures out of videos; FFmpeg does.
+// Taker extracts pictures from videos; FFmpeg implements it.
 type Taker interface {
 	Take(ctx context.Context, video Video, at time.Duration) (Picture, error)
 }
 
-// Maker makes the pictures of videos in the store, one at a time, and keeps them
+// Maker extracts pictures from videos in the store, one at a time, and keeps them
 // beside the videos. It may be used by many goroutines at once.
 type Maker struct {
 	store rendition.Store
@@ -36,35 +36,33 @@ type Maker struct {
 	failed *lru.Cache
 }
 
-// rememberedProblems is of how many pictures a process knows why they could not
-// be made.
+// rememberedProblems is how many problems a process remembers.
 const rememberedProblems = 1024
 
-// NewMaker makes a Maker.
+// NewMaker returns a Maker.
 func NewMaker(store rendition.Store, taker Taker) *Maker {
 	return &Maker{
 		store: store, taker: taker, shelf: rendition.NewShelf(store), turn: semaphore.NewWeighted(1), failed: lru.New(rememberedProblems),
 	}
 }
 
-// making is part of every key. It changes when the same video and moment should
-// come out otherwise than before.
+// making is part of every key. Change it when the same video and moment give another
+// picture than before.
 const making = "1"
 
-// keyLength is how many bytes of a hash name a picture among all that was made
-// of one file.
+// keyLength is how many bytes of a hash name a picture among those of one file.
 const keyLength = 16
 
-// Key is where the picture at a moment of a video lies: beside the video, and
-// always at the same place, so that nothing has to remember it.
+// Key returns the key of the picture at a moment of a video. It follows from both,
+// so that it need not be stored.
 func Key(source rendition.Source, at time.Duration) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "frame %s\n%q\n%d\n%d %d", making, source.ETag, at.Milliseconds(), maxWidth, maxHeight))
 	return store.Derived(source.Key, hex.EncodeToString(sum[:keyLength]))
 }
 
-// Find returns the picture at a moment of a video, if it was made: from memory,
-// or else from the store. Otherwise the error is the *Problem for which this
-// process could not make it, or store.ErrNotFound.
+// Find returns the picture at a moment of a video, from memory or else from the
+// store. If there is none, the error is the *Problem that this process had with it,
+// or store.ErrNotFound.
 func (m *Maker) Find(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error) {
 	key := Key(source, at)
 	r, err := m.shelf.Find(ctx, key)
@@ -74,7 +72,7 @@ func (m *Maker) Find(ctx context.Context, source rendition.Source, at time.Durat
 	return r, err
 }
 
-// Forget has Find ask the store again.
+// Forget makes Find ask the store again.
 func (m *Maker) Forget(r rendition.Rendition) { m.shelf.Forget(r) }
 
 func (m *Maker) problem(key string) *Problem {
@@ -84,7 +82,7 @@ func (m *Maker) problem(key string) *Problem {
 }
 
 // Make returns the picture at a moment of a video, and makes it if the store has
-// none. The error is a *Problem, which Find tells again, or the store's.
+// none. The error is a *Problem, which Find repeats, or the store's.
 func (m *Maker) Make(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error) {
 	key := Key(source, at)
 	if r, err := m.shelf.Look(ctx, key); !errors.Is(err, store.ErrNotFound) {
@@ -106,7 +104,7 @@ func (m *Maker) make(ctx context.Context, key string, source rendition.Source, a
 		return rendition.Rendition{}, &Problem{Message: "too many other videos were waiting for theirs", Err: err}
 	}
 	defer m.turn.Release(1)
-	// Somebody else may have made it meanwhile, or found that it cannot be made.
+	// Another call may have made it meanwhile, or found that it cannot be made.
 	if r, err := m.shelf.Look(ctx, key); !errors.Is(err, store.ErrNotFound) {
 		return r, err
 	}

@@ -17,16 +17,16 @@ import (
 
 // Video is where a film can be read.
 type Video struct {
-	// Size is how long it is, in bytes.
+	// Size is its length in bytes.
 	Size int64
-	// Open reads length bytes from an offset on, while they are asked for.
+	// Open streams length bytes from an offset on.
 	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
 }
 
-// source offers one video to one child, by HTTP on the loopback interface. An
-// address of the store would do as well, but carry a signature that every process
-// of the machine could read in the child's command line, and lead to bytes that
-// nobody compared with those that were verified. This one holds for the run.
+// source serves one video to one child by HTTP on the loopback interface, for one
+// run. An address of the store would carry a signature that every process of the
+// machine could read in the child's command line, and serve bytes that may not be
+// the verified ones.
 type source struct {
 	address string
 
@@ -71,19 +71,18 @@ func offer(ctx context.Context, video Video) (*source, error) {
 
 // serve answers from now on.
 func (s *source) serve() {
-	s.served.Go(func() { _ = s.server.Serve(s.listener) }) // It ends by close.
+	s.served.Go(func() { _ = s.server.Serve(s.listener) }) // Close ends it.
 }
 
-// close ends what is being read, and forgets the address.
+// close ends all reads and closes the address.
 func (s *source) close() {
 	s.end()
 	_ = s.server.Close()   // The connections are the child's, which has ended.
-	_ = s.listener.Close() // Nobody listens at it if serve was not called.
+	_ = s.listener.Close() // The server does not own it if serve was not called.
 	s.served.Wait()
 }
 
-// fail notes why the video could not be read, unless it is because the child
-// wanted no more of it.
+// fail records why the video could not be read, unless the child has hung up.
 func (s *source) fail(err error) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return
@@ -151,7 +150,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// report passes on why a read failed, if not because the child has hung up.
+// report passes on why a read failed, unless the child has hung up.
 func (r *reader) report(err error) {
 	if r.ctx.Err() == nil {
 		r.failed(err)

@@ -110,7 +110,7 @@ func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.Target
 	if err != nil {
 		return job, platforms.Errorf(platforms.ClassReconnect, "the credentials of connection %q cannot be used: %v", conn.Name, err)
 	}
-	job, _ = l.o.Preparer.Job(&prepare.Target{Post: f.Post, Index: int(t.Index), Conn: conn, Media: f.Media, Token: token})
+	job = l.o.Preparer.Job(&prepare.Target{Post: f.Post, Index: int(t.Index), Conn: conn, Media: f.Media, Token: token})
 	job.Checkpoint, job.OperationID = t.Attempt.Checkpoint, t.Attempt.OperationID
 	job.SearchFrom = attempt.SearchFrom(t.Attempt)
 	if to.Capabilities().SecretUploads && job.Checkpoint != "" {

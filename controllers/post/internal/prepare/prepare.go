@@ -77,7 +77,7 @@ type Preparer struct {
 func New(o Options) *Preparer {
 	return &Preparer{
 		o: o, sessions: sessions{client: o.Client, live: o.APIReader},
-		uploads: dispatch.NewScheduler(uploads), lanes: dispatch.NewGates(),
+		uploads: dispatch.NewScheduler(uploads), lanes: dispatch.NewGates(lanesPerAccount),
 	}
 }
 
@@ -113,8 +113,8 @@ func (p *Preparer) Ready(ctx context.Context, name v1alpha1.Platform, job *platf
 	return c.ready(ctx, job)
 }
 
-// Job is what is published next for a target, or looked up, and the hash of it.
-func (p *Preparer) Job(t *Target) (job platforms.Job, contentHash string) {
+// Job is what is published next for a target, or looked up.
+func (p *Preparer) Job(t *Target) platforms.Job {
 	content := delivery.Content(t.Post, t.Index, t.Media)
 	for i, ref := range delivery.Files(t.Post, t.Index) {
 		content.Media[i].Bytes = p.bytes(t.Media[ref.Name])
@@ -122,7 +122,7 @@ func (p *Preparer) Job(t *Target) (job platforms.Job, contentHash string) {
 	return platforms.Job{
 		Account: platforms.Account{ID: t.Conn.Spec.AccountID, Username: t.Conn.Status.Username, Token: t.Token},
 		Content: content,
-	}, delivery.ContentHash(t.Post, t.Index, t.Conn, t.Media)
+	}
 }
 
 // needed returns what prepares a target; false if nothing precedes its call.
@@ -237,7 +237,7 @@ func (p *Preparer) Start(ctx context.Context, m *Memory, t Target, now time.Time
 	if !needed {
 		return
 	}
-	job, hash := p.Job(&t)
+	job, hash := p.Job(&t), delivery.ContentHash(t.Post, t.Index, t.Conn, t.Media)
 	before := m.known(&t, hash)
 	if before == nil {
 		if known := p.adopt(ctx, &t, hash, now, c.keptFor()); known != nil {
@@ -353,8 +353,8 @@ func patience(c *platforms.Content) time.Duration {
 	return within + time.Duration(bytes/slowest)*time.Second
 }
 
-// enter takes a place for a preparation, and returns what gives it back: in one of
-// its account's lanes for a text, among the uploads for files, which take longer and
+// enter takes a place for a preparation, and returns what gives it back: among the few
+// of its account for a text, among the uploads for files, which take longer and
 // more of the network. It returns nil if none is free; the post is woken when one is.
 func (p *Preparer) enter(t *Target, files bool) (leave func()) {
 	w := t.waiter()
@@ -365,14 +365,11 @@ func (p *Preparer) enter(t *Target, files bool) (leave func()) {
 		}
 		return func() { p.uploads.Done(w.ID) }
 	}
-	first := int(delivery.Spread(t.Post.UID, lanesPerAccount))
-	for i := range lanesPerAccount {
-		lane := fmt.Sprintf("%s/prepare/%d", t.Conn.UID, (first+i)%lanesPerAccount)
-		if p.lanes.TryAcquire(lane, w) {
-			return func() { p.lanes.Release(lane) }
-		}
+	lane := string(t.Conn.UID)
+	if !p.lanes.TryAcquire(lane, w) {
+		return nil
 	}
-	return nil
+	return func() { p.lanes.Release(lane) }
 }
 
 // uploadID names the waiter of a target of a post.

@@ -98,7 +98,7 @@ const (
 // answer to the upload was lost.
 func (p *Preparer) WithoutThumbnail(ctx context.Context, t *Target, lostAnswer bool) (why string) {
 	to, ok := p.o.Platforms[t.Conn.Spec.Platform]
-	job, _ := p.Job(t)
+	job := p.Job(t)
 	switch {
 	case !ok || !wantsPicture(to.Capabilities(), &job.Content):
 		return ""

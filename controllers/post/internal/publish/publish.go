@@ -111,9 +111,10 @@ func results(batch []*Delivery) []delivery.Result {
 
 // Pass is the pass over the post that is published.
 type Pass interface {
-	// Job returns what is published next for a delivery, of this version of the
-	// post, and the hash of it.
-	Job(post *v1alpha1.Post, d *Delivery) (job platforms.Job, contentHash string)
+	// Job returns what is published next for a delivery, of this version of the post.
+	Job(post *v1alpha1.Post, d *Delivery) platforms.Job
+	// ContentHash identifies that.
+	ContentHash(post *v1alpha1.Post, d *Delivery) string
 	// Ready puts what was prepared into a job.
 	Ready(ctx context.Context, d *Delivery, job *platforms.Job) *platforms.Error
 	// Answered is told of the answer to a call, before the account's turn passes
@@ -189,9 +190,8 @@ func (r *run) open(post *v1alpha1.Post, deliveries []*Delivery) error {
 	claims := make([]delivery.Claiming, len(deliveries))
 	for i, d := range deliveries {
 		d.Attempt = r.o.NewID()
-		_, hash := r.pass.Job(post, d)
 		claims[i] = delivery.Claiming{Target: d.Target, Secret: d.Secret != "", Claim: attempt.Claim{
-			ID: d.Attempt, ContentHash: hash, AccountID: d.Conn.Spec.AccountID, Checkpoint: d.Checkpoint, Window: r.o.SendWindow,
+			ID: d.Attempt, ContentHash: r.pass.ContentHash(post, d), AccountID: d.Conn.Spec.AccountID, Checkpoint: d.Checkpoint, Window: r.o.SendWindow,
 		}}
 	}
 	return delivery.EnterClaims(post, claims, r.o.Clock.Now())
@@ -294,7 +294,7 @@ func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platfo
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.To.Capabilities().CallTimeout)
 	defer cancel()
-	job, _ := r.pass.Job(post, d)
+	job := r.pass.Job(post, d)
 	job.Checkpoint, job.Secret = a.Checkpoint, d.Secret
 	if err := r.pass.Ready(ctx, d, &job); err != nil {
 		return platforms.Result{Outcome: platforms.NotSent, Err: ratelimit.WithRetryAt(err, r.o.Clock.Now())}

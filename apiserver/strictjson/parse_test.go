@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package rest
+package strictjson
 
 import (
 	"bytes"
@@ -13,20 +13,26 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/go-faster/jx"
-
-	"github.com/herald-social/herald/apiserver/rest/oas"
+	"github.com/google/go-cmp/cmp"
 )
 
 func nested(levels int) string {
 	return strings.Repeat("[", levels) + strings.Repeat("]", levels)
 }
 
-func TestCheckJSON(t *testing.T) {
+// parse is what Parse says of a body.
+func parse(body string) string {
+	if _, err := Parse([]byte(body)); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func TestParse(t *testing.T) {
 	t.Parallel()
-	manyNames := func(last string) string {
+	manyNames := func(count int, last string) string {
 		var b strings.Builder
-		for i := range 100 {
+		for i := range count - 1 {
 			fmt.Fprintf(&b, `"n%d":%d,`, i, i)
 		}
 		return "{" + b.String() + `"` + last + `":0}`
@@ -41,12 +47,14 @@ func TestCheckJSON(t *testing.T) {
 		"TwiceDeep":     {"the path says where", `{"targets":[{},{"x":{"y":1,"y":2}}]}`, "targets[1].x.y: stands twice in its object"},
 		"TwiceInArrays": {"arrays in arrays have their place in the path", `[[0,[{"a":1,"a":1}]]]`, "[0][1][0].a: stands twice in its object"},
 		"TwiceEmpty":    {"the empty name is a name", `{"":1,"":2}`, ": stands twice in its object"},
-		"TwiceLate":     {"objects with many names are no exception", manyNames("n7"), "n7: stands twice in its object"},
-		"ManyNames":     {"many names are fine when each stands once", manyNames("m"), ""},
+		"TwiceLate":     {"objects with many names are no exception", manyNames(101, "n7"), "n7: stands twice in its object"},
+		"ManyNames":     {"many names are fine when each stands once", manyNames(MaxNames, "m"), ""},
+		"TooManyNames":  {"one name more", manyNames(MaxNames+1, "m"), "the body: has more than 256 names"},
+		"DeepNames":     {"the path says where", `{"a":[` + manyNames(MaxNames+1, "m") + `]}`, "a[0]: has more than 256 names"},
 		"TwiceLong":     {"a message does not grow with what it is about", `{"` + strings.Repeat("ä", 900) + `":1,"` + strings.Repeat("ä", 900) + `":1}`, strings.Repeat("ä", 64) + "…: stands twice in its object"},
 		"Capitals":      {"names differ by their capitals", `{"a":1,"A":2}`, ""},
-		"Deepest":       {"as deep as is allowed", nested(maxDepth), ""},
-		"TooDeep":       {"one level more", nested(maxDepth + 1), "the body nests deeper than 64 levels"},
+		"Deepest":       {"as deep as is allowed", `{"a":` + nested(MaxDepth-1) + `}`, ""},
+		"TooDeep":       {"one level more", nested(MaxDepth + 1), "the body nests deeper than 64 levels"},
 		"Abyss":         {"no depth costs more than the limit", strings.Repeat(`{"a":[`, 1<<17), "the body nests deeper than 64 levels"},
 		"NUL":           {"NUL ends the text in many a program", `{"targets":[{"caption":"a\u0000b"}]}`, `targets[0].caption: must not hold the NUL character (\u0000)`},
 		"EscapedNoNUL":  {"a backslash and u0000 are six characters", `{"a":"\\u0000"}`, ""},
@@ -56,45 +64,105 @@ func TestCheckJSON(t *testing.T) {
 		"LowAlone":      {"the second half alone", `{"a":"\ude00"}`, `a: holds half a surrogate pair (\ude00); send the whole character`},
 		"Replacement":   {"U+FFFD is a character", `{"a":"\ufffd"}`, ""},
 		"NotUTF8":       {"bytes that are no text", "{\"a\":\"\xff\"}", "the body is not valid UTF-8"},
-		"NotJSON":       {"others say what is wrong with it", `{"a":1,]`, ""},
-		"CutEscape":     {"an escape that ends too early", `{"a":"\u00`, ""},
-		"Nothing":       {"others say that it is empty", ``, ""},
+		"NotJSON":       {"what is not JSON is found out", `{"a":1,]`, "the body is not valid JSON: invalid character ']' looking for beginning of object key string at byte 8"},
+		"CutEscape":     {"an escape that ends too early", `{"a":"\u00`, "the body is not valid JSON: it ends too early"},
+		"Nothing":       {"an empty body has a message of its own", ``, "the body is empty; send a JSON object"},
+		"MostValues":    {"as many values as are allowed", `{"a":[1` + strings.Repeat(",1", MaxValues-3) + `]}`, ""},
+		"TooManyValues": {"one value more", `{"a":[1` + strings.Repeat(",1", MaxValues-2) + `]}`, "the body holds more than 16384 values"},
+		"TooManyItems":  {"objects count like arrays", `{"a":[{}` + strings.Repeat(",{}", 1<<18), "the body holds more than 16384 values"},
+		"NULBehind":     {"a NUL byte is no end", "{}\x00", "the body goes on after its JSON object; send one object only"},
+		"Array":         {"everything else has no fields", "[1]", "the body must be a JSON object"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := checkJSON([]byte(tc.body)); got != tc.want {
+			if got := parse(tc.body); got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}
 }
 
-// FuzzCheckJSON holds the check against a slow one that is made of the standard
-// library's tokens.
-func FuzzCheckJSON(f *testing.F) {
+// FuzzParse holds the parser against a slow check that is made of the standard
+// library's tokens: it takes exactly the objects that the standard library
+// takes, but for what slowCheck finds.
+func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", `{"a":1,"a":2}`, `{"a":{"b":1},"b":[{"b":1}]}`, `["\u0000"]`, `{"\u0000":"\ud83d\ude00"}`, `"\ud83d"`, nested(64), nested(65),
 		`{"a":[{"b":"c"},{"b":"c","\u0062":1}]}`, `[1e400,12345678901234567890,-0]`, `{"a":"\\u0000\\ud800"}`, "\"\xff\"",
+		`{"a":[01,-,1.,1e,.5,+1,tru]}`, "{\"a\"\t: \"\n\"}", `{"a":"\x\u12g4"}`, `{"a":[1,],}`, `{"a" 1}`, ` { "a" : [ -0.5E+7 , true , false , null ] } `, "{}\x00",
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got := checkJSON(body)
+		got := parse(string(body))
 		if !utf8.ValidString(got) || len(got) > 1<<16 {
 			t.Errorf("says %q", got)
 		}
 		if !json.Valid(body) {
+			if got == "" {
+				t.Errorf("takes %q, which is not JSON", body)
+			}
 			return
 		}
 		// The standard library reads half a pair as U+FFFD, which may as well stand there itself.
 		if bytes.Contains(body, []byte(`\u`)) && bytes.ContainsAny(body, "dD") && strings.Contains(got, "surrogate") {
 			return
 		}
-		if want := slowCheck(body); (got != "") != want {
+		want := slowCheck(body) || bytes.TrimLeft(body, " \t\r\n")[0] != '{'
+		if (got != "") != want {
 			t.Errorf("says %q to %q, which is found wrong: %t", got, body, want)
 		}
+		if got == "" {
+			sameAsStandard(t, body)
+		}
 	})
+}
+
+// sameAsStandard expects the values of a document to be those that the standard
+// library reads.
+func sameAsStandard(t *testing.T, body []byte) {
+	t.Helper()
+	var want any
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	if err := decoder.Decode(&want); err != nil {
+		t.Fatal(err)
+	}
+	value, err := Parse(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, plain(value.doc.nodes, 0)); diff != "" {
+		t.Errorf("%q: -want +got:\n%s", body, diff)
+	}
+}
+
+// plain is a node as encoding/json reads it into an empty interface.
+func plain(nodes []node, i int) any {
+	n := &nodes[i]
+	switch n.kind {
+	case object:
+		members := map[string]any{}
+		for j := i + 1; j < n.next; j = nodes[j].next {
+			members[string(nodes[j].name)] = plain(nodes, j)
+		}
+		return members
+	case array:
+		items := []any{}
+		for j := i + 1; j < n.next; j = nodes[j].next {
+			items = append(items, plain(nodes, j))
+		}
+		return items
+	case text:
+		return string(n.text)
+	case number:
+		return json.Number(n.text)
+	case boolean:
+		return string(n.text) == "true"
+	default:
+		return nil
+	}
 }
 
 // slowCheck reports whether a JSON value nests too deep, has a name twice or
@@ -132,7 +200,7 @@ func slowCheck(body []byte) bool {
 				value()
 				continue
 			}
-			if len(open) > maxDepth {
+			if len(open) > MaxDepth {
 				return true
 			}
 		case string:
@@ -155,37 +223,4 @@ func slowCheck(body []byte) bool {
 			value()
 		}
 	}
-}
-
-// BenchmarkBody tells what the check adds to the decoding of a usual body.
-func BenchmarkBody(b *testing.B) {
-	body := []byte(`{"category":"text","scheduled_at":"2026-12-01T09:00:00.000Z","targets":[` +
-		`{"connection_id":"acme-x","caption":"We launched \ud83d\ude80 — and here is what it does: https://example.com/launch"},` +
-		`{"connection_id":"acme-threads","caption":"We launched. It took a while, but here it is, and we are proud of it."}]}`)
-	b.Run("decode", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			var req oas.CreatePostRequest
-			if err := req.Decode(jx.DecodeBytes(body)); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("check", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if problem := checkJSON(body); problem != "" {
-				b.Fatal(problem)
-			}
-		}
-	})
-	large := []byte(`[` + strings.Repeat(`{"a":1},`, 1<<17-1) + `{}]`)
-	b.Run("check 1 MiB of objects", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if problem := checkJSON(large); problem != "" {
-				b.Fatal(problem)
-			}
-		}
-	})
 }

@@ -36,13 +36,10 @@ func (stuckPosts) Get(ctx context.Context, _, _ string) (*v1alpha1.Post, error) 
 
 func TestSilentKubernetesAPI(t *testing.T) {
 	t.Parallel()
-	handler, err := NewHandler(bridge.New(bridge.Config{
+	handler := NewHandler(bridge.New(bridge.Config{
 		Keys: anyKey{}, Used: func(*v1alpha1.APIKey) {}, Posts: stuckPosts{}, Index: postindex.New(),
 		Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
 	}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	synctest.Test(t, func(t *testing.T) {
 		info := &request.Info{ID: "id-17"}
 		r := httptest.NewRequestWithContext(request.With(t.Context(), info), http.MethodGet, Prefix+"/posts/p1", http.NoBody)

@@ -1,0 +1,181 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wire is the JSON form of what clients send and what they are
+// answered, as apiserver/openapi describes it. It knows no HTTP.
+package wire
+
+import (
+	"math"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/strictjson"
+)
+
+// Bounds of apiserver/openapi.
+const (
+	maxName    = 253 // characters of an id, as Kubernetes has them
+	maxCaption = 1 << 16
+	maxTitle   = 4096
+	maxFile    = 1024 // characters of a file's name
+	maxImages  = 35   // of an image post; the strictest target may take fewer
+	maxItems   = 100  // targets, cards, and media of a card
+	// maxSecond is the last second of a video that milliseconds in an int32 reach.
+	maxSecond = math.MaxInt32 / 1000
+)
+
+// CreatePost reads the body of createPost. What is wrong with it is a
+// *bridge.Error.
+func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
+	var out bridge.CreatePost
+	spec := &out.Spec
+	spec.Category = strictjson.OneOf(body.Field("category"),
+		v1alpha1.CategoryImage, v1alpha1.CategoryText, v1alpha1.CategoryTree, v1alpha1.CategoryVideo)
+	if spec.Category == "" {
+		return out, refused(body) // the category decides which fields there are
+	}
+	spec.Draft = body.Optional("draft").Bool()
+	if at := body.Optional("scheduled_at").OrNull(); at.Given() {
+		spec.ScheduledAt = v1alpha1.NewTimePtr(at.Time())
+	}
+	target := treeTarget
+	if spec.Category != v1alpha1.CategoryTree {
+		target = func(v strictjson.Value) v1alpha1.PostTarget {
+			target := postTarget(v)
+			out.Problems = append(out.Problems, combinations(v, spec.Category, target.TikTok)...)
+			return target
+		}
+	}
+	spec.Targets = strictjson.List(body.Field("targets"), 1, maxItems, target)
+	switch spec.Category {
+	case v1alpha1.CategoryImage:
+		spec.Image = &v1alpha1.ImageContent{MediaRefs: strictjson.List(body.Field("media_ids"), 1, maxImages, reference)}
+	case v1alpha1.CategoryVideo:
+		spec.Video = &v1alpha1.VideoContent{MediaRef: reference(body.Field("media_id"))}
+		spec.Video.ThumbnailOffsetMillis = strictjson.Pointer(body.Optional("thumbnail_time"), milliseconds)
+	case v1alpha1.CategoryTree:
+		spec.Tree = &v1alpha1.TreeContent{Cards: strictjson.List(body.Field("tree_cards"), 1, maxItems, card)}
+	case v1alpha1.CategoryText:
+	}
+	return out, refused(body)
+}
+
+// refused is the error of a body with problems; nil if there are none.
+func refused(body strictjson.Value) error {
+	problems := body.Problems()
+	if len(problems) == 0 {
+		return nil
+	}
+	return &bridge.Error{Code: bridge.CodeValidation, Message: bridge.JoinProblems(problems)}
+}
+
+// CreateMediaUpload reads the body of createMediaUploadUrl. What is wrong with
+// it is a *bridge.Error.
+func CreateMediaUpload(body strictjson.Value) (bridge.CreateMediaUpload, error) {
+	out := bridge.CreateMediaUpload{
+		MIMEType: strictjson.OneOf(body.Field("mime_type"),
+			v1alpha1.MimeMP4, v1alpha1.MimeQuickTime, v1alpha1.MimeJPEG, v1alpha1.MimePNG, v1alpha1.MimeWebP),
+		SizeBytes: body.Field("size_bytes").Integer(1),
+		Name:      body.Field("name").Text(1, maxFile),
+	}
+	return out, refused(body)
+}
+
+func reference(v strictjson.Value) v1alpha1.LocalReference {
+	return v1alpha1.LocalReference{Name: v.Text(1, maxName)}
+}
+
+func milliseconds(v strictjson.Value) int32 {
+	return int32(math.Round(v.Number(0, maxSecond) * 1000))
+}
+
+func card(v strictjson.Value) v1alpha1.TreeCard {
+	if !v.Object() {
+		return v1alpha1.TreeCard{}
+	}
+	return v1alpha1.TreeCard{
+		Caption:   v.Optional("caption").OrNull().Text(0, maxCaption),
+		MediaRefs: strictjson.List(v.Optional("media_ids"), 0, maxItems, reference),
+	}
+}
+
+// treeTarget reads the target of a tree, which refuses five fields of other
+// targets, whatever their value.
+func treeTarget(v strictjson.Value) v1alpha1.PostTarget {
+	if !v.Object() {
+		return v1alpha1.PostTarget{}
+	}
+	for _, name := range []string{"caption", "youtube_title", "is_ai_generated", "tiktok_draft", "tiktok_auto_add_music"} {
+		if field := v.Optional(name); field.Given() {
+			field.Refuse("the target of a tree cannot have it; leave it out")
+		}
+	}
+	return v1alpha1.PostTarget{ConnectionRef: reference(v.Field("connection_id"))}
+}
+
+// postTarget reads the target of any other post.
+func postTarget(v strictjson.Value) v1alpha1.PostTarget {
+	if !v.Object() {
+		return v1alpha1.PostTarget{}
+	}
+	target := v1alpha1.PostTarget{
+		ConnectionRef: reference(v.Field("connection_id")),
+		Caption:       v.Optional("caption").Text(1, maxCaption),
+	}
+	if title := v.Optional("youtube_title").Text(1, maxTitle); title != "" {
+		target.YouTube = &v1alpha1.YouTubeOptions{Title: title}
+	}
+	for _, name := range tiktokFields {
+		if v.Optional(name).Given() {
+			target.TikTok = tiktokOptions(v)
+			break
+		}
+	}
+	return target
+}
+
+// tiktokFields are what only TikTok asks for.
+var tiktokFields = []string{
+	"is_ai_generated", "tiktok_auto_add_music", "tiktok_draft", "tiktok_privacy_level",
+	"tiktok_allow_comment", "tiktok_allow_duet", "tiktok_allow_stitch",
+}
+
+func tiktokOptions(v strictjson.Value) *v1alpha1.TikTokOptions {
+	return &v1alpha1.TikTokOptions{
+		IsAIGenerated: v.Optional("is_ai_generated").Bool(),
+		AutoAddMusic:  v.Optional("tiktok_auto_add_music").Bool(),
+		Draft:         v.Optional("tiktok_draft").Bool(),
+		PrivacyLevel:  strictjson.OneOf(v.Optional("tiktok_privacy_level"), v1alpha1.TikTokPublicToEveryone, v1alpha1.TikTokSelfOnly),
+		AllowComment:  strictjson.Pointer(v.Optional("tiktok_allow_comment"), strictjson.Value.Bool),
+		AllowDuet:     strictjson.Pointer(v.Optional("tiktok_allow_duet"), strictjson.Value.Bool),
+		AllowStitch:   strictjson.Pointer(v.Optional("tiktok_allow_stitch"), strictjson.Value.Bool),
+	}
+}
+
+// combinations words which of TikTok's options cannot stand together, or not in
+// a post of this category. The contract refuses them whatever the platform of
+// the target, and some whatever their value.
+func combinations(v strictjson.Value, category v1alpha1.Category, options *v1alpha1.TikTokOptions) []string {
+	if options == nil {
+		return nil
+	}
+	var problems []string
+	refuse := func(name, problem string) { problems = append(problems, v.Field(name).Path()+": "+problem) }
+	if category != v1alpha1.CategoryImage && v.Optional("tiktok_auto_add_music").Given() {
+		refuse("tiktok_auto_add_music", "only a post of category image may have it; leave it out")
+	}
+	if category != v1alpha1.CategoryVideo && options.AllowDuet != nil {
+		refuse("tiktok_allow_duet", "only a post of category video may have it; leave it out")
+	}
+	if category != v1alpha1.CategoryVideo && options.AllowStitch != nil {
+		refuse("tiktok_allow_stitch", "only a post of category video may have it; leave it out")
+	}
+	if options.Draft && options.AutoAddMusic {
+		refuse("tiktok_auto_add_music", "cannot stand beside tiktok_draft; leave one of the two out")
+	}
+	if options.Draft && options.PrivacyLevel != "" {
+		refuse("tiktok_privacy_level", "cannot stand beside tiktok_draft; leave one of the two out")
+	}
+	return problems
+}

@@ -1,0 +1,173 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
+)
+
+// Every function here appends to b and returns the result, as append does.
+
+// AppendError appends the answer of a request that failed.
+func AppendError(b []byte, code bridge.Code, message string) []byte {
+	b = appendString(append(b, `{"error":{"code":`...), code)
+	b = appendString(append(b, `,"message":`...), message)
+	return append(b, `}}`...)
+}
+
+// AppendConnections appends the answer of listConnections.
+func AppendConnections(b []byte, connections []bridge.Connection) []byte {
+	b = append(b, `{"data":`...)
+	b = appendList(b, connections, func(b []byte, c *bridge.Connection) []byte {
+		b = appendString(append(b, `{"id":`...), c.ID)
+		b = appendString(append(b, `,"platform":`...), c.Platform)
+		b = appendStringOrNull(append(b, `,"account_name":`...), c.AccountName)
+		b = appendStringOrNull(append(b, `,"icon_url":`...), c.IconURL)
+		b = appendTime(append(b, `,"connected_at":`...), c.ConnectedAt)
+		return append(b, '}')
+	})
+	return append(b, '}')
+}
+
+// AppendMediaUpload appends the answer of createMediaUploadUrl.
+func AppendMediaUpload(b []byte, upload *bridge.MediaUpload) []byte {
+	b = appendString(append(b, `{"data":{"media_id":`...), upload.ID)
+	b = appendString(append(b, `,"upload_url":`...), upload.UploadURL)
+	b = appendString(append(b, `,"name":`...), upload.Name)
+	return append(b, `}}`...)
+}
+
+// AppendPostPage appends the answer of listPosts.
+func AppendPostPage(b []byte, page *bridge.PostPage) []byte {
+	b = append(b, `{"data":`...)
+	b = appendList(b, page.Posts, func(b []byte, s *postindex.Summary) []byte {
+		b = appendString(append(b, `{"id":`...), s.ID)
+		b = appendString(append(b, `,"title":`...), s.Title)
+		b = appendString(append(b, `,"status":`...), s.Status)
+		b = appendString(append(b, `,"category":`...), s.Category)
+		b = append(b, `,"platforms":`...)
+		b = appendList(b, s.Platforms, func(b []byte, p *postindex.PlatformStatus) []byte {
+			b = appendString(append(b, `{"platform":`...), p.Platform)
+			b = appendString(append(b, `,"status":`...), p.Status)
+			return append(b, '}')
+		})
+		b = appendTime(append(b, `,"display_at":`...), s.DisplayAt)
+		return append(b, '}')
+	})
+	b = strconv.AppendInt(append(b, `,"pagination":{"total":`...), int64(page.Total), 10)
+	b = strconv.AppendInt(append(b, `,"page":`...), int64(page.Page), 10)
+	b = strconv.AppendInt(append(b, `,"limit":`...), int64(page.Limit), 10)
+	b = strconv.AppendBool(append(b, `,"has_next":`...), page.HasNext)
+	return append(b, `}}`...)
+}
+
+// AppendPost appends the answer of createPost and getPost.
+func AppendPost(b []byte, p *bridge.PostDetail) []byte {
+	b = appendString(append(b, `{"data":{"id":`...), p.ID)
+	b = appendString(append(b, `,"status":`...), p.Status)
+	b = appendString(append(b, `,"category":`...), p.Category)
+	b = appendReferences(append(b, `,"media_ids":`...), p.Media)
+	b = append(b, `,"tree_cards":`...)
+	b = appendList(b, p.Cards, func(b []byte, c *v1alpha1.TreeCard) []byte {
+		b = appendStringOrNull(append(b, `{"caption":`...), c.Caption)
+		b = appendReferences(append(b, `,"media_ids":`...), c.MediaRefs)
+		return append(b, '}')
+	})
+	b = append(b, `,"scheduled_at":`...)
+	if p.ScheduledAt == nil {
+		b = append(b, `null`...)
+	} else {
+		b = appendTime(b, *p.ScheduledAt)
+	}
+	b = strconv.AppendBool(append(b, `,"can_cancel":`...), p.CanCancel)
+	b = append(b, `,"platforms":`...)
+	b = appendList(b, p.Platforms, appendPlatformDetail)
+	b = appendTime(append(b, `,"display_at":`...), p.DisplayAt)
+	return append(b, `}}`...)
+}
+
+func appendPlatformDetail(b []byte, p *bridge.PlatformDetail) []byte {
+	b = appendString(append(b, `{"platform":`...), p.Platform)
+	b = appendString(append(b, `,"connection_id":`...), p.ConnectionID)
+	b = appendString(append(b, `,"account_name":`...), p.AccountName)
+	b = appendString(append(b, `,"status":`...), p.Status)
+	b = appendString(append(b, `,"caption":`...), p.Caption)
+	b = appendStringOrNull(append(b, `,"youtube_title":`...), p.YouTubeTitle)
+	b = appendStringOrNull(append(b, `,"external_url":`...), p.ExternalURL)
+	b = appendStringOrNull(append(b, `,"error_message":`...), p.ErrorMessage)
+	return append(b, '}')
+}
+
+// AppendCancelled appends the answer of cancelPost.
+func AppendCancelled(b []byte, id string) []byte {
+	b = appendString(append(b, `{"data":{"id":`...), id)
+	return append(b, `,"status":"cancelled"}}`...)
+}
+
+func appendList[T any](b []byte, list []T, item func([]byte, *T) []byte) []byte {
+	b = append(b, '[')
+	for i := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = item(b, &list[i])
+	}
+	return append(b, ']')
+}
+
+func appendReferences(b []byte, list []v1alpha1.LocalReference) []byte {
+	return appendList(b, list, func(b []byte, of *v1alpha1.LocalReference) []byte { return appendString(b, of.Name) })
+}
+
+// appendTime writes a time in UTC with milliseconds.
+func appendTime(b []byte, t time.Time) []byte {
+	return t.UTC().AppendFormat(b, `"2006-01-02T15:04:05.000Z07:00"`)
+}
+
+func appendStringOrNull(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, `null`...)
+	}
+	return appendString(b, s)
+}
+
+// appendString writes a string with no more escapes than JSON needs. Bytes that
+// are not UTF-8, as an id in a path may hold, become U+FFFD.
+func appendString[S ~string](b []byte, of S) []byte {
+	s := string(of)
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	}
+	b = append(b, '"')
+	from := 0
+	for i := range len(s) {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[from:i]...)
+		from = i + 1
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, `\n`...)
+		case '\r':
+			b = append(b, `\r`...)
+		case '\t':
+			b = append(b, `\t`...)
+		default:
+			const hex = "0123456789abcdef"
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+	}
+	return append(append(b, s[from:]...), '"')
+}

@@ -1,0 +1,38 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// explanations are the reasons why mutants that no test notices change nothing, by the key of the mutant.
+type explanations map[string]string
+
+// readExplanations reads paragraphs: lines that begin with "#" give a reason, and each line below them is a key.
+func readExplanations(path string) (explanations, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	reasons := explanations{}
+	for paragraph := range strings.SplitSeq(string(data), "\n\n") {
+		reason := ""
+		for line := range strings.SplitSeq(strings.TrimSpace(paragraph), "\n") {
+			text, isReason := strings.CutPrefix(line, "#")
+			switch {
+			case isReason:
+				reason = strings.TrimSpace(reason + " " + strings.TrimSpace(text))
+			case line == "":
+			case reason == "":
+				return nil, fmt.Errorf("%s: write the reason, in lines that begin with #, above %q", path, line)
+			default:
+				reasons[line] = reason
+			}
+		}
+	}
+	return reasons, nil
+}
