@@ -29,10 +29,12 @@ func pages(count int, caption string, more ...string) string {
 func told(index int32, now time.Time) v1alpha1.TargetStatus {
 	target := claimed(index, now)
 	target.Platform, target.Reason, target.Message = v1alpha1.PlatformFacebook, v1alpha1.ReasonRateLimited, strings.Repeat("m", 2000)
+	target.State = v1alpha1.TargetPending
+	target.Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: strings.Repeat("m", 1024), Remedy: strings.Repeat("m", 512)}
 	target.NextTryAt, target.TryUntil = v1alpha1.NewTimePtr(now), v1alpha1.NewTimePtr(now)
 	target.Attempt.Checkpoint, target.Attempt.ContentHash = strings.Repeat("c", 1024), strings.Repeat("h", 64)
 	target.Prepared = &v1alpha1.Prepared{
-		ContentHash: strings.Repeat("h", 64), Checkpoint: strings.Repeat("c", 1024), Message: strings.Repeat("m", 1000), MadeAt: v1alpha1.NewTime(now),
+		ContentHash: strings.Repeat("h", 64), Checkpoint: strings.Repeat("c", 1024), Problem: strings.Repeat("m", 1000), MadeAt: v1alpha1.NewTime(now),
 	}
 	target.Attempt.AccountID = strings.Repeat("a", 64)
 	target.Attempt.SearchFrom, target.Attempt.UnknownSince, target.Attempt.EndedAt = v1alpha1.NewTimePtr(now), v1alpha1.NewTimePtr(now), v1alpha1.NewTimePtr(now)

@@ -1,10 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package posting is the pure heart of Herald: what a post's phase is, when
-// it is due, how it reads in a list. It does no I/O and reads no clock. Its
-// folders hold the rules that a post must pass and the write-ahead record of
-// its delivery.
+// Package posting is the pure heart of Herald: how a post stands, when it is
+// due, how it reads in a list. It does no I/O and reads no clock. Its folders
+// hold the rules that a post must pass, the write-ahead record of its delivery,
+// and the decisions that follow from it.
 package posting
 
 import (
@@ -41,10 +41,36 @@ func Started(post *v1alpha1.Post) bool {
 	return false
 }
 
-// Settled reports whether target i is posted or has failed.
+// StateOf returns what is settled of a target. A version of Herald that did not
+// record states kept this in phase and reason; they are read here alone, and
+// only of an entry without a state. The manager records the state with the next
+// write of the post; a finished post keeps its entries as they are.
+func StateOf(t *v1alpha1.TargetStatus) v1alpha1.TargetState {
+	switch {
+	case t.State != "":
+		return t.State
+	case t.Phase == v1alpha1.PhasePosted:
+		return v1alpha1.TargetPosted
+	case t.Phase == v1alpha1.PhaseFailed && t.Reason == v1alpha1.ReasonOutcomeUnknown:
+		return v1alpha1.TargetUndecided
+	case t.Phase == v1alpha1.PhaseFailed:
+		return v1alpha1.TargetFailed
+	case t.Phase == v1alpha1.PhaseCancelled:
+		return v1alpha1.TargetWithdrawn
+	default:
+		return v1alpha1.TargetPending
+	}
+}
+
+// Settled reports whether target i is posted or has failed. An undecided target
+// has failed, until a person says what became of it.
 func Settled(post *v1alpha1.Post, i int) bool {
 	t := Target(post, i)
-	return t != nil && (t.Phase == v1alpha1.PhasePosted || t.Phase == v1alpha1.PhaseFailed)
+	if t == nil {
+		return false
+	}
+	state := StateOf(t)
+	return state == v1alpha1.TargetPosted || state == v1alpha1.TargetFailed || state == v1alpha1.TargetUndecided
 }
 
 // AllSettled reports whether every target is.
@@ -67,8 +93,8 @@ func refusal(post *v1alpha1.Post) *metav1.Condition {
 	return c
 }
 
-// Refusal returns why a post was not accepted, in words, or "" if it was or
-// nobody has looked yet.
+// Refusal returns why a post was not accepted, in words, or "" if it was, or if
+// that is not known yet.
 func Refusal(post *v1alpha1.Post) string {
 	if c := refusal(post); c != nil && !Started(post) {
 		return c.Message
@@ -76,18 +102,25 @@ func Refusal(post *v1alpha1.Post) string {
 	return ""
 }
 
-// PhaseOf derives the phase of a post from its spec and its recorded facts. It
-// never reads status.phase.
+// PhaseOf derives the phase of a post from its spec and its recorded facts.
 func PhaseOf(post *v1alpha1.Post) v1alpha1.PostPhase {
-	if AllSettled(post) {
-		for i := range post.Spec.Targets {
-			if Target(post, i).Phase == v1alpha1.PhaseFailed {
-				return v1alpha1.PhaseFailed
-			}
+	if !AllSettled(post) {
+		return unsettledPhase(post)
+	}
+	for i := range post.Spec.Targets {
+		if settledPhase(Target(post, i)) == v1alpha1.PhaseFailed {
+			return v1alpha1.PhaseFailed
 		}
+	}
+	return v1alpha1.PhasePosted
+}
+
+// settledPhase is the phase of a settled target.
+func settledPhase(t *v1alpha1.TargetStatus) v1alpha1.PostPhase {
+	if StateOf(t) == v1alpha1.TargetPosted {
 		return v1alpha1.PhasePosted
 	}
-	return unsettledPhase(post)
+	return v1alpha1.PhaseFailed
 }
 
 // unsettledPhase is the phase of a post, or of one of its targets, while
@@ -112,23 +145,22 @@ func unsettledPhase(post *v1alpha1.Post) v1alpha1.PostPhase {
 // TargetPhaseOf derives the phase of target i.
 func TargetPhaseOf(post *v1alpha1.Post, i int) v1alpha1.PostPhase {
 	if Settled(post, i) {
-		return Target(post, i).Phase
+		return settledPhase(Target(post, i))
 	}
 	return unsettledPhase(post)
 }
 
 // Cancellable reports whether a post can still be withdrawn: a draft or a
-// scheduled post of which nothing was claimed and something is yet to be
-// decided. One that is not accepted is among them, though it reads as failed:
-// it may be mended, or what it waits for may come, and then it goes out.
+// scheduled post that nothing was claimed for and that is not settled. One that
+// is not accepted is among them, though it reads as failed: it may be mended, or
+// what it waits for may come, and then it goes out.
 func Cancellable(post *v1alpha1.Post) bool {
 	return (post.Spec.Draft || post.Spec.ScheduledAt != nil) && !post.Spec.Cancelled && !Started(post) && !AllSettled(post)
 }
 
 // CanCancel is what clients are told about cancelling: true for a draft, and for
-// a post scheduled for a time in the future, while it is Cancellable. One whose
-// time has come is about to be claimed, and telling otherwise would promise too
-// much.
+// a post scheduled for a time in the future, while it is Cancellable. A post
+// whose time has come is about to be claimed: it is too late to promise that.
 func CanCancel(post *v1alpha1.Post, now time.Time) bool {
 	return Cancellable(post) && (post.Spec.Draft || post.Spec.ScheduledAt.After(now))
 }
@@ -155,15 +187,15 @@ func DisplayAt(post *v1alpha1.Post) time.Time {
 
 // Created is when a post was created, to the millisecond where the apiserver
 // noted it: Kubernetes keeps seconds only. A note that is further from the
-// object's own time than clocks differ is not believed, for whoever applies a
-// post can write one. One that Kubernetes has not seen yet has the note only.
+// object's own time than clocks differ is not believed, for anyone who applies a
+// post can write it. A post that Kubernetes has not seen yet has the note only.
 func Created(post *v1alpha1.Post) time.Time {
-	made := post.CreationTimestamp.Time
-	born, ok := born(post)
-	if ok && (made.IsZero() || made.Sub(born).Abs() <= clockMargin) {
-		return born
+	created := post.CreationTimestamp.Time
+	noted, ok := born(post)
+	if ok && (created.IsZero() || created.Sub(noted).Abs() <= clockMargin) {
+		return noted
 	}
-	return made
+	return created
 }
 
 // Title is how a post is called in a list: the title of its first YouTube
@@ -211,7 +243,6 @@ func Cards(spec *v1alpha1.PostSpec) int {
 }
 
 // MediaNames lists the media files that a post refers to, each once, in order.
-// It takes no longer than the references are many.
 func MediaNames(spec *v1alpha1.PostSpec) (names []string) {
 	seen := map[string]bool{}
 	add := func(refs ...v1alpha1.LocalReference) {

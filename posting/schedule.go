@@ -32,9 +32,9 @@ func Wait(post *v1alpha1.Post, now time.Time) time.Duration {
 
 // TryUntil is how long a target is tried: the starting deadline, counted from
 // the scheduled time or, for an immediate post, from its creation. A post that
-// is first worked on much later, because it was a draft or nobody was there,
-// has the deadline from then; fixed is false in that case: another call gives
-// another time.
+// is first worked on much later, because it was a draft or no manager was
+// running, has the deadline from then on; fixed is false in that case: another
+// call gives another time.
 func TryUntil(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration) (until time.Time, fixed bool) {
 	if post.Spec.ScheduledAt != nil {
 		return post.Spec.ScheduledAt.Add(startingDeadline), true
@@ -50,8 +50,8 @@ func TryUntil(post *v1alpha1.Post, now time.Time, startingDeadline time.Duration
 // post that came through the apiserver. A copy has lost its delivery history.
 // The apiserver notes the birth of each post; a copy is clearly younger.
 func Restored(post *v1alpha1.Post) bool {
-	born, ok := born(post)
-	return ok && post.CreationTimestamp.Sub(born) > clockMargin
+	noted, ok := born(post)
+	return ok && post.CreationTimestamp.Sub(noted) > clockMargin
 }
 
 // born reads what the apiserver noted at a post's birth.

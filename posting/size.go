@@ -17,9 +17,10 @@ const (
 	// roomAround is kept for metadata and conditions: four conditions of at
 	// most 2,000 bytes, which escaping makes up to six times as many.
 	roomAround = 64 << 10
-	// roomPerTarget is kept for the ledger of a target: message 2 KiB,
-	// checkpoint 1 KiB, what was prepared 2 KiB, addresses, ids and times 2 KiB,
-	// and what the API server notes of their ownership 1 KiB.
+	// roomPerTarget is kept for the ledger of a target: message 2 KiB, what is in
+	// the way 1.5 KiB, checkpoint 1 KiB, what was prepared 2 KiB, addresses, ids
+	// and times 0.75 KiB, and what the API server records of their ownership
+	// 0.75 KiB.
 	roomPerTarget = 8 << 10
 	// roomPerCard is kept for the record of each card of a tree for each target:
 	// id and time, and again their ownership.

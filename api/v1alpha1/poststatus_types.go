@@ -6,7 +6,7 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // PostPhase sums up a post, or one target of it, for people. It is derived
-// from facts and never read back as an input.
+// from facts and decides nothing.
 // +kubebuilder:validation:Enum=draft;scheduled;processing;posted;failed;cancelled
 type PostPhase string
 
@@ -18,6 +18,28 @@ const (
 	PhasePosted     PostPhase = "posted"
 	PhaseFailed     PostPhase = "failed"
 	PhaseCancelled  PostPhase = "cancelled"
+)
+
+// TargetState is what is settled of a target.
+// +kubebuilder:validation:Enum=pending;posted;failed;undecided;withdrawn
+type TargetState string
+
+// The states.
+const (
+	// TargetPending: it may be published yet. While its attempt has no outcome,
+	// a call for it may have been made.
+	TargetPending TargetState = "pending"
+	// TargetPosted: it is published, of a tree the last card too.
+	TargetPosted TargetState = "posted"
+	// TargetFailed: it is not published, of a tree not whole, and nothing more
+	// is tried.
+	TargetFailed TargetState = "failed"
+	// TargetUndecided: only a person can tell whether it was published, by the
+	// annotation social.herald.dev/settle.
+	TargetUndecided TargetState = "undecided"
+	// TargetWithdrawn: the post was cancelled before its delivery began, or an
+	// edit took the target out of it.
+	TargetWithdrawn TargetState = "withdrawn"
 )
 
 // AttemptOutcome is how an attempt was closed. An attempt without one is open:
@@ -37,7 +59,7 @@ const (
 	// OutcomeAbsent: the platform was asked afterwards, in a way that its
 	// limits call authoritative, and does not have the post.
 	OutcomeAbsent AttemptOutcome = "absent"
-	// OutcomeUnknown: nobody can tell. A person may, by the annotation
+	// OutcomeUnknown: the platform cannot tell. A person may, by the annotation
 	// social.herald.dev/settle.
 	OutcomeUnknown AttemptOutcome = "unknown"
 )
@@ -118,9 +140,9 @@ type Attempt struct {
 	// +optional
 	SearchFrom *Time `json:"searchFrom,omitempty"`
 
-	// unknownSince is when the earliest attempt before this one was claimed of
-	// which nobody can tell whether it published the same; absent if there is
-	// none, or a person has told.
+	// unknownSince is when the earliest attempt before this one was claimed that
+	// was for the same and has an unknown outcome; absent if there is none, or a
+	// person has told.
 	// +optional
 	UnknownSince *Time `json:"unknownSince,omitempty"`
 
@@ -146,8 +168,8 @@ type Attempt struct {
 }
 
 // Prepared names what was made on the platform before the visible call: an
-// upload or a container, which nobody sees. It is kept so that it is used again
-// after a restart. A post that was prepared can still be cancelled.
+// upload or a container, which is not visible. It is kept so that it is used
+// again after a restart. A post that was prepared can still be cancelled.
 type Prepared struct {
 	// contentHash identifies what it was made for: connection, account, text
 	// and files.
@@ -174,13 +196,33 @@ type Prepared struct {
 	// +optional
 	Complete bool `json:"complete,omitempty"`
 
-	// message says why it could not be made, and what to do, in words.
+	// problem says why it could not be made, and what to do, in words.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
-	Message string `json:"message,omitempty"`
+	Problem string `json:"problem,omitempty"`
 }
 
-// TargetStatus is the ledger of one target.
+// Blocked says what keeps a pending target from being published, or why a
+// target failed.
+type Blocked struct {
+	// reason is a machine-readable word for it.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason"`
+
+	// problem says what is wrong, in words.
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	Problem string `json:"problem"`
+
+	// remedy says what a person can do about it, in words; absent if nothing.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// TargetStatus is the ledger of one target: its facts, and phase, reason and
+// message, which are derived from them for people.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.externalID) || has(self.externalID)",message="externalID never changes once set"
 // +kubebuilder:validation:XValidation:rule="has(self.attempt) || !has(oldSelf.attempt)",message="the record of an attempt is never removed"
@@ -198,7 +240,18 @@ type TargetStatus struct {
 	// +optional
 	Platform Platform `json:"platform,omitempty"`
 
-	// phase of this target.
+	// state is what is settled of this target. It is absent in entries of a
+	// version of Herald that recorded no states; phase tells there.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="oldSelf != 'posted' || self == 'posted'",message="a posted target stays posted"
+	State TargetState `json:"state,omitempty"`
+
+	// blocked says what keeps this target from being published, or why it
+	// failed; absent if nothing does, or did.
+	// +optional
+	Blocked *Blocked `json:"blocked,omitempty"`
+
+	// phase sums up this target.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="oldSelf != 'posted' || self == 'posted'",message="a posted target stays posted"
 	Phase PostPhase `json:"phase"`

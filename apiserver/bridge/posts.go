@@ -13,6 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
 )
 
 // cancelTries is how often a cancel is decided anew because somebody else wrote
@@ -187,7 +188,7 @@ func targetDetail(post *v1alpha1.Post, i int, platform v1alpha1.Platform, find f
 
 // failure says why a target failed.
 func failure(post *v1alpha1.Post, target *v1alpha1.TargetStatus) string {
-	if target != nil && target.Phase == v1alpha1.PhaseFailed && target.Message != "" {
+	if attempt.Settled(target) && target.Message != "" {
 		return target.Message
 	}
 	if refusal := posting.Refusal(post); refusal != "" {

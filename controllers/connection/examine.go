@@ -28,7 +28,7 @@ const (
 const (
 	msgUnsupported  = "this Herald has no access to the platform; the administrator has to configure it, or the Connection can be deleted"
 	msgDisabled     = "the connection is disabled; set spec.disabled to false to use it again"
-	msgStillRefused = "the platform does not accept a token that it has only just renewed; Herald tries again"
+	msgStillRefused = "the platform does not accept a token that it has only just renewed" + triesAgain
 )
 
 // examination is one examination of one connection.
@@ -114,7 +114,7 @@ func (e *examination) inspected(ctx context.Context, o outcome) outcome {
 	switch {
 	case refused(failure):
 		// The token was good a moment ago; the next examination asks again.
-		return outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: failure.Error()}
+		return outcome{asked: true, reason: v1alpha1.ReasonPlatformUnavailable, message: failure.Error() + triesAgain}
 	case failure != nil:
 		return ofFailure(failure)
 	}
@@ -152,5 +152,5 @@ func platformError(err error) *platforms.Error {
 	if failure, ok := errors.AsType[*platforms.Error](err); ok {
 		return failure
 	}
-	return &platforms.Error{Class: platforms.ClassUnknown, Problem: "the platform gave no usable answer; Herald tries again", Err: err}
+	return &platforms.Error{Class: platforms.ClassUnknown, Problem: "the platform gave no usable answer", Err: err}
 }

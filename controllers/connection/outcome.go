@@ -105,6 +105,10 @@ func nameOf(identity platforms.Identity) string {
 	}
 }
 
+// triesAgain ends what is said of an account that the platform did not tell of:
+// the next examination needs no person.
+const triesAgain = "; Herald tries again"
+
 // ofFailure maps a platform's error to an outcome. Only a fault that a person can
 // mend disconnects the account; everything else passes.
 func ofFailure(failure *platforms.Error) outcome {
@@ -117,6 +121,7 @@ func ofFailure(failure *platforms.Error) outcome {
 		o.message += "; connect the account again"
 	case platforms.ClassRateLimited, platforms.ClassQuota, platforms.ClassTransient, platforms.ClassDuplicate, platforms.ClassUnknown:
 		o.reason = v1alpha1.ReasonPlatformUnavailable
+		o.message += triesAgain
 		o.retryAt = failure.RetryAt
 	}
 	return o

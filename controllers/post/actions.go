@@ -241,7 +241,7 @@ func (r *Reconciler) delivery(p *pass, i int) *publish.Delivery {
 
 // turnAway fails a target whose turn it was, and lets others have its account.
 func (r *Reconciler) turnAway(p *pass, d *publish.Delivery, reason, message string) error {
-	if err := attempt.Fail(posting.Target(p.post, d.Target), reason, message); err != nil {
+	if err := attempt.Fail(posting.Target(p.post, d.Target), v1alpha1.Blocked{Reason: reason, Problem: message}); err != nil {
 		return fmt.Errorf("target %d: %w", d.Target, err)
 	}
 	r.scheduler.Release(p.key.String(), d.Gate())
@@ -261,8 +261,11 @@ func (r *Reconciler) cannotCount(ctx context.Context, p *pass, deliveries []*pub
 		if attempt.Settled(t) {
 			continue
 		}
-		attempt.Block(t, v1alpha1.ReasonUsageUnavailable,
-			"what the team's plan allows cannot be counted: see that the namespace for it exists (the manager's flag --usage-namespace) and that the manager may write there")
+		attempt.Block(t, v1alpha1.Blocked{
+			Reason:  v1alpha1.ReasonUsageUnavailable,
+			Problem: "what the team's plan allows cannot be counted",
+			Remedy:  "see that the namespace for it exists (the manager's flag --usage-namespace) and that the manager may write there",
+		})
 		t.NextTryAt = v1alpha1.NewTimePtr(r.o.Clock.Now().Add(countPause))
 	}
 	return r.write(ctx, p, delivery.Event{})

@@ -3,8 +3,8 @@
 
 // Package attempt is the write-ahead record of delivery: when a call to a
 // platform may be made, what its answer means, and how a call whose answer was
-// lost is settled. It is pure: it changes the ledger entry that it is given
-// and returns what to do next; storing the entry is the caller's.
+// lost is settled. It is pure: it changes the facts of the ledger entry that it
+// is given, and the caller stores the entry.
 //
 // The invariants it keeps, for each target on its own:
 //
@@ -12,7 +12,7 @@
 //     another record with a higher number.
 //   - A new record is opened only when the previous one is closed as refused,
 //     not sent or absent, or as unknown where the post allows to send again.
-//   - An open record past its window is settled by looking, never by calling.
+//   - An open record past its window is settled by a lookup, never by a call.
 //   - An external id, once known, is never replaced.
 package attempt
 
@@ -24,15 +24,16 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
 )
 
 // The reasons for which a record cannot be opened or changed.
 var (
 	// ErrOpen: an earlier call may still have taken effect.
 	ErrOpen = errors.New("an earlier attempt is still open")
-	// ErrSettled: the target is posted or has failed.
+	// ErrSettled: the target is not pending.
 	ErrSettled = errors.New("the target is settled")
-	// ErrNotOurs: the ledger speaks of another attempt by now.
+	// ErrNotOurs: the ledger does not speak of this attempt any more.
 	ErrNotOurs = errors.New("another attempt has taken this one's place")
 )
 
@@ -47,7 +48,7 @@ type Timing struct {
 	ClockMargin time.Duration
 	// Lag is how long a published post may be missing from a listing.
 	Lag time.Duration
-	// GiveUpAfter bounds how long an attempt is looked for past its window; what
+	// GiveUpAfter bounds how long an attempt is looked up past its window; what
 	// the platform has taken, for a day at least.
 	GiveUpAfter time.Duration
 	// Authoritative says that absence from the listing past its lag is proof.
@@ -97,7 +98,7 @@ func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 	prev := t.Attempt
 	nextCard := follows(t, c)
 	switch {
-	case t.Phase == v1alpha1.PhasePosted || t.Phase == v1alpha1.PhaseFailed:
+	case posting.StateOf(t) != v1alpha1.TargetPending:
 		return ErrSettled
 	case IsOpen(prev):
 		return ErrOpen
@@ -122,18 +123,16 @@ func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 		next.Number = prev.Number + 1
 	}
 	if prev != nil && !nextCard {
-		next.SearchFrom, next.UnknownSince = inAmbiguousSince(prev), AmbiguousSince(t)
+		next.SearchFrom, next.UnknownSince = unclearSince(prev), AmbiguousSince(t)
 	}
-	t.Attempt = next
-	t.Phase = v1alpha1.PhaseProcessing
-	t.Reason, t.Message = v1alpha1.ReasonProcessing, ""
-	t.NextTryAt = nil
+	t.Attempt, t.State = next, v1alpha1.TargetPending
+	t.Blocked, t.NextTryAt = nil, nil
 	return nil
 }
 
-// inAmbiguousSince returns the start of the earliest attempt, up to and including
+// unclearSince returns the start of the earliest attempt, up to and including
 // this one, whose call may have reached the platform without a clear answer.
-func inAmbiguousSince(a *v1alpha1.Attempt) *v1alpha1.Time {
+func unclearSince(a *v1alpha1.Attempt) *v1alpha1.Time {
 	if a.SearchFrom != nil {
 		return a.SearchFrom
 	}
@@ -143,9 +142,9 @@ func inAmbiguousSince(a *v1alpha1.Attempt) *v1alpha1.Time {
 	return nil
 }
 
-// lookMargin is how far the platform's clock may be behind the manager's. It is
-// generous: what is too old is told apart by its text and by whose it is, but
-// a look that begins too late would take a published post for absent.
+// searchMargin is how far the platform's clock may be behind the manager's. It
+// is generous: an older post is told apart by its text and its owner, but a
+// search that begins too late would take a published post for absent.
 const searchMargin = time.Minute
 
 // SearchFrom is the earliest time at which the post of an attempt can have been
@@ -193,12 +192,12 @@ func Quiet(a *v1alpha1.Attempt, timing Timing, now time.Time) bool {
 	return !now.Before(quietAt(a, timing))
 }
 
-// proofFrom is from when on a look that does not find the post may prove that
+// proofFrom is from when on a lookup that does not find the post may prove that
 // there is none. When the call is over on this side its bytes may have left a
-// moment before, so that the other side may work on them for as long as a call
+// moment before, so that the platform may work on them for as long as a call
 // may take. The end of a call is told by the clock of the process that made it,
-// which may be behind that of the one that looks; where nobody saw the end,
-// quietAt has the margin already.
+// which may be behind that of the one that looks up; where no process saw the
+// end, quietAt includes the margin already.
 func proofFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	from := quietAt(a, timing).Add(timing.CallTimeout + timing.Lag)
 	if a.EndedAt != nil {

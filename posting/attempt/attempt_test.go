@@ -35,11 +35,27 @@ func claim(id string) Claim {
 // claimed is a target with an open attempt, claimed at t0.
 func claimed(t *testing.T) *v1alpha1.TargetStatus {
 	t.Helper()
-	target := &v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, TryUntil: timePtr(time.Hour)}
+	target := &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, TryUntil: timePtr(time.Hour)}
 	if err := Open(target, claim("a1"), t0); err != nil {
 		t.Fatal(err)
 	}
 	return target
+}
+
+// reasonOf is what is in the way of a target, in a word; "" if nothing is.
+func reasonOf(t *v1alpha1.TargetStatus) string {
+	if t.Blocked == nil {
+		return ""
+	}
+	return t.Blocked.Reason
+}
+
+// problemOf is the same in words.
+func problemOf(t *v1alpha1.TargetStatus) string {
+	if t.Blocked == nil {
+		return ""
+	}
+	return t.Blocked.Problem
 }
 
 func TestOpen(t *testing.T) {
@@ -57,8 +73,16 @@ func TestOpen(t *testing.T) {
 		{name: "first", reason: "nothing was ever sent", wantNumber: 1},
 		{name: "open", reason: "the earlier call may have published", target: v1alpha1.TargetStatus{Attempt: closed("")}, wantErr: ErrOpen},
 		{name: "posted", reason: "it is out there", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomePosted)}, wantErr: ErrSettled},
-		{name: "posted phase", reason: "the phase is a fact of its own", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted}, wantErr: ErrSettled},
-		{name: "failed", reason: "only a person leads out of failed", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Attempt: closed(v1alpha1.OutcomeRefused)}, wantErr: ErrSettled},
+		{name: "posted state", reason: "the state is a fact of its own", target: v1alpha1.TargetStatus{State: v1alpha1.TargetPosted}, wantErr: ErrSettled},
+		{name: "failed", reason: "only a person leads out of failed", target: v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: closed(v1alpha1.OutcomeRefused)}, wantErr: ErrSettled},
+		{name: "undecided", reason: "a person must answer first", target: v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, Attempt: closed(v1alpha1.OutcomeUnknown)}, wantErr: ErrSettled},
+		{name: "withdrawn", reason: "its owner does not want it", target: v1alpha1.TargetStatus{State: v1alpha1.TargetWithdrawn}, wantErr: ErrSettled},
+		{name: "posted by an earlier version", reason: "it recorded no states, but a phase", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted}, wantErr: ErrSettled},
+		{name: "failed by an earlier version", reason: "the phase says so", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Attempt: closed(v1alpha1.OutcomeRefused)}, wantErr: ErrSettled},
+		{name: "undecided by an earlier version", reason: "phase and reason say so", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonOutcomeUnknown, Attempt: closed(v1alpha1.OutcomeUnknown)}, wantErr: ErrSettled},
+		{name: "cancelled by an earlier version", reason: "its owner does not want it", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseCancelled}, wantErr: ErrSettled},
+		{name: "refused under an earlier version", reason: "it was to be tried again, whatever its phase", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Reason: v1alpha1.ReasonPlatformBusy, Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4},
+		{name: "pending", reason: "the phase says failed while the post is refused as it stands", target: v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseFailed}, wantNumber: 1},
 		{name: "id known", reason: "an external id proves publication whatever else is written", target: v1alpha1.TargetStatus{ExternalID: "9"}, wantErr: ErrSettled},
 		{name: "refused", reason: "the platform said no", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4},
 		{name: "not sent", reason: "nothing left the process", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeNotSent)}, wantNumber: 4},
@@ -100,33 +124,33 @@ func TestRecord(t *testing.T) {
 		reason      string
 		result      platforms.Result
 		wantOutcome v1alpha1.AttemptOutcome
-		wantPhase   v1alpha1.PostPhase
+		wantState   v1alpha1.TargetState
 		wantReason  string
 		wantNext    *v1alpha1.Time
 	}{
-		{"posted", "the platform confirmed", platforms.Result{Outcome: platforms.Posted, ExternalID: "7", ExternalURL: "u"}, v1alpha1.OutcomePosted, v1alpha1.PhasePosted, v1alpha1.ReasonPosted, nil},
-		{"permanent", "repeating it unchanged is useless", refusal(platforms.ClassPermanent, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.PhaseFailed, v1alpha1.ReasonRefused, nil},
-		{"rate limited", "the platform said when", refusal(platforms.ClassRateLimited, at(10*time.Minute)), v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, v1alpha1.ReasonRateLimited, timePtr(10 * time.Minute)},
-		{"rate limited for too long", "the deadline passes before", refusal(platforms.ClassRateLimited, at(2*time.Hour)), v1alpha1.OutcomeRefused, v1alpha1.PhaseFailed, v1alpha1.ReasonRateLimited, nil},
-		{"quota", "a cap is a wait", refusal(platforms.ClassQuota, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, v1alpha1.ReasonRateLimited, timePtr(2 * time.Second)},
-		{"token ended", "the connection must be looked at first", refusal(platforms.ClassRefresh, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, v1alpha1.ReasonConnectionNotReady, timePtr(2 * time.Second)},
-		{"token dead", "a person may reconnect in time", refusal(platforms.ClassReconnect, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, v1alpha1.ReasonConnectionNotReady, timePtr(2 * time.Second)},
-		{"busy", "a refusal for the moment", refusal(platforms.ClassTransient, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
-		{"no reason", "a refusal without a word is still a refusal", platforms.Result{Outcome: platforms.Refused}, v1alpha1.OutcomeRefused, v1alpha1.PhaseFailed, v1alpha1.ReasonRefused, nil},
-		{"not sent", "no connection was obtained", platforms.Result{Outcome: platforms.NotSent}, v1alpha1.OutcomeNotSent, v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
-		{"unknown", "it may be out there: the attempt stays open", platforms.Result{Outcome: platforms.Unknown}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
-		{"accepted", "the platform works on it: the attempt stays open, and nothing is in doubt", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, timePtr(2 * time.Second)},
-		{"accepted without a name", "there is nothing to ask by", platforms.Result{Outcome: platforms.Accepted}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
-		{"nonsense", "what is not understood is unknown", platforms.Result{Outcome: "later"}, "", v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
+		{"posted", "the platform confirmed", platforms.Result{Outcome: platforms.Posted, ExternalID: "7", ExternalURL: "u"}, v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "", nil},
+		{"permanent", "repeating it unchanged is useless", refusal(platforms.ClassPermanent, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil},
+		{"rate limited", "the platform said when", refusal(platforms.ClassRateLimited, at(10*time.Minute)), v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(10 * time.Minute)},
+		{"rate limited for too long", "the deadline passes before", refusal(platforms.ClassRateLimited, at(2*time.Hour)), v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRateLimited, nil},
+		{"quota", "a cap is a wait", refusal(platforms.ClassQuota, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(2 * time.Second)},
+		{"token ended", "the connection must be looked at first", refusal(platforms.ClassRefresh, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonConnectionNotReady, timePtr(2 * time.Second)},
+		{"token dead", "a person may reconnect in time", refusal(platforms.ClassReconnect, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonConnectionNotReady, timePtr(2 * time.Second)},
+		{"busy", "a refusal for the moment", refusal(platforms.ClassTransient, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
+		{"no reason", "a refusal without a word is still a refusal", platforms.Result{Outcome: platforms.Refused}, v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil},
+		{"not sent", "no connection was obtained", platforms.Result{Outcome: platforms.NotSent}, v1alpha1.OutcomeNotSent, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
+		{"unknown", "it may be out there: the attempt stays open", platforms.Result{Outcome: platforms.Unknown}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
+		{"accepted", "the platform works on it: the attempt stays open, and nothing is in doubt", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, "", v1alpha1.TargetPending, "", timePtr(2 * time.Second)},
+		{"accepted without a name", "there is nothing to ask by", platforms.Result{Outcome: platforms.Accepted}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
+		{"nonsense", "what is not understood is unknown", platforms.Result{Outcome: "later"}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)
 			if err := Record(target, "a1", tt.result, 1, at(time.Second)); err != nil {
 				t.Fatal(err)
 			}
-			if target.Attempt.Outcome != tt.wantOutcome || target.Phase != tt.wantPhase || target.Reason != tt.wantReason || !target.NextTryAt.Equal(tt.wantNext) {
-				t.Errorf("outcome %q phase %q reason %q next %v, want %q %q %q %v (%s)",
-					target.Attempt.Outcome, target.Phase, target.Reason, target.NextTryAt, tt.wantOutcome, tt.wantPhase, tt.wantReason, tt.wantNext, tt.reason)
+			if target.Attempt.Outcome != tt.wantOutcome || target.State != tt.wantState || reasonOf(target) != tt.wantReason || !target.NextTryAt.Equal(tt.wantNext) {
+				t.Errorf("outcome %q state %q reason %q next %v, want %q %q %q %v (%s)",
+					target.Attempt.Outcome, target.State, reasonOf(target), target.NextTryAt, tt.wantOutcome, tt.wantState, tt.wantReason, tt.wantNext, tt.reason)
 			}
 			if tt.result.Outcome == platforms.Posted && (target.ExternalID != "7" || target.ExternalURL != "u" || target.PostedAt == nil) {
 				t.Errorf("what was published is not noted: %+v", target)
@@ -192,23 +216,23 @@ func TestNotPrepared(t *testing.T) {
 		tried      time.Duration
 		before     func(*v1alpha1.TargetStatus)
 		wantErr    error
-		wantPhase  v1alpha1.PostPhase
+		wantState  v1alpha1.TargetState
 		wantReason string
 		wantNext   *v1alpha1.Time
 	}{
-		{name: "busy at first", reason: "trouble may pass in a second", err: refusal(platforms.ClassTransient, time.Time{}), wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(time.Second)},
-		{name: "busy for a while", reason: "what lasted a minute may last another", err: refusal(platforms.ClassTransient, time.Time{}), tried: time.Minute, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(2 * time.Minute)},
-		{name: "busy for long", reason: "the pause is bounded", err: refusal(platforms.ClassTransient, time.Time{}), tried: 20 * time.Minute, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(25 * time.Minute)},
-		{name: "answer lost", reason: "the step may be repeated: nobody sees it", err: refusal(platforms.ClassUnknown, time.Time{}), wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(time.Second)},
-		{name: "limited", reason: "the platform said when", err: refusal(platforms.ClassRateLimited, at(10*time.Minute)), wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonRateLimited, wantNext: timePtr(10 * time.Minute)},
-		{name: "limited for too long", reason: "the deadline passes before", err: refusal(platforms.ClassQuota, at(2*time.Hour)), wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonRateLimited},
-		{name: "token dead", reason: "a person may connect again in time", err: refusal(platforms.ClassReconnect, time.Time{}), wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonConnectionNotReady, wantNext: timePtr(time.Second)},
-		{name: "content refused", reason: "repeating it unchanged is useless", err: refusal(platforms.ClassPermanent, time.Time{}), wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonRefused},
+		{name: "busy at first", reason: "trouble may pass in a second", err: refusal(platforms.ClassTransient, time.Time{}), wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(time.Second)},
+		{name: "busy for a while", reason: "what lasted a minute may last another", err: refusal(platforms.ClassTransient, time.Time{}), tried: time.Minute, wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(2 * time.Minute)},
+		{name: "busy for long", reason: "the pause is bounded", err: refusal(platforms.ClassTransient, time.Time{}), tried: 20 * time.Minute, wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(25 * time.Minute)},
+		{name: "answer lost", reason: "the step may be repeated: nobody sees it", err: refusal(platforms.ClassUnknown, time.Time{}), wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(time.Second)},
+		{name: "limited", reason: "the platform said when", err: refusal(platforms.ClassRateLimited, at(10*time.Minute)), wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonRateLimited, wantNext: timePtr(10 * time.Minute)},
+		{name: "limited for too long", reason: "the deadline passes before", err: refusal(platforms.ClassQuota, at(2*time.Hour)), wantState: v1alpha1.TargetFailed, wantReason: v1alpha1.ReasonRateLimited},
+		{name: "token dead", reason: "a person may connect again in time", err: refusal(platforms.ClassReconnect, time.Time{}), wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonConnectionNotReady, wantNext: timePtr(time.Second)},
+		{name: "content refused", reason: "repeating it unchanged is useless", err: refusal(platforms.ClassPermanent, time.Time{}), wantState: v1alpha1.TargetFailed, wantReason: v1alpha1.ReasonRefused},
 		{name: "an attempt is open", reason: "its call may have taken effect", err: refusal(platforms.ClassPermanent, time.Time{}), before: func(t *v1alpha1.TargetStatus) { t.Attempt = &v1alpha1.Attempt{ID: "a1"} }, wantErr: ErrOpen},
-		{name: "posted", reason: "a late word changes nothing", err: refusal(platforms.ClassPermanent, time.Time{}), before: func(t *v1alpha1.TargetStatus) { t.Phase = v1alpha1.PhasePosted }, wantErr: ErrSettled},
+		{name: "posted", reason: "a late word changes nothing", err: refusal(platforms.ClassPermanent, time.Time{}), before: func(t *v1alpha1.TargetStatus) { t.State = v1alpha1.TargetPosted }, wantErr: ErrSettled},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			target := &v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, TryUntil: timePtr(time.Hour)}
+			target := &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, TryUntil: timePtr(time.Hour)}
 			if tt.before != nil {
 				tt.before(target)
 			}
@@ -222,9 +246,9 @@ func TestNotPrepared(t *testing.T) {
 				}
 				return
 			}
-			if target.Attempt != nil || target.Phase != tt.wantPhase || target.Reason != tt.wantReason || !target.NextTryAt.Equal(tt.wantNext) {
-				t.Errorf("attempt %v phase %q reason %q next %v, want none, %q %q %v (%s)",
-					target.Attempt, target.Phase, target.Reason, target.NextTryAt, tt.wantPhase, tt.wantReason, tt.wantNext, tt.reason)
+			if target.Attempt != nil || target.State != tt.wantState || reasonOf(target) != tt.wantReason || !target.NextTryAt.Equal(tt.wantNext) {
+				t.Errorf("attempt %v state %q reason %q next %v, want none, %q %q %v (%s)",
+					target.Attempt, target.State, reasonOf(target), target.NextTryAt, tt.wantState, tt.wantReason, tt.wantNext, tt.reason)
 			}
 		})
 	}
@@ -251,11 +275,11 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-func TestRecordEndsDoubt(t *testing.T) {
+func TestRecordEndsUnknown(t *testing.T) {
 	target := claimed(t)
 	unknown(target, v1alpha1.OnUnknownFail, t0, "no proof")
 	if err := Record(target, "a1", platforms.Result{Outcome: platforms.Posted, ExternalID: "7"}, 1, at(time.Second)); err != nil ||
-		target.Phase != v1alpha1.PhasePosted || target.ExternalID != "7" {
+		target.State != v1alpha1.TargetPosted || target.ExternalID != "7" {
 		t.Errorf("an answer that comes after all must end the doubt: %v %+v", err, target)
 	}
 	target = claimed(t)
@@ -265,14 +289,14 @@ func TestRecordEndsDoubt(t *testing.T) {
 	}
 }
 
-func TestMessagesFitTheSchema(t *testing.T) {
-	long := platforms.Errorf(platforms.ClassPermanent, "%s", strings.Repeat("é", 5000))
+func TestWordsFitTheSchema(t *testing.T) {
+	long := &platforms.Error{Class: platforms.ClassPermanent, Problem: strings.Repeat("é", 5000), Remedy: strings.Repeat("é", 5000)}
 	target := claimed(t)
 	if err := Record(target, "a1", platforms.Result{Outcome: platforms.Refused, Err: long}, 1, t0); err != nil {
 		t.Fatal(err)
 	}
-	if n := len([]rune(target.Message)); n > 2048 || n < 2000 {
-		t.Errorf("a message of %d characters; the schema takes 2048, and would refuse the whole record", n)
+	if n, m := len([]rune(target.Blocked.Problem)), len([]rune(target.Blocked.Remedy)); n != 1024 || m != 512 {
+		t.Errorf("a problem of %d characters and a remedy of %d; the schema takes 1024 and 512, and would refuse the whole record", n, m)
 	}
 }
 
@@ -390,65 +414,65 @@ func TestRecordLookup(t *testing.T) {
 		timing      Timing
 		policy      v1alpha1.UnknownOutcomePolicy
 		wantOutcome v1alpha1.AttemptOutcome
-		wantPhase   v1alpha1.PostPhase
+		wantState   v1alpha1.TargetState
 		wantReason  string
 		wantNext    *v1alpha1.Time
 	}{
 		{
 			name: "found", reason: "it is out there", result: found, after: quiet, timing: timing,
-			wantOutcome: v1alpha1.OutcomePosted, wantPhase: v1alpha1.PhasePosted, wantReason: v1alpha1.ReasonPosted,
+			wantOutcome: v1alpha1.OutcomePosted, wantState: v1alpha1.TargetPosted, wantReason: "",
 		},
 		{
 			name: "found after a duplicate refusal", reason: "the refusal told the truth", result: found, duplicate: true, after: quiet, timing: timing,
-			wantOutcome: v1alpha1.OutcomePosted, wantPhase: v1alpha1.PhasePosted, wantReason: v1alpha1.ReasonPosted,
+			wantOutcome: v1alpha1.OutcomePosted, wantState: v1alpha1.TargetPosted, wantReason: "",
 		},
 		{
 			name: "two fit", reason: "nobody can tell which is ours", result: platforms.LookupResult{Matches: 2}, after: quiet, timing: timing, policy: v1alpha1.OnUnknownRetry,
-			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonOutcomeUnknown,
+			wantOutcome: v1alpha1.OutcomeUnknown, wantState: v1alpha1.TargetUndecided, wantReason: v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			name: "missing within the lag", reason: "a listing that lags proves nothing", after: quiet + time.Second, timing: timing,
-			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonSettling, wantNext: timePtr(quiet + 2*time.Second),
+			wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonSettling, wantNext: timePtr(quiet + 2*time.Second),
 		},
 		{
 			name: "missing once past the lag", reason: "one look is not enough", after: past, timing: timing,
-			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonProcessing, wantNext: timePtr(past + timing.Lag/2),
+			wantState: v1alpha1.TargetPending, wantReason: "", wantNext: timePtr(past + timing.Lag/2),
 		},
 		{
 			name: "missing twice past the lag", reason: "that is proof where the listing is authoritative", lookups: 1, after: past + time.Minute, timing: timing,
-			wantOutcome: v1alpha1.OutcomeAbsent, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
+			wantOutcome: v1alpha1.OutcomeAbsent, wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
 		},
 		{
 			name: "missing twice, duplicate", reason: "sending again would be refused again", lookups: 1, duplicate: true, after: past + time.Minute, timing: timing,
-			wantOutcome: v1alpha1.OutcomeRefused, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonRefused,
+			wantOutcome: v1alpha1.OutcomeRefused, wantState: v1alpha1.TargetFailed, wantReason: v1alpha1.ReasonRefused,
 		},
 		{
 			name: "missing twice, listing not authoritative", reason: "the platform cannot prove it: a person must", lookups: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownFail,
-			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonOutcomeUnknown,
+			wantOutcome: v1alpha1.OutcomeUnknown, wantState: v1alpha1.TargetUndecided, wantReason: v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
 			name: "missing twice, listing not authoritative, proof", reason: "the platform answered for the very thing that was to become visible", result: platforms.LookupResult{Proof: true}, lookups: 1, after: past + time.Minute, timing: weak,
-			wantOutcome: v1alpha1.OutcomeAbsent, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
+			wantOutcome: v1alpha1.OutcomeAbsent, wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
 		},
 		{
 			name: "missing once, proof", reason: "the platform's word may lag as well: one look is not enough", result: platforms.LookupResult{Proof: true}, after: past, timing: weak,
-			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonProcessing, wantNext: timePtr(past + timing.Lag/2),
+			wantState: v1alpha1.TargetPending, wantReason: "", wantNext: timePtr(past + timing.Lag/2),
 		},
 		{
 			name: "missing within the lag, proof", reason: "a call may be on its way still", result: platforms.LookupResult{Proof: true}, after: quiet + time.Second, timing: weak,
-			wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonSettling, wantNext: timePtr(quiet + 2*time.Second),
+			wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonSettling, wantNext: timePtr(quiet + 2*time.Second),
 		},
 		{
 			name: "given up by the platform", reason: "it took the call and says that nothing came of it, for good", result: platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassPermanent, "no")}, after: time.Second, timing: weak,
-			wantOutcome: v1alpha1.OutcomeRefused, wantPhase: v1alpha1.PhaseFailed, wantReason: v1alpha1.ReasonRefused,
+			wantOutcome: v1alpha1.OutcomeRefused, wantState: v1alpha1.TargetFailed, wantReason: v1alpha1.ReasonRefused,
 		},
 		{
 			name: "given up by the platform for now", reason: "another call may have more luck", result: platforms.LookupResult{Refused: platforms.Errorf(platforms.ClassTransient, "no")}, after: time.Second, timing: weak,
-			wantOutcome: v1alpha1.OutcomeRefused, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(2 * time.Second),
+			wantOutcome: v1alpha1.OutcomeRefused, wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(2 * time.Second),
 		},
 		{
 			name: "missing twice, not authoritative, retry", reason: "the owner prefers twice to never", lookups: 1, after: past + time.Minute, timing: weak, policy: v1alpha1.OnUnknownRetry,
-			wantOutcome: v1alpha1.OutcomeUnknown, wantPhase: v1alpha1.PhaseProcessing, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
+			wantOutcome: v1alpha1.OutcomeUnknown, wantState: v1alpha1.TargetPending, wantReason: "", wantNext: timePtr(past + time.Minute + time.Second),
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -457,12 +481,12 @@ func TestRecordLookup(t *testing.T) {
 			if err := RecordLookup(target, tt.result, tt.timing, tt.policy, 1, at(tt.after)); err != nil {
 				t.Fatal(err)
 			}
-			if target.Attempt.Outcome != tt.wantOutcome || target.Phase != tt.wantPhase || target.Reason != tt.wantReason || !target.NextTryAt.Equal(tt.wantNext) {
-				t.Errorf("outcome %q phase %q reason %q next %v, want %q %q %q %v (%s)",
-					target.Attempt.Outcome, target.Phase, target.Reason, target.NextTryAt, tt.wantOutcome, tt.wantPhase, tt.wantReason, tt.wantNext, tt.reason)
+			if target.Attempt.Outcome != tt.wantOutcome || target.State != tt.wantState || reasonOf(target) != tt.wantReason || !target.NextTryAt.Equal(tt.wantNext) {
+				t.Errorf("outcome %q state %q reason %q next %v, want %q %q %q %v (%s)",
+					target.Attempt.Outcome, target.State, reasonOf(target), target.NextTryAt, tt.wantOutcome, tt.wantState, tt.wantReason, tt.wantNext, tt.reason)
 			}
-			if tt.wantReason == v1alpha1.ReasonOutcomeUnknown && !strings.Contains(target.Message, v1alpha1.SettleAnnotation) {
-				t.Errorf("the message does not say how to settle it: %s", target.Message)
+			if resends := tt.wantOutcome == v1alpha1.OutcomeUnknown && tt.policy == v1alpha1.OnUnknownRetry && tt.result.Matches == 0; WillResend(target) != resends {
+				t.Errorf("WillResend = %t (%s)", !resends, tt.reason)
 			}
 		})
 	}
@@ -477,7 +501,7 @@ func TestLookFailedAtWork(t *testing.T) {
 	if err := RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownFail, at(5*time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if !IsOpen(target.Attempt) || target.Reason != v1alpha1.ReasonProcessing || target.Message != "it is processed" || !target.NextTryAt.Equal(timePtr(9*time.Second)) {
+	if !IsOpen(target.Attempt) || reasonOf(target) != v1alpha1.ReasonProcessing || problemOf(target) != "it is processed" || !target.NextTryAt.Equal(timePtr(9*time.Second)) {
 		t.Errorf("no answer was lost, and it is asked again after as long as it has taken: %+v", target)
 	}
 	for _, tt := range []struct {
@@ -488,15 +512,15 @@ func TestLookFailedAtWork(t *testing.T) {
 		{"the platform has taken it, so that its word will come", 5*time.Second + timing.GiveUpAfter, true},
 		{"what never ends must end with a person, whatever the policy: it is not sent again while the platform works on it", 25 * time.Hour, false},
 	} {
-		if err := RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "it is processed; Herald asks for it again"), timing, v1alpha1.OnUnknownRetry, at(tt.after)); err != nil {
+		if err := RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownRetry, at(tt.after)); err != nil {
 			t.Fatal(err)
 		}
-		if IsOpen(target.Attempt) != tt.open || (target.Reason == v1alpha1.ReasonOutcomeUnknown) == tt.open {
+		if IsOpen(target.Attempt) != tt.open || (reasonOf(target) == v1alpha1.ReasonOutcomeUnknown) == tt.open {
 			t.Errorf("%s: got %+v", tt.reason, target)
 		}
 	}
-	if !strings.Contains(target.Message, "the platform took it") || strings.Contains(target.Message, "again") {
-		t.Errorf("a person is told what is known, and promised nothing: %s", target.Message)
+	if got, want := problemOf(target), "the platform took it and did not say in time what became of it: it is processed"; got != want {
+		t.Errorf("a person is told what is known, and promised nothing: got %q, want %q", got, want)
 	}
 }
 
@@ -506,7 +530,7 @@ func TestRecordLookupFailure(t *testing.T) {
 	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(time.Minute)); e != nil || !IsOpen(target.Attempt) || target.NextTryAt == nil {
 		t.Fatalf("a look that failed must leave the attempt open and plan another: %v %+v", e, target)
 	}
-	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(2*time.Hour)); e != nil || target.Reason != v1alpha1.ReasonOutcomeUnknown {
+	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(2*time.Hour)); e != nil || reasonOf(target) != v1alpha1.ReasonOutcomeUnknown {
 		t.Fatalf("after the deadline a person must be asked: %v %+v", e, target)
 	}
 	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(2*time.Hour)); !errors.Is(e, ErrSettled) {
@@ -553,11 +577,11 @@ func TestDeclare(t *testing.T) {
 		return target
 	}
 	target := doubtful()
-	if err := Resolve(target, Resolution{ExternalID: "7"}, 1, at(time.Hour), t0); err != nil || target.Phase != v1alpha1.PhasePosted || target.ExternalID != "7" {
+	if err := Resolve(target, Resolution{ExternalID: "7"}, 1, at(time.Hour), t0); err != nil || target.State != v1alpha1.TargetPosted || target.ExternalID != "7" {
 		t.Errorf("posted: %v %+v", err, target)
 	}
 	target = doubtful()
-	if err := Resolve(target, Resolution{}, 1, at(time.Hour), t0); err != nil || target.Phase != v1alpha1.PhaseProcessing {
+	if err := Resolve(target, Resolution{}, 1, at(time.Hour), t0); err != nil || target.State != v1alpha1.TargetPending {
 		t.Errorf("not-sent: %v %+v", err, target)
 	}
 	if err := Open(target, claim("a2"), t0); err != nil || target.Attempt.Number != 2 {
@@ -579,7 +603,7 @@ func TestInvariants(t *testing.T) {
 
 func walk(t *testing.T, rng *rand.Rand, seed uint64) {
 	t.Helper()
-	target := &v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, TryUntil: timePtr(24 * time.Hour)}
+	target := &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, TryUntil: timePtr(24 * time.Hour)}
 	now := t0
 	published, closedWithProof, number := "", true, int32(0)
 	for step := range 12 {

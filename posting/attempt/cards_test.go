@@ -6,7 +6,6 @@ package attempt
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 // publishCards claims and records cards of a tree of three, one after another.
 func publishCards(t *testing.T, cards int) *v1alpha1.TargetStatus {
 	t.Helper()
-	target := &v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, TryUntil: timePtr(time.Hour)}
+	target := &v1alpha1.TargetStatus{State: v1alpha1.TargetPending, TryUntil: timePtr(time.Hour)}
 	for i := range cards {
 		c := claim(fmt.Sprintf("a%d", i))
 		c.Card = int32(i)
@@ -33,15 +32,15 @@ func publishCards(t *testing.T, cards int) *v1alpha1.TargetStatus {
 }
 
 func TestCards(t *testing.T) {
-	for cards, want := range map[int]v1alpha1.PostPhase{1: v1alpha1.PhaseProcessing, 2: v1alpha1.PhaseProcessing, 3: v1alpha1.PhasePosted} {
+	for cards, want := range map[int]v1alpha1.TargetState{1: v1alpha1.TargetPending, 2: v1alpha1.TargetPending, 3: v1alpha1.TargetPosted} {
 		target := publishCards(t, cards)
-		if target.Phase != want || int(NextCard(target)) != cards || target.Attempt.Number != int32(cards) {
+		if target.State != want || int(NextCard(target)) != cards || target.Attempt.Number != int32(cards) {
 			t.Errorf("after %d of 3 cards: %+v", cards, target)
 		}
 		if target.ExternalID != "id0" || target.ExternalURL != "https://x/id0" {
 			t.Errorf("a tree goes by its first card, not %s", target.ExternalID)
 		}
-		if (target.TryUntil == nil) != (want == v1alpha1.PhasePosted) {
+		if (target.TryUntil == nil) != (want == v1alpha1.TargetPosted) {
 			t.Errorf("after %d of 3 cards it is tried until %v", cards, target.TryUntil)
 		}
 	}
@@ -110,8 +109,8 @@ func TestCardFailures(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		target := open(t)
 		err := Record(target, "third", platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "no")}, 3, at(time.Minute))
-		if err != nil || target.Phase != v1alpha1.PhaseFailed || !strings.Contains(target.Message, "card 3 was not published: no") || !strings.Contains(target.Message, "https://x/id0") {
-			t.Errorf("%v: %s", err, target.Message)
+		if err != nil || target.State != v1alpha1.TargetFailed || problemOf(target) != "no" || NextCard(target) != 2 || target.ExternalURL != "https://x/id0" {
+			t.Errorf("%v: %s", err, problemOf(target))
 		}
 	})
 	t.Run("busy", func(t *testing.T) {
@@ -130,21 +129,21 @@ func TestCardFailures(t *testing.T) {
 	t.Run("published without a name, told when a person is asked already", func(t *testing.T) {
 		target := open(t)
 		unknown(target, v1alpha1.OnUnknownFail, at(time.Minute), "no proof")
-		if err := Record(target, "third", platforms.Result{Outcome: platforms.Posted}, 3, at(time.Hour)); !errors.Is(err, ErrNotOurs) || target.Phase != v1alpha1.PhaseFailed {
+		if err := Record(target, "third", platforms.Result{Outcome: platforms.Posted}, 3, at(time.Hour)); !errors.Is(err, ErrNotOurs) || target.State != v1alpha1.TargetUndecided {
 			t.Errorf("%v: it still takes a person to find its name: %+v", err, target)
 		}
 	})
 	t.Run("found by looking", func(t *testing.T) {
 		target := open(t)
-		if err := RecordLookup(target, platforms.LookupResult{Matches: 1, ExternalID: "id2"}, timing, v1alpha1.OnUnknownFail, 3, at(time.Hour)); err != nil || target.Phase != v1alpha1.PhasePosted || target.ExternalID != "id0" {
+		if err := RecordLookup(target, platforms.LookupResult{Matches: 1, ExternalID: "id2"}, timing, v1alpha1.OnUnknownFail, 3, at(time.Hour)); err != nil || target.State != v1alpha1.TargetPosted || target.ExternalID != "id0" {
 			t.Errorf("%v: %+v", err, target)
 		}
 	})
 	t.Run("declared by a person", func(t *testing.T) {
 		target := publishCards(t, 1)
-		target.Phase, target.Reason = v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown
+		target.State = v1alpha1.TargetUndecided
 		target.Attempt = &v1alpha1.Attempt{Number: 2, ID: "u", Card: 1, StartedAt: v1alpha1.NewTime(t0), Outcome: v1alpha1.OutcomeUnknown}
-		if err := Resolve(target, Resolution{ExternalID: "id1"}, 3, at(2*time.Hour), at(time.Hour)); err != nil || target.Phase != v1alpha1.PhaseProcessing || NextCard(target) != 2 {
+		if err := Resolve(target, Resolution{ExternalID: "id1"}, 3, at(2*time.Hour), at(time.Hour)); err != nil || target.State != v1alpha1.TargetPending || NextCard(target) != 2 {
 			t.Fatalf("%v: the tree goes on with its third card: %+v", err, target)
 		}
 		if !target.TryUntil.Equal(timePtr(2 * time.Hour)) {
@@ -153,8 +152,8 @@ func TestCardFailures(t *testing.T) {
 	})
 	t.Run("only the ids fit", func(t *testing.T) {
 		target := open(t)
-		Bare(target, "third", platforms.Result{Outcome: platforms.Posted, ExternalID: "id2"}, 3, at(time.Minute))
-		if target.Phase != v1alpha1.PhasePosted || len(target.Cards) != 3 || target.ExternalID != "id0" {
+		RecordIDs(target, "third", platforms.Result{Outcome: platforms.Posted, ExternalID: "id2"}, 3, at(time.Minute))
+		if target.State != v1alpha1.TargetPosted || len(target.Cards) != 3 || target.ExternalID != "id0" {
 			t.Errorf("%+v", target)
 		}
 	})

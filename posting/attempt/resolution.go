@@ -11,6 +11,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
 )
 
 // Resolution is what a person found out about a target whose outcome is unknown.
@@ -26,11 +27,11 @@ type Resolution struct {
 func ParseResolutions(value string) ([]Resolution, error) {
 	var resolutions []Resolution
 	for entry := range strings.SplitSeq(value, ",") {
-		v, err := parseResolution(strings.TrimSpace(entry))
+		r, err := parseResolution(strings.TrimSpace(entry))
 		if err != nil {
 			return nil, err
 		}
-		resolutions = append(resolutions, v)
+		resolutions = append(resolutions, r)
 	}
 	return resolutions, nil
 }
@@ -61,9 +62,9 @@ const idPlaceholder = "ID"
 // longestID is the schema's bound on an external id.
 const longestID = 256
 
-// validID tells whether this can be an id: no platform's ids hold anything but
-// letters, digits and a few signs. An address, or a placeholder in brackets, is
-// none.
+// validID reports whether this can be an id: no platform's ids hold anything but
+// letters, digits and a few signs. An address is no id, nor is a placeholder in
+// brackets.
 func validID(id string) bool {
 	if id == "" || len(id) > longestID {
 		return false
@@ -73,21 +74,20 @@ func validID(id string) bool {
 	})
 }
 
-// Resolve enters a person's resolution. Only a target that failed because its
-// outcome is unknown can be settled so; tryUntil bounds the attempts that
-// follow: those that "not-sent" allows, and those of the next cards of a tree,
-// of which there are so many in all.
-func Resolve(t *v1alpha1.TargetStatus, v Resolution, cards int, tryUntil, now time.Time) error {
-	if t.Phase != v1alpha1.PhaseFailed || t.Reason != v1alpha1.ReasonOutcomeUnknown {
-		return fmt.Errorf("target %d: only a target whose outcome is unknown can be settled by a person; this one is %s", t.Index, t.Phase)
+// Resolve enters what a person found out. Only an undecided target can be
+// settled so; tryUntil bounds the attempts that follow: those that "not-sent"
+// allows, and those of the next cards of a tree. cards is as in Record.
+func Resolve(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now time.Time) error {
+	if state := posting.StateOf(t); state != v1alpha1.TargetUndecided {
+		return fmt.Errorf("target %d: only a target whose outcome is unknown can be settled by a person; this one is %s", t.Index, state)
 	}
 	if t.Attempt == nil {
 		t.Attempt = &v1alpha1.Attempt{Number: 1, ID: "declared", StartedAt: v1alpha1.NewTime(now), SendBefore: v1alpha1.NewTime(now)}
 	}
 	t.Attempt.UnknownSince = nil
-	if v.ExternalID != "" {
-		posted(t, platforms.LookupResult{ExternalID: v.ExternalID}, cards, now)
-		if t.Phase == v1alpha1.PhaseProcessing {
+	if r.ExternalID != "" {
+		posted(t, platforms.LookupResult{ExternalID: r.ExternalID}, cards, now)
+		if t.State == v1alpha1.TargetPending {
 			t.TryUntil = v1alpha1.NewTimePtr(tryUntil)
 		}
 		return nil
@@ -95,8 +95,7 @@ func Resolve(t *v1alpha1.TargetStatus, v Resolution, cards int, tryUntil, now ti
 	if IsOpen(t.Attempt) || t.Attempt.Outcome == v1alpha1.OutcomeUnknown {
 		t.Attempt.Outcome = v1alpha1.OutcomeNotSent
 	}
-	t.Phase = v1alpha1.PhaseProcessing
-	t.Reason, t.Message = v1alpha1.ReasonProcessing, ""
+	t.State, t.Blocked = v1alpha1.TargetPending, nil
 	t.NextTryAt, t.TryUntil = nil, v1alpha1.NewTimePtr(tryUntil)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 )
@@ -22,8 +23,8 @@ const (
 	// before the post's time.
 	firstAheadPause   = 10 * time.Second
 	longestAheadPause = 5 * time.Minute
-	// maxPreparedMessage is the schema's bound on the message of a preparation.
-	maxPreparedMessage = 1000
+	// maxPreparedProblem is the schema's bound on the problem of a preparation.
+	maxPreparedProblem = 1024
 )
 
 // ahead is what is decided about the preparations of a post before its time.
@@ -67,7 +68,7 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 		a.comeBack(from)
 		return
 	}
-	if reason, _ := f.blocked(i); reason != "" || f.beyondPlan(i) != "" {
+	if f.blocked(i) != nil || f.beyondPlan(i) != "" {
 		// A change wakes the post; before that nothing is tried.
 		a.forInputs = true
 		a.comeBack(f.blockedUntil(i))
@@ -169,7 +170,7 @@ func recordPrepared(t *v1alpha1.TargetStatus, p *Preparation, files bool) {
 func recordFailure(t *v1alpha1.TargetStatus, p *Preparation) (news bool) {
 	failed := v1alpha1.Prepared{
 		ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: p.Secret, MadeAt: v1alpha1.NewTime(p.EndedAt),
-		Message: truncate(p.Err.Error(), maxPreparedMessage),
+		Problem: text.Truncate(p.Err.Error(), maxPreparedProblem),
 	}
 	if known := t.Prepared; known != nil {
 		same := *known

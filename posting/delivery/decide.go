@@ -35,10 +35,9 @@ func Decide(f *Facts) []Action {
 	case post.Status.Finished:
 		return nil
 	case post.Spec.Cancelled:
-		withdrawTargets(post)
 		return []Action{Write{Event{Reason: v1alpha1.ReasonCancelled, Message: "cancelled before delivery began"}}}
 	case f.mayHaveBeenSent():
-		return f.failAll(v1alpha1.ReasonOutcomeUnknown, restoredMessage)
+		return f.failAll(restored)
 	}
 	if errs := f.Invalid(); len(errs) > 0 {
 		return f.refuse(errs)
@@ -49,7 +48,7 @@ func Decide(f *Facts) []Action {
 	case posting.Wait(post, f.Now) > 0:
 		return f.schedule()
 	}
-	f.setAccepted(v1alpha1.ReasonAccepted, acceptedMessage)
+	SetAccepted(post, f.Now, v1alpha1.ReasonAccepted, acceptedMessage)
 	return f.deliver()
 }
 
@@ -61,9 +60,13 @@ func (f *Facts) mayHaveBeenSent() bool {
 	return posting.Restored(f.Post) && len(f.Post.Status.Targets) == 0 && !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) <= 0
 }
 
-const restoredMessage = "not sent: this object is younger than the post, so it seems to be a copy restored from a backup (or the clocks of the apiserver and " +
-	"of Kubernetes differ by more than a minute), and whether the original was published is unknown. " +
-	"Look at the account, then say so with the annotation " + v1alpha1.SettleAnnotation + ": \"<index>=posted:<id>\" or \"<index>=not-sent\""
+// restored is why a copy from a backup is not sent.
+var restored = v1alpha1.Blocked{
+	Reason: v1alpha1.ReasonOutcomeUnknown,
+	Problem: "not sent: this object is younger than the post, so it seems to be a copy restored from a backup (or the clocks of the apiserver and " +
+		"of Kubernetes differ by more than a minute), and whether the original was published is unknown",
+	Remedy: "look at the account, then answer as the condition " + v1alpha1.ConditionOutcomeUnknown + " says",
+}
 
 // release lets a post that is being deleted go once no call for it can be under
 // way.
@@ -129,10 +132,10 @@ func (f *Facts) refuse(errs field.ErrorList) []Action {
 	if r, ok := refusals[reason]; ok {
 		message += "; " + r.remedy + " and the post goes on by itself, or correct its name"
 		if until = f.patientUntil(); !until.After(f.Now) {
-			return f.failAll(reason, "not published: "+r.tooLate)
+			return f.failAll(v1alpha1.Blocked{Reason: reason, Problem: "not published: " + r.tooLate})
 		}
 	}
-	f.setAccepted(reason, message)
+	SetAccepted(f.Post, f.Now, reason, message)
 	return []Action{Write{Event{Warning: true, Reason: reason, Message: message}}, Wait{Until: until, ForInputs: true}}
 }
 
@@ -158,23 +161,12 @@ func (f *Facts) patientUntil() time.Time {
 func (f *Facts) accept(reason string) Write {
 	status := &f.Post.Status
 	news := status.ObservedGeneration != f.Post.Generation || !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionAccepted)
-	f.setAccepted(v1alpha1.ReasonAccepted, acceptedMessage)
+	SetAccepted(f.Post, f.Now, v1alpha1.ReasonAccepted, acceptedMessage)
 	f.enterTargets()
 	if !news {
 		return Write{}
 	}
 	return Write{Event{Reason: reason}}
-}
-
-func (f *Facts) setAccepted(reason, message string) {
-	c := metav1.Condition{
-		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: reason, Message: truncate(message, maxConditionMessage),
-		ObservedGeneration: f.Post.Generation, LastTransitionTime: metav1.NewTime(f.Now),
-	}
-	if reason == v1alpha1.ReasonAccepted {
-		c.Status = metav1.ConditionTrue
-	}
-	meta.SetStatusCondition(&f.Post.Status.Conditions, c)
 }
 
 // longestWait bounds one wait for a scheduled time: a timer does not run while
@@ -200,15 +192,15 @@ func (f *Facts) schedule() []Action {
 }
 
 // failAll fails every target that is not settled.
-func (f *Facts) failAll(reason, message string) []Action {
+func (f *Facts) failAll(why v1alpha1.Blocked) []Action {
 	f.enterTargets()
 	for i := range f.Post.Status.Targets {
 		t := &f.Post.Status.Targets[i]
 		if !attempt.Settled(t) {
-			fail(t, reason, message)
+			fail(t, why)
 		}
 	}
-	return []Action{Write{Event{Warning: true, Reason: reason, Message: message}}}
+	return []Action{Write{Event{Warning: true, Reason: why.Reason, Message: inWords(&why)}}}
 }
 
 // enterTargets gives every target its entry in the status.
@@ -233,16 +225,9 @@ func (f *Facts) enterTargets() {
 	}
 }
 
-// withdrawTargets enters that the post was cancelled before delivery began.
-func withdrawTargets(post *v1alpha1.Post) {
-	for i := range post.Status.Targets {
-		attempt.Withdraw(&post.Status.Targets[i])
-	}
-}
-
 // fail fails a target that has no open attempt.
-func fail(t *v1alpha1.TargetStatus, reason, message string) {
-	if err := attempt.Fail(t, reason, message); err != nil {
+func fail(t *v1alpha1.TargetStatus, why v1alpha1.Blocked) {
+	if err := attempt.Fail(t, why); err != nil {
 		panic(fmt.Sprintf("target %d cannot fail: %v", t.Index, err))
 	}
 }

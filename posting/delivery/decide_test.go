@@ -244,7 +244,7 @@ func TestDecide(t *testing.T) {
 		}, []string{"write", "wait 1m0.724850511s for inputs"}},
 		"a rate limit that is noted": {"a post that waits costs one write", func(s *situation) {
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
-			attempt.Block(s.target, v1alpha1.ReasonRateLimited, "as it is")
+			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: "as it is"})
 			s.entered()
 		}, []string{"wait 1m0.724850511s for inputs"}},
 		"credentials that cannot be read": {"they are read again soon, or when the connection changes", func(s *situation) {
@@ -297,12 +297,12 @@ func (s *situation) deleted() { s.Post.DeletionTimestamp = new(metav1.NewTime(t0
 
 func (s *situation) accepted() {
 	s.Post.Status.ObservedGeneration = s.Post.Generation
-	s.setAccepted(v1alpha1.ReasonAccepted, acceptedMessage)
+	SetAccepted(s.Post, s.Now, v1alpha1.ReasonAccepted, acceptedMessage)
 }
 
 func (s *situation) refusedSince(ago time.Duration) {
 	s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-2 * ago))
-	s.setAccepted(v1alpha1.ReasonConnectionNotFound, "missing")
+	SetAccepted(s.Post, s.Now, v1alpha1.ReasonConnectionNotFound, "missing")
 	s.Post.Status.Conditions[0].LastTransitionTime = metav1.NewTime(t0.Add(-ago))
 }
 
@@ -325,7 +325,7 @@ func TestDecideFails(t *testing.T) {
 		}, v1alpha1.ReasonMissedSchedule, "use smaller files"},
 		"what it waited for": {"the reason is the one for which it waited", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
-			attempt.Block(s.target, v1alpha1.ReasonConnectionNotReady, "the token was revoked")
+			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "the token was revoked"})
 			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
 		}, v1alpha1.ReasonConnectionNotReady, "What was in the way: the token was revoked"},
 		"beyond the plan": {

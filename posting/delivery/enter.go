@@ -64,7 +64,7 @@ func (m *Memory) Recall(post *v1alpha1.Post) (known []Result) {
 		id, open := t.Attempt.ID, attempt.IsOpen(t.Attempt)
 		if r, ok := m.Results[id]; ok {
 			delete(m.Results, id)
-			if open || attempt.EndsDoubt(t.Attempt, r.Result, posting.Cards(&post.Spec)) {
+			if open || attempt.EndsUnknown(t.Attempt, r.Result, posting.Cards(&post.Spec)) {
 				known = append(known, r)
 			}
 		} else if _, ok := m.Unsent[id]; ok && open {
@@ -133,7 +133,7 @@ func EnterResults(post *v1alpha1.Post, results []Result, now time.Time) error {
 func EnterIDs(post *v1alpha1.Post, results []Result, now time.Time) (left []int) {
 	for i := range results {
 		r := &results[i]
-		if t := posting.Target(post, r.Target); t != nil && !attempt.Bare(t, r.Attempt, r.Result, posting.Cards(&post.Spec), now) {
+		if t := posting.Target(post, r.Target); t != nil && !attempt.RecordIDs(t, r.Attempt, r.Result, posting.Cards(&post.Spec), now) {
 			left = append(left, r.Target)
 		}
 	}

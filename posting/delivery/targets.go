@@ -50,6 +50,9 @@ func (f *Facts) deliver() []Action {
 		return []Action{Prepare{Targets: d.missing}}
 	}
 	var actions []Action
+	if len(d.failed) > 0 {
+		Describe(f.Post, f.Now) // what is reported of a failure is what the status says
+	}
 	for _, i := range d.failed {
 		actions = append(actions, ReportPreparation{Target: i})
 	}
@@ -92,28 +95,28 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 		d.changed = true
 		return
 	case f.Undeliverable(i) != "":
-		fail(t, v1alpha1.ReasonUnsupported, f.Undeliverable(i))
+		fail(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonUnsupported, Problem: f.Undeliverable(i)})
 		d.changed = true
 		return
 	case f.beyondPlan(i) != "":
-		fail(t, v1alpha1.ReasonPlanLimit, f.beyondPlan(i))
+		fail(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: f.beyondPlan(i)})
 		d.changed = true
 		return
 	case t.NextTryAt != nil && t.NextTryAt.After(f.Now) && !f.recovered(i, t):
 		d.forInputs = d.forInputs || attempt.BlockedBy(t, v1alpha1.ReasonConnectionNotReady)
 		return
 	}
-	if reason, problem := f.blocked(i); reason != "" {
+	if b := f.blocked(i); b != nil {
 		d.forInputs = true
-		if reason == v1alpha1.ReasonRateLimited && attempt.BlockedBy(t, reason) {
+		if b.Reason == v1alpha1.ReasonRateLimited && attempt.BlockedBy(t, b.Reason) {
 			return // the words stay the same however often that is put off: a post that waits costs one write
 		}
-		d.changed = attempt.Block(t, reason, problem) || d.changed
+		d.changed = attempt.Block(t, *b) || d.changed
 		return
 	}
 	if problem := f.credentialsProblem(i); problem != "" {
 		d.forInputs = true
-		d.changed = attempt.Block(t, v1alpha1.ReasonConnectionNotReady, problem) || d.changed
+		d.changed = attempt.Block(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: problem}) || d.changed
 		t.NextTryAt = v1alpha1.NewTimePtr(f.Now.Add(credentialsPause))
 		return
 	}
@@ -138,9 +141,9 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 			return
 		}
 		d.changed = f.recordProgress(t, &p) || d.changed
-		if !attempt.Blocked(t) {
-			d.changed = attempt.Block(t, v1alpha1.ReasonPreparing, fmt.Sprintf(
-				"what the post shows is being uploaded to %s, or worked on there; it goes out when that is done", f.connection(i).Spec.Platform)) || d.changed
+		if t.Blocked == nil && !attempt.WillResend(t) {
+			d.changed = attempt.Block(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonPreparing, Problem: fmt.Sprintf(
+				"what the post shows is being uploaded to %s, or worked on there; it goes out when that is done", f.connection(i).Spec.Platform)}) || d.changed
 		}
 	case PreparationFailed:
 		if p.Ahead {
@@ -176,21 +179,21 @@ func (f *Facts) recordProgress(t *v1alpha1.TargetStatus, p *Preparation) (change
 }
 
 // blocked says what keeps a target from being sent now: its connection, its files,
-// or a rate limit. The reason is empty if nothing does.
-func (f *Facts) blocked(i int) (reason, problem string) {
-	if problem = f.connectionProblem(i); problem != "" {
-		return v1alpha1.ReasonConnectionNotReady, problem
+// or a rate limit; nil if nothing does.
+func (f *Facts) blocked(i int) *v1alpha1.Blocked {
+	if b := f.connectionProblem(i); b != nil {
+		return b
 	}
-	if problem = f.fileProblem(i); problem != "" {
-		return v1alpha1.ReasonMediaNotReady, problem
+	if problem := f.fileProblem(i); problem != "" {
+		return &v1alpha1.Blocked{Reason: v1alpha1.ReasonMediaNotReady, Problem: problem}
 	}
 	if !f.blockedUntil(i).IsZero() {
 		conn := f.connection(i)
-		return v1alpha1.ReasonRateLimited, fmt.Sprintf(
+		return &v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: fmt.Sprintf(
 			"%s takes no posts of connection %q for now; the status of the connection, or of another one to %[1]s if the limit is that of the whole app, says why and until when",
-			conn.Spec.Platform, conn.Name)
+			conn.Spec.Platform, conn.Name)}
 	}
-	return "", ""
+	return nil
 }
 
 // Undeliverable says why a target cannot be published by this version of Herald,
@@ -221,29 +224,32 @@ func (f *Facts) beyondPlan(i int) string {
 	return fmt.Sprintf("not published: connection %q is beyond what the team's plan allows; disable or delete another connection, or change the plan, and post again", conn.Name)
 }
 
-// connectionProblem says why a target cannot be published to now, or "".
-func (f *Facts) connectionProblem(i int) string {
+// connectionProblem says why a target cannot be published to now; nil if it can.
+func (f *Facts) connectionProblem(i int) *v1alpha1.Blocked {
 	name := f.Post.Spec.Targets[i].ConnectionRef.Name
+	because := func(remedy, problem string, args ...any) *v1alpha1.Blocked {
+		return &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: fmt.Sprintf(problem, args...), Remedy: remedy}
+	}
 	conn := f.connection(i)
 	if conn == nil {
-		return fmt.Sprintf("connection %q does not exist; create it, or delete this post", name)
+		return because("create it, or delete this post", "connection %q does not exist", name)
 	}
 	if _, ok := f.Timing(conn.Spec.Platform); !ok {
-		return fmt.Sprintf("this installation cannot publish to %s", conn.Spec.Platform)
+		return because("", "this installation cannot publish to %s", conn.Spec.Platform)
 	}
 	if conn.Spec.Disabled {
-		return fmt.Sprintf("connection %q is disabled; enable it to publish", name)
+		return because("enable it to publish", "connection %q is disabled", name)
 	}
 	ready := meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case ready == nil:
-		return fmt.Sprintf("connection %q has not been checked yet", name)
+		return because("", "connection %q has not been checked yet", name)
 	case ready.Status == metav1.ConditionTrue, ready.Reason == v1alpha1.ReasonPlatformUnavailable:
 		// A platform that could not be asked a moment ago may take a post now; the
 		// call itself tells.
-		return ""
+		return nil
 	default:
-		return fmt.Sprintf("connection %q is not ready: %s", name, ready.Message)
+		return because("", "connection %q is not ready: %s", name, ready.Message)
 	}
 }
 
@@ -268,41 +274,52 @@ func (f *Facts) fileProblem(i int) string { return FileProblem(f.Post, i, f.Medi
 func (f *Facts) recovered(i int, t *v1alpha1.TargetStatus) bool {
 	conn := f.connection(i)
 	return attempt.BlockedBy(t, v1alpha1.ReasonConnectionNotReady) && conn != nil && t.Attempt != nil &&
-		conn.Status.LastHandledProbe == t.Attempt.ID && f.connectionProblem(i) == ""
+		conn.Status.LastHandledProbe == t.Attempt.ID && f.connectionProblem(i) == nil
 }
 
 // giveUp fails a target whose time to be tried has run out, with the reason for
 // which it waited. If an earlier call may have published it, a person has to look,
 // and not to post again.
 func (f *Facts) giveUp(i int, t *v1alpha1.TargetStatus) {
-	reason, hindrance, advice := f.hindrance(i, t)
-	message := fmt.Sprintf("not published: %s; %s", hindrance, advice)
+	why := f.hindrance(i, t)
 	switch {
 	case attempt.AmbiguousSince(t) != nil:
-		message = hindrance
-	case attempt.BlockedBy(t, reason):
-		message = fmt.Sprintf("not published within %s of its time; %s. What was in the way: %s", f.Settings.StartingDeadline, advice, hindrance)
+	case t.Blocked != nil:
+		why.Problem = fmt.Sprintf("not published within %s of its time. What was in the way: %s", f.Settings.StartingDeadline, why.Problem)
+	default:
+		why.Problem = "not published: " + why.Problem
 	}
-	fail(t, reason, message)
+	fail(t, why)
 }
 
 // hindrance says what kept a target from being published in time, and what to do
 // next time. Where it has waited for something, that is the reason.
-func (f *Facts) hindrance(i int, t *v1alpha1.TargetStatus) (reason, problem, advice string) {
+func (f *Facts) hindrance(i int, t *v1alpha1.TargetStatus) v1alpha1.Blocked {
 	until := f.blockedUntil(i)
-	switch reason, problem = attempt.Hindrance(t); {
-	case reason != "":
-		return reason, problem, "post again"
+	switch {
+	case t.Blocked != nil && t.Blocked.Remedy != "":
+		return v1alpha1.Blocked{Reason: t.Blocked.Reason, Problem: t.Blocked.Problem, Remedy: t.Blocked.Remedy + ", and post again"}
+	case t.Blocked != nil:
+		return v1alpha1.Blocked{Reason: t.Blocked.Reason, Problem: t.Blocked.Problem, Remedy: "post again"}
 	case !until.IsZero():
-		return v1alpha1.ReasonRateLimited, fmt.Sprintf("the platform takes no calls for this account before %s", v1alpha1.NewTime(until)), "post again later"
+		return v1alpha1.Blocked{
+			Reason:  v1alpha1.ReasonRateLimited,
+			Problem: fmt.Sprintf("the platform takes no calls for this account before %s", v1alpha1.NewTime(until)),
+			Remedy:  "post again later",
+		}
 	case f.Preparation(i).State == PreparationRunning:
-		return v1alpha1.ReasonMissedSchedule,
-			fmt.Sprintf("what precedes the visible call, such as the upload of its files, was not done within %s of its time", f.Settings.StartingDeadline),
-			"use smaller files, or schedule a new post for later, so that they are uploaded ahead of its time"
+		return v1alpha1.Blocked{
+			Reason:  v1alpha1.ReasonMissedSchedule,
+			Problem: fmt.Sprintf("what precedes the visible call, such as the upload of its files, was not done within %s of its time", f.Settings.StartingDeadline),
+			Remedy:  "use smaller files, or schedule a new post for later, so that they are uploaded ahead of its time",
+		}
 	default:
-		return v1alpha1.ReasonMissedSchedule,
-			fmt.Sprintf("its time passed more than %s ago (Herald was not running, or other posts of the account were in front of it)", f.Settings.StartingDeadline),
-			"schedule a new post"
+		return v1alpha1.Blocked{
+			Reason: v1alpha1.ReasonMissedSchedule,
+			Problem: fmt.Sprintf("its time passed more than %s ago (Herald was not running, or other posts of the account were in front of it)",
+				f.Settings.StartingDeadline),
+			Remedy: "schedule a new post",
+		}
 	}
 }
 

@@ -27,12 +27,8 @@ func noteTargets(p *v1alpha1.Post) {
 			continue
 		}
 		t.Platform = v1alpha1.PlatformX
-		if p.Status.ObservedGeneration != p.Generation && t.Reason != v1alpha1.ReasonOutcomeUnknown {
-			t.Reason, t.Message, t.TryUntil, t.NextTryAt = "", "", nil, nil
-			t.Phase = v1alpha1.PhaseProcessing
-		}
-		if t.Phase != v1alpha1.PhaseFailed {
-			t.Phase = posting.TargetPhaseOf(p, i)
+		if p.Status.ObservedGeneration != p.Generation {
+			attempt.Reset(t)
 		}
 	}
 }
@@ -89,11 +85,11 @@ func (w *world) readyTargets(p *v1alpha1.Post, now time.Time) (ready []int, wait
 		}
 		switch {
 		case now.After(t.TryUntil.Time):
-			reason, message := t.Reason, t.Message
-			if reason != v1alpha1.ReasonPlatformBusy && reason != v1alpha1.ReasonRateLimited {
-				reason, message = v1alpha1.ReasonMissedSchedule, "its time passed"
+			late := v1alpha1.Blocked{Reason: v1alpha1.ReasonMissedSchedule, Problem: "its time passed"}
+			if t.Blocked != nil {
+				late = *t.Blocked
 			}
-			waited = attempt.Fail(t, reason, message) == nil || waited
+			waited = attempt.Fail(t, late) == nil || waited
 		case t.NextTryAt != nil && t.NextTryAt.After(now):
 		default:
 			ready = append(ready, k)
@@ -238,11 +234,13 @@ func (w *world) found(i int) *version {
 			if w.x.broken.oneLook && attempt.IsOpen(t.Attempt) && t.Attempt.Lookups > 0 {
 				must(attempt.RecordLookup(t, f, timing, policy, posting.Cards(&p.Spec), now))
 			}
-			if w.x.broken.silent && t.Attempt.Outcome == v1alpha1.OutcomeUnknown {
+		}
+		describe(p)
+		for _, l := range m.lookups {
+			if t := posting.Target(p, l.target); w.x.broken.silent && t.Attempt.Outcome == v1alpha1.OutcomeUnknown {
 				t.Message = "failed"
 			}
 		}
-		describe(p)
 	})
 }
 

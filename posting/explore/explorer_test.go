@@ -197,7 +197,7 @@ func ledger(p *v1alpha1.Post) string {
 	}
 	for i := range p.Status.Targets {
 		t := &p.Status.Targets[i]
-		fmt.Fprintf(&b, "; %d: %s %s", t.Index, t.Phase, t.Reason)
+		fmt.Fprintf(&b, "; %d: %s %s", t.Index, t.State, t.Reason)
 		if t.ExternalID != "" {
 			b.WriteString(" as " + t.ExternalID)
 		}

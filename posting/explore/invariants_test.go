@@ -11,6 +11,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
 )
 
 // Rule is what must hold; the first seven are those of docs/adr/0001.
@@ -170,7 +171,7 @@ func (w *world) checkTarget(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 	}
 	opened := o.Attempt == nil || o.Attempt.ID != n.Attempt.ID || o.Attempt.Outcome != n.Attempt.Outcome
 	_, answered := before.Annotations[v1alpha1.SettleAnnotation]
-	if answered && o.Reason == v1alpha1.ReasonOutcomeUnknown && n.Reason != o.Reason {
+	if answered && attempt.Undecided(o) && !attempt.Undecided(n) {
 		w.inDoubt[i] = false
 	}
 	if named(o.Attempt, n.Attempt) {
@@ -181,18 +182,18 @@ func (w *world) checkTarget(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 		w.unknowns[i]++
 		w.inDoubt[i] = true
 	}
-	if w.inDoubt[i] && (n.Phase == v1alpha1.PhaseFailed || n.Attempt.Outcome == v1alpha1.OutcomeUnknown && w.x.policy != v1alpha1.OnUnknownRetry) {
+	if w.inDoubt[i] && (attempt.Settled(n) && !attempt.Posted(n) || n.Attempt.Outcome == v1alpha1.OutcomeUnknown && w.x.policy != v1alpha1.OnUnknownRetry) {
 		w.checkHandedOver(n)
 	}
-	if o.Reason == v1alpha1.ReasonOutcomeUnknown && n.Reason != o.Reason && n.Phase != v1alpha1.PhasePosted && !answered && len(n.Cards) == len(o.Cards) {
+	if attempt.Undecided(o) && !attempt.Undecided(n) && !attempt.Posted(n) && !answered && len(n.Cards) == len(o.Cards) {
 		w.failf(I6, "target %d goes on although nobody said what became of it", i)
 	}
 }
 
 // checkHandedOver: what cannot be told is left to a person, who is told how.
 func (w *world) checkHandedOver(t *v1alpha1.TargetStatus) {
-	if t.Phase != v1alpha1.PhaseFailed || t.Reason != v1alpha1.ReasonOutcomeUnknown || !strings.Contains(t.Message, v1alpha1.SettleAnnotation) {
-		w.failf(I6, "target %d has an unknown outcome and is %s (%s): %q", t.Index, t.Phase, t.Reason, t.Message)
+	if !attempt.Undecided(t) || t.Reason != v1alpha1.ReasonOutcomeUnknown || !strings.Contains(t.Message, v1alpha1.SettleAnnotation) {
+		w.failf(I6, "target %d has an unknown outcome and is %s (%s): %q", t.Index, t.State, t.Reason, t.Message)
 	}
 }
 
@@ -300,7 +301,7 @@ func (w *world) isWritten(s ship) bool {
 // checkEnd is called for a state from which nothing goes on by itself.
 func (w *world) checkEnd() {
 	post := w.etcd.post
-	if !posting.AllSettled(post) && post.Status.Phase != v1alpha1.PhaseCancelled {
+	if !posting.AllSettled(post) && posting.PhaseOf(post) != v1alpha1.PhaseCancelled {
 		w.failf(Lost, "the post stays %s", post.Status.Phase)
 		return
 	}
@@ -313,24 +314,24 @@ func (w *world) checkEnd() {
 			}
 		}
 		for n, k := range w.tickets {
-			if k.call.target == i && k.working() && (t == nil || t.Reason != v1alpha1.ReasonOutcomeUnknown) {
+			if k.call.target == i && k.working() && !attempt.Undecided(t) {
 				w.failf(Lost, "target %d is settled, and the platform still works on it as %s", i, ticketName(n+1))
 			}
 		}
 		// Whatever is recorded is out there; see I4.
 		done := 0
 		switch {
-		case t == nil || t.Phase == v1alpha1.PhaseCancelled:
-		case t.Phase == v1alpha1.PhasePosted:
+		case t == nil || t.State == v1alpha1.TargetWithdrawn:
+		case attempt.Posted(t):
 			done = len(out)
 		default:
 			done = len(t.Cards)
 		}
 		for c, n := range out {
 			if c < done && n == 0 {
-				w.failf(Lost, "target %d is %s, but card %d is not out there", i, t.Phase, c)
+				w.failf(Lost, "target %d is %s, but card %d is not out there", i, t.State, c)
 			}
-			if c >= done && n > 0 && (t == nil || t.Reason != v1alpha1.ReasonOutcomeUnknown) {
+			if c >= done && n > 0 && !attempt.Undecided(t) {
 				w.failf(Lost, "target %d is not posted, but card %d is out there", i, c)
 			}
 		}

@@ -305,7 +305,7 @@ func (m *manager) recall() {
 		}
 		id, open := t.Attempt.ID, attempt.IsOpen(t.Attempt)
 		if k := slices.IndexFunc(m.kept, func(s ship) bool { return s.attempt == id }); k >= 0 {
-			if s := m.kept[k]; open || attempt.EndsDoubt(t.Attempt, s.answer.result(s.post), posting.Cards(&m.copy.post.Spec)) {
+			if s := m.kept[k]; open || attempt.EndsUnknown(t.Attempt, s.answer.result(s.post), posting.Cards(&m.copy.post.Spec)) {
 				m.ships = append(m.ships, s)
 			}
 			m.kept = slices.Delete(m.kept, k, k+1)
@@ -349,12 +349,7 @@ func (w *world) decide(i int) {
 	case post.Status.Finished:
 		w.end(i, 0)
 	case post.Spec.Cancelled:
-		w.describeAnd(i, 0, func(p *v1alpha1.Post) {
-			for k := range p.Status.Targets {
-				t := &p.Status.Targets[k]
-				t.Phase, t.Reason, t.Message = v1alpha1.PhaseCancelled, v1alpha1.ReasonCancelled, ""
-			}
-		})
+		w.describeAnd(i, 0, func(*v1alpha1.Post) {})
 	case posting.Wait(post, now) > 0:
 		w.describeAnd(i, max(posting.Wait(post, now), time.Millisecond), noteTargets)
 	default:

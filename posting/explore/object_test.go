@@ -6,11 +6,11 @@ package explore
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
 )
 
 // version is one state of the Post, as etcd or a copy holds it. Equal ones are
@@ -49,27 +49,10 @@ func (w *world) changed(v *version, change func(*v1alpha1.Post)) *version {
 	return w.x.intern(p)
 }
 
-// describe derives what is read of a post from its facts, as far as the
-// protocol looks at it: the phase, and whether the spec is frozen for good.
-func describe(p *v1alpha1.Post) {
-	for i := range p.Status.Targets {
-		if t := &p.Status.Targets[i]; int(t.Index) >= len(p.Spec.Targets) {
-			*t = v1alpha1.TargetStatus{Index: t.Index, Phase: v1alpha1.PhaseCancelled, Reason: v1alpha1.ReasonCancelled}
-		}
-	}
-	p.Status.ObservedGeneration = p.Generation
-	p.Status.Phase = posting.PhaseOf(p)
-	switch p.Status.Phase {
-	case v1alpha1.PhasePosted, v1alpha1.PhaseCancelled:
-		p.Status.Finished = true
-	case v1alpha1.PhaseFailed:
-		p.Status.Finished = posting.AllSettled(p) && !slices.ContainsFunc(p.Status.Targets, func(t v1alpha1.TargetStatus) bool {
-			return t.Reason == v1alpha1.ReasonOutcomeUnknown
-		})
-	case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing:
-		p.Status.Finished = false
-	}
-}
+// describe derives what is read of a post from its facts, at a time that is
+// always the same: when a condition changed makes no difference to any decision,
+// and would only multiply states.
+func describe(p *v1alpha1.Post) { delivery.Describe(p, t0) }
 
 func started(p *v1alpha1.Post) bool { return posting.Started(p) }
 
@@ -145,7 +128,7 @@ func targetRefused(o, n *v1alpha1.TargetStatus) string {
 	switch {
 	case o.ExternalID != "" && n.ExternalID != o.ExternalID:
 		return "externalID never changes once set"
-	case o.Phase == v1alpha1.PhasePosted && n.Phase != v1alpha1.PhasePosted:
+	case attempt.Posted(o) && !attempt.Posted(n):
 		return "a posted target stays posted"
 	case o.Attempt != nil && n.Attempt == nil:
 		return "the record of an attempt is never removed"

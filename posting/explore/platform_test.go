@@ -186,7 +186,7 @@ func (w *world) resolution() (string, bool) {
 	}
 	for i := range w.etcd.post.Status.Targets {
 		t := &w.etcd.post.Status.Targets[i]
-		if t.Phase != v1alpha1.PhaseFailed || t.Reason != v1alpha1.ReasonOutcomeUnknown {
+		if !attempt.Undecided(t) {
 			continue
 		}
 		for n, p := range w.posts {

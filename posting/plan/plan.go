@@ -40,7 +40,7 @@ type Limits struct {
 }
 
 // LimitsOf returns what a team may use. A namespace that no team owns (nil) has
-// no limits: nobody posts there through the API.
+// no limits: the API does not post there.
 func LimitsOf(team *v1alpha1.Team) Limits {
 	if team == nil || team.Spec.Subscription.Plan != v1alpha1.PlanStarter {
 		return Limits{}
@@ -50,8 +50,8 @@ func LimitsOf(team *v1alpha1.Team) Limits {
 
 // Usable returns the names of the connections that a plan with so many accounts
 // lets a team use: of those that are neither disabled nor being deleted the
-// oldest, and those of the same second by name, so that everybody who asks gets
-// the same answer. Zero accounts means any number; the result is nil then, which
+// oldest, and those of the same second by name, so that the answer is always the
+// same. Zero accounts means any number; the result is nil then, which
 // Covers understands.
 func Usable(connections []*v1alpha1.Connection, accounts int) map[string]bool {
 	if accounts == 0 {
@@ -121,22 +121,23 @@ type Use struct {
 }
 
 // UseOf tells what target i of a post takes. What is published counts, what may
-// have been published counts as long as nobody knows better, and what failed or
-// was withdrawn gives back what it was given.
+// have been published counts until that is settled, and what failed or was
+// withdrawn gives back what was counted for it.
 func UseOf(post *v1alpha1.Post, i int) Use {
 	if i >= len(post.Spec.Targets) {
 		return Use{Final: posting.Started(post)}
 	}
 	cost := Cost(post)
-	switch t := posting.Target(post, i); {
-	case t != nil && t.Phase == v1alpha1.PhasePosted:
+	t := posting.Target(post, i)
+	if t == nil {
+		t = &v1alpha1.TargetStatus{}
+	}
+	switch state := posting.StateOf(t); {
+	case state == v1alpha1.TargetPosted:
 		return Use{Count: cost, Final: true}
-	case t != nil && t.Phase == v1alpha1.PhaseFailed:
-		if t.Reason == v1alpha1.ReasonOutcomeUnknown {
-			return Use{Count: cost}
-		}
+	case state == v1alpha1.TargetFailed:
 		return Use{Count: min(len(t.Cards), cost), Final: true}
-	case t != nil && t.Attempt != nil:
+	case state == v1alpha1.TargetUndecided, t.Attempt != nil:
 		return Use{Count: cost}
 	case post.Spec.Cancelled && !posting.Started(post):
 		return Use{Final: true}
@@ -169,7 +170,7 @@ func InboxUse(post *v1alpha1.Post, i int, connection *v1alpha1.Connection) Use {
 	return use
 }
 
-// platformOf is where target i goes, or went; "" if nobody can tell or there is
+// platformOf is where target i goes, or went; "" if that is not known or there is
 // no such target.
 func platformOf(post *v1alpha1.Post, i int, connection *v1alpha1.Connection) v1alpha1.Platform {
 	if i >= len(post.Spec.Targets) {

@@ -164,7 +164,8 @@ var _ = DescribeTable("a tree when its status is written", statusOf(asTree),
 	Entry("the last card recorded", carded(1), func(p *v1alpha1.Post) {
 		card(p, 1)
 		closed := &p.Status.Targets[0]
-		closed.Attempt.Outcome, closed.Phase, closed.ExternalID = v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "card0"
+		closed.Attempt.Outcome, closed.ExternalID = v1alpha1.OutcomePosted, "card0"
+		stands(v1alpha1.TargetPosted)(p)
 	}, ""),
 	Entry("the second card declared posted by a person", func(p *v1alpha1.Post) { carded(1)(p); outcome(v1alpha1.OutcomeUnknown)(p) },
 		func(p *v1alpha1.Post) { card(p, 1); outcome(v1alpha1.OutcomePosted)(p) }, ""),

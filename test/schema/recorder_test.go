@@ -17,6 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
 )
 
 // timing has a window of a minute, and a listing that lags for one.
@@ -62,7 +63,7 @@ func steps(cards int) []step {
 		{"accepted", record(platforms.Result{Outcome: platforms.Accepted, OperationID: "p_pub_url~v2-1.1"})},
 		{"accepted, without a name", record(platforms.Result{Outcome: platforms.Accepted})},
 		{"failed", func(t *v1alpha1.TargetStatus, _ time.Time) error {
-			return attempt.Fail(t, v1alpha1.ReasonMissedSchedule, "too late")
+			return attempt.Fail(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonMissedSchedule, Problem: "too late", Remedy: "post again"})
 		}},
 		{"declared posted", func(t *v1alpha1.TargetStatus, now time.Time) error {
 			return attempt.Resolve(t, attempt.Resolution{Index: t.Index, ExternalID: "7"}, cards, now.Add(time.Hour), now)
@@ -72,7 +73,7 @@ func steps(cards int) []step {
 		}},
 	}
 	for _, class := range classes {
-		err := platforms.Errorf(class, "the platform said %s", class)
+		err := &platforms.Error{Class: class, Problem: fmt.Sprintf("the platform said %s", class), Remedy: "do something"}
 		list = append(list,
 			step{"refused as " + string(class), record(platforms.Result{Outcome: platforms.Refused, Err: err})},
 			step{"unknown as " + string(class), record(platforms.Result{Outcome: platforms.Unknown, Err: err})},
@@ -117,7 +118,8 @@ type transition struct {
 // transitions lets the recorder do everything that it can, one step after the
 // other, from a target that nobody has touched. Ledgers that differ in nothing
 // but their times, texts and high numbers count as one.
-func transitions(steps []step, attempts int32) []transition {
+func transitions(cards int, attempts int32) []transition {
+	steps := steps(cards)
 	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	type state struct {
 		target *v1alpha1.TargetStatus
@@ -125,7 +127,7 @@ func transitions(steps []step, attempts int32) []transition {
 	}
 	var found []transition
 	seen, written := map[string]bool{}, map[string]bool{}
-	queue := []state{{&v1alpha1.TargetStatus{Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseProcessing}, start}}
+	queue := []state{{&v1alpha1.TargetStatus{Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseProcessing}, start}}
 	for len(queue) > 0 {
 		at := queue[0]
 		queue = queue[1:]
@@ -135,6 +137,7 @@ func transitions(steps []step, attempts int32) []transition {
 				if step.do(to, now) != nil {
 					continue // Nothing is written then.
 				}
+				to = described(to, cards)
 				if edge := key(at.target) + " > " + key(to); !written[edge] {
 					written[edge] = true
 					found = append(found, transition{step.name, at.target, to})
@@ -149,8 +152,19 @@ func transitions(steps []step, attempts int32) []transition {
 	return found
 }
 
+// described is an entry as the manager writes it, with what is derived.
+func described(t *v1alpha1.TargetStatus, cards int) *v1alpha1.TargetStatus {
+	p := validPost()
+	if cards > 0 {
+		p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: make([]v1alpha1.TreeCard, cards)}
+	}
+	p.Status.Targets = []v1alpha1.TargetStatus{*t}
+	delivery.Describe(p, time.Now())
+	return &p.Status.Targets[0]
+}
+
 func key(t *v1alpha1.TargetStatus) string {
-	k := fmt.Sprint(t.Phase, t.Reason, t.ExternalID, t.ExternalURL != "", t.PostedAt != nil, t.NextTryAt != nil, t.TryUntil != nil)
+	k := fmt.Sprint(t.State, t.Reason, t.ExternalID, t.ExternalURL != "", t.PostedAt != nil, t.NextTryAt != nil, t.TryUntil != nil)
 	k += fmt.Sprint(len(t.Cards))
 	if a := t.Attempt; a != nil {
 		k += fmt.Sprint(min(a.Number-int32(len(t.Cards)), 2), a.Card, a.Outcome, a.Duplicate, a.Lookups, a.EndedAt != nil, a.SearchFrom != nil, a.UnknownSince != nil, a.OperationID != "")
@@ -204,7 +218,7 @@ var _ = Describe("the recorder", func() {
 	// A dry run is judged by every rule and stored by none, so that a post goes on standing where it did and serves for
 	// every way on from there.
 	DescribeTable("writes nothing that the schema refuses", func(ctx SpecContext, cards int, attempts int32) {
-		all := transitions(steps(cards), attempts)
+		all := transitions(cards, attempts)
 		reached := map[v1alpha1.AttemptOutcome]bool{}
 		tried := 0
 		for states := range slices.Chunk(byState(all), targetsAtOnce) {
@@ -238,7 +252,7 @@ var _ = Describe("the recorder", func() {
 	)
 
 	It("would be refused in a dry run, too", func(ctx SpecContext) {
-		posted := &v1alpha1.TargetStatus{Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhasePosted, ExternalID: "7", PostedAt: v1alpha1.NewTimePtr(time.Now())}
+		posted := &v1alpha1.TargetStatus{Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPosted, Phase: v1alpha1.PhasePosted, ExternalID: "7", PostedAt: v1alpha1.NewTimePtr(time.Now())}
 		p := standing(ctx, [][]transition{{{from: posted}}})
 		p.Status.Targets[0].ExternalID = "8"
 		Expect(apierrors.IsInvalid(k8s.Status().Update(ctx, p, client.DryRunAll))).To(BeTrue())

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -138,7 +139,7 @@ func claimed(p *v1alpha1.Post) {
 	now := v1alpha1.NewTime(time.Now())
 	p.Status.Phase = v1alpha1.PhaseProcessing
 	p.Status.Targets = []v1alpha1.TargetStatus{{
-		Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseProcessing,
+		Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseProcessing,
 		Attempt: &v1alpha1.Attempt{Number: 1, ID: "a1", StartedAt: now, SendBefore: now},
 	}}
 }
@@ -149,23 +150,52 @@ func second(index int32) func(*v1alpha1.Post) {
 		if p.Status.Targets == nil {
 			claimed(p)
 		}
-		p.Status.Targets = append(p.Status.Targets, v1alpha1.TargetStatus{Index: index, Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseScheduled})
+		p.Status.Targets = append(p.Status.Targets, v1alpha1.TargetStatus{Index: index, Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseScheduled})
 	}
 }
 
-func closed(outcome v1alpha1.AttemptOutcome, phase v1alpha1.PostPhase, id string) func(*v1alpha1.Post) {
+func closed(outcome v1alpha1.AttemptOutcome, state v1alpha1.TargetState, id string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		claimed(p)
-		t := &p.Status.Targets[0]
-		t.Attempt.Outcome, t.Phase, t.ExternalID = outcome, phase, id
+		p.Status.Targets[0].Attempt.Outcome, p.Status.Targets[0].ExternalID = outcome, id
+		stands(state)(p)
 	}
+}
+
+// stands is a target in a state.
+func stands(state v1alpha1.TargetState) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) {
+		t := &p.Status.Targets[0]
+		t.State, t.Phase = state, v1alpha1.PhaseFailed
+		switch state {
+		case v1alpha1.TargetPosted:
+			t.Phase = v1alpha1.PhasePosted
+		case v1alpha1.TargetPending:
+			t.Phase = v1alpha1.PhaseProcessing
+		case v1alpha1.TargetWithdrawn:
+			t.Phase = v1alpha1.PhaseCancelled
+		case v1alpha1.TargetFailed, v1alpha1.TargetUndecided:
+		}
+	}
+}
+
+// stateless is a target as a version of Herald wrote it that recorded no states.
+func stateless(then func(*v1alpha1.Post)) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) {
+		then(p)
+		p.Status.Targets[0].State, p.Status.Targets[0].Blocked = "", nil
+	}
+}
+
+func blocked(b v1alpha1.Blocked) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) { p.Status.Targets[0].Blocked = &b }
 }
 
 func next(p *v1alpha1.Post) {
 	a := *p.Status.Targets[0].Attempt
 	a.Number, a.ID, a.Outcome = a.Number+1, "a2", ""
 	p.Status.Targets[0].Attempt = &a
-	p.Status.Targets[0].Phase = v1alpha1.PhaseProcessing
+	stands(v1alpha1.TargetPending)(p)
 }
 
 func outcome(o v1alpha1.AttemptOutcome) func(*v1alpha1.Post) {
@@ -185,7 +215,7 @@ func reopened(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		outcome("")(p)
 		operation(name)(p)
-		p.Status.Targets[0].Phase = v1alpha1.PhaseProcessing
+		stands(v1alpha1.TargetPending)(p)
 	}
 }
 
@@ -211,28 +241,28 @@ func statusOf(category func(*v1alpha1.PostSpec)) func(SpecContext, func(*v1alpha
 }
 
 var _ = DescribeTable("a Post when its status is written", statusOf(asText),
-	Entry("open, recorded as posted", claimed, closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), ""),
-	Entry("open, recorded as refused", claimed, closed(v1alpha1.OutcomeRefused, v1alpha1.PhaseFailed, ""), ""),
-	Entry("open, recorded as not sent", claimed, closed(v1alpha1.OutcomeNotSent, v1alpha1.PhaseProcessing, ""), ""),
-	Entry("open, proved absent", claimed, closed(v1alpha1.OutcomeAbsent, v1alpha1.PhaseProcessing, ""), ""),
-	Entry("open, given up", claimed, closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), ""),
-	Entry("refused, tried again", closed(v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, ""), next, ""),
-	Entry("not sent, tried again", closed(v1alpha1.OutcomeNotSent, v1alpha1.PhaseProcessing, ""), next, ""),
-	Entry("absent, tried again", closed(v1alpha1.OutcomeAbsent, v1alpha1.PhaseProcessing, ""), next, ""),
-	Entry("unknown, tried again as the post allows", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseProcessing, ""), next, ""),
-	Entry("unknown, declared not sent", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), outcome(v1alpha1.OutcomeNotSent), ""),
-	Entry("unknown, declared posted", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), ""),
-	Entry("unknown, made open again", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), outcome(""), "keeps its outcome"),
-	Entry("unknown, made open again with the name that the platform gave it", closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, ""), reopened("op1"), ""),
+	Entry("open, recorded as posted", claimed, closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), ""),
+	Entry("open, recorded as refused", claimed, closed(v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, ""), ""),
+	Entry("open, recorded as not sent", claimed, closed(v1alpha1.OutcomeNotSent, v1alpha1.TargetPending, ""), ""),
+	Entry("open, proved absent", claimed, closed(v1alpha1.OutcomeAbsent, v1alpha1.TargetPending, ""), ""),
+	Entry("open, given up", claimed, closed(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided, ""), ""),
+	Entry("refused, tried again", closed(v1alpha1.OutcomeRefused, v1alpha1.TargetPending, ""), next, ""),
+	Entry("not sent, tried again", closed(v1alpha1.OutcomeNotSent, v1alpha1.TargetPending, ""), next, ""),
+	Entry("absent, tried again", closed(v1alpha1.OutcomeAbsent, v1alpha1.TargetPending, ""), next, ""),
+	Entry("unknown, tried again as the post allows", closed(v1alpha1.OutcomeUnknown, v1alpha1.TargetPending, ""), next, ""),
+	Entry("unknown, declared not sent", closed(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided, ""), outcome(v1alpha1.OutcomeNotSent), ""),
+	Entry("unknown, declared posted", closed(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided, ""), closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), ""),
+	Entry("unknown, made open again", closed(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided, ""), outcome(""), "keeps its outcome"),
+	Entry("unknown, made open again with the name that the platform gave it", closed(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided, ""), reopened("op1"), ""),
 	Entry("unknown although it had a name, made open again", func(p *v1alpha1.Post) {
-		closed(v1alpha1.OutcomeUnknown, v1alpha1.PhaseFailed, "")(p)
+		closed(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided, "")(p)
 		operation("op1")(p)
 	}, outcome(""), "keeps its outcome"),
-	Entry("declared not sent, made open again with a name", closed(v1alpha1.OutcomeNotSent, v1alpha1.PhaseFailed, ""), reopened("op1"), "keeps its outcome"),
+	Entry("declared not sent, made open again with a name", closed(v1alpha1.OutcomeNotSent, v1alpha1.TargetFailed, ""), reopened("op1"), "keeps its outcome"),
 	Entry("open, another attempt", claimed, next, "needs the previous one closed"),
-	Entry("posted, another attempt", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), next, "needs the previous one closed"),
-	Entry("refused, made open again", closed(v1alpha1.OutcomeRefused, v1alpha1.PhaseProcessing, ""), outcome(""), "keeps its outcome"),
-	Entry("posted, made refused", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), outcome(v1alpha1.OutcomeRefused), "keeps its outcome"),
+	Entry("posted, another attempt", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), next, "needs the previous one closed"),
+	Entry("refused, made open again", closed(v1alpha1.OutcomeRefused, v1alpha1.TargetPending, ""), outcome(""), "keeps its outcome"),
+	Entry("posted, made refused", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), outcome(v1alpha1.OutcomeRefused), "keeps its outcome"),
 	Entry("another id for the same number", claimed, func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.ID = "other" }, "keeps its id"),
 	Entry("another checkpoint for the same attempt", prepared("c1"), checkpoint("c2"), "keeps its checkpoint"),
 	Entry("a checkpoint that comes after the claim", claimed, checkpoint("c1"), "keeps its checkpoint"),
@@ -246,9 +276,25 @@ var _ = DescribeTable("a Post when its status is written", statusOf(asText),
 	}, func(p *v1alpha1.Post) { next(p); checkpoint("c2")(p) }, ""),
 	Entry("the number goes back", func(p *v1alpha1.Post) { claimed(p); p.Status.Targets[0].Attempt.Number = 2 },
 		func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Number = 1 }, "never decreases"),
-	Entry("the external id is replaced", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), func(p *v1alpha1.Post) { p.Status.Targets[0].ExternalID = "8" }, "externalID never changes"),
-	Entry("the external id is removed", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), func(p *v1alpha1.Post) { p.Status.Targets[0].ExternalID = "" }, "externalID never changes"),
-	Entry("posted, made failed", closed(v1alpha1.OutcomePosted, v1alpha1.PhasePosted, "7"), func(p *v1alpha1.Post) { p.Status.Targets[0].Phase = v1alpha1.PhaseFailed }, "stays posted"),
+	Entry("the external id is replaced", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), func(p *v1alpha1.Post) { p.Status.Targets[0].ExternalID = "8" }, "externalID never changes"),
+	Entry("the external id is removed", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), func(p *v1alpha1.Post) { p.Status.Targets[0].ExternalID = "" }, "externalID never changes"),
+	Entry("posted, made failed", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), stands(v1alpha1.TargetFailed), "stays posted"),
+	Entry("posted, made pending", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), stands(v1alpha1.TargetPending), "stays posted"),
+	Entry("posted, made undecided", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), stands(v1alpha1.TargetUndecided), "stays posted"),
+	Entry("posted, withdrawn", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), stands(v1alpha1.TargetWithdrawn), "stays posted"),
+	Entry("posted, described as failed", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), func(p *v1alpha1.Post) { p.Status.Targets[0].Phase = v1alpha1.PhaseFailed }, "stays posted"),
+	Entry("posted under an earlier version, made failed", stateless(closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7")), stands(v1alpha1.TargetFailed), "stays posted"),
+	Entry("posted under an earlier version, made pending", stateless(closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7")), stands(v1alpha1.TargetPending), "stays posted"),
+	Entry("posted under an earlier version, its state recorded", stateless(closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7")), stands(v1alpha1.TargetPosted), ""),
+	Entry("posted, then written by an earlier version", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), stateless(func(*v1alpha1.Post) {}), ""),
+	Entry("posted, made failed by an earlier version", closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7"), stateless(stands(v1alpha1.TargetFailed)), "stays posted"),
+	Entry("posted under an earlier version, made failed by it", stateless(closed(v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "7")), stateless(stands(v1alpha1.TargetFailed)), "stays posted"),
+	Entry("failed, edited and pending again", closed(v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, ""), stands(v1alpha1.TargetPending), ""),
+	Entry("another state than there is", claimed, stands("sent"), "Unsupported value"),
+	Entry("what is in the way", claimed, blocked(v1alpha1.Blocked{Reason: strings.Repeat("R", 64), Problem: strings.Repeat("é", 1024), Remedy: strings.Repeat("é", 512)}), ""),
+	Entry("a problem that is too long", claimed, blocked(v1alpha1.Blocked{Reason: "R", Problem: strings.Repeat("é", 1025)}), "blocked.problem: Too long"),
+	Entry("a remedy that is too long", claimed, blocked(v1alpha1.Blocked{Reason: "R", Problem: "p", Remedy: strings.Repeat("é", 513)}), "blocked.remedy: Too long"),
+	Entry("a reason that is too long", claimed, blocked(v1alpha1.Blocked{Reason: strings.Repeat("R", 65), Problem: "p"}), "blocked.reason: Too long"),
 	Entry("an attempt is removed", claimed, func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt = nil }, "never removed"),
 	Entry("all entries are removed", claimed, func(p *v1alpha1.Post) { p.Status.Targets = nil }, "record of a target is never removed"),
 	Entry("one of two entries is removed", second(1), func(p *v1alpha1.Post) { p.Status.Targets = p.Status.Targets[1:] }, "record of a target is never removed"),

@@ -157,16 +157,17 @@ func samplePost(category v1alpha1.Category) *v1alpha1.Post {
 			Conditions: conditions, ObservedGeneration: 1, Phase: v1alpha1.PhaseProcessing, Finished: true, Platforms: "x",
 			Targets: []v1alpha1.TargetStatus{
 				{
-					Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseProcessing, Reason: "Settling", Message: "m",
+					Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseProcessing, Reason: "Settling", Message: "m",
+					Blocked:   &v1alpha1.Blocked{Reason: "Settling", Problem: "p", Remedy: "r"},
 					NextTryAt: &at, TryUntil: &at,
-					Prepared: &v1alpha1.Prepared{ContentHash: "h", Checkpoint: "c", Secret: true, MadeAt: at, Complete: true, Message: "m"},
+					Prepared: &v1alpha1.Prepared{ContentHash: "h", Checkpoint: "c", Secret: true, MadeAt: at, Complete: true, Problem: "m"},
 					Attempt: &v1alpha1.Attempt{
 						Number: 2, ID: "i", StartedAt: at, SendBefore: at, ContentHash: "h", Checkpoint: "c", OperationID: "h", SearchFrom: &at,
 						UnknownSince: &at, EndedAt: &at, Duplicate: true, Lookups: 1,
 					},
 				},
 				{
-					Index: 1, Platform: v1alpha1.PlatformThreads, Phase: v1alpha1.PhasePosted, Reason: "Posted",
+					Index: 1, Platform: v1alpha1.PlatformThreads, State: v1alpha1.TargetPosted, Phase: v1alpha1.PhasePosted, Reason: "Posted",
 					ExternalID: "7", ExternalURL: "https://example.com/7", PostedAt: &at,
 					Attempt: &v1alpha1.Attempt{Number: 1, ID: "i", StartedAt: at, SendBefore: at, Outcome: v1alpha1.OutcomePosted},
 				},

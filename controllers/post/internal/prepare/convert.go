@@ -163,7 +163,7 @@ func unconverted(file *platforms.File, err error) *platforms.Error {
 	case errors.Is(err, store.ErrChanged), errors.Is(err, store.ErrNotFound):
 		return file.Unreadable(fmt.Errorf("%w: %w", platforms.ErrFileChanged, err))
 	case errors.Is(err, rendition.ErrBusy):
-		return &platforms.Error{Class: platforms.ClassTransient, Err: err, Problem: fmt.Sprintf("the file %q waits for other images to be converted; Herald tries again", file.Name)}
+		return &platforms.Error{Class: platforms.ClassTransient, Err: err, Problem: fmt.Sprintf("the file %q waits for other images to be converted", file.Name)}
 	default:
 		return file.Unreadable(err)
 	}

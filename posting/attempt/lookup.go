@@ -5,7 +5,6 @@ package attempt
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -21,8 +20,11 @@ const lookupsNeeded = 2
 // at times.
 const workFor = 24 * time.Hour
 
-// NextLookup is when an open attempt is to be looked for. Before that nobody may
-// look: another process may be in the middle of the call.
+// answerLost is the problem of a call that nothing more is known of.
+var answerLost = platforms.Errorf(platforms.ClassUnknown, "the answer was lost")
+
+// NextLookup is when an open attempt is to be looked up. Before that it must
+// not be: another process may be in the middle of the call.
 func NextLookup(t *v1alpha1.TargetStatus, timing Timing) time.Time {
 	quiet := quietAt(t.Attempt, timing)
 	if t.NextTryAt != nil && t.NextTryAt.After(quiet) {
@@ -31,9 +33,9 @@ func NextLookup(t *v1alpha1.TargetStatus, timing Timing) time.Time {
 	return quiet
 }
 
-// RecordLookup enters what a lookup found into the ledger of an open attempt. policy
-// decides what happens to an outcome that the platform cannot tell; cards is as
-// in Record.
+// RecordLookup enters what a lookup found into the ledger of an open attempt.
+// policy decides what happens to an outcome that the platform cannot tell;
+// cards is as in Record; now is when the platform was asked.
 func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Timing, policy v1alpha1.UnknownOutcomePolicy, cards int, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
@@ -51,7 +53,7 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 		refused(t, f.Refused, pause(tries(t)), now)
 		return nil //nolint:nilerr // the refusal is what was found
 	case now.Before(authoritativeFrom):
-		again(t, timing, now)
+		lookUpAgain(t, timing, now)
 		if t.NextTryAt.After(authoritativeFrom) {
 			t.NextTryAt = v1alpha1.NewTimePtr(authoritativeFrom)
 		}
@@ -63,7 +65,7 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 		return nil
 	}
 	if timing.Authoritative && !f.Proof {
-		// The listing was searched from the first call in doubt on, so that it
+		// The listing was searched from the first ambiguous call on, so that it
 		// shows none of them.
 		t.Attempt.UnknownSince = nil
 	}
@@ -71,54 +73,58 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 	return nil
 }
 
-// missing closes an attempt that was looked for in vain; proven says that this
-// proves its absence.
+// missing closes an attempt that no lookup found; proven says that this proves
+// its absence.
 func missing(t *v1alpha1.TargetStatus, proven bool, policy v1alpha1.UnknownOutcomePolicy, now time.Time) {
 	switch {
 	case !proven:
 		unknown(t, policy, now, "the account's listing does not show it, which is no proof on this platform")
 	case t.Attempt.Duplicate:
 		t.Attempt.Outcome = v1alpha1.OutcomeRefused
-		fail(t, v1alpha1.ReasonRefused, "the platform refused the post because the account has published the same content before; change the text and post again")
+		fail(t, v1alpha1.Blocked{
+			Reason:  v1alpha1.ReasonRefused,
+			Problem: "the platform refused the post because the account has published the same content before",
+			Remedy:  "change the text and post again",
+		})
 	default:
 		t.Attempt.Outcome = v1alpha1.OutcomeAbsent
 		tryAgain(t, v1alpha1.ReasonPlatformBusy, platforms.Errorf(platforms.ClassTransient,
-			"the platform did not publish the post although it was sent; sending it again"), pause(tries(t)), now)
+			"the platform did not publish the post although it was sent"), pause(tries(t)), now)
 	}
 }
 
-// RecordLookupFailure records that a lookup got no usable answer.
+// RecordLookupFailure enters that a lookup got no usable answer.
 func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, policy v1alpha1.UnknownOutcomePolicy, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
 	}
 	since := now.Sub(quietAt(t.Attempt, timing))
-	switch taken := t.Attempt.OperationID != ""; {
+	taken := t.Attempt.OperationID != ""
+	switch {
 	case taken && since > max(workFor, timing.GiveUpAfter):
-		said, _, _ := strings.Cut(err.Error(), "; Herald asks")
-		unknown(t, policy, now, "the platform took it and did not say in time what became of it: "+said)
+		unknown(t, policy, now, "the platform took it and did not say in time what became of it: "+err.Problem)
 		return nil
 	case !taken && since > timing.GiveUpAfter:
 		unknown(t, policy, now, "the platform could not be asked: "+err.Error())
 		return nil
 	}
-	again(t, timing, now)
+	lookUpAgain(t, timing, now)
 	if err.RetryAt.After(t.NextTryAt.Time) {
 		t.NextTryAt = v1alpha1.NewTimePtr(err.RetryAt)
 	}
-	if t.Attempt.OperationID != "" {
-		t.Message = clip(err.Error())
-		return nil
+	b := blockedBy(v1alpha1.ReasonProcessing, err)
+	if !taken {
+		b.Reason, b.Problem = v1alpha1.ReasonSettling, "the answer was lost, and the platform cannot be asked yet: "+err.Problem
 	}
-	t.Message = clip("the answer was lost, and the platform cannot be asked yet: " + err.Error())
+	setBlocked(t, b)
 	return nil
 }
 
-// again plans another look, the later the longer it has been.
-func again(t *v1alpha1.TargetStatus, timing Timing, now time.Time) {
+// lookUpAgain plans another lookup, the later the longer it has been.
+func lookUpAgain(t *v1alpha1.TargetStatus, timing Timing, now time.Time) {
 	wait := min(max(now.Sub(quietAt(t.Attempt, timing)), firstRetry), maxRetry)
 	t.NextTryAt = v1alpha1.NewTimePtr(now.Add(wait))
-	if t.Attempt.OperationID == "" {
-		t.Reason = v1alpha1.ReasonSettling
+	if t.Attempt.OperationID == "" && t.Blocked == nil {
+		setBlocked(t, blockedBy(v1alpha1.ReasonSettling, answerLost))
 	}
 }

@@ -81,7 +81,7 @@ func TestFailureInDoubt(t *testing.T) {
 		{
 			"waited past its time", "the first call may be online", doubted,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
-				mustDo(t, Fail(target, v1alpha1.ReasonConnectionNotReady, "the connection is gone"))
+				mustDo(t, Fail(target, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "the connection is gone", Remedy: "post again"}))
 			}, "the connection is gone", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
@@ -145,19 +145,21 @@ func TestFailureInDoubt(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			target := tt.target(t)
 			tt.do(t, target)
-			if target.Phase != v1alpha1.PhaseFailed || target.Reason != tt.wants {
-				t.Fatalf("%s (%s): %q, want failed (%s) (%s)", target.Phase, target.Reason, target.Message, tt.wants, tt.reason)
+			state := v1alpha1.TargetFailed
+			if tt.doubt {
+				state = v1alpha1.TargetUndecided
+			}
+			if target.State != state || reasonOf(target) != tt.wants {
+				t.Fatalf("%s (%s): %q, want %s (%s) (%s)", target.State, reasonOf(target), problemOf(target), state, tt.wants, tt.reason)
 			}
 			if !tt.doubt {
 				return
 			}
-			for _, want := range []string{tt.hindered, "it is unknown whether the post was published", "after " + v1alpha1.NewTime(t0).String(), v1alpha1.SettleAnnotation} {
-				if !strings.Contains(target.Message, want) {
-					t.Errorf("the message does not say %q (%s): %s", want, tt.reason, target.Message)
-				}
+			if !strings.Contains(problemOf(target), tt.hindered) || !AmbiguousSince(target).Time.Equal(t0) {
+				t.Errorf("it does not tell %q, and that it is ambiguous since the first call (%s): %q, %s", tt.hindered, tt.reason, problemOf(target), AmbiguousSince(target))
 			}
-			if strings.Contains(target.Message, "sending it again") {
-				t.Errorf("nothing is sent any more: %s", target.Message)
+			if target.Blocked.Remedy != "" || WillResend(target) {
+				t.Errorf("to post again might publish it twice, and nothing is sent any more: %+v", target)
 			}
 			answerable(t, target)
 		})
@@ -181,7 +183,7 @@ func answerable(t *testing.T, target *v1alpha1.TargetStatus) {
 		return got == outcome && outcome != v1alpha1.OutcomeUnknown || got == answered && outcome == v1alpha1.OutcomeUnknown
 	}
 	posted := target.DeepCopy()
-	if err := Resolve(posted, Resolution{ExternalID: "7"}, 1, at(5*time.Hour), at(4*time.Hour)); err != nil || posted.Phase != v1alpha1.PhasePosted || posted.ExternalID != "7" {
+	if err := Resolve(posted, Resolution{ExternalID: "7"}, 1, at(5*time.Hour), at(4*time.Hour)); err != nil || posted.State != v1alpha1.TargetPosted || posted.ExternalID != "7" {
 		t.Errorf("posted: %v: %+v", err, posted)
 	}
 	if !is(posted.Attempt.Outcome, v1alpha1.OutcomePosted) {
@@ -193,8 +195,8 @@ func answerable(t *testing.T, target *v1alpha1.TargetStatus) {
 	}
 	mustDo(t, Open(target, claim("a9"), at(4*time.Hour)))
 	mustDo(t, Record(target, "a9", refusal(platforms.ClassPermanent, "no"), 1, at(4*time.Hour)))
-	if target.Reason != v1alpha1.ReasonRefused {
-		t.Errorf("a person has answered for the calls before, and still the target is %s: %s", target.Reason, target.Message)
+	if reasonOf(target) != v1alpha1.ReasonRefused {
+		t.Errorf("a person has answered for the calls before, and still the target is %s: %s", reasonOf(target), problemOf(target))
 	}
 }
 
@@ -216,11 +218,11 @@ func TestDoubtAboutACard(t *testing.T) {
 	t.Run("goes on after a person's answer", func(t *testing.T) {
 		target := second(t)
 		mustDo(t, Record(target, "b2", refusal(platforms.ClassPermanent, "no"), 3, at(21*time.Minute)))
-		if target.Reason != v1alpha1.ReasonOutcomeUnknown || !strings.Contains(target.Message, "whether card 2 was published") || !strings.Contains(target.Message, "https://x/id0") {
-			t.Fatalf("%s: %s", target.Reason, target.Message)
+		if reasonOf(target) != v1alpha1.ReasonOutcomeUnknown || target.State != v1alpha1.TargetUndecided || NextCard(target) != 1 || target.ExternalURL != "https://x/id0" {
+			t.Fatalf("%s: %s", reasonOf(target), problemOf(target))
 		}
 		mustDo(t, Resolve(target, Resolution{ExternalID: "id1"}, 3, at(time.Hour), at(30*time.Minute)))
-		if target.Phase != v1alpha1.PhaseProcessing || NextCard(target) != 2 || target.Attempt.Outcome != v1alpha1.OutcomeRefused {
+		if target.State != v1alpha1.TargetPending || NextCard(target) != 2 || target.Attempt.Outcome != v1alpha1.OutcomeRefused {
 			t.Fatalf("%+v", target)
 		}
 		c := claim("c1")
@@ -233,9 +235,9 @@ func TestDoubtAboutACard(t *testing.T) {
 	t.Run("ends with the card", func(t *testing.T) {
 		target := second(t)
 		mustDo(t, Record(target, "b2", platforms.Result{Outcome: platforms.Posted, ExternalID: "id1"}, 3, at(21*time.Minute)))
-		mustDo(t, Fail(target, v1alpha1.ReasonMissedSchedule, "too late"))
-		if target.Reason != v1alpha1.ReasonMissedSchedule {
-			t.Errorf("the second card is published; the third was never sent: %s", target.Message)
+		mustDo(t, Fail(target, v1alpha1.Blocked{Reason: v1alpha1.ReasonMissedSchedule, Problem: "too late"}))
+		if reasonOf(target) != v1alpha1.ReasonMissedSchedule {
+			t.Errorf("the second card is published; the third was never sent: %s", problemOf(target))
 		}
 	})
 }
@@ -286,7 +288,7 @@ func TestAcceptedAfterAll(t *testing.T) {
 				return
 			}
 			a := target.Attempt
-			if !IsOpen(a) || a.OperationID != taken.OperationID || a.Lookups != 0 || target.Phase != v1alpha1.PhaseProcessing || target.Reason != v1alpha1.ReasonProcessing {
+			if !IsOpen(a) || a.OperationID != taken.OperationID || a.Lookups != 0 || target.State != v1alpha1.TargetPending || reasonOf(target) != "" {
 				t.Errorf("it must be asked by its name (%s): %+v %+v", tt.reason, target, a)
 			}
 			if NextLookup(target, weak()).After(at(21 * time.Minute)) {
@@ -300,7 +302,7 @@ func TestAcceptedAfterAll(t *testing.T) {
 	}
 }
 
-func TestBare(t *testing.T) {
+func TestRecordIDs(t *testing.T) {
 	unknown := func(t *testing.T) *v1alpha1.TargetStatus {
 		target := doubtful(t)
 		mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(10*time.Minute)))
@@ -315,28 +317,28 @@ func TestBare(t *testing.T) {
 		result       platforms.Result
 		wants        bool
 		outcome      v1alpha1.AttemptOutcome
-		phase        v1alpha1.PostPhase
+		state        v1alpha1.TargetState
 	}{
-		{"published", "the id alone", claimed, "a1", posted, true, v1alpha1.OutcomePosted, v1alpha1.PhasePosted},
-		{"published, closed as unknown", "what nobody could tell is told", unknown, "a1", posted, true, v1alpha1.OutcomePosted, v1alpha1.PhasePosted},
-		{"taken", "its name is all there is to ask by", claimed, "a1", taken, true, "", v1alpha1.PhaseProcessing},
-		{"taken, closed as unknown", "it can be asked by its name", unknown, "a1", taken, true, "", v1alpha1.PhaseProcessing},
-		{"taken, without a name", "there is nothing that only this process knows", claimed, "a1", platforms.Result{Outcome: platforms.Accepted}, false, "", v1alpha1.PhaseProcessing},
-		{"refused", "it is looked for", claimed, "a1", refusal(platforms.ClassPermanent, "no"), false, "", v1alpha1.PhaseProcessing},
-		{"another attempt", "it is not ours", claimed, "a0", posted, false, "", v1alpha1.PhaseProcessing},
+		{"published", "the id alone", claimed, "a1", posted, true, v1alpha1.OutcomePosted, v1alpha1.TargetPosted},
+		{"published, closed as unknown", "what nobody could tell is told", unknown, "a1", posted, true, v1alpha1.OutcomePosted, v1alpha1.TargetPosted},
+		{"taken", "its name is all there is to ask by", claimed, "a1", taken, true, "", v1alpha1.TargetPending},
+		{"taken, closed as unknown", "it can be asked by its name", unknown, "a1", taken, true, "", v1alpha1.TargetPending},
+		{"taken, without a name", "there is nothing that only this process knows", claimed, "a1", platforms.Result{Outcome: platforms.Accepted}, false, "", v1alpha1.TargetPending},
+		{"refused", "it is looked for", claimed, "a1", refusal(platforms.ClassPermanent, "no"), false, "", v1alpha1.TargetPending},
+		{"another attempt", "it is not ours", claimed, "a0", posted, false, "", v1alpha1.TargetPending},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := tt.target(t)
-			if got := Bare(target, tt.id, tt.result, 1, at(20*time.Minute)); got != tt.wants {
-				t.Errorf("Bare = %v (%s)", got, tt.reason)
+			if got := RecordIDs(target, tt.id, tt.result, 1, at(20*time.Minute)); got != tt.wants {
+				t.Errorf("RecordIDs = %v (%s)", got, tt.reason)
 			}
-			if target.Attempt.Outcome != tt.outcome || target.Phase != tt.phase {
-				t.Errorf("%s, %s (%s)", target.Attempt.Outcome, target.Phase, tt.reason)
+			if target.Attempt.Outcome != tt.outcome || target.State != tt.state {
+				t.Errorf("%s, %s (%s)", target.Attempt.Outcome, target.State, tt.reason)
 			}
 			if tt.wants && tt.result.Outcome == platforms.Accepted && (target.Attempt.OperationID != "p~v2.1" || target.Attempt.EndedAt == nil) {
 				t.Errorf("%+v (%s)", target.Attempt, tt.reason)
 			}
-			if target.ExternalURL != "" || strings.Contains(target.Message, "it is processed") {
+			if target.ExternalURL != "" || strings.Contains(problemOf(target), "it is processed") {
 				t.Errorf("only what is needed: %+v", target)
 			}
 		})

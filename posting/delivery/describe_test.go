@@ -1,0 +1,264 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+)
+
+// post is an immediate post with the given ledger entries, on X.
+func post(ledger ...v1alpha1.TargetStatus) *v1alpha1.Post {
+	p := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "launch", Generation: 1, CreationTimestamp: metav1.NewTime(t0)}}
+	for i := range ledger {
+		ledger[i].Index, ledger[i].Platform = int32(i), v1alpha1.PlatformX
+		p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{Caption: "hello"})
+	}
+	p.Status.Targets = ledger
+	return p
+}
+
+// tree is a post with a tree of three cards.
+func tree(t v1alpha1.TargetStatus) *v1alpha1.Post {
+	p := post(t)
+	p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: make([]v1alpha1.TreeCard, 3)}
+	return p
+}
+
+func attempted(outcome v1alpha1.AttemptOutcome, change ...func(*v1alpha1.Attempt)) *v1alpha1.Attempt {
+	a := &v1alpha1.Attempt{Number: 1, ID: "a1", StartedAt: v1alpha1.NewTime(t0), AccountID: "42", Outcome: outcome}
+	for _, c := range change {
+		c(a)
+	}
+	return a
+}
+
+func taken(a *v1alpha1.Attempt) { a.OperationID = "p~v2.1" }
+
+func busy(reason string) *v1alpha1.Blocked {
+	return &v1alpha1.Blocked{Reason: reason, Problem: "X is busy"}
+}
+
+var later = v1alpha1.NewTimePtr(t0.Add(time.Minute))
+
+func TestDescribeTarget(t *testing.T) {
+	first := []v1alpha1.CardStatus{{ExternalID: "7"}}
+	const answer = "say so with the annotation " + v1alpha1.SettleAnnotation + ": \"0=posted:<id>\" or \"0=not-sent\""
+	for _, tt := range []struct {
+		name, why       string
+		post            *v1alpha1.Post
+		phase           v1alpha1.PostPhase
+		reason, message string
+	}{
+		{
+			"new", "nothing has happened yet", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending}),
+			v1alpha1.PhaseProcessing, "", "",
+		},
+		{
+			"claimed", "its call is under way", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("")}),
+			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "",
+		},
+		{
+			"in doubt", "it is being looked up", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(""), NextTryAt: later, Blocked: busy(v1alpha1.ReasonSettling)}),
+			v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, "X is busy; asking the platform whether it published",
+		},
+		{
+			"taken", "the platform's own words", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", taken), NextTryAt: later, Blocked: busy(v1alpha1.ReasonProcessing)}),
+			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "X is busy",
+		},
+		{
+			"taken without a word", "it says what is known", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", taken), NextTryAt: later}),
+			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "the platform has taken the post and works on it",
+		},
+		{
+			"refused for the moment", "there will be another try", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(v1alpha1.OutcomeRefused), NextTryAt: later, Blocked: busy(v1alpha1.ReasonPlatformBusy)}),
+			v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, "X is busy; Herald tries again",
+		},
+		{
+			"waits for its connection", "what a person can do is told", post(v1alpha1.TargetStatus{
+				State: v1alpha1.TargetPending, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "the connection is disabled", Remedy: "enable it"},
+			}),
+			v1alpha1.PhaseProcessing, v1alpha1.ReasonConnectionNotReady, "the connection is disabled; enable it",
+		},
+		{
+			"to be sent again in doubt", "as its owner allows", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(v1alpha1.OutcomeUnknown), NextTryAt: later}),
+			v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, "it is unknown whether the post was published; sending it again, as onUnknownOutcome asks",
+		},
+		{
+			"a card of three", "the others follow", tree(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(v1alpha1.OutcomePosted), ExternalID: "7", Cards: first}),
+			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "1 of 3 cards are published",
+		},
+		{
+			"posted", "nothing is left to say", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "7", Attempt: attempted(v1alpha1.OutcomePosted)}),
+			v1alpha1.PhasePosted, v1alpha1.ReasonPosted, "",
+		},
+		{
+			"failed", "nothing is promised", post(v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: attempted(v1alpha1.OutcomeRefused), Blocked: busy(v1alpha1.ReasonPlatformBusy)}),
+			v1alpha1.PhaseFailed, v1alpha1.ReasonPlatformBusy, "X is busy",
+		},
+		{
+			"a card failed", "what is online is told", tree(v1alpha1.TargetStatus{
+				State: v1alpha1.TargetFailed, ExternalID: "7", ExternalURL: "https://x/7", Cards: first, Attempt: attempted(v1alpha1.OutcomeRefused), Blocked: busy(v1alpha1.ReasonRefused),
+			}),
+			v1alpha1.PhaseFailed, v1alpha1.ReasonRefused, "card 2 was not published: X is busy; the cards before it are online, beginning at https://x/7",
+		},
+		{
+			"undecided", "a person is told where to look, and how to answer", post(v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, Attempt: attempted(v1alpha1.OutcomeUnknown), Blocked: busy(v1alpha1.ReasonOutcomeUnknown)}),
+			v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown,
+			"it is unknown whether the post was published (X is busy). Look at the account for a post made after 2026-12-01T09:00:00.000Z, then " + answer,
+		},
+		{
+			"an undecided card", "the card is named", tree(v1alpha1.TargetStatus{
+				State: v1alpha1.TargetUndecided, ExternalID: "7", Cards: first, Attempt: attempted(v1alpha1.OutcomeUnknown), Blocked: busy(v1alpha1.ReasonOutcomeUnknown),
+			}),
+			v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown,
+			"it is unknown whether card 2 was published (X is busy). Look at the account for a post made after 2026-12-01T09:00:00.000Z, then " + answer +
+				"; the cards before it are online, beginning at 7",
+		},
+		{
+			"undecided without an attempt", "a copy from a backup has lost its record", post(v1alpha1.TargetStatus{
+				State: v1alpha1.TargetUndecided, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonOutcomeUnknown, Problem: "it seems to be a copy"},
+			}),
+			v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown, "it seems to be a copy. Look at the account, then " + answer,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before := tt.post.DeepCopy()
+			Describe(tt.post, t0)
+			got := tt.post.Status.Targets[0]
+			if got.Phase != tt.phase || got.Reason != tt.reason || got.Message != tt.message {
+				t.Errorf("%s, %q: %q; want %s, %q: %q (%s)", got.Phase, got.Reason, got.Message, tt.phase, tt.reason, tt.message, tt.why)
+			}
+			got.Phase, got.Reason, got.Message = "", "", ""
+			if !v1alpha1.SemanticEqual(got, before.Status.Targets[0]) {
+				t.Errorf("the facts changed: %+v", got)
+			}
+			again := tt.post.DeepCopy()
+			Describe(again, t0.Add(time.Minute))
+			if !v1alpha1.SemanticEqual(again.Status, tt.post.Status) {
+				t.Error("what is described twice must not differ: each difference is a write")
+			}
+		})
+	}
+}
+
+func TestDescribeMessageFits(t *testing.T) {
+	p := post(v1alpha1.TargetStatus{
+		State: v1alpha1.TargetFailed, Cards: []v1alpha1.CardStatus{{ExternalID: "7"}}, ExternalURL: "https://x/" + strings.Repeat("é", 2000),
+		Blocked: &v1alpha1.Blocked{Reason: "Refused", Problem: strings.Repeat("é", 1024), Remedy: strings.Repeat("é", 512)},
+	})
+	Describe(p, t0)
+	if n := len([]rune(p.Status.Targets[0].Message)); n != 2048 {
+		t.Errorf("a message of %d characters; the schema takes 2048, and would refuse the whole status", n)
+	}
+}
+
+func TestDescribePost(t *testing.T) {
+	pending := v1alpha1.TargetStatus{State: v1alpha1.TargetPending}
+	failed := v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Blocked: busy(v1alpha1.ReasonRefused)}
+	open := v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, Attempt: attempted(v1alpha1.OutcomeUnknown), Blocked: busy(v1alpha1.ReasonOutcomeUnknown)}
+	posted := v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "7"}
+	refused := func(reason string) *v1alpha1.Post {
+		p := post(pending)
+		SetAccepted(p, t0, reason, "why")
+		return p
+	}
+	draft := post(pending)
+	draft.Spec.Draft = true
+	cancelled := post(pending, failed)
+	cancelled.Spec.Draft, cancelled.Spec.Cancelled = true, true
+	for _, tt := range []struct {
+		name, why       string
+		post            *v1alpha1.Post
+		phase           v1alpha1.PostPhase
+		finished        bool
+		conditions      string
+		reason, message string
+	}{
+		{"under way", "what its first target waits for", post(posted, v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy("PlatformBusy")}), v1alpha1.PhaseProcessing, false, "Ready=False Reconciling=True", "PlatformBusy", "target 1: X is busy"},
+		{"posted", "all is out", post(posted, posted), v1alpha1.PhasePosted, true, "Ready=True", "Posted", "published to 2 targets"},
+		{"failed in part", "it says which", post(posted, failed), v1alpha1.PhaseFailed, true, "Ready=False Stalled=True", "Refused", "target 1 (x): X is busy"},
+		{"undecided", "a person may answer", post(posted, open), v1alpha1.PhaseFailed, false, "OutcomeUnknown=True Ready=False Stalled=True", "OutcomeUnknown", ""},
+		{"failed differently", "each target says why", post(failed, open), v1alpha1.PhaseFailed, false, "OutcomeUnknown=True Ready=False Stalled=True", "TargetsFailed", ""},
+		{"refused", "a person must mend it", refused(v1alpha1.ReasonInvalid), v1alpha1.PhaseFailed, false, "Accepted=False Ready=False Stalled=True", "Invalid", "why"},
+		{"waits for a file", "it goes on by itself", refused(v1alpha1.ReasonMediaNotReady), v1alpha1.PhaseFailed, false, "Accepted=False Ready=False Reconciling=True", "MediaNotReady", "why"},
+		{"draft", "nothing is left to do", draft, v1alpha1.PhaseDraft, false, "Ready=True", "Draft", ""},
+		{"cancelled", "nothing was published", cancelled, v1alpha1.PhaseCancelled, true, "Ready=True", "Cancelled", "cancelled; nothing was published"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			Describe(tt.post, t0)
+			s := &tt.post.Status
+			var conditions []string
+			for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionOutcomeUnknown, v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
+				if c := meta.FindStatusCondition(s.Conditions, kind); c != nil {
+					conditions = append(conditions, kind+"="+string(c.Status))
+				}
+			}
+			ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
+			if s.Phase != tt.phase || s.Finished != tt.finished || strings.Join(conditions, " ") != tt.conditions || ready.Reason != tt.reason || tt.message != "" && ready.Message != tt.message {
+				t.Errorf("%s, finished %t, %v, %s: %q; want %s, %t, %s, %s: %q (%s)",
+					s.Phase, s.Finished, conditions, ready.Reason, ready.Message, tt.phase, tt.finished, tt.conditions, tt.reason, tt.message, tt.why)
+			}
+		})
+	}
+}
+
+func TestWithdrawn(t *testing.T) {
+	waiting := v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy("ConnectionNotReady"), TryUntil: later}
+	p := post(waiting, waiting)
+	p.Spec.Draft, p.Spec.Targets = true, p.Spec.Targets[:1]
+	Describe(p, t0)
+	if got, want := p.Status.Targets[1], (v1alpha1.TargetStatus{Index: 1, State: v1alpha1.TargetWithdrawn, Phase: v1alpha1.PhaseCancelled, Reason: v1alpha1.ReasonCancelled}); !v1alpha1.SemanticEqual(got, want) {
+		t.Errorf("an edit took the target out: got %+v, want %+v", got, want)
+	}
+	p.Spec.Targets = append(p.Spec.Targets, p.Spec.Targets[0])
+	Describe(p, t0)
+	if got := p.Status.Targets[1]; got.State != v1alpha1.TargetPending || got.Phase != v1alpha1.PhaseDraft {
+		t.Errorf("another edit brought it back: %+v", got)
+	}
+	p.Spec.Cancelled = true
+	Describe(p, t0)
+	if got := p.Status.Targets[0]; got.State != v1alpha1.TargetWithdrawn || got.Blocked != nil || got.Phase != v1alpha1.PhaseCancelled {
+		t.Errorf("the post was cancelled: %+v", got)
+	}
+}
+
+// TestDescribeEarlierVersion describes what a version wrote that kept the state
+// in phase and reason.
+func TestDescribeEarlierVersion(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		target v1alpha1.TargetStatus
+		want   v1alpha1.TargetState
+	}{
+		{"posted", v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Reason: v1alpha1.ReasonPosted, ExternalID: "7", Attempt: attempted(v1alpha1.OutcomePosted)}, v1alpha1.TargetPosted},
+		{"posted without an id", v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Reason: v1alpha1.ReasonPosted, Attempt: attempted(v1alpha1.OutcomePosted)}, v1alpha1.TargetPosted},
+		{"failed before a claim", v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonMissedSchedule, Message: "too late"}, v1alpha1.TargetFailed},
+		{"refused", v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonRefused, Message: "no", Attempt: attempted(v1alpha1.OutcomeRefused)}, v1alpha1.TargetFailed},
+		{"undecided", v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonOutcomeUnknown, Message: "look", Attempt: attempted(v1alpha1.OutcomeUnknown)}, v1alpha1.TargetUndecided},
+		{"waiting", v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempted(v1alpha1.OutcomeRefused), NextTryAt: later}, v1alpha1.TargetPending},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := post(tt.target)
+			Describe(p, t0)
+			got := p.Status.Targets[0]
+			if got.State != tt.want || got.Phase != tt.target.Phase {
+				t.Errorf("state %s, phase %s; want %s, %s", got.State, got.Phase, tt.want, tt.target.Phase)
+			}
+			if tt.want != v1alpha1.TargetPending && (got.Reason != tt.target.Reason || got.Message != tt.target.Message) {
+				t.Errorf("what it said is lost: %s: %q, before %s: %q", got.Reason, got.Message, tt.target.Reason, tt.target.Message)
+			}
+			if posting.Settled(p, 0) != (tt.want != v1alpha1.TargetPending) {
+				t.Error("it must not be sent again")
+			}
+		})
+	}
+}

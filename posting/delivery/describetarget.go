@@ -1,0 +1,121 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"fmt"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/text"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// maxMessage is the schema's bound on a target's message, in characters.
+const maxMessage = 2048
+
+// describeTarget derives phase, reason and message of a target. A target that
+// failed keeps the words of a version of Herald that recorded nothing else.
+func describeTarget(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
+	t.Phase = targetPhase(post, t)
+	if t.Phase == v1alpha1.PhaseFailed && t.Blocked == nil {
+		return
+	}
+	var message string
+	t.Reason, message = said(post, t)
+	t.Message = text.Truncate(message, maxMessage)
+}
+
+// targetPhase is the phase of a target. A post that is not accepted reads as
+// failed, but as it may be mended, none of its targets has failed yet.
+func targetPhase(post *v1alpha1.Post, t *v1alpha1.TargetStatus) v1alpha1.PostPhase {
+	if posting.StateOf(t) == v1alpha1.TargetWithdrawn {
+		return v1alpha1.PhaseCancelled
+	}
+	phase := posting.TargetPhaseOf(post, int(t.Index))
+	if phase == v1alpha1.PhaseFailed && !posting.Settled(post, int(t.Index)) {
+		return v1alpha1.PhaseProcessing
+	}
+	return phase
+}
+
+// said is the reason and the message of a target.
+func said(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string) {
+	switch posting.StateOf(t) {
+	case v1alpha1.TargetPosted:
+		return v1alpha1.ReasonPosted, ""
+	case v1alpha1.TargetWithdrawn:
+		return v1alpha1.ReasonCancelled, ""
+	case v1alpha1.TargetUndecided:
+		return v1alpha1.ReasonOutcomeUnknown, saidUndecided(t)
+	case v1alpha1.TargetFailed:
+		return t.Blocked.Reason, saidFailed(t)
+	case v1alpha1.TargetPending:
+		return saidPending(post, t)
+	default:
+		return saidPending(post, t)
+	}
+}
+
+// saidPending says what a target waits for. Only here the message promises what
+// Herald will do.
+func saidPending(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string) {
+	b, open := t.Blocked, attempt.IsOpen(t.Attempt)
+	switch {
+	case b != nil && open && t.Attempt.OperationID == "":
+		return b.Reason, inWords(b) + "; asking the platform whether it published"
+	case b != nil && !open && t.NextTryAt != nil:
+		return b.Reason, inWords(b) + "; Herald tries again"
+	case b != nil:
+		return b.Reason, inWords(b)
+	case attempt.WillResend(t):
+		return v1alpha1.ReasonPlatformBusy, "it is unknown whether the post was published; sending it again, as onUnknownOutcome asks"
+	case open && t.Attempt.OperationID != "":
+		return v1alpha1.ReasonProcessing, "the platform has taken the post and works on it"
+	case !open && len(t.Cards) > 0:
+		return v1alpha1.ReasonProcessing, fmt.Sprintf("%d of %d cards are published", len(t.Cards), posting.Cards(&post.Spec))
+	case t.Attempt != nil:
+		return v1alpha1.ReasonProcessing, ""
+	default:
+		return "", ""
+	}
+}
+
+func saidFailed(t *v1alpha1.TargetStatus) string {
+	if n := len(t.Cards); n > 0 {
+		return fmt.Sprintf("card %d was not published: %s; the cards before it are online, beginning at %s", n+1, inWords(t.Blocked), online(t))
+	}
+	return inWords(t.Blocked)
+}
+
+// saidUndecided says what a person is to look for, and how to answer.
+func saidUndecided(t *v1alpha1.TargetStatus) string {
+	answer := fmt.Sprintf("then say so with the annotation %s: \"%d=posted:<id>\" or \"%[2]d=not-sent\"", v1alpha1.SettleAnnotation, t.Index)
+	since := attempt.AmbiguousSince(t)
+	if since == nil {
+		return fmt.Sprintf("%s. Look at the account, %s", t.Blocked.Problem, answer)
+	}
+	what, rest := "the post", ""
+	if n := len(t.Cards); n > 0 {
+		what = fmt.Sprintf("card %d", n+1)
+		rest = "; the cards before it are online, beginning at " + online(t)
+	}
+	return fmt.Sprintf("it is unknown whether %s was published (%s). Look at the account for a post made after %s, %s%s", what, t.Blocked.Problem, since, answer, rest)
+}
+
+// online is where the published part of a tree begins.
+func online(t *v1alpha1.TargetStatus) string {
+	if t.ExternalURL != "" {
+		return t.ExternalURL
+	}
+	return t.ExternalID
+}
+
+// inWords says what is in the way of a target, and what a person can do.
+func inWords(b *v1alpha1.Blocked) string {
+	if b.Remedy == "" {
+		return b.Problem
+	}
+	return b.Problem + "; " + b.Remedy
+}
