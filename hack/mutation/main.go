@@ -139,7 +139,7 @@ func (r *run) try(ctx context.Context, tests []string, m *mutant) (result, error
 		case ctx.Err() != nil:
 			return 0, context.Cause(ctx)
 		case err != nil && bytes.Contains(out, []byte("[build failed]")):
-			return notBuilt, nil //nolint:nilerr // a mutant that does not compile is none
+			return notBuilt, nil // a mutant that does not compile is none
 		case err != nil:
 			return noticed, nil //nolint:nilerr // that the tests fail is what was to be found out
 		}

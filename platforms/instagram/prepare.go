@@ -60,7 +60,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	if bad != nil {
 		return "", bad.Error
 	}
-	return t.Task.Prepare(ctx, earlier, fresh)
+	return t.Prepare(ctx, earlier, fresh)
 }
 
 // uploaded completes the upload that an earlier preparation has begun, if any,
