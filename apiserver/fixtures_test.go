@@ -149,7 +149,7 @@ func (t *team) stored(ctx context.Context, id string) *v1alpha1.Post {
 }
 
 // setStatus writes a post's status as the manager does: on the condition that
-// nobody wrote the post in between.
+// the post was not written in between.
 func setStatus(ctx context.Context, post *v1alpha1.Post, edit func(*v1alpha1.PostStatus)) error {
 	edit(&post.Status)
 	return admin.Status().Update(ctx, post)

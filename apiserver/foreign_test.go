@@ -20,9 +20,9 @@ import (
 
 // One team never sees, names, uses or guesses anything of another. Every
 // operation is tried with every id that belongs to another team, and must
-// answer as it does to an id that nobody has: byte for byte, but for the id.
+// answer as it does to an id that does not exist: byte for byte, but for the id.
 var _ = Describe("What belongs to another team", Ordered, func() {
-	// Ids of the same length that nobody has.
+	// Ids of the same length that do not exist.
 	const (
 		noConnection = "nobody-has-it-x"
 		noMedia      = "nobody-has-it-m"
@@ -47,7 +47,7 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 	})
 
 	// alike makes a request twice, with the id of the other team and with one
-	// that nobody has, and expects the same answer.
+	// that do not exist, and expects the same answer.
 	alike := func(ctx context.Context, method, path, body, foreign, nobodys string, status int) {
 		GinkgoHelper()
 		Expect(foreign).NotTo(BeEmpty())

@@ -11,7 +11,7 @@ import (
 )
 
 // contractRows says, row by row of the contract of the HTTP API, which specs
-// hold it against the real server. Whoever renames or drops a spec learns here
+// hold it against the real server. A change that renames or drops a spec learns here
 // which promise would go untested.
 var contractRows = []struct {
 	row   string

@@ -26,7 +26,7 @@ type APIKeySpec struct {
 	// +optional
 	Revoked bool `json:"revoked,omitempty"`
 
-	// tokenSHA256 is the lower-case hex SHA-256 of a token that somebody else
+	// tokenSHA256 is the lower-case hex SHA-256 of a token that another party
 	// made and handed out. Left empty, the manager makes a token and puts it
 	// into a Secret of this namespace (status.secretRef, key "token").
 	// +optional

@@ -71,8 +71,8 @@ type MediaSpec struct {
 
 	// whenUnused says what becomes of the Media when no post has referred to
 	// it for a day (or as long as the manager is told): "delete" removes it
-	// and its file, "keep" leaves both until somebody deletes the Media. If it
-	// is left out, a Media with a source is kept, because whoever declared it
+	// and its file, "keep" leaves both until the Media is deleted. If it
+	// is left out, a Media with a source is kept, because the tool that declared it
 	// would only declare it again, and one that was uploaded is deleted.
 	// +optional
 	WhenUnused WhenUnused `json:"whenUnused,omitempty"`

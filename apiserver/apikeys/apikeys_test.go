@@ -195,7 +195,7 @@ func TestLastUsedNeverWaits(t *testing.T) {
 	t.Parallel()
 	used := apikeys.NewLastUsed(func(context.Context, string, string, time.Time) error { return nil },
 		clocktesting.NewFakePassiveClock(now), slog.New(slog.DiscardHandler))
-	for i := range 1000 { // nobody runs it, so the queue fills up
+	for i := range 1000 { // it does not run, so the queue fills up
 		used.Record(key("a", strconv.Itoa(i), func(*v1alpha1.APIKey) {}))
 	}
 }

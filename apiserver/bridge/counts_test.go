@@ -21,7 +21,7 @@ import (
 
 // counts is the real count on ConfigMaps in memory. For books of the kind full
 // there is nothing left, and down is what taking fails with. Nothing is ever
-// missing when a request looks first: somebody else takes the last one between.
+// missing when a request looks first: another request takes the last one between.
 type counts struct {
 	*quota.Store
 

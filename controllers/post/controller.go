@@ -90,7 +90,7 @@ type Options struct {
 	// MaxConcurrentReconciles is how many posts are worked on at once (default 256).
 	MaxConcurrentReconciles int
 	// PrepareAhead is how long before its time a scheduled post with files is
-	// prepared: uploaded, as far as nobody sees it (default 30 min). Big files
+	// prepared: uploaded, as far as that is not visible (default 30 min). Big files
 	// begin earlier, and what a platform keeps for a short time begins later.
 	PrepareAhead time.Duration
 	// StartingDeadline is how late a scheduled post may still go out, and how

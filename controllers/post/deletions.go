@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// deletions lets finished posts go when somebody deletes them. The manager's
+// deletions lets finished posts go when they are deleted. The manager's
 // cache does not hold finished posts, so their deletion is seen by a watch of
 // its own, which keeps nothing: it takes the metadata of finished posts as it
 // passes by.
@@ -63,7 +63,7 @@ func (d *deletions) Start(ctx context.Context) error {
 }
 
 // follow reads the finished posts once, for those that were deleted while
-// nobody watched, and then follows their changes.
+// no manager watched, and then follows their changes.
 func (d *deletions) follow(ctx context.Context, posts metadata.Getter) error {
 	opts := metav1.ListOptions{FieldSelector: finishedPosts, Limit: deletionsPage}
 	var version string

@@ -275,7 +275,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 
 var _ = Describe("A post of a team whose plan has no limits", func() {
 	It("costs no request that counts, be it published, refused or cancelled", func(ctx SpecContext) {
-		// Without a store, whoever counts ends the test.
+		// Without a store, counting ends the test.
 		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.Plans = &post.Plans{Owner: func(context.Context, string) (*v1alpha1.Team, error) {
 				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited}}}, nil

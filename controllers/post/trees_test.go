@@ -96,7 +96,7 @@ var _ = Describe("A tree", Ordered, func() {
 	})
 
 	It("is published by nobody else while the next card is claimed", func(ctx SpecContext) {
-		// Somebody edits the metadata at the worst moment: the one write fails, the card is recorded alone.
+		// The metadata is edited at the worst moment: the one write fails, the card is recorded alone.
 		t := newTeam(ctx)
 		text := words(3)
 		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 500})

@@ -44,7 +44,7 @@ func commands(message string) (lines []string) {
 	return lines
 }
 
-// restored makes a post that seems to come from a backup, so that nobody can tell whether it was published.
+// restored makes a post that seems to come from a backup, so that only a person can tell whether it was published.
 func restored(p *v1alpha1.Post) {
 	p.Annotations = map[string]string{v1alpha1.BornAnnotation: time.Now().Add(-24 * time.Hour).Format(time.RFC3339)}
 }

@@ -98,7 +98,7 @@ const (
 )
 
 // Preparation is what the process knows of what precedes the visible call of a
-// target: an upload, or a container that nobody sees.
+// target: an upload, or a container that is not visible.
 type Preparation struct {
 	State PreparationState
 	// Hash identifies the content that it is made for.

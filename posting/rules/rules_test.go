@@ -17,7 +17,7 @@ import (
 
 // env knows a connection to a platform that takes text of ten code points
 // without "!", one to a platform that takes nothing, and one to a platform
-// that nobody registered.
+// that is not registered.
 func env() Env {
 	conns := map[string]v1alpha1.Platform{"x": v1alpha1.PlatformX, "video": v1alpha1.PlatformYouTube, "other": v1alpha1.PlatformTikTok}
 	limits := map[v1alpha1.Platform]platforms.Capabilities{

@@ -18,7 +18,7 @@ const (
 	// requestsLost swallows what the client sends.
 	requestsLost
 	// answersLost swallows what the server sends: what was asked for happens,
-	// and nobody hears of it.
+	// and no process hears of it.
 	answersLost
 )
 

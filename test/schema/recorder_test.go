@@ -116,7 +116,7 @@ type transition struct {
 }
 
 // transitions lets the recorder do everything that it can, one step after the
-// other, from a target that nobody has touched. Ledgers that differ in nothing
+// other, from an untouched target. Ledgers that differ in nothing
 // but their times, texts and high numbers count as one.
 func transitions(cards int, attempts int32) []transition {
 	steps := steps(cards)

@@ -31,7 +31,7 @@ func (e *entropy) below(n int) int {
 func pick[T any](e *entropy, from ...T) T { return from[e.below(len(from))] }
 
 // changer puts other values into an object, led by its schema: mostly such as
-// the schema may admit, sometimes such as nobody expects.
+// the schema may admit, sometimes unexpected ones.
 type changer struct {
 	*entropy
 	// only is the one path to change; if it is empty, any may be.

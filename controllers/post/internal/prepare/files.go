@@ -20,7 +20,7 @@ type Files interface {
 	// Open reads a part of the file under a key whose etag is this one.
 	Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error)
 	// Verified returns a key under which the file of this etag lies and stays: the
-	// same one, or that of a copy where somebody may still overwrite the file.
+	// same one, or that of a copy where the file may still be overwritten.
 	Verified(ctx context.Context, key, etag string, overwritable bool) (string, error)
 	// PresignGet returns an address from which the file can be read for so long.
 	PresignGet(ctx context.Context, key string, valid time.Duration) (string, error)
@@ -40,7 +40,7 @@ func (s stored) Open(ctx context.Context, offset, length int64) (io.ReadCloser, 
 	return body, unlessChanged(err)
 }
 
-// Address implements platforms.Bytes. Whoever fetches the file later gets what was
+// Address implements platforms.Bytes. What fetches the file later gets what was
 // verified.
 func (s stored) Address(ctx context.Context, valid time.Duration) (string, error) {
 	key, err := s.verified(ctx)

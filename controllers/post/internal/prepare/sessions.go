@@ -64,7 +64,7 @@ func sessionsName(post types.UID) string { return "herald-uploads-" + string(pos
 var errOtherSession = errors.New("another manager has begun this upload; going on with that one")
 
 // load reads what is kept of an upload; nothing if there is nothing. It is as
-// trustworthy as whoever may write Secrets in the team's namespace, and they hold
+// trustworthy as those who may write Secrets in the team's namespace, and they hold
 // the team's tokens as well.
 func (s sessions) load(ctx context.Context, owner sessionOwner) (Session, error) {
 	secret, err := s.read(ctx, owner.post)
