@@ -195,7 +195,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 		ctx, cancel = context.WithTimeout(ctx, answerWithin)
 		defer cancel()
 	}
-	out := h.answers.Get().(*answer) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	out := h.answers.Get().(*answer) //nolint:forcetypeassert // the pool holds nothing else
 	out.body = out.body[:0]
 	if err := of.serve(h, ctx, c, out); err != nil {
 		writeFailure(ctx, w, err)
