@@ -52,6 +52,7 @@ func jpegOf(t *testing.T, width, height int) []byte {
 	t.Helper()
 	return still(t, "jpeg", width, height)
 }
+
 func pngOf(t *testing.T, width, height int) []byte { t.Helper(); return still(t, "png", width, height) }
 
 // mp4Of is a film of that size and length.

@@ -223,6 +223,7 @@ func TestContent(t *testing.T) {
 		{"no video", "media_id is required, in drafts too", draft(video(to("x"), "")), []string{"Required spec.video.mediaRef.name"}},
 		{"an image as a video", "a video post shows a video", video(to("x"), "image"), []string{"Invalid spec.video.mediaRef.name"}},
 		{"too large for one", "X takes no such file", video(to("instagram", "x"), "big-video"), []string{"Invalid spec.video.mediaRef.name"}},
+		{"as large as X takes", "the limit itself is allowed", video(to("x"), "full-video"), nil},
 		{"large, but not for these", "the others have no bound of their own", video(to("instagram", "threads"), "big-video"), nil},
 		{"thumbnail at the end", "the last moment is one", video(to("x"), "video", 2000), nil},
 		{"thumbnail behind the end", "there is no such moment", video(to("x"), "video", 2001), []string{"Invalid spec.video.thumbnailOffsetMillis"}},

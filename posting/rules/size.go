@@ -23,7 +23,7 @@ func size(post *v1alpha1.Post, spec *field.Path) field.ErrorList {
 	if post.Spec.Category == v1alpha1.CategoryTree {
 		path, texts = spec.Child("tree", "cards"), "cards"
 	}
-	if most < 0 {
+	if most <= 0 {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
 			"what becomes of so many cards at so many targets cannot be stored; make several posts with fewer targets each")}
 	}

@@ -56,8 +56,8 @@ type Store struct {
 
 // Open returns the store in a folder, which is made if it is missing. Without a folder the files go with Close.
 func Open(dir string) (*Store, error) {
-	s := &Store{dir: dir}
-	s.background.closing, s.background.cancel = context.WithCancel(context.Background())
+	closing, cancel := context.WithCancel(context.Background())
+	s := &Store{dir: dir, background: background{closing: closing, cancel: cancel}}
 	if dir == "" {
 		temporary, err := os.MkdirTemp("", "herald-sandbox-")
 		if err != nil {

@@ -1,0 +1,108 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rules
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+)
+
+// TestWords reads what a person is told where it depends on the numbers, or on what the Media says.
+func TestWords(t *testing.T) {
+	env := contentEnv()
+	known := env.Media
+	said := func(name string, phase v1alpha1.MediaPhase, reason, message string) *v1alpha1.Media {
+		media := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.MediaSpec{MimeType: v1alpha1.MimePNG, SizeBytes: 60}}
+		media.Status.Phase = phase
+		if reason != "" {
+			conditions.Apply(&media.Status.Conditions, conditions.Summary{Reason: reason, Message: message, Progress: conditions.Stuck}, 1, time.Unix(1, 0))
+		}
+		return media
+	}
+	more := map[string]*v1alpha1.Media{
+		"told":        said("told", v1alpha1.MediaRejected, v1alpha1.ReasonFileChanged, "it is a picture of 1 pixel"),
+		"untold":      said("untold", v1alpha1.MediaRejected, v1alpha1.ReasonFileChanged, ""),
+		"overwritten": said("overwritten", v1alpha1.MediaPending, v1alpha1.ReasonBeingOverwritten, "wait"),
+		"awaited":     said("awaited", v1alpha1.MediaPending, v1alpha1.ReasonFileMissing, "wait"),
+		"unmeasured":  said("unmeasured", v1alpha1.MediaUploaded, "", ""),
+	}
+	env.Media = func(name string) *v1alpha1.Media {
+		if media := more[name]; media != nil {
+			return media
+		}
+		return known(name)
+	}
+	for _, tt := range []struct {
+		reason string
+		spec   v1alpha1.PostSpec
+		want   string
+	}{
+		{"a limit of one is of one thing", tree(bare("x"), card("one", "video", "video"), card("two")), "at most 1 video on a card"},
+		{"a limit of two is of things", images(to("x"), "image", "image", "image"), "at most 2 images;"},
+		{"the length of a video is told in seconds", video(to("x"), "video", 2001), "which takes 2s;"},
+		{"why a file was rejected", images(to("x"), "told"), "the file was rejected: it is a picture of 1 pixel"},
+		{"what to do if nothing says why", images(to("x"), "untold"), "upload another one"},
+		{"an upload over the file hinders its examination", images(to("x"), "overwritten"), "end that upload"},
+		{"a file that has not come", images(to("x"), "awaited"), "nothing has been uploaded yet"},
+		{"the size that was promised counts until it is measured", tree(bare("x"), card("one", "unmeasured"), card("two")), "has 60 bytes; x takes at most 50"},
+	} {
+		errs := Validate(&v1alpha1.Post{Spec: tt.spec}, env)
+		if len(errs) != 1 || !strings.Contains(errs[0].Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", tt.reason, errs, tt.want)
+		}
+	}
+}
+
+func TestLimitsOf(t *testing.T) {
+	if _, ok := LimitsOf(platforms.Registry{})(v1alpha1.PlatformX); ok {
+		t.Error("a platform that is not there has limits")
+	}
+	of := LimitsOf(platforms.Registry{v1alpha1.PlatformX: fourImages{}})
+	if got, ok := of(v1alpha1.PlatformX); !ok || got.MaxImages != 4 {
+		t.Errorf("got %d images, %t, want the 4 that the platform declares", got.MaxImages, ok)
+	}
+}
+
+// fourImages is a platform that declares one limit.
+type fourImages struct{ platforms.Platform }
+
+func (fourImages) Capabilities() platforms.Capabilities { return platforms.Capabilities{MaxImages: 4} }
+
+// TestSizeAtItsLimit fills a post to its last byte.
+func TestSizeAtItsLimit(t *testing.T) {
+	filled := func(more int) (*v1alpha1.Post, field.ErrorList) {
+		post := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: to("x")}}
+		bytes, most := posting.Size(post)
+		post.Spec.Targets[0].Caption += strings.Repeat("a", most-bytes+more)
+		return post, size(post, field.NewPath("spec"))
+	}
+	if post, errs := filled(0); len(errs) > 0 {
+		bytes, most := posting.Size(post)
+		t.Errorf("%d bytes of %d: %v", bytes, most, errs)
+	}
+	if _, errs := filled(1); len(errs) != 1 || !strings.Contains(errs[0].Detail, "shorten the captions") {
+		t.Errorf("one byte more can be mended by a shorter caption: %v", errs)
+	}
+	for _, tt := range []struct {
+		reason         string
+		targets, cards int
+	}{
+		{"there is no room for 10,000 records", 100, 100},
+		{"the records leave room for no byte of text", 46, 96},
+	} {
+		crowd := &v1alpha1.Post{Spec: tree(bare(make([]string, tt.targets)...), make([]v1alpha1.TreeCard, tt.cards)...)}
+		if errs := size(crowd, field.NewPath("spec")); len(errs) != 1 || !strings.Contains(errs[0].Detail, "so many cards at so many targets") {
+			t.Errorf("%s, which no shorter text mends: %v", tt.reason, errs)
+		}
+	}
+}
