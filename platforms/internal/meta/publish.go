@@ -88,9 +88,9 @@ type Post struct {
 }
 
 const (
-	// pageSize is the greatest limit of the listings, and MaxPages bounds one
-	// look-up: an account may publish 250 posts in 24 hours.
+	// pageSize is the greatest limit of the listings.
 	pageSize = 100
+	// MaxPages bounds one look-up: an account may publish 250 posts in 24 hours.
 	MaxPages = 32
 )
 
