@@ -57,7 +57,7 @@ func WriteError(w http.ResponseWriter, httpStatus int, code bridge.Code, message
 func writeJSON(w http.ResponseWriter, httpStatus int, body []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(httpStatus)
-	_, _ = w.Write(body) //nolint:gosec // it is JSON, and its type says so; the client may have gone
+	_, _ = w.Write(body) //nolint:gosec // G705: it is JSON and says so, with nosniff; the client may have gone
 }
 
 // WriteInternal answers 500 without the cause, which goes to the log.
