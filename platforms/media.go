@@ -112,8 +112,8 @@ func (j *Job) PartIDs(valid func(id string) bool) []string {
 	return nil
 }
 
-// JoinPartIDs makes the checkpoint of a job of whose files the first were taken
-// under ids, and the others not yet.
+// JoinPartIDs makes the checkpoint of a job whose first files were taken under
+// ids, and the others not yet.
 func JoinPartIDs(ids []string) string { return partIDs + JoinFileIDs(ids) }
 
 // Bytes gives access to those of one file. Its methods may be called from many
@@ -124,7 +124,7 @@ type Bytes interface {
 	// not the one that was verified.
 	Open(ctx context.Context, offset, length int64) (io.ReadCloser, error)
 
-	// Address returns an address from which whoever has it can read the file
-	// for so long, for platforms that fetch files themselves.
+	// Address returns an address from which the file can be read, without a
+	// login, for so long: for platforms that fetch files themselves.
 	Address(ctx context.Context, valid time.Duration) (string, error)
 }

@@ -1,10 +1,6 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package platforms says what a social platform is to Herald: the interfaces
-// that each platform's folder implements, what it declares about itself, and
-// the words in which results and errors are reported. It knows no platform by
-// name and no Kubernetes client.
 package platforms
 
 import (
@@ -33,7 +29,8 @@ type Publisher interface {
 
 	// Publish makes the one irrevocable call for a job. It never retries,
 	// follows no redirect, and reports what is known afterwards: the result is
-	// Accepted if the platform took it and works on it, and Unknown whenever the call may have taken effect without saying so.
+	// Accepted if the platform took it and works on it, and Unknown whenever the
+	// call may have taken effect without saying so.
 	Publish(ctx context.Context, job Job) Result
 
 	// Lookup asks the platform whether the job's content was published at or
@@ -43,7 +40,7 @@ type Publisher interface {
 }
 
 // Preparer is a Publisher that publishes in two steps: it makes something on
-// the platform that nobody sees, and then makes it visible by one call.
+// the platform that is not visible, and then makes it visible by one call.
 type Preparer interface {
 	// Prepares reports whether a content takes the first step: a platform may
 	// take a text as it is, and a picture in two.
@@ -55,11 +52,11 @@ type Preparer interface {
 	//
 	// It may be repeated at will: what is not made visible vanishes by itself.
 	// If job.Checkpoint names what was prepared before, for the same content,
-	// that is used again as long as it is good. It may name a part only, told
-	// by Job.Note while the rest was under way: Prepare goes on from there
-	// where the platform allows, and from the start otherwise. ClassDuplicate
-	// means that it has become visible meanwhile, by a call that was taken for
-	// lost: nothing may be sent then, and the caller looks.
+	// that is used again as long as it is good. It may name a part only, from
+	// Job.Note while the rest was under way: Prepare goes on from there where
+	// the platform allows, and from the start otherwise. ClassDuplicate means
+	// that it has become visible meanwhile, by a call that was taken for lost:
+	// nothing may be sent then, and the caller looks it up.
 	Prepare(ctx context.Context, job Job) (checkpoint string, err *Error)
 }
 
@@ -136,15 +133,15 @@ type Content struct {
 type Job struct {
 	Account Account
 	Content Content
-	// Checkpoint names what Prepare made for this content; empty where nothing
-	// was, or on a platform that is no Preparer. Whoever may read the post may
-	// read it, so that it carries no authority.
+	// Checkpoint names what Prepare made for this content; empty if there is
+	// nothing, or on a platform that is no Preparer. Everyone who may read the
+	// post can read it, so it carries no authority.
 	Checkpoint string
 	// Secret is what belongs to the checkpoint and carries authority, such as
 	// the address of an upload session. It is kept as a secret, and is empty if
 	// Prepare noted none, or if it is lost.
 	Secret string
-	// OperationID is what an earlier Publish of this call said in Result.OperationID.
+	// OperationID is the Result.OperationID of an earlier Publish of this call.
 	OperationID string
 	// Keep stores how far Prepare has come; see Note.
 	Keep func(ctx context.Context, checkpoint, secret string) error
@@ -330,13 +327,13 @@ type ImageLimits struct {
 }
 
 // CanDeliver reports whether the publisher delivers the category today.
-func (l Capabilities) CanDeliver(c v1alpha1.Category) bool {
-	return slices.Contains(l.Delivers, c)
+func (c Capabilities) CanDeliver(category v1alpha1.Category) bool {
+	return slices.Contains(c.Delivers, category)
 }
 
 // Allows reports whether the category can be posted on the platform.
-func (l Capabilities) Allows(c v1alpha1.Category) bool {
-	return slices.Contains(l.Categories, c)
+func (c Capabilities) Allows(category v1alpha1.Category) bool {
+	return slices.Contains(c.Categories, category)
 }
 
 // Registry holds the platforms that a process was built with. It is filled

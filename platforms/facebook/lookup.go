@@ -121,8 +121,8 @@ func (s *search) sameText(listed jsondoc.Text) bool {
 	return meta.SameText(s.job.Content.Text, listed)
 }
 
-// leadsAway finds what Facebook may take for an address, of which it shows
-// what that leads to: a film, perhaps.
+// leadsAway finds what Facebook may take for an address. Facebook shows what an
+// address leads to, which may be a video.
 var leadsAway = regexp.MustCompile(`\S[./]\S`)
 
 // shown is what is attached to a listed post.

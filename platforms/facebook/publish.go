@@ -44,8 +44,8 @@ func (p *Platform) accountPath(account *platforms.Account, rest string) string {
 	return p.graph.VersionedPath("/" + url.PathEscape(account.ID) + "/" + rest)
 }
 
-// postURL is where people read a post: what Facebook says, of which it
-// sometimes gives the path only, or else the documented form.
+// postURL is where people read a post: what Facebook says, which is
+// sometimes a path only, or else the documented form.
 func (p *Platform) postURL(post *entry) string {
 	switch address := post.Permalink.String(); {
 	case strings.HasPrefix(address, "/"):

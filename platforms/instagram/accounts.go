@@ -78,8 +78,8 @@ type linkedPage struct {
 const linkedFields = "id,name,instagram_business_account{id,username,name,profile_picture_url}"
 
 // identifyLinked reads the account that is linked to a Page. A Page's own token
-// is asked for its Page; the token of a person for the Pages that they manage,
-// of which one may have an account.
+// is asked for its Page; the token of a person for the Pages that they manage.
+// One of these may have an account.
 func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platforms.Identity, *meta.Failure) {
 	query := url.Values{"fields": {linkedFields}}
 	page, bad := meta.Read[*linkedPage](ctx, &h.Graph, "identify", "/me?"+query.Encode(), token)

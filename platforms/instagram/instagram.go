@@ -4,8 +4,8 @@
 // Package instagram publishes to professional accounts of Instagram: images,
 // carousels of them, and videos, which are always reels.
 //
-// A post is made in two steps. The first makes a container, which nobody sees
-// and which Instagram forgets after a day; it may be repeated. The second,
+// A post is made in two steps. The first makes a container, which is not
+// visible and which Instagram forgets after a day; it may be repeated. The second,
 // POST /{account}/media_publish, makes it visible and is the one irrevocable
 // call. Afterwards the container tells whether that call took effect; see
 // Lookup.

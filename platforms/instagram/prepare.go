@@ -64,7 +64,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 }
 
 // uploaded completes the upload that an earlier preparation has begun, if any,
-// and returns the container that it has made; "" if that is of no use.
+// and returns its container; "" if that is of no use.
 func (t *task) uploaded(ctx context.Context) (string, *meta.Failure) {
 	id, isPart := strings.CutPrefix(t.Job.Checkpoint, partUpload)
 	if !isPart || !t.NoteWaiting || !meta.ValidID(id) {

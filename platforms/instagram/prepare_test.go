@@ -76,7 +76,7 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestForms shows all that is sent: nothing that nobody asked for.
+// TestForms shows all that is sent, and that nothing else is.
 func TestForms(t *testing.T) {
 	at := 1500 * time.Millisecond
 	upload := "POST /rupload/ig-api-upload/v25.0/" + container
@@ -278,8 +278,8 @@ func TestPrepareGivesUp(t *testing.T) {
 	if _, err := p.Prepare(ctx, job); class(asError(err)) != platforms.ClassTransient {
 		t.Errorf("got %v, want that it is tried again", err)
 	}
-	// Once for what was made, and once more with the question: whoever keeps
-	// notes may pass over those that come soon after one another.
+	// Once for what was made, and once more with the question: the caller
+	// may pass over notes that come soon after one another.
 	if diff := cmp.Diff([]string{container, container}, kept.notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}

@@ -67,7 +67,7 @@ type Suite struct {
 	// LateProcessing says that the platform works on files only after it has
 	// published them, so that what is wrong with them shows afterwards.
 	LateProcessing bool
-	// Resumes is how many bytes of an upload are sent in vain at most if it is
+	// Resumes is how many bytes of an upload are sent twice at most if it is
 	// cut off: a later preparation goes on behind the last so many that had
 	// arrived. Zero says that it begins anew.
 	Resumes int64
@@ -262,7 +262,7 @@ func (f *fixture) prepared(t *testing.T, text string) platforms.Job {
 	return f.prepare(t, f.job(t, text))
 }
 
-// prepares tells whether a platform takes even its simplest post in two steps.
+// prepares reports whether a platform takes even its simplest post in two steps.
 func (s *Suite) prepares(p platforms.Platform) bool {
 	preparer, ok := p.(platforms.Preparer)
 	if !ok {

@@ -116,7 +116,7 @@ func (s *Suite) testResume(t *testing.T) {
 	}
 }
 
-// filmIn is a long video of some five parts, of which three and a half can be
+// filmIn is a long video of some five parts; three and a half can be
 // read for now.
 func filmIn(t *testing.T, part int64) (platforms.File, *metered) {
 	t.Helper()

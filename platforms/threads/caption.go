@@ -40,7 +40,7 @@ const (
 	keycap     = '\u20E3'
 )
 
-// isEmoji tells whether a grapheme cluster is an emoji: a pictograph, alone or
+// isEmoji reports whether a grapheme cluster is an emoji: a pictograph, alone or
 // joined to others, a letter of a flag, a keycap, or what the selector of the
 // emoji style makes one. Threads does not say what it does with pictographs
 // that are not shown as emoji, such as ©; they count as the emoji that they
@@ -60,11 +60,11 @@ func isEmoji(cluster string) bool {
 	return false
 }
 
-// isFlagLetter tells whether r is one of the letters that flags are written
+// isFlagLetter reports whether r is one of the letters that flags are written
 // with, the regional indicators.
 func isFlagLetter(r rune) bool { return r >= '\U0001F1E6' && r <= '\U0001F1FF' }
 
-// isPictograph tells whether r has the property Extended_Pictographic. The
+// isPictograph reports whether r has the property Extended_Pictographic. The
 // segmentation knows it without telling, but by its rule GB11 only a
 // pictograph is joined to another one. Most scripts lie outside of where the
 // pictographs are, and need not be tried.

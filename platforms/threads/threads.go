@@ -3,8 +3,8 @@
 
 // Package threads publishes to Threads by its graph.
 //
-// A post is made in two steps. The first makes a container, which nobody sees
-// and which Threads forgets after a day; it may be repeated. The second,
+// A post is made in two steps. The first makes a container, which is not
+// visible and which Threads forgets after a day; it may be repeated. The second,
 // POST /{user}/threads_publish, makes it visible and is the one irrevocable
 // call. Afterwards the container tells whether that call took effect, which no
 // listing could; see Lookup.

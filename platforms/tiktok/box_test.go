@@ -31,7 +31,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// skipping is a clock on which whoever waits has waited at once.
+// skipping is a clock on which each wait ends at once.
 type skipping struct{ *clocktesting.FakeClock }
 
 func (c skipping) NewTimer(d time.Duration) clock.Timer {

@@ -15,8 +15,8 @@ import (
 // hour.
 const fetchWithin = 2 * time.Hour
 
-// What is prepared of photos is what their account allows, told to whoever posts
-// them. TikTok has no name for it, and none of its tickets looks like these.
+// Photos are prepared by asking what their account allows. The checkpoint is the
+// answer: TikTok has no name for it, and none of its tickets looks like these.
 const (
 	photosWithComments    = "photos:comments"
 	photosWithoutComments = "photos:no-comments"

@@ -54,7 +54,7 @@ func (p *Platform) publishVideo(ctx context.Context, job platforms.Job) platform
 	}
 }
 
-// uploadRefuses tells whether the host of uploads refuses with a status.
+// uploadRefuses reports whether the host of uploads refuses with a status.
 func uploadRefuses(status int) bool {
 	return slices.Contains([]int{
 		http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable, http.StatusTooManyRequests,

@@ -59,8 +59,8 @@ type status struct {
 	// uploaded is how many bytes of the file have arrived; -1 if TikTok does
 	// not say.
 	uploaded int64
-	// postID is the public id of the post; empty for one that nobody but its
-	// owner can see, or not yet.
+	// postID is the public id of the post; empty for one that only its owner
+	// can see, or that has none yet.
 	postID string
 }
 
@@ -182,9 +182,9 @@ var (
 	postIDForm = regexp.MustCompile(`^[0-9]{1,32}$`)
 )
 
-// validTicket tells whether this can be a publish id, such as
+// validTicket reports whether this can be a publish id, such as
 // v_pub_file~v2-1.123.
 func validTicket(id string) bool { return ticketForm.MatchString(id) }
 
-// validPostID tells whether this can be the id of a post.
+// validPostID reports whether this can be the id of a post.
 func validPostID(id string) bool { return postIDForm.MatchString(id) }

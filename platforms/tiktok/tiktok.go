@@ -49,7 +49,7 @@ const (
 
 	// preparedLasts is how long an upload can be completed after it was
 	// prepared: TikTok's addresses work for an hour (Content Posting API, "Media
-	// Transfer Guide"), of which the preparation itself takes a part.
+	// Transfer Guide"), and the preparation itself takes a part of it.
 	preparedLasts = addressLife - 15*time.Minute
 
 	// maxCaption is the greatest length of a video's title in UTF-16 code

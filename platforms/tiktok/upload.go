@@ -31,7 +31,7 @@ const (
 	// uploadTimeout bounds a chunk before the last: eight megabytes at most, at
 	// 128 KiB a second.
 	uploadTimeout = time.Minute
-	// chunkTries is how often in succession a chunk is sent of which nothing
+	// chunkTries is how often in succession a chunk is sent if nothing of it
 	// arrives.
 	chunkTries = 3
 	// maxUploads is how many uploads one preparation begins, if an address ends
@@ -48,8 +48,8 @@ const (
 	msgVisible     = "TikTok has the whole video already, by a call that was taken for lost"
 )
 
-// parts is how a file is cut: into chunks of one size, of which the last also
-// takes what remains.
+// parts is how a file is cut: into chunks of one size; the last also takes
+// what remains.
 type parts struct{ size, chunk, count int64 }
 
 // cut makes as many chunks as TikTok allows, so that the last one, which makes
@@ -79,8 +79,8 @@ type upload struct {
 	sent int64
 }
 
-// session is what of an upload is kept as a secret: whoever has the address may
-// complete the post.
+// session is the part of an upload that is kept as a secret: its address is
+// enough to complete the post.
 type session struct {
 	Address string    `json:"address"`
 	Ends    time.Time `json:"ends"`
@@ -171,7 +171,7 @@ func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upl
 	return false, nil
 }
 
-// addressEnded tells whether a status of the host of uploads says that the
+// addressEnded reports whether a status of the host of uploads says that the
 // address does not work, or not any more.
 func addressEnded(status int) bool {
 	return status == http.StatusForbidden || status == http.StatusNotFound

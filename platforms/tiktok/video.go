@@ -134,8 +134,8 @@ func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *pla
 // complete makes sure that only the last call is left of an upload.
 func (u *upload) complete(ctx context.Context, job *platforms.Job) *platforms.Error {
 	if u.last() == 0 {
-		// Nothing of the file was read yet; whoever has overwritten it should
-		// hear of it now.
+		// Nothing of the file was read yet. If it was overwritten, its owner
+		// should hear of it now.
 		file := &job.Content.Media[0]
 		bytes, err := file.Bytes.Open(ctx, 0, 1)
 		if err != nil {

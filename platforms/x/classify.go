@@ -66,7 +66,7 @@ var (
 // more, what was asked for.
 var errGone = errors.New("it is not there")
 
-// documented tells whether an answer is one of the refusals that X documents,
+// documented reports whether an answer is one of the refusals that X documents,
 // so that what was asked was certainly not done. An answer with another
 // status, or a status that stands alone where X always explains itself, may
 // come from something between X and us, after X did its part.

@@ -146,7 +146,7 @@ func (s *search) page(posts []listedPost) {
 	}
 }
 
-// matches tells whether a listed post is the job's. What was uploaded for one
+// matches reports whether a listed post is the job's. What was uploaded for one
 // job is shown by no other post, so that files say more than the text, which X
 // gives back with an address for them behind it.
 func (s *search) matches(post *listedPost) bool {

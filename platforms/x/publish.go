@@ -92,7 +92,8 @@ func (p *Platform) confirmed(resp *transport.Response, account platforms.Account
 	return result
 }
 
-// createdID reads the id of what a call has made; "" if the answer has none.
+// createdID reads the id in the answer to a call that creates something; ""
+// if there is none.
 func createdID(body []byte) string {
 	doc, _ := jsondoc.Decode[struct {
 		Data struct {
@@ -114,7 +115,7 @@ func (p *Platform) postURL(account platforms.Account, id string) string {
 	return p.webURL + "/" + url.PathEscape(author) + "/status/" + url.PathEscape(id)
 }
 
-// validID tells whether this can be an id of X's, and a part of an address.
+// validID reports whether this can be an id of X's, and a part of an address.
 func validID(id string) bool {
 	if id == "" || len(id) > 64 {
 		return false

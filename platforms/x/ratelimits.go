@@ -48,5 +48,5 @@ func rateLimits(h http.Header, now time.Time) []platforms.RateLimit {
 	return told
 }
 
-// exhausted tells whether nothing is left of a limit.
+// exhausted reports whether nothing is left of a limit.
 func exhausted(h http.Header, prefix string) bool { return h.Get(prefix+"-remaining") == "0" }

@@ -84,7 +84,7 @@ func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string
 	return nil
 }
 
-// beginsAnew tells whether an error is X's word that what was uploaded is of no
+// beginsAnew reports whether an error is X's word that what was uploaded is of no
 // use: X keeps it for a day, and may know it no more. Limits, trouble and a token
 // that has ended say nothing about it, and sending every file again would not
 // mend them.
@@ -160,8 +160,8 @@ func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *pla
 	return p.await(ctx, job, file, begun.id)
 }
 
-// part is an upload of which so many segments are there. Its name says nothing
-// that a stranger could use without the account's token.
+// part is an upload whose first segments have arrived. Its name is of no use
+// without the account's token.
 type part struct {
 	id       string
 	segments int

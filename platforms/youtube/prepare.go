@@ -53,7 +53,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 		if failure != nil {
 			return "", failure
 		}
-		// Before the first byte, so that no upload is begun in vain.
+		// Before the first byte, so that no upload is begun and forgotten.
 		if failure := job.Note(ctx, s.checkpoint(), s.secret()); failure != nil {
 			return "", failure
 		}

@@ -105,7 +105,7 @@ func (p *Platform) judge(resp *transport.Response, size int64) platforms.Result 
 	return refusal(failure)
 }
 
-// documented tells whether an answer is a refusal that YouTube documents, in
+// documented reports whether an answer is a refusal that YouTube documents, in
 // Google's own words: anything else may come from something in between, which
 // passed the call on or not.
 func documented(status int, reason string) bool {
@@ -114,7 +114,7 @@ func documented(status int, reason string) bool {
 	}, status)
 }
 
-// posted reads what the last part has made.
+// posted reads the video that the last part completed.
 func (p *Platform) posted(made *video) platforms.Result {
 	id := made.ID.String()
 	result := platforms.Result{Outcome: platforms.Posted, ExternalID: id, ExternalURL: p.videoURL(id), PostedAt: made.Snippet.PublishedAt.Time()}

@@ -38,7 +38,7 @@ const (
 	msgNoStanding = "YouTube did not say how much of the video it has"
 )
 
-// session is an upload to YouTube. Whoever knows its address may go on with it.
+// session is an upload to YouTube. Its address is enough to go on with it.
 type session struct {
 	address string
 	// last is where the last part begins, which makes the video visible.
@@ -96,7 +96,7 @@ type video struct {
 const privacyPublic = "public"
 
 // begin describes the video and returns the session that its bytes go to.
-// Nobody sees anything of it.
+// Nothing of it is visible.
 func (p *Platform) begin(ctx context.Context, job *platforms.Job, file *platforms.File) (session, *platforms.Error) {
 	var about description
 	about.Snippet.Title, about.Snippet.Description = job.Content.Title, job.Content.Text
@@ -235,7 +235,7 @@ func stored(h http.Header, size int64) (int64, bool) {
 	return last + 1, err == nil && last < size
 }
 
-// validID tells whether this can be the id of a video, and a part of an address.
+// validID reports whether this can be the id of a video, and a part of an address.
 func validID(id string) bool { return idPattern.MatchString(id) }
 
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)

@@ -5,8 +5,8 @@
 //
 // A video is uploaded in parts to a session, and is on the channel as soon as
 // the last byte is there. So Prepare uploads all but the last 256 KiB at most,
-// and Publish sends those. The session tells for certain what became of it, and
-// whoever knows its address may use it: the address is kept as a secret.
+// and Publish sends those. The session tells for certain what became of it. Its
+// address is enough to use it, and is kept as a secret.
 package youtube
 
 import (

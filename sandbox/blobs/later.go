@@ -44,7 +44,13 @@ func (s *Store) PullLater(urls []string, limit int64, follow Redirects, done fun
 }
 
 // AwaitPulls returns when everything is fetched that was asked for before. Nothing may be asked for meanwhile.
-func (s *Store) AwaitPulls() { s.background.running.Wait() }
+func (s *Store) AwaitPulls() {
+	b := &s.background
+	b.mu.Lock() // what began before is counted: a pull begins under the lock
+	running := &b.running
+	b.mu.Unlock()
+	running.Wait()
+}
 
 // close ends what is under way and waits until nothing is.
 func (b *background) close() {

@@ -69,7 +69,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 		says   string
 	}{
 		"base": {"a person must correct the configuration", Call{Path: "/"}, "the configured address of X's API is not a URL"},
-		"URL":  {"an address that was handed out is told to nobody", Call{URL: "://s3cr3t"}, "X could not be reached"},
+		"URL":  {"an address that was handed out stands in no error", Call{URL: "://s3cr3t"}, "X could not be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := client.Do(t.Context(), tc.call)

@@ -1,9 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsondoc reads JSON documents whose shape is somebody else's promise:
-// what is missing, or of another kind than promised, reads as nothing, so that
-// one odd field does not make the rest unreadable.
+// Package jsondoc reads the JSON that platforms answer. What is missing, or of
+// another kind than documented, reads as nothing, so that one odd field does not
+// make the rest unreadable. Successes are decoded into structs; Object is for
+// errors, which come in several forms.
 package jsondoc
 
 import (
@@ -11,7 +12,7 @@ import (
 	"encoding/json"
 )
 
-// Object is a JSON object. Nil is an object in which nothing stands.
+// Object is a JSON object. Nil is an empty one.
 type Object map[string]any
 
 // Parse reads a body that is one JSON object and nothing else. Numbers stay as

@@ -105,5 +105,5 @@ func (g *Graph) Quota(ctx context.Context, account platforms.Account, limit stri
 		return platforms.AccountInfo{}
 	}
 	quota := doc.Data[0]
-	return platforms.AccountInfo{RateLimits: platforms.QuotaUsed(quota.Config.Total.String(), quota.Usage.String(), g.Clock.Now().Add(quotaPause))}
+	return platforms.AccountInfo{RateLimits: quotaLimit(quota.Config.Total.String(), quota.Usage.String(), g.Clock.Now().Add(quotaPause))}
 }

@@ -125,8 +125,7 @@ type Task struct {
 	NoteWaiting bool
 }
 
-// NewTask begins the preparation of a job, with the parts that an earlier one
-// has made.
+// NewTask begins the preparation of a job with the parts that exist already.
 func (c *Containers) NewTask(job platforms.Job, longestPause time.Duration) *Task {
 	return &Task{Containers: c, Job: job, Items: job.PartIDs(ValidID), LongestPause: longestPause}
 }
@@ -162,7 +161,7 @@ func (t *Task) await(ctx context.Context, id, about string) (found State, why st
 			return false
 		}
 		if t.NoteWaiting {
-			// What keeps notes may pass over those that come soon.
+			// The caller may pass over notes that come soon.
 			bad = t.Note(ctx, id)
 		}
 		return bad == nil
@@ -173,9 +172,9 @@ func (t *Task) await(ctx context.Context, id, about string) (found State, why st
 	return found, why, bad
 }
 
-// Prepare returns a container that can be published: the one that an earlier
-// preparation has made, if that is still good, or else what fresh makes. Errors
-// are those of platforms.Preparer.
+// Prepare returns a container that can be published: the earlier one, if that is
+// still good, or else one that fresh makes. Errors are those of
+// platforms.Preparer.
 func (t *Task) Prepare(ctx context.Context, earlier string, fresh func(context.Context) (string, *Failure)) (string, *platforms.Error) {
 	if ValidID(earlier) {
 		switch found, _, bad := t.await(ctx, earlier, ThePost); {

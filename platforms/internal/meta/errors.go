@@ -47,7 +47,7 @@ func ParseError(resp *transport.Response) *Error {
 	return &Error{Status: resp.Status, Code: said.Int("code"), Subcode: said.Int("error_subcode"), Transient: said.Bool("is_transient")}
 }
 
-// Refusal tells whether the graph certainly did not do what it was asked: it
+// Refusal reports whether the graph certainly did not do what it was asked: it
 // answered, with a status that it documents, an error of its own that is about
 // the request and not about its own trouble.
 func (e *Error) Refusal() bool {
@@ -142,10 +142,10 @@ func (e *Error) Kind() Kind {
 	}
 }
 
-// businessLimit tells whether a code is one of the limits of a business use
+// businessLimit reports whether a code is one of the limits of a business use
 // case.
 func businessLimit(code int) bool { return code >= 80000 && code <= 80014 }
 
-// permission tells whether a code names a missing permission: Meta keeps 200
+// permission reports whether a code names a missing permission: Meta keeps 200
 // to 299 for them.
 func permission(code int) bool { return code >= 200 && code <= 299 }

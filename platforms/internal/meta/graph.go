@@ -74,8 +74,7 @@ func (g *Graph) Publish(ctx context.Context, call client.Call) (platforms.Result
 		return g.PublishUnanswered(err), nil
 	}
 	result := g.Judge(resp)
-	used := UsedOf(resp.Header)
-	result.RateLimits = platforms.UsageLimits(used.App, used.Account, used.ShutOut, g.Clock.Now())
+	result.RateLimits = UsedOf(resp.Header).rateLimits(g.Clock.Now())
 	return result, resp.Body
 }
 
@@ -84,7 +83,8 @@ type created struct {
 	ID jsondoc.Text `json:"id"`
 }
 
-// CreatedID reads the id of what a call has made; "" if the answer has none.
+// CreatedID reads the id in the answer to a call that creates something; ""
+// if there is none.
 func CreatedID(body []byte) string {
 	made, _ := jsondoc.Decode[created](body)
 	if id := made.ID.String(); ValidID(id) {

@@ -4,9 +4,12 @@
 package meta
 
 import (
+	"math"
 	"net/http"
+	"strconv"
 	"time"
 
+	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
@@ -18,8 +21,8 @@ type Used struct {
 	// App and Account are percents of the app's budget and of the account's;
 	// -1 if they are not told.
 	App, Account int
-	// ShutOut is for how long the account is taken no calls of; zero if it is not
-	// shut out.
+	// ShutOut is for how long the graph takes no calls of the account; zero if
+	// it does.
 	ShutOut time.Duration
 }
 
@@ -44,7 +47,7 @@ func percent(use jsondoc.Object) int {
 	return max(use.Int("call_count"), use.Int("total_time"), use.Int("total_cputime"), 0)
 }
 
-// AppWide tells whether an error is about a limit of the app, and so of all
+// AppWide reports whether an error is about a limit of the app, and so of all
 // accounts that it is connected to.
 func (e *Error) AppWide() bool { return e.Code == codeAppLimit || e.Code == codeApplicationLimit }
 
@@ -53,3 +56,57 @@ const (
 	codeAppLimit         = 4
 	codeApplicationLimit = 341
 )
+
+// quotaLimit is the rate limit of posts within 24 hours, from how many there may
+// be and how many were made. Nothing is sent until the given time if none is
+// left. It returns nil for what is no number.
+func quotaLimit(total, used string, hold time.Time) []platforms.RateLimit {
+	most, err := strconv.Atoi(total)
+	made, err2 := strconv.Atoi(used)
+	if err != nil || err2 != nil || most < 0 || most > math.MaxInt32 || made < 0 {
+		return nil
+	}
+	a := platforms.RateLimit{Name: platforms.PostsPerDay, Limit: most, Remaining: max(most-made, 0)}
+	if a.Remaining == 0 {
+		a.BlockedUntil = hold
+	}
+	return []platforms.RateLimit{a}
+}
+
+const (
+	// slowDown is from how much of a budget on calls are made less often, in
+	// percent: Meta advises it above 90.
+	slowDown = 90
+	// slowDownFor and stopFor are how long an account is left alone then, and
+	// when the budget is used up, if the platform says no more. The budgets are
+	// counted over an hour that slides.
+	slowDownFor = time.Minute
+	stopFor     = 5 * time.Minute
+)
+
+// usageLimit is the rate limit of a budget of calls, from its use in percent. For
+// shutOut the graph takes no calls at all.
+func usageLimit(name string, appWide bool, used int, shutOut time.Duration, now time.Time) platforms.RateLimit {
+	a := platforms.RateLimit{Name: name, Limit: 100, Remaining: min(max(100-used, 0), 100), AppWide: appWide}
+	switch {
+	case shutOut > 0:
+		a.Remaining, a.BlockedUntil = 0, now.Add(shutOut)
+	case a.Remaining == 0:
+		a.BlockedUntil = now.Add(stopFor)
+	case used > slowDown:
+		a.BlockedUntil = now.Add(slowDownFor)
+	}
+	a.ResetsAt = a.BlockedUntil
+	return a
+}
+
+// rateLimits are the budgets of calls of the app and of the account.
+func (u Used) rateLimits(now time.Time) (told []platforms.RateLimit) {
+	if u.App >= 0 {
+		told = append(told, usageLimit(platforms.AppUsage, true, u.App, 0, now))
+	}
+	if u.Account >= 0 {
+		told = append(told, usageLimit(platforms.Usage, false, u.Account, u.ShutOut, now))
+	}
+	return told
+}

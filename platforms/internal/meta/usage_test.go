@@ -7,6 +7,10 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/platforms"
 )
 
 func TestUsedOf(t *testing.T) {
@@ -35,6 +39,59 @@ func TestUsedOf(t *testing.T) {
 			h.Set(usageHeader, tc.business)
 			if got := UsedOf(h); got != tc.want {
 				t.Errorf("%s: got %+v, want %+v", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// noon is the time at which these tests happen.
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func TestUsageLimit(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		used    int
+		shutOut time.Duration
+		left    int
+		hold    time.Duration
+	}{
+		"little used": {"there is room", 28, 0, 72, 0},
+		"ninety":      {"the advice is about more than that", 90, 0, 10, 0},
+		"nearly":      {"calls are made less often", 91, 0, 9, time.Minute},
+		"used up":     {"calling now prolongs the block", 100, 0, 0, 5 * time.Minute},
+		"beyond":      {"Meta counts beyond a hundred", 130, 0, 0, 5 * time.Minute},
+		"shut out":    {"the platform's own word counts more than percents", 95, 19 * time.Minute, 0, 19 * time.Minute},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			want := platforms.RateLimit{Name: "usage", Limit: 100, Remaining: tc.left}
+			if tc.hold > 0 {
+				want.BlockedUntil, want.ResetsAt = noon.Add(tc.hold), noon.Add(tc.hold)
+			}
+			if diff := cmp.Diff(want, usageLimit("usage", false, tc.used, tc.shutOut, noon)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestQuotaLimit(t *testing.T) {
+	tests := map[string]struct {
+		reason      string
+		total, used string
+		want        []platforms.RateLimit
+	}{
+		"room":     {"what is left is the difference", "250", "4", []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 250, Remaining: 246}}},
+		"used up":  {"nothing is sent for a while", "50", "50", []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 50, BlockedUntil: noon}}},
+		"beyond":   {"other programs may have gone beyond", "50", "51", []platforms.RateLimit{{Name: platforms.PostsPerDay, Limit: 50, BlockedUntil: noon}}},
+		"no total": {"without a total nothing can be told", "", "4", nil},
+		"no use":   {"nor without what was used", "250", "", nil},
+		"nonsense": {"a negative number is none", "-1", "0", nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, quotaLimit(tc.total, tc.used, noon)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}

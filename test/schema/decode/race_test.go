@@ -1,0 +1,10 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build race
+
+package decode_test
+
+// overhead is how many times as much the rules may allocate under the race detector, which
+// allocates for each allocation.
+const overhead = 3
