@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/apiserver/readiness"
 )
 
-// metrics are what the apiserver tells about itself. Requests are labelled by
+// metrics are those of the apiserver. Requests are labelled by
 // operationId, so that ids in paths make no series of their own.
 type metrics struct {
 	requests *prometheus.CounterVec
@@ -54,15 +54,15 @@ func newMetrics(registry prometheus.Registerer, listed func() int) (*metrics, er
 	return m, nil
 }
 
-// countedReadiness counts the verdicts on their way.
+// countedReadiness counts the answers.
 type countedReadiness struct {
 	bridge.Readiness
 	checks *prometheus.CounterVec
 }
 
 // Check asks the checker behind it.
-func (c countedReadiness) Check(ctx context.Context, connection *v1alpha1.Connection) readiness.Finding {
-	finding := c.Readiness.Check(ctx, connection)
-	c.checks.WithLabelValues(finding.Verdict.String()).Inc()
-	return finding
+func (c countedReadiness) Check(ctx context.Context, connection *v1alpha1.Connection) readiness.Result {
+	result := c.Readiness.Check(ctx, connection)
+	c.checks.WithLabelValues(result.State.String()).Inc()
+	return result
 }

@@ -105,7 +105,7 @@ func (o *observer) report(ctx context.Context, r *http.Request, out *recorder, i
 	}
 	if info.Err != nil {
 		attrs = append(attrs, slog.Any("error", info.Err))
-		if r.Context().Err() == nil { // else the client left, which is nobody's fault here
+		if r.Context().Err() == nil { // else the client left, which is no error of the server
 			level = slog.LevelError
 		}
 	}
@@ -133,7 +133,7 @@ type recorder struct {
 	bytes  int64
 }
 
-// WriteHeader notes the first status that is not merely informational.
+// WriteHeader records the first status that is not merely informational.
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 && status >= http.StatusOK {
 		r.status = status

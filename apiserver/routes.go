@@ -34,10 +34,7 @@ func newSite(api http.Handler, siteURL string) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	description, err := docs.Render(openapi.YAML(), siteURL)
-	if err != nil {
-		return nil, err
-	}
+	description := docs.ForSite(siteURL)
 	const nothing = "default-src 'none'; frame-ancestors 'none'"
 	return &site{
 		api: api,

@@ -15,7 +15,7 @@ import (
 )
 
 // Run serves until the context ends, then stops in order: it says that it is
-// not ready, waits until nobody sends requests any more, finishes those under
+// not ready, waits until load balancers send no more requests, finishes those under
 // way, and lets go of the Kubernetes API last. It is called once.
 func (s *Server) Run(ctx context.Context) error {
 	var background sync.WaitGroup

@@ -72,7 +72,7 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Server serves the HTTP API until it is told to stop.
+// Server serves the HTTP API until its context ends.
 type Server struct {
 	config Config
 
@@ -125,7 +125,7 @@ func New(config Config) (*Server, error) {
 	s.used = apikeys.NewLastUsed(s.keys.Touch, config.Clock, config.Log)
 	service := bridge.New(bridge.Config{
 		Keys:        apikeys.NewCache(s.keys.GetIndexer(), config.Clock),
-		Used:        s.used.Note,
+		Used:        s.used.Record,
 		Teams:       s.teams,
 		Connections: s.connections,
 		Posts:       kube.NewPosts(client),

@@ -177,8 +177,8 @@ func TestLastUsedAtMostHourly(t *testing.T) {
 				k.Status.LastUsedAt = v1alpha1.NewTimePtr(now.Add(step.status))
 			}
 			writes = nil
-			used.Note(k)
-			used.Note(k)
+			used.Record(k)
+			used.Record(k)
 			synctest.Wait()
 			var want []time.Time
 			if step.want {
@@ -196,6 +196,6 @@ func TestLastUsedNeverWaits(t *testing.T) {
 	used := apikeys.NewLastUsed(func(context.Context, string, string, time.Time) error { return nil },
 		clocktesting.NewFakePassiveClock(now), slog.New(slog.DiscardHandler))
 	for i := range 1000 { // nobody runs it, so the queue fills up
-		used.Note(key("a", strconv.Itoa(i), func(*v1alpha1.APIKey) {}))
+		used.Record(key("a", strconv.Itoa(i), func(*v1alpha1.APIKey) {}))
 	}
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package apikeys finds the API key that a token belongs to, from a cache, and
-// notes when keys are used.
+// records when keys are used.
 package apikeys
 
 import (
@@ -21,7 +21,7 @@ import (
 // digestIndex is the name of the index by the SHA-256 of a key's token.
 const digestIndex = "token-sha256"
 
-// Why a token is not good. The messages are meant for whoever holds the token.
+// Why a token is not good. The messages are meant for the holder of the token.
 var (
 	ErrUnknown = errors.New("unknown API key")
 	ErrRevoked = errors.New("this API key is revoked; create a new one")
@@ -70,7 +70,7 @@ func NewCache(indexer cache.Indexer, clock clock.PassiveClock) *Cache {
 //
 // Only the token's hash is looked up and compared, so that the time it takes
 // tells nothing about any token. If two keys carry the same hash, the older one
-// counts, even when it is revoked: nobody takes over another team's token by
+// counts, even when it is revoked: one cannot take over another team's token by
 // copying its hash.
 func (c *Cache) Authenticate(token string) (*v1alpha1.APIKey, error) {
 	sum := sha256.Sum256([]byte(token))

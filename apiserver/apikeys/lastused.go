@@ -22,7 +22,7 @@ const (
 	// lastUsedRetry is how long after a failed write the next use tries again.
 	lastUsedRetry = time.Minute
 	// lastUsedQueue is how many writes may wait; beyond it a use is passed
-	// over and a later one notes it.
+	// over and a later one records it.
 	lastUsedQueue = 256
 	// lastUsedTimeout bounds one write, so that one that hangs does not hold
 	// up all others.
@@ -32,7 +32,7 @@ const (
 // TouchFunc stores when a key was last used.
 type TouchFunc func(ctx context.Context, namespace, name string, at time.Time) error
 
-// LastUsed notes the use of keys, at most hourly per key and never on the way
+// LastUsed records the use of keys, at most hourly per key and never on the way
 // of a request.
 type LastUsed struct {
 	touch TouchFunc
@@ -40,8 +40,8 @@ type LastUsed struct {
 	log   *slog.Logger
 	queue chan use
 
-	mu    sync.Mutex
-	noted map[types.UID]time.Time // when the next write is due
+	mu      sync.Mutex
+	written map[types.UID]time.Time // when the next write is due
 }
 
 type use struct {
@@ -54,25 +54,25 @@ type use struct {
 func NewLastUsed(touch TouchFunc, clock clock.PassiveClock, log *slog.Logger) *LastUsed {
 	return &LastUsed{
 		touch: touch, clock: clock, log: log,
-		queue: make(chan use, lastUsedQueue),
-		noted: map[types.UID]time.Time{},
+		queue:   make(chan use, lastUsedQueue),
+		written: map[types.UID]time.Time{},
 	}
 }
 
-// Note takes down that a key is in use now. It never waits.
-func (l *LastUsed) Note(key *v1alpha1.APIKey) {
+// Record records that a key is in use now. It never waits.
+func (l *LastUsed) Record(key *v1alpha1.APIKey) {
 	now := l.clock.Now()
 	if at := key.Status.LastUsedAt; at != nil && now.Sub(at.Time) < lastUsedEvery {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Before(l.noted[key.UID]) {
+	if now.Before(l.written[key.UID]) {
 		return
 	}
 	select {
 	case l.queue <- use{uid: key.UID, namespace: key.Namespace, name: key.Name, at: now}:
-		l.noted[key.UID] = now.Add(lastUsedEvery)
+		l.written[key.UID] = now.Add(lastUsedEvery)
 	default:
 	}
 }
@@ -94,17 +94,17 @@ func (l *LastUsed) write(ctx context.Context, u use) {
 	defer cancel()
 	err := l.touch(writing, u.namespace, u.name, u.at)
 	if err != nil && ctx.Err() == nil {
-		l.log.WarnContext(ctx, "Cannot note the use of an API key", "namespace", u.namespace, "key", u.name, "error", err)
+		l.log.WarnContext(ctx, "Cannot record the use of an API key", "namespace", u.namespace, "key", u.name, "error", err)
 	}
 	now := l.clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		l.noted[u.uid] = now.Add(lastUsedRetry)
+		l.written[u.uid] = now.Add(lastUsedRetry)
 	}
-	for uid, due := range l.noted {
+	for uid, due := range l.written {
 		if !now.Before(due) {
-			delete(l.noted, uid)
+			delete(l.written, uid)
 		}
 	}
 }

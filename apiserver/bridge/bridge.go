@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bridge holds the operations of the service once, whichever door a
-// request comes through: it authorises, validates, writes the resource and
+// Package bridge holds the operations of the service, whatever protocol a request
+// comes by: it authorises, validates, writes the resource and
 // reads it back. It knows neither HTTP nor JSON.
 package bridge
 
@@ -51,10 +51,10 @@ type Posts interface {
 type Media interface {
 	Create(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error)
 	Get(ctx context.Context, namespace, name string) (*v1alpha1.Media, error)
-	// UpdateStatus stores a status, on the condition that nobody else wrote
-	// the resource since it was read.
+	// UpdateStatus stores a status, on the condition that the resource was not
+	// written since it was read.
 	UpdateStatus(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error)
-	// AwaitUntil notes until when a file can be uploaded.
+	// AwaitUntil records until when a file can be uploaded.
 	AwaitUntil(ctx context.Context, namespace, name string, until time.Time) error
 }
 
@@ -65,7 +65,7 @@ type Files interface {
 
 // Readiness tells whether a connection can be posted to.
 type Readiness interface {
-	Check(ctx context.Context, connection *v1alpha1.Connection) readiness.Finding
+	Check(ctx context.Context, connection *v1alpha1.Connection) readiness.Result
 }
 
 // Config is what a Service is made of. Every field is required.

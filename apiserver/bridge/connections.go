@@ -93,7 +93,7 @@ func (l *lookup) find(ctx context.Context, name string) *v1alpha1.Connection {
 	return connection
 }
 
-// latest returns a connection as it is by now: a check may just have told the
+// latest returns a connection as it is by now: a check may just have learnt the
 // account's name.
 func (l *lookup) latest(name string) *v1alpha1.Connection {
 	if connection := l.service.Connections.Get(l.namespace, name); connection != nil {

@@ -68,7 +68,7 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if !in.Spec.Draft {
 		notReady = s.requireReady(ctx, connections.known)
 	}
-	// Only now, for a check may just have told what a TikTok account can
+	// Only now, because a check may just have learnt what a TikTok account can
 	// choose; but what is wrong comes before what is not ready.
 	if errs := rules.ValidateOptions(post, rules.Env{Connection: connections.latest, Limits: s.Limits}); len(errs) > 0 {
 		refused := invalid(errs)
@@ -118,16 +118,16 @@ func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post
 // checked side by side.
 func (s *Service) requireReady(ctx context.Context, connections map[string]*v1alpha1.Connection) error {
 	var mu sync.Mutex
-	problems := map[readiness.Verdict][]string{}
+	problems := map[readiness.State][]string{}
 	check := func(connection *v1alpha1.Connection) {
-		finding := s.Readiness.Check(ctx, connection)
-		if finding.Verdict == readiness.Ready {
+		result := s.Readiness.Check(ctx, connection)
+		if result.State == readiness.Ready {
 			return
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		problems[finding.Verdict] = append(problems[finding.Verdict],
-			fmt.Sprintf("connection %q (%s): %s", connection.Name, connection.Spec.Platform, finding.Message))
+		problems[result.State] = append(problems[result.State],
+			fmt.Sprintf("connection %q (%s): %s", connection.Name, connection.Spec.Platform, result.Message))
 	}
 	var wg sync.WaitGroup
 	for _, connection := range connections {

@@ -52,7 +52,9 @@ type UncertainError struct {
 }
 
 // Error returns what the log says.
-func (e *UncertainError) Error() string { return "create a post, perhaps in vain: " + e.Err.Error() }
+func (e *UncertainError) Error() string {
+	return "create a post, which may exist nevertheless: " + e.Err.Error()
+}
 
 // Unwrap returns the cause.
 func (e *UncertainError) Unwrap() error { return e.Err }

@@ -99,8 +99,8 @@ func (c *connections) Live(_ context.Context, _, name string) (*v1alpha1.Connect
 
 type ready struct{}
 
-func (ready) Check(context.Context, *v1alpha1.Connection) readiness.Finding {
-	return readiness.Finding{Verdict: readiness.Ready}
+func (ready) Check(context.Context, *v1alpha1.Connection) readiness.Result {
+	return readiness.Result{State: readiness.Ready}
 }
 
 type owner struct{}

@@ -26,8 +26,7 @@ func keyedName(prefix, namespace, key string) string {
 	return prefix + strings.ToLower(name[:idLength])
 }
 
-// fingerprint tells requests apart that come under the same key, by what they
-// ask for.
+// fingerprint distinguishes requests under the same key by what they ask for.
 func fingerprint(spec any) (string, error) {
 	data, err := json.Marshal(spec)
 	if err != nil {

@@ -62,7 +62,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	// good; it knows of the first one by the age of the Media.
 	if again {
 		if err := s.Media.AwaitUntil(ctx, made.Namespace, made.Name, until); err != nil {
-			return MediaUpload{}, fmt.Errorf("note how long an upload is awaited: %w", err)
+			return MediaUpload{}, fmt.Errorf("record how long an upload is awaited: %w", err)
 		}
 	}
 	return MediaUpload{ID: made.Name, UploadURL: address, Name: in.Name}, nil

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/posting/rules"
 )
 
-// checksAtOnce is how many of a post's files are looked at side by side.
+// checksAtOnce is how many of a post's files are checked at the same time.
 const checksAtOnce = 8
 
 // mediaOf finds the files that a post names, and verifies at once those that
@@ -76,8 +76,8 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 	case errors.Is(err, store.ErrNotFound):
 		return media, nil
 	case errors.Is(err, store.ErrChanged):
-		// The rules tell the client. The manager sees for itself, and writes it
-		// down if it lasts.
+		// The rules tell the client. The manager checks too, and records it
+		// if it lasts.
 		media.Status.Phase = v1alpha1.MediaPending
 		conditions.Apply(&media.Status.Conditions, probe.Overwritten(), media.Generation, s.Clock.Now())
 		return media, nil
@@ -101,6 +101,6 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 		}
 		return media, nil
 	default:
-		return nil, fmt.Errorf("note that a media file was verified: %w", err)
+		return nil, fmt.Errorf("record that a media file was verified: %w", err)
 	}
 }

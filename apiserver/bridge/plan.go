@@ -33,7 +33,7 @@ const returnWithin = 5 * time.Second
 // needs is what a post takes of what is counted.
 type needs struct {
 	service *Service
-	// by tells this request apart from others under the same Idempotency-Key;
+	// by distinguishes this request from others under the same Idempotency-Key;
 	// empty without one.
 	by   string
 	find func(string) *v1alpha1.Connection
@@ -54,7 +54,7 @@ type need struct {
 	refusal func(quota.Answer) *Error
 }
 
-// withinPlan tells what a post takes, and refuses what the team's plan does not
+// withinPlan returns what a post takes, and refuses what the team's plan does not
 // allow as things stand. A draft takes nothing.
 func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find func(string) *v1alpha1.Connection) (*needs, error) {
 	limits := plan.LimitsOf(s.Teams.Owner(post.Namespace))
@@ -109,7 +109,7 @@ func (n *needs) xPosts(post *v1alpha1.Post, items []quota.Item, most int) need {
 	}
 }
 
-// addTikTokDraft notes a target that goes to the inbox of an account. Several
+// addTikTokDraft adds a target that goes to the inbox of an account. Several
 // targets of a post may go to the same one.
 func (n *needs) addTikTokDraft(post string, connection *v1alpha1.Connection, item quota.Item) {
 	counter := quota.TikTokDrafts(connection)

@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// cancelTries is how often a cancel is decided anew because somebody else wrote
-// the post in between. Each such write makes progress, so a few are enough.
+// cancelTries is how often a cancel is decided anew because the post was
+// written in between. Each such write makes progress, so a few are enough.
 const cancelTries = 10
 
 // GetPost returns a post of the caller's team, read in the Kubernetes API.
@@ -66,7 +66,7 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 			return fmt.Errorf("cancel a post: %w", err)
 		}
 	}
-	return errorf(CodeConflict, "post %s is being changed by somebody else; try again", id)
+	return errorf(CodeConflict, "post %s is being changed at the same time; try again", id)
 }
 
 // cannotCancel returns why a post cannot be cancelled, or nil.
@@ -110,11 +110,11 @@ func (s *Service) inMemory(namespace string) func(string) *v1alpha1.Connection {
 	return func(name string) *v1alpha1.Connection { return s.Connections.Get(namespace, name) }
 }
 
-// wrote takes an own write into the index, ahead of the watch.
+// wrote adds a post that was just written to the index, ahead of the watch.
 func (s *Service) wrote(ctx context.Context, post *v1alpha1.Post) {
 	version, err := postindex.ParseVersion(post.ResourceVersion)
 	if err != nil {
-		s.Log.ErrorContext(ctx, "Cannot list a post before the watch tells it", "namespace", post.Namespace, "post", post.Name, "error", err)
+		s.Log.ErrorContext(ctx, "Cannot list a post before the watch reports it", "namespace", post.Namespace, "post", post.Name, "error", err)
 		return
 	}
 	s.Index.Upsert(post.Namespace, s.Summarise(post), version)
@@ -141,7 +141,7 @@ func (s *Service) Summarise(post *v1alpha1.Post) postindex.Summary {
 	return summary
 }
 
-// detail tells everything that clients may know of a post.
+// detail is everything that clients may know of a post.
 func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) PostDetail {
 	out := PostDetail{
 		ID:        post.Name,

@@ -24,7 +24,7 @@ import (
 const namespaceOfTeam = "team-namespace"
 
 // newInformer watches all objects of a resource, without the record of who
-// wrote which field, which nobody here reads.
+// wrote which field, which is not read here.
 func newInformer(client rest.Interface, resource string, example runtime.Object, indexers cache.Indexers) (cache.SharedIndexInformer, error) {
 	source := cache.NewListWatchFromClient(client, resource, "", fields.Everything())
 	informer := cache.NewSharedIndexInformer(source, example, 0, indexers)
@@ -46,8 +46,8 @@ type APIKeys struct {
 	client rest.Interface
 }
 
-// NewAPIKeys returns the watch of API keys with the indexers that whoever looks
-// them up needs.
+// NewAPIKeys returns the watch of API keys with the indexers by which
+// they are looked up.
 func NewAPIKeys(client rest.Interface, indexers cache.Indexers) (*APIKeys, error) {
 	informer, err := newInformer(client, "apikeys", &v1alpha1.APIKey{}, indexers)
 	if err != nil {

@@ -46,7 +46,7 @@ func (m *Media) Get(ctx context.Context, namespace, name string) (*v1alpha1.Medi
 }
 
 // UpdateStatus stores what a verification found, on the condition that the
-// media file is still as it was read: whoever wrote it in between wins, and the
+// media file is still as it was read: a write in between wins, and the
 // error is a conflict.
 func (m *Media) UpdateStatus(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error) {
 	out := &v1alpha1.Media{}
@@ -60,7 +60,7 @@ func (m *Media) UpdateStatus(ctx context.Context, media *v1alpha1.Media) (*v1alp
 	return out, nil
 }
 
-// AwaitUntil tells the manager until when an address to upload a file to is
+// AwaitUntil records for the manager until when an address to upload a file to is
 // good.
 func (m *Media) AwaitUntil(ctx context.Context, namespace, name string, until time.Time) error {
 	patch, err := json.Marshal(map[string]any{

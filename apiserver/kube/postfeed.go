@@ -125,7 +125,7 @@ func (s feedSource) Watch(options metav1.ListOptions) (watch.Interface, error) {
 // comes by the watch would be put together by the reflector as well.
 func (feedSource) IsWatchListSemanticsUnSupported() bool { return true }
 
-// feedStore is what the reflector tells.
+// feedStore takes what the reflector reads.
 type feedStore struct{ feed *PostFeed }
 
 var (
@@ -133,12 +133,12 @@ var (
 	_ cache.ReflectorBookmarkStore = feedStore{}
 )
 
-// Add takes in a post that the watch told to be new.
+// Add adds a post that the watch reported as new.
 func (s feedStore) Add(obj any) error { return s.Update(obj) }
 
-// Update takes in a post as the watch told it.
+// Update updates a post that the watch reported.
 func (s feedStore) Update(obj any) error {
-	post, version, err := told(obj)
+	post, version, err := reported(obj)
 	if err != nil {
 		return err
 	}
@@ -147,9 +147,9 @@ func (s feedStore) Update(obj any) error {
 	return nil
 }
 
-// Delete takes out a post that the watch told to be gone.
+// Delete removes a post that the watch reported as deleted.
 func (s feedStore) Delete(obj any) error {
-	post, version, err := told(obj)
+	post, version, err := reported(obj)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (s feedStore) Replace([]any, string) error {
 	return nil
 }
 
-// Bookmark notes how far the watch has come.
+// Bookmark records how far the watch has come.
 func (s feedStore) Bookmark(resourceVersion string) error {
 	version, err := postindex.ParseVersion(resourceVersion)
 	if err != nil {
@@ -177,7 +177,7 @@ func (s feedStore) Bookmark(resourceVersion string) error {
 // Resync has nothing to do: the index is what there is.
 func (feedStore) Resync() error { return nil }
 
-func told(obj any) (*v1alpha1.Post, uint64, error) {
+func reported(obj any) (*v1alpha1.Post, uint64, error) {
 	post, ok := obj.(*v1alpha1.Post)
 	if !ok {
 		return nil, 0, fmt.Errorf("%T is not a Post", obj)

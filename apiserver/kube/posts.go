@@ -77,7 +77,7 @@ func (p *Posts) Get(ctx context.Context, namespace, name string) (*v1alpha1.Post
 }
 
 // Cancel sets spec.cancelled, on the condition that the post is still as it was
-// at resourceVersion: whoever wrote it in between wins, and the error is a
+// at resourceVersion: a write in between wins, and the error is a
 // conflict.
 func (p *Posts) Cancel(ctx context.Context, namespace, name, resourceVersion string) (*v1alpha1.Post, error) {
 	patch, err := json.Marshal(map[string]any{

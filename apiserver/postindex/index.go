@@ -61,11 +61,11 @@ type Index struct {
 	mu         sync.RWMutex
 	namespaces map[string]*posts
 	kinds      *kinds
-	// hash is this index's own: nobody can choose ids that have the same.
+	// hash is this index's own, so that no client can choose ids with the same.
 	hash func(id string) uint64
-	// seen is the resourceVersion up to which the watch has told everything.
+	// seen is the resourceVersion up to which the watch has reported everything.
 	seen uint64
-	// hidden holds cancelled posts whose cancellation the watch has not told
+	// hidden holds cancelled posts whose cancellation the watch has not reported
 	// yet, with its version: an older event must not list them again.
 	hidden map[key]uint64
 	count  int
@@ -86,9 +86,9 @@ func New() *Index {
 	}
 }
 
-// Upsert takes in a post as it was at a resourceVersion, told by the watch or
-// by the answer to an own write. What is older than what the index knows is
-// passed over. A cancelled post leaves the list.
+// Upsert adds or updates a post as it was at a resourceVersion, read from the
+// watch or from the answer to an own write. What is older than what the index
+// knows is ignored. A cancelled post leaves the list.
 func (x *Index) Upsert(namespace string, s Summary, version uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -99,7 +99,7 @@ func (x *Index) Upsert(namespace string, s Summary, version uint64) {
 	p, old := x.find(namespace, s.ID)
 	switch {
 	case old == 0 && version <= x.seen:
-		return // the watch has told what came after: the post is gone or cancelled
+		return // the watch has reported what came after: the post is gone or cancelled
 	case old != 0 && p.at(old).version >= version:
 		return
 	}
@@ -111,7 +111,8 @@ func (x *Index) Upsert(namespace string, s Summary, version uint64) {
 	x.put(namespace, old, &s, version)
 }
 
-// Delete takes out a post that the watch told to be gone at a resourceVersion.
+// Delete removes a post that the watch reported as deleted at a
+// resourceVersion.
 func (x *Index) Delete(namespace, id string, version uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -120,7 +121,8 @@ func (x *Index) Delete(namespace, id string, version uint64) {
 	}
 }
 
-// Progress notes that the watch has told everything up to a resourceVersion.
+// Progress records that the watch has reported everything up to a
+// resourceVersion.
 func (x *Index) Progress(version uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -128,7 +130,7 @@ func (x *Index) Progress(version uint64) {
 	x.prune()
 }
 
-// prune forgets the cancellations that the watch has told.
+// prune forgets the cancellations that the watch has reported.
 func (x *Index) prune() {
 	for k, version := range x.hidden {
 		if version <= x.seen {
@@ -185,7 +187,7 @@ func (x *Index) put(namespace string, old place, s *Summary, version uint64) *en
 	return p.add(s, version)
 }
 
-// remove takes an entry out; its place may be zero.
+// remove removes an entry; its place may be zero.
 func (x *Index) remove(namespace string, i place) {
 	if i == 0 {
 		return

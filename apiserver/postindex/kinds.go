@@ -74,7 +74,7 @@ func (k *kinds) take(f facts, platforms []PlatformStatus) uint32 {
 	return number
 }
 
-// release counts one post less. A kind of which there are none is forgotten.
+// release counts one post less. A kind without posts is forgotten.
 func (k *kinds) release(number uint32) {
 	of := &k.list[number]
 	of.posts--

@@ -25,7 +25,7 @@ type Relist struct {
 // Relist begins to take over a list as it was at a resourceVersion. One relist
 // runs at a time: a new one takes the place of one that was not finished.
 //
-// A list that is older than what the watch has told comes from a Kubernetes
+// A list that is older than what the watch has reported comes from a Kubernetes
 // store that was restored from a backup. It counts from an older version again:
 // nothing that the index knew before is true any more.
 func (x *Index) Relist(version uint64) *Relist {

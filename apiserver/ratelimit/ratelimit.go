@@ -31,7 +31,7 @@ type Limiter struct {
 }
 
 // New makes a limiter that lets each caller make so many requests a minute, all
-// of them at once if need be; nil, which limits nobody, if it is not positive.
+// of them at once if need be; nil, which limits no caller, if it is not positive.
 func New(perMinute int, c clock.PassiveClock) *Limiter {
 	if perMinute <= 0 {
 		return nil
@@ -84,5 +84,5 @@ func (l *Limiter) tidy(now time.Time) {
 	}
 }
 
-// seconds rounds up, so that who waits for so long does not come too early.
+// seconds rounds up, so that a client that waits for so long does not come too early.
 func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }

@@ -46,8 +46,8 @@ type Checker struct {
 type name struct{ namespace, name string }
 
 type check struct {
-	done    chan struct{}
-	finding Finding // read after done is closed
+	done   chan struct{}
+	result Result // read after done is closed
 }
 
 // NewChecker returns a Checker.
@@ -56,18 +56,18 @@ func NewChecker(connections Connections, clock clock.Clock, log *slog.Logger) *C
 }
 
 // Check says whether a connection can be posted to. It may take five seconds;
-// if the context ends before, nobody can tell.
-func (c *Checker) Check(ctx context.Context, connection *v1alpha1.Connection) Finding {
+// if the context ends before, the state is Unavailable.
+func (c *Checker) Check(ctx context.Context, connection *v1alpha1.Connection) Result {
 	if connection.Spec.Disabled {
-		return Finding{Verdict: Reconnect, Message: "it is disabled"}
+		return Result{State: Reconnect, Message: "it is disabled"}
 	}
 	if fresh(connection, c.clock.Now()) {
-		return Finding{Verdict: Ready}
+		return Result{State: Ready}
 	}
 	pending := c.join(ctx, name{connection.Namespace, connection.Name})
 	select {
 	case <-pending.done:
-		return pending.finding
+		return pending.result
 	case <-ctx.Done():
 		return noAnswer
 	}
@@ -84,7 +84,7 @@ func (c *Checker) join(ctx context.Context, of name) *check {
 	pending := &check{done: make(chan struct{})}
 	c.pending[of] = pending
 	go func() {
-		pending.finding = c.ask(context.WithoutCancel(ctx), of)
+		pending.result = c.ask(context.WithoutCancel(ctx), of)
 		c.mu.Lock()
 		delete(c.pending, of)
 		c.mu.Unlock()
@@ -99,7 +99,7 @@ type request struct {
 }
 
 // ask requests a check and waits for the answer.
-func (c *Checker) ask(ctx context.Context, of name) Finding {
+func (c *Checker) ask(ctx context.Context, of name) Result {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changes, stop := c.connections.Changes(of.namespace, of.name)
@@ -129,29 +129,30 @@ func (c *Checker) ask(ctx context.Context, of name) Finding {
 		if asked == nil {
 			continue
 		}
-		if finding, done := c.read(of, token, asked.version); done {
-			return finding
+		if result, done := c.read(of, token, asked.version); done {
+			return result
 		}
 	}
 }
 
-// read looks for the answer in what is known of the connection by now.
-func (c *Checker) read(of name, token string, asked uint64) (Finding, bool) {
+// read looks for the answer in the latest version of the connection that is in
+// memory.
+func (c *Checker) read(of name, token string, asked uint64) (Result, bool) {
 	connection := c.connections.Get(of.namespace, of.name)
 	if connection == nil {
-		return Finding{}, false
+		return Result{}, false
 	}
 	version, err := postindex.ParseVersion(connection.ResourceVersion)
 	if err != nil || version < asked || !answered(connection, token) {
-		return Finding{}, false
+		return Result{}, false
 	}
 	return judge(connection), true
 }
 
-func (c *Checker) notAsked(ctx context.Context, of name, err error) Finding {
+func (c *Checker) notAsked(ctx context.Context, of name, err error) Result {
 	if apierrors.IsNotFound(err) {
-		return Finding{Verdict: Reconnect, Message: "it has been removed"}
+		return Result{State: Reconnect, Message: "it has been removed"}
 	}
 	c.log.ErrorContext(ctx, "Cannot ask for the check of a connection", "namespace", of.namespace, "connection", of.name, "error", err)
-	return Finding{Message: "its check could not be asked for"}
+	return Result{Message: "its check could not be asked for"}
 }

@@ -98,7 +98,7 @@ func TestCheck(t *testing.T) {
 		connection func(c *v1alpha1.Connection, now time.Time)
 		err        error                        // of the request
 		answer     func(w *world, token string) // what happens after it
-		want       readiness.Finding
+		want       readiness.Result
 		took       time.Duration
 		asked      int
 	}{
@@ -108,7 +108,7 @@ func TestCheck(t *testing.T) {
 				good(c)
 				c.Status.LastProbedAt = v1alpha1.NewTimePtr(now.Add(-59 * time.Second))
 			},
-			want: readiness.Finding{Verdict: readiness.Ready},
+			want: readiness.Result{State: readiness.Ready},
 		},
 		"GoodButOld": {
 			reason: "a good check of a minute ago does not",
@@ -116,7 +116,7 @@ func TestCheck(t *testing.T) {
 				good(c)
 				c.Status.LastProbedAt = v1alpha1.NewTimePtr(now.Add(-time.Minute))
 			},
-			want: readiness.Finding{Message: "its platform has not answered yet"}, took: 5 * time.Second, asked: 1,
+			want: readiness.Result{Message: "its platform has not answered yet"}, took: 5 * time.Second, asked: 1,
 		},
 		"GoodForAnEarlierSpec": {
 			reason: "nor one of what the connection was before it was changed",
@@ -125,7 +125,7 @@ func TestCheck(t *testing.T) {
 				c.Generation, c.Status.ObservedGeneration = 2, 1
 				c.Status.LastProbedAt = v1alpha1.NewTimePtr(now)
 			},
-			want: readiness.Finding{Message: "its platform has not answered yet"}, took: 5 * time.Second, asked: 1,
+			want: readiness.Result{Message: "its platform has not answered yet"}, took: 5 * time.Second, asked: 1,
 		},
 		"FreshButBad": {
 			reason: "a bad check is never reused: it may have been mended since",
@@ -134,31 +134,31 @@ func TestCheck(t *testing.T) {
 				c.Status.LastProbedAt = v1alpha1.NewTimePtr(now)
 			},
 			answer: func(w *world, token string) { w.tell(time.Second, handled(token, good)) },
-			want:   readiness.Finding{Verdict: readiness.Ready}, took: time.Second, asked: 1,
+			want:   readiness.Result{State: readiness.Ready}, took: time.Second, asked: 1,
 		},
 		"Disabled": {
 			reason:     "nobody has to be asked",
 			connection: func(c *v1alpha1.Connection, _ time.Time) { c.Spec.Disabled = true },
-			want:       readiness.Finding{Verdict: readiness.Reconnect, Message: "it is disabled"},
+			want:       readiness.Result{State: readiness.Reconnect, Message: "it is disabled"},
 		},
 		"Revoked": {
 			reason: "a dead token needs a person",
 			answer: func(w *world, token string) {
 				w.tell(time.Second, handled(token, condition(metav1.ConditionFalse, v1alpha1.ReasonRevoked, "withdrawn")))
 			},
-			want: readiness.Finding{Verdict: readiness.Reconnect, Message: "withdrawn"}, took: time.Second, asked: 1,
+			want: readiness.Result{State: readiness.Reconnect, Message: "withdrawn"}, took: time.Second, asked: 1,
 		},
 		"PlatformDown": {
 			reason: "a platform's trouble passes",
 			answer: func(w *world, token string) {
 				w.tell(time.Second, handled(token, condition(metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable, "503")))
 			},
-			want: readiness.Finding{Message: "503"}, took: time.Second, asked: 1,
+			want: readiness.Result{Message: "503"}, took: time.Second, asked: 1,
 		},
 		"NoCondition": {
 			reason: "an answer that says nothing is none",
 			answer: func(w *world, token string) { w.tell(time.Second, handled(token, func(*v1alpha1.Connection) {})) },
-			want:   readiness.Finding{Message: "its platform has not answered yet"}, took: time.Second, asked: 1,
+			want:   readiness.Result{Message: "its platform has not answered yet"}, took: time.Second, asked: 1,
 		},
 		"ChangesThatAreNoAnswer": {
 			reason: "what happens to the connection meanwhile is not the answer",
@@ -166,7 +166,7 @@ func TestCheck(t *testing.T) {
 				w.tell(time.Second, func(c *v1alpha1.Connection) { c.Status.AccountName = "Acme" })
 				w.tell(time.Second, handled(token, good))
 			},
-			want: readiness.Finding{Verdict: readiness.Ready}, took: 2 * time.Second, asked: 1,
+			want: readiness.Result{State: readiness.Ready}, took: 2 * time.Second, asked: 1,
 		},
 		"AnswerToAnEarlierRequest": {
 			reason: "the watch is behind: it still tells an earlier request and its answer",
@@ -178,22 +178,22 @@ func TestCheck(t *testing.T) {
 				w.tell(time.Second, earlier)
 				w.tell(time.Second, handled(token, good))
 			},
-			want: readiness.Finding{Verdict: readiness.Ready}, took: 2 * time.Second, asked: 1,
+			want: readiness.Result{State: readiness.Ready}, took: 2 * time.Second, asked: 1,
 		},
 		"AnotherReplicaAskedAfterUs": {
 			reason: "its request took the place of ours, so its answer is the only one there will be",
 			answer: func(w *world, _ string) { w.tell(time.Second, handled("theirs", good)) },
-			want:   readiness.Finding{Verdict: readiness.Ready}, took: time.Second, asked: 1,
+			want:   readiness.Result{State: readiness.Ready}, took: time.Second, asked: 1,
 		},
 		"Removed": {
 			reason: "the connection was deleted a moment ago",
 			err:    apierrors.NewNotFound(schema.GroupResource{Resource: "connections"}, "c"),
-			want:   readiness.Finding{Verdict: readiness.Reconnect, Message: "it has been removed"},
+			want:   readiness.Result{State: readiness.Reconnect, Message: "it has been removed"},
 		},
 		"KubernetesDown": {
 			reason: "nobody could be asked",
 			err:    errors.New("boom"),
-			want:   readiness.Finding{Message: "its check could not be asked for"},
+			want:   readiness.Result{Message: "its check could not be asked for"},
 		},
 	}
 	for name, tc := range tests {
@@ -238,20 +238,20 @@ func TestCheckTogether(t *testing.T) {
 		}
 		checker := readiness.NewChecker(w, clock.RealClock{}, slog.New(slog.DiscardHandler))
 		impatient, leave := context.WithCancel(t.Context())
-		first := make(chan readiness.Finding, 1)
+		first := make(chan readiness.Result, 1)
 		go func() { first <- checker.Check(impatient, w.seen) }()
 		synctest.Wait()
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() {
-				if got := checker.Check(t.Context(), w.Get("n", "c")); got.Verdict != readiness.Reconnect {
+				if got := checker.Check(t.Context(), w.Get("n", "c")); got.State != readiness.Reconnect {
 					t.Errorf("got %+v, want reconnect", got)
 				}
 			})
 		}
 		synctest.Wait()
 		leave()
-		if got := <-first; got.Verdict != readiness.Unavailable {
+		if got := <-first; got.State != readiness.Unavailable {
 			t.Errorf("who leaves gets %+v, want unavailable", got)
 		}
 		wg.Wait()

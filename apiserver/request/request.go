@@ -33,8 +33,7 @@ func With(ctx context.Context, info *Info) context.Context {
 	return context.WithValue(ctx, infoKey{}, info)
 }
 
-// From returns the Info that the context carries; without one it returns a new
-// one that nobody reads.
+// From returns the Info that the context carries, or a new one without effect.
 func From(ctx context.Context) *Info {
 	if info, ok := ctx.Value(infoKey{}).(*Info); ok {
 		return info

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	// errNotJSON and errUnread tell apart why a body could not be had.
+	// errNotJSON and errUnread say why a body could not be read.
 	errNotJSON = errors.New("the body is not application/json")
 	errUnread  = errors.New("read the body")
 )
@@ -57,10 +57,10 @@ func WriteError(w http.ResponseWriter, httpStatus int, code bridge.Code, message
 func writeJSON(w http.ResponseWriter, httpStatus int, body []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(httpStatus)
-	_, _ = w.Write(body) // the client may have gone
+	_, _ = w.Write(body) //nolint:gosec // G705: it is JSON and says so, with nosniff; the client may have gone
 }
 
-// WriteInternal answers 500 without telling why; the cause goes to the log.
+// WriteInternal answers 500 without the cause, which goes to the log.
 func WriteInternal(ctx context.Context, w http.ResponseWriter, cause error) {
 	info := request.From(ctx)
 	info.Err = cause

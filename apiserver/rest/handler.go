@@ -61,7 +61,7 @@ type answer struct {
 	page []postindex.Summary
 }
 
-// NewHandler returns a Handler. A nil limiter limits nobody.
+// NewHandler returns a Handler. A nil limiter limits no caller.
 func NewHandler(service *bridge.Service, limiter *ratelimit.Limiter) *Handler {
 	return &Handler{service: service, limiter: limiter, answers: sync.Pool{New: func() any { return &answer{} }}}
 }
@@ -129,8 +129,8 @@ func route(r *http.Request) (found *operation, id string, allowed []string) {
 	return nil, "", allowed
 }
 
-// ServeHTTP answers a request. Strangers learn nothing: 401 comes first, then
-// 403, 404, 400 and what the operation itself refuses.
+// ServeHTTP answers a request. 401 comes first, so that strangers
+// learn nothing, then 429, 404 or 405, 403, 400, and what the operation refuses.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	found, id, allowed := route(r)
@@ -195,7 +195,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 		ctx, cancel = context.WithTimeout(ctx, answerWithin)
 		defer cancel()
 	}
-	out := h.answers.Get().(*answer) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	out := h.answers.Get().(*answer) //nolint:forcetypeassert // the pool holds nothing else
 	out.body = out.body[:0]
 	if err := of.serve(h, ctx, c, out); err != nil {
 		writeFailure(ctx, w, err)

@@ -64,6 +64,6 @@ func whole(query url.Values, name string, otherwise int) (int, error) {
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
 		return 0, invalid("%s: must be a whole number", name)
 	}
-	n, _ := strconv.Atoi(value) //nolint:errcheck // it can only be out of range
+	n, _ := strconv.Atoi(value) // it can only be out of range
 	return n, nil
 }

@@ -160,9 +160,9 @@ func plain(nodes []node, i int) any {
 		return json.Number(n.text)
 	case boolean:
 		return string(n.text) == "true"
-	default:
-		return nil
+	case null:
 	}
+	return nil
 }
 
 // slowCheck reports whether a JSON value nests too deep, has a name twice or

@@ -18,21 +18,21 @@ import (
 // goodFor is how long a good check counts.
 const goodFor = time.Minute
 
-// Verdict says whether a connection can be posted to.
-type Verdict int
+// State says whether a connection can be posted to.
+type State int
 
-// The verdicts.
+// States of a connection.
 const (
-	// Unavailable: nobody can tell for the moment.
-	Unavailable Verdict = iota
+	// Unavailable: it is not known at the moment.
+	Unavailable State = iota
 	// Ready: it can.
 	Ready
 	// Reconnect: not before a person does something about it.
 	Reconnect
 )
 
-// String is the verdict's name in metrics.
-func (v Verdict) String() string {
+// String is the value of the label "verdict" in metrics.
+func (v State) String() string {
 	switch v {
 	case Ready:
 		return "ready"
@@ -45,15 +45,15 @@ func (v Verdict) String() string {
 	}
 }
 
-// Finding is a verdict with its reason.
-type Finding struct {
-	Verdict Verdict
+// Result is the answer to a check.
+type Result struct {
+	State State
 	// Message says why, in words; it may be empty.
 	Message string
 }
 
-// noAnswer is the finding when the manager did not answer in time.
-var noAnswer = Finding{Message: "its platform has not answered yet"}
+// noAnswer is the result when the manager did not answer in time.
+var noAnswer = Result{Message: "its platform has not answered yet"}
 
 // fresh reports whether a good check of the connection as it stands now is
 // recent enough to count. A bad one never is: it may have been mended since.
@@ -66,21 +66,21 @@ func fresh(connection *v1alpha1.Connection, now time.Time) bool {
 }
 
 // judge reads the answer to a check out of the Ready condition.
-func judge(connection *v1alpha1.Connection) Finding {
+func judge(connection *v1alpha1.Connection) Result {
 	ready := meta.FindStatusCondition(connection.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {
 		return noAnswer
 	}
 	if ready.Status == metav1.ConditionTrue {
-		return Finding{Verdict: Ready}
+		return Result{State: Ready}
 	}
 	switch ready.Reason {
 	case v1alpha1.ReasonTokenExpired, v1alpha1.ReasonRevoked,
 		v1alpha1.ReasonCredentialsNotFound, v1alpha1.ReasonCredentialsInvalid,
 		v1alpha1.ReasonAccountMismatch, v1alpha1.ReasonDisabled:
-		return Finding{Verdict: Reconnect, Message: ready.Message}
+		return Result{State: Reconnect, Message: ready.Message}
 	default:
-		return Finding{Verdict: Unavailable, Message: ready.Message}
+		return Result{State: Unavailable, Message: ready.Message}
 	}
 }
 

@@ -1,0 +1,43 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRender(t *testing.T) {
+	t.Parallel()
+	const head = "openapi: 3.0.3\ninfo: {title: <script>alert(1)</script>, version: 1.0.0, description: %s}\nservers: [{url: /api/v1}]\ntags: [{name: a, description: b}]\n"
+	tests := map[string]struct{ reason, document, want, not, wantErr string }{
+		"Hostile": {
+			"what the document says is text, wherever it stands",
+			strings.Replace(head, "%s", `"<img src=x onerror=alert(1)> [x](javascript:alert(1))"`, 1), "&lt;script&gt;", "<img", "",
+		},
+		"NoResponse": {
+			"a reference that leads nowhere is a mistake in the document",
+			strings.Replace(head, "%s", "d", 1) + "paths: {/p: {get: {operationId: o, tags: [a], responses: {'400': {$ref: '#/components/responses/Nope'}}}}}",
+			"", "", "describe the API: o: response 400: the document has no #/components/responses/Nope",
+		},
+		"NoServer": {"the examples need an address", "info: {}", "", "", "describe the API: the document names 0 servers, want one"},
+		"NotYAML":  {"it is read before anything is served", "a: [", "", "", "describe the API: yaml: line 1: did not find expected node content"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := render([]byte(tc.document), "https://herald.example.com")
+			if err != nil || tc.wantErr != "" {
+				if err == nil || err.Error() != tc.wantErr {
+					t.Errorf("%s: got %v, want %s", tc.reason, err, tc.wantErr)
+				}
+				return
+			}
+			body := string(got)
+			if !strings.Contains(body, tc.want) || strings.Contains(body, tc.not) || strings.Contains(body, `href="javascript:`) {
+				t.Errorf("%s:\n%s", tc.reason, body)
+			}
+		})
+	}
+}
