@@ -156,8 +156,6 @@ func plain(nodes []node, i int) any {
 		return items
 	case text:
 		return string(n.text)
-	case null:
-		return nil
 	case number:
 		return json.Number(n.text)
 	case boolean:
