@@ -47,7 +47,7 @@ func (a *ahead) comeBack(at time.Time) {
 func (f *Facts) prepareAhead() *ahead {
 	a := &ahead{}
 	for i := range f.Post.Spec.Targets {
-		if f.connection(i) != nil && f.Undeliverable(i) == "" {
+		if f.connection(i) != nil && f.undeliverable(i) == "" {
 			f.prepareTargetAhead(a, i)
 		}
 	}
@@ -131,7 +131,7 @@ func (f *Facts) aheadFrom(i int, lasts time.Duration) time.Time {
 		lead = min(lead, textAhead)
 	}
 	lead = min(lead, lasts/2)
-	return f.Post.Spec.ScheduledAt.Add(-lead + Spread(f.Post.UID, lead/2))
+	return f.Post.Spec.ScheduledAt.Add(-lead + f.spread(lead/2))
 }
 
 // retryAhead is when a preparation that failed ahead of time is tried again; far

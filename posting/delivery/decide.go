@@ -48,7 +48,7 @@ func Decide(f *Facts) []Action {
 	case posting.Wait(post, f.Now) > 0:
 		return f.schedule()
 	}
-	SetAccepted(post, f.Now, v1alpha1.ReasonAccepted, acceptedMessage)
+	setAccepted(post, f.Now, v1alpha1.ReasonAccepted, acceptedMessage)
 	return f.deliver()
 }
 
@@ -97,9 +97,9 @@ var refusals = map[string]refusal{
 	v1alpha1.ReasonMediaNotReady:      {"upload the media file", "a media file that it names was not uploaded in time"},
 }
 
-// Mendable reports whether a post that is not accepted for this reason goes on by
+// mendable reports whether a post that is not accepted for this reason goes on by
 // itself when what is missing comes.
-func Mendable(reason string) bool {
+func mendable(reason string) bool {
 	_, ok := refusals[reason]
 	return ok
 }
@@ -135,7 +135,7 @@ func (f *Facts) refuse(errs field.ErrorList) []Action {
 			return f.failAll(v1alpha1.Blocked{Reason: reason, Problem: "not published: " + r.tooLate})
 		}
 	}
-	SetAccepted(f.Post, f.Now, reason, message)
+	setAccepted(f.Post, f.Now, reason, message)
 	return []Action{Write{Event{Warning: true, Reason: reason, Message: message}}, Wait{Until: until, ForInputs: true}}
 }
 
@@ -161,7 +161,7 @@ func (f *Facts) patientUntil() time.Time {
 func (f *Facts) accept(reason string) Write {
 	status := &f.Post.Status
 	news := status.ObservedGeneration != f.Post.Generation || !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionAccepted)
-	SetAccepted(f.Post, f.Now, v1alpha1.ReasonAccepted, acceptedMessage)
+	setAccepted(f.Post, f.Now, v1alpha1.ReasonAccepted, acceptedMessage)
 	f.enterTargets()
 	if !news {
 		return Write{}
@@ -184,7 +184,7 @@ func (f *Facts) schedule() []Action {
 	case !ahead.next.IsZero() && ahead.next.Sub(f.Now) < min(left, longestWait):
 		wait.Until = ahead.next
 	case left > longestWait:
-		wait.Until = f.Now.Add(longestWait - Spread(f.Post.UID, longestWait/2))
+		wait.Until = f.Now.Add(longestWait - f.spread(longestWait/2))
 	default:
 		wait.InTurn = true
 	}

@@ -172,7 +172,7 @@ func TestDecide(t *testing.T) {
 			s.Post.Spec.Draft = true
 			s.accepted()
 		}, []string{"write", "wait"}},
-		"scheduled for later": {"a timer is not trusted for longer than five minutes", func(s *situation) { s.scheduled(time.Hour) }, []string{"write Scheduled", "wait 4m5.636211615s"}},
+		"scheduled for later": {"a timer is not trusted for longer than five minutes", func(s *situation) { s.scheduled(time.Hour) }, []string{"write Scheduled", "wait 4m46.103361972s"}},
 		"scheduled for soon":  {"it wakes exactly at its time", func(s *situation) { s.scheduled(time.Minute) }, []string{"write Scheduled", "wait 1m0s"}},
 		"its time has come":   {"the deadline counts from its time", func(s *situation) { s.scheduled(0) }, []string{"claim [0]", "wait 1h0m0.001s"}},
 		"its time passed long ago": {"an old post does not surprise anyone", func(s *situation) {
@@ -241,12 +241,12 @@ func TestDecide(t *testing.T) {
 		},
 		"a rate limit": {"it comes back when the platform takes calls again", func(s *situation) {
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
-		}, []string{"write", "wait 1m0.724850511s for inputs"}},
+		}, []string{"write", "wait 1m0.185288507s for inputs"}},
 		"a rate limit that is noted": {"a post that waits costs one write", func(s *situation) {
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: "as it is"})
 			s.entered()
-		}, []string{"wait 1m0.724850511s for inputs"}},
+		}, []string{"wait 1m0.185288507s for inputs"}},
 		"credentials that cannot be read": {"they are read again soon, or when the connection changes", func(s *situation) {
 			s.CredentialsProblem = func(string) error { return errors.New("no such Secret") }
 		}, []string{"write", "wait 5s for inputs"}},
@@ -297,12 +297,12 @@ func (s *situation) deleted() { s.Post.DeletionTimestamp = new(metav1.NewTime(t0
 
 func (s *situation) accepted() {
 	s.Post.Status.ObservedGeneration = s.Post.Generation
-	SetAccepted(s.Post, s.Now, v1alpha1.ReasonAccepted, acceptedMessage)
+	setAccepted(s.Post, s.Now, v1alpha1.ReasonAccepted, acceptedMessage)
 }
 
 func (s *situation) refusedSince(ago time.Duration) {
 	s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-2 * ago))
-	SetAccepted(s.Post, s.Now, v1alpha1.ReasonConnectionNotFound, "missing")
+	setAccepted(s.Post, s.Now, v1alpha1.ReasonConnectionNotFound, "missing")
 	s.Post.Status.Conditions[0].LastTransitionTime = metav1.NewTime(t0.Add(-ago))
 }
 

@@ -10,14 +10,12 @@
 package delivery
 
 import (
-	"hash/fnv"
-	"math"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/jitter"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/attempt"
 )
@@ -211,10 +209,6 @@ func (f *Facts) blockedUntil(target int) time.Time {
 	return time.Time{}
 }
 
-// Spread returns a part of a duration that is the same for a post each time and
-// different for others, so that what would come in step comes one after another.
-func Spread(uid types.UID, over time.Duration) time.Duration {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(uid))
-	return time.Duration(float64(over) * float64(h.Sum32()) / math.MaxUint32)
-}
+// spread returns a part of a duration that is the same for the post each time, so that
+// what would come in step with other posts comes one after another.
+func (f *Facts) spread(over time.Duration) time.Duration { return jitter.Within(over, f.Post.UID) }

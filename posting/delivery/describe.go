@@ -111,7 +111,7 @@ func underway(post *v1alpha1.Post, reason, message string) conditions.Summary {
 func failure(post *v1alpha1.Post) conditions.Summary {
 	s := conditions.Summary{Progress: conditions.Stuck}
 	if refusal := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted); !posting.AllSettled(post) && refusal != nil {
-		if Mendable(refusal.Reason) {
+		if mendable(refusal.Reason) {
 			s.Progress = conditions.Underway
 		}
 		s.Reason, s.Message = refusal.Reason, refusal.Message

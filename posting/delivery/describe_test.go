@@ -168,7 +168,7 @@ func TestDescribePost(t *testing.T) {
 	posted := v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "7"}
 	refused := func(reason string) *v1alpha1.Post {
 		p := post(pending)
-		SetAccepted(p, t0, reason, "why")
+		setAccepted(p, t0, reason, "why")
 		return p
 	}
 	draft := post(pending)

@@ -20,9 +20,9 @@ import (
 // mostQuestions is how many targets one condition gives the commands for.
 const mostQuestions = 5
 
-// SetAccepted enters whether a post passed every rule: the reason Accepted says
+// setAccepted enters whether a post passed every rule: the reason Accepted says
 // that it did, any other one why not.
-func SetAccepted(post *v1alpha1.Post, now time.Time, reason, message string) {
+func setAccepted(post *v1alpha1.Post, now time.Time, reason, message string) {
 	status := metav1.ConditionFalse
 	if reason == v1alpha1.ReasonAccepted {
 		status = metav1.ConditionTrue

@@ -94,8 +94,8 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 		f.giveUp(i, t)
 		d.changed = true
 		return
-	case f.Undeliverable(i) != "":
-		fail(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonUnsupported, Problem: f.Undeliverable(i)})
+	case f.undeliverable(i) != "":
+		fail(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonUnsupported, Problem: f.undeliverable(i)})
 		d.changed = true
 		return
 	case f.beyondPlan(i) != "":
@@ -196,9 +196,9 @@ func (f *Facts) blocked(i int) *v1alpha1.Blocked {
 	return nil
 }
 
-// Undeliverable says why a target cannot be published by this version of Herald,
+// undeliverable says why a target cannot be published by this version of Herald,
 // or "". What is not delivered whole is not delivered at all.
-func (f *Facts) Undeliverable(i int) string {
+func (f *Facts) undeliverable(i int) string {
 	conn := f.connection(i)
 	if conn == nil {
 		return ""
@@ -358,7 +358,7 @@ func (f *Facts) wakeOf(i int, t *v1alpha1.TargetStatus) time.Time {
 		at = t.NextTryAt.Time
 	}
 	if until := f.blockedUntil(i); !until.IsZero() {
-		if until = until.Add(Spread(f.Post.UID, blockedSpread)); at.IsZero() || until.Before(at) {
+		if until = until.Add(f.spread(blockedSpread)); at.IsZero() || until.Before(at) {
 			at = until
 		}
 	}
