@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
 )
 
 var long = flag.Bool("explore.long", false, "explore with more faults, which takes minutes")
@@ -53,9 +55,9 @@ type scenario struct {
 	clocks [][managers]int64
 	jumps  []int64
 
-	timing   attempt.Timing
-	deadline time.Duration
-	texts    map[string]bool
+	settings     delivery.Settings
+	capabilities platforms.Capabilities
+	timing       attempt.Timing
 
 	broken   broken
 	noSchema bool
@@ -66,12 +68,16 @@ func (s *scenario) mayHappen(f fault) bool { return s.kinds == nil || slices.Con
 
 // Times are short where only their order matters. The lag is as short as the
 // pause between two looks, which leaves the least room for mistakes.
-var timing = attempt.Timing{
-	SendWindow: 3 * time.Second, CallTimeout: 4 * time.Second, ClockMargin: 2 * time.Second,
-	Lag: time.Second, GiveUpAfter: 30 * time.Second, Authoritative: true,
-}
+var (
+	settings = delivery.Settings{
+		StartingDeadline: 2 * time.Minute, SendWindow: 3 * time.Second, ClockMargin: margin * time.Millisecond, PrepareAhead: time.Minute,
+	}
+	capabilities = platforms.Capabilities{
+		CallTimeout: 4 * time.Second, ListingLag: time.Second, Delivers: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryTree},
+	}
+)
 
-// margin is timing's, in milliseconds.
+// margin is that of the clocks, in milliseconds.
 const margin = 2000
 
 // right is one pair of clocks that tell the truth; lying are the pairs in which
@@ -84,10 +90,11 @@ var (
 func text(name string, change func(*scenario)) scenario {
 	s := scenario{
 		name: name, targets: 1, policy: v1alpha1.OnUnknownFail, clocks: right, faults: 2, longer: 1,
-		timing: timing, deadline: 2 * time.Minute, texts: map[string]bool{"text": true, "edited": true},
+		settings: settings, capabilities: capabilities,
 	}
 	change(&s)
-	s.timing.Authoritative = s.listing == reliable && !s.containers
+	s.capabilities.ListingAuthoritative = s.listing == reliable && !s.containers
+	s.timing, _ = s.facts(&v1alpha1.Post{}, t0).Timing(v1alpha1.PlatformX)
 	return s
 }
 
@@ -115,7 +122,7 @@ func scenarios() []scenario {
 		}),
 		text("a text to be sent again in doubt, until it is too late", func(s *scenario) {
 			s.listing, s.policy, s.asked, s.kinds = unreliable, v1alpha1.OnUnknownRetry, true, []fault{crash, answerLost, refusal}
-			s.deadline = 18 * time.Second
+			s.settings.StartingDeadline = 18 * time.Second
 		}),
 		text("a text that the platform takes and works on", func(s *scenario) {
 			s.listing, s.works, s.asked = unreliable, true, true

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/delivery"
 )
 
 // explorer walks through all states of a scenario, the near ones first, so that
@@ -222,8 +222,8 @@ func (x *explorer) beginnings() []*world {
 	p.Generation = 1
 	p.CreationTimestamp.Time = t0.Add(-time.Hour)
 	p.Spec = v1alpha1.PostSpec{Category: v1alpha1.CategoryText, ScheduledAt: v1alpha1.NewTimePtr(t0.Add(time.Second)), OnUnknownOutcome: x.policy}
-	for range x.targets {
-		p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{Caption: "text"})
+	for i := range x.targets {
+		p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: fmt.Sprintf("account-%d", i)}, Caption: "text"})
 	}
 	if x.cards > 0 {
 		p.Spec.Category = v1alpha1.CategoryTree
@@ -233,8 +233,10 @@ func (x *explorer) beginnings() []*world {
 			p.Spec.Tree.Cards = append(p.Spec.Tree.Cards, v1alpha1.TreeCard{Caption: fmt.Sprintf("card %d", c)})
 		}
 	}
-	noteTargets(p)
-	p.Status.Phase, p.Status.ObservedGeneration = posting.PhaseOf(p), 1
+	f := x.facts(p, t0)
+	delivery.Decide(f) // it is accepted
+	p = f.Post
+	describe(p)
 	var worlds []*world
 	for _, offsets := range x.clocks {
 		w := &world{x: x, etcd: x.intern(p), left: x.faults, mayCancel: x.cancels, mayEdit: x.edits, asks: x.asked}

@@ -23,8 +23,8 @@ const (
 	idle
 	// describing writes a status that holds no new facts about calls.
 	describing
-	// judging writes a person's verdict, tidying takes its annotation off.
-	judging
+	// resolving writes what a person found out, tidying takes the annotation off.
+	resolving
 	tidying
 	// asking asks the platform, entering writes what it said.
 	asking
@@ -42,10 +42,11 @@ type manager struct {
 	stalled bool
 	// offset is how far its clock is ahead, in milliseconds.
 	offset int64
-	// copy is the post as the pass has it; behind is how many versions it is
-	// behind etcd. first is what it said when the process first read it.
-	copy, first *version
-	behind      int8
+	// read is the post as the pass has read it, and copy what the pass makes of it;
+	// behind is how many versions it is behind etcd. first is what it said when the
+	// process first read it.
+	read, copy, first *version
+	behind            int8
 	// wrote and seen are how far behind the last version is that the process
 	// wrote, and read.
 	wrote, seen int8
@@ -53,16 +54,14 @@ type manager struct {
 	// by itself.
 	dirty bool
 	wake  int64
-	// ready are the targets to be claimed, as of a time by the local clock.
-	ready    []int
-	openedAt int64
-	// claimed is what the claim's write returned, and ships are its calls;
-	// recovers says that they are those of an earlier pass.
-	claimed  *version
-	ships    []ship
-	recovers bool
-	// looks are the targets that are looked for.
-	lookups []look
+	// passAt is when the pass was begun, by the local clock.
+	passAt time.Time
+	// ready are the targets to be claimed, and lookups those that are asked about.
+	ready   []int
+	lookups []lookup
+	// claimed is what the claim's write returned, and ships are its calls.
+	claimed *version
+	ships   []ship
 	// kept are results that could not be written; unsent are attempts whose
 	// claim may have landed although its write failed.
 	kept   []ship
@@ -70,15 +69,6 @@ type manager struct {
 	prep   preparation
 	// known are the published posts whose id the process has learnt; see I4.
 	known []ship
-}
-
-// preparation is what one target's next call makes visible.
-type preparation struct {
-	hash string
-	// container is its number; doubt says that it is visible already.
-	container int
-	doubt     bool
-	running   bool
 }
 
 // managerSteps are what a manager does next, and what can befall it.
@@ -113,11 +103,11 @@ func (w *world) managerSteps(i int, add adder) {
 		w.passSteps(i, add)
 	case asking:
 		add(i, "asks the platform", "", false, func(n *world) { n.ask(i) })
-		add(i, "asks in vain", blind, false, func(n *world) { n.askInVain(i) })
+		add(i, "asks without an answer", blind, false, func(n *world) { n.askBlind(i) })
 	case sending:
 		w.sendSteps(i, add)
-	case describing, judging, tidying, entering, claiming:
-		name := map[counter]string{describing: "describes", judging: "writes the verdict", tidying: "takes the annotation off", entering: "writes what it found", claiming: "claims"}[m.pc]
+	case describing, resolving, tidying, entering, claiming:
+		name := map[counter]string{describing: "describes", resolving: "writes the resolution", tidying: "takes the annotation off", entering: "writes what it found", claiming: "claims"}[m.pc]
 		add(i, name, "", false, func(n *world) { n.write(i) })
 		add(i, name+" (landed)", writeLost, false, func(n *world) { n.write(i); n.lostAnswer(i, m, true) })
 		add(i, name+" (did not land)", writeLost, false, func(n *world) { n.lostAnswer(i, m, false) })
@@ -191,7 +181,7 @@ func (w *world) instants(i int, consider func(int64)) {
 		return
 	}
 	for _, l := range m.lookups {
-		consider(w.truly(i, proofAt(posting.Target(m.copy.post, l.target).Attempt, w.timing())))
+		consider(w.truly(i, proofAt(posting.Target(m.copy.post, l.Target).Attempt, w.timing())))
 	}
 }
 
@@ -256,120 +246,92 @@ func (w *world) passSteps(i int, add adder) {
 	}
 }
 
-// end ends a pass; the post comes back after a while, never or at once.
-func (w *world) end(i int, after time.Duration) {
+// end ends a pass; the post comes back at a time, or never.
+func (w *world) end(i int, wake int64) {
 	m := &w.manager[i]
-	m.pc, m.copy, m.claimed, m.ships, m.ready, m.lookups, m.recovers, m.openedAt = idle, nil, nil, nil, nil, nil, false, 0
-	m.behind, m.wake = 0, never
-	if after > 0 {
-		m.wake = w.now + after.Milliseconds()
-	}
+	m.pc, m.read, m.copy, m.claimed, m.ships, m.ready, m.lookups, m.passAt = idle, nil, nil, nil, nil, nil, nil, time.Time{}
+	m.behind, m.wake = 0, wake
 }
+
+// conflicted ends a pass that lost a write; it is made again soon.
+func (w *world) conflicted(i int) { w.end(i, w.now+conflictPause) }
+
+// conflictPause is how soon, in milliseconds, a pass that lost a write is made again.
+const conflictPause = 50
 
 // again ends a pass with an error: it is made again at once.
 func (w *world) again(i int) {
-	w.end(i, 0)
+	w.end(i, never)
 	w.manager[i].dirty = true
 }
 
-// begin is the start of Reconcile and of sync.
-func (w *world) begin(i int, v *version, behind int8) {
+// write makes the write that the manager stands before. The pass ends with it,
+// unless calls follow or an annotation is still to be taken off.
+func (w *world) write(i int) {
 	m := &w.manager[i]
-	m.dirty, m.wake, m.seen = behind > 0, never, behind
-	if m.first == nil && w.x.broken.fromCache {
-		m.first = v
-	}
-	if behind > m.wrote && !w.x.broken.noStaleness {
-		w.end(i, 0)
+	if m.pc == claiming {
+		w.claim(i)
 		return
 	}
-	m.copy, m.behind = v, behind
-	m.recall()
-	if len(m.ships) > 0 {
-		m.pc, m.claimed, m.recovers = sending, v, true
+	if m.pc == tidying {
+		w.tidy(i)
 		return
 	}
-	if value, ok := v.post.Annotations[v1alpha1.SettleAnnotation]; ok {
-		w.judge(i, value)
-		return
-	}
-	w.decide(i)
-}
-
-// recall finds what the process knows of open attempts; they leave its memory.
-func (m *manager) recall() {
-	for i := range m.copy.post.Status.Targets {
-		t := &m.copy.post.Status.Targets[i]
-		if t.Attempt == nil {
-			continue
+	var about []int
+	switch m.pc {
+	case resolving:
+		for k := range m.copy.post.Spec.Targets {
+			about = append(about, k)
 		}
-		id, open := t.Attempt.ID, attempt.IsOpen(t.Attempt)
-		if k := slices.IndexFunc(m.kept, func(s ship) bool { return s.attempt == id }); k >= 0 {
-			if s := m.kept[k]; open || attempt.EndsUnknown(t.Attempt, s.answer.result(s.post), posting.Cards(&m.copy.post.Spec)) {
-				m.ships = append(m.ships, s)
-			}
-			m.kept = slices.Delete(m.kept, k, k+1)
-		} else if k := slices.Index(m.unsent, id); k >= 0 && open {
-			m.ships = append(m.ships, ship{target: i, card: int(t.Attempt.Card), attempt: id, phase: answered, answer: neverClaimed})
-			m.unsent = slices.Delete(m.unsent, k, k+1)
+	case entering:
+		for _, l := range m.lookups {
+			about = append(about, l.Target)
 		}
+		m.copy = w.found(i)
+	case down, idle, describing, asking, tidying, claiming, sending, absent:
 	}
-}
-
-func (w *world) judge(i int, value string) {
-	m := &w.manager[i]
-	resolutions, err := attempt.ParseResolutions(value)
-	if err != nil {
-		panic(err)
-	}
-	now := w.local(i)
-	next := w.changed(m.copy, func(p *v1alpha1.Post) {
-		for _, v := range resolutions {
-			// One that was entered before is refused, which is as it should be.
-			_ = attempt.Resolve(posting.Target(p, int(v.Index)), v, posting.Cards(&p.Spec), now.Add(w.x.deadline), now)
-		}
-		describe(p)
-	})
-	m.pc = judging
-	if next == m.copy {
-		m.pc = tidying
-	}
-	m.copy = next
-}
-
-// decide is the switch of sync, without what leads to no call: drafts, rules
-// that a post breaks, deletions.
-func (w *world) decide(i int) {
-	m := &w.manager[i]
-	now := w.local(i)
-	post := m.copy.post
 	switch {
-	case posting.Started(post):
-		w.deliver(i)
-	case post.Status.Finished:
-		w.end(i, 0)
-	case post.Spec.Cancelled:
-		w.describeAnd(i, 0, func(*v1alpha1.Post) {})
-	case posting.Wait(post, now) > 0:
-		w.describeAnd(i, max(posting.Wait(post, now), time.Millisecond), noteTargets)
-	default:
-		w.deliver(i)
-	}
-}
-
-// describeAnd writes what changed, if anything did, and ends the pass.
-func (w *world) describeAnd(i int, after time.Duration, change func(*v1alpha1.Post)) {
-	m := &w.manager[i]
-	next := w.changed(m.copy, func(p *v1alpha1.Post) { change(p); describe(p) })
-	if next == m.copy {
-		w.end(i, after)
+	case m.copy == m.read: // nothing to write
+	case w.put(i, m.copy, m.behind, false, about) != stored:
+		w.conflicted(i)
 		return
 	}
-	m.copy, m.pc = next, describing
-	m.wake = never
-	if after > 0 {
-		m.wake = w.now + after.Milliseconds()
+	if m.pc == resolving {
+		m.pc, m.read, m.behind = tidying, m.copy, 0
+		return
 	}
+	w.end(i, never)
+}
+
+// tidy takes a resolution off that is entered.
+func (w *world) tidy(i int) {
+	if w.manager[i].behind != 0 {
+		w.conflicted(i)
+		return
+	}
+	w.store(w.changed(w.etcd, func(p *v1alpha1.Post) { p.Annotations = nil }))
+	w.manager[i].wrote, w.manager[i].seen = 0, 0
+	w.end(i, never)
+}
+
+// lostAnswer is the end of a pass whose write got no answer. before is the
+// manager as it stood when it wrote; landed tells whether the write took effect,
+// which the process does not know.
+func (w *world) lostAnswer(i int, before *manager, landed bool) {
+	m := &w.manager[i]
+	m.seen, m.wrote = before.seen, before.wrote
+	if landed {
+		m.seen, m.wrote = min(m.seen+1, forgotten), min(m.wrote+1, forgotten)
+	}
+	if before.pc == claiming {
+		for _, s := range m.ships {
+			m.unsent = append(m.unsent, s.attempt)
+		}
+		if w.x.broken.sendUnconfirmed && len(m.ships) > 0 {
+			return
+		}
+	}
+	w.again(i)
 }
 
 // key identifies a manager's state.
@@ -384,8 +346,8 @@ func (m *manager) key() []byte {
 		put(int64(len(s)))
 		buf = append(buf, s...)
 	}
-	put(int64(m.pc), bit(m.stalled), m.offset, m.copy.number(), m.first.number(), m.claimed.number(), int64(m.behind), int64(m.wrote), int64(m.seen),
-		bit(m.dirty), m.wake, m.openedAt, bit(m.recovers), int64(len(m.ready)), int64(len(m.ships)), int64(len(m.kept)), int64(len(m.unsent)), int64(len(m.lookups)))
+	put(int64(m.pc), bit(m.stalled), m.offset, m.read.number(), m.copy.number(), m.first.number(), m.claimed.number(), int64(m.behind), int64(m.wrote), int64(m.seen),
+		bit(m.dirty), m.wake, millis(m.passAt), int64(len(m.ready)), int64(len(m.ships)), int64(len(m.kept)), int64(len(m.unsent)), int64(len(m.lookups)))
 	for _, r := range m.ready {
 		put(int64(r))
 	}
@@ -393,16 +355,16 @@ func (m *manager) key() []byte {
 		text(s.attempt)
 		text(s.text)
 		text(string(s.answer))
-		put(int64(s.target), int64(s.card), int64(s.phase), int64(s.container), bit(s.doubt), s.by, bit(s.slow), int64(s.post), s.call.limit, bit(s.late), bit(s.alone))
+		put(int64(s.target), int64(s.card), int64(s.phase), int64(s.container), bit(s.visible), s.by, bit(s.slow), int64(s.post), s.call.limit, bit(s.late), bit(s.alone))
 	}
 	for _, u := range m.unsent {
 		text(u)
 	}
 	for _, l := range m.lookups {
-		text(l.id + string(l.gave))
-		put(int64(l.target), int64(l.matches), bit(l.proof), bit(l.failed))
+		text(l.ExternalID + string(l.gave))
+		put(int64(l.Target), int64(l.Matches), bit(l.Proof), bit(l.Err != nil))
 	}
 	text(m.prep.hash)
-	put(int64(m.prep.container), bit(m.prep.doubt), bit(m.prep.running))
+	put(int64(m.prep.container), bit(m.prep.visible), bit(m.prep.running), millis(m.prep.begunAt))
 	return buf
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
 )
 
 // broken are rules that a manager breaks on purpose. What each does says
@@ -18,7 +20,29 @@ type broken struct {
 	sendLate, settleEarly, oneLook, trustListing, lostIsNo              bool
 	recordAnyway, blindRecord, otherTarget, forgetPost, forgetResult    bool
 	nextCardEarly, alwaysRetry, silent, noWake, noStaleness             bool
-	forgetDoubt, forgetName, workIsAbsence                              bool
+	forgetDoubt, forgetName, workIsAbsence, datedLate                   bool
+}
+
+// decision is what is decided by a manager that breaks rules.
+func (b *broken) decision(post *v1alpha1.Post, actions []delivery.Action) []delivery.Action {
+	var open []int
+	for i := range post.Status.Targets {
+		if attempt.IsOpen(post.Status.Targets[i].Attempt) {
+			open = append(open, i)
+		}
+	}
+	if len(open) == 0 || len(actions) == 0 {
+		return actions
+	}
+	_, waits := actions[0].(delivery.Wait)
+	switch {
+	case !waits:
+	case b.settleEarly:
+		return []delivery.Action{delivery.Lookup{Targets: open}}
+	case b.noWake:
+		return []delivery.Action{delivery.Wait{}}
+	}
+	return actions
 }
 
 // beyond is by how much the world breaks what the protocol rests on: how long a
@@ -89,8 +113,21 @@ var mutations = []mutation{
 		[]Rule{I5},
 	},
 	{
-		"one look instead of two", "it may have been asked before absence counts, and be entered after",
+		"one lookup instead of two", "an answer counts from when it was asked for: one that is entered late proves nothing",
 		func(s *scenario) { faults(2, stall, answerLost)(s); s.alone, s.broken.oneLook = true, true },
+		nil,
+	},
+	{
+		"an answer that counts from when it is entered", "the second lookup is asked after the first was entered",
+		func(s *scenario) { faults(2, stall, answerLost)(s); s.alone, s.broken.datedLate = true, true },
+		nil,
+	},
+	{
+		"one lookup, whose answer counts from when it is entered", "it may have been asked before absence counts, and be entered after",
+		func(s *scenario) {
+			faults(2, stall, answerLost)(s)
+			s.alone, s.broken.oneLook, s.broken.datedLate = true, true, true
+		},
 		[]Rule{I3},
 	},
 	{

@@ -29,7 +29,13 @@ func (v *version) number() int64 {
 }
 
 // intern returns the version with this content.
+//
+// When a condition changed makes no difference to any decision here, and would only
+// multiply states: its time is always the same.
 func (x *explorer) intern(p *v1alpha1.Post) *version {
+	for i := range p.Status.Conditions {
+		p.Status.Conditions[i].LastTransitionTime.Time = t0
+	}
 	data, err := json.Marshal([]any{p.Generation, p.Annotations, &p.Spec, &p.Status})
 	if err != nil {
 		panic(err)
@@ -49,9 +55,7 @@ func (w *world) changed(v *version, change func(*v1alpha1.Post)) *version {
 	return w.x.intern(p)
 }
 
-// describe derives what is read of a post from its facts, at a time that is
-// always the same: when a condition changed makes no difference to any decision,
-// and would only multiply states.
+// describe derives what is read of a post from its facts.
 func describe(p *v1alpha1.Post) { delivery.Describe(p, t0) }
 
 func started(p *v1alpha1.Post) bool { return posting.Started(p) }

@@ -11,6 +11,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
 )
 
 // call is a publishing call whose bytes have left a process.
@@ -123,16 +124,12 @@ func (w *world) platformSteps(add adder) {
 	}
 }
 
-// finding is what the platform tells about the call of a target that is looked
+// lookupResult is what the platform tells about the call of a target that is looked
 // for.
 func (w *world) lookupResult(post *v1alpha1.Post, i int) platforms.LookupResult {
 	a := posting.Target(post, i).Attempt
 	if a.Checkpoint != "" {
-		n, err := strconv.Atoi(a.Checkpoint)
-		if err != nil {
-			panic(err)
-		}
-		if at := w.containers[n-1].post; at > 0 {
+		if at := w.containers[number(a.Checkpoint)-1].post; at > 0 {
 			return platforms.LookupResult{Matches: 1, ExternalID: externalID(at)}
 		}
 		return platforms.LookupResult{Proof: true}
@@ -152,19 +149,11 @@ func (w *world) lookupResult(post *v1alpha1.Post, i int) platforms.LookupResult 
 // contentOf is what is published next for a target: a caption, or the text of
 // the next card and what it hangs from.
 func contentOf(post *v1alpha1.Post, i int) string {
-	if post.Spec.Tree == nil {
-		return post.Spec.Targets[i].Caption
+	c := delivery.Content(post, i, nil)
+	if c.InReplyTo != "" {
+		return c.Text + " after " + c.InReplyTo
 	}
-	t := posting.Target(post, i)
-	card := int(attempt.NextCard(t))
-	if card >= len(post.Spec.Tree.Cards) {
-		return ""
-	}
-	text := post.Spec.Tree.Cards[card].Caption
-	if card > 0 {
-		text = fmt.Sprintf("%s after %s", text, t.Cards[card-1].ExternalID)
-	}
-	return text
+	return c.Text
 }
 
 // edit changes what a post says.
@@ -178,7 +167,7 @@ func edit(p *v1alpha1.Post) {
 	}
 }
 
-// verdict is what a person who looks at the account finds out about the first
+// resolution is what a person who looks at the account finds out about the first
 // target whose outcome is unknown, once nothing can come any more.
 func (w *world) resolution() (string, bool) {
 	if _, pending := w.etcd.post.Annotations[v1alpha1.SettleAnnotation]; pending || len(w.orphans) > 0 || w.atWork() {

@@ -11,6 +11,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
 )
 
 // phase is how far a call has come.
@@ -33,7 +34,7 @@ type ship struct {
 	phase        phase
 	text         string
 	container    int
-	doubt        bool
+	visible      bool
 	// by is when the process gives the call up, and late tells that its time had
 	// passed when it was begun.
 	by   int64
@@ -52,52 +53,50 @@ type ship struct {
 // claim writes the attempts of the targets that are ready.
 func (w *world) claim(i int) {
 	m := &w.manager[i]
-	opened := t0.Add(time.Duration(m.openedAt) * time.Millisecond)
 	var ships []ship
-	next := w.changed(m.copy, func(p *v1alpha1.Post) {
-		for n, k := range m.ready {
-			s, ok := w.open(p, k, w.attempts+n+1, opened, m.prep)
-			if ok {
-				ships = append(ships, s)
-			}
-		}
-		describe(p)
-	})
-	if len(ships) < len(m.ready) {
+	next := w.changed(m.copy, func(p *v1alpha1.Post) { ships = w.open(p, m.ready, m.passAt, m.prep) })
+	if ships == nil {
 		w.again(i)
 		return
 	}
 	switch w.put(i, next, m.behind, w.x.broken.blindClaim, m.ready) {
 	case stored:
 		w.attempts += len(ships)
-		m.copy, m.claimed, m.behind, m.pc, m.ships, m.ready, m.openedAt, m.prep = next, next, 0, sending, ships, nil, 0, preparation{}
+		m.copy, m.claimed, m.behind, m.pc, m.ships, m.ready, m.prep = next, next, 0, sending, ships, nil, preparation{}
 	case conflict:
 		if w.x.broken.retryClaim {
 			m.copy, m.behind = w.etcd, 0
 			return
 		}
-		w.end(i, conflictPause)
+		w.conflicted(i)
 	case invalid:
-		w.end(i, time.Second)
+		w.end(i, w.now+1000)
 	}
 }
 
-// open puts the claim for a target into its ledger.
-func (w *world) open(p *v1alpha1.Post, k, number int, now time.Time, prep preparation) (ship, bool) {
-	t := posting.Target(p, k)
-	c := attempt.Claim{
-		ID: "a" + strconv.Itoa(number), ContentHash: hashOf(p, k), AccountID: account,
-		Window: w.timing().SendWindow, Card: attempt.NextCard(t),
+// open enters claims for targets. It returns their calls, or none if a target
+// cannot be claimed.
+func (w *world) open(p *v1alpha1.Post, targets []int, now time.Time, prep preparation) []ship {
+	claims := make([]delivery.Claiming, len(targets))
+	for n, k := range targets {
+		claims[n] = delivery.Claiming{Target: k, Claim: attempt.Claim{
+			ID: "a" + strconv.Itoa(w.attempts+n+1), ContentHash: hashOf(p, k), AccountID: accounts["account-0"].Spec.AccountID, Window: w.x.settings.SendWindow,
+		}}
+		if prep.container > 0 {
+			claims[n].Checkpoint = strconv.Itoa(prep.container)
+		}
 	}
-	s := ship{target: k, card: int(c.Card), attempt: c.ID}
-	if prep.container > 0 {
-		c.Checkpoint, s.container, s.doubt = strconv.Itoa(prep.container), prep.container, prep.doubt
+	if delivery.EnterClaims(p, claims, now) != nil {
+		return nil
 	}
-	ok := attempt.Open(t, c, now) == nil
-	if w.x.broken.forgetDoubt && ok {
-		t.Attempt.UnknownSince = nil
+	ships := make([]ship, len(claims))
+	for n, c := range claims {
+		ships[n] = ship{target: c.Target, card: int(c.Card), attempt: c.ID, container: prep.container, visible: prep.visible}
+		if w.x.broken.forgetDoubt {
+			posting.Target(p, c.Target).Attempt.UnknownSince = nil
+		}
 	}
-	return s, ok
+	return ships
 }
 
 // sendSteps are the steps of the calls of a manager, and of their record.
@@ -142,7 +141,7 @@ func (w *world) check(i, k int) {
 	case a == nil || a.ID != s.attempt || !attempt.MaySend(a, now) && !w.x.broken.sendLate:
 		w.answer(i, k, notSent, 0)
 		return
-	case s.doubt:
+	case s.visible:
 		w.answer(i, k, twin, 0)
 		return
 	}
@@ -264,7 +263,7 @@ func (w *world) record(i int) {
 		m.ships = append(m.ships, chained...)
 	}
 	if !slices.ContainsFunc(m.ships, func(s ship) bool { return s.phase != recorded }) {
-		w.sentAll(i)
+		w.end(i, never) // its own write wakes the post
 	}
 }
 
@@ -281,40 +280,54 @@ func (w *world) entered(i int) (next *version, about []int, chained []ship) {
 	m := &w.manager[i]
 	now := w.local(i)
 	next = w.changed(m.copy, func(p *v1alpha1.Post) {
+		var results []delivery.Result
+		var cards []int
 		for _, s := range m.ships {
 			if s.phase != answered {
 				continue
 			}
 			about = append(about, s.target)
-			t := posting.Target(p, s.target)
-			if w.x.broken.nextCardEarly && s.answer == yes && s.card+1 < posting.Cards(&p.Spec) {
-				t.Attempt = &v1alpha1.Attempt{Number: t.Attempt.Number + 1, ID: "early", Card: int32(s.card + 1), StartedAt: v1alpha1.NewTime(now), SendBefore: v1alpha1.NewTime(now)}
-				continue
+			if r, enter := w.misreported(p, s, now); enter {
+				results = append(results, r)
 			}
-			id := s.attempt
-			if w.x.broken.recordAnyway && t.Attempt != nil {
-				id = t.Attempt.ID
-			}
-			if w.x.broken.forgetPost && s.answer == yes {
-				continue
-			}
-			if w.x.broken.forgetName && s.answer == took {
-				s.answer = lost
-			}
-			// One that comes too late changes nothing.
-			_ = attempt.Record(t, id, s.answer.result(s.post), posting.Cards(&p.Spec), now)
-			if w.x.broken.otherTarget {
-				w.intrude(p, s, now)
-			}
-			if w.x.chained && !s.alone && s.answer == yes && !posting.Settled(p, s.target) {
-				if more, ok := w.open(p, s.target, w.attempts+len(chained)+1, now, preparation{}); ok {
-					chained = append(chained, more)
-				}
+			if s.answer == yes && s.card+1 < posting.Cards(&p.Spec) && !s.alone {
+				cards = append(cards, s.target)
 			}
 		}
-		describe(p)
+		// What comes too late changes nothing.
+		_ = delivery.EnterResults(p, results, now)
+		if w.x.chained && len(cards) > 0 {
+			chained = w.open(p, cards, now, preparation{})
+		}
 	})
 	return next, about, chained
+}
+
+// result is what came of a call, as it is recorded.
+func (s ship) result() delivery.Result {
+	return delivery.Result{Target: s.target, Attempt: s.attempt, Result: s.answer.result(s.post)}
+}
+
+// misreported is the result of a call as a manager that breaks rules enters it; not
+// at all if enter is false.
+func (w *world) misreported(p *v1alpha1.Post, s ship, now time.Time) (r delivery.Result, enter bool) {
+	t := posting.Target(p, s.target)
+	switch {
+	case w.x.broken.nextCardEarly && s.answer == yes && s.card+1 < posting.Cards(&p.Spec):
+		t.Attempt = &v1alpha1.Attempt{Number: t.Attempt.Number + 1, ID: "early", Card: int32(s.card + 1), StartedAt: v1alpha1.NewTime(now), SendBefore: v1alpha1.NewTime(now)}
+		return r, false
+	case w.x.broken.forgetPost && s.answer == yes:
+		return r, false
+	case w.x.broken.forgetName && s.answer == took:
+		s.answer = lost
+	}
+	if w.x.broken.recordAnyway && t.Attempt != nil {
+		s.attempt = t.Attempt.ID
+	}
+	if w.x.broken.otherTarget {
+		w.intrude(p, s, now)
+	}
+	return s.result(), true
 }
 
 // intrude enters a result into the ledger of the other targets too.
@@ -351,15 +364,4 @@ func (w *world) keep(i int) {
 		}
 	}
 	w.again(i)
-}
-
-// sentAll ends a pass whose calls are all recorded.
-func (w *world) sentAll(i int) {
-	m := &w.manager[i]
-	post, recovers := m.copy.post, m.recovers
-	if recovers {
-		w.end(i, 0)
-		return
-	}
-	w.end(i, w.nextWake(post, w.local(i)))
 }

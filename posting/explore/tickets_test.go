@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
@@ -34,11 +33,10 @@ func (t ticket) working() bool { return t.post == 0 && t.gave == none }
 // ticketName is what the platform calls the ticket with a number, counted from 1.
 func ticketName(n int) string { return "h" + strconv.Itoa(n) }
 
-func ticketNumber(name string) int {
-	n, err := strconv.Atoi(name[1:])
-	if err != nil {
-		panic(err)
-	}
+// number is what a name of the model counts.
+func number(name string) int {
+	n, err := strconv.Atoi(name)
+	must(err)
 	return n
 }
 
@@ -93,26 +91,17 @@ func (w *world) ticketTime(consider func(int64)) bool {
 func (w *world) atWork() bool { return slices.ContainsFunc(w.tickets, ticket.working) }
 
 // told is what the platform says of a ticket that it is asked about.
-func (w *world) told(name string, l *look) {
-	switch t := w.tickets[ticketNumber(name)-1]; {
+func (w *world) told(name string, l *lookup) {
+	switch t := w.tickets[number(name[1:])-1]; {
 	case t.post > 0:
-		l.matches, l.id = 1, externalID(t.post)
+		l.Matches, l.ExternalID = 1, externalID(t.post)
 	case t.gave != none:
 		l.gave = t.gave
 	case w.x.broken.workIsAbsence:
-		l.proof = true
+		l.Proof = true
 	default:
-		l.failed = true
+		l.Err = noAnswer
 	}
-}
-
-// finding is the answer to a look as publishers report it.
-func (l look) lookupResult() platforms.LookupResult {
-	f := platforms.LookupResult{Matches: l.matches, ExternalID: l.id, Proof: l.proof}
-	if l.gave != none {
-		f.Refused = l.gave.result(0).Err
-	}
-	return f
 }
 
 // nameWritten reports whether the name that a process has learnt is stored, or

@@ -4,11 +4,11 @@
 // Package explore walks through every interleaving, within bounds, of what can
 // befall a post: two managers at once, a cancel, an edit, stale reads, crashes
 // between any two steps, writes and calls whose answer is lost, stalls and clocks
-// that lie. The decisions are those of posting and posting/attempt themselves;
-// only what they talk to is a model: etcd (object_test.go), a platform
-// (platform_test.go and tickets_test.go), and the steps of a reconciler
-// (manager_test.go, delivery_test.go and sending_test.go), which are those of
-// controllers/post.
+// that lie. What comes next is decided by delivery.Decide, and what happened is
+// entered by the functions of that package, as in the program. Only what carries
+// the decisions out is a model: etcd (object_test.go), a platform (platform_test.go
+// and tickets_test.go), and a reconciler (manager_test.go, pass_test.go and
+// sending_test.go), which stands for controllers/post.
 //
 // After each step the invariants of docs/adr/0001 are checked
 // (invariants_test.go). Every state from which nothing goes on by itself must be
@@ -272,6 +272,14 @@ func (w *world) key(buf []byte) []byte {
 	text(string(a))
 	text(string(b))
 	return buf
+}
+
+// millis is a time by the clock of the world, 0 if there is none.
+func millis(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return at.Sub(t0).Milliseconds()
 }
 
 func bit(b bool) int64 {

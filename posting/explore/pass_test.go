@@ -1,0 +1,272 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
+)
+
+// preparation is what one target's next call makes visible.
+type preparation struct {
+	// hash identifies the text that it is made of.
+	hash, text string
+	// container is its number, and visible tells that it can be seen already.
+	container int
+	visible   bool
+	running   bool
+	begunAt   time.Time
+}
+
+// publisher is the platform as delivery knows it.
+type publisher struct {
+	platforms.Publisher
+	capabilities platforms.Capabilities
+}
+
+func (p publisher) Capabilities() platforms.Capabilities { return p.capabilities }
+
+// accounts are the connections of the targets, by name; all are ready.
+var accounts = map[string]*v1alpha1.Connection{"account-0": account(0), "account-1": account(1)}
+
+func account(target int) *v1alpha1.Connection {
+	c := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Name: "account-" + strconv.Itoa(target), UID: "uid"}}
+	c.Spec = v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX, AccountID: "account"}
+	c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConnected}}
+	return c
+}
+
+// facts are what is decided from at a time, about a post of which nothing is
+// prepared.
+func (s *scenario) facts(post *v1alpha1.Post, now time.Time) *delivery.Facts {
+	return &delivery.Facts{
+		Post: post.DeepCopy(), Now: now, Settings: s.settings, Connections: accounts,
+		Platforms:          platforms.Registry{v1alpha1.PlatformX: publisher{capabilities: s.capabilities}},
+		BlockedUntil:       func(*v1alpha1.Connection) time.Time { return time.Time{} },
+		Invalid:            func() field.ErrorList { return nil },
+		CredentialsProblem: func(string) error { return nil },
+		Preparation:        func(int) delivery.Preparation { return delivery.Preparation{} },
+	}
+}
+
+// begin makes a pass up to the first thing that it does to the world outside.
+func (w *world) begin(i int, v *version, behind int8) {
+	m := &w.manager[i]
+	m.dirty, m.wake, m.seen = behind > 0, never, behind
+	if m.first == nil && w.x.broken.fromCache {
+		m.first = v
+	}
+	if behind > m.wrote && !w.x.broken.noStaleness {
+		w.end(i, never)
+		return
+	}
+	m.read, m.behind, m.passAt = v, behind, w.local(i)
+	f := w.x.facts(v.post, m.passAt)
+	f.Results = m.recall()
+	f.Preparation = func(target int) delivery.Preparation { return w.preparation(i, f.Post, target) }
+	w.decide(i, f)
+}
+
+// decide asks the program's own decision what comes next, and stands before it.
+func (w *world) decide(i int, f *delivery.Facts) {
+	m := &w.manager[i]
+	actions := w.x.broken.decision(f.Post, delivery.Decide(f))
+	m.copy = w.x.intern(f.Post)
+	wake := never
+	for _, action := range actions {
+		switch a := action.(type) {
+		case delivery.Record:
+			m.pc, m.claimed, m.copy = sending, m.read, m.read
+			return
+		case delivery.Resolve:
+			m.pc, m.copy = resolving, w.changed(m.copy, func(p *v1alpha1.Post) {
+				// A resolution that was entered before is refused, which is as it should be.
+				_ = delivery.EnterResolutions(p, a.Value, &w.x.settings, m.passAt)
+				describe(p)
+			})
+			return
+		case delivery.Lookup:
+			m.pc = asking
+			for _, k := range a.Targets {
+				m.lookups = append(m.lookups, lookup{LookupAnswer: delivery.LookupAnswer{Target: k, AskedAt: m.passAt}})
+			}
+			return
+		case delivery.Prepare:
+			w.prepare(i, a.Targets[0])
+			f.Post, f.PlacesAsked = m.read.post.DeepCopy(), true
+			w.decide(i, f)
+			return
+		case delivery.Claim:
+			m.pc, m.ready = claiming, a.Targets
+			return
+		case delivery.Write:
+			if m.copy = w.changed(m.copy, describe); m.copy != m.read {
+				m.pc = describing
+				return
+			}
+		case delivery.Wait:
+			if !a.Until.IsZero() {
+				wake = max(w.truly(i, a.Until), w.now+1)
+			}
+		case delivery.ReportPreparation, delivery.Release:
+			panic("no preparation fails here, and no post is deleted")
+		}
+	}
+	w.end(i, wake)
+}
+
+// recall finds what the process knows of open attempts; it leaves its memory, and
+// is on its way to be recorded.
+func (m *manager) recall() []delivery.Result {
+	var memory delivery.Memory
+	for _, s := range m.kept {
+		memory.Keep(s.result())
+	}
+	for _, id := range m.unsent {
+		memory.KeepUnsent(id, m.passAt)
+	}
+	known := memory.Recall(m.read.post)
+	for _, r := range known {
+		if k := slices.IndexFunc(m.kept, func(s ship) bool { return s.attempt == r.Attempt }); k >= 0 {
+			m.ships = append(m.ships, m.kept[k])
+			continue
+		}
+		card := posting.Target(m.read.post, r.Target).Attempt.Card
+		m.ships = append(m.ships, ship{target: r.Target, card: int(card), attempt: r.Attempt, phase: answered, answer: neverClaimed})
+	}
+	m.kept = slices.DeleteFunc(m.kept, func(s ship) bool { _, still := memory.Results[s.attempt]; return !still })
+	m.unsent = slices.DeleteFunc(m.unsent, func(id string) bool { _, still := memory.Unsent[id]; return !still })
+	return known
+}
+
+// preparation is what the process knows of what precedes the call of a target. Where
+// the platform makes containers, the one target of the scenario has one.
+func (w *world) preparation(i int, post *v1alpha1.Post, target int) delivery.Preparation {
+	if !w.x.containers {
+		return delivery.Preparation{}
+	}
+	p := w.manager[i].prep
+	d := delivery.Preparation{State: delivery.PreparationMissing, Hash: hashOf(post, target), BegunAt: p.begunAt, Lasts: time.Hour}
+	if p.hash != d.Hash && !(w.x.broken.otherCheckpoint && p.container > 0) {
+		return d
+	}
+	switch {
+	case p.running:
+		d.State = delivery.PreparationRunning
+	case p.visible:
+		d.State = delivery.PreparationVisible
+	default:
+		d.State, d.Checkpoint = delivery.PreparationReady, strconv.Itoa(p.container)
+	}
+	return d
+}
+
+func (w *world) prepare(i, target int) {
+	m := &w.manager[i]
+	post := m.read.post
+	m.prep = preparation{hash: hashOf(post, target), text: contentOf(post, target), running: true, begunAt: m.passAt}
+	if earlier := attempt.Checkpoint(posting.Target(post, target).Attempt, m.prep.hash); earlier != "" {
+		m.prep.container = number(earlier)
+	}
+}
+
+// prepared is the end of a preparation: a container that was made before is used
+// again unless it is visible by now.
+func (w *world) prepared(i int) {
+	m := &w.manager[i]
+	m.prep.running = false
+	m.dirty = true
+	if c := m.prep.container; c > 0 {
+		m.prep.visible = w.containers[c-1].post > 0
+		return
+	}
+	w.containers = append(w.containers, container{text: m.prep.text})
+	m.prep.container = len(w.containers)
+}
+
+func hashOf(p *v1alpha1.Post, target int) string {
+	return delivery.ContentHash(p, target, accounts[p.Spec.Targets[target].ConnectionRef.Name], nil)
+}
+
+// lookup is a question about a target, and its answer.
+type lookup struct {
+	delivery.LookupAnswer
+	// gave is what the platform says of what it gave up.
+	gave answer
+}
+
+// ask puts the question of each lookup to the platform.
+func (w *world) ask(i int) {
+	m := &w.manager[i]
+	m.pc = entering
+	for k := range m.lookups {
+		l := &m.lookups[k]
+		w.checkAsked(m.copy.post, l.Target)
+		if name := posting.Target(m.copy.post, l.Target).Attempt.OperationID; name != "" {
+			w.told(name, l)
+			continue
+		}
+		l.LookupResult = w.lookupResult(m.copy.post, l.Target)
+	}
+}
+
+// askBlind puts questions that the platform does not answer.
+func (w *world) askBlind(i int) {
+	m := &w.manager[i]
+	m.pc = entering
+	for k := range m.lookups {
+		w.checkAsked(m.copy.post, m.lookups[k].Target)
+		m.lookups[k].Err = noAnswer
+	}
+}
+
+var noAnswer = platforms.Errorf(platforms.ClassTransient, "no answer")
+
+// found is the post with the answers to the lookups entered.
+func (w *world) found(i int) *version {
+	m := &w.manager[i]
+	timing := w.timing()
+	timing.Authoritative = timing.Authoritative || w.x.broken.trustListing
+	return w.changed(m.copy, func(p *v1alpha1.Post) {
+		if w.x.broken.alwaysRetry {
+			p.Spec.OnUnknownOutcome = v1alpha1.OnUnknownRetry
+		}
+		for _, l := range m.lookups {
+			l.Refused = l.gave.result(0).Err
+			if l.gave == none {
+				l.Refused = nil
+			}
+			if w.x.broken.datedLate {
+				l.AskedAt = w.local(i)
+			}
+			must(delivery.EnterLookup(p, &l.LookupAnswer, timing, w.local(i)))
+			if a := posting.Target(p, l.Target).Attempt; w.x.broken.oneLook && attempt.IsOpen(a) && a.Lookups > 0 {
+				must(delivery.EnterLookup(p, &l.LookupAnswer, timing, w.local(i)))
+			}
+		}
+		p.Spec.OnUnknownOutcome = w.x.policy
+		describe(p)
+		for _, l := range m.lookups {
+			if t := posting.Target(p, l.Target); w.x.broken.silent && t.Attempt.Outcome == v1alpha1.OutcomeUnknown {
+				t.Message = "failed"
+			}
+		}
+	})
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
