@@ -91,8 +91,9 @@ func (f *postMix) post(i int) *v1alpha1.Post {
 			target.PostedAt = v1alpha1.NewTimePtr(at)
 		}
 		if phase == v1alpha1.PhaseFailed && target.Index == 0 {
-			target.Phase, target.ExternalID, target.ExternalURL, target.PostedAt = phase, "", "", nil
-			target.Reason, target.Message = "Refused", "the platform refused the post"
+			target.State, target.ExternalID, target.ExternalURL, target.PostedAt = v1alpha1.TargetFailed, "", "", nil
+			target.Phase, target.Reason, target.Message = phase, v1alpha1.ReasonRefused, "the platform refused the post"
+			target.Blocked = &v1alpha1.Blocked{Reason: target.Reason, Problem: target.Message}
 		}
 	}
 	return post
