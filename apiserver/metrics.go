@@ -39,8 +39,8 @@ func newMetrics(registry prometheus.Registerer, listed func() int) (*metrics, er
 		}),
 		checks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_connection_readiness_checks_total",
-			Help: "Answers to the question whether a connection can be posted to, by verdict.",
-		}, []string{"verdict"}),
+			Help: "Answers to the question whether a connection can be posted to, by answer.",
+		}, []string{"answer"}),
 	}
 	posts := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_post_index_posts",

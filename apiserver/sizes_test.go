@@ -24,7 +24,7 @@ func pages(count int, caption string, more ...string) string {
 	return fmt.Sprintf(`{"category":"text","targets":[%s%s]%s}`, target, strings.Repeat(","+target, count-1), strings.Join(more, ""))
 }
 
-// told is the most that a ledger entry says in practice: while a call is under
+// told is the most that a entry says in practice: while a call is under
 // way, and when it has failed.
 func told(index int32, now time.Time) v1alpha1.TargetStatus {
 	target := claimed(index, now)
@@ -100,7 +100,7 @@ var _ = Describe("a large post", func() {
 		got := as[postBody](t.call(ctx, "GET", "/posts/huge", "")).Data
 		Expect(got.Status).To(Equal("failed"))
 		Expect(*got.Platforms[0].ErrorMessage).To(ContainSubstring("shorten the captions"))
-		Expect(t.stored(ctx, "huge").Status.Targets).To(BeEmpty(), "it has no ledger, and so no claim")
+		Expect(t.stored(ctx, "huge").Status.Targets).To(BeEmpty(), "it has no entry, and so no claim")
 	})
 
 	It("is refused by name when it is larger than anybody stores", func(ctx SpecContext) {

@@ -20,7 +20,7 @@ import (
 // (spec: "the first 30 characters of the caption").
 const titleLength = 30
 
-// Target returns the ledger of target i, or nil while it has none.
+// Target returns the status of target i, or nil while it has none.
 func Target(post *v1alpha1.Post, i int) *v1alpha1.TargetStatus {
 	for n := range post.Status.Targets {
 		if int(post.Status.Targets[n].Index) == i {

@@ -15,18 +15,18 @@ import (
 
 var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// post makes a post with one target per ledger entry, and one target if there
+// post makes a post with one target per entry, and one target if there
 // is none.
-func post(change func(*v1alpha1.Post), ledger ...v1alpha1.TargetStatus) *v1alpha1.Post {
+func post(change func(*v1alpha1.Post), entries ...v1alpha1.TargetStatus) *v1alpha1.Post {
 	p := &v1alpha1.Post{}
 	p.Generation = 2
 	p.CreationTimestamp = metav1.NewTime(t0)
 	p.Spec.Category = v1alpha1.CategoryText
-	for i := range max(len(ledger), 1) {
+	for i := range max(len(entries), 1) {
 		p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{Caption: "hello"})
-		if i < len(ledger) {
-			ledger[i].Index = int32(i)
-			p.Status.Targets = append(p.Status.Targets, ledger[i])
+		if i < len(entries) {
+			entries[i].Index = int32(i)
+			p.Status.Targets = append(p.Status.Targets, entries[i])
 		}
 	}
 	if change != nil {

@@ -17,7 +17,7 @@ const (
 	// roomAround is kept for metadata and conditions: four conditions of at
 	// most 2,000 bytes, which escaping makes up to six times as many.
 	roomAround = 64 << 10
-	// roomPerTarget is kept for the ledger of a target: message 2 KiB, what is in
+	// roomPerTarget is kept for the entry of a target: message 2 KiB, what is in
 	// the way 1.5 KiB, checkpoint 1 KiB, what was prepared 2 KiB, addresses, ids
 	// and times 0.75 KiB, and what the API server records of their ownership
 	// 0.75 KiB.

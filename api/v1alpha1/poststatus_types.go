@@ -136,7 +136,7 @@ type Attempt struct {
 	AccountID string `json:"accountID,omitempty"`
 
 	// searchFrom is the earliest time at which this attempt, or an earlier one
-	// whose outcome was in doubt, can have published. Defaults to startedAt.
+	// whose outcome was unknown, can have published. Defaults to startedAt.
 	// +optional
 	SearchFrom *Time `json:"searchFrom,omitempty"`
 
@@ -221,7 +221,7 @@ type Blocked struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// TargetStatus is the ledger of one target: its facts, and phase, reason and
+// TargetStatus is the record of one target: its facts, and phase, reason and
 // message, which are derived from them for people.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.externalID) || has(self.externalID)",message="externalID never changes once set"

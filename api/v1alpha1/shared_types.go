@@ -51,7 +51,7 @@ const (
 	// Idempotency-Key, so that another request under the same key is told apart.
 	RequestAnnotation = "social.herald.dev/request"
 
-	// SettleAnnotation carries a person's verdict on a target whose outcome
+	// SettleAnnotation carries a person's resolution of a target whose outcome
 	// is unknown: "<index>=posted:<id>" or "<index>=not-sent".
 	SettleAnnotation = "social.herald.dev/settle"
 
@@ -69,7 +69,7 @@ const (
 	// QuotaOfLabel stands beside QuotaLabel and names the team's namespace.
 	QuotaOfLabel = "social.herald.dev/quota-of"
 
-	// OriginLabel tells which door a Post or a Media came through.
+	// OriginLabel tells how a Post or a Media was made.
 	OriginLabel = "social.herald.dev/origin"
 	// OriginAPI is the OriginLabel of what was made through the REST API.
 	OriginAPI = "api"

@@ -31,7 +31,7 @@ const (
 	Reconnect
 )
 
-// String is the value of the label "verdict" in metrics.
+// String is the value of the label "answer" in metrics.
 func (v State) String() string {
 	switch v {
 	case Ready:

@@ -83,7 +83,7 @@ type Options struct {
 	NewID func() string
 	// Plans are what teams may do only so often; nil sets no limits.
 	Plans *Plans
-	// Events tells the story of a post to its owner; nil tells nothing.
+	// Events tells the owner of a post what happened to it; nil tells nothing.
 	Events events.EventRecorder
 	// Metrics counts; nil counts nothing.
 	Metrics *Metrics

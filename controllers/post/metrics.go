@@ -109,7 +109,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		publishes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_publishes_total",
 			Help: "Calls that could publish, by platform and by what is known after them.",
-		}, []string{"platform", "verdict"}),
+		}, []string{"platform", "outcome"}),
 		settles: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_settles_total",
 			Help: "Looks for calls whose answer was lost or did not tell the outcome, by platform and by how the attempt stands after them.",

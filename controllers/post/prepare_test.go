@@ -251,7 +251,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		start := v1alpha1.NewTime(time.Now())
 		checkpoint := publishByHand(ctx, account, text)
 
-		// The ledger as a lost answer leaves it, after a person said that
+		// The entry as a lost answer leaves it, after a person said that
 		// nothing was published.
 		p := t.post(ctx, text, toThreads, at(time.Hour))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))

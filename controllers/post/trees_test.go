@@ -40,7 +40,7 @@ func chain(ctx context.Context, on string, account sandboxtest.Account, target v
 		Expect(p.InReplyTo).To(Equal(before), "card %d", i)
 		before = p.ID
 		texts = append(texts, p.Text)
-		Expect(target.Cards[i].ExternalID).To(Equal(p.ID), "the ledger names what is there")
+		Expect(target.Cards[i].ExternalID).To(Equal(p.ID), "the entry names what is there")
 		Expect(target.Cards[i].PostedAt).NotTo(BeNil())
 	}
 	if len(posts) > 0 {

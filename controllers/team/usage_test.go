@@ -35,7 +35,7 @@ func TestTidyEntry(t *testing.T) {
 	scheduled := func(at time.Time) func(*v1alpha1.Post) {
 		return func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(at) }
 	}
-	ledger := func(phases ...v1alpha1.PostPhase) func(*v1alpha1.Post) {
+	entry := func(phases ...v1alpha1.PostPhase) func(*v1alpha1.Post) {
 		return func(p *v1alpha1.Post) {
 			for i, phase := range phases {
 				p.Status.Targets = append(p.Status.Targets, v1alpha1.TargetStatus{
@@ -63,15 +63,15 @@ func TestTidyEntry(t *testing.T) {
 		"Rescheduled":      {"it was moved to another month, and will be counted there", "", post(scheduled(today.AddDate(0, 0, 10))), 0, false},
 		"Cancelled":        {"the apiserver could not give it back", "", post(cancelled), 0, false},
 		"Draft":            {"a draft never takes anything", "", post(draft), 0, false},
-		"CountedElsewhere": {"its delivery began, and that always takes the entry over: it did so in another book", "", post(ledger(v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing)), 0, false},
-		"Sending":          {"it may be out", "1", post(ledger(v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing)), 2, false},
-		"Posted":           {"it is out, for good", "1", post(ledger(v1alpha1.PhasePosted, v1alpha1.PhasePosted)), 2, true},
-		"PostedLate":       {"it counts in the month in which it was intended", "1", post(scheduled(today.AddDate(0, 0, 10)), ledger(v1alpha1.PhasePosted, v1alpha1.PhasePosted)), 2, true},
-		"HalfFailed":       {"one of two was refused", "1", post(ledger(v1alpha1.PhasePosted, v1alpha1.PhaseFailed)), 1, true},
-		"HalfUnknown":      {"one of two may be out, and a person may say that it is not", "1", post(ledger(v1alpha1.PhaseFailed, v1alpha1.PhasePosted), unknown), 2, false},
+		"CountedElsewhere": {"its delivery began, and that always takes the entry over: it did so in another book", "", post(entry(v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing)), 0, false},
+		"Sending":          {"it may be out", "1", post(entry(v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing)), 2, false},
+		"Posted":           {"it is out, for good", "1", post(entry(v1alpha1.PhasePosted, v1alpha1.PhasePosted)), 2, true},
+		"PostedLate":       {"it counts in the month in which it was intended", "1", post(scheduled(today.AddDate(0, 0, 10)), entry(v1alpha1.PhasePosted, v1alpha1.PhasePosted)), 2, true},
+		"HalfFailed":       {"one of two was refused", "1", post(entry(v1alpha1.PhasePosted, v1alpha1.PhaseFailed)), 1, true},
+		"HalfUnknown":      {"one of two may be out, and a person may say that it is not", "1", post(entry(v1alpha1.PhaseFailed, v1alpha1.PhasePosted), unknown), 2, false},
 		"Claimless":        {"the manager counted it and its claim failed; then it was cancelled", "1", post(cancelled), 0, true},
 		"Moved":            {"one of two goes to Threads since an edit", "", post(second("threads")), 1, false},
-		"MovedAndSent":     {"the manager counted both before it saw the edit", "1", post(second("threads"), ledger(v1alpha1.PhasePosted, v1alpha1.PhasePosted), onThreads), 1, true},
+		"MovedAndSent":     {"the manager counted both before it saw the edit", "1", post(second("threads"), entry(v1alpha1.PhasePosted, v1alpha1.PhasePosted), onThreads), 1, true},
 		"Forgotten":        {"the connection is gone, so nobody knows that it was not on X", "", post(second("gone")), 2, false},
 		"OtherPost":        {"the post that took it is gone, and another has its name", "0", post(draft), 2, true},
 	}

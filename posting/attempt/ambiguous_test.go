@@ -273,7 +273,7 @@ func TestAcceptedAfterAll(t *testing.T) {
 			mustDo(t, Resolve(target, Resolution{}, 1, at(time.Hour), at(11*time.Minute)))
 			return target
 		}, taken, ErrNotOurs},
-		{"sent again", "the ledger speaks of another call", sentAgain, taken, ErrNotOurs},
+		{"sent again", "the entry speaks of another call", sentAgain, taken, ErrNotOurs},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := tt.target(t)
@@ -283,7 +283,7 @@ func TestAcceptedAfterAll(t *testing.T) {
 			}
 			if tt.want != nil {
 				if !v1alpha1.SemanticEqual(before, target) {
-					t.Errorf("the ledger changed (%s): %+v", tt.reason, target)
+					t.Errorf("the entry changed (%s): %+v", tt.reason, target)
 				}
 				return
 			}

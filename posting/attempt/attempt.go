@@ -3,7 +3,7 @@
 
 // Package attempt is the write-ahead record of delivery: when a call to a
 // platform may be made, what its answer means, and how a call whose answer was
-// lost is settled. It is pure: it changes the facts of the ledger entry that it
+// lost is settled. It is pure: it changes the facts of the entry that it
 // is given, and the caller stores the entry.
 //
 // The invariants it keeps, for each target on its own:
@@ -33,7 +33,7 @@ var (
 	ErrOpen = errors.New("an earlier attempt is still open")
 	// ErrSettled: the target is not pending.
 	ErrSettled = errors.New("the target is settled")
-	// ErrNotOurs: the ledger does not speak of this attempt any more.
+	// ErrNotOurs: the entry does not speak of this attempt any more.
 	ErrNotOurs = errors.New("another attempt has taken this one's place")
 )
 

@@ -97,7 +97,7 @@ func TestOpen(t *testing.T) {
 			}
 			if err != nil {
 				if diff := cmp.Diff(before, &tt.target); diff != "" {
-					t.Errorf("a refused claim changed the ledger (%s):\n%s", tt.reason, diff)
+					t.Errorf("a refused claim changed the entry (%s):\n%s", tt.reason, diff)
 				}
 				return
 			}
@@ -199,7 +199,7 @@ func TestRecordIsConditional(t *testing.T) {
 				t.Fatalf("Record: %v, want %v (%s)", err, tt.want, tt.reason)
 			}
 			if diff := cmp.Diff(before, target); diff != "" {
-				t.Errorf("the ledger changed (%s):\n%s", tt.reason, diff)
+				t.Errorf("the entry changed (%s):\n%s", tt.reason, diff)
 			}
 		})
 	}
@@ -242,7 +242,7 @@ func TestNotPrepared(t *testing.T) {
 			}
 			if tt.wantErr != nil {
 				if diff := cmp.Diff(before, target); diff != "" {
-					t.Errorf("the ledger changed (%s):\n%s", tt.reason, diff)
+					t.Errorf("the entry changed (%s):\n%s", tt.reason, diff)
 				}
 				return
 			}

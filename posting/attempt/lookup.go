@@ -33,7 +33,7 @@ func NextLookup(t *v1alpha1.TargetStatus, timing Timing) time.Time {
 	return quiet
 }
 
-// RecordLookup enters what a lookup found into the ledger of an open attempt.
+// RecordLookup enters what a lookup found into the entry of an open attempt.
 // policy decides what happens to an outcome that the platform cannot tell;
 // cards is as in Record; now is when the platform was asked.
 func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Timing, policy v1alpha1.UnknownOutcomePolicy, cards int, now time.Time) error {

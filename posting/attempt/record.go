@@ -17,10 +17,10 @@ const (
 	maxRetry   = 5 * time.Minute
 )
 
-// Record enters the result of the call of attempt id into the ledger. cards is
+// Record enters the result of the call of attempt id into the entry. cards is
 // how many cards the tree has, 0 or 1 for anything else: a target is posted
 // when its last card is. It returns ErrNotOurs, and changes nothing, if the
-// ledger does not speak of this attempt any more. Entering the same result
+// entry does not speak of this attempt any more. Entering the same result
 // twice changes nothing. A result that comes after the attempt was closed as
 // unknown is entered if it EndsUnknown.
 func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, now time.Time) error {
@@ -206,7 +206,7 @@ func inTime(t *v1alpha1.TargetStatus, at time.Time) bool {
 	return t.TryUntil == nil || !at.After(t.TryUntil.Time)
 }
 
-// pause grows with the number of attempts. It lives in the ledger, not in a
+// pause grows with the number of attempts. It lives in the entry, not in a
 // work queue, so that a restart does not stampede.
 func pause(attempts int32) time.Duration {
 	d := firstRetry
@@ -246,7 +246,7 @@ func accepted(t *v1alpha1.TargetStatus, r platforms.Result, now time.Time) {
 	}
 }
 
-// storable reports whether an operation id fits into the ledger.
+// storable reports whether an operation id fits into the entry.
 func storable(operationID string) bool {
 	return operationID != "" && len(operationID) <= maxOperationID
 }

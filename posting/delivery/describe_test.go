@@ -15,14 +15,14 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// post is an immediate post with the given ledger entries, on X.
-func post(ledger ...v1alpha1.TargetStatus) *v1alpha1.Post {
+// post is an immediate post with the given entries, on X.
+func post(entries ...v1alpha1.TargetStatus) *v1alpha1.Post {
 	p := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "launch", Generation: 1, CreationTimestamp: metav1.NewTime(t0)}}
-	for i := range ledger {
-		ledger[i].Index, ledger[i].Platform = int32(i), v1alpha1.PlatformX
+	for i := range entries {
+		entries[i].Index, entries[i].Platform = int32(i), v1alpha1.PlatformX
 		p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{Caption: "hello"})
 	}
-	p.Status.Targets = ledger
+	p.Status.Targets = entries
 	return p
 }
 

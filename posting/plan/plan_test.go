@@ -95,8 +95,8 @@ func cards(n int) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Spec.Tree = &v1alpha1.TreeContent{Cards: make([]v1alpha1.TreeCard, n)} }
 }
 
-// ledger gives the first target an entry.
-func ledger(t v1alpha1.TargetStatus) func(*v1alpha1.Post) {
+// entry gives the first target an entry.
+func entry(t v1alpha1.TargetStatus) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Status.Targets = []v1alpha1.TargetStatus{t} }
 }
 
@@ -107,7 +107,7 @@ func TestUseOf(t *testing.T) {
 	draft := func(p *v1alpha1.Post) { p.Spec.Draft = true }
 	deleting := func(p *v1alpha1.Post) { p.DeletionTimestamp = &metav1.Time{Time: noon} }
 	failed := func(reason string, cards ...v1alpha1.CardStatus) func(*v1alpha1.Post) {
-		return ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: reason, Attempt: attempt, Cards: cards})
+		return entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: reason, Attempt: attempt, Cards: cards})
 	}
 	tests := map[string]struct {
 		reason string
@@ -119,12 +119,12 @@ func TestUseOf(t *testing.T) {
 		"Draft":          {"drafts do not count", text(draft), Use{0, false}},
 		"Cancelled":      {"a cancel gives back", text(cancelled), Use{0, true}},
 		"Deleting":       {"nobody is going to send it", text(deleting), Use{0, false}},
-		"Sending":        {"it may be out already", text(ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), Use{1, false}},
-		"SendingDeleted": {"it may be out already, whoever deletes it", text(deleting, ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), Use{1, false}},
-		"Posted":         {"it is out", text(ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), Use{1, true}},
-		"PostedDeleted":  {"it stays out", text(deleting, ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), Use{1, true}},
+		"Sending":        {"it may be out already", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), Use{1, false}},
+		"SendingDeleted": {"it may be out already, whoever deletes it", text(deleting, entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), Use{1, false}},
+		"Posted":         {"it is out", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), Use{1, true}},
+		"PostedDeleted":  {"it stays out", text(deleting, entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), Use{1, true}},
 		"Refused":        {"the platform did not take it", text(failed(v1alpha1.ReasonRefused)), Use{0, true}},
-		"Missed":         {"its time went by", text(ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonMissedSchedule})), Use{0, true}},
+		"Missed":         {"its time went by", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonMissedSchedule})), Use{0, true}},
 		"Unknown":        {"it may be out, and a person may say that it is not", text(failed(v1alpha1.ReasonOutcomeUnknown)), Use{1, false}},
 		"PartOfTree":     {"two of four cards are out", text(cards(4), failed(v1alpha1.ReasonRefused, v1alpha1.CardStatus{Index: 0}, v1alpha1.CardStatus{Index: 1})), Use{2, true}},
 	}
@@ -150,9 +150,9 @@ func TestUseByPlatform(t *testing.T) {
 	inbox := func(p *v1alpha1.Post) { p.Spec.Targets[0].TikTok = &v1alpha1.TikTokOptions{Draft: true} }
 	attempt := &v1alpha1.Attempt{Number: 1}
 	postedOn := func(platform v1alpha1.Platform) func(*v1alpha1.Post) {
-		return ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt, Platform: platform})
+		return entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt, Platform: platform})
 	}
-	waitsFor := ledger(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseScheduled, Platform: v1alpha1.PlatformX})
+	waitsFor := entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseScheduled, Platform: v1alpha1.PlatformX})
 	tests := map[string]struct {
 		reason     string
 		post       *v1alpha1.Post
@@ -189,7 +189,7 @@ func TestIntendedAt(t *testing.T) {
 	bornAt := func(p *v1alpha1.Post) {
 		p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(born).String()}
 	}
-	tried := ledger(v1alpha1.TargetStatus{TryUntil: v1alpha1.NewTimePtr(scheduled.Add(deadline))})
+	tried := entry(v1alpha1.TargetStatus{TryUntil: v1alpha1.NewTimePtr(scheduled.Add(deadline))})
 	tests := map[string]struct {
 		reason string
 		post   *v1alpha1.Post

@@ -26,7 +26,7 @@ var timing = attempt.Timing{
 	GiveUpAfter: time.Hour, Authoritative: true,
 }
 
-// step is something that the manager may do to the ledger of a target.
+// step is something that the manager may do to the entry of a target.
 type step struct {
 	name string
 	do   func(*v1alpha1.TargetStatus, time.Time) error

@@ -26,7 +26,7 @@ type twins struct {
 	a, b *v1alpha1.Post
 }
 
-var _ = Describe("Doubt", Ordered, func() {
+var _ = Describe("An unknown outcome", Ordered, func() {
 	var (
 		m     *manager
 		twice team

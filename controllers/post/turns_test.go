@@ -48,7 +48,7 @@ func answering(change func(*platforms.Result)) func(*post.Options) {
 	}
 }
 
-var _ = Describe("Pace", func() {
+var _ = Describe("The turns of posts", func() {
 	It("lets the other posts of a connection wait that its platform limits, also after a restart", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		m := startManager(interceptor.Funcs{})

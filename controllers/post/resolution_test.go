@@ -53,7 +53,7 @@ func onSecond(p *v1alpha1.Post) {
 	p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "second"}, Caption: p.Spec.Targets[0].Caption})
 }
 
-// saidWrong returns what the events of a post say is wrong with its verdicts.
+// saidWrong returns what the events of a post say is wrong with its resolutions.
 func saidWrong(ctx context.Context, p *v1alpha1.Post) func() string {
 	return func() string {
 		var found corev1.EventList
@@ -68,7 +68,7 @@ func saidWrong(ctx context.Context, p *v1alpha1.Post) func() string {
 	}
 }
 
-var _ = Describe("A person's verdict", Ordered, func() {
+var _ = Describe("A person's resolution", Ordered, func() {
 	var (
 		m   *manager
 		run func(ctx SpecContext, line string)
@@ -182,7 +182,7 @@ var _ = Describe("A person's verdict", Ordered, func() {
 	})
 })
 
-// withURL gives a target the address that a person's verdict does not tell.
+// withURL gives a target the address that a resolution does not tell.
 func withURL(t v1alpha1.TargetStatus, url string) v1alpha1.TargetStatus {
 	t.ExternalURL = url
 	return t
