@@ -158,7 +158,7 @@ func (w *world) preparation(i int, post *v1alpha1.Post, target int) delivery.Pre
 	}
 	p := w.manager[i].prep
 	d := delivery.Preparation{State: delivery.PreparationMissing, Hash: hashOf(post, target), BegunAt: p.begunAt, Lasts: time.Hour}
-	if p.hash != d.Hash && !(w.x.broken.otherCheckpoint && p.container > 0) {
+	if made := p.hash == d.Hash || w.x.broken.otherCheckpoint && p.container > 0; !made {
 		return d
 	}
 	switch {
