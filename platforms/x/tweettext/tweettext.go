@@ -82,7 +82,7 @@ func weigh(text string) int {
 		r, width := utf8.DecodeRuneInString(text[i:])
 		emoji := 0
 		if i >= emojiDone {
-			emoji = emojiLength(text[i:], r, width)
+			emoji = emojiLength(text[i:], width)
 			emojiDone = i + emoji
 		}
 		switch {
