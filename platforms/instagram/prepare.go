@@ -48,11 +48,8 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	}
 	h := p.hostOf(job.Account.Token)
 	t := &task{Task: h.NewTask(job, imagePause), platform: p, host: h}
-	fresh := t.image
-	switch {
-	case len(media) > 1:
-		fresh = t.carousel
-	case media[0].IsVideo():
+	fresh := t.images
+	if len(media) == 1 && media[0].IsVideo() {
 		t.LongestPause, t.NoteWaiting = videoPause, true
 		fresh = t.video
 	}
@@ -84,30 +81,22 @@ func (t *task) uploaded(ctx context.Context) (string, *meta.Failure) {
 	}
 }
 
-// image makes the container of an image.
-func (t *task) image(ctx context.Context) (string, *meta.Failure) {
-	file := &t.Job.Content.Media[0]
-	form, bad := showing(ctx, file)
+// images makes the container of an image, or one for each of several and one
+// around them, and waits for it.
+func (t *task) images(ctx context.Context) (id string, bad *meta.Failure) {
+	media, about := t.Job.Content.Media, meta.ThePost
+	var form url.Values
+	if len(media) == 1 {
+		about = meta.TheFile(&media[0])
+		form, bad = showing(ctx, &media[0])
+	} else {
+		form, bad = t.Carousel(ctx, showing)
+	}
 	if bad != nil {
 		return "", bad
 	}
-	return t.captioned(ctx, form, meta.TheFile(file))
-}
-
-// carousel makes a container for each image, and one around them.
-func (t *task) carousel(ctx context.Context) (string, *meta.Failure) {
-	form, bad := t.Carousel(ctx, showing)
-	if bad != nil {
-		return "", bad
-	}
-	return t.captioned(ctx, form, meta.ThePost)
-}
-
-// captioned makes a container with the text of the job and waits for it.
-func (t *task) captioned(ctx context.Context, form url.Values, about string) (string, *meta.Failure) {
 	t.caption(form)
-	id, bad := t.Create(ctx, form, about)
-	if bad == nil {
+	if id, bad = t.Create(ctx, form, about); bad == nil {
 		bad = t.Ready(ctx, id, about)
 	}
 	return id, bad

@@ -32,8 +32,8 @@ const (
 	StateGone State = "gone"
 )
 
-// ParseState reads a state; false for a word that is none of a graph's.
-func ParseState(word string) (State, bool) {
+// parseState reads a state; false for a word that is none of a graph's.
+func parseState(word string) (State, bool) {
 	known := []State{StateInProgress, StateFinished, StatePublished, StateError, StateExpired}
 	return State(word), slices.Contains(known, State(word))
 }
@@ -85,11 +85,6 @@ type Containers struct {
 	NotYetCode int
 }
 
-// accountPath is the path of an account's edge.
-func (c *Containers) accountPath(account *platforms.Account, edge string) string {
-	return c.VersionedPath("/" + url.PathEscape(account.ID) + "/" + edge)
-}
-
 // state asks for a container.
 func (c *Containers) state(ctx context.Context, job *platforms.Job, id string) (found State, why string, bad *Failure) {
 	body, bad := c.Ask(ctx, client.Call{
@@ -103,7 +98,7 @@ func (c *Containers) state(ctx context.Context, job *platforms.Job, id string) (
 		return "", "", bad
 	}
 	word, why := c.Status(body)
-	found, known := ParseState(word)
+	found, known := parseState(word)
 	if !known {
 		return "", "", Failed(platforms.Errorf(platforms.ClassUnknown, "%s did not say how far it is with the post", c.Name))
 	}
@@ -139,8 +134,8 @@ func (t *Task) State(ctx context.Context, id string) (State, *Failure) {
 // Create makes a container. about is what it shows.
 func (t *Task) Create(ctx context.Context, form url.Values, about string) (string, *Failure) {
 	body, bad := t.Ask(ctx, client.Call{
-		Action: "create", Path: t.accountPath(&t.Job.Account, t.CreateEdge), Token: t.Job.Account.Token.Access,
-		Body: client.Form(form), Timeout: t.CreateTimeout,
+		Action: "create", Path: t.AccountPath(&t.Job.Account, t.CreateEdge), Token: t.Job.Account.Token.Access,
+		Body: client.Fields(form), Timeout: t.CreateTimeout,
 	}, about)
 	if bad != nil {
 		return "", bad

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -44,6 +45,11 @@ type Graph struct {
 
 // VersionedPath is the path of something in the graph.
 func (g *Graph) VersionedPath(rest string) string { return "/" + g.Version + rest }
+
+// AccountPath is the path of something that belongs to an account.
+func (g *Graph) AccountPath(account *platforms.Account, rest string) string {
+	return g.VersionedPath("/" + url.PathEscape(account.ID) + "/" + rest)
+}
 
 // Ask makes a call that may be repeated, and returns the body of a success.
 // about is what the call is about, for messages.

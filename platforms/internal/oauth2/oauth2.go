@@ -74,7 +74,7 @@ func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.
 		call.Header = r.Header
 	}
 	maps.Copy(form, e.App)
-	call.Body = client.Form(form)
+	call.Body = client.Fields(form)
 	resp, err := e.Do(ctx, call)
 	if err != nil {
 		return platforms.Token{}, e.Unanswered(err)
@@ -83,13 +83,15 @@ func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.
 	if resp.Status != http.StatusOK || e.AnyStatus && said.Error != "" {
 		return platforms.Token{}, e.refused(resp, said.Error.String())
 	}
-	return e.renewed(said, old)
+	return Renewed(&e.Client, resp.Body, old, e.Clock.Now())
 }
 
-// renewed reads a success. What it leaves out stays as it was.
-func (e *Endpoint) renewed(said answer, old platforms.Token) (platforms.Token, error) {
+// Renewed reads the answer of a success that came now. What it leaves out stays as
+// it was. Errors are *platforms.Error.
+func Renewed(c *client.Client, body []byte, old platforms.Token, now time.Time) (platforms.Token, error) {
+	said, _ := jsondoc.Decode[answer](body)
 	if said.AccessToken == "" {
-		return platforms.Token{}, e.NoToken()
+		return platforms.Token{}, c.NoToken()
 	}
 	token := platforms.Token{
 		Access: said.AccessToken.String(), Refresh: said.RefreshToken.String(),
@@ -98,7 +100,6 @@ func (e *Endpoint) renewed(said answer, old platforms.Token) (platforms.Token, e
 	if token.Refresh == "" {
 		token.Refresh, token.RefreshExpiresAt = old.Refresh, old.RefreshExpiresAt
 	}
-	now := e.Clock.Now()
 	if life := said.ExpiresIn.Seconds(); life > 0 {
 		token.ExpiresAt = now.Add(life).UTC()
 	}
