@@ -76,7 +76,7 @@ func TestUpload(t *testing.T) {
 			if err != nil && strings.Contains(err.Error(), "access") && err.Class != platforms.ClassReconnect {
 				t.Errorf("the host's own words are not passed on: %v", err)
 			}
-			if diff := cmp.Diff(tc.asked, paths(server)); diff != "" {
+			if diff := cmp.Diff(tc.asked, server.Paths()); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tc.notes, kept.notes); diff != "" {

@@ -16,19 +16,12 @@ import (
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
-// What people are told if tokens cannot be renewed.
-var (
-	noRefresh = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "there is no refresh token, so that the access token cannot be renewed",
-		Remedy:  "connect the account again",
-	}
-	refreshDead = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "TikTok no longer accepts the refresh token: access was withdrawn, or it has ended",
-		Remedy:  "connect the account again",
-	}
-)
+// refreshDead is what people are told if a token cannot be renewed any more.
+var refreshDead = platforms.Error{
+	Class:   platforms.ClassReconnect,
+	Problem: "TikTok no longer accepts the refresh token: access was withdrawn, or it has ended",
+	Remedy:  "connect the account again",
+}
 
 const (
 	// scopeProfile allows to read the username.

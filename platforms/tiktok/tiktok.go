@@ -113,7 +113,7 @@ func New(c Config, way *transport.Client) *Platform {
 	}
 	p.tokens = oauth2.Endpoint{
 		Client: p.api, Path: "/v2/oauth/token/", App: url.Values{"client_key": {c.ClientKey}, "client_secret": {c.ClientSecret}},
-		Timeout: readTimeout, Clock: p.clock, NoRefresh: noRefresh, Dead: refreshDead, AnyStatus: true,
+		Timeout: readTimeout, Clock: p.clock, Dead: refreshDead, AnyStatus: true,
 		Refused: func(resp *transport.Response, code string) *platforms.Error { return p.refused(resp.Status, code) },
 	}
 	return p

@@ -12,19 +12,12 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// What people are told if tokens cannot be renewed.
-var (
-	noRefresh = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "there is no refresh token, so that the access token cannot be renewed",
-		Remedy:  "connect the channel again",
-	}
-	refreshDead = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "Google no longer accepts the refresh token: access was withdrawn, or it was not used for six months",
-		Remedy:  "connect the channel again",
-	}
-)
+// refreshDead is what people are told if a token cannot be renewed any more.
+var refreshDead = platforms.Error{
+	Class:   platforms.ClassReconnect,
+	Problem: "Google no longer accepts the refresh token: access was withdrawn, or it was not used for six months",
+	Remedy:  "connect the channel again",
+}
 
 // Identify asks YouTube whose token this is: one token is for one channel.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {

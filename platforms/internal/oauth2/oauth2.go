@@ -37,9 +37,9 @@ type Endpoint struct {
 	Timeout time.Duration
 	// Clock tells when a new token ends.
 	Clock clock.PassiveClock
-	// NoRefresh says that there is no refresh token, and Dead that it is not
-	// accepted any more.
-	NoRefresh, Dead platforms.Error
+	// Dead says that the refresh token is not accepted any more, and NoRefresh that
+	// there is none. Without NoRefresh a plain error says so, with Dead's remedy.
+	Dead, NoRefresh platforms.Error
 	// DeadCodes are the errors that mean Dead, beside invalid_grant.
 	DeadCodes []string
 	// AnyStatus says that the endpoint reports its errors with any HTTP status,
@@ -64,7 +64,10 @@ type answer struct {
 // Refresh renews a token. Errors are *platforms.Error.
 func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.Token, error) {
 	if old.Refresh == "" {
-		return platforms.Token{}, new(e.NoRefresh)
+		if e.NoRefresh.Problem != "" {
+			return platforms.Token{}, new(e.NoRefresh)
+		}
+		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "there is no refresh token, so that the access token cannot be renewed").Advise(e.Dead.Remedy)
 	}
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh}}
 	call := client.Call{Action: "refresh_token", Path: e.Path, Timeout: e.Timeout}

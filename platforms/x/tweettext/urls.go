@@ -22,23 +22,6 @@ type Range struct {
 	Start, End int
 }
 
-// URLs returns the parts of the text that X turns into links, in the order of the text. With a protocol a URL may have
-// a domain in any script; without one, only the part of a domain that is ASCII or accented Latin counts, and a query
-// only after a path. E-mail addresses, and what follows a letter, '@', '#' or '$', are no URLs.
-//
-// The text is taken as it is: the offsets are into it, not into its normal form.
-func URLs(text string) []Range {
-	urls := findURLs(text, nil)
-	if len(urls) == 0 {
-		return nil
-	}
-	ranges := make([]Range, len(urls))
-	for i, u := range urls {
-		ranges[i] = u.Range
-	}
-	return ranges
-}
-
 // found is a URL together with what it stands for in the count.
 type found struct {
 	Range
@@ -74,7 +57,11 @@ type scanner struct {
 	chain chain
 }
 
-// findURLs appends the URLs of the text to urls.
+// findURLs appends to urls the parts of the text that X turns into links, in the order of the text. With a protocol a URL
+// may have a domain in any script; without one, only the part of a domain that is ASCII or accented Latin counts, and a
+// query only after a path. E-mail addresses, and what follows a letter, '@', '#' or '$', are no URLs.
+//
+// The text is taken as it is: the offsets are into it, not into its normal form.
 func findURLs(text string, urls []found) []found {
 	s := scanner{text: text, chain: chain{last: -1}}
 	for at := 0; ; {
