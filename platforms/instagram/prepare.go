@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/platforms/internal/jsondoc"
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
@@ -67,7 +66,7 @@ func (t *task) uploaded(ctx context.Context) (string, *meta.Failure) {
 	if !isPart || !t.NoteWaiting || !meta.ValidID(id) {
 		return t.Job.Checkpoint, nil
 	}
-	found, bad := t.State(ctx, id)
+	found, _, bad := t.State(ctx, &t.Job, id)
 	if bad == nil && found == meta.StateInProgress {
 		bad = t.fill(ctx, id)
 	}
@@ -161,14 +160,4 @@ func (t *task) caption(form url.Values) {
 	if t.Job.Content.Text != "" {
 		form.Set("caption", t.Job.Content.Text)
 	}
-}
-
-// readStatus reads the state of a container, and in Instagram's words what it is
-// about.
-func readStatus(body []byte) (state, why string) {
-	answer, _ := jsondoc.Decode[struct {
-		Code   jsondoc.Text `json:"status_code"`
-		Status jsondoc.Text `json:"status"`
-	}](body)
-	return answer.Code.String(), answer.Status.String()
 }

@@ -38,7 +38,7 @@ func (t *task) fill(ctx context.Context, id string) *meta.Failure {
 			return bad
 		}
 		// The answer may be what was lost, and not the file.
-		found, unknown := t.State(ctx, id)
+		found, _, unknown := t.State(ctx, &t.Job, id)
 		if unknown != nil {
 			return unknown
 		}

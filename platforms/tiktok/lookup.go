@@ -39,11 +39,7 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 		// What only its owner sees is not listed.
 		return platforms.LookupResult{}, nil
 	}
-	found, err := p.search(ctx, job)
-	if err != nil {
-		return platforms.LookupResult{}, err
-	}
-	return found, nil
+	return p.search(ctx, job)
 }
 
 // told is what a ticket says about the post.
@@ -84,7 +80,7 @@ func (l *listedPost) created() time.Time {
 }
 
 // search looks for the job's caption among the account's public posts.
-func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.LookupResult, *platforms.Error) {
+func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	matches := listing.Matches{}
 	body := map[string]any{"max_count": pageSize}
 	for range maxPages {

@@ -47,16 +47,12 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 			return platforms.LookupResult{Proof: true}, nil
 		}
 	}
-	finding, failure := p.search(ctx, &job)
-	if failure != nil {
-		return platforms.LookupResult{}, failure
-	}
-	return finding, nil
+	return p.search(ctx, &job)
 }
 
 // search looks for the job's video in the playlist of the channel's uploads,
 // which lists the newest first.
-func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.LookupResult, *platforms.Error) {
+func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.LookupResult, error) {
 	playlist, failure := p.uploads(ctx, job.Account)
 	if failure != nil {
 		return platforms.LookupResult{}, failure

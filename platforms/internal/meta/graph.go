@@ -35,8 +35,8 @@ type Graph struct {
 	client.Client
 	// Version is the first segment of most paths.
 	Version string
-	// Clock tells when limits and tokens end.
-	Clock clock.PassiveClock
+	// Clock tells when limits and tokens end, and waits for containers.
+	Clock clock.Clock
 	// Kinds say what errors ask for on this platform, where that is not what
 	// they ask for elsewhere. Subcodes go before them.
 	Kinds    map[Kind]platforms.Error
@@ -84,15 +84,12 @@ func (g *Graph) Publish(ctx context.Context, call client.Call) (platforms.Result
 	return result, resp.Body
 }
 
-// created is the answer to a call that made something.
-type created struct {
-	ID jsondoc.Text `json:"id"`
-}
-
 // CreatedID reads the id in the answer to a call that creates something; ""
 // if there is none.
 func CreatedID(body []byte) string {
-	made, _ := jsondoc.Decode[created](body)
+	made, _ := jsondoc.Decode[struct {
+		ID jsondoc.Text `json:"id"`
+	}](body)
 	if id := made.ID.String(); ValidID(id) {
 		return id
 	}

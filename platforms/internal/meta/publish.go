@@ -45,7 +45,7 @@ func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refuse
 	if refused.Err.Class != platforms.ClassPermanent && refused.Err.Class != platforms.ClassTransient {
 		return
 	}
-	found, _, bad := c.state(ctx, job, job.Checkpoint)
+	found, _, bad := c.State(ctx, job, job.Checkpoint)
 	switch {
 	case bad != nil, found == StatePublished:
 		refused.Outcome = platforms.Unknown
@@ -111,7 +111,7 @@ type Listing struct {
 func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listing) (platforms.LookupResult, error) {
 	published := false
 	if ValidID(job.Checkpoint) {
-		found, _, bad := c.state(ctx, &job, job.Checkpoint)
+		found, _, bad := c.State(ctx, &job, job.Checkpoint)
 		if bad != nil {
 			return platforms.LookupResult{}, bad.Error
 		}
