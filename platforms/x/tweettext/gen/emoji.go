@@ -107,7 +107,7 @@ func matches(part *syntax.Regexp) ([][]uint16, error) {
 	case syntax.OpCapture, syntax.OpAlternate:
 		all = slices.Concat(subs...)
 	case syntax.OpQuest:
-		all = append(subs[0], nil)
+		all = slices.Concat(subs[0], all)
 	case syntax.OpConcat:
 		for _, tails := range subs {
 			all = joined(all, tails)

@@ -1,0 +1,20 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facebook
+
+import (
+	"context"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+// Identify asks Facebook which Page this token is for.
+func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
+	return p.graph.Identify(ctx, "/me?fields=id,name,username,picture%7Burl%7D", token)
+}
+
+// Refresh always fails: a Page's token has no end and nothing that renews it.
+func (p *Platform) Refresh(context.Context, platforms.Token) (platforms.Token, error) {
+	return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "Facebook's Page tokens cannot be renewed").Advise("connect the Page again")
+}
