@@ -91,11 +91,11 @@ func (s *scanner) addWithProtocol(urls []found, c candidate) []found {
 		return urls
 	}
 	end := c.end
-	if tco, slug := tcoEnd(s.text[c.start:c.end]); tco > 0 {
-		if slug > maxTCoSlug {
+	if own := tco.FindStringSubmatchIndex(s.text[c.start:c.end]); own != nil {
+		if slug := own[3] - own[2]; slug > maxTCoSlug {
 			return urls
 		}
-		end = c.start + tco
+		end = c.start + own[1]
 	}
 	return append(urls, found{Range: Range{c.start, end}, covered: end - c.start})
 }
@@ -158,25 +158,6 @@ func (s *scanner) acceptable(c candidate) bool {
 		split = false
 	}
 	return true
-}
-
-// tcoEnd returns where one of X's own short URLs, https://t.co/slug with an optional query, ends, and the length of its
-// slug; or 0 if the URL is none. What follows it directly is not part of it.
-func tcoEnd(url string) (end, slug int) {
-	for _, prefix := range []string{"https://t.co/", "http://t.co/"} {
-		if !hasFoldedPrefix(url, prefix) {
-			continue
-		}
-		end = len(prefix)
-		for end < len(url) && alphanumeric.has(rune(url[end])) {
-			end++
-		}
-		if slug = end - len(prefix); slug == 0 {
-			return 0, 0
-		}
-		return queryEndAt(url, end), slug
-	}
-	return 0, 0
 }
 
 // utf16Length returns the length of the text in UTF-16 units, in which twitter-text counts.
