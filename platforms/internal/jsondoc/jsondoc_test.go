@@ -79,3 +79,11 @@ func TestDecode(t *testing.T) {
 		t.Errorf("what is no object decodes as %v", got)
 	}
 }
+
+func TestSeconds(t *testing.T) {
+	for text, want := range map[Text]time.Duration{"3600": time.Hour, "0.5": time.Second / 2, "1e30": 0, "-1": 0, "": 0, "soon": 0} {
+		if got := text.Seconds(); got != want {
+			t.Errorf("%q lasts %v, want %v", text, got, want)
+		}
+	}
+}
