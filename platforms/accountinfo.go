@@ -32,7 +32,6 @@ type AccountInfo struct {
 // Names of rate limits; see the field name of v1alpha1.RateLimit.
 const (
 	PostsPerDay    = "postsPerDay"
-	RepliesPerDay  = "repliesPerDay"
 	PostsPerWindow = "postsPerWindow"
 	AppPostsPerDay = "appPostsPerDay"
 	Usage          = "usage"

@@ -11,11 +11,7 @@ import (
 
 // Identify asks Facebook which Page this token is for.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
-	identity, bad := p.graph.Identify(ctx, "/me?fields=id,name,username,picture%7Burl%7D", token)
-	if bad != nil {
-		return platforms.Identity{}, p.graph.NotIdentified(bad)
-	}
-	return identity, nil
+	return p.graph.Identify(ctx, "/me?fields=id,name,username,picture%7Burl%7D", token)
 }
 
 // Refresh always fails: a Page's token has no end and nothing that renews it.

@@ -60,7 +60,7 @@ type Config struct {
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
 	// Clock tells when a limit that was met ends. Defaults to the real one.
-	Clock clock.PassiveClock
+	Clock clock.Clock
 }
 
 // Platform is Facebook.
@@ -81,7 +81,7 @@ func New(c Config, transport *transport.Client) *Platform {
 		webURL: client.Address(c.WebURL, DefaultWebURL), listingLag: cmp.Or(max(c.ListingLag, 0), DefaultListingLag),
 		graph: meta.Graph{
 			Client:  client.Client{Platform: "facebook", Name: "Facebook", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},
-			Version: cmp.Or(c.Version, DefaultVersion), Clock: cmp.Or[clock.PassiveClock](c.Clock, clock.RealClock{}), Kinds: kinds,
+			Version: cmp.Or(c.Version, DefaultVersion), Clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}), Kinds: kinds,
 		},
 	}
 }

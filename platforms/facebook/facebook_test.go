@@ -31,7 +31,7 @@ var (
 func newFacebook(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Server) {
 	t.Helper()
 	server := recorder.Start(t, answer)
-	return New(Config{APIURL: server.URL + "/", WebURL: "https://fb.example/", Clock: clocktesting.NewFakePassiveClock(noon)}, transport.New(transport.Options{})), server
+	return New(Config{APIURL: server.URL + "/", WebURL: "https://fb.example/", Clock: clocktesting.NewFakeClock(noon)}, transport.New(transport.Options{})), server
 }
 
 func jobFor(text string) platforms.Job {

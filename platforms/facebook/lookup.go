@@ -13,6 +13,7 @@ import (
 
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/listing"
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
@@ -41,11 +42,11 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 		"since":  {strconv.FormatInt(job.SearchFrom.Unix()-1, 10)},
 		"limit":  {strconv.Itoa(pageSize)},
 	}
-	failure := meta.List(ctx, &p.graph, "/"+url.PathEscape(job.Account.ID)+"/published_posts", query, job.Account.Token, maxPages, s.add)
+	failure := meta.List(ctx, &p.graph, "/"+url.PathEscape(job.Account.ID)+"/published_posts", query, job.Account.Token, maxPages, func(post entry) bool { return p.add(s, &post) })
 	if failure != nil {
 		return platforms.LookupResult{}, failure
 	}
-	return p.result(s)
+	return s.result()
 }
 
 // entry is a listed post.
@@ -83,33 +84,33 @@ type search struct {
 	// own are the posts that show the job's photos, and alike those that its
 	// text may have become. unclear says that there is another one that may be
 	// the job's.
-	own, alike map[string]entry
+	own, alike listing.Matches
 	unclear    bool
 }
 
 func newSearch(job platforms.Job) *search {
 	return &search{
 		job: job, shows: len(job.Content.Media) > 0, photos: job.FileIDs(meta.ValidID),
-		own: map[string]entry{}, alike: map[string]entry{},
+		own: listing.Matches{}, alike: listing.Matches{},
 	}
 }
 
 // add looks at a listed post. It returns false for what is none.
-func (s *search) add(post entry) bool {
-	id, at := post.ID.String(), meta.ParseTime(post.CreatedTime)
+func (p *Platform) add(s *search, post *entry) bool {
+	found := listing.Post{ID: post.ID.String(), URL: p.postURL(post), At: meta.ParseTime(post.CreatedTime)}
 	shown := post.shown()
 	switch {
 	case s.shows && shown.any(s.photos):
-		s.own[id] = post
-	case !at.IsZero() && at.Before(s.job.SearchFrom.Truncate(time.Second)), !s.sameText(post.Message), s.job.Taken != nil && s.job.Taken(id):
+		s.own.Add(found)
+	case listing.IsOld(&s.job, found.At, time.Second), !s.sameText(post.Message), listing.IsTaken(&s.job, found.ID):
 	case s.shows:
 		// Also if Facebook lists nothing that it shows: a false absence would
 		// publish it twice.
 		s.unclear = true
 	case !shown.media || leadsAway.MatchString(s.job.Content.Text):
-		s.alike[id] = post
+		s.alike.Add(found)
 	}
-	return meta.ValidID(id)
+	return meta.ValidID(found.ID)
 }
 
 // sameText reports whether a listed post has the job's text; a job with photos
@@ -154,7 +155,7 @@ func (s shown) any(photos []string) bool {
 }
 
 // result names the earliest of the posts that fit.
-func (p *Platform) result(s *search) (platforms.LookupResult, error) {
+func (s *search) result() (platforms.LookupResult, error) {
 	found := s.alike
 	switch {
 	case len(s.own) > 0:
@@ -163,11 +164,7 @@ func (p *Platform) result(s *search) (platforms.LookupResult, error) {
 		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown,
 			"the Page shows a post with the same text, and Facebook does not tell whether its photos are those of this one").Advise("compare them by hand")
 	}
-	r := platforms.LookupResult{Matches: len(found), Certain: len(s.own) == 1}
-	for id, post := range found {
-		if at := meta.ParseTime(post.CreatedTime); meta.Earlier(&r, id, at) {
-			r.ExternalID, r.ExternalURL, r.PostedAt = id, p.postURL(&post), at
-		}
-	}
+	r := found.Result()
+	r.Certain = len(s.own) == 1
 	return r, nil
 }

@@ -5,7 +5,6 @@ package facebook
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/meta"
-	"github.com/herald-social/herald/platforms/internal/multipartbody"
 )
 
 // uploadTimeout bounds one request that carries a photo.
@@ -68,24 +66,14 @@ func (p *Platform) allThere(ctx context.Context, job platforms.Job, ids []string
 
 // upload sends one photo.
 func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
-	content, err := file.Bytes.Open(ctx, 0, file.Size)
-	if err != nil {
-		return "", file.Unreadable(err)
-	}
-	defer content.Close()
-	form, err := multipartbody.New(multipartbody.File{
-		Field: "source", Name: file.Name, Type: string(file.MIMEType), Content: content, Size: file.Size,
-	}, multipartbody.Field{Name: "published", Value: "false"})
-	if err != nil {
-		return "", file.Unreadable(err)
-	}
-	resp, err := p.graph.Do(ctx, client.Call{
-		Action: "upload", Path: p.accountPath(&job.Account, "photos"), Token: job.Account.Token.Access,
-		Body: client.Multipart(form), Timeout: uploadTimeout,
+	resp, _, failure := p.graph.Upload(ctx, client.Upload{
+		Call: client.Call{Action: "upload", Path: p.graph.AccountPath(&job.Account, "photos"), Token: job.Account.Token.Access, Timeout: uploadTimeout},
+		File: file, Length: file.Size,
+		Form: &client.Form{Field: "source", Name: file.Name, Values: map[string]string{"published": "false"}},
 	})
 	switch {
-	case err != nil:
-		return "", p.graph.UploadUnanswered(file, err)
+	case failure != nil:
+		return "", failure
 	case resp.Status != http.StatusOK:
 		bad := p.graph.Classify(resp, meta.ThePost)
 		if bad.Class == platforms.ClassPermanent {
@@ -98,11 +86,4 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 		return "", platforms.Errorf(platforms.ClassUnknown, msgNoPhoto, file.Name)
 	}
 	return id, nil
-}
-
-// attach adds photos to the form of a post, in their order.
-func attach(form url.Values, ids []string) {
-	for i, id := range ids {
-		form.Set(fmt.Sprintf("attached_media[%d]", i), fmt.Sprintf(`{"media_fbid":%q}`, id))
-	}
 }

@@ -5,6 +5,7 @@ package facebook
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -22,10 +23,12 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
 	}
 	form := url.Values{"message": {job.Content.Text}}
-	attach(form, ids)
+	for i, id := range ids {
+		form.Set(fmt.Sprintf("attached_media[%d]", i), fmt.Sprintf(`{"media_fbid":%q}`, id))
+	}
 	result, answer := p.graph.Publish(ctx, client.Call{
-		Action: "publish", Path: p.accountPath(&job.Account, "feed?fields=id,permalink_url"), Token: job.Account.Token.Access,
-		Body: client.Form(form), Timeout: callTimeout,
+		Action: "publish", Path: p.graph.AccountPath(&job.Account, "feed?fields=id,permalink_url"), Token: job.Account.Token.Access,
+		Body: client.Fields(form), Timeout: callTimeout,
 	})
 	p.locate(&result, answer)
 	return result
@@ -37,11 +40,6 @@ func (p *Platform) locate(r *platforms.Result, answer []byte) {
 		post, _ := jsondoc.Decode[entry](answer)
 		r.ExternalURL = p.postURL(&post)
 	}
-}
-
-// accountPath is the path of something that belongs to a Page.
-func (p *Platform) accountPath(account *platforms.Account, rest string) string {
-	return p.graph.VersionedPath("/" + url.PathEscape(account.ID) + "/" + rest)
 }
 
 // postURL is where people read a post: what Facebook says, which is

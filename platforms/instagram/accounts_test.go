@@ -136,7 +136,7 @@ func TestIdentifyLinked(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" || class(err) != tc.class {
 				t.Errorf("%s: error %v (-want +got):\n%s", tc.reason, err, diff)
 			}
-			if diff := cmp.Diff(tc.asked, paths(server)); diff != "" {
+			if diff := cmp.Diff(tc.asked, server.Paths()); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			for _, r := range server.Requests() {
@@ -163,7 +163,7 @@ func TestRefreshLinked(t *testing.T) {
 			p, server := newInstagram(t, hangUp)
 			got, err := p.Refresh(t.Context(), platforms.Token{Access: "access", Scopes: linked, ExpiresAt: tc.ends})
 			if got != (platforms.Token{}) || class(err) != tc.class || len(server.Requests()) != 0 {
-				t.Errorf("%s: %v after %v", tc.reason, err, paths(server))
+				t.Errorf("%s: %v after %v", tc.reason, err, server.Paths())
 			}
 		})
 	}

@@ -81,7 +81,7 @@ func TestErrors(t *testing.T) {
 			_, err := p.Prepare(t.Context(), jobFor("hello", "", picture("a.jpg")))
 			tries := map[bool]int{false: 1, true: 2}[tc.again]
 			if class(asError(err)) != tc.class || len(server.Requests()) != tries {
-				t.Fatalf("%s: got %v after %v, want class %s after %d", tc.reason, err, paths(server), tc.class, tries)
+				t.Fatalf("%s: got %v after %v, want class %s after %d", tc.reason, err, server.Paths(), tc.class, tries)
 			}
 			if waits := tc.class == quota || tc.class == limited; waits != err.RetryAt.After(noon.Add(time.Minute)) {
 				t.Errorf("%s: to be tried again at %v", tc.reason, err.RetryAt)

@@ -21,7 +21,7 @@ func newAt(t *testing.T, url string) platforms.Platform {
 }
 
 func TestContract(t *testing.T) {
-	suite := platformtest.Suite{Name: "instagram", New: newAt, Renewal: platformtest.ByItself}
+	suite := platformtest.Suite{Name: "instagram", New: newAt, Renewal: platformtest.ByItself, TellsPostsLeft: true}
 	suite.Run(t)
 }
 
@@ -29,7 +29,7 @@ func TestContract(t *testing.T) {
 // their Page.
 func TestContractLinked(t *testing.T) {
 	suite := platformtest.Suite{
-		Name: "instagram", New: newAt, Renewal: platformtest.Never, Account: map[string]any{"login": "facebook"},
+		Name: "instagram", New: newAt, Renewal: platformtest.Never, TellsPostsLeft: true, Account: map[string]any{"login": "facebook"},
 	}
 	suite.Run(t)
 }

@@ -142,9 +142,9 @@ func New(c Config, transport *transport.Client) *Platform {
 	c.Version = cmp.Or(c.Version, DefaultVersion)
 	containers := func(at client.Client) meta.Containers {
 		return meta.Containers{
-			Graph: meta.Graph{Client: at, Version: c.Version, Clock: c.Clock, Subcodes: subcodes},
-			Waits: c.Clock, CreateEdge: "media", PublishEdge: "media_publish", CreateTimeout: createTimeout, PublishTimeout: callTimeout,
-			StatusFields: "id,status_code,status", Status: readStatus, Ended: ended,
+			Graph:      meta.Graph{Client: at, Version: c.Version, Clock: c.Clock, Subcodes: subcodes},
+			CreateEdge: "media", PublishEdge: "media_publish", CreateTimeout: createTimeout, PublishTimeout: callTimeout,
+			StatusFields: "id,status_code,status", Ended: ended,
 		}
 	}
 	return &Platform{

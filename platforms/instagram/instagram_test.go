@@ -67,15 +67,6 @@ func broke(subcode string) http.HandlerFunc {
 	return says(200, `{"status_code":"ERROR","status":"Error: Media upload has failed with error code `+subcode+`"}`)
 }
 
-// paths lists what was asked for.
-func paths(server *recorder.Server) []string {
-	var out []string
-	for _, r := range server.Requests() {
-		out = append(out, r.Method+" "+r.Path)
-	}
-	return out
-}
-
 // bytes are those of a file in a test.
 type bytes struct {
 	content string

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/platforms/internal/jsondoc"
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
@@ -48,11 +47,8 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	}
 	h := p.hostOf(job.Account.Token)
 	t := &task{Task: h.NewTask(job, imagePause), platform: p, host: h}
-	fresh := t.image
-	switch {
-	case len(media) > 1:
-		fresh = t.carousel
-	case media[0].IsVideo():
+	fresh := t.images
+	if len(media) == 1 && media[0].IsVideo() {
 		t.LongestPause, t.NoteWaiting = videoPause, true
 		fresh = t.video
 	}
@@ -70,7 +66,7 @@ func (t *task) uploaded(ctx context.Context) (string, *meta.Failure) {
 	if !isPart || !t.NoteWaiting || !meta.ValidID(id) {
 		return t.Job.Checkpoint, nil
 	}
-	found, bad := t.State(ctx, id)
+	found, _, bad := t.State(ctx, &t.Job, id)
 	if bad == nil && found == meta.StateInProgress {
 		bad = t.fill(ctx, id)
 	}
@@ -84,30 +80,22 @@ func (t *task) uploaded(ctx context.Context) (string, *meta.Failure) {
 	}
 }
 
-// image makes the container of an image.
-func (t *task) image(ctx context.Context) (string, *meta.Failure) {
-	file := &t.Job.Content.Media[0]
-	form, bad := showing(ctx, file)
+// images makes the container of an image, or one for each of several and one
+// around them, and waits for it.
+func (t *task) images(ctx context.Context) (id string, bad *meta.Failure) {
+	media, about := t.Job.Content.Media, meta.ThePost
+	var form url.Values
+	if len(media) == 1 {
+		about = meta.TheFile(&media[0])
+		form, bad = showing(ctx, &media[0])
+	} else {
+		form, bad = t.Carousel(ctx, showing)
+	}
 	if bad != nil {
 		return "", bad
 	}
-	return t.captioned(ctx, form, meta.TheFile(file))
-}
-
-// carousel makes a container for each image, and one around them.
-func (t *task) carousel(ctx context.Context) (string, *meta.Failure) {
-	form, bad := t.Carousel(ctx, showing)
-	if bad != nil {
-		return "", bad
-	}
-	return t.captioned(ctx, form, meta.ThePost)
-}
-
-// captioned makes a container with the text of the job and waits for it.
-func (t *task) captioned(ctx context.Context, form url.Values, about string) (string, *meta.Failure) {
 	t.caption(form)
-	id, bad := t.Create(ctx, form, about)
-	if bad == nil {
+	if id, bad = t.Create(ctx, form, about); bad == nil {
 		bad = t.Ready(ctx, id, about)
 	}
 	return id, bad
@@ -172,14 +160,4 @@ func (t *task) caption(form url.Values) {
 	if t.Job.Content.Text != "" {
 		form.Set("caption", t.Job.Content.Text)
 	}
-}
-
-// readStatus reads the state of a container, and in Instagram's words what it is
-// about.
-func readStatus(body []byte) (state, why string) {
-	answer, _ := jsondoc.Decode[struct {
-		Code   jsondoc.Text `json:"status_code"`
-		Status jsondoc.Text `json:"status"`
-	}](body)
-	return answer.Code.String(), answer.Status.String()
 }

@@ -69,7 +69,7 @@ func TestPrepare(t *testing.T) {
 			if got != tc.want || class(asError(err)) != tc.class {
 				t.Errorf("%s: got %q, %v", tc.reason, got, err)
 			}
-			if diff := cmp.Diff(tc.asked, paths(server)); diff != "" {
+			if diff := cmp.Diff(tc.asked, server.Paths()); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 		})
@@ -110,7 +110,7 @@ func TestForms(t *testing.T) {
 			if got, err := p.Prepare(t.Context(), tc.job); err != nil || got != container {
 				t.Fatalf("%s: got %q, %v", tc.reason, got, err)
 			}
-			if diff := cmp.Diff(tc.asked, paths(server)); diff != "" {
+			if diff := cmp.Diff(tc.asked, server.Paths()); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			r := server.Requests()[0]
@@ -226,7 +226,7 @@ func TestNotesMatter(t *testing.T) {
 			p, server := newInstagram(t, made(container))
 			tc.job.Keep = func(context.Context, string, string) error { return errors.New("no API server") }
 			if got, err := p.Prepare(t.Context(), tc.job); got != "" || class(asError(err)) != platforms.ClassTransient || len(server.Requests()) != tc.asked {
-				t.Errorf("got %q, %v after %v", got, err, paths(server))
+				t.Errorf("got %q, %v after %v", got, err, server.Paths())
 			}
 		})
 	}

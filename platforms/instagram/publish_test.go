@@ -36,7 +36,7 @@ func TestPublish(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("result (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{"POST " + base + "/v25.0/42/media_publish", "GET " + base + "/v25.0/" + mediaID}, paths(server)); diff != "" {
+		if diff := cmp.Diff([]string{"POST " + base + "/v25.0/42/media_publish", "GET " + base + "/v25.0/" + mediaID}, server.Paths()); diff != "" {
 			t.Fatalf("requests (-want +got):\n%s", diff)
 		}
 		seen := server.Requests()
@@ -120,7 +120,7 @@ func TestVerdicts(t *testing.T) {
 			if tc.state != "" {
 				asked = append(asked, status)
 			}
-			if diff := cmp.Diff(asked, paths(server)); diff != "" {
+			if diff := cmp.Diff(asked, server.Paths()); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			if strings.Contains(fmt.Sprint(result.Err, result.Err.Err), "access") && result.Err.Class != platforms.ClassReconnect {
@@ -136,7 +136,7 @@ func TestPublishNeedsAContainer(t *testing.T) {
 		job := prepared("")
 		job.Checkpoint = part
 		if got := p.Publish(t.Context(), job); got.Outcome != platforms.NotSent || len(server.Requests()) != 0 {
-			t.Errorf("%q: got %+v after %v, want that nothing was sent", part, got, paths(server))
+			t.Errorf("%q: got %+v after %v, want that nothing was sent", part, got, server.Paths())
 		}
 	}
 	p.own.BaseURL = "http://herald.invalid"

@@ -5,14 +5,17 @@ package instagram
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
@@ -35,7 +38,7 @@ func (t *task) fill(ctx context.Context, id string) *meta.Failure {
 			return bad
 		}
 		// The answer may be what was lost, and not the file.
-		found, unknown := t.State(ctx, id)
+		found, _, unknown := t.State(ctx, &t.Job, id)
 		if unknown != nil {
 			return unknown
 		}
@@ -48,17 +51,22 @@ func (t *task) fill(ctx context.Context, id string) *meta.Failure {
 // send uploads the video once. sent says that some of it may have arrived.
 func (t *task) send(ctx context.Context, id string) (sent bool, bad *meta.Failure) {
 	file := &t.Job.Content.Media[0]
-	content, err := file.Bytes.Open(ctx, 0, file.Size)
-	if err != nil {
-		return false, meta.Failed(file.Unreadable(err))
-	}
-	defer content.Close()
-	resp, err := meta.Send(ctx, &t.platform.uploads, meta.Stream{
-		Action: "upload", Path: "/ig-api-upload/" + t.Version + "/" + url.PathEscape(id), Token: t.Job.Account.Token.Access,
-		Size: file.Size, Content: content, Timeout: uploadTimeout + time.Duration(file.Size/slowest)*time.Second,
+	resp, sent, failure := t.platform.uploads.Upload(ctx, client.Upload{
+		Call: client.Call{
+			Action: "upload", Path: "/ig-api-upload/" + t.Version + "/" + url.PathEscape(id), Timeout: uploadTimeout + time.Duration(file.Size/slowest)*time.Second,
+			Header: http.Header{
+				"Authorization": {"OAuth " + t.Job.Account.Token.Access},
+				// The host documents these names in small letters; HTTP makes no
+				// difference.
+				"Offset":    {"0"},
+				"File_size": {strconv.FormatInt(file.Size, 10)},
+			},
+			Body: client.Body{Type: "application/octet-stream"},
+		},
+		File: file, Length: file.Size,
 	})
-	if err != nil {
-		return !client.NotSent(err), meta.Failed(t.UploadUnanswered(file, err))
+	if failure != nil {
+		return sent, meta.Failed(failure)
 	}
 	return true, t.host.judgeUpload(resp, meta.TheFile(file))
 }
@@ -70,37 +78,47 @@ const (
 )
 
 // typeName is the form of the names that the host of uploads gives its errors.
-var typeName = regexp.MustCompile(`^[A-Za-z]+$`)
+var typeName = regexp.MustCompile(`^[A-Za-z]{1,64}$`)
 
 // judgeUpload says what the answer to an upload asks for; nil if the file was
-// taken.
+// taken. The host of uploads words its errors in another way than the graphs,
+// beside theirs.
 func (h *host) judgeUpload(resp *transport.Response, about string) *meta.Failure {
-	said := meta.ParseUpload(resp)
-	if said == nil {
+	answer, _ := jsondoc.Decode[struct {
+		Success jsondoc.Flag `json:"success"`
+		Said    struct {
+			Type jsondoc.Text `json:"type"`
+			// Retriable is what the host says itself: the same upload may succeed
+			// later.
+			Retriable jsondoc.Flag `json:"retriable"`
+		} `json:"debug_info"`
+	}](resp.Body)
+	said := answer.Said
+	switch {
+	case resp.Status == http.StatusOK && bool(answer.Success):
 		return nil
-	}
-	if meta.ParseError(resp).Code != 0 || resp.Status == http.StatusTooManyRequests {
+	case meta.ParseError(resp).Code != 0, resp.Status == http.StatusTooManyRequests:
 		// It has no words of its own for limits.
 		return h.Classify(resp, about)
 	}
 	var bad *meta.Failure
 	switch {
-	case said.Retriable, said.Status >= http.StatusInternalServerError:
+	case bool(said.Retriable), resp.Status >= http.StatusInternalServerError:
 		bad = h.Mean(meta.Meaning{Error: notTaken}, new(meta.Error), about)
 	case said.Type == "":
-		bad = meta.Failed(h.Nonsense(said.Status, nil))
-	case said.Status == http.StatusUnauthorized:
+		bad = meta.Failed(h.Nonsense(resp.Status, nil))
+	case resp.Status == http.StatusUnauthorized:
 		bad = h.Explain(&meta.Error{Code: codeToken}, about)
-	case said.Status == http.StatusForbidden:
+	case resp.Status == http.StatusForbidden:
 		bad = h.Explain(&meta.Error{Code: codePermission}, about)
 	default:
-		name := said.Type
+		name := said.Type.String()
 		if !typeName.MatchString(name) {
 			name = "unknown"
 		}
 		bad = meta.Failed(platforms.Errorf(platforms.ClassPermanent, "Instagram refused the upload of %s (%s)", about, name).Advise("change the video, or try again later"))
 		bad.Again = true
 	}
-	bad.Err = said
+	bad.Err = fmt.Errorf("HTTP status %d of the host of uploads, type %.64q", resp.Status, said.Type)
 	return bad
 }

@@ -52,6 +52,7 @@ func TestUpload(t *testing.T) {
 		"something between":  {"a proxy's words prove nothing", "", answers{ok, says(403, `<html>`)}, platforms.ClassUnknown, []string{makes, sends}, waiting},
 		"redirect":           {"a redirect is not followed", "", answers{ok, says(307, ``, "Location", "/elsewhere")}, platforms.ClassUnknown, []string{makes, sends}, waiting},
 		"says nothing":       {"an empty success is none", "", answers{ok, says(200, ``)}, platforms.ClassUnknown, []string{makes, sends}, waiting},
+		"not taken":          {"nor is a success that says so", "", answers{ok, says(200, `{"success":false}`)}, platforms.ClassUnknown, []string{makes, sends}, waiting},
 		"after a crash":      {"the container that waits is filled", waiting[0], answers{progress, taken, finished}, "", []string{asks, sends, asks}, nil},
 		"crash after bytes":  {"they had arrived", waiting[0], answers{finished, finished}, "", []string{asks, asks}, nil},
 		"lapsed":             {"a new one takes its place", waiting[0], answers{holds("EXPIRED"), holds("EXPIRED"), ok, taken, finished}, "", []string{asks, asks, makes, sends, asks}, whole},
@@ -59,6 +60,7 @@ func TestUpload(t *testing.T) {
 		"trouble, then":      {"the container still waits", waiting[0], answers{progress, trouble, progress, trouble}, platforms.ClassTransient, []string{asks, sends, asks, sends}, nil},
 		"unknown, after":     {"without an answer nothing is sent", waiting[0], answers{says(502, ``)}, platforms.ClassTransient, []string{asks}, nil},
 		"odd name":           {"an error's name is no sentence", "", answers{ok, debug(400, "see access", false), ok, debug(400, "see access", false)}, platforms.ClassPermanent, []string{makes, sends, makes, sends}, []string{waiting[0], waiting[0]}},
+		"long name":          {"nor a story", "", answers{ok, debug(400, strings.Repeat("access", 20), false), ok, debug(400, "Odd", false)}, platforms.ClassPermanent, []string{makes, sends, makes, sends}, []string{waiting[0], waiting[0]}},
 		"processing, failed": {"what is wrong with the file shows later", "", answers{ok, taken, broke("2207026")}, platforms.ClassPermanent, []string{makes, sends, asks}, whole},
 	}
 	for name, tc := range tests {
@@ -74,7 +76,7 @@ func TestUpload(t *testing.T) {
 			if err != nil && strings.Contains(err.Error(), "access") && err.Class != platforms.ClassReconnect {
 				t.Errorf("the host's own words are not passed on: %v", err)
 			}
-			if diff := cmp.Diff(tc.asked, paths(server)); diff != "" {
+			if diff := cmp.Diff(tc.asked, server.Paths()); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tc.notes, kept.notes); diff != "" {
@@ -86,5 +88,22 @@ func TestUpload(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestUploadHeaders looks at what the host of uploads is told of a file.
+func TestUploadHeaders(t *testing.T) {
+	told := make(chan http.Header, 1)
+	p, _ := newInstagram(t, inTurn(answers{made(container), func(w http.ResponseWriter, r *http.Request) {
+		told <- r.Header.Clone()
+		says(200, `{"success":true}`)(w, r)
+	}, holds("FINISHED")}))
+	job := jobFor("hello", linked, film("film"))
+	if _, err := p.Prepare(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	h := <-told
+	if got := h.Get("Offset") + " of " + h.Get("File_size") + ": " + h.Get("Content-Type"); got != "0 of 4: application/octet-stream" {
+		t.Errorf("got %s", got)
 	}
 }

@@ -142,3 +142,44 @@ func (s *Suite) testRenewal(t *testing.T) {
 	case Never:
 	}
 }
+
+// testPostsLeft asks how many posts an account may still make.
+func (s *Suite) testPostsLeft(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		quota  int
+		fault  sandboxtest.Fault
+		told   bool
+	}{
+		"room":    {"what is left is told", 12, sandboxtest.Fault{}, true},
+		"none":    {"nothing is sent while nothing is left", 0, sandboxtest.Fault{}, true},
+		"outage":  {"that limits cannot be read is no reason to disconnect an account", 12, sandboxtest.Fault{Kind: "status", Status: 503}, false},
+		"refused": {"nor is a refusal to tell them", 12, sandboxtest.Fault{Kind: "token_expired"}, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := s.start(t, clock.RealClock{})
+			inspector, ok := f.platform.(platforms.AccountInspector)
+			if !ok {
+				t.Fatalf("%s inspects no accounts", s.Name)
+			}
+			if _, err := f.control.Account(t.Context(), s.Name, f.account.ID, map[string]any{"quota": tc.quota}); err != nil {
+				t.Fatal(err)
+			}
+			if tc.fault.Kind != "" {
+				tc.fault.Operation, tc.fault.Times = "*", 5
+				f.fault(t, tc.fault)
+			}
+			got, err := inspector.Inspect(t.Context(), platforms.Account{ID: f.account.ID, Token: f.token()})
+			if err != nil || got.TikTok != nil || len(got.RateLimits) == 1 != tc.told {
+				t.Fatalf("%s: got %+v, %v", tc.reason, got, err)
+			}
+			if !tc.told {
+				return
+			}
+			if limit := got.RateLimits[0]; limit.Name != platforms.PostsPerDay || limit.Remaining != tc.quota || limit.BlockedUntil.IsZero() != (tc.quota > 0) {
+				t.Errorf("%s: got %+v", tc.reason, limit)
+			}
+		})
+	}
+}

@@ -67,6 +67,9 @@ type Suite struct {
 	// LateProcessing says that the platform works on files only after it has
 	// published them, so that what is wrong with them shows afterwards.
 	LateProcessing bool
+	// TellsPostsLeft says that an inspection of an account tells how many posts it
+	// may still make, and nothing else.
+	TellsPostsLeft bool
 	// Resumes is how many bytes of an upload are sent twice at most if it is
 	// cut off: a later preparation goes on behind the last so many that had
 	// arrived. Zero says that it begins anew.
@@ -89,6 +92,9 @@ type Suite struct {
 func (s *Suite) Run(t *testing.T) {
 	t.Run("Identify", s.testIdentify)
 	t.Run("Refresh", s.testRefresh)
+	if s.TellsPostsLeft {
+		t.Run("PostsLeft", s.testPostsLeft)
+	}
 	publisher, ok := s.New(t, "http://herald.invalid").(platforms.Publisher)
 	if !ok {
 		return

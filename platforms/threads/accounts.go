@@ -13,11 +13,7 @@ var _ platforms.AccountInspector = (*Platform)(nil)
 
 // Identify asks Threads whose token this is.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
-	identity, bad := p.graph.Identify(ctx, "/me?fields=id,username,name,threads_profile_picture_url", token)
-	if bad != nil {
-		return platforms.Identity{}, p.graph.NotIdentified(bad)
-	}
-	return identity, nil
+	return p.graph.Identify(ctx, "/me?fields=id,username,name,threads_profile_picture_url", token)
 }
 
 // Refresh renews an access token by itself.

@@ -19,7 +19,7 @@ func TestContract(t *testing.T) {
 			t.Helper()
 			return threads.New(threads.Config{APIURL: url + "/threads"}, transport.New(transport.Options{}))
 		},
-		Renewal: platformtest.ByItself,
+		Renewal: platformtest.ByItself, TellsPostsLeft: true,
 	}
 	suite.Run(t)
 }

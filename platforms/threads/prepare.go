@@ -4,14 +4,12 @@
 package threads
 
 import (
-	"cmp"
 	"context"
 	"net/url"
 	"regexp"
 	"time"
 
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/platforms/internal/jsondoc"
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
@@ -80,15 +78,6 @@ func showing(ctx context.Context, file *platforms.File) (url.Values, *meta.Failu
 	}
 }
 
-// readStatus reads the state of a container, and the word for why it failed.
-func readStatus(body []byte) (state, why string) {
-	answer, _ := jsondoc.Decode[struct {
-		Status jsondoc.Text `json:"status"`
-		Error  jsondoc.Text `json:"error_message"`
-	}](body)
-	return answer.Status.String(), word(answer.Error.String())
-}
-
 // failureWord is the form of the documented words for why a container failed.
 var failureWord = regexp.MustCompile(`^[A-Z][A-Z_]{2,40}$`)
 
@@ -102,9 +91,13 @@ func word(s string) string {
 
 // ended says that a container failed. Another one may do for a post, but not for
 // one file of it.
-func ended(_ *meta.Graph, _ meta.State, why, about string) *meta.Failure {
+func ended(_ *meta.Graph, found meta.State, why, about string) *meta.Failure {
+	reason := word(why)
+	if found == meta.StateGone {
+		reason = "it is gone"
+	}
 	bad := meta.Failed(platforms.Errorf(platforms.ClassPermanent,
-		"Threads could not prepare %s (%s)", about, cmp.Or(why, "it is gone")).Advise("change it, or try again later"))
+		"Threads could not prepare %s (%s)", about, reason).Advise("change it, or try again later"))
 	bad.Again = about == meta.ThePost
 	return bad
 }

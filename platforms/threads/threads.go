@@ -90,8 +90,8 @@ func New(c Config, transport *transport.Client) *Platform {
 				Client:  client.Client{Platform: "threads", Name: "Threads", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},
 				Version: cmp.Or(c.Version, DefaultVersion), Clock: clk, Kinds: kinds,
 			},
-			Waits: clk, CreateEdge: "threads", PublishEdge: "threads_publish", CreateTimeout: meta.ReadTimeout, PublishTimeout: callTimeout,
-			StatusFields: "id,status,error_message", Status: readStatus, Ended: ended, NotYetCode: codeMediaNotFound,
+			CreateEdge: "threads", PublishEdge: "threads_publish", CreateTimeout: meta.ReadTimeout, PublishTimeout: callTimeout,
+			StatusFields: "id,status,error_message", Ended: ended, NotYetCode: codeMediaNotFound,
 		},
 	}
 }

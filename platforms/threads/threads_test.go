@@ -65,15 +65,6 @@ func holds(state string) http.HandlerFunc {
 
 type answers = []http.HandlerFunc
 
-// paths lists what was asked for.
-func paths(server *recorder.Server) []string {
-	var out []string
-	for _, r := range server.Requests() {
-		out = append(out, r.Method+" "+r.Path)
-	}
-	return out
-}
-
 func TestPublish(t *testing.T) {
 	permalink := says(200, `{"id":"`+media+`","permalink":"https://www.threads.com/@acme/post/Cabc","timestamp":"2026-11-20T12:00:01+0000"}`)
 	p, server := newThreads(t, inTurn(answers{says(200, `{"id":"`+media+`"}`), permalink}))
@@ -85,7 +76,7 @@ func TestPublish(t *testing.T) {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
 	seen := server.Requests()
-	if diff := cmp.Diff([]string{"POST /v1.0/42/threads_publish", "GET /v1.0/" + media}, paths(server)); diff != "" {
+	if diff := cmp.Diff([]string{"POST /v1.0/42/threads_publish", "GET /v1.0/" + media}, server.Paths()); diff != "" {
 		t.Fatalf("requests (-want +got):\n%s", diff)
 	}
 	if len(seen[0].Form) != 1 || seen[0].Form.Get("creation_id") != container || seen[0].Token != "access" || len(seen[0].Query) != 0 {
@@ -165,7 +156,7 @@ func TestVerdicts(t *testing.T) {
 			if tc.state != "" {
 				asked = append(asked, "GET /v1.0/"+container)
 			}
-			if diff := cmp.Diff(asked, paths(server)); diff != "" {
+			if diff := cmp.Diff(asked, server.Paths()); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			if strings.Contains(fmt.Sprint(result.Err, result.Err.Err), "access") && result.Err.Class != platforms.ClassReconnect {
@@ -180,7 +171,7 @@ func TestPublishNeedsAContainer(t *testing.T) {
 	job := jobFor("hello")
 	job.Checkpoint = ""
 	if got := p.Publish(t.Context(), job); got.Outcome != platforms.NotSent || len(server.Requests()) != 0 {
-		t.Errorf("got %+v after %v, want that nothing was sent", got, paths(server))
+		t.Errorf("got %+v after %v, want that nothing was sent", got, server.Paths())
 	}
 	p.graph.BaseURL = "http://herald.invalid"
 	if got := p.Publish(t.Context(), jobFor("hello")); got.Outcome != platforms.NotSent || got.Err.Class != platforms.ClassTransient {
@@ -229,7 +220,7 @@ func TestPrepare(t *testing.T) {
 			if got != tc.want || class(failure) != tc.class {
 				t.Errorf("%s: got %q, %v", tc.reason, got, err)
 			}
-			if diff := cmp.Diff(tc.asked, paths(server)); diff != "" {
+			if diff := cmp.Diff(tc.asked, server.Paths()); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 		})
@@ -273,7 +264,7 @@ func TestPrepareWaits(t *testing.T) {
 		select {
 		case id := <-done:
 			if id != container || len(server.Requests()) != 4 {
-				t.Errorf("got %q after %v", id, paths(server))
+				t.Errorf("got %q after %v", id, server.Paths())
 			}
 			if waited := clock.Since(noon); waited < pause {
 				t.Errorf("asked again after %v", waited)

@@ -16,19 +16,12 @@ import (
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
-// What people are told if tokens cannot be renewed.
-var (
-	noRefresh = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "there is no refresh token, so that the access token cannot be renewed",
-		Remedy:  "connect the account again",
-	}
-	refreshDead = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "TikTok no longer accepts the refresh token: access was withdrawn, or it has ended",
-		Remedy:  "connect the account again",
-	}
-)
+// refreshDead is what people are told if a token cannot be renewed any more.
+var refreshDead = platforms.Error{
+	Class:   platforms.ClassReconnect,
+	Problem: "TikTok no longer accepts the refresh token: access was withdrawn, or it has ended",
+	Remedy:  "connect the account again",
+}
 
 const (
 	// scopeProfile allows to read the username.
@@ -145,4 +138,45 @@ func choices(info *creatorInfo) (platforms.AccountInfo, error) {
 		account.MaxVideoPostDurationSeconds = int32(seconds)
 	}
 	return platforms.AccountInfo{TikTok: account}, nil
+}
+
+// pathCreatorInfo asks what an account may post.
+const pathCreatorInfo = "/v2/post/publish/creator_info/query/"
+
+// creatorInfo is what TikTok says that an account may post.
+type creatorInfo struct {
+	PrivacyLevels   []jsondoc.Text `json:"privacy_level_options"`
+	CommentDisabled jsondoc.Flag   `json:"comment_disabled"`
+	DuetDisabled    jsondoc.Flag   `json:"duet_disabled"`
+	StitchDisabled  jsondoc.Flag   `json:"stitch_disabled"`
+	MaxSeconds      jsondoc.Text   `json:"max_video_post_duration_sec"`
+}
+
+// levels are the privacy levels that the account can choose.
+func (c *creatorInfo) levels() []string {
+	var levels []string
+	for _, level := range c.PrivacyLevels {
+		if level != "" {
+			levels = append(levels, level.String())
+		}
+	}
+	return levels
+}
+
+// checkCreator asks what the account may post, which TikTok wants to be asked
+// before each post, and whether the video or the photos are among it.
+func (p *Platform) checkCreator(ctx context.Context, job platforms.Job) (creatorInfo, *platforms.Error) {
+	info, bad := ask[creatorInfo](ctx, p, "creator", pathCreatorInfo, job.Account.Token, struct{}{})
+	if bad != nil {
+		return creatorInfo{}, bad.Error
+	}
+	if err := checkLevel(privacy(&job.Content.TikTok), info.levels()); err != nil {
+		return creatorInfo{}, err
+	}
+	file := &job.Content.Media[0]
+	if most := info.MaxSeconds.Seconds(); most > 0 && file.Duration.Truncate(time.Second) > most {
+		return creatorInfo{}, platforms.Errorf(platforms.ClassPermanent,
+			"the video %q plays for %s, but this account may post at most %s", file.Name, file.Duration.Round(time.Second), most).Advise("make it shorter")
+	}
+	return info, nil
 }

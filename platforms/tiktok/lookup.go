@@ -12,6 +12,7 @@ import (
 	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/listing"
 )
 
 const (
@@ -38,11 +39,7 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 		// What only its owner sees is not listed.
 		return platforms.LookupResult{}, nil
 	}
-	finding, err := p.search(ctx, job)
-	if err != nil {
-		return platforms.LookupResult{}, err
-	}
-	return finding, nil
+	return p.search(ctx, job)
 }
 
 // told is what a ticket says about the post.
@@ -83,8 +80,8 @@ func (l *listedPost) created() time.Time {
 }
 
 // search looks for the job's caption among the account's public posts.
-func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.LookupResult, *platforms.Error) {
-	result := platforms.LookupResult{}
+func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
+	matches := listing.Matches{}
 	body := map[string]any{"max_count": pageSize}
 	for range maxPages {
 		page, bad := ask[struct {
@@ -101,20 +98,21 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 		reached := false
 		for i := range page.Videos {
 			post := &page.Videos[i]
-			at := post.created()
-			if !validPostID(post.ID.String()) || at.IsZero() {
+			id, at := post.ID.String(), post.created()
+			switch {
+			case !validPostID(id) || at.IsZero():
 				return platforms.LookupResult{}, p.api.NoList()
-			}
-			if at.Before(job.SearchFrom.Truncate(time.Second)) {
+			case listing.IsOld(&job, at, time.Second):
 				// The newest come first.
 				reached = true
-				continue
+			case post.fits(&job):
+				// The address that TikTok lists tells who shares it.
+				matches.Add(listing.Post{ID: id, URL: cmp.Or(p.postURL(job, id), post.ShareURL.String()), At: at})
 			}
-			p.consider(&result, job, post)
 		}
 		cursor, err := strconv.ParseInt(page.Cursor.String(), 10, 64)
 		if reached || !bool(page.HasMore) {
-			return result, nil
+			return matches.Result(), nil
 		}
 		if err != nil {
 			return platforms.LookupResult{}, p.api.NoList()
@@ -124,21 +122,8 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 	return platforms.LookupResult{}, p.api.TooManyPages()
 }
 
-// consider counts a listed post if it may be the job's. The earliest one names
-// the result.
-func (p *Platform) consider(result *platforms.LookupResult, job platforms.Job, post *listedPost) {
-	id, at := post.ID.String(), post.created()
+// fits reports whether a listed post may be the job's.
+func (l *listedPost) fits(job *platforms.Job) bool {
 	want := text.Fold(job.Content.Text)
-	if want == "" || want != text.Fold(post.Title.String()) && want != text.Fold(post.Description.String()) {
-		return
-	}
-	if job.Taken != nil && job.Taken(id) {
-		return
-	}
-	result.Matches++
-	if result.ExternalID == "" || at.Before(result.PostedAt) {
-		result.ExternalID, result.PostedAt = id, at
-		// The address that TikTok lists tells who shares it.
-		result.ExternalURL = cmp.Or(p.postURL(job, id), post.ShareURL.String())
-	}
+	return want != "" && (want == text.Fold(l.Title.String()) || want == text.Fold(l.Description.String())) && !listing.IsTaken(job, l.ID.String())
 }

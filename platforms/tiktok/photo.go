@@ -28,7 +28,7 @@ func (p *Platform) preparePhotos(ctx context.Context, job platforms.Job) (string
 	switch {
 	case err != nil:
 		return "", err
-	case who.noComment:
+	case bool(who.CommentDisabled):
 		return photosWithoutComments, nil
 	default:
 		return photosWithComments, nil
@@ -36,9 +36,9 @@ func (p *Platform) preparePhotos(ctx context.Context, job platforms.Job) (string
 }
 
 // creatorOf reads what was prepared of photos. It is false if that is nothing.
-func creatorOf(checkpoint string) (who creator, ok bool) {
-	who.noComment = checkpoint == photosWithoutComments
-	return who, who.noComment || checkpoint == photosWithComments
+func creatorOf(checkpoint string) (who creatorInfo, ok bool) {
+	who.CommentDisabled = checkpoint == photosWithoutComments
+	return who, bool(who.CommentDisabled) || checkpoint == photosWithComments
 }
 
 // photoInit is the body of the call that posts photos, or puts them into the
@@ -77,7 +77,7 @@ type photoSource struct {
 
 // newPhotoInit describes photos and gives each an address. What the account has
 // disabled stays so.
-func newPhotoInit(ctx context.Context, content *platforms.Content, who creator) (photoInit, *platforms.Error) {
+func newPhotoInit(ctx context.Context, content *platforms.Content, who creatorInfo) (photoInit, *platforms.Error) {
 	options := &content.TikTok
 	out := photoInit{
 		MediaType: "PHOTO", PostMode: "MEDIA_UPLOAD", IsAIGC: options.IsAIGenerated,
@@ -87,7 +87,7 @@ func newPhotoInit(ctx context.Context, content *platforms.Content, who creator) 
 		out.PostMode = "DIRECT_POST"
 		out.Post.directPhotos = &directPhotos{
 			PrivacyLevel: privacy(options), AutoAddMusic: options.AutoAddMusic,
-			DisableComment: !allowed(options.AllowComment) || who.noComment,
+			DisableComment: !allowed(options.AllowComment) || bool(who.CommentDisabled),
 		}
 	}
 	for i := range content.Media {

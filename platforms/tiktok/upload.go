@@ -108,7 +108,7 @@ func (u *upload) note(ctx context.Context, job *platforms.Job) *platforms.Error 
 }
 
 // begin has TikTok issue a ticket for a video, and an address for its bytes.
-func (p *Platform) begin(ctx context.Context, job platforms.Job, who creator) (*upload, *platforms.Error) {
+func (p *Platform) begin(ctx context.Context, job platforms.Job, who creatorInfo) (*upload, *platforms.Error) {
 	file := &job.Content.Media[0]
 	u := &upload{parts: cut(file.Size)}
 	u.Chunk, u.Ends = u.chunk, p.clock.Now().Add(addressLife).UTC()
@@ -198,19 +198,9 @@ func (p *Platform) catchUp(ctx context.Context, job platforms.Job, u *upload) *p
 func (p *Platform) put(
 	ctx context.Context, file *platforms.File, address string, from, end int64, call client.Call,
 ) (resp *transport.Response, sent bool, failure *platforms.Error) {
-	bytes, err := file.Bytes.Open(ctx, from, end-from)
-	if err != nil {
-		return nil, false, file.Unreadable(err)
-	}
-	defer bytes.Close()
 	call.Method, call.URL = http.MethodPut, address
 	call.Header = http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", from, end-1, file.Size)}}
-	call.Body = client.Body{Content: bytes, Length: end - from, Type: string(file.MIMEType)}
-	resp, err = p.api.Do(ctx, call)
-	if err != nil {
-		return nil, !client.NotSent(err), p.api.UploadUnanswered(file, err)
-	}
-	return resp, true, nil
+	return p.api.Upload(ctx, client.Upload{Call: call, File: file, Offset: from, Length: end - from})
 }
 
 // uploadRefused reads an error of the host of uploads, which speaks in statuses.

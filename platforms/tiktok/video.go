@@ -40,13 +40,13 @@ type videoSource struct {
 }
 
 // newVideoPost describes a video. What the account has disabled stays so.
-func newVideoPost(content *platforms.Content, who creator) *videoPost {
+func newVideoPost(content *platforms.Content, who creatorInfo) *videoPost {
 	options := &content.TikTok
 	post := &videoPost{
 		Title: content.Text, PrivacyLevel: privacy(options), IsAIGC: options.IsAIGenerated,
-		DisableComment: !allowed(options.AllowComment) || who.noComment,
-		DisableDuet:    !allowed(options.AllowDuet) || who.noDuet,
-		DisableStitch:  !allowed(options.AllowStitch) || who.noStitch,
+		DisableComment: !allowed(options.AllowComment) || bool(who.CommentDisabled),
+		DisableDuet:    !allowed(options.AllowDuet) || bool(who.DuetDisabled),
+		DisableStitch:  !allowed(options.AllowStitch) || bool(who.StitchDisabled),
 	}
 	if content.ThumbnailAt != nil {
 		post.CoverMillis = new(content.ThumbnailAt.Milliseconds())
@@ -80,7 +80,7 @@ func (p *Platform) prepareVideo(ctx context.Context, job platforms.Job) (string,
 	if err != nil {
 		return job.Checkpoint, err
 	}
-	var who creator
+	var who creatorInfo
 	if !job.Content.TikTok.Draft {
 		if who, err = p.checkCreator(ctx, job); err != nil {
 			return "", err

@@ -15,6 +15,7 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/listing"
 )
 
 const (
@@ -33,7 +34,8 @@ const (
 // is passed over. Absence is
 // only reported if X listed everything; otherwise it is an error.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
-	search := newSearch(job)
+	text, media := want(job.Content.Text), job.FileIDs(validID)
+	matches := listing.Matches{}
 	cursor := ""
 	for range maxPages {
 		resp, failure := p.read(ctx, "list", timelinePath(job, cursor), job.Account.Token)
@@ -44,10 +46,20 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 		if failure != nil {
 			return platforms.LookupResult{}, failure
 		}
-		search.page(page.Data)
+		for i := range page.Data {
+			post := &page.Data[i]
+			id, at := post.ID.String(), post.created()
+			// What was uploaded for one job is shown by no other post, so that files
+			// say more than the text, which X gives back with an address for them
+			// behind it.
+			fits := media == nil && text.matches(post) || media != nil && post.shows(media)
+			if fits && post.repliedTo() == job.Content.InReplyTo && !listing.IsOld(&job, at, time.Millisecond) && !listing.IsTaken(&job, id) {
+				matches.Add(listing.Post{ID: id, URL: p.postURL(job.Account, id), At: at})
+			}
+		}
 		cursor = page.Meta.Value.NextToken.String()
 		if cursor == "" {
-			return search.result(p, job.Account), nil
+			return matches.Result(), nil
 		}
 	}
 	return platforms.LookupResult{}, p.api.TooManyPages()
@@ -114,69 +126,14 @@ func (p *Platform) readPage(resp *transport.Response) (timelinePage, *platforms.
 	return page, nil
 }
 
-// search collects the posts that fit a job.
-type search struct {
-	job  platforms.Job
-	text wanted
-	// media are the ids of the files that the post shows, if any.
-	media []string
-	found map[string]time.Time
-	first string
-}
-
-func newSearch(job platforms.Job) *search {
-	return &search{job: job, text: want(job.Content.Text), media: job.FileIDs(validID), found: map[string]time.Time{}}
-}
-
-// page looks at the posts of one page.
-func (s *search) page(posts []listedPost) {
-	for i := range posts {
-		post := &posts[i]
-		id, created := post.ID.String(), post.created()
-		switch {
-		case !created.IsZero() && created.Before(s.job.SearchFrom.Truncate(time.Millisecond)):
-		case post.repliedTo() != s.job.Content.InReplyTo, !s.matches(post):
-		case s.job.Taken != nil && s.job.Taken(id):
-		default:
-			s.found[id] = created
-			if earlier, ok := s.found[s.first]; !ok || created.Before(earlier) {
-				s.first = id
-			}
-		}
-	}
-}
-
-// matches reports whether a listed post is the job's. What was uploaded for one
-// job is shown by no other post, so that files say more than the text, which X
-// gives back with an address for them behind it.
-func (s *search) matches(post *listedPost) bool {
-	if s.media == nil {
-		return s.text.matches(post)
-	}
-	keys := post.Attachments.MediaKeys
-	if len(keys) != len(s.media) {
-		return false
-	}
-	for i, key := range keys {
+// shows reports whether a listed post shows the files that were uploaded under
+// these ids, in their order.
+func (p *listedPost) shows(media []string) bool {
+	return slices.EqualFunc(p.Attachments.MediaKeys, media, func(key jsondoc.Text, id string) bool {
 		// A key is the number of the kind of media, and the id.
-		if _, id, _ := strings.Cut(key.String(), "_"); id != s.media[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// result names the earliest match.
-func (s *search) result(p *Platform, account platforms.Account) platforms.LookupResult {
-	if len(s.found) == 0 {
-		return platforms.LookupResult{}
-	}
-	return platforms.LookupResult{
-		Matches:     len(s.found),
-		ExternalID:  s.first,
-		ExternalURL: p.postURL(account, s.first),
-		PostedAt:    s.found[s.first],
-	}
+		_, named, _ := strings.Cut(key.String(), "_")
+		return named == id
+	})
 }
 
 // created is when a post was created, by its id or else by its own word.
@@ -196,4 +153,32 @@ func (p *listedPost) repliedTo() string {
 		}
 	}
 	return ""
+}
+
+const (
+	// snowflakeEpoch is the origin of the times in X's ids, in milliseconds
+	// of Unix time.
+	snowflakeEpoch = 1288834974657
+	// snowflakeShift is how many low bits of an id are not time.
+	snowflakeShift = 22
+)
+
+// snowflakeTime returns when the post with this id was created, to the
+// millisecond; false if the id is not one of X's.
+func snowflakeTime(id string) (time.Time, bool) {
+	n, err := strconv.ParseUint(id, 10, 63)
+	if err != nil || n>>snowflakeShift == 0 {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(int64(n>>snowflakeShift) + snowflakeEpoch).UTC(), true
+}
+
+// idBefore returns the greatest id that is older than every post created at t
+// or later, in the form of the parameter since_id; "" if no id can say it.
+func idBefore(t time.Time) string {
+	ms := t.UnixMilli() - snowflakeEpoch
+	if ms <= 0 || ms >= 1<<(63-snowflakeShift) {
+		return ""
+	}
+	return strconv.FormatInt(ms<<snowflakeShift-1, 10)
 }

@@ -5,6 +5,7 @@ package x
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -62,7 +63,7 @@ type link struct {
 	// short is the address of t.co that stands in the text.
 	short string
 	// forms are the ways in which its author may have written it, without
-	// scheme and closing slash.
+	// scheme and closing slash, as regular expressions.
 	forms []string
 }
 
@@ -71,9 +72,6 @@ func (t *listedText) links() []link {
 	var links []link
 	for _, entity := range t.Entities.URLs {
 		l := link{short: entity.URL.String()}
-		if l.short == "" {
-			continue
-		}
 		expanded := entity.Expanded.String()
 		l.add(expanded)
 		if unescaped, err := url.PathUnescape(expanded); err == nil {
@@ -85,92 +83,37 @@ func (t *listedText) links() []link {
 			l.add(shown)
 		}
 		l.add(l.short)
-		links = append(links, l)
+		if l.short != "" && len(l.forms) > 0 {
+			links = append(links, l)
+		}
 	}
 	return links
 }
 
+// scheme is what X adds to an address that was typed without.
+var scheme = regexp.MustCompile(`^(?i:https?://)`)
+
 func (l *link) add(address string) {
-	form := strings.TrimSuffix(trimScheme(text.Fold(address)), "/")
-	if form != "" && !slices.Contains(l.forms, form) {
-		l.forms = append(l.forms, form)
+	address = text.Fold(address)
+	form := strings.TrimSuffix(address[len(scheme.FindString(address)):], "/")
+	if form != "" {
+		l.forms = append(l.forms, regexp.QuoteMeta(form))
 	}
-}
-
-// trimScheme takes "http://" or "https://" off, which X adds to what was typed
-// without.
-func trimScheme(address string) string {
-	for _, scheme := range []string{"https://", "http://"} {
-		if hasPrefixFold(address, scheme) {
-			return address[len(scheme):]
-		}
-	}
-	return address
-}
-
-func hasPrefixFold(s, prefix string) bool {
-	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
 // fits compares the wanted text with a listed one, in which any short address
-// stands for each of its forms.
-//
-// It walks through the listed text and keeps every place that the wanted text
-// may have been followed to: an address that was typed with or without its
-// closing slash leads to two.
+// stands for each of its forms: with or without scheme and closing slash, in
+// small letters or capitals.
 func (w wanted) fits(listed string, links []link) bool {
-	places := map[int]bool{0: true}
-	for listed != "" && len(places) > 0 {
-		at, next := nextLink(listed, links)
-		places = w.afterLiteral(places, listed[:at])
-		if next == nil {
-			break
-		}
-		places = w.afterLink(places, *next)
-		listed = listed[at+len(next.short):]
+	if len(links) == 0 {
+		return listed == string(w)
 	}
-	return places[len(w)]
-}
-
-// nextLink finds the first short address in a text: where it begins, and its
-// link; the end of the text and nil if there is none.
-func nextLink(listed string, links []link) (int, *link) {
-	at, next := len(listed), (*link)(nil)
-	for i := range links {
-		found := strings.Index(listed, links[i].short)
-		longer := next != nil && found == at && len(links[i].short) > len(next.short)
-		if found >= 0 && (found < at || longer) {
-			at, next = found, &links[i]
-		}
+	// Where one short address begins with another, the longer one stands.
+	slices.SortStableFunc(links, func(a, b link) int { return len(b.short) - len(a.short) })
+	var forms []string
+	for _, l := range links {
+		forms = append(forms, regexp.QuoteMeta(l.short), `(?i:https?://)?(?i:`+strings.Join(l.forms, "|")+`)/?`)
 	}
-	return at, next
-}
-
-func (w wanted) afterLiteral(places map[int]bool, literal string) map[int]bool {
-	after := map[int]bool{}
-	for place := range places {
-		if strings.HasPrefix(string(w[place:]), literal) {
-			after[place+len(literal)] = true
-		}
-	}
-	return after
-}
-
-func (w wanted) afterLink(places map[int]bool, l link) map[int]bool {
-	after := map[int]bool{}
-	for place := range places {
-		rest := string(w[place:])
-		bare := trimScheme(rest)
-		for _, form := range l.forms {
-			if !hasPrefixFold(bare, form) {
-				continue
-			}
-			end := len(w) - len(bare) + len(form)
-			after[end] = true
-			if strings.HasPrefix(string(w[end:]), "/") {
-				after[end+1] = true
-			}
-		}
-	}
-	return after
+	pattern, err := regexp.Compile("^" + strings.NewReplacer(forms...).Replace(regexp.QuoteMeta(listed)) + "$")
+	return err == nil && pattern.MatchString(string(w))
 }

@@ -26,39 +26,49 @@ type problem struct {
 	oauth string
 }
 
+// problemDoc is one such document, in any dress.
+type problemDoc struct {
+	Type        jsondoc.Text `json:"type"`
+	Title       jsondoc.Text `json:"title"`
+	Detail      jsondoc.Text `json:"detail"`
+	Message     jsondoc.Text `json:"message"`
+	Description jsondoc.Text `json:"error_description"`
+	Reason      jsondoc.Text `json:"reason"`
+	Code        jsondoc.Text `json:"code"`
+	OAuth       jsondoc.Text `json:"error"`
+}
+
 // parseProblem reads the body of an answer. It reports false if the body is
 // not in any of the forms in which X reports errors, as when something between
 // X and us answered.
 func parseProblem(body []byte) (*problem, bool) {
-	doc, ok := jsondoc.Parse(body)
+	answer, _ := jsondoc.Decode[struct {
+		problemDoc
+
+		Errors []problemDoc `json:"errors"`
+	}](body)
 	p := new(problem)
-	if !ok {
-		return p, false
-	}
-	p.read(doc)
-	nested, _ := doc.List("errors")
-	for _, entry := range nested {
-		p.read(entry)
+	for _, doc := range append([]problemDoc{answer.problemDoc}, answer.Errors...) {
+		p.read(doc)
 	}
 	known := len(p.kinds) > 0 || p.words != "" || len(p.codes) > 0 || p.oauth != ""
 	return p, known
 }
 
-func (p *problem) read(doc jsondoc.Object) {
-	if kind := doc.Text("type"); kind != "" {
-		kind = strings.TrimRight(kind, "/")
+func (p *problem) read(doc problemDoc) {
+	if kind := strings.TrimRight(doc.Type.String(), "/"); kind != "" {
 		p.kinds = append(p.kinds, clip(kind[strings.LastIndexByte(kind, '/')+1:]))
 	}
-	for _, key := range []string{"title", "detail", "message", "error_description", "reason"} {
-		if s := doc.Text(key); s != "" {
-			p.words += strings.ToLower(s) + "\n"
+	for _, words := range []jsondoc.Text{doc.Title, doc.Detail, doc.Message, doc.Description, doc.Reason} {
+		if words != "" {
+			p.words += strings.ToLower(words.String()) + "\n"
 		}
 	}
-	if code := doc.Text("code"); code != "" {
-		p.codes = append(p.codes, clip(code))
+	if doc.Code != "" {
+		p.codes = append(p.codes, clip(doc.Code.String()))
 	}
-	if s := doc.Text("error"); s != "" {
-		p.oauth = clip(s)
+	if doc.OAuth != "" {
+		p.oauth = clip(doc.OAuth.String())
 	}
 }
 

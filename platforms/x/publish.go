@@ -4,9 +4,11 @@
 package x
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
+	"regexp"
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -37,28 +39,17 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 // tweet is the body of POST /2/tweets.
 type tweet struct {
 	Text  string `json:"text,omitempty"`
-	Media *media `json:"media,omitempty"`
-	Reply *reply `json:"reply,omitempty"`
-}
-
-// media is what a post shows.
-type media struct {
-	IDs []string `json:"media_ids"`
-}
-
-// reply says which post a post hangs from.
-type reply struct {
-	InReplyTo string `json:"in_reply_to_tweet_id"`
+	Media struct {
+		IDs []string `json:"media_ids"`
+	} `json:"media,omitzero"`
+	Reply struct {
+		To string `json:"in_reply_to_tweet_id"`
+	} `json:"reply,omitzero"`
 }
 
 func newTweet(content platforms.Content, mediaIDs []string) tweet {
 	out := tweet{Text: content.Text}
-	if len(mediaIDs) > 0 {
-		out.Media = &media{IDs: mediaIDs}
-	}
-	if content.InReplyTo != "" {
-		out.Reply = &reply{InReplyTo: content.InReplyTo}
-	}
+	out.Media.IDs, out.Reply.To = mediaIDs, content.InReplyTo
 	return out
 }
 
@@ -108,22 +99,10 @@ func createdID(body []byte) string {
 
 // postURL is where people read a post.
 func (p *Platform) postURL(account platforms.Account, id string) string {
-	author := account.Username
-	if author == "" {
-		author = "i"
-	}
-	return p.webURL + "/" + url.PathEscape(author) + "/status/" + url.PathEscape(id)
+	return p.webURL + "/" + url.PathEscape(cmp.Or(account.Username, "i")) + "/status/" + url.PathEscape(id)
 }
 
 // validID reports whether this can be an id of X's, and a part of an address.
-func validID(id string) bool {
-	if id == "" || len(id) > 64 {
-		return false
-	}
-	for _, c := range id {
-		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != '-' && c != '_' {
-			return false
-		}
-	}
-	return true
-}
+func validID(id string) bool { return idForm.MatchString(id) }
+
+var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)

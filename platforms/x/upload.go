@@ -16,7 +16,6 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
-	"github.com/herald-social/herald/platforms/internal/multipartbody"
 )
 
 const (
@@ -194,18 +193,15 @@ func (p *Platform) appendChunk(ctx context.Context, job platforms.Job, file *pla
 func (p *Platform) sendBytes(
 	ctx context.Context, job platforms.Job, file *platforms.File, path string, offset, length int64, field, value string,
 ) (*transport.Response, *platforms.Error) {
-	bytes, err := file.Bytes.Open(ctx, offset, length)
-	if err != nil {
-		return nil, file.Unreadable(err)
+	resp, _, failure := p.api.Upload(ctx, client.Upload{
+		Call: client.Call{Action: "upload", Path: path, Token: job.Account.Token.Access, Timeout: uploadTimeout},
+		File: file, Offset: offset, Length: length,
+		Form: &client.Form{Field: "media", Name: "media", Values: map[string]string{field: value}},
+	})
+	if failure != nil {
+		return nil, failure
 	}
-	defer bytes.Close()
-	form, err := multipartbody.New(multipartbody.File{
-		Field: "media", Name: "media", Type: string(file.MIMEType), Content: bytes, Size: length,
-	}, multipartbody.Field{Name: field, Value: value})
-	if err != nil {
-		return nil, file.Unreadable(err)
-	}
-	return p.callMedia(ctx, job, file, client.Call{Action: "upload", Path: path, Body: client.Multipart(form), Timeout: uploadTimeout})
+	return p.taken(resp, file)
 }
 
 // await waits until X is done with a file, for as long as the context lasts.
@@ -243,8 +239,13 @@ func (p *Platform) callMedia(ctx context.Context, job platforms.Job, file *platf
 	call.Token = job.Account.Token.Access
 	resp, err := p.api.Do(ctx, call)
 	if err != nil {
-		return nil, p.api.UploadUnanswered(file, err)
+		return nil, p.api.Unanswered(err)
 	}
+	return p.taken(resp, file)
+}
+
+// taken returns the answer to a call about a file if it is a success.
+func (p *Platform) taken(resp *transport.Response, file *platforms.File) (*transport.Response, *platforms.Error) {
 	if resp.Status < http.StatusOK || resp.Status >= http.StatusMultipleChoices {
 		failure, _ := p.classify(resp)
 		return nil, aboutFile(file, failure)

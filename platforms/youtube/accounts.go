@@ -5,41 +5,23 @@ package youtube
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// What people are told if tokens cannot be renewed.
-var (
-	noRefresh = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "there is no refresh token, so that the access token cannot be renewed",
-		Remedy:  "connect the channel again",
-	}
-	refreshDead = platforms.Error{
-		Class:   platforms.ClassReconnect,
-		Problem: "Google no longer accepts the refresh token: access was withdrawn, or it was not used for six months",
-		Remedy:  "connect the channel again",
-	}
-)
+// refreshDead is what people are told if a token cannot be renewed any more.
+var refreshDead = platforms.Error{
+	Class:   platforms.ClassReconnect,
+	Problem: "Google no longer accepts the refresh token: access was withdrawn, or it was not used for six months",
+	Remedy:  "connect the channel again",
+}
 
 // Identify asks YouTube whose token this is: one token is for one channel.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
-	resp, err := p.api.Do(ctx, client.Call{
-		Action: "identify", Path: "/youtube/v3/channels?part=snippet&mine=true", Token: token.Access, Timeout: readTimeout,
-	})
-	if err != nil {
-		return platforms.Identity{}, p.api.Unanswered(err)
-	}
-	if resp.Status != http.StatusOK {
-		return platforms.Identity{}, p.accountRefused(resp)
-	}
-	doc, _ := jsondoc.Decode[struct {
+	doc, failure := get[struct {
 		Kind  jsondoc.Text `json:"kind"`
 		Items []struct {
 			ID      jsondoc.Text `json:"id"`
@@ -53,8 +35,10 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 				} `json:"thumbnails"`
 			} `json:"snippet"`
 		} `json:"items"`
-	}](resp.Body)
+	}](ctx, p, "identify", "/youtube/v3/channels?part=snippet&mine=true", token, p.accountRefused)
 	switch {
+	case failure != nil:
+		return platforms.Identity{}, failure
 	case doc.Items == nil && doc.Kind == "", len(doc.Items) > 0 && doc.Items[0].ID == "":
 		return platforms.Identity{}, p.api.NoIdentity(nil)
 	case len(doc.Items) == 0:
@@ -76,10 +60,10 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 // accountRefused reads an error of a call about an account. What the
 // administrator has to mend passes, as far as the account is concerned: a person
 // who connects the channel again could not help.
-func (p *Platform) accountRefused(resp *transport.Response) *platforms.Error {
-	failure, reason := p.refused(resp)
+func (p *Platform) accountRefused(resp *transport.Response) (failure *platforms.Error, reason string) {
+	failure, reason = p.refused(resp)
 	if reason == reasonNotEnabled {
 		failure.Class = platforms.ClassTransient
 	}
-	return failure
+	return failure, reason
 }

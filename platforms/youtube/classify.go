@@ -62,9 +62,15 @@ const (
 // refused reads an error of the Data API: the status, and the reason of its
 // first entry, which is empty if the answer is not in the form of Google's.
 func (p *Platform) refused(resp *transport.Response) (failure *platforms.Error, reason string) {
-	doc, _ := jsondoc.Parse(resp.Body)
-	if entries, ok := doc.Object("error").List("errors"); ok && len(entries) > 0 {
-		reason = entries[0].Text("reason")
+	answer, _ := jsondoc.Decode[struct {
+		Error struct {
+			Errors []struct {
+				Reason jsondoc.Text `json:"reason"`
+			} `json:"errors"`
+		} `json:"error"`
+	}](resp.Body)
+	if entries := answer.Error.Errors; len(entries) > 0 {
+		reason = entries[0].Reason.String()
 	}
 	known := p.meaning(resp.Status, reason)
 	failure = &known

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/internal/text"
+	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/listing"
 )
 
 const (
@@ -45,27 +47,23 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 			return platforms.LookupResult{Proof: true}, nil
 		}
 	}
-	finding, failure := p.search(ctx, &job)
-	if failure != nil {
-		return platforms.LookupResult{}, failure
-	}
-	return finding, nil
+	return p.search(ctx, &job)
 }
 
 // search looks for the job's video in the playlist of the channel's uploads,
 // which lists the newest first.
-func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.LookupResult, *platforms.Error) {
+func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.LookupResult, error) {
 	playlist, failure := p.uploads(ctx, job.Account)
 	if failure != nil {
 		return platforms.LookupResult{}, failure
 	}
 	query := url.Values{"part": {"snippet,contentDetails"}, "playlistId": {playlist}, "maxResults": {strconv.Itoa(pageSize)}}
-	var result platforms.LookupResult
+	matches := listing.Matches{}
 	for range maxPages {
-		page, failure := list[struct {
+		page, failure := get[struct {
 			Items []listedVideo `json:"items"`
 			Next  jsondoc.Text  `json:"nextPageToken"`
-		}](ctx, p, "list", "/youtube/v3/playlistItems?"+query.Encode(), job.Account.Token)
+		}](ctx, p, "list", "/youtube/v3/playlistItems?"+query.Encode(), job.Account.Token, p.refused)
 		if failure != nil {
 			return platforms.LookupResult{}, failure
 		}
@@ -79,18 +77,13 @@ func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.Lo
 			if !validID(id) {
 				return platforms.LookupResult{}, p.api.NoList()
 			}
-			if !at.IsZero() && at.Before(job.SearchFrom.Truncate(time.Second)) {
-				continue
-			}
-			recent = true
-			if video.fits(job) {
-				// Of several, the last that is listed is the earliest.
-				result.Matches++
-				result.ExternalID, result.ExternalURL, result.PostedAt = id, p.videoURL(id), at
+			recent = recent || !listing.IsOld(job, at, time.Second)
+			if !listing.IsOld(job, at, time.Second) && video.fits(job) {
+				matches.Add(listing.Post{ID: id, URL: p.videoURL(id), At: at})
 			}
 		}
 		if page.Next == "" || !recent {
-			return result, nil
+			return matches.Result(), nil
 		}
 		query.Set("pageToken", page.Next.String())
 	}
@@ -111,10 +104,8 @@ type listedVideo struct {
 
 // fits reports whether a listed video may be the job's.
 func (v *listedVideo) fits(job *platforms.Job) bool {
-	if !sameText(job.Content.Title, v.Snippet.Title) || !sameText(job.Content.Text, v.Snippet.Description) {
-		return false
-	}
-	return job.Taken == nil || !job.Taken(v.Content.VideoID.String())
+	return sameText(job.Content.Title, v.Snippet.Title) && sameText(job.Content.Text, v.Snippet.Description) &&
+		!listing.IsTaken(job, v.Content.VideoID.String())
 }
 
 // sameText compares what was sent with what is listed, whatever was done to
@@ -125,7 +116,7 @@ func sameText(sent string, listed jsondoc.Text) bool {
 
 // uploads asks for the playlist of the channel's uploads.
 func (p *Platform) uploads(ctx context.Context, account platforms.Account) (string, *platforms.Error) {
-	channels, failure := list[struct {
+	channels, failure := get[struct {
 		Items []struct {
 			ID      jsondoc.Text `json:"id"`
 			Content struct {
@@ -134,7 +125,7 @@ func (p *Platform) uploads(ctx context.Context, account platforms.Account) (stri
 				} `json:"relatedPlaylists"`
 			} `json:"contentDetails"`
 		} `json:"items"`
-	}](ctx, p, "identify", "/youtube/v3/channels?part=contentDetails&mine=true", account.Token)
+	}](ctx, p, "identify", "/youtube/v3/channels?part=contentDetails&mine=true", account.Token, p.refused)
 	if failure != nil {
 		return "", failure
 	}
@@ -146,19 +137,19 @@ func (p *Platform) uploads(ctx context.Context, account platforms.Account) (stri
 	return "", p.api.NoList()
 }
 
-// list makes a call that only asks.
-func list[T any](ctx context.Context, p *Platform, action, path string, token platforms.Token) (doc T, failure *platforms.Error) {
+// get makes a call that only asks. An answer that is no JSON object reads as an
+// empty one. refused reads one that is no success.
+func get[T any](
+	ctx context.Context, p *Platform, action, path string, token platforms.Token, refused func(*transport.Response) (*platforms.Error, string),
+) (doc T, failure *platforms.Error) {
 	resp, err := p.api.Do(ctx, client.Call{Action: action, Path: path, Token: token.Access, Timeout: readTimeout})
 	if err != nil {
 		return doc, p.api.Unanswered(err)
 	}
 	if resp.Status != http.StatusOK {
-		failure, _ := p.refused(resp)
+		failure, _ = refused(resp)
 		return doc, failure
 	}
-	doc, ok := jsondoc.Decode[T](resp.Body)
-	if !ok {
-		return doc, p.api.NoList()
-	}
+	doc, _ = jsondoc.Decode[T](resp.Body)
 	return doc, nil
 }

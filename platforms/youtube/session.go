@@ -4,11 +4,9 @@
 package youtube
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -101,17 +99,13 @@ func (p *Platform) begin(ctx context.Context, job *platforms.Job, file *platform
 	var about description
 	about.Snippet.Title, about.Snippet.Description = job.Content.Title, job.Content.Text
 	about.Status.PrivacyStatus = privacyPublic
-	body, err := json.Marshal(about)
-	if err != nil {
-		return session{}, invalid("encoding")
-	}
 	resp, err := p.api.Do(ctx, client.Call{
 		Action: "create", Path: "/upload/youtube/v3/videos?uploadType=resumable&part=snippet,status", Token: job.Account.Token.Access,
 		Header: http.Header{
 			"X-Upload-Content-Length": {strconv.FormatInt(file.Size, 10)},
 			"X-Upload-Content-Type":   {string(file.MIMEType)},
 		},
-		Body: client.Body{Content: bytes.NewReader(body), Length: int64(len(body)), Type: "application/json; charset=UTF-8"}, Timeout: readTimeout,
+		Body: client.JSON("application/json; charset=UTF-8", about), Timeout: readTimeout,
 	})
 	if err != nil {
 		return session{}, p.api.Unanswered(err)
@@ -159,17 +153,12 @@ func (p *Platform) ask(ctx context.Context, s session, size int64) (standing, *p
 
 // send sends a part of the file that makes nothing visible.
 func (p *Platform) send(ctx context.Context, s session, file *platforms.File, offset, length int64) (standing, *platforms.Error) {
-	content, err := file.Bytes.Open(ctx, offset, length)
-	if err != nil {
-		return standing{}, file.Unreadable(err)
-	}
-	defer content.Close()
-	resp, err := p.put(ctx, s, client.Call{
-		Action: "upload", Header: span(offset, length, file.Size), Timeout: chunkTimeout,
-		Body: client.Body{Content: content, Length: length, Type: string(file.MIMEType)},
+	resp, _, failure := p.api.Upload(ctx, client.Upload{
+		Call: client.Call{Action: "upload", Method: http.MethodPut, URL: s.address, Header: span(offset, length, file.Size), Timeout: chunkTimeout},
+		File: file, Offset: offset, Length: length,
 	})
-	if err != nil {
-		return standing{}, p.api.UploadUnanswered(file, err)
+	if failure != nil {
+		return standing{}, failure
 	}
 	at, failure := p.read(resp, file.Size)
 	if failure != nil && failure.Class == platforms.ClassPermanent && resp.Status == http.StatusBadRequest {

@@ -30,21 +30,15 @@ func (p *Platform) setThumbnail(ctx context.Context, job *platforms.Job, id stri
 
 func (p *Platform) sendThumbnail(ctx context.Context, job *platforms.Job, id string) *platforms.Error {
 	picture := job.Content.Thumbnail
-	content, err := picture.Bytes.Open(ctx, 0, picture.Size)
-	if err != nil {
-		return picture.Unreadable(err)
-	}
-	defer content.Close()
 	query := url.Values{"videoId": {id}, "uploadType": {"media"}}
-	resp, err := p.api.Do(ctx, client.Call{
-		Action: "thumbnail", Path: "/upload/youtube/v3/thumbnails/set?" + query.Encode(), Token: job.Account.Token.Access,
-		Body: client.Body{Content: content, Length: picture.Size, Type: string(picture.MIMEType)}, Timeout: thumbnailTimeout,
+	resp, _, failure := p.api.Upload(ctx, client.Upload{
+		Call: client.Call{
+			Action: "thumbnail", Path: "/upload/youtube/v3/thumbnails/set?" + query.Encode(), Token: job.Account.Token.Access, Timeout: thumbnailTimeout,
+		},
+		File: picture, Length: picture.Size,
 	})
-	switch {
-	case err != nil:
-		return p.api.Unanswered(err)
-	case resp.Status == http.StatusOK:
-		return nil
+	if failure != nil || resp.Status == http.StatusOK {
+		return failure
 	}
 	failure, reason := p.videoRefused(resp)
 	switch {

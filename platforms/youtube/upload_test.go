@@ -153,7 +153,7 @@ func TestBegin(t *testing.T) {
 	if failure != nil || checkpoint == "" {
 		t.Fatalf("got %q, %v", checkpoint, failure)
 	}
-	body := `{"snippet":{"title":"Release 1.4","description":"What changed \u0026 why"},"status":{"privacyStatus":"public"}}`
+	body := `{"snippet":{"title":"Release 1.4","description":"What changed & why"},"status":{"privacyStatus":"public"}}` + "\n"
 	g.did(t, asked{Line: beginLine, Length: int64(len(body))})
 	if g.bodies[0] != body {
 		t.Errorf("the video is described as %s", g.bodies[0])
@@ -178,7 +178,7 @@ func TestUpload(t *testing.T) {
 		return asked{Line: putLine, Span: fmt.Sprintf("bytes %d-%d/%d", first, last, size), Length: last - first + 1}
 	}
 	query := asked{Line: putLine, Span: fmt.Sprintf("bytes */%d", size)}
-	begin := asked{Line: beginLine, Length: 111}
+	begin := asked{Line: beginLine, Length: 107}
 	tests := map[string]struct {
 		reason  string
 		answers []http.HandlerFunc
@@ -349,7 +349,7 @@ func TestKeepFails(t *testing.T) {
 	if _, failure := p.Prepare(t.Context(), job); class(asError(failure)) != platforms.ClassTransient {
 		t.Errorf("got %v; nothing is uploaded to a session that would be lost", failure)
 	}
-	g.did(t, asked{Line: beginLine, Length: 111})
+	g.did(t, asked{Line: beginLine, Length: 107})
 }
 
 // TestErrors is the table of YouTube's errors, as a video meets them.

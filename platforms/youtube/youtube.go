@@ -105,8 +105,11 @@ func New(c Config, way *transport.Client) *Platform {
 	p.tokens = oauth2.Endpoint{
 		Client: client.Client{Platform: "youtube", Name: "Google", BaseURL: client.Address(c.APIURL, DefaultTokenURL), Transport: way},
 		Path:   "/token", App: url.Values{"client_id": {c.ClientID}, "client_secret": {c.ClientSecret}},
-		Timeout: readTimeout, Clock: p.clock, NoRefresh: noRefresh, Dead: refreshDead,
-		Refused: func(resp *transport.Response, _ string) *platforms.Error { return p.accountRefused(resp) },
+		Timeout: readTimeout, Clock: p.clock, Dead: refreshDead,
+		Refused: func(resp *transport.Response, _ string) *platforms.Error {
+			failure, _ := p.accountRefused(resp)
+			return failure
+		},
 	}
 	return p
 }

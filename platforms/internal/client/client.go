@@ -20,7 +20,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/internal/transport"
-	"github.com/herald-social/herald/platforms/internal/multipartbody"
 )
 
 // Client calls one host of a platform.
@@ -64,8 +63,8 @@ type Body struct {
 	err error
 }
 
-// Form is a body of fields.
-func Form(fields url.Values) Body {
+// Fields is a body of fields.
+func Fields(fields url.Values) Body {
 	content := fields.Encode()
 	return Body{Content: strings.NewReader(content), Length: int64(len(content)), Type: "application/x-www-form-urlencoded"}
 }
@@ -78,11 +77,6 @@ func JSON(mediaType string, v any) Body {
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(v)
 	return Body{Content: &content, Length: int64(content.Len()), Type: mediaType, err: err}
-}
-
-// Multipart is a body with a file among its fields.
-func Multipart(form *multipartbody.Form) Body {
-	return Body{Content: form, Length: form.Len(), Type: form.ContentType()}
 }
 
 // Why no request could be made. What net/http says would tell the address.

@@ -36,7 +36,7 @@ func TestClient(t *testing.T) {
 	client := Client{Platform: "x", Name: "X", BaseURL: server.URL, Transport: transport.New(transport.Options{})}
 	for _, call := range []Call{
 		{Path: "/v1.0/me?fields=id", Token: "t"},
-		{Path: "/1/feed", Token: "t", Body: Form(url.Values{"message": {"a & b"}})},
+		{Path: "/1/feed", Token: "t", Body: Fields(url.Values{"message": {"a & b"}})},
 		{Path: "/refresh?access_token=t"},
 		{Path: "/2/tweets", Token: "t", Body: JSON("application/json", map[string]string{"text": "<a> & b"})},
 		{Path: "/finalize", Token: "t", Method: http.MethodPost},
@@ -114,7 +114,7 @@ func TestSilence(t *testing.T) {
 			if got := client.Unanswered(tc.err); got.Class != platforms.ClassTransient {
 				t.Errorf("%s: a call that only asks is repeated; got %+v", tc.reason, got)
 			}
-			if got := client.UploadUnanswered(file, tc.err); got.Class != tc.upload {
+			if got := client.uploadUnanswered(file, tc.err); got.Class != tc.upload {
 				t.Errorf("%s: an upload gives %+v", tc.reason, got)
 			}
 		})

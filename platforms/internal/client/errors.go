@@ -25,9 +25,9 @@ func (c *Client) Unanswered(err error) *platforms.Error {
 	}
 }
 
-// UploadUnanswered is Unanswered for a call that sends a file: the file may be
+// uploadUnanswered is Unanswered for a call that sends a file: the file may be
 // what broke it off.
-func (c *Client) UploadUnanswered(file *platforms.File, err error) *platforms.Error {
+func (c *Client) uploadUnanswered(file *platforms.File, err error) *platforms.Error {
 	if errors.Is(err, platforms.ErrFileChanged) {
 		return file.Unreadable(err)
 	}

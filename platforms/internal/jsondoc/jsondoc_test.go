@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestParse(t *testing.T) {
+func TestDecodeForms(t *testing.T) {
 	tests := map[string]struct {
 		reason, body string
 		ok           bool
@@ -25,49 +25,10 @@ func TestParse(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, ok := Parse([]byte(tc.body)); ok != tc.ok {
-				t.Errorf("%s: read %v", tc.reason, ok)
-			}
 			if v, ok := Decode[struct{ ID, X Text }]([]byte(tc.body)); ok != tc.ok || !ok && v.ID != "" {
 				t.Errorf("%s: decoded %+v, %v", tc.reason, v, ok)
 			}
 		})
-	}
-}
-
-func TestObject(t *testing.T) {
-	doc, ok := Parse([]byte(`{
-		"s":"text","n":12345678901234567890,"i":42,"si":"43","b":true,"sb":"true","o":{"k":"v"},
-		"l":[{"k":"1"},2,{"k":"3"}],"e":[],"life":"3600","half":0.5,"never":1e30,"past":-1,"null":null}`))
-	if !ok {
-		t.Fatal("not read")
-	}
-	if doc.Text("s") != "text" || doc.Text("n") != "12345678901234567890" || doc.Text("o") != "" || doc.Text("none") != "" || doc.Text("null") != "" {
-		t.Errorf("texts read as %q %q %q %q", doc.Text("s"), doc.Text("n"), doc.Text("o"), doc.Text("none"))
-	}
-	if doc.Int("i") != 42 || doc.Int("si") != 43 || doc.Int("s") != 0 || doc.Int("n") != 0 {
-		t.Errorf("numbers read as %d %d %d %d", doc.Int("i"), doc.Int("si"), doc.Int("s"), doc.Int("n"))
-	}
-	if !doc.Bool("b") || !doc.Bool("sb") || doc.Bool("s") || doc.Bool("none") {
-		t.Error("truth values are misread")
-	}
-	if doc.Object("o").Text("k") != "v" || doc.Object("none").Object("deeper").Text("k") != "" {
-		t.Error("objects are misread")
-	}
-	list, there := doc.List("l")
-	if !there || len(list) != 3 || list[2].Text("k") != "3" || list[1].Text("k") != "" {
-		t.Errorf("the list reads as %v", list)
-	}
-	if empty, there := doc.List("e"); !there || len(empty) != 0 {
-		t.Error("an empty list is a list")
-	}
-	if _, there := doc.List("o"); there {
-		t.Error("an object is no list")
-	}
-	for key, want := range map[string]time.Duration{"life": time.Hour, "half": time.Second / 2, "never": 0, "past": 0, "none": 0, "s": 0} {
-		if got := Text(doc.Text(key)).Seconds(); got != want {
-			t.Errorf("%s lasts %v, want %v", key, got, want)
-		}
 	}
 }
 
@@ -116,5 +77,13 @@ func TestDecode(t *testing.T) {
 	}
 	if got, ok := Decode[*part]([]byte(`[]`)); ok || got != nil {
 		t.Errorf("what is no object decodes as %v", got)
+	}
+}
+
+func TestSeconds(t *testing.T) {
+	for text, want := range map[Text]time.Duration{"3600": time.Hour, "0.5": time.Second / 2, "1e30": 0, "-1": 0, "": 0, "soon": 0} {
+		if got := text.Seconds(); got != want {
+			t.Errorf("%q lasts %v, want %v", text, got, want)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
 // Account is what a graph tells of an account.
@@ -30,12 +31,16 @@ type Account struct {
 }
 
 // Identify asks whose token this is.
-func (g *Graph) Identify(ctx context.Context, path string, token platforms.Token) (platforms.Identity, *Failure) {
+func (g *Graph) Identify(ctx context.Context, path string, token platforms.Token) (platforms.Identity, error) {
 	account, bad := Read[Account](ctx, g, "identify", path, token)
-	if bad != nil {
-		return platforms.Identity{}, bad
+	var identity platforms.Identity
+	if bad == nil {
+		identity, bad = g.Identity(account)
 	}
-	return g.Identity(account)
+	if bad != nil {
+		return platforms.Identity{}, g.NotIdentified(bad)
+	}
+	return identity, nil
 }
 
 // Identity reads an account. One without a name is known by its handle.
@@ -71,18 +76,7 @@ func (g *Graph) Renew(ctx context.Context, token platforms.Token, grant string) 
 		}
 		return platforms.Token{}, bad.Error
 	}
-	renewed, _ := jsondoc.Decode[struct {
-		AccessToken jsondoc.Text `json:"access_token"`
-		ExpiresIn   jsondoc.Text `json:"expires_in"`
-	}](body)
-	if renewed.AccessToken == "" {
-		return platforms.Token{}, g.NoToken()
-	}
-	out := platforms.Token{Access: renewed.AccessToken.String(), Refresh: token.Refresh, Scopes: token.Scopes}
-	if life := renewed.ExpiresIn.Seconds(); life > 0 {
-		out.ExpiresAt = g.Clock.Now().Add(life).UTC()
-	}
-	return out, nil
+	return oauth2.Renewed(&g.Client, body, token, g.Clock.Now())
 }
 
 // quotaPause is how long an account is left alone that has used up its posts.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 // State is how far a graph is with a container: what it was handed to publish,
@@ -32,8 +33,8 @@ const (
 	StateGone State = "gone"
 )
 
-// ParseState reads a state; false for a word that is none of a graph's.
-func ParseState(word string) (State, bool) {
+// parseState reads a state; false for a word that is none of a graph's.
+func parseState(word string) (State, bool) {
 	known := []State{StateInProgress, StateFinished, StatePublished, StateError, StateExpired}
 	return State(word), slices.Contains(known, State(word))
 }
@@ -67,47 +68,48 @@ func Await(ctx context.Context, clk clock.Clock, longest time.Duration, ask func
 type Containers struct {
 	Graph
 
-	// Waits measures the pauses between two questions about a container.
-	Waits clock.Clock
 	// CreateEdge and PublishEdge are the last segments of the account's paths
 	// for the two steps.
 	CreateEdge, PublishEdge string
 	// CreateTimeout and PublishTimeout bound the two steps.
 	CreateTimeout, PublishTimeout time.Duration
-	// StatusFields are what a container is asked for. Status reads the answer:
-	// the state, and why a container failed.
+	// StatusFields are what a container is asked for.
 	StatusFields string
-	Status       func(body []byte) (state, why string)
-	// Ended says what became of a container that cannot be published.
+	// Ended says what became of a container that cannot be published; why is the
+	// graph's own word for that.
 	Ended func(g *Graph, found State, why, about string) *Failure
 	// NotYetCode is the error for a container that cannot be published yet;
 	// zero if the graph has none.
 	NotYetCode int
 }
 
-// accountPath is the path of an account's edge.
-func (c *Containers) accountPath(account *platforms.Account, edge string) string {
-	return c.VersionedPath("/" + url.PathEscape(account.ID) + "/" + edge)
+// status is what a graph says of a container. Threads has the state in Status and
+// the reason of a failure in Error; Instagram the state in Code, and what it is
+// about in Status.
+type status struct {
+	Code   jsondoc.Text `json:"status_code"`
+	Status jsondoc.Text `json:"status"`
+	Error  jsondoc.Text `json:"error_message"`
 }
 
-// state asks for a container.
-func (c *Containers) state(ctx context.Context, job *platforms.Job, id string) (found State, why string, bad *Failure) {
-	body, bad := c.Ask(ctx, client.Call{
-		Action: "status", Path: c.VersionedPath("/" + url.PathEscape(id) + "?fields=" + c.StatusFields), Token: job.Account.Token.Access,
-		Timeout: ReadTimeout,
-	}, ThePost)
-	if bad != nil {
-		if bad.Said.Kind() == KindOther {
-			return StateGone, "", nil
-		}
+// State asks how far the graph is with a container of a job, and why it failed.
+func (c *Containers) State(ctx context.Context, job *platforms.Job, id string) (found State, why string, bad *Failure) {
+	said, bad := Read[status](ctx, &c.Graph, "status", "/"+url.PathEscape(id)+"?fields="+c.StatusFields, job.Account.Token)
+	switch {
+	case bad != nil && bad.Said.Kind() == KindOther:
+		return StateGone, "", nil
+	case bad != nil:
 		return "", "", bad
 	}
-	word, why := c.Status(body)
-	found, known := ParseState(word)
+	word, reason := said.Code, said.Status
+	if word == "" {
+		word, reason = said.Status, said.Error
+	}
+	found, known := parseState(word.String())
 	if !known {
 		return "", "", Failed(platforms.Errorf(platforms.ClassUnknown, "%s did not say how far it is with the post", c.Name))
 	}
-	return found, why, nil
+	return found, reason.String(), nil
 }
 
 // Task is the preparation of one job.
@@ -130,17 +132,11 @@ func (c *Containers) NewTask(job platforms.Job, longestPause time.Duration) *Tas
 	return &Task{Containers: c, Job: job, Items: job.PartIDs(ValidID), LongestPause: longestPause}
 }
 
-// State asks how far the graph is with a container.
-func (t *Task) State(ctx context.Context, id string) (State, *Failure) {
-	found, _, bad := t.state(ctx, &t.Job, id)
-	return found, bad
-}
-
 // Create makes a container. about is what it shows.
 func (t *Task) Create(ctx context.Context, form url.Values, about string) (string, *Failure) {
 	body, bad := t.Ask(ctx, client.Call{
-		Action: "create", Path: t.accountPath(&t.Job.Account, t.CreateEdge), Token: t.Job.Account.Token.Access,
-		Body: client.Form(form), Timeout: t.CreateTimeout,
+		Action: "create", Path: t.AccountPath(&t.Job.Account, t.CreateEdge), Token: t.Job.Account.Token.Access,
+		Body: client.Fields(form), Timeout: t.CreateTimeout,
 	}, about)
 	if bad != nil {
 		return "", bad
@@ -155,8 +151,8 @@ func (t *Task) Create(ctx context.Context, form url.Values, about string) (strin
 // await waits until the graph is done with a container, for as long as the
 // context lasts.
 func (t *Task) await(ctx context.Context, id, about string) (found State, why string, bad *Failure) {
-	err := Await(ctx, t.Waits, t.LongestPause, func() bool {
-		found, why, bad = t.state(ctx, &t.Job, id)
+	err := Await(ctx, t.Clock, t.LongestPause, func() bool {
+		found, why, bad = t.State(ctx, &t.Job, id)
 		if bad != nil || found != StateInProgress {
 			return false
 		}

@@ -7,11 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,7 +53,7 @@ func TestAwait(t *testing.T) {
 
 func TestParseState(t *testing.T) {
 	for word, want := range map[string]bool{"IN_PROGRESS": true, "FINISHED": true, "PUBLISHED": true, "ERROR": true, "EXPIRED": true, "gone": false, "": false, "LATER": false} {
-		if got, known := ParseState(word); known != want || got != State(word) {
+		if got, known := parseState(word); known != want || got != State(word) {
 			t.Errorf("%q: got %q, %v", word, got, known)
 		}
 	}
@@ -109,20 +106,6 @@ func TestList(t *testing.T) {
 	}
 }
 
-func TestEarlier(t *testing.T) {
-	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	posts := map[string]time.Time{"3": noon.Add(time.Second), "2": noon, "1": noon}
-	r := platforms.LookupResult{}
-	for id, at := range posts {
-		if Earlier(&r, id, at) {
-			r.ExternalID, r.PostedAt = id, at
-		}
-	}
-	if r.ExternalID != "1" {
-		t.Errorf("%q is named, and the earliest is 1", r.ExternalID)
-	}
-}
-
 func TestSameCaption(t *testing.T) {
 	tests := map[string]struct {
 		reason, sent, listed string
@@ -136,48 +119,6 @@ func TestSameCaption(t *testing.T) {
 	for name, tc := range tests {
 		if got := SameCaption(tc.sent, jsondoc.Text(tc.listed)); got != tc.want {
 			t.Errorf("%s: %s: got %v", name, tc.reason, got)
-		}
-	}
-}
-
-func TestSend(t *testing.T) {
-	got := make(chan string, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		got <- fmt.Sprintf("%s %s %q offset %s of %s: %s (%d, %v)", r.Method, r.URL.Path, r.Header.Get("Authorization"), r.Header.Get("offset"), r.Header.Get("file_size"), body, r.ContentLength, err)
-		fmt.Fprint(w, `{"success":true}`)
-	}))
-	defer server.Close()
-	uploads := client.Client{BaseURL: server.URL, Transport: transport.New(transport.Options{})}
-	resp, err := Send(t.Context(), &uploads, Stream{Path: "/up/1", Token: "t", Size: 5, Content: strings.NewReader("bytes")})
-	if err != nil || ParseUpload(resp) != nil {
-		t.Errorf("got %v, %v", resp, err)
-	}
-	if diff := cmp.Diff(`POST /up/1 "OAuth t" offset 0 of 5: bytes (5, <nil>)`, <-got); diff != "" {
-		t.Errorf("request (-want +got):\n%s", diff)
-	}
-	uploads.BaseURL = "://"
-	if _, err := Send(t.Context(), &uploads, Stream{Path: "/"}); err == nil {
-		t.Error("an address that is none must be an error")
-	}
-}
-
-func TestParseUpload(t *testing.T) {
-	tests := map[string]struct {
-		reason, body string
-		status       int
-		want         *UploadError
-	}{
-		"taken":        {"the host says so", `{"success":true,"message":"ok"}`, 200, nil},
-		"not taken":    {"a success that is none", `{"success":false}`, 200, &UploadError{Status: 200}},
-		"says nothing": {"an empty answer confirms nothing", ``, 200, &UploadError{Status: 200}},
-		"refused":      {"the host names its error", `{"debug_info":{"retriable":true,"type":"ProcessingFailedError","message":"secret"}}`, 400, &UploadError{Status: 400, Type: "ProcessingFailedError", Retriable: true}},
-		"long name":    {"a name is no story", `{"debug_info":{"type":"` + strings.Repeat("a", 100) + `"}}`, 400, &UploadError{Status: 400, Type: strings.Repeat("a", 64)}},
-	}
-	for name, tc := range tests {
-		got := ParseUpload(&transport.Response{Status: tc.status, Body: []byte(tc.body)})
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s: %s (-want +got):\n%s", name, tc.reason, diff)
 		}
 	}
 }

@@ -42,9 +42,14 @@ func (e *Error) Name() string {
 // ParseError reads an answer that is not a success. If something between the
 // graph and us answered, only the status is known.
 func ParseError(resp *transport.Response) *Error {
-	doc, _ := jsondoc.Parse(resp.Body)
-	said := doc.Object("error")
-	return &Error{Status: resp.Status, Code: said.Int("code"), Subcode: said.Int("error_subcode"), Transient: said.Bool("is_transient")}
+	said, _ := jsondoc.Decode[struct {
+		Error struct {
+			Code      jsondoc.Text `json:"code"`
+			Subcode   jsondoc.Text `json:"error_subcode"`
+			Transient jsondoc.Flag `json:"is_transient"`
+		} `json:"error"`
+	}](resp.Body)
+	return &Error{Status: resp.Status, Code: said.Error.Code.Int(), Subcode: said.Error.Subcode.Int(), Transient: bool(said.Error.Transient)}
 }
 
 // Refusal reports whether the graph certainly did not do what it was asked: it

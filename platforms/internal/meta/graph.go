@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -34,8 +35,8 @@ type Graph struct {
 	client.Client
 	// Version is the first segment of most paths.
 	Version string
-	// Clock tells when limits and tokens end.
-	Clock clock.PassiveClock
+	// Clock tells when limits and tokens end, and waits for containers.
+	Clock clock.Clock
 	// Kinds say what errors ask for on this platform, where that is not what
 	// they ask for elsewhere. Subcodes go before them.
 	Kinds    map[Kind]platforms.Error
@@ -44,6 +45,11 @@ type Graph struct {
 
 // VersionedPath is the path of something in the graph.
 func (g *Graph) VersionedPath(rest string) string { return "/" + g.Version + rest }
+
+// AccountPath is the path of something that belongs to an account.
+func (g *Graph) AccountPath(account *platforms.Account, rest string) string {
+	return g.VersionedPath("/" + url.PathEscape(account.ID) + "/" + rest)
+}
 
 // Ask makes a call that may be repeated, and returns the body of a success.
 // about is what the call is about, for messages.
@@ -78,15 +84,12 @@ func (g *Graph) Publish(ctx context.Context, call client.Call) (platforms.Result
 	return result, resp.Body
 }
 
-// created is the answer to a call that made something.
-type created struct {
-	ID jsondoc.Text `json:"id"`
-}
-
 // CreatedID reads the id in the answer to a call that creates something; ""
 // if there is none.
 func CreatedID(body []byte) string {
-	made, _ := jsondoc.Decode[created](body)
+	made, _ := jsondoc.Decode[struct {
+		ID jsondoc.Text `json:"id"`
+	}](body)
 	if id := made.ID.String(); ValidID(id) {
 		return id
 	}

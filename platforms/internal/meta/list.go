@@ -6,6 +6,7 @@ package meta
 import (
 	"context"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -96,14 +97,6 @@ func SameCaption(sent string, listed jsondoc.Text) bool {
 
 // ValidID reports whether this can be an id of a graph's, and a part of an
 // address: digits, and "_" between those of a Page and of its post.
-func ValidID(id string) bool {
-	if id == "" || len(id) > 64 {
-		return false
-	}
-	for _, c := range id {
-		if (c < '0' || c > '9') && c != '_' {
-			return false
-		}
-	}
-	return true
-}
+func ValidID(id string) bool { return idForm.MatchString(id) }
+
+var idForm = regexp.MustCompile(`^[0-9_]{1,64}$`)

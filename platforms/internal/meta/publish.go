@@ -13,6 +13,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/listing"
 )
 
 // Publish makes the prepared container of a job visible by one call.
@@ -21,8 +22,8 @@ func (c *Containers) Publish(ctx context.Context, job platforms.Job) platforms.R
 		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, "the post was not prepared")}
 	}
 	result, _ := c.Graph.Publish(ctx, client.Call{
-		Action: "publish", Path: c.accountPath(&job.Account, c.PublishEdge), Token: job.Account.Token.Access,
-		Body: client.Form(url.Values{"creation_id": {job.Checkpoint}}), Timeout: c.PublishTimeout,
+		Action: "publish", Path: c.AccountPath(&job.Account, c.PublishEdge), Token: job.Account.Token.Access,
+		Body: client.Fields(url.Values{"creation_id": {job.Checkpoint}}), Timeout: c.PublishTimeout,
 	})
 	switch result.Outcome {
 	case platforms.Posted:
@@ -44,7 +45,7 @@ func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refuse
 	if refused.Err.Class != platforms.ClassPermanent && refused.Err.Class != platforms.ClassTransient {
 		return
 	}
-	found, _, bad := c.state(ctx, job, job.Checkpoint)
+	found, _, bad := c.State(ctx, job, job.Checkpoint)
 	switch {
 	case bad != nil, found == StatePublished:
 		refused.Outcome = platforms.Unknown
@@ -107,10 +108,10 @@ type Listing struct {
 // post that it became among the account's posts. Only the container's word
 // counts for absence; without a container, or if the graph has forgotten it, the
 // listing alone is searched.
-func (c *Containers) Lookup(ctx context.Context, job platforms.Job, listing Listing) (platforms.LookupResult, error) {
+func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listing) (platforms.LookupResult, error) {
 	published := false
 	if ValidID(job.Checkpoint) {
-		found, _, bad := c.state(ctx, &job, job.Checkpoint)
+		found, _, bad := c.State(ctx, &job, job.Checkpoint)
 		if bad != nil {
 			return platforms.LookupResult{}, bad.Error
 		}
@@ -124,7 +125,7 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, listing List
 		case StateGone:
 		}
 	}
-	result, err := c.search(ctx, &job, listing)
+	result, err := c.search(ctx, &job, where)
 	switch {
 	case err != nil:
 		return platforms.LookupResult{}, err
@@ -134,37 +135,23 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, listing List
 	return result, nil
 }
 
-// search looks for the job's post in a listing. Of several the earliest is
-// named.
-func (c *Containers) search(ctx context.Context, job *platforms.Job, listing Listing) (platforms.LookupResult, *platforms.Error) {
+// search looks for the job's post in a listing.
+func (c *Containers) search(ctx context.Context, job *platforms.Job, where Listing) (platforms.LookupResult, *platforms.Error) {
 	query := url.Values{
-		"fields": {listing.Fields},
+		"fields": {where.Fields},
 		"since":  {strconv.FormatInt(job.SearchFrom.Unix()-1, 10)},
 		"limit":  {strconv.Itoa(pageSize)},
 	}
-	matches := map[jsondoc.Text]Post{} // pages may overlap
-	failure := List(ctx, &c.Graph, "/"+url.PathEscape(job.Account.ID)+"/"+listing.Edge, query, job.Account.Token, MaxPages, func(post Post) bool {
-		at := ParseTime(post.Timestamp)
-		old := !at.IsZero() && at.Before(job.SearchFrom.Truncate(time.Second))
-		if !old && listing.Same(&post) && (job.Taken == nil || !job.Taken(post.ID.String())) {
-			matches[post.ID] = post
+	matches := listing.Matches{}
+	failure := List(ctx, &c.Graph, "/"+url.PathEscape(job.Account.ID)+"/"+where.Edge, query, job.Account.Token, MaxPages, func(post Post) bool {
+		id, at := post.ID.String(), ParseTime(post.Timestamp)
+		if !listing.IsOld(job, at, time.Second) && where.Same(&post) && !listing.IsTaken(job, id) {
+			matches.Add(listing.Post{ID: id, URL: post.Permalink.String(), At: at})
 		}
-		return ValidID(post.ID.String())
+		return ValidID(id)
 	})
 	if failure != nil {
 		return platforms.LookupResult{}, failure
 	}
-	result := platforms.LookupResult{Matches: len(matches)}
-	for _, post := range matches {
-		if id, at := post.ID.String(), ParseTime(post.Timestamp); Earlier(&result, id, at) {
-			result.ExternalID, result.ExternalURL, result.PostedAt = id, post.Permalink.String(), at
-		}
-	}
-	return result, nil
-}
-
-// Earlier reports whether a post is to be named instead of the one that a result
-// names, if any.
-func Earlier(r *platforms.LookupResult, id string, at time.Time) bool {
-	return r.ExternalID == "" || at.Before(r.PostedAt) || at.Equal(r.PostedAt) && id < r.ExternalID
+	return matches.Result(), nil
 }

@@ -13,8 +13,24 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// appUsageHeader tells how much of its budget of calls the app has used.
-const appUsageHeader = "X-App-Usage"
+const (
+	// appUsageHeader tells how much of its budget of calls the app has used.
+	appUsageHeader = "X-App-Usage"
+	// usageHeader tells how much of its limits a business has used, and for how
+	// many minutes it is shut out.
+	usageHeader = "X-Business-Use-Case-Usage"
+)
+
+const (
+	// limitPause and blockPause are how long to stay away when the graph does
+	// not say: calling while limited prolongs the block, and what counts over a
+	// day, or punishes, lasts for hours.
+	limitPause = 5 * time.Minute
+	blockPause = time.Hour
+
+	// longestWait bounds what is believed: limits count over 24 hours.
+	longestWait = 24 * time.Hour
+)
 
 // Used is how much of its budgets of calls was used up, as an answer tells.
 type Used struct {
@@ -26,25 +42,49 @@ type Used struct {
 	ShutOut time.Duration
 }
 
+// budgets are those that Meta counts, in percent, and the minutes until access
+// is regained.
+type budgets struct {
+	Calls   jsondoc.Text `json:"call_count"`
+	Time    jsondoc.Text `json:"total_time"`
+	CPUTime jsondoc.Text `json:"total_cputime"`
+	ShutOut jsondoc.Text `json:"estimated_time_to_regain_access"`
+}
+
+// most is the most used of the budgets.
+func (b budgets) most() int { return max(b.Calls.Int(), b.Time.Int(), b.CPUTime.Int(), 0) }
+
 // UsedOf reads the headers of an answer, a success or not.
 func UsedOf(h http.Header) Used {
-	used := Used{App: -1, Account: -1, ShutOut: shutOut(h)}
-	if doc, ok := jsondoc.Parse([]byte(h.Get(appUsageHeader))); ok {
-		used.App = percent(doc)
+	used := Used{App: -1, Account: -1}
+	if app, ok := jsondoc.Decode[budgets]([]byte(h.Get(appUsageHeader))); ok {
+		used.App = app.most()
 	}
-	doc, _ := jsondoc.Parse([]byte(h.Get(usageHeader)))
-	for business := range doc {
-		uses, _ := doc.List(business)
-		for _, use := range uses {
-			used.Account = max(used.Account, percent(use))
+	businesses, _ := jsondoc.Decode[map[string][]budgets]([]byte(h.Get(usageHeader)))
+	for _, useCases := range businesses {
+		for _, use := range useCases {
+			used.Account = max(used.Account, use.most())
+			if minutes := use.ShutOut.Int(); minutes > 0 && minutes <= int(longestWait/time.Minute) {
+				used.ShutOut = max(used.ShutOut, time.Duration(minutes)*time.Minute)
+			}
 		}
 	}
 	return used
 }
 
-// percent is the most used of the budgets that Meta counts.
-func percent(use jsondoc.Object) int {
-	return max(use.Int("call_count"), use.Int("total_time"), use.Int("total_cputime"), 0)
+// RetryAt is when an error of a kind that passes allows the next call; zero for
+// the other kinds.
+func RetryAt(h http.Header, kind Kind, now time.Time) time.Time {
+	wait := UsedOf(h).ShutOut
+	switch {
+	case kind == KindBlocked, kind == KindQuota:
+		wait = max(wait, blockPause)
+	case kind != KindLimit:
+		return time.Time{}
+	case wait == 0:
+		wait = limitPause
+	}
+	return now.Add(wait)
 }
 
 // AppWide reports whether an error is about a limit of the app, and so of all

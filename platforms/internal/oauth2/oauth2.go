@@ -37,9 +37,9 @@ type Endpoint struct {
 	Timeout time.Duration
 	// Clock tells when a new token ends.
 	Clock clock.PassiveClock
-	// NoRefresh says that there is no refresh token, and Dead that it is not
-	// accepted any more.
-	NoRefresh, Dead platforms.Error
+	// Dead says that the refresh token is not accepted any more, and NoRefresh that
+	// there is none. Without NoRefresh a plain error says so, with Dead's remedy.
+	Dead, NoRefresh platforms.Error
 	// DeadCodes are the errors that mean Dead, beside invalid_grant.
 	DeadCodes []string
 	// AnyStatus says that the endpoint reports its errors with any HTTP status,
@@ -64,7 +64,10 @@ type answer struct {
 // Refresh renews a token. Errors are *platforms.Error.
 func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.Token, error) {
 	if old.Refresh == "" {
-		return platforms.Token{}, new(e.NoRefresh)
+		if e.NoRefresh.Problem != "" {
+			return platforms.Token{}, new(e.NoRefresh)
+		}
+		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "there is no refresh token, so that the access token cannot be renewed").Advise(e.Dead.Remedy)
 	}
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh}}
 	call := client.Call{Action: "refresh_token", Path: e.Path, Timeout: e.Timeout}
@@ -74,7 +77,7 @@ func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.
 		call.Header = r.Header
 	}
 	maps.Copy(form, e.App)
-	call.Body = client.Form(form)
+	call.Body = client.Fields(form)
 	resp, err := e.Do(ctx, call)
 	if err != nil {
 		return platforms.Token{}, e.Unanswered(err)
@@ -83,13 +86,15 @@ func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.
 	if resp.Status != http.StatusOK || e.AnyStatus && said.Error != "" {
 		return platforms.Token{}, e.refused(resp, said.Error.String())
 	}
-	return e.renewed(said, old)
+	return Renewed(&e.Client, resp.Body, old, e.Clock.Now())
 }
 
-// renewed reads a success. What it leaves out stays as it was.
-func (e *Endpoint) renewed(said answer, old platforms.Token) (platforms.Token, error) {
+// Renewed reads the answer of a success that came now. What it leaves out stays as
+// it was. Errors are *platforms.Error.
+func Renewed(c *client.Client, body []byte, old platforms.Token, now time.Time) (platforms.Token, error) {
+	said, _ := jsondoc.Decode[answer](body)
 	if said.AccessToken == "" {
-		return platforms.Token{}, e.NoToken()
+		return platforms.Token{}, c.NoToken()
 	}
 	token := platforms.Token{
 		Access: said.AccessToken.String(), Refresh: said.RefreshToken.String(),
@@ -98,7 +103,6 @@ func (e *Endpoint) renewed(said answer, old platforms.Token) (platforms.Token, e
 	if token.Refresh == "" {
 		token.Refresh, token.RefreshExpiresAt = old.Refresh, old.RefreshExpiresAt
 	}
-	now := e.Clock.Now()
 	if life := said.ExpiresIn.Seconds(); life > 0 {
 		token.ExpiresAt = now.Add(life).UTC()
 	}

@@ -72,6 +72,15 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.seen...)
 }
 
+// Paths lists the methods and paths of what the server was asked so far.
+func (s *Server) Paths() []string {
+	var out []string
+	for _, r := range s.Requests() {
+		out = append(out, r.Method+" "+r.Path)
+	}
+	return out
+}
+
 // Says answers with a status, a body, and headers given as names and values.
 func Says(status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

@@ -19,14 +19,6 @@ const (
 	asciiLabel
 	// alphanumeric keeps a URL from beginning right after it, and a top-level domain from ending before it.
 	alphanumeric
-	// pathCharacter may stand in a path, outside and inside parentheses.
-	pathCharacter
-	// pathEnd may be a path's last character.
-	pathEnd
-	// queryCharacter may stand in a query.
-	queryCharacter
-	// queryEnd may be a query's last character.
-	queryEnd
 )
 
 const lettersAndDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -45,10 +37,6 @@ var asciiClasses = func() (classes [utf8.RuneSelf]class) {
 	}{
 		{lettersAndDigits + "-", asciiLabel},
 		{lettersAndDigits, alphanumeric},
-		{lettersAndDigits + "!*';:=+,.$/%#[]-_~@|&", pathCharacter},
-		{lettersAndDigits + "+-=_#/", pathEnd},
-		{lettersAndDigits + "!?*'@();:&=+$/%#[]-_.,~|", queryCharacter},
-		{lettersAndDigits + "-_&=#/", queryEnd},
 	} {
 		for _, c := range []byte(set.characters) {
 			classes[c] |= set.class
@@ -99,50 +87,41 @@ func asciiLabelRune(r rune) bool {
 	if r < utf8.RuneSelf {
 		return asciiLabel.has(r)
 	}
-	return accented(r)
+	return unicode.Is(accented, r)
 }
 
-// pathRune tells whether r may stand in a path.
-func pathRune(r rune) bool {
-	if r < utf8.RuneSelf {
-		return pathCharacter.has(r)
-	}
-	return r == 0x2013 || cyrillic(r) || accented(r)
-}
-
-// pathEndRune tells whether r may be the last character of a path, so that "a.com/b." does not take the full stop.
-func pathEndRune(r rune) bool {
-	if r < utf8.RuneSelf {
-		return pathEnd.has(r)
-	}
-	return cyrillic(r) || accented(r)
-}
-
-// accented tells whether r is one of the accented Latin letters and combining marks that twitter-text names, or differs
-// from one only in case. JavaScript compares characters by their upper case, so the iota comes in by U+0345, and letters
-// of the phonetic alphabet by their capitals in Latin Extended-B.
-func accented(r rune) bool {
-	switch {
-	case r < 0xC0 || r > 0x2C7F && r != 0xA7DC:
-		return false
-	case r <= 0x24F:
-		return r != 0xD7 && r != 0xF7
-	case r <= 0x2BB:
-		return strings.ContainsRune("\u0253\u0254\u0256\u0257\u0259\u025B\u0260\u0263\u0268\u0269\u026F\u0272\u0275\u0280"+
-			"\u0283\u0288\u0289\u028A\u028B\u028C\u0292\u02BB", r)
-	case r >= 0x300 && r <= 0x36F, r >= 0x1E00 && r <= 0x1EFF:
-		return true
-	}
-	switch r {
-	case 0x399, 0x3B9, 0x1FBE, 0x2C65, 0x2C66, 0x2C7E, 0x2C7F, 0xA7DC:
-		return true
-	}
-	return false
-}
-
-// cyrillic tells whether r is in Unicode's Cyrillic block, or one of the letters U+1C80 to U+1C87 whose capitals are.
-func cyrillic(r rune) bool {
-	return r >= 0x400 && r <= 0x4FF || r >= 0x1C80 && r <= 0x1C87
+// accented are the accented Latin letters and combining marks that twitter-text names, and what differs from one only in
+// case. JavaScript compares characters by their upper case, so the iota comes in by U+0345, and letters of the phonetic
+// alphabet by their capitals in Latin Extended-B.
+var accented = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{0xC0, 0xD6, 1},
+		{0xD8, 0xF6, 1},
+		{0xF8, 0x24F, 1},
+		{0x253, 0x254, 1},
+		{0x256, 0x257, 1},
+		{0x259, 0x259, 1},
+		{0x25B, 0x25B, 1},
+		{0x260, 0x260, 1},
+		{0x263, 0x263, 1},
+		{0x268, 0x269, 1},
+		{0x26F, 0x26F, 1},
+		{0x272, 0x272, 1},
+		{0x275, 0x275, 1},
+		{0x280, 0x280, 1},
+		{0x283, 0x283, 1},
+		{0x288, 0x28C, 1},
+		{0x292, 0x292, 1},
+		{0x2BB, 0x2BB, 1},
+		{0x300, 0x36F, 1},
+		{0x399, 0x399, 1},
+		{0x3B9, 0x3B9, 1},
+		{0x1E00, 0x1EFF, 1},
+		{0x1FBE, 0x1FBE, 1},
+		{0x2C65, 0x2C66, 1},
+		{0x2C7E, 0x2C7F, 1},
+		{0xA7DC, 0xA7DC, 1},
+	},
 }
 
 // fold returns the letter by which characters that differ only in case are compared: the capital, except that a letter

@@ -35,9 +35,13 @@ func (s *scanner) candidateAt(dot int) (candidate, bool) {
 		return candidate{}, false
 	}
 
-	c.path = portEnd(s.text, c.domainEnd)
-	c.pathEnd = pathEndAt(s.text, c.path)
-	c.end = queryEndAt(s.text, c.pathEnd)
+	c.path, c.pathEnd, c.end = c.domainEnd, c.domainEnd, c.domainEnd
+	if c.end < len(s.text) && strings.IndexByte(":/?", s.text[c.end]) >= 0 {
+		after := afterDomain.FindStringSubmatchIndex(s.text[c.end:])
+		if c.end += after[1]; after[2] >= 0 {
+			c.path, c.pathEnd = c.domainEnd+after[2], c.domainEnd+after[3]
+		}
+	}
 	return c, true
 }
 

@@ -5,61 +5,36 @@ package tweettext
 
 import "unicode/utf8"
 
-// emojiState is a state of the automaton in emojiEdges[first:end].
-type emojiState struct {
-	first, end uint16
-	// accept: what led here is an emoji.
-	accept bool
-}
-
-// emojiEdge leads to a state by any of a run of code points.
-type emojiEdge struct {
-	low, high rune
-	state     uint8
-}
-
 // emojiLength returns the length in bytes of the longest emoji sequence of two or more code points with which the text
-// begins, or 0. r is the text's first code point, of the given width.
+// begins, or 0. The text's first code point has the given width.
 //
 // The sequences are exactly those that twitter-text knows (Emoji 11: skin tones, families, professions, flags, keycaps,
 // presentation selectors). Grapheme clusters of a newer Unicode are deliberately not taken together: X counts their
 // parts. One code point alone needs no look-up: as an emoji or not, it weighs the same.
-func emojiLength(text string, r rune, width int) int {
-	// No sequence begins with two ASCII characters, and most text is ASCII.
-	if len(text) <= width || r < utf8.RuneSelf && text[width] < utf8.RuneSelf {
-		return 0
-	}
+func emojiLength(text string, width int) int {
 	length := 0
-	for at, state := 0, emojiRoot; ; {
-		next, ok := emojiNext(state, r)
-		if !ok {
-			return length
+	for more := width < len(text) && joins(text[width:]); more; {
+		_, next := utf8.DecodeRuneInString(text[width:])
+		width += next
+		var known bool
+		if known, more = emoji.find(text[:width]); known {
+			length = width
 		}
-		state = next
-		at += width
-		if emojiStates[state].accept {
-			length = at
-		}
-		if at == len(text) {
-			return length
-		}
-		r, width = utf8.DecodeRuneInString(text[at:])
+		more = more && width < len(text)
 	}
+	return length
 }
 
-// emojiNext returns the state to which r leads.
-func emojiNext(state int, r rune) (int, bool) {
-	low, high := int(emojiStates[state].first), int(emojiStates[state].end)
-	for low < high {
-		middle := (low + high) / 2
-		switch edge := &emojiEdges[middle]; {
-		case r < edge.low:
-			high = middle
-		case r > edge.high:
-			low = middle + 1
-		default:
-			return int(edge.state), true
-		}
+// joins tells whether the text begins with a code point that may be the second of a sequence: a joiner, a keycap, a
+// presentation selector, a letter of a flag, a skin tone or a tag. Most text has none of them and needs no look-up.
+func joins(text string) bool {
+	if text[0] < 0xE2 {
+		return false
 	}
-	return 0, false
+	switch r, _ := utf8.DecodeRuneInString(text); {
+	case r == 0x200D, r == 0x20E3, r == 0xFE0F, r >= 0x1F1E6 && r <= 0x1F1FF, r >= 0x1F3FB && r <= 0x1F3FF, r == 0xE0067:
+		return true
+	default:
+		return false
+	}
 }

@@ -6,35 +6,7 @@ package tweettext
 import (
 	"strings"
 	"testing"
-
-	"golang.org/x/net/idna"
 )
-
-// TestEncodedLength compares the length that is computed with the form that package idna writes out.
-func TestEncodedLength(t *testing.T) {
-	for _, row := range []struct{ reason, label string }{
-		{"ASCII stands as it is", "example"},
-		{"one accent", "bücher"},
-		{"no basic character", "日本語"},
-		{"a basic character at either end", "a日b"},
-		{"a repeated character has a delta of nothing", "üüüü"},
-		{"characters out of order", "язык"},
-		{"beyond U+FFFF", "a😀b𠮷"},
-		{"a long label of one script", strings.Repeat("日本", 14)},
-		{"characters far apart change the bias", "é日😀é日😀"},
-		{"a hyphen is a basic character", "a-ü-b"},
-	} {
-		t.Run(row.reason, func(t *testing.T) {
-			written, err := idna.Punycode.ToASCII(row.label)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := encodedLength(row.label, false); got != len(written) {
-				t.Errorf("encodedLength(%q) = %d, want %d for %s", row.label, got, len(written), written)
-			}
-		})
-	}
-}
 
 func TestEncodable(t *testing.T) {
 	for _, row := range []struct {

@@ -11,8 +11,8 @@ import (
 
 // TestTables confirms what the look-ups rely on: both tables are searched by halving.
 func TestTables(t *testing.T) {
-	if !slices.IsSorted(tlds[:]) {
-		t.Error("tlds is not sorted")
+	if !slices.IsSorted(tlds) || !slices.IsSorted(emoji) {
+		t.Error("a table is not sorted")
 	}
 	longest := 0
 	for _, name := range tlds {
@@ -26,15 +26,13 @@ func TestTables(t *testing.T) {
 	if longest != maxTLDRunes {
 		t.Errorf("the longest name has %d characters, maxTLDRunes is %d", longest, maxTLDRunes)
 	}
-	for i, state := range emojiStates {
-		edges := emojiEdges[state.first:state.end]
-		for j, edge := range edges {
-			if edge.low > edge.high || j > 0 && edge.low <= edges[j-1].high {
-				t.Errorf("state %d: edge %d is out of order", i, j)
-			}
-			if int(edge.state) >= i {
-				t.Errorf("state %d leads to state %d: a sequence might not end", i, edge.state)
-			}
+	for _, sequence := range emoji {
+		_, width := utf8.DecodeRuneInString(sequence)
+		if emojiLength(sequence, width) != len(sequence) {
+			t.Errorf("%+q is not taken as one emoji", sequence)
 		}
+	}
+	if len(tlds) != 1574 || len(emoji) != 1915 {
+		t.Errorf("there are %d names and %d sequences; twitter-text 3.1.0 has 1574 and 1915", len(tlds), len(emoji))
 	}
 }

@@ -4,12 +4,14 @@
 package tweettext
 
 import (
-	"strings"
 	"unicode/utf8"
 )
 
 // punycodePrefix begins a label that stands for one outside ASCII (RFC 5890, the ACE prefix).
 const punycodePrefix = "xn--"
+
+// maxTLDRunes is the length in characters of the longest top-level domain.
+const maxTLDRunes = 18
 
 // tldEnd returns where the longest top-level domain that begins at the offset ends, or -1. A name must not be followed
 // by an ASCII letter or digit, '@' (an e-mail address), '+' or '-'; any other character ends it, so that it may touch
@@ -31,7 +33,7 @@ func tldEnd(text string, at int) int {
 		if !tldBoundary(text, next) {
 			continue
 		}
-		known, more := lookUpTLD(name)
+		known, more := tlds.find(string(name))
 		if known {
 			end = next
 		}
@@ -59,23 +61,6 @@ func tldBoundary(text string, at int) bool {
 	}
 	c := text[at]
 	return !alphanumeric.has(rune(c)) && c != '@' && c != '+' && c != '-'
-}
-
-// lookUpTLD tells whether the folded name is a top-level domain, and whether a longer one may begin with it.
-func lookUpTLD(name []byte) (known, more bool) {
-	low, high := 0, len(tlds)
-	for low < high {
-		middle := (low + high) / 2
-		if tlds[middle] < string(name) {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	if low == len(tlds) || !strings.HasPrefix(tlds[low], string(name)) {
-		return false, false
-	}
-	return len(tlds[low]) == len(name), true
 }
 
 // hasFoldedPrefix tells whether the text begins with an ASCII prefix, given in small letters, whatever the case.

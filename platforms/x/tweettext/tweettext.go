@@ -41,13 +41,6 @@ func Length(text string) int {
 	return weigh(normalize(text))
 }
 
-// Valid tells whether X takes the text as a post of an account without a subscription: 1 to MaxWeightedLength weighted
-// characters, none of them refused (see HasInvalidCharacter).
-func Valid(text string) bool {
-	length := Length(text)
-	return length > 0 && length <= MaxWeightedLength && !HasInvalidCharacter(text)
-}
-
 // HasInvalidCharacter tells whether the text holds a character that X refuses in any post, whatever its length: U+FFFE,
 // U+FEFF (a byte order mark) or U+FFFF.
 func HasInvalidCharacter(text string) bool {
@@ -82,7 +75,7 @@ func weigh(text string) int {
 		r, width := utf8.DecodeRuneInString(text[i:])
 		emoji := 0
 		if i >= emojiDone {
-			emoji = emojiLength(text[i:], r, width)
+			emoji = emojiLength(text[i:], width)
 			emojiDone = i + emoji
 		}
 		switch {

@@ -22,23 +22,6 @@ type Range struct {
 	Start, End int
 }
 
-// URLs returns the parts of the text that X turns into links, in the order of the text. With a protocol a URL may have
-// a domain in any script; without one, only the part of a domain that is ASCII or accented Latin counts, and a query
-// only after a path. E-mail addresses, and what follows a letter, '@', '#' or '$', are no URLs.
-//
-// The text is taken as it is: the offsets are into it, not into its normal form.
-func URLs(text string) []Range {
-	urls := findURLs(text, nil)
-	if len(urls) == 0 {
-		return nil
-	}
-	ranges := make([]Range, len(urls))
-	for i, u := range urls {
-		ranges[i] = u.Range
-	}
-	return ranges
-}
-
 // found is a URL together with what it stands for in the count.
 type found struct {
 	Range
@@ -74,7 +57,11 @@ type scanner struct {
 	chain chain
 }
 
-// findURLs appends the URLs of the text to urls.
+// findURLs appends to urls the parts of the text that X turns into links, in the order of the text. With a protocol a URL
+// may have a domain in any script; without one, only the part of a domain that is ASCII or accented Latin counts, and a
+// query only after a path. E-mail addresses, and what follows a letter, '@', '#' or '$', are no URLs.
+//
+// The text is taken as it is: the offsets are into it, not into its normal form.
 func findURLs(text string, urls []found) []found {
 	s := scanner{text: text, chain: chain{last: -1}}
 	for at := 0; ; {
@@ -104,11 +91,11 @@ func (s *scanner) addWithProtocol(urls []found, c candidate) []found {
 		return urls
 	}
 	end := c.end
-	if tco, slug := tcoEnd(s.text[c.start:c.end]); tco > 0 {
-		if slug > maxTCoSlug {
+	if own := tco.FindStringSubmatchIndex(s.text[c.start:c.end]); own != nil {
+		if slug := own[3] - own[2]; slug > maxTCoSlug {
 			return urls
 		}
-		end = c.start + tco
+		end = c.start + own[1]
 	}
 	return append(urls, found{Range: Range{c.start, end}, covered: end - c.start})
 }
@@ -171,25 +158,6 @@ func (s *scanner) acceptable(c candidate) bool {
 		split = false
 	}
 	return true
-}
-
-// tcoEnd returns where one of X's own short URLs, https://t.co/slug with an optional query, ends, and the length of its
-// slug; or 0 if the URL is none. What follows it directly is not part of it.
-func tcoEnd(url string) (end, slug int) {
-	for _, prefix := range []string{"https://t.co/", "http://t.co/"} {
-		if !hasFoldedPrefix(url, prefix) {
-			continue
-		}
-		end = len(prefix)
-		for end < len(url) && alphanumeric.has(rune(url[end])) {
-			end++
-		}
-		if slug = end - len(prefix); slug == 0 {
-			return 0, 0
-		}
-		return queryEndAt(url, end), slug
-	}
-	return 0, 0
 }
 
 // utf16Length returns the length of the text in UTF-16 units, in which twitter-text counts.

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ func TestExpand(t *testing.T) {
 		want    []string
 		fails   bool
 	}{
-		{"alternatives in their order", "b|a", []string{"b", "a"}, false},
+		{"alternatives in their order", "bc|a", []string{"bc", "a"}, false},
 		{"what may be missing is tried present first", "ab?c", []string{"abc", "ac"}, false},
 		{"a class and a range", "[ac-e]", []string{"a", "c", "d", "e"}, false},
 		{"groups of both kinds", "(?:a|b)(c|d)", []string{"ac", "ad", "bc", "bd"}, false},
@@ -44,27 +45,28 @@ func TestExpand(t *testing.T) {
 func TestEmojiTable(t *testing.T) {
 	for _, row := range []struct {
 		reason, pattern string
-		// want is a part of the table, or of the error.
-		want  string
-		fails bool
+		want            []string
+		fails           string
 	}{
-		{"neighbours that go on alike share an edge", `\u2600[\u2601-\u2603]|\u2604\ufe0f`, "{0x2601, 0x2603, 0}", false},
-		{"a single character is left out", `\u2600|\u2601\ufe0f`, "{0x2601, 0x2601, 1}", false},
-		{"a single character that may weigh one", `a|bc`, "may weigh one", true},
-		{"a sequence that hides a longer one", `\u2600\u2601|\u2600\u2601\u2602`, "before the longer", true},
+		{"a single character is left out", `\u2600|\u2601\ufe0f`, []string{"\u2601\ufe0f"}, ""},
+		{"a single character that may weigh one", `a|bc`, nil, "may weigh one"},
+		{"a sequence that hides a longer one", `\u2600\u2601|\u2600\u2601\u2602`, nil, "before the longer"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			table, err := emojiTable("exports.default = /" + row.pattern + "/g;")
-			if (err != nil) != row.fails {
-				t.Fatalf("unexpected error: %v", err)
-			}
-			if err != nil {
-				table = err.Error()
-			}
-			if !strings.Contains(table, row.want) {
-				t.Errorf("%q is not in:\n%s", row.want, table)
-			}
+			check(t, table, row.want, err, row.fails)
 		})
+	}
+}
+
+// check compares a table, or the error instead of one, of which a part is given.
+func check(t *testing.T, table, want []string, err error, fails string) {
+	t.Helper()
+	if (err != nil) != (fails != "") || err != nil && !strings.Contains(err.Error(), fails) {
+		t.Fatalf("got the error %v, want %q", err, fails)
+	}
+	if diff := cmp.Diff(want, table); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
 	}
 }
 
@@ -72,30 +74,30 @@ func TestTLDTable(t *testing.T) {
 	list := func(names string) string { return "RegExp('(?:(?:' + '" + names + "' + ')(?=[^0-9a-zA-Z@+-]|$))'))" }
 	for _, row := range []struct {
 		reason, generic, country string
-		// want is a part of the table, or of the error.
-		want  string
-		fails bool
+		want                     []string
+		fails                    string
 	}{
-		{"names are folded, sorted and put together", list("org|' + 'com"), list("рф|de"), `"COM", "DE", "ORG", "РФ",`, false},
-		{"a name in both lists stands once", list("com"), list("com|de"), `"COM", "DE",`, false},
-		{"the longest is measured in characters", list("com"), list("みんな|ею"), "maxTLDRunes = 3", false},
-		{"a name before a longer one in the same script", list("嘉里|嘉里大酒店"), list("de"), "before the longer", true},
-		{"an ASCII name may stand before a longer one, which its boundary tells apart", list("co|com"), list("de"), `"CO", "COM", "DE"`, false},
-		{"a list of another form", "RegExp('x')", list("de"), "does not begin", true},
-		{"a list without its boundary", "RegExp('(?:(?:' + 'com' + '))'))", list("de"), "boundary", true},
-		{"something else than a name", list("com|[a-z]+"), list("de"), "does not look like", true},
+		{"names are folded and put together", list("org|' + 'com"), list("рф|de"), []string{"ORG", "COM", "РФ", "DE"}, ""},
+		{"a name before a longer one in the same script", list("嘉里|嘉里大酒店"), list("de"), nil, "before the longer"},
+		{"an ASCII name may stand before a longer one, which its boundary tells apart", list("co|com"), list("de"), []string{"CO", "COM", "DE"}, ""},
+		{"a list of another form", "RegExp('x')", list("de"), nil, "does not begin"},
+		{"a list without its boundary", "RegExp('(?:(?:' + 'com' + '))'))", list("de"), nil, "boundary"},
+		{"something else than a name", list("com|[a-z]+"), list("de"), nil, "does not look like"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			table, err := tldTable(row.generic, row.country)
-			if (err != nil) != row.fails {
-				t.Fatalf("unexpected error: %v", err)
-			}
-			if err != nil {
-				table = err.Error()
-			}
-			if !strings.Contains(table, row.want) {
-				t.Errorf("%q is not in:\n%s", row.want, table)
-			}
+			check(t, table, row.want, err, row.fails)
 		})
+	}
+}
+
+// TestWrite confirms that a table is sorted and names nothing twice.
+func TestWrite(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := write("table.txt", []string{"ORG", "COM", "ORG"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile("table.txt"); err != nil || string(got) != "COM ORG\n" {
+		t.Errorf("wrote %q, %v", got, err)
 	}
 }

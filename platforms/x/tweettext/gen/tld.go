@@ -6,57 +6,28 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-const tldPreamble = `package tweettext
-
-// The names are those of twitter-text 3.1.0 (https://www.npmjs.com/package/twitter-text; Copyright 2018 Twitter, Inc.;
-// Apache License 2.0), taken as data. A name that the root zone gained since is left out on purpose: X's own client
-// does not see a URL there either.
-
-`
-
-// tldTable returns the Go source of the table of top-level domains, made from twitter-text's two lists.
-func tldTable(generic, country string) (string, error) {
+// tldTable returns the top-level domains of twitter-text's two lists, folded.
+func tldTable(generic, country string) ([]string, error) {
 	var names []string
 	for _, list := range []string{generic, country} {
 		listed, err := tldNames(list)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		names = append(names, listed...)
 	}
 	if err := longestFirst(names); err != nil {
-		return "", err
+		return nil, err
 	}
-
-	runes := 0
 	for i, name := range names {
-		runes = max(runes, utf8.RuneCountInString(name))
 		names[i] = fold(name)
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-
-	var b strings.Builder
-	b.WriteString(tldPreamble)
-	fmt.Fprintf(&b, "// maxTLDRunes is the length in characters of the longest name in tlds.\nconst maxTLDRunes = %d\n\n", runes)
-	b.WriteString("// tlds holds the top-level domains, in the case that fold gives, sorted by their bytes.\nvar tlds = [...]string{")
-	column := 0
-	for _, name := range names {
-		if column == 0 || column+len(name) > 110 {
-			b.WriteString("\n\t")
-			column = 0
-		}
-		n, _ := fmt.Fprintf(&b, "%q, ", name)
-		column += n
-	}
-	b.WriteString("\n}\n")
-	return b.String(), nil
+	return names, nil
 }
 
 // tldNames reads the names out of one list: an alternation, written as the concatenation of quoted strings.

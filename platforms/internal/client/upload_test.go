@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package multipartbody_test
+package client
 
 import (
 	"errors"
@@ -11,24 +11,19 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-
-	"github.com/herald-social/herald/platforms/internal/multipartbody"
 )
 
 func TestForm(t *testing.T) {
-	file := multipartbody.File{Field: "media", Name: "a \"b\".png", Type: "image/png", Content: iotest.OneByteReader(strings.NewReader("bytes and more")), Size: 5}
-	form, err := multipartbody.New(file, multipartbody.Field{Name: "category", Value: "tweet_image"})
-	if err != nil {
-		t.Fatal(err)
+	form := Form{Field: "media", Name: "a \"b\".png", Values: map[string]string{"category": "tweet_image"}}
+	made := form.around(Body{Content: iotest.OneByteReader(strings.NewReader("bytes and more")), Length: 5, Type: "image/png"})
+	body, err := io.ReadAll(made.Content)
+	if err != nil || made.err != nil {
+		t.Fatal(err, made.err)
 	}
-	body, err := io.ReadAll(form)
-	if err != nil {
-		t.Fatal(err)
+	if int64(len(body)) != made.Length {
+		t.Errorf("%d bytes, promised were %d", len(body), made.Length)
 	}
-	if int64(len(body)) != form.Len() {
-		t.Errorf("%d bytes, promised were %d", len(body), form.Len())
-	}
-	_, options, err := mime.ParseMediaType(form.ContentType())
+	_, options, err := mime.ParseMediaType(made.Type)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +40,7 @@ func TestForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	data, err := io.ReadAll(content)
-	if err != nil || string(data) != "bytes" || part.Filename != file.Name || part.Header.Get("Content-Type") != "image/png" {
+	if err != nil || string(data) != "bytes" || part.Filename != form.Name || part.Header.Get("Content-Type") != "image/png" {
 		t.Errorf("the file is %q, %q, %v: %v", data, part.Filename, part.Header, err)
 	}
 }
@@ -63,11 +58,9 @@ func TestShortFile(t *testing.T) {
 		"broken": {"the connection to the store broke", io.MultiReader(strings.NewReader("b"), iotest.ErrReader(broken)), broken},
 	} {
 		t.Run(name, func(t *testing.T) {
-			form, err := multipartbody.New(multipartbody.File{Field: "f", Name: "n", Type: "a/b", Content: tc.content, Size: 5})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := io.ReadAll(form); !errors.Is(err, tc.want) {
+			form := Form{Field: "f", Name: "n"}
+			made := form.around(Body{Content: tc.content, Length: 5, Type: "a/b"})
+			if _, err := io.ReadAll(made.Content); !errors.Is(err, tc.want) {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})

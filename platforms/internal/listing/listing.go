@@ -1,0 +1,45 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package listing finds the post of a job among those that a platform lists.
+package listing
+
+import (
+	"time"
+
+	"github.com/herald-social/herald/platforms"
+)
+
+// Post is a listed post.
+type Post struct {
+	// ID names the post, and URL is where people see it.
+	ID, URL string
+	// At is when it was published; zero where the platform does not say.
+	At time.Time
+}
+
+// IsOld reports whether what was published at a time is older than the job, by
+// times of the given precision. What has no time is not.
+func IsOld(job *platforms.Job, at time.Time, precision time.Duration) bool {
+	return !at.IsZero() && at.Before(job.SearchFrom.Truncate(precision))
+}
+
+// IsTaken reports whether a post is known to belong to another job.
+func IsTaken(job *platforms.Job, id string) bool { return job.Taken != nil && job.Taken(id) }
+
+// Matches are the posts that may be a job's, by their ids: pages may overlap.
+type Matches map[string]Post
+
+// Add adds a post.
+func (m Matches) Add(post Post) { m[post.ID] = post }
+
+// Result counts the posts and names the earliest.
+func (m Matches) Result() platforms.LookupResult {
+	r := platforms.LookupResult{Matches: len(m)}
+	for _, post := range m {
+		if r.ExternalID == "" || post.At.Before(r.PostedAt) || post.At.Equal(r.PostedAt) && post.ID < r.ExternalID {
+			r.ExternalID, r.ExternalURL, r.PostedAt = post.ID, post.URL, post.At
+		}
+	}
+	return r
+}

@@ -1,0 +1,57 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tweettext
+
+import (
+	_ "embed"
+	"sort"
+	"strings"
+)
+
+// Both tables are written by gen, sorted by their bytes, with blanks between the entries. A name that the root zone
+// gained since, or a sequence that Unicode did, is left out on purpose: X's own client does not know it either.
+var (
+	// tldNames are the top-level domains of twitter-text 3.1.0 (https://www.npmjs.com/package/twitter-text; Copyright
+	// 2018 Twitter, Inc.; Apache License 2.0), in the case that fold gives.
+	//
+	//go:embed tlds.txt
+	tldNames string
+
+	// emojiNames are the emoji sequences of two and more code points of twemoji-parser 11.0.2
+	// (https://www.npmjs.com/package/twemoji-parser), the parser that twitter-text 3.1.0 counts with. Its licence (MIT):
+	//
+	// Copyright (c) 2018 Twitter, Inc.
+	//
+	// Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+	// documentation files (the "Software"), to deal in the Software without restriction, including without limitation
+	// the rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to
+	// permit persons to whom the Software is furnished to do so, subject to the following conditions:
+	//
+	// The above copyright notice and this permission notice shall be included in all copies or substantial portions of
+	// the Software.
+	//
+	// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO
+	// THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+	// AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT,
+	// TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+	// SOFTWARE.
+	//
+	//go:embed emoji.txt
+	emojiNames string
+
+	tlds, emoji = table(strings.Fields(tldNames)), table(strings.Fields(emojiNames))
+)
+
+// table is a sorted list of texts.
+type table []string
+
+// find tells whether the table holds the text, and whether it holds a longer one that begins with it.
+func (t table) find(text string) (known, more bool) {
+	at := sort.SearchStrings(t, text)
+	known = at < len(t) && t[at] == text
+	if known {
+		at++
+	}
+	return known, at < len(t) && strings.HasPrefix(t[at], text)
+}
