@@ -49,12 +49,11 @@ const forbiddenPause = 15 * time.Second
 
 // Options is what the reconciler needs. Client, APIReader and Clock are required.
 type Options struct {
-	// Client reads from the cache and writes to the API server.
-	Client client.Client
-	// APIReader reads Secrets from the API server.
+	// Client reads from the cache and writes to the API server; APIReader reads
+	// Secrets from the API server.
+	Client    client.Client
 	APIReader client.Reader
-	// Clock is the time.
-	Clock clock.PassiveClock
+	Clock     clock.PassiveClock
 	// Events takes the events of keys; nil emits none.
 	Events events.EventRecorder
 }

@@ -54,16 +54,15 @@ const (
 // Options is what the reconciler needs. Client, APIReader, Platforms, Store and
 // Clock are required.
 type Options struct {
-	// Client reads from the cache and writes to the API server.
-	Client client.Client
-	// APIReader reads from the API server.
+	// Client reads from the cache and writes to the API server, from which APIReader
+	// reads.
+	Client    client.Client
 	APIReader client.Reader
+	Clock     clock.PassiveClock
 	// Platforms are the platforms of this process.
 	Platforms platforms.Registry
 	// Store keeps the tokens.
 	Store *credentials.Store
-	// Clock is the time.
-	Clock clock.PassiveClock
 	// Events takes the events of connections; nil emits none.
 	Events events.EventRecorder
 	// Owner returns the team that owns a namespace, or nil: its plan may limit the

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -71,25 +70,23 @@ func (r *Reconciler) connectionsOfTeam(ctx context.Context, obj client.Object) [
 }
 
 func (r *Reconciler) affected(ctx context.Context, namespace string, planChanged bool) []reconcile.Request {
-	log := ctrl.LoggerFrom(ctx)
 	team, err := r.Owner(ctx, namespace)
-	if err != nil {
-		log.Error(err, "cannot tell which connections the plan covers now", "namespace", namespace)
+	limited := err == nil && plan.LimitsOf(team).Accounts > 0
+	if err == nil && !limited && !planChanged {
 		return nil
 	}
-	limited := plan.LimitsOf(team).Accounts > 0
-	if !limited && !planChanged {
-		return nil
+	var all []*v1alpha1.Connection
+	if err == nil {
+		all, err = r.connectionsOf(ctx, namespace)
 	}
-	all, err := r.connectionsOf(ctx, namespace)
 	if err != nil {
-		log.Error(err, "cannot tell which connections the plan covers now", "namespace", namespace)
+		ctrl.LoggerFrom(ctx).Error(err, "cannot tell which connections the plan covers now", "namespace", namespace)
 		return nil
 	}
 	var requests []reconcile.Request
 	for _, c := range all {
 		if limited || conditions.Reason(c.Status.Conditions) == v1alpha1.ReasonPlanLimit {
-			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}})
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(c)})
 		}
 	}
 	return requests

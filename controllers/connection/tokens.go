@@ -5,11 +5,216 @@ package connection
 
 import (
 	"context"
+	"encoding/json"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/platforms"
 )
+
+// Bounds of a renewal, which the caller's context does not end: once begun, it is
+// finished, because the refresh token may be spent.
+const (
+	// refreshWithin bounds the call to the platform.
+	refreshWithin = 15 * time.Second
+	// saveWithin is how long one examination tries to store a renewed token; the
+	// next examinations continue. The manager's shutdown waits longer than both
+	// together.
+	saveWithin = 60 * time.Second
+	// claimPatience is how long to wait for another manager's renewal: more than
+	// both together.
+	claimPatience = 90 * time.Second
+	// mostConflicts is how often a write gives way to clients that change something
+	// else in the Secret.
+	mostConflicts = 5
+)
+
+const (
+	msgClaimed   = "another manager is renewing the token; Herald looks again when it is done"
+	msgContended = "another client changes the Secret all the time, so that its token cannot be renewed; find out which one does"
+)
+
+// unsaved is a renewed token that could not be stored yet.
+type unsaved struct {
+	uid     types.UID
+	secret  string
+	old     credentials.Token
+	renewed credentials.Token
+	version string
+}
+
+// renew exchanges the refresh token for a new token and stores that. If it fails, the
+// outcome says why; else it is nil.
+func (e *examination) renew(ctx context.Context) *outcome {
+	before := e.read.Token
+	if failed := e.claim(ctx); failed != nil {
+		return failed
+	}
+	if e.read.Token.Access != before.Access {
+		// Another manager has just stored another token.
+		return nil
+	}
+	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshWithin)
+	defer cancel()
+	renewed, err := e.platform.Refresh(calling, platforms.Token(e.read.Token))
+	if err != nil {
+		failure := platformError(err)
+		ctrl.LoggerFrom(ctx).Info("the token was not renewed", "class", failure.Class, "answer", failure.Error(), "cause", failure.Err)
+		return new(ofFailure(failure))
+	}
+	pending := unsaved{
+		uid: e.conn.UID, secret: e.conn.Spec.CredentialsSecretRef.Name, version: e.read.Version,
+		old: e.read.Token, renewed: credentials.Token(renewed),
+	}
+	stored, err := e.save(ctx, e.conn, pending)
+	if err != nil {
+		return new(ofCredentials(err))
+	}
+	e.read, e.renewed = stored, true
+	return nil
+}
+
+// claim records in the Secret that its token is about to be renewed. It gives way to
+// clients that change the Secret at the same time: if the token is another one
+// afterwards, nothing is claimed.
+func (e *examination) claim(ctx context.Context) *outcome {
+	for range mostConflicts {
+		if may, wait := e.Store.MayClaim(e.read, claimPatience); !may {
+			return &outcome{reason: v1alpha1.ReasonPlatformUnavailable, message: msgClaimed, retryAt: e.Clock.Now().Add(wait)}
+		}
+		version, err := e.Store.Claim(ctx, e.conn, e.read.Version)
+		if err == nil {
+			e.read.Version = version
+			return nil
+		}
+		if credentials.ReasonOf(err) != credentials.Conflict {
+			return new(ofCredentials(err))
+		}
+		found, err := e.Store.Load(ctx, e.conn)
+		if err != nil {
+			return new(ofCredentials(err))
+		}
+		changed := found.Token.Access != e.read.Token.Access
+		e.read = found
+		if changed {
+			return nil
+		}
+	}
+	return &outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: msgContended}
+}
+
+// save stores a renewed token before it is used, and keeps it in memory for the next
+// examination if the API server does not answer.
+func (r *Reconciler) save(ctx context.Context, conn *v1alpha1.Connection, pending unsaved) (credentials.Credentials, error) {
+	r.unsaved.Store(client.ObjectKeyFromObject(conn), pending)
+	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveWithin)
+	defer cancel()
+	stored, err := r.store(saving, conn, pending)
+	if err != nil && credentials.ReasonOf(err) == credentials.Unavailable {
+		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored yet; if this process ends before, the account has to be connected again")
+		return credentials.Credentials{}, err
+	}
+	r.unsaved.Delete(client.ObjectKeyFromObject(conn))
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "a renewed token cannot be stored; the account may have to be connected again")
+	}
+	return stored, err
+}
+
+// store writes a renewed token. If the Secret was changed meanwhile, it writes the
+// token all the same, unless the Secret holds another token: then that one counts.
+func (r *Reconciler) store(ctx context.Context, conn *v1alpha1.Connection, pending unsaved) (credentials.Credentials, error) {
+	version := pending.version
+	var err error
+	for range mostConflicts {
+		if version, err = r.Store.Save(ctx, conn, pending.renewed, version); err == nil {
+			return r.asStored(ctx, conn, pending.renewed, version), nil
+		}
+		if credentials.ReasonOf(err) != credentials.Conflict {
+			return credentials.Credentials{}, err
+		}
+		found, loadErr := r.Store.Load(ctx, conn)
+		if loadErr != nil {
+			return credentials.Credentials{}, loadErr
+		}
+		if found.Token.Access != pending.old.Access || found.Token.Refresh != pending.old.Refresh {
+			return found, nil
+		}
+		version = found.Version
+	}
+	return credentials.Credentials{}, &credentials.Error{Reason: credentials.Unavailable, Message: err.Error(), Err: err}
+}
+
+// asStored reads back the stored token with its time of renewal; if it cannot, it
+// returns the token as it is.
+func (r *Reconciler) asStored(ctx context.Context, conn *v1alpha1.Connection, token credentials.Token, version string) credentials.Credentials {
+	if found, err := r.Store.Load(ctx, conn); err == nil && found.Token.Access == token.Access {
+		return found
+	}
+	return credentials.Credentials{Token: token, Version: version, RenewedAt: r.Clock.Now()}
+}
+
+// rescue stores a token that an earlier examination could not store.
+func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) error {
+	v, ok := r.unsaved.Load(client.ObjectKeyFromObject(conn))
+	if !ok {
+		return nil
+	}
+	pending, ok := v.(unsaved)
+	if !ok || pending.uid != conn.UID || pending.secret != conn.Spec.CredentialsSecretRef.Name {
+		r.unsaved.Delete(client.ObjectKeyFromObject(conn))
+		return nil
+	}
+	_, err := r.save(ctx, conn, pending)
+	return err
+}
+
+// secretAnnotation names the Secret that a Connection used last, if the Connection
+// controls it: once it uses another one, the old one is deleted. Secrets that people
+// created are theirs to delete.
+const secretAnnotation = "social.herald.dev/credentials-secret"
+
+// tidy deletes the Secret that an earlier connection of the account has left. It runs
+// once the new credentials are known to work. If it fails, the next examination tries
+// again.
+func (r *Reconciler) tidy(ctx context.Context, conn *v1alpha1.Connection, read *credentials.Credentials) {
+	used, wanted := conn.Annotations[secretAnnotation], ""
+	if read.Controller == conn.UID {
+		wanted = conn.Spec.CredentialsSecretRef.Name
+	}
+	if used == wanted {
+		return
+	}
+	if used != "" && used != conn.Spec.CredentialsSecretRef.Name {
+		// The annotation may name any Secret.
+		if err := credentials.DeleteControlled(ctx, r.APIReader, r.Client, conn, used); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "the credentials of an earlier connection of the account are still there")
+			return
+		}
+	}
+	if err := r.noteSecret(ctx, conn, wanted); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot note which Secret the connection uses")
+	}
+}
+
+func (r *Reconciler) noteSecret(ctx context.Context, conn *v1alpha1.Connection, name string) error {
+	var value any
+	if name != "" {
+		value = name
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": conn.UID, "annotations": map[string]any{secretAnnotation: value}},
+	})
+	if err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(r.Client.Patch(ctx, conn.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
+}
 
 // Tokens hands out the tokens of a cache in the form that platforms take.
 type Tokens struct {

@@ -275,10 +275,13 @@ func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1
 	return r.drop(ctx, m)
 }
 
-// describe writes a summary into the conditions of a Media.
-func (r *Reconciler) describe(m *v1alpha1.Media, s conditions.Summary) {
-	conditions.Apply(&m.Status.Conditions, s, m.Generation, r.Clock.Now())
-	m.Status.ObservedGeneration = m.Generation
+// describe writes a phase, and why, into the status of a Media. Only a file that is
+// settled is ready.
+func (r *Reconciler) describe(m *v1alpha1.Media, phase v1alpha1.MediaPhase, progress conditions.Progress, reason, message string) {
+	m.Status.Phase, m.Status.ObservedGeneration = phase, m.Generation
+	conditions.Apply(&m.Status.Conditions, conditions.Summary{
+		Ready: progress == conditions.Settled, Reason: reason, Message: message, Progress: progress,
+	}, m.Generation, r.Clock.Now())
 }
 
 // write stores the status under the resourceVersion that was read: the apiserver

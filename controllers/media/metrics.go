@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -31,24 +32,25 @@ type Metrics struct {
 // NewMetrics creates the metrics and registers them with r, unless that is nil. It
 // panics if they are already registered.
 func NewMetrics(r prometheus.Registerer) *Metrics {
+	factory := promauto.With(r)
 	m := &Metrics{
-		uploads: prometheus.NewCounterVec(prometheus.CounterOpts{
+		uploads: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_media_files_total",
 			Help: "Media files that the manager saw come to an end of their wait, by outcome: uploaded, rejected or expired.",
 		}, []string{"outcome"}),
-		fetches: prometheus.NewCounterVec(prometheus.CounterOpts{
+		fetches: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_media_fetches_total",
 			Help: "Attempts to fetch a media file from its source, by outcome: fetched, failed (perhaps tried again) or refused.",
 		}, []string{"outcome"}),
-		bytes: prometheus.NewCounter(prometheus.CounterOpts{
+		bytes: factory.NewCounter(prometheus.CounterOpts{
 			Name: "herald_media_fetched_bytes_total",
 			Help: "Bytes of media files fetched from their sources.",
 		}),
-		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
+		removed: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_media_removed_total",
 			Help: "Media removed because no post used them (by what they were: unused, expired, rejected), and files without a Media (orphan).",
 		}, []string{"reason"}),
-		swept: prometheus.NewGauge(prometheus.GaugeOpts{
+		swept: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "herald_media_last_sweep_timestamp_seconds",
 			Help: "When the store and the use of media files were last looked through without an error, in seconds since 1970.",
 		}),
@@ -62,9 +64,6 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	for _, reason := range []string{removedUnused, removedExpired, removedRejected, removedOrphan} {
 		m.removed.WithLabelValues(reason)
-	}
-	if r != nil {
-		r.MustRegister(m.uploads, m.fetches, m.bytes, m.removed, m.swept)
 	}
 	return m
 }

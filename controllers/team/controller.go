@@ -60,13 +60,12 @@ const (
 // Options is what the reconciler needs. Client, APIReader and Clock are required;
 // the namespaces have defaults.
 type Options struct {
-	// Client reads from the cache and writes to the API server.
-	Client client.Client
-	// APIReader reads from the API server: whether a namespace is taken must not
-	// be decided from an old copy.
+	// Client reads from the cache and writes to the API server. APIReader reads from
+	// the API server: whether a namespace is taken must not be decided from an old
+	// copy.
+	Client    client.Client
 	APIReader client.Reader
-	// Clock is the time.
-	Clock clock.PassiveClock
+	Clock     clock.PassiveClock
 	// Events takes the events of teams; nil emits none.
 	Events events.EventRecorder
 	// ManagerNamespace is the namespace of the manager's service account. It can

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -37,13 +38,12 @@ type Loader interface {
 // It may be used from many goroutines at once.
 type Cache struct {
 	loader Loader
-	clock  clock.PassiveClock
 	loads  singleflight.Group
-
-	mu      sync.Mutex
-	entries map[types.UID]entry
+	// held are the tokens, by the UID of their Connection.
+	held *cache.LRUExpireCache
 	// forgets counts calls of Forget: a token whose read began before one is not
-	// held.
+	// held. Its lock is for that comparison.
+	mu      sync.Mutex
 	forgets uint64
 }
 
@@ -53,12 +53,11 @@ type stamp struct{ secret, version string }
 type entry struct {
 	stamp
 	token Token
-	until time.Time
 }
 
 // NewCache returns an empty Cache.
 func NewCache(loader Loader, c clock.PassiveClock) *Cache {
-	return &Cache{loader: loader, clock: c, entries: map[types.UID]entry{}}
+	return &Cache{loader: loader, held: cache.NewLRUExpireCacheWithClock(cacheMax, c)}
 }
 
 // Token returns the token of a Connection. Errors are those of the Loader, or
@@ -66,10 +65,10 @@ func NewCache(loader Loader, c clock.PassiveClock) *Cache {
 func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, error) {
 	wanted := stamp{secret: conn.Spec.CredentialsSecretRef.Name, version: conn.Status.CredentialsVersion}
 	c.mu.Lock()
-	held, ok := c.entries[conn.UID]
 	forgets := c.forgets
 	c.mu.Unlock()
-	if ok && held.stamp == wanted && c.clock.Now().Before(held.until) {
+	found, _ := c.held.Get(conn.UID)
+	if held, ok := found.(entry); ok && held.stamp == wanted {
 		return held.token, nil
 	}
 	// Many callers wait for one read, so it must not end with the caller that
@@ -98,37 +97,14 @@ func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, er
 func (c *Cache) Forget(conn *v1alpha1.Connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.entries, conn.UID)
+	c.held.Remove(conn.UID)
 	c.forgets++
 }
 
 func (c *Cache) hold(uid types.UID, e entry, forgets uint64) {
-	now := c.clock.Now()
-	e.until = now.Add(cacheFor)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.forgets != forgets {
-		return
-	}
-	if _, there := c.entries[uid]; !there && len(c.entries) >= cacheMax {
-		c.makeRoom(now)
-	}
-	c.entries[uid] = e
-}
-
-// makeRoom drops the tokens that are held too long, or else the oldest one.
-func (c *Cache) makeRoom(now time.Time) {
-	var oldest types.UID
-	for uid, e := range c.entries {
-		if !now.Before(e.until) {
-			delete(c.entries, uid)
-			continue
-		}
-		if first, ok := c.entries[oldest]; !ok || e.until.Before(first.until) {
-			oldest = uid
-		}
-	}
-	if len(c.entries) >= cacheMax {
-		delete(c.entries, oldest)
+	if c.forgets == forgets {
+		c.held.Add(uid, e, cacheFor)
 	}
 }

@@ -38,10 +38,7 @@ type Error struct {
 	Err error
 }
 
-// Error returns the message.
 func (e *Error) Error() string { return e.Message }
-
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // ReasonOf returns the reason of an error of this package; Unavailable for any

@@ -26,11 +26,29 @@ type Waiter struct {
 	Wake func()
 }
 
+// lock guards a structure, and collects those that are to be woken when it is free.
+type lock struct {
+	mu    sync.Mutex
+	wakes []func()
+}
+
+// unlock frees the lock, and then wakes them.
+func (l *lock) unlock() {
+	wakes := l.wakes
+	l.wakes = nil
+	l.mu.Unlock()
+	for _, wake := range wakes {
+		wake()
+	}
+}
+
+func (l *lock) wake(waiter func()) { l.wakes = append(l.wakes, waiter) }
+
 // Gates is a set of semaphores, one per key, created when first asked for.
 type Gates struct {
-	width int
+	lock
 
-	mu    sync.Mutex
+	width int
 	gates map[string]*gate
 	// woken holds, by waiter, the gates that it was woken for and has not tried
 	// since, so that an unused wake can be passed on.
@@ -54,7 +72,7 @@ func NewGates(width int) *Gates {
 // waits. Otherwise it wakes the waiter when the gate has room.
 func (g *Gates) TryAcquire(key string, w Waiter) bool {
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.unlock()
 	gt := g.gates[key]
 	if gt == nil {
 		gt = &gate{queued: map[string]struct{}{}}
@@ -81,38 +99,34 @@ func (g *Gates) TryAcquire(key string, w Waiter) bool {
 // Release leaves the gate and wakes the waiter that is due first.
 func (g *Gates) Release(key string) {
 	g.mu.Lock()
-	wake := func() {}
+	defer g.unlock()
 	if gt := g.gates[key]; gt != nil && gt.held > 0 {
 		gt.held--
-		wake = g.wakeNext(key, gt)
+		g.wakeNext(key, gt)
 	}
-	g.mu.Unlock()
-	wake()
 }
 
 // Pass is called when a waiter has had its turn: a wake that it did not use goes
 // to the next waiter.
 func (g *Gates) Pass(id string) {
 	g.mu.Lock()
-	var wakes []func()
+	defer g.unlock()
 	for key := range g.woken[id] {
 		if gt := g.gates[key]; gt != nil && gt.held < g.width {
-			wakes = append(wakes, g.wakeNext(key, gt))
+			g.wakeNext(key, gt)
 		}
 	}
 	delete(g.woken, id)
-	g.mu.Unlock()
-	call(wakes)
 }
 
-// wakeNext removes the first waiter from the queue and returns its Wake. A gate
-// without holders and waiters is dropped.
-func (g *Gates) wakeNext(key string, gt *gate) func() {
+// wakeNext removes the first waiter from the queue and wakes it. A gate without
+// holders and waiters is dropped.
+func (g *Gates) wakeNext(key string, gt *gate) {
 	if len(gt.waiting) == 0 {
 		if gt.held == 0 {
 			delete(g.gates, key)
 		}
-		return func() {}
+		return
 	}
 	next := gt.waiting[0]
 	gt.waiting = slices.Delete(gt.waiting, 0, 1)
@@ -121,7 +135,7 @@ func (g *Gates) wakeNext(key string, gt *gate) func() {
 		g.woken[next.ID] = map[string]struct{}{}
 	}
 	g.woken[next.ID][key] = struct{}{}
-	return next.Wake
+	g.wake(next.Wake)
 }
 
 func (g *Gates) forgetWake(id, key string) {

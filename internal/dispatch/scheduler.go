@@ -6,7 +6,6 @@ package dispatch
 import (
 	"cmp"
 	"slices"
-	"sync"
 )
 
 const (
@@ -34,9 +33,9 @@ const (
 // A post holds nothing while it waits, so there is no deadlock. When its turn has
 // come, everything is reserved for it and it is woken.
 type Scheduler struct {
-	places int
+	lock
 
-	mu sync.Mutex
+	places int
 	// holds counts the places that are taken.
 	holds   int
 	tickets map[string]*ticket
@@ -89,16 +88,16 @@ func NewScheduler(places int) *Scheduler {
 // the waiter is woken when its turn has come.
 func (s *Scheduler) Enter(w Waiter, keys []string) []string {
 	s.mu.Lock()
-	var wakes []func()
+	defer s.unlock()
 	t := s.tickets[w.ID]
 	if t != nil && t.state == woken {
 		for _, key := range slices.Clone(t.held) {
 			if !slices.Contains(keys, key) {
-				wakes = append(wakes, s.open(t, key)...)
+				s.open(t, key)
 			}
 		}
 		if len(t.held) == 0 {
-			wakes = append(wakes, s.leave(t)...)
+			s.leave(t)
 			t = nil
 		}
 	}
@@ -108,7 +107,7 @@ func (s *Scheduler) Enter(w Waiter, keys []string) []string {
 		s.teamOf(t).waits--
 		for _, key := range t.keys {
 			// The gate is no longer kept free for it.
-			wakes = append(wakes, s.offer(key)...)
+			s.offer(key)
 		}
 		t = nil
 	}
@@ -118,75 +117,66 @@ func (s *Scheduler) Enter(w Waiter, keys []string) []string {
 		s.tickets[t.ID] = t
 		s.teamOf(t).waits++
 		for _, key := range keys {
-			s.gateOf(key).enqueue(t)
+			g := s.gateOf(key)
+			g.queue = insert(g.queue, t)
 		}
 		s.try(t)
 	}
-	var taken []string
-	if t.state == woken {
-		t.state = entered
-		taken = slices.Clone(t.held)
+	if t.state != woken {
+		return nil
 	}
-	s.mu.Unlock()
-	call(wakes)
-	return taken
+	t.state = entered
+	return slices.Clone(t.held)
 }
 
 // Release opens a gate that the waiter holds: its call has ended.
 func (s *Scheduler) Release(id, key string) {
 	s.mu.Lock()
-	var wakes []func()
+	defer s.unlock()
 	if t := s.tickets[id]; t != nil && slices.Contains(t.held, key) {
-		wakes = s.open(t, key)
+		s.open(t, key)
 	}
-	s.mu.Unlock()
-	call(wakes)
 }
 
 // Done frees the waiter's place and the gates that it still holds.
 func (s *Scheduler) Done(id string) {
 	s.mu.Lock()
-	var wakes []func()
+	defer s.unlock()
 	if t := s.tickets[id]; t != nil && t.state != waiting {
-		wakes = s.leave(t)
+		s.leave(t)
 	}
-	s.mu.Unlock()
-	call(wakes)
 }
 
 // Pass is called after each pass over a waiter: if it was woken and did not
 // enter, others get its turn.
 func (s *Scheduler) Pass(id string) {
 	s.mu.Lock()
-	var wakes []func()
+	defer s.unlock()
 	if t := s.tickets[id]; t != nil && t.state == woken {
-		wakes = s.leave(t)
+		s.leave(t)
 	}
-	s.mu.Unlock()
-	call(wakes)
 }
 
 // Slow marks a gate whose holder's call takes long. Tickets that wait for other
 // gates too no longer wait for this one.
 func (s *Scheduler) Slow(id, key string) {
 	s.mu.Lock()
-	var wakes []func()
+	defer s.unlock()
 	if g := s.gates[key]; g != nil && g.holder != nil && g.holder.ID == id && !g.slow {
 		g.slow = true
 		for _, t := range slices.Clone(g.queue) {
-			if s.try(t) {
-				wakes = append(wakes, t.Wake)
-			}
+			s.turn(t)
 		}
 	}
-	s.mu.Unlock()
-	call(wakes)
 }
 
-func call(wakes []func()) {
-	for _, wake := range wakes {
-		wake()
+// turn gives a ticket its turn, if it can have it, and wakes it.
+func (s *Scheduler) turn(t *ticket) bool {
+	has := s.try(t)
+	if has {
+		s.wake(t.Wake)
 	}
+	return has
 }
 
 // try gives a ticket its turn if everything that it needs is free.
@@ -241,30 +231,27 @@ func (g *accountGate) overtaken(by *ticket) {
 }
 
 // open frees a gate and offers it.
-func (s *Scheduler) open(t *ticket, key string) (wakes []func()) {
+func (s *Scheduler) open(t *ticket, key string) {
 	t.held = slices.DeleteFunc(t.held, func(k string) bool { return k == key })
 	g := s.gates[key]
 	g.holder, g.slow = nil, false
-	return s.offer(key)
+	s.offer(key)
 }
 
 // offer gives the first ticket that can use a free gate its turn.
-func (s *Scheduler) offer(key string) []func() {
+func (s *Scheduler) offer(key string) {
 	g := s.gates[key]
 	if g == nil || g.holder != nil {
-		return nil
+		return
 	}
-	for _, next := range g.queue[:min(len(g.queue), scanned)] {
-		if s.try(next) {
-			return []func(){next.Wake}
-		}
+	// The search ends with the first that can have its turn.
+	if !slices.ContainsFunc(g.queue[:min(len(g.queue), scanned)], s.turn) {
+		s.tidy(key)
 	}
-	s.tidy(key)
-	return nil
 }
 
 // leave ends a ticket and offers what it held to others.
-func (s *Scheduler) leave(t *ticket) (wakes []func()) {
+func (s *Scheduler) leave(t *ticket) {
 	delete(s.tickets, t.ID)
 	s.holds--
 	if tm := s.teamOf(t); tm.holds == 1 && tm.waits == 0 {
@@ -273,18 +260,11 @@ func (s *Scheduler) leave(t *ticket) (wakes []func()) {
 		tm.holds--
 	}
 	for _, key := range slices.Clone(t.held) {
-		wakes = append(wakes, s.open(t, key)...)
+		s.open(t, key)
 	}
-	for {
-		next := s.nextReady()
-		if next == nil {
-			break
-		}
-		if s.try(next) {
-			wakes = append(wakes, next.Wake)
-		}
+	for next := s.nextReady(); next != nil; next = s.nextReady() {
+		s.turn(next)
 	}
-	return wakes
 }
 
 // nextReady removes the first ticket that lacks only a place from the list of the
@@ -359,8 +339,6 @@ func (s *Scheduler) tidy(key string) {
 		delete(s.gates, key)
 	}
 }
-
-func (g *accountGate) enqueue(t *ticket) { g.queue = insert(g.queue, t) }
 
 // before orders tickets by when they are due, then by when they came.
 func before(a, b *ticket) int {

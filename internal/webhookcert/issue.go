@@ -12,9 +12,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"slices"
 	"time"
@@ -34,8 +32,6 @@ const (
 	// replica serves with the newest certificate within checkEvery, so that one
 	// would do; the others are for replicas that disagree about their hosts.
 	maxTrusted = 4
-	// serialBits is how long serial numbers are (RFC 5280 allows 160).
-	serialBits = 120
 )
 
 const blockCertificate = "CERTIFICATE"
@@ -43,22 +39,24 @@ const blockCertificate = "CERTIFICATE"
 // good reports whether the data of a Secret hold a certificate for all hosts that its
 // authority signed and that is valid for long enough.
 func good(data map[string][]byte, hosts []string, now time.Time) bool {
+	leaf := valid(data, now)
+	return leaf != nil && !slices.ContainsFunc(hosts, func(host string) bool { return leaf.VerifyHostname(host) != nil })
+}
+
+// valid is good, whatever the hosts are. It returns the certificate, or nil.
+func valid(data map[string][]byte, now time.Time) *x509.Certificate {
 	pair, err := tls.X509KeyPair(data[keyCertificate], data[keyPrivate])
 	if err != nil {
-		return false
-	}
-	leaf, err := x509.ParseCertificate(pair.Certificate[0])
-	if err != nil {
-		return false
+		return nil
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(data[keyAuthority])
 	for _, at := range []time.Time{now, now.Add(renewAhead)} {
-		if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: at}); err != nil {
-			return false
+		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: at}); err != nil {
+			return nil
 		}
 	}
-	return !slices.ContainsFunc(hosts, func(host string) bool { return leaf.VerifyHostname(host) != nil })
+	return pair.Leaf
 }
 
 // everyone returns the hosts for a new certificate: those that are needed, and those
@@ -66,16 +64,13 @@ func good(data map[string][]byte, hosts []string, now time.Time) bool {
 // these and would otherwise issue a certificate of their own, in turns. When a
 // certificate is renewed for its age, unneeded names are dropped.
 func everyone(data map[string][]byte, needed []string, now time.Time) []string {
-	if !good(data, needed[:0], now) {
-		return needed
-	}
-	pair, err := tls.X509KeyPair(data[keyCertificate], data[keyPrivate])
-	if err != nil {
+	leaf := valid(data, now)
+	if leaf == nil {
 		return needed
 	}
 	hosts := slices.Clone(needed)
-	others := slices.Clone(pair.Leaf.DNSNames)
-	for _, ip := range pair.Leaf.IPAddresses {
+	others := slices.Clone(leaf.DNSNames)
+	for _, ip := range leaf.IPAddresses {
 		others = append(others, ip.String())
 	}
 	for _, host := range others {
@@ -93,11 +88,7 @@ func issue(trusted []byte, hosts []string, now time.Time) (map[string][]byte, er
 	authority := template("herald-webhook-ca", now)
 	authority.IsCA, authority.BasicConstraintsValid = true, true
 	authority.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
-	authorityKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("make a key: %w", err)
-	}
-	authorityDER, err := sign(authority, authority, authorityKey, authorityKey)
+	authorityDER, authorityKey, err := sign(authority, authority, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +102,7 @@ func issue(trusted []byte, hosts []string, now time.Time) (map[string][]byte, er
 			leaf.DNSNames = append(leaf.DNSNames, host)
 		}
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("make a key: %w", err)
-	}
-	leafDER, err := sign(leaf, authority, key, authorityKey)
+	leafDER, key, err := sign(leaf, authority, authorityKey)
 	if err != nil {
 		return nil, err
 	}
@@ -158,15 +145,19 @@ func template(name string, now time.Time) *x509.Certificate {
 	}
 }
 
-func sign(cert, parent *x509.Certificate, own, parentKey *ecdsa.PrivateKey) ([]byte, error) {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
+// sign makes a key for a certificate, and signs that with the key of its parent, or
+// with its own if that is nil.
+func sign(cert, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make a serial number: %w", err)
+		return nil, nil, fmt.Errorf("make a key: %w", err)
 	}
-	cert.SerialNumber = serial
-	der, err := x509.CreateCertificate(rand.Reader, cert, parent, own.Public(), parentKey)
+	if parentKey == nil {
+		parentKey = key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, cert, parent, key.Public(), parentKey)
 	if err != nil {
-		return nil, errors.Join(errors.New("sign a certificate"), err)
+		return nil, nil, fmt.Errorf("sign a certificate: %w", err)
 	}
-	return der, nil
+	return der, key, nil
 }

@@ -58,32 +58,6 @@ type boxes struct {
 	table   [4096]byte
 }
 
-// each visits the boxes between two offsets. The visitor decides how deep a film
-// is followed.
-func (b *boxes) each(start, end int64, visit func(box) error) error {
-	// What is too short for a header is the zero that ends some QuickTime boxes.
-	for at := start; end-at >= boxHeader; {
-		b.seen++
-		if b.seen > maxBoxes {
-			return errTooMany
-		}
-		found, err := b.header(at, end)
-		if err != nil {
-			return err
-		}
-		if err := visit(found); err != nil {
-			return err
-		}
-		at = found.end
-	}
-	return nil
-}
-
-// within visits the boxes that a box holds.
-func (b *boxes) within(outer box, visit func(box) error) error {
-	return b.each(outer.start, outer.end, visit)
-}
-
 // header reads the header of a box that must end by the end given.
 func (b *boxes) header(at, end int64) (box, error) {
 	head := b.scratch[:boxHeader]
@@ -128,22 +102,19 @@ func (b *boxes) fields(of box, length int) ([]byte, error) {
 	return data, err
 }
 
-// versioned returns the first bytes of the content of a box with two versions of
-// different lengths, and its version.
-func (b *boxes) versioned(of box, length0, length1 int) (data []byte, version byte, err error) {
-	data, err = b.fields(of, 1)
-	if err != nil {
+// versioned returns the first bytes of the content of a box that comes in two
+// versions: some of its numbers are wide bytes long, 4 or 8, and fixed counts the
+// bytes of everything else.
+func (b *boxes) versioned(of box, fixed, numbers int) (data []byte, wide int, err error) {
+	if data, err = b.fields(of, 1); err != nil {
 		return nil, 0, err
 	}
-	switch version = data[0]; version {
-	case 0:
-		data, err = b.fields(of, length0)
-	case 1:
-		data, err = b.fields(of, length1)
-	default:
-		err = errNoVersion
+	if data[0] > 1 {
+		return nil, 0, errNoVersion
 	}
-	return data, version, err
+	wide = 4 << data[0]
+	data, err = b.fields(of, fixed+numbers*wide)
+	return data, wide, err
 }
 
 // entries visits the entries of a table within a box, from an offset of the file
@@ -170,4 +141,11 @@ func (b *boxes) entries(of box, at, count, length int64, visit func(entry []byte
 // The numbers of boxes are big-endian.
 func u16(data []byte) uint16 { return binary.BigEndian.Uint16(data) }
 func u32(data []byte) uint32 { return binary.BigEndian.Uint32(data) }
-func u64(data []byte) uint64 { return binary.BigEndian.Uint64(data) }
+
+// number reads one of wide bytes, 4 or 8.
+func number(data []byte, wide int) uint64 {
+	if wide == 4 {
+		return uint64(u32(data))
+	}
+	return binary.BigEndian.Uint64(data)
+}

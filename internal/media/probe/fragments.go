@@ -3,18 +3,15 @@
 
 package probe
 
-import (
-	"math"
-	"math/bits"
-)
+import "math/bits"
 
 // fragments is what a track has in fragments.
 type fragments struct {
 	// units is how long the samples with a duration of their own last.
-	units uint64
+	units float64
 	// plain counts the samples with the track's default duration, and usual is
 	// that duration.
-	plain uint64
+	plain float64
 	usual uint32
 }
 
@@ -31,51 +28,29 @@ func (f *film) fragmentsOf(id uint32) (*fragments, error) {
 	return noted, nil
 }
 
-// extend is called for each box in mvex, which says what holds for all
-// fragments (ISO 14496-12, sections 8.8.2 and 8.8.3).
-func (f *film) extend(b box) error {
-	switch string(b.kind[:]) {
-	case "mehd":
-		const value, length0, length1 = 4, 8, 12
-		data, version, err := f.versioned(b, length0, length1)
-		if err != nil {
-			return err
-		}
-		if version == 1 {
-			f.parted = u64(data[value:])
-		} else {
-			f.parted = uint64(u32(data[value:]))
-		}
-	case "trex":
-		const id, duration, length = 4, 12, 16
-		data, err := f.fields(b, length)
-		if err != nil {
-			return err
-		}
-		noted, err := f.fragmentsOf(u32(data[id:]))
-		if err != nil {
-			return err
-		}
-		noted.usual = u32(data[duration:])
+// extent reads mehd, the duration of a film with its fragments (ISO 14496-12,
+// section 8.8.2).
+func (f *film) extent(b box) error {
+	data, wide, err := f.versioned(b, 4, 1)
+	if err == nil {
+		f.parted = float64(number(data[4:], wide))
 	}
-	return nil
+	return err
 }
 
-// fragment is called for each box in moof.
-func (f *film) fragment(b box) error {
-	if string(b.kind[:]) != "traf" {
-		return nil
+// defaults reads trex, what holds for all fragments of a track (ISO 14496-12,
+// section 8.8.3).
+func (f *film) defaults(b box) error {
+	const id, duration, length = 4, 12, 16
+	data, err := f.fields(b, length)
+	if err != nil {
+		return err
 	}
-	var here run
-	return f.within(b, func(b box) error {
-		switch string(b.kind[:]) {
-		case "tfhd":
-			return f.begin(b, &here)
-		case "trun":
-			return f.run(b, &here)
-		}
-		return nil
-	})
+	noted, err := f.fragmentsOf(u32(data[id:]))
+	if err == nil {
+		noted.usual = u32(data[duration:])
+	}
+	return err
 }
 
 // run is what holds for the samples of one track in one fragment.
@@ -88,17 +63,17 @@ type run struct {
 }
 
 // add counts samples without a duration of their own.
-func (r *run) add(samples uint64) {
+func (r *run) add(samples float64) {
 	if r.told {
-		r.of.units = plus(r.of.units, times(samples, r.usual))
+		r.of.units += samples * float64(r.usual)
 	} else {
-		r.of.plain = plus(r.of.plain, samples)
+		r.of.plain += samples
 	}
 }
 
 // begin reads tfhd, the header of one track in one fragment (ISO 14496-12,
 // section 8.8.7).
-func (f *film) begin(b box, here *run) error {
+func (f *film) begin(b box) error {
 	const (
 		id, fixed = 4, 8
 		// The flags tell which fields follow, in this order.
@@ -112,7 +87,7 @@ func (f *film) begin(b box, here *run) error {
 		return err
 	}
 	flags := u32(data) // The version in front of them has no such bits.
-	if here.of, err = f.fragmentsOf(u32(data[id:])); err != nil {
+	if f.run.of, err = f.fragmentsOf(u32(data[id:])); err != nil {
 		return err
 	}
 	if flags&hasDuration != 0 {
@@ -126,17 +101,17 @@ func (f *film) begin(b box, here *run) error {
 		if data, err = f.fields(b, at+4); err != nil {
 			return err
 		}
-		here.usual, here.told = u32(data[at:]), true
+		f.run.usual, f.run.told = u32(data[at:]), true
 	}
 	if flags&isEmpty != 0 {
-		here.add(1)
+		f.run.add(1)
 	}
 	return nil
 }
 
-// run reads trun, samples that follow one another (ISO 14496-12, section
+// follow reads trun, samples that follow one another (ISO 14496-12, section
 // 8.8.8).
-func (f *film) run(b box, here *run) error {
+func (f *film) follow(b box) error {
 	const (
 		count, fixed = 4, 8
 		// Flags of fields that stand before the samples.
@@ -146,7 +121,7 @@ func (f *film) run(b box, here *run) error {
 		hasDuration, ofSamples = 0x100, 0xf00
 		word                   = 4
 	)
-	if here.of == nil {
+	if f.run.of == nil {
 		return errNoOrder
 	}
 	data, err := f.fields(b, fixed)
@@ -155,13 +130,13 @@ func (f *film) run(b box, here *run) error {
 	}
 	flags, samples := u32(data), u32(data[count:])
 	if flags&hasDuration == 0 {
-		here.add(uint64(samples))
+		f.run.add(float64(samples))
 		return nil
 	}
 	at := b.start + fixed + int64(word*bits.OnesCount32(flags&(hasOffset|hasFirst)))
 	length := int64(word * bits.OnesCount32(flags&ofSamples))
 	return f.entries(b, at, int64(samples), length, func(sample []byte) {
-		here.of.units = plus(here.of.units, uint64(u32(sample)))
+		f.run.of.units += float64(u32(sample))
 	})
 }
 
@@ -169,27 +144,24 @@ func (f *film) run(b box, here *run) error {
 // 8.16.3).
 func (f *film) segments(b box) error {
 	const (
-		id, scale, length0, length1 = 4, 8, 24, 32
-		duration, length            = 4, 12
+		id, scale, fixed = 4, 8, 16
+		duration, length = 4, 12
 		// isIndex marks a reference to an index, whose own references are
 		// counted.
 		isIndex = 1 << 31
 	)
-	data, version, err := f.versioned(b, length0, length1)
+	data, _, err := f.versioned(b, fixed, 2)
 	if err != nil {
 		return err
 	}
-	at, subject, timescale := length0, u32(data[id:]), u32(data[scale:])
-	if version == 1 {
-		at = length1
-	}
+	at, subject, timescale := len(data), u32(data[id:]), u32(data[scale:])
 	if _, known := f.indexed[subject]; !known && len(f.indexed) == maxTracks {
 		return errTooWide
 	}
-	var units uint64
+	var units float64
 	err = f.entries(b, b.start+int64(at), int64(u16(data[at-2:])), length, func(reference []byte) {
 		if u32(reference)&isIndex == 0 {
-			units += uint64(u32(reference[duration:]))
+			units += float64(u32(reference[duration:]))
 		}
 	})
 	if err != nil {
@@ -201,41 +173,23 @@ func (f *film) segments(b box) error {
 
 // samples adds up how long all samples of a track last, in its units: those in
 // its table, and those in fragments.
-func (f *film) samples(t *track) (uint64, error) {
+func (f *film) samples(t *track) (float64, error) {
 	const count, fixed, delta, length = 4, 8, 4, 8
-	var units uint64
+	var units float64
 	if t.times != (box{}) {
 		data, err := f.fields(t.times, fixed)
 		if err != nil {
 			return 0, err
 		}
 		err = f.entries(t.times, t.times.start+fixed, int64(u32(data[count:])), length, func(entry []byte) {
-			units = plus(units, times(uint64(u32(entry)), u32(entry[delta:])))
+			units += float64(u32(entry)) * float64(u32(entry[delta:]))
 		})
 		if err != nil {
 			return 0, err
 		}
 	}
 	if noted := f.fragments[t.id]; noted != nil {
-		units = plus(units, plus(noted.units, times(noted.plain, noted.usual)))
+		units += noted.units + noted.plain*float64(noted.usual)
 	}
 	return units, nil
-}
-
-// plus and times saturate: a film that is too long is refused and must not come
-// out short.
-func plus(a, b uint64) uint64 {
-	sum, carry := bits.Add64(a, b, 0)
-	if carry != 0 {
-		return math.MaxUint64
-	}
-	return sum
-}
-
-func times(a uint64, b uint32) uint64 {
-	high, low := bits.Mul64(a, uint64(b))
-	if high != 0 {
-		return math.MaxUint64
-	}
-	return low
 }

@@ -53,23 +53,12 @@ func header(file *blocks, size int64, mimeType v1alpha1.MimeType) (Header, error
 		return Header{}, damaged("The image is damaged: its header cannot be read. Export it again.")
 	}
 	parts := format.look(file)
-	h := Header{Width: config.Width, Height: config.Height, Orientation: 1}
-	if value, ok := orientation(file, parts.exif); ok && value >= 1 && value <= lastTurned {
-		h.Orientation = int(value)
-	}
-	h.Animated = parts.flags&webpAnimation != 0
-	h.Profile = profile(file, parts.profile, mimeType)
-	pixels := int64(config.Width) * int64(config.Height)
-	switch mimeType {
-	case v1alpha1.MimeJPEG:
-		h.DecodedBytes = jpegBytes(file, parts, pixels)
-	case v1alpha1.MimePNG:
-		h.DecodedBytes = pngBytes(file, pixels)
-	case v1alpha1.MimeWebP:
-		h.DecodedBytes = webpBytes(parts, pixels) + size
-	case v1alpha1.MimeMP4, v1alpha1.MimeQuickTime:
-	}
-	return h, nil
+	return Header{
+		Width: config.Width, Height: config.Height, Orientation: orientation(file, parts.exif),
+		Profile:      profile(file, parts.profile, mimeType),
+		DecodedBytes: format.memory(file, parts, int64(config.Width)*int64(config.Height)),
+		Animated:     parts.flags&webpAnimation != 0,
+	}, nil
 }
 
 // profile reads the parts of a colour profile; nil if it is none, or too long.
@@ -137,7 +126,7 @@ func jpegBytes(file *blocks, parts imageParts, pixels int64) int64 {
 
 // pngBytes estimates what the decoding of a PNG takes (PNG, third edition,
 // section 11.2.1).
-func pngBytes(file *blocks, pixels int64) int64 {
+func pngBytes(file *blocks, _ imageParts, pixels int64) int64 {
 	const depthAt, length, deep, paletted = 24, 5, 16, 3
 	var head [length]byte
 	if _, err := file.ReadAt(head[:], depthAt); err != nil {
@@ -159,10 +148,10 @@ func pngBytes(file *blocks, pixels int64) int64 {
 // webpBytes estimates what the decoding of a WebP takes. A lossy picture stores
 // colours for every fourth point; a lossless one stores four bytes for each point,
 // which are unpacked into a copy. Transparency is lossless, and an extended file
-// may hold either.
-func webpBytes(parts imageParts, pixels int64) int64 {
+// may hold either. The decoder holds the file, too.
+func webpBytes(file *blocks, parts imageParts, pixels int64) int64 {
 	if parts.kind == "VP8 " {
-		return pixels * 3 / 2
+		return pixels*3/2 + file.size
 	}
-	return pixels * 10
+	return pixels*10 + file.size
 }

@@ -22,6 +22,8 @@ type imageFormat struct {
 	config func(io.Reader) (image.Config, error)
 	// look finds the parts of the file that Herald needs.
 	look func(file *blocks) imageParts
+	// memory estimates the bytes of decoding so many pixels.
+	memory func(file *blocks, parts imageParts, pixels int64) int64
 }
 
 // imageParts are the parts of an image.
@@ -48,9 +50,9 @@ type imageParts struct {
 type span struct{ start, end int64 }
 
 var imageFormats = map[v1alpha1.MimeType]imageFormat{
-	v1alpha1.MimeJPEG: {jpeg.DecodeConfig, jpegParts},
-	v1alpha1.MimePNG:  {png.DecodeConfig, pngParts},
-	v1alpha1.MimeWebP: {webpConfig, webpParts},
+	v1alpha1.MimeJPEG: {jpeg.DecodeConfig, jpegParts, jpegBytes},
+	v1alpha1.MimePNG:  {png.DecodeConfig, pngParts, pngBytes},
+	v1alpha1.MimeWebP: {webpConfig, webpParts, webpBytes},
 }
 
 // picture examines an image without decoding it: its header, its orientation
@@ -69,7 +71,7 @@ func picture(file *blocks, size int64, mimeType v1alpha1.MimeType) (Facts, error
 		return Facts{}, damaged("The image is cut off: its end is missing. Upload the whole file.")
 	}
 	facts := Facts{Width: int32(config.Width), Height: int32(config.Height)}
-	if turned(file, parts.exif) {
+	if orientation(file, parts.exif) >= firstTurned {
 		facts.Width, facts.Height = facts.Height, facts.Width
 	}
 	return facts, nil
@@ -91,19 +93,15 @@ func ends(file *blocks, pixels int64, mark string) bool {
 // contains searches a part of a file.
 func contains(file *blocks, in span, mark string) bool {
 	const step = 32 << 10
-	buffer := make([]byte, 0, step+len(mark))
-	for at := in.start; at < in.end; {
-		// What was read before may hold the beginning of the mark.
-		held := min(len(buffer), len(mark)-1)
-		copy(buffer, buffer[len(buffer)-held:])
-		buffer = buffer[:held+int(min(step, in.end-at))]
-		if _, err := file.ReadAt(buffer[held:], at); err != nil {
+	buffer := make([]byte, step+len(mark)-1) // The mark may lie across two steps.
+	for at := in.start; at < in.end; at += step {
+		part := buffer[:min(int64(len(buffer)), in.end-at)]
+		if _, err := file.ReadAt(part, at); err != nil {
 			return false
 		}
-		if bytes.Contains(buffer, []byte(mark)) {
+		if bytes.Contains(part, []byte(mark)) {
 			return true
 		}
-		at += int64(len(buffer) - held)
 	}
 	return false
 }
@@ -193,4 +191,64 @@ func webpParts(file *blocks) imageParts {
 		at = start + length + length%2
 	}
 	return parts
+}
+
+// Of all metadata only the orientation is read, and here and not by a library:
+// metadata is a graph that its author draws, and a file of a few megabytes can keep
+// a library that follows it busy for minutes.
+
+// Values of the EXIF tag Orientation (EXIF 2.32, section 4.6.4): an upright
+// picture, and those for a turn by 90 or 270 degrees, mirrored or not.
+const upright, firstTurned, lastTurned = 1, 5, 8
+
+// orientation looks for the tag in the first directory of the metadata, which
+// has the form of a TIFF file (TIFF 6.0, section 2). Metadata that cannot be read
+// turns nothing: viewers ignore it too.
+func orientation(file *blocks, exif span) int {
+	const (
+		header, entryLength = 8, 12
+		tag, isShort        = 0x0112, 3
+	)
+	var buffer [entryLength]byte
+	read := func(at int64, length int) bool {
+		if at < exif.start || at+int64(length) > exif.end {
+			return false
+		}
+		_, err := file.ReadAt(buffer[:length], at)
+		return err == nil
+	}
+	// JPEG demands this prefix, and some programs put it into other formats.
+	if read(exif.start, len(jpegExif)) && string(buffer[:len(jpegExif)]) == jpegExif {
+		exif.start += int64(len(jpegExif))
+	}
+	if !read(exif.start, header) {
+		return upright
+	}
+	var order binary.ByteOrder
+	switch string(buffer[:4]) {
+	case "II*\x00":
+		order = binary.LittleEndian
+	case "MM\x00*":
+		order = binary.BigEndian
+	default:
+		return upright
+	}
+	at := exif.start + int64(order.Uint32(buffer[4:]))
+	if !read(at, 2) {
+		return upright
+	}
+	at += 2
+	for range order.Uint16(buffer[:]) {
+		if !read(at, entryLength) {
+			return upright
+		}
+		if order.Uint16(buffer[:]) == tag && order.Uint16(buffer[2:]) == isShort && order.Uint32(buffer[4:]) == 1 {
+			if value := int(order.Uint16(buffer[8:])); value >= upright && value <= lastTurned {
+				return value
+			}
+			return upright
+		}
+		at += entryLength
+	}
+	return upright
 }

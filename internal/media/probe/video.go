@@ -23,8 +23,10 @@ type film struct {
 	timescale           uint32
 	// whole is the duration of the film without its fragments, and parted that
 	// of the film with them, in units of the timescale; zero if not known.
-	whole, parted uint64
+	whole, parted float64
 	tracks        []track
+	// run is the present fragment of a track.
+	run run
 	// fragments is what each track has in fragments, by its number.
 	fragments map[uint32]*fragments
 	// indexed is the duration that segment indexes give, by what they index.
@@ -45,7 +47,7 @@ type track struct {
 // video examines an MP4 or QuickTime film by its boxes, without its frames.
 func video(file *blocks, size int64) (Facts, error) {
 	f := film{boxes: boxes{file: file, size: size}, fragments: map[uint32]*fragments{}, indexed: map[uint32]time.Duration{}}
-	err := f.each(0, size, f.visit)
+	err := f.walk(box{end: size}, "")
 	switch {
 	case errors.Is(err, errCutOff) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return Facts{}, damaged("The video is cut off: a part of it reaches beyond its end. Upload the whole file.")
@@ -68,130 +70,117 @@ func unreadable(err error) *Problem {
 	return damaged("The video is damaged: its structure cannot be read (%v). Export it again.", err)
 }
 
-// visit is called for each box at the top.
-func (f *film) visit(b box) error {
-	switch string(b.kind[:]) {
-	case "mdat":
-		f.media = true
-	case "moov":
-		// Files that were joined may repeat it; players use the first.
-		if f.index {
-			return nil
+// walk reads the boxes that a box of this kind holds; kind is empty for the file.
+func (f *film) walk(outer box, kind string) error {
+	// What is too short for a header is the zero that ends some QuickTime boxes.
+	for at := outer.start; outer.end-at >= boxHeader; {
+		f.seen++
+		if f.seen > maxBoxes {
+			return errTooMany
 		}
-		f.index = true
-		return f.within(b, f.describe)
-	case "moof":
-		f.parts = true
-		return f.within(b, f.fragment)
-	case "sidx":
-		return f.segments(b)
+		found, err := f.header(at, outer.end)
+		if err != nil {
+			return err
+		}
+		if err := f.read(kind, found); err != nil {
+			return err
+		}
+		at = found.end
 	}
 	return nil
 }
 
-// describe is called for each box in moov.
-func (f *film) describe(b box) error {
-	switch string(b.kind[:]) {
-	case "mvhd":
-		var err error
+// read reads a box within one of kind outer. It decides how deep a film is
+// followed: other boxes are passed over.
+func (f *film) read(outer string, b box) (err error) {
+	switch kind := string(b.kind[:]); outer + "/" + kind {
+	case "/mdat":
+		f.media = true
+	case "/moov":
+		// Files that were joined may repeat it; players use the first.
+		if !f.index {
+			f.index = true
+			return f.walk(b, kind)
+		}
+	case "/moof":
+		f.parts = true
+		return f.walk(b, kind)
+	case "/sidx":
+		return f.segments(b)
+	case "moov/mvhd":
 		f.timescale, f.whole, err = f.times(b)
-		return err
-	case "trak":
+	case "moov/trak":
 		if len(f.tracks) == maxTracks {
 			return errTooWide
 		}
 		f.tracks = append(f.tracks, track{})
-		return f.within(b, f.trak)
-	case "mvex":
-		return f.within(b, f.extend)
-	}
-	return nil
-}
-
-// trak is called for each box in the last track.
-func (f *film) trak(b box) error {
-	switch string(b.kind[:]) {
-	case "tkhd":
+		return f.walk(b, kind)
+	case "moov/mvex", "trak/mdia", "mdia/minf", "minf/stbl":
+		return f.walk(b, kind)
+	case "mvex/mehd":
+		return f.extent(b)
+	case "mvex/trex":
+		return f.defaults(b)
+	case "trak/tkhd":
 		return f.display(b)
-	case "mdia":
-		return f.within(b, f.mdia)
+	case "mdia/mdhd":
+		f.track().timescale, _, err = f.times(b)
+	case "mdia/hdlr":
+		return f.handler(b)
+	case "stbl/stts":
+		f.track().times = b
+	case "moof/traf":
+		f.run = run{}
+		return f.walk(b, kind)
+	case "traf/tfhd":
+		return f.begin(b)
+	case "traf/trun":
+		return f.follow(b)
 	}
-	return nil
+	return err
 }
 
-// mdia is called for each box in the media of the last track.
-func (f *film) mdia(b box) error {
-	t := &f.tracks[len(f.tracks)-1]
-	switch string(b.kind[:]) {
-	case "mdhd":
-		var err error
-		t.timescale, _, err = f.times(b)
-		return err
-	case "hdlr":
-		const kind, end = 8, 12
-		data, err := f.fields(b, end)
-		if err != nil {
-			return err
-		}
-		t.video = t.video || string(data[kind:]) == "vide"
-	case "minf":
-		return f.within(b, f.minf)
-	}
-	return nil
-}
+// track returns the track that is being read.
+func (f *film) track() *track { return &f.tracks[len(f.tracks)-1] }
 
-// minf is called for each box that describes the samples of the last track.
-func (f *film) minf(b box) error {
-	if string(b.kind[:]) != "stbl" {
-		return nil
+// handler reads hdlr, which says whether a track is video (ISO 14496-12, section
+// 8.4.3).
+func (f *film) handler(b box) error {
+	const kind, end = 8, 12
+	data, err := f.fields(b, end)
+	if err == nil && string(data[kind:]) == "vide" {
+		f.track().video = true
 	}
-	return f.within(b, func(b box) error {
-		if string(b.kind[:]) == "stts" {
-			f.tracks[len(f.tracks)-1].times = b
-		}
-		return nil
-	})
+	return err
 }
 
 // times reads the units per second and the duration of mvhd or mdhd, which
 // begin alike; an unknown duration is zero (ISO 14496-12, sections 8.2.2 and
 // 8.4.2).
-func (f *film) times(b box) (timescale uint32, duration uint64, err error) {
-	const scale0, length0, scale1, length1 = 12, 20, 20, 32
-	data, version, err := f.versioned(b, length0, length1)
+func (f *film) times(b box) (timescale uint32, duration float64, err error) {
+	data, wide, err := f.versioned(b, 8, 3)
 	if err != nil {
 		return 0, 0, err
 	}
-	if version == 0 {
-		timescale, duration = u32(data[scale0:]), uint64(u32(data[scale0+4:]))
-		if duration == math.MaxUint32 {
-			duration = 0
-		}
-		return timescale, duration, nil
+	data = data[4+2*wide:] // Behind when it was made, and changed.
+	units := number(data[4:], wide)
+	if unknown := uint64(math.MaxUint64) >> (64 - 8*wide); units == unknown {
+		units = 0
 	}
-	timescale, duration = u32(data[scale1:]), u64(data[scale1+4:])
-	if duration == math.MaxUint64 {
-		duration = 0
-	}
-	return timescale, duration, nil
+	return u32(data), float64(units), nil
 }
 
 // display reads how the last track is shown, from its tkhd (ISO 14496-12,
 // section 8.3.2).
 func (f *film) display(b box) error {
-	const id0, matrix0, length0, id1, matrix1, length1 = 12, 40, 84, 20, 52, longestFields
-	data, version, err := f.versioned(b, length0, length1)
+	data, wide, err := f.versioned(b, 72, 3)
 	if err != nil {
 		return err
 	}
-	id, matrix := id0, matrix0
-	if version == 1 {
-		id, matrix = id1, matrix1
-	}
+	t := f.track()
+	t.id = u32(data[4+2*wide:])
+	data = data[28+3*wide:] // The matrix, of nine cells, and the size.
 	const cell, one, width, height = 4, 1 << 16, 36, 40
-	t := &f.tracks[len(f.tracks)-1]
-	t.id = u32(data[id:])
-	data = data[matrix:]
 	t.width, t.height = float64(u32(data[width:]))/one, float64(u32(data[height:]))/one
 	// The matrix turns to the side when its diagonal is empty.
 	t.turned = u32(data) == 0 && u32(data[4*cell:]) == 0 && u32(data[1*cell:]) != 0
@@ -248,11 +237,11 @@ func (f *film) duration(shown *track) (time.Duration, error) {
 
 // lasting converts units to a duration; one that exceeds the longest is just over
 // it.
-func lasting(units uint64, timescale uint32) time.Duration {
+func lasting(units float64, timescale uint32) time.Duration {
 	if timescale == 0 {
 		return 0
 	}
-	seconds := float64(units) / float64(timescale)
+	seconds := units / float64(timescale)
 	if seconds > longest.Seconds() {
 		return longest + 1
 	}

@@ -28,25 +28,18 @@ var decoders = map[string]func(io.Reader) (image.Image, error){
 	"image/webp": webp.Decode,
 }
 
-// converted is a rendition in memory.
-type converted struct {
-	data          []byte
-	mimeType      string
-	width, height int
-}
-
 // convert makes a rendition of an image. The header is read from at, the
 // pixels from open. The error is a *Problem if the file is at fault; any other
 // is from reading it.
-func convert(source Source, t Target, at io.ReaderAt, open func() (io.ReadCloser, error)) (converted, error) {
+func convert(source Source, t Target, at io.ReaderAt, open func() (io.ReadCloser, error)) (Made, error) {
 	h, err := probe.ReadHeader(at, source.Size, source.MIMEType)
 	if problem := new(probe.Problem); errors.As(err, &problem) {
-		return converted{}, damaged(problem)
+		return Made{}, damaged(problem)
 	} else if err != nil {
-		return converted{}, err
+		return Made{}, err
 	}
 	if h.Animated {
-		return converted{}, problemf("is an animation, which the platform does not take; upload a still JPEG, or a video")
+		return Made{}, problemf("is an animation, which the platform does not take; upload a still JPEG, or a video")
 	}
 	width, height := h.Width, h.Height
 	if h.Orientation >= turnedFrom {
@@ -54,11 +47,11 @@ func convert(source Source, t Target, at io.ReaderAt, open func() (io.ReadCloser
 	}
 	l := t.plan(width, height)
 	if memory(h, l) > maxMemory {
-		return converted{}, problemf("has %d × %d pixels, which are too many to be converted for the platform; upload a smaller picture", width, height)
+		return Made{}, problemf("has %d × %d pixels, which are too many to be converted for the platform; upload a smaller picture", width, height)
 	}
 	picture, opaque, err := load(source, h, l, open)
 	if err != nil {
-		return converted{}, err
+		return Made{}, err
 	}
 	c := canvas{picture: picture, opaque: opaque, orientation: h.Orientation, profile: usable(h.Profile)}
 	return c.encode(l, t)
@@ -157,21 +150,21 @@ type canvas struct {
 // encode writes the picture within the bounds of a target: as PNG if it is
 // transparent and both may be, else as JPEG. One that has too many bytes at the
 // lowest quality is made smaller.
-func (c canvas) encode(l layout, t Target) (converted, error) {
+func (c canvas) encode(l layout, t Target) (Made, error) {
 	if !c.opaque && t.takes(pngType) {
 		data, err := encodePNG(compose(c.picture, c.orientation, l, color.Transparent), c.profile, t.MaxBytes)
 		if err != nil || data != nil {
-			return converted{data, pngType, l.canvasWidth, l.canvasHeight}, err
+			return Made{data, pngType, l.canvasWidth, l.canvasHeight}, err
 		}
 	}
 	for {
 		data, err := encodeJPEG(compose(c.picture, c.orientation, l, color.White), c.profile, t.MaxBytes)
 		if err != nil || data != nil {
-			return converted{data, jpegType, l.canvasWidth, l.canvasHeight}, err
+			return Made{data, jpegType, l.canvasWidth, l.canvasHeight}, err
 		}
 		smaller := t.bars(l.width*smallerBy/100, l.height*smallerBy/100)
 		if smaller.width < leastSide || smaller.height < leastSide {
-			return converted{}, problemf("cannot be made small enough for the platform (%d bytes); upload a smaller picture", t.MaxBytes)
+			return Made{}, problemf("cannot be made small enough for the platform (%d bytes); upload a smaller picture", t.MaxBytes)
 		}
 		l = smaller
 		width, height := l.width, l.height

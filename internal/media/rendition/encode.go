@@ -12,6 +12,7 @@ import (
 	"image"
 	"image/jpeg"
 	"image/png"
+	"slices"
 )
 
 // qualities are those at which a JPEG is tried, until it is small enough.
@@ -20,28 +21,44 @@ var qualities = []int{90, 85, 80, 75, 65}
 // errTooLong ends the writing of a file that has more bytes than it may.
 var errTooLong = errors.New("the file is too long")
 
-// bounded is a file in memory that must not become longer than its bound.
+// bounded is a file in memory that must not become longer than its bound, if that
+// is not zero. Encoders write no colour profiles: extra is inserted later, behind the
+// first bytes of the file, and counts.
 type bounded struct {
 	bytes.Buffer
 
 	bound int64
+	extra []byte
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.bound > 0 && int64(b.Len()+len(p)) > b.bound {
+	if b.bound > 0 && int64(b.Len()+len(p)+len(b.extra)) > b.bound {
 		return 0, errTooLong
 	}
 	return b.Buffer.Write(p)
+}
+
+// file returns the file, of which so many bytes precede what is extra. A file that
+// is too long is nil.
+func (b *bounded) file(first int, err error) ([]byte, error) {
+	switch {
+	case errors.Is(err, errTooLong):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	default:
+		return slices.Insert(b.Bytes(), first, b.extra...), nil
+	}
 }
 
 // encodeJPEG writes a picture at the best quality at which it has no more than
 // the bound; nil if there is none. The profile says what its colours mean.
 func encodeJPEG(picture *image.RGBA, profile []byte, bound int64) ([]byte, error) {
 	for _, quality := range qualities {
-		out := &bounded{bound: bound}
-		err := jpeg.Encode(&behind{out: out, first: jpegStart, extra: jpegProfile(profile)}, picture, &jpeg.Options{Quality: quality})
-		if !errors.Is(err, errTooLong) {
-			return out.Bytes(), err
+		out := &bounded{bound: bound, extra: jpegProfile(profile)}
+		err := jpeg.Encode(out, picture, &jpeg.Options{Quality: quality})
+		if data, err := out.file(jpegStart, err); data != nil || err != nil {
+			return data, err
 		}
 	}
 	return nil, nil
@@ -49,35 +66,12 @@ func encodeJPEG(picture *image.RGBA, profile []byte, bound int64) ([]byte, error
 
 // encodePNG writes a picture; nil if it has more bytes than the bound.
 func encodePNG(picture *image.RGBA, profile []byte, bound int64) ([]byte, error) {
-	out := &bounded{bound: bound}
 	extra, err := pngProfile(profile)
-	if err == nil {
-		err = png.Encode(&behind{out: out, first: pngStart, extra: extra}, picture)
+	if err != nil {
+		return nil, err
 	}
-	if errors.Is(err, errTooLong) {
-		return nil, nil
-	}
-	return out.Bytes(), err
-}
-
-// behind inserts something behind the first bytes of a file: encoders write no
-// colour profiles.
-type behind struct {
-	out     *bounded
-	first   int
-	extra   []byte
-	written int
-}
-
-func (b *behind) Write(p []byte) (int, error) {
-	if split := b.first - b.written; split >= 0 && split <= len(p) && b.extra != nil {
-		whole := append(append(append([]byte(nil), p[:split]...), b.extra...), p[split:]...)
-		b.extra, b.written = nil, b.written+len(p)
-		_, err := b.out.Write(whole)
-		return len(p), err
-	}
-	b.written += len(p)
-	return b.out.Write(p)
+	out := &bounded{bound: bound, extra: extra}
+	return out.file(pngStart, png.Encode(out, picture))
 }
 
 const (

@@ -7,8 +7,6 @@
 package rendition
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -63,10 +61,7 @@ type Problem struct {
 	Err error
 }
 
-// Error returns the message for people.
 func (p *Problem) Error() string { return p.Message }
-
-// Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Err }
 
 func problemf(format string, args ...any) *Problem {
@@ -77,13 +72,8 @@ func problemf(format string, args ...any) *Problem {
 // another result than before.
 const making = "1"
 
-// Key returns the key of the rendition of a source for a target. It follows from
-// both, so that it need not be stored.
+// Key returns the key of the rendition of a source for a target.
 func Key(source Source, t Target) string {
-	hash := sha256.New()
-	fmt.Fprintf(hash, "%s\n%q\n%q\n%d %d %d\n%g %g", making, source.ETag, t.Types, t.MaxBytes, t.MaxWidth, t.MaxHeight, t.MinAspect, t.MaxAspect)
-	return store.Derived(source.Key, hex.EncodeToString(hash.Sum(nil)[:keyLength]))
+	return store.Derived(source.Key, store.Digest(fmt.Sprintf("%s\n%q\n%q\n%d %d %d\n%g %g",
+		making, source.ETag, t.Types, t.MaxBytes, t.MaxWidth, t.MaxHeight, t.MinAspect, t.MaxAspect)))
 }
-
-// keyLength is how many bytes of a hash name a rendition among those of one file.
-const keyLength = 16

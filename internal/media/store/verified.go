@@ -5,8 +5,6 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -31,7 +29,7 @@ const (
 // is deleted with it (see DeleteAll). The error is ErrChanged if the file has
 // another etag by now, and ErrNotFound if it is gone.
 func (s *Store) Verified(ctx context.Context, key, etag string, overwritable bool) (string, error) {
-	copied := Derived(key, copyName(etag))
+	copied := Derived(key, Digest("copy\n"+etag))
 	if s.isSafe(copied, etag) {
 		return copied, nil
 	}
@@ -45,12 +43,6 @@ func (s *Store) Verified(ctx context.Context, key, etag string, overwritable boo
 		s.noteSafe(key, etag)
 	}
 	return key, nil
-}
-
-// copyName names the copy of the bytes with this etag.
-func copyName(etag string) string {
-	sum := sha256.Sum256([]byte("copy\n" + etag))
-	return hex.EncodeToString(sum[:16])
 }
 
 // has returns ErrChanged if the file under a key has another etag.

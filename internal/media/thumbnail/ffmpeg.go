@@ -62,10 +62,7 @@ type Problem struct {
 	Err error
 }
 
-// Error returns the message for people.
 func (p *Problem) Error() string { return p.Message }
-
-// Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Err }
 
 // arguments returns those of ffmpeg, for a video at an address.
@@ -118,8 +115,8 @@ func (f FFmpeg) Take(ctx context.Context, video Video, at time.Duration) (Pictur
 	case ctx.Err() != nil:
 		return Picture{}, &Problem{Message: fmt.Sprintf("ffmpeg did not end within %s", timeout), Err: ctx.Err()}
 	}
-	if _, ok := errors.AsType[*startError](err); ok {
-		return Picture{}, &Problem{Message: "ffmpeg cannot be started; see --ffmpeg of the manager", Err: err}
+	if problem, ok := errors.AsType[*Problem](err); ok {
+		return Picture{}, problem
 	}
 	said := fmt.Errorf("ffmpeg: %w: %s", err, strings.ReplaceAll(strings.TrimSpace(complaint.kept.String()), source.address, "the video"))
 	if err != nil {
@@ -132,12 +129,9 @@ func (f FFmpeg) Take(ctx context.Context, video Video, at time.Duration) (Pictur
 	return Picture{Data: out.kept.Bytes(), Width: header.Width, Height: header.Height}, nil
 }
 
-// startError is why the program does not run at all.
-type startError struct{ cause error }
-
-func (e *startError) Error() string { return "cannot start ffmpeg: " + e.cause.Error() }
-
-func (e *startError) Unwrap() error { return e.cause }
+func notStarted(err error) *Problem {
+	return &Problem{Message: "ffmpeg cannot be started; see --ffmpeg of the manager", Err: fmt.Errorf("cannot start ffmpeg: %w", err)}
+}
 
 // run runs the program to its end. It can read the video only once its limits hold.
 func (f FFmpeg) run(ctx context.Context, source *source, at time.Duration, out, complaint *bounded) error {
@@ -151,10 +145,10 @@ func (f FFmpeg) run(ctx context.Context, source *source, at time.Duration, out, 
 	cmd.WaitDelay = killedWithin
 	isolate(cmd)
 	if err := cmd.Start(); err != nil {
-		return &startError{err}
+		return notStarted(err)
 	}
 	if err := restrict(cmd.Process.Pid); err != nil {
-		return &startError{errors.Join(err, cmd.Cancel(), cmd.Wait())}
+		return notStarted(errors.Join(err, cmd.Cancel(), cmd.Wait()))
 	}
 	source.serve()
 	return cmd.Wait()

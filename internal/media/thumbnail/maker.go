@@ -5,14 +5,11 @@ package thumbnail
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	"k8s.io/utils/lru"
 
 	"github.com/herald-social/herald/internal/media/rendition"
@@ -30,8 +27,6 @@ type Maker struct {
 	store rendition.Store
 	taker Taker
 	shelf *rendition.Shelf
-	// turn is held while the child runs.
-	turn *semaphore.Weighted
 	// failed are the problems of the pictures that could not be made, by key.
 	failed *lru.Cache
 }
@@ -41,23 +36,16 @@ const rememberedProblems = 1024
 
 // NewMaker returns a Maker.
 func NewMaker(store rendition.Store, taker Taker) *Maker {
-	return &Maker{
-		store: store, taker: taker, shelf: rendition.NewShelf(store), turn: semaphore.NewWeighted(1), failed: lru.New(rememberedProblems),
-	}
+	return &Maker{store: store, taker: taker, shelf: rendition.NewShelf(store), failed: lru.New(rememberedProblems)}
 }
 
 // making is part of every key. Change it when the same video and moment give another
 // picture than before.
 const making = "1"
 
-// keyLength is how many bytes of a hash name a picture among those of one file.
-const keyLength = 16
-
-// Key returns the key of the picture at a moment of a video. It follows from both,
-// so that it need not be stored.
+// Key returns the key of the picture at a moment of a video.
 func Key(source rendition.Source, at time.Duration) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "frame %s\n%q\n%d\n%d %d", making, source.ETag, at.Milliseconds(), maxWidth, maxHeight))
-	return store.Derived(source.Key, hex.EncodeToString(sum[:keyLength]))
+	return store.Derived(source.Key, store.Digest(fmt.Sprintf("frame %s\n%q\n%d\n%d %d", making, source.ETag, at.Milliseconds(), maxWidth, maxHeight)))
 }
 
 // Find returns the picture at a moment of a video, from memory or else from the
@@ -85,10 +73,19 @@ func (m *Maker) problem(key string) *Problem {
 // none. The error is a *Problem, which Find repeats, or the store's.
 func (m *Maker) Make(ctx context.Context, source rendition.Source, at time.Duration) (rendition.Rendition, error) {
 	key := Key(source, at)
-	if r, err := m.shelf.Look(ctx, key); !errors.Is(err, store.ErrNotFound) {
-		return r, err
+	r, err := m.shelf.Make(ctx, key, func() (rendition.Made, error) {
+		// Another call may have found meanwhile that it cannot be made.
+		if p := m.problem(key); p != nil && p.Final {
+			return rendition.Made{}, p
+		}
+		picture, err := m.taker.Take(ctx, Video{Size: source.Size, Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+			return m.store.Open(ctx, source.Key, source.ETag, offset, length)
+		}}, at)
+		return rendition.Made{Data: picture.Data, MIMEType: "image/jpeg", Width: picture.Width, Height: picture.Height}, err
+	})
+	if errors.Is(err, rendition.ErrBusy) {
+		err = &Problem{Message: "too many other videos were waiting for theirs", Err: err}
 	}
-	r, err := m.make(ctx, key, source, at)
 	problem := new(Problem)
 	switch {
 	case err == nil:
@@ -97,25 +94,4 @@ func (m *Maker) Make(ctx context.Context, source rendition.Source, at time.Durat
 		m.failed.Add(key, problem)
 	}
 	return r, err
-}
-
-func (m *Maker) make(ctx context.Context, key string, source rendition.Source, at time.Duration) (rendition.Rendition, error) {
-	if err := m.turn.Acquire(ctx, 1); err != nil {
-		return rendition.Rendition{}, &Problem{Message: "too many other videos were waiting for theirs", Err: err}
-	}
-	defer m.turn.Release(1)
-	// Another call may have made it meanwhile, or found that it cannot be made.
-	if r, err := m.shelf.Look(ctx, key); !errors.Is(err, store.ErrNotFound) {
-		return r, err
-	}
-	if p := m.problem(key); p != nil && p.Final {
-		return rendition.Rendition{}, p
-	}
-	picture, err := m.taker.Take(ctx, Video{Size: source.Size, Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-		return m.store.Open(ctx, source.Key, source.ETag, offset, length)
-	}}, at)
-	if err != nil {
-		return rendition.Rendition{}, err
-	}
-	return m.shelf.Keep(ctx, key, "image/jpeg", picture.Data, picture.Width, picture.Height)
 }

@@ -32,11 +32,10 @@ type source struct {
 
 	listener net.Listener
 	server   *http.Server
-	end      context.CancelFunc
 	served   sync.WaitGroup
-
-	mu  sync.Mutex
-	err error
+	// reads is the context of all reads; its cause is why the first one failed.
+	reads context.Context //nolint:containedctx // it ends with the source
+	end   context.CancelCauseFunc
 }
 
 // headerWithin is how long the child may take to send the header of a request.
@@ -48,8 +47,8 @@ func offer(ctx context.Context, video Video) (*source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot offer the video to ffmpeg: %w", err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	s := &source{listener: listener, end: cancel}
+	ctx, end := context.WithCancelCause(ctx)
+	s := &source{listener: listener, reads: ctx, end: end}
 	path := "/" + rand.Text()
 	s.address = "http://" + listener.Addr().String() + path
 	s.server = &http.Server{
@@ -60,7 +59,7 @@ func offer(ctx context.Context, video Video) (*source, error) {
 				http.NotFound(w, r)
 				return
 			}
-			content := &reader{ctx: r.Context(), video: video, failed: s.fail}
+			content := &reader{ctx: r.Context(), video: video, failed: s.end}
 			defer content.close()
 			w.Header().Set("Content-Type", "application/octet-stream")
 			http.ServeContent(w, r, "", time.Time{}, content)
@@ -76,28 +75,24 @@ func (s *source) serve() {
 
 // close ends all reads and closes the address.
 func (s *source) close() {
-	s.end()
+	s.end(nil)
 	_ = s.server.Close()   // The connections are the child's, which has ended.
 	_ = s.listener.Close() // The server does not own it if serve was not called.
 	s.served.Wait()
 }
 
-// fail records why the video could not be read, unless the child has hung up.
-func (s *source) fail(err error) {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return
+// failure returns why the video could not be read; nil if it could, or the run ended
+// before.
+func (s *source) failure() error {
+	if err := context.Cause(s.reads); err != nil && !ended(err) {
+		return fmt.Errorf("cannot read the video: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err == nil {
-		s.err = fmt.Errorf("cannot read the video: %w", err)
-	}
+	return nil
 }
 
-func (s *source) failure() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err
+// ended reports whether an error is that of a context.
+func ended(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // reader reads a video from where it was set, by one stream until it is set
@@ -152,7 +147,7 @@ func (r *reader) Read(p []byte) (int, error) {
 
 // report passes on why a read failed, unless the child has hung up.
 func (r *reader) report(err error) {
-	if r.ctx.Err() == nil {
+	if r.ctx.Err() == nil && !ended(err) {
 		r.failed(err)
 	}
 }
