@@ -7,14 +7,13 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/postindex"
 )
 
 // answerWithin is how long the manager may take to check a connection.
@@ -36,23 +35,14 @@ type Connections interface {
 // at once; those that ask about the same connection share one request.
 type Checker struct {
 	connections Connections
-	clock       clock.Clock
+	clock       clock.PassiveClock
 	log         *slog.Logger
-
-	mu      sync.Mutex
-	pending map[name]*check
-}
-
-type name struct{ namespace, name string }
-
-type check struct {
-	done   chan struct{}
-	result Result // read after done is closed
+	pending     singleflight.Group
 }
 
 // NewChecker returns a Checker.
-func NewChecker(connections Connections, clock clock.Clock, log *slog.Logger) *Checker {
-	return &Checker{connections: connections, clock: clock, log: log, pending: map[name]*check{}}
+func NewChecker(connections Connections, clock clock.PassiveClock, log *slog.Logger) *Checker {
+	return &Checker{connections: connections, clock: clock, log: log}
 }
 
 // Check says whether a connection can be posted to. It may take five seconds;
@@ -64,95 +54,45 @@ func (c *Checker) Check(ctx context.Context, connection *v1alpha1.Connection) Re
 	if fresh(connection, c.clock.Now()) {
 		return Result{State: Ready}
 	}
-	pending := c.join(ctx, name{connection.Namespace, connection.Name})
+	namespace, name := connection.Namespace, connection.Name
+	// The check outlives the request that began it: others may wait for it too.
+	pending := c.pending.DoChan(namespace+"/"+name, func() (any, error) {
+		return c.ask(context.WithoutCancel(ctx), namespace, name), nil
+	})
 	select {
-	case <-pending.done:
-		return pending.result
+	case done := <-pending:
+		return done.Val.(Result) //nolint:forcetypeassert // what ask returns
 	case <-ctx.Done():
 		return noAnswer
 	}
 }
 
-// join returns the check of a connection that is under way, or begins one. It
-// outlives the request that began it, for others may wait for it too.
-func (c *Checker) join(ctx context.Context, of name) *check {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if pending := c.pending[of]; pending != nil {
-		return pending
-	}
-	pending := &check{done: make(chan struct{})}
-	c.pending[of] = pending
-	go func() {
-		pending.result = c.ask(context.WithoutCancel(ctx), of)
-		c.mu.Lock()
-		delete(c.pending, of)
-		c.mu.Unlock()
-		close(pending.done)
-	}()
-	return pending
-}
-
-type request struct {
-	version uint64
-	err     error
-}
-
 // ask requests a check and waits for the answer.
-func (c *Checker) ask(ctx context.Context, of name) Result {
-	ctx, cancel := context.WithCancel(ctx)
+func (c *Checker) ask(ctx context.Context, namespace, name string) Result {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	changes, stop := c.connections.Changes(of.namespace, of.name)
+	changes, stop := c.connections.Changes(namespace, name)
 	defer stop()
-	timer := c.clock.NewTimer(answerWithin)
-	defer timer.Stop()
-
 	token := rand.Text()
-	requested := make(chan request, 1)
-	go func() {
-		version, err := c.connections.RequestProbe(ctx, of.namespace, of.name, token)
-		requested <- request{version, err}
-	}()
-
-	var asked *request
+	asked, err := c.connections.RequestProbe(ctx, namespace, name, token)
+	switch {
+	case apierrors.IsNotFound(err):
+		return Result{State: Reconnect, Message: "it has been removed"}
+	case ctx.Err() != nil:
+		return noAnswer
+	case err != nil:
+		c.log.ErrorContext(ctx, "Cannot ask for the check of a connection", "namespace", namespace, "connection", name, "error", err)
+		return Result{Message: "its check could not be asked for"}
+	}
 	for {
 		select {
-		case <-timer.C():
+		case <-ctx.Done():
 			return noAnswer
 		case <-changes:
-		case r := <-requested:
-			if r.err != nil {
-				return c.notAsked(ctx, of, r.err)
-			}
-			asked = &r
 		}
-		if asked == nil {
-			continue
-		}
-		if result, done := c.read(of, token, asked.version); done {
-			return result
+		connection := c.connections.Get(namespace, name)
+		if connection != nil && answered(connection, token, asked) {
+			return judge(connection)
 		}
 	}
-}
-
-// read looks for the answer in the latest version of the connection that is in
-// memory.
-func (c *Checker) read(of name, token string, asked uint64) (Result, bool) {
-	connection := c.connections.Get(of.namespace, of.name)
-	if connection == nil {
-		return Result{}, false
-	}
-	version, err := postindex.ParseVersion(connection.ResourceVersion)
-	if err != nil || version < asked || !answered(connection, token) {
-		return Result{}, false
-	}
-	return judge(connection), true
-}
-
-func (c *Checker) notAsked(ctx context.Context, of name, err error) Result {
-	if apierrors.IsNotFound(err) {
-		return Result{State: Reconnect, Message: "it has been removed"}
-	}
-	c.log.ErrorContext(ctx, "Cannot ask for the check of a connection", "namespace", of.namespace, "connection", of.name, "error", err)
-	return Result{Message: "its check could not be asked for"}
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/postindex"
 )
 
 // goodFor is how long a good check counts.
@@ -32,18 +33,7 @@ const (
 )
 
 // String is the value of the label "answer" in metrics.
-func (v State) String() string {
-	switch v {
-	case Ready:
-		return "ready"
-	case Reconnect:
-		return "reconnect"
-	case Unavailable:
-		return "unavailable"
-	default:
-		return "unknown"
-	}
-}
+func (v State) String() string { return [...]string{"unavailable", "ready", "reconnect"}[v] }
 
 // Result is the answer to a check.
 type Result struct {
@@ -85,10 +75,12 @@ func judge(connection *v1alpha1.Connection) Result {
 }
 
 // answered reports whether the check that was asked for with token is done, on
-// a connection that is as new as that request. If another replica's request has
-// taken the place of ours, its answer counts: that check began after ours was
-// asked for.
-func answered(connection *v1alpha1.Connection, token string) bool {
+// a connection that is as new as that request, which was stored as version asked.
+// If another replica's request has taken the place of ours, its answer counts: that
+// check began after ours was asked for.
+func answered(connection *v1alpha1.Connection, token string, asked uint64) bool {
+	version, err := postindex.ParseVersion(connection.ResourceVersion)
 	handled := connection.Status.LastHandledProbe
-	return handled != "" && (handled == token || handled == connection.Annotations[v1alpha1.ProbeAnnotation])
+	return err == nil && version >= asked && handled != "" &&
+		(handled == token || handled == connection.Annotations[v1alpha1.ProbeAnnotation])
 }
