@@ -100,11 +100,7 @@ const (
 // New returns a Server that does nothing before Run.
 func New(config Config) (*Server, error) {
 	s := &Server{config: config}
-	client, err := kube.NewClient(config.Kubernetes, config.UserAgent)
-	if err != nil {
-		return nil, err
-	}
-	configMaps, err := kube.NewConfigMaps(config.Kubernetes, config.UserAgent)
+	client, configMaps, err := kube.NewClients(config.Kubernetes, config.UserAgent)
 	if err != nil {
 		return nil, err
 	}
@@ -118,10 +114,7 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	index := postindex.New()
-	m, err := newMetrics(config.Registry, index.Len)
-	if err != nil {
-		return nil, fmt.Errorf("register the metrics: %w", err)
-	}
+	m := newMetrics(config.Registry, index.Len)
 	s.used = apikeys.NewLastUsed(s.keys.Touch, config.Clock, config.Log)
 	service := bridge.New(bridge.Config{
 		Keys:        apikeys.NewCache(s.keys.GetIndexer(), config.Clock),
@@ -152,27 +145,23 @@ func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter
 		return err
 	}
 	errorLog := slog.NewLogLogger(s.config.Log.Handler(), slog.LevelWarn)
-	s.api = &http.Server{
-		Handler:           &observer{next: site, metrics: m, clock: s.config.Clock, log: s.config.Log},
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       requestTimeout,
-		WriteTimeout:      answerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          errorLog,
+	server := func(handler http.Handler) *http.Server {
+		return &http.Server{
+			Handler:           handler,
+			ReadHeaderTimeout: headerTimeout,
+			ReadTimeout:       requestTimeout,
+			WriteTimeout:      answerTimeout,
+			IdleTimeout:       idleTimeout,
+			MaxHeaderBytes:    maxHeaderBytes,
+			ErrorLog:          errorLog,
+		}
 	}
+	s.api = server(&observer{next: site, metrics: m, clock: s.config.Clock, log: s.config.Log})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.config.Registry, promhttp.HandlerOpts{ErrorLog: errorLog}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)
-	s.private = &http.Server{
-		Handler:           mux,
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       requestTimeout,
-		WriteTimeout:      answerTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          errorLog,
-	}
+	s.private = server(mux)
 	return nil
 }
 

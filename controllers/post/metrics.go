@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -99,26 +100,23 @@ func (u *unfinished) windowOf(t *v1alpha1.TargetStatus) string {
 
 // NewMetrics makes the metrics and registers them, unless registerer is nil.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	m := &Metrics{
+	register := promauto.With(registerer)
+	return &Metrics{
 		registerer: registerer,
-		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{
+		lateness: register.NewHistogram(prometheus.HistogramOpts{
 			Name:    "herald_schedule_lateness_seconds",
 			Help:    "Time from a post's scheduled time to the first call to a platform.",
 			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600},
 		}),
-		publishes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		publishes: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_publishes_total",
 			Help: "Calls that could publish, by platform and by what is known after them.",
 		}, []string{"platform", "outcome"}),
-		settles: prometheus.NewCounterVec(prometheus.CounterOpts{
+		settles: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_settles_total",
 			Help: "Looks for calls whose answer was lost or did not tell the outcome, by platform and by how the attempt stands after them.",
 		}, []string{"platform", "outcome"}),
 	}
-	if registerer != nil {
-		registerer.MustRegister(m.lateness, m.publishes, m.settles)
-	}
-	return m
 }
 
 // watch adds what is counted at each scrape.
