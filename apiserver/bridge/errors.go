@@ -44,20 +44,9 @@ type Error struct {
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// UncertainError is the service's own trouble after which a post may have been
+// ErrUncertain is the service's own trouble after which a post may have been
 // created all the same: a client that sends it again could post twice.
-type UncertainError struct {
-	// Err is the cause, for the log.
-	Err error
-}
-
-// Error returns what the log says.
-func (e *UncertainError) Error() string {
-	return "create a post, which may exist nevertheless: " + e.Err.Error()
-}
-
-// Unwrap returns the cause.
-func (e *UncertainError) Unwrap() error { return e.Err }
+var ErrUncertain = errors.New("create a post, which may exist nevertheless")
 
 func errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
