@@ -103,8 +103,8 @@ func (t *Teams) Owner(namespace string) (owner *v1alpha1.Team) {
 type Connections struct {
 	watched[v1alpha1.Connection, *v1alpha1.Connection]
 
-	mu      sync.Mutex
-	waiting map[string]map[chan struct{}]struct{}
+	mu     sync.Mutex
+	change chan struct{}
 }
 
 // NewConnections returns the watch of connections.
@@ -113,7 +113,7 @@ func NewConnections(client rest.Interface) (*Connections, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Connections{watched: connections, waiting: map[string]map[chan struct{}]struct{}{}}
+	c := &Connections{watched: connections, change: make(chan struct{})}
 	_, err = c.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    c.changed,
 		UpdateFunc: func(_, obj any) { c.changed(obj) },
@@ -153,38 +153,16 @@ func (c *Connections) RequestProbe(ctx context.Context, namespace, name, token s
 	return postindex.ParseVersion(connection.ResourceVersion)
 }
 
-// Changes returns a channel that gets a value, never more than one ahead, after
-// each change of a connection, until stop is called.
-func (c *Connections) Changes(namespace, name string) (changes <-chan struct{}, stop func()) {
-	ch := make(chan struct{}, 1)
-	key := namespace + "/" + name
+// Changed returns a channel that is closed at the next change of any connection.
+func (c *Connections) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waiting[key] == nil {
-		c.waiting[key] = map[chan struct{}]struct{}{}
-	}
-	c.waiting[key][ch] = struct{}{}
-	return ch, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.waiting[key], ch)
-		if len(c.waiting[key]) == 0 {
-			delete(c.waiting, key)
-		}
-	}
+	return c.change
 }
 
-func (c *Connections) changed(obj any) {
-	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	if err != nil {
-		return
-	}
+func (c *Connections) changed(any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for ch := range c.waiting[key] {
-		select {
-		case ch <- struct{}{}:
-		default:
-		}
-	}
+	close(c.change)
+	c.change = make(chan struct{})
 }

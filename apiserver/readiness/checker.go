@@ -23,9 +23,9 @@ const answerWithin = 5 * time.Second
 type Connections interface {
 	// Get returns a connection from memory, or nil.
 	Get(namespace, name string) *v1alpha1.Connection
-	// Changes returns a channel that gets a value after each change of the
-	// connection, until stop is called.
-	Changes(namespace, name string) (changes <-chan struct{}, stop func())
+	// Changed returns a channel that is closed at the next change of any
+	// connection.
+	Changed() <-chan struct{}
 	// RequestProbe stores a request for a check and returns the
 	// resourceVersion it was stored with.
 	RequestProbe(ctx context.Context, namespace, name, token string) (uint64, error)
@@ -71,8 +71,6 @@ func (c *Checker) Check(ctx context.Context, connection *v1alpha1.Connection) Re
 func (c *Checker) ask(ctx context.Context, namespace, name string) Result {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	changes, stop := c.connections.Changes(namespace, name)
-	defer stop()
 	token := rand.Text()
 	asked, err := c.connections.RequestProbe(ctx, namespace, name, token)
 	switch {
@@ -85,14 +83,15 @@ func (c *Checker) ask(ctx context.Context, namespace, name string) Result {
 		return Result{Message: "its check could not be asked for"}
 	}
 	for {
-		select {
-		case <-ctx.Done():
-			return noAnswer
-		case <-changes:
-		}
+		changed := c.connections.Changed()
 		connection := c.connections.Get(namespace, name)
 		if connection != nil && answered(connection, token, asked) {
 			return judge(connection)
+		}
+		select {
+		case <-ctx.Done():
+			return noAnswer
+		case <-changed:
 		}
 	}
 }
