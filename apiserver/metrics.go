@@ -4,14 +4,8 @@
 package apiserver
 
 import (
-	"context"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-
-	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/readiness"
 )
 
 // metrics are those of the apiserver. Requests are labelled by
@@ -48,17 +42,4 @@ func newMetrics(registry prometheus.Registerer, listed func() int) *metrics {
 			Help: "Answers to the question whether a connection can be posted to, by answer.",
 		}, []string{"answer"}),
 	}
-}
-
-// countedReadiness counts the answers.
-type countedReadiness struct {
-	bridge.Readiness
-	checks *prometheus.CounterVec
-}
-
-// Check asks the checker behind it.
-func (c countedReadiness) Check(ctx context.Context, connection *v1alpha1.Connection) readiness.Result {
-	result := c.Readiness.Check(ctx, connection)
-	c.checks.WithLabelValues(result.State.String()).Inc()
-	return result
 }

@@ -115,22 +115,27 @@ func New(config Config) (*Server, error) {
 	}
 	index := postindex.New()
 	m := newMetrics(config.Registry, index.Len)
+	checker := readiness.NewChecker(s.connections, config.Clock, config.Log)
 	s.used = apikeys.NewLastUsed(s.keys.Touch, config.Clock, config.Log)
 	service := bridge.New(bridge.Config{
-		Keys:        apikeys.NewCache(s.keys.GetIndexer(), config.Clock),
+		Key:         apikeys.NewCache(s.keys.GetIndexer(), config.Clock).Authenticate,
 		Used:        s.used.Record,
-		Teams:       s.teams,
+		Owner:       s.teams.Owner,
 		Connections: s.connections,
 		Posts:       kube.NewPosts(client),
 		Quota:       quota.NewStore(configMaps, config.UsageNamespace, config.Clock),
 		Media:       kube.NewMedia(client),
 		Files:       config.Files,
 		Verify:      config.Verify,
-		Readiness:   countedReadiness{readiness.NewChecker(s.connections, config.Clock, config.Log), m.checks},
-		Index:       index,
-		Limits:      config.Limits,
-		Clock:       config.Clock,
-		Log:         config.Log,
+		Readiness: func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result {
+			result := checker.Check(ctx, connection)
+			m.checks.WithLabelValues(result.State.String()).Inc()
+			return result
+		},
+		Index:  index,
+		Limits: config.Limits,
+		Clock:  config.Clock,
+		Log:    config.Log,
 	})
 	s.posts = kube.NewPostFeed(client, index, service.Summarise)
 	if err := s.setHandlers(service, ratelimit.New(config.RequestsPerMinute, config.Clock), m); err != nil {

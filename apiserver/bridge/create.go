@@ -121,23 +121,18 @@ func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post
 func (s *Service) requireReady(ctx context.Context, connections map[string]*v1alpha1.Connection) error {
 	var mu sync.Mutex
 	problems := map[readiness.State][]string{}
-	check := func(connection *v1alpha1.Connection) {
-		result := s.Readiness.Check(ctx, connection)
-		if result.State == readiness.Ready {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		problems[result.State] = append(problems[result.State],
-			fmt.Sprintf("connection %q (%s): %s", connection.Name, connection.Spec.Platform, result.Message))
-	}
 	var wg sync.WaitGroup
 	for _, connection := range connections {
-		if len(connections) == 1 {
-			check(connection)
-			break
-		}
-		wg.Go(func() { check(connection) })
+		wg.Go(func() {
+			result := s.Readiness(ctx, connection)
+			if result.State == readiness.Ready {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			problems[result.State] = append(problems[result.State],
+				fmt.Sprintf("connection %q (%s): %s", connection.Name, connection.Spec.Platform, result.Message))
+		})
 	}
 	wg.Wait()
 	for _, p := range problems {

@@ -60,7 +60,7 @@ type need struct {
 // withinPlan returns what a post takes, and refuses what the team's plan does not
 // allow as things stand. A draft takes nothing.
 func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find func(string) *v1alpha1.Connection) (*needs, error) {
-	limits := plan.LimitsOf(s.Teams.Owner(post.Namespace))
+	limits := plan.LimitsOf(s.Owner(post.Namespace))
 	if refused := s.requireCovered(post, limits, find); refused != nil {
 		return nil, refused
 	}
@@ -246,7 +246,7 @@ func (s *Service) returnAll(ctx context.Context, post *v1alpha1.Post) {
 		return
 	}
 	var counters []quota.Counter
-	if plan.LimitsOf(s.Teams.Owner(post.Namespace)).XPosts > 0 {
+	if plan.LimitsOf(s.Owner(post.Namespace)).XPosts > 0 {
 		counters = append(counters, quota.XPosts(post.Namespace, plan.IntendedAt(post, 0, 0)))
 	}
 	for i := range post.Spec.Targets {
