@@ -41,8 +41,7 @@ func NewTime(t time.Time) Time {
 
 // NewTimePtr is NewTime for optional fields.
 func NewTimePtr(t time.Time) *Time {
-	n := NewTime(t)
-	return &n
+	return new(NewTime(t))
 }
 
 // Equal reports whether both stand for the same instant; two nil times do.

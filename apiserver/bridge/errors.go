@@ -10,7 +10,6 @@ import (
 	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/posting"
@@ -87,19 +86,16 @@ func refusedByKubernetes(err error) *Error {
 	}
 	var problems []string
 	for _, cause := range status.Status().Details.Causes {
-		problems = append(problems, causeProblem(cause))
+		if cause.Field == "" || cause.Field == "<nil>" {
+			problems = append(problems, cause.Message)
+		} else {
+			problems = append(problems, WirePath(cause.Field)+": "+cause.Message)
+		}
 	}
 	if len(problems) == 0 {
 		return nil
 	}
 	return &Error{Code: CodeValidation, Message: JoinProblems(problems)}
-}
-
-func causeProblem(cause metav1.StatusCause) string {
-	if cause.Field == "" || cause.Field == "<nil>" {
-		return cause.Message
-	}
-	return WirePath(cause.Field) + ": " + cause.Message
 }
 
 // JoinProblems makes one message of several problems.
