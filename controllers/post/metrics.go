@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -31,18 +30,14 @@ type Metrics struct {
 // unfinished shows, at each scrape, the posts that are not finished and the
 // calls whose outcome is not known, as the cache has them.
 type unfinished struct {
-	posts    client.Reader
-	clock    clock.PassiveClock
+	o        Options
 	inPhase  *prometheus.Desc
 	attempts *prometheus.Desc
-	limits   platforms.Registry
-	window   time.Duration
-	margin   time.Duration
 }
 
 func newUnfinished(o Options) *unfinished {
 	return &unfinished{
-		posts: o.Client, clock: o.Clock, limits: o.Platforms, window: o.SendWindow, margin: o.ClockMargin,
+		o: o,
 		inPhase: prometheus.NewDesc("herald_unfinished_posts",
 			"Posts that are not finished, by phase.", []string{"phase"}, nil),
 		attempts: prometheus.NewDesc("herald_open_attempts",
@@ -59,7 +54,7 @@ func (u *unfinished) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectWithin)
 	defer cancel()
 	var posts v1alpha1.PostList
-	if err := u.posts.List(ctx, &posts, client.UnsafeDisableDeepCopy); err != nil {
+	if err := u.o.Client.List(ctx, &posts, client.UnsafeDisableDeepCopy); err != nil {
 		ch <- prometheus.NewInvalidMetric(u.inPhase, err)
 		return
 	}
@@ -88,11 +83,11 @@ const collectWithin = 5 * time.Second
 
 // windowOf tells whether the call of an open attempt may still be under way.
 func (u *unfinished) windowOf(t *v1alpha1.TargetStatus) string {
-	timing := attempt.Timing{SendWindow: u.window, ClockMargin: u.margin}
-	if p, ok := u.limits[t.Platform]; ok {
+	timing := attempt.Timing{SendWindow: u.o.SendWindow, ClockMargin: u.o.ClockMargin}
+	if p, ok := u.o.Platforms[t.Platform]; ok {
 		timing.CallTimeout = p.Capabilities().CallTimeout
 	}
-	if attempt.Quiet(t.Attempt, timing, u.clock.Now()) {
+	if attempt.Quiet(t.Attempt, timing, u.o.Clock.Now()) {
 		return "past"
 	}
 	return "within"
