@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	kuberest "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -76,11 +77,9 @@ type Config struct {
 type Server struct {
 	config Config
 
-	keys        *kube.APIKeys
-	teams       *kube.Teams
-	connections *kube.Connections
-	posts       *kube.PostFeed
-	used        *apikeys.LastUsed
+	informers []cache.SharedIndexInformer
+	posts     *kube.PostFeed
+	used      *apikeys.LastUsed
 
 	api     *http.Server
 	private *http.Server
@@ -104,24 +103,17 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.keys, err = kube.NewAPIKeys(client, apikeys.Indexers()); err != nil {
-		return nil, err
-	}
-	if s.teams, err = kube.NewTeams(client); err != nil {
-		return nil, err
-	}
-	if s.connections, err = kube.NewConnections(client); err != nil {
-		return nil, err
-	}
+	keys, teams, connections := kube.NewAPIKeys(client, apikeys.Indexers()), kube.NewTeams(client), kube.NewConnections(client)
+	s.informers = []cache.SharedIndexInformer{keys, teams, connections}
 	index := postindex.New()
 	m := newMetrics(config.Registry, index.Len)
-	checker := readiness.NewChecker(s.connections, config.Clock, config.Log)
-	s.used = apikeys.NewLastUsed(s.keys.Touch, config.Clock, config.Log)
+	checker := readiness.NewChecker(connections, config.Clock, config.Log)
+	s.used = apikeys.NewLastUsed(keys.Touch, config.Clock, config.Log)
 	service := bridge.New(bridge.Config{
-		Key:         apikeys.NewCache(s.keys.GetIndexer(), config.Clock).Authenticate,
+		Key:         apikeys.NewCache(keys.GetIndexer(), config.Clock).Authenticate,
 		Used:        s.used.Record,
-		Owner:       s.teams.Owner,
-		Connections: s.connections,
+		Owner:       teams.Owner,
+		Connections: connections,
 		Posts:       kube.NewPosts(client),
 		Quota:       quota.NewStore(configMaps, config.UsageNamespace, config.Clock),
 		Media:       kube.NewMedia(client),

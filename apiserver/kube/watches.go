@@ -27,13 +27,11 @@ type watched[T any, P object[T]] struct {
 	kind[T, P]
 }
 
-func watch[T any, P object[T]](client rest.Interface, resource string, indexers cache.Indexers) (watched[T, P], error) {
+func watch[T any, P object[T]](client rest.Interface, resource string, indexers cache.Indexers) watched[T, P] {
 	source := cache.NewListWatchFromClient(client, resource, "", fields.Everything())
 	informer := cache.NewSharedIndexInformer(source, P(new(T)), 0, indexers)
-	if err := informer.SetTransform(ctrlcache.TransformStripManagedFields()); err != nil {
-		return watched[T, P]{}, fmt.Errorf("set up the watch of %s: %w", resource, err)
-	}
-	return watched[T, P]{informer, kind[T, P]{client, resource}}, nil
+	_ = informer.SetTransform(ctrlcache.TransformStripManagedFields()) // it fails once the informer runs
+	return watched[T, P]{informer, kind[T, P]{client, resource}}
 }
 
 // by returns the resources that an index has under a value, in no order.
@@ -55,9 +53,8 @@ type APIKeys struct {
 
 // NewAPIKeys returns the watch of API keys with the indexers by which
 // they are looked up.
-func NewAPIKeys(client rest.Interface, indexers cache.Indexers) (*APIKeys, error) {
-	keys, err := watch[v1alpha1.APIKey](client, "apikeys", indexers)
-	return &APIKeys{keys}, err
+func NewAPIKeys(client rest.Interface, indexers cache.Indexers) *APIKeys {
+	return &APIKeys{watch[v1alpha1.APIKey](client, "apikeys", indexers)}
 }
 
 // Touch stores when a key was last used.
@@ -75,8 +72,8 @@ type Teams struct {
 }
 
 // NewTeams returns the watch of teams.
-func NewTeams(client rest.Interface) (*Teams, error) {
-	teams, err := watch[v1alpha1.Team](client, "teams", cache.Indexers{
+func NewTeams(client rest.Interface) *Teams {
+	return &Teams{watch[v1alpha1.Team](client, "teams", cache.Indexers{
 		namespaceOfTeam: func(obj any) ([]string, error) {
 			team, ok := obj.(*v1alpha1.Team)
 			if !ok {
@@ -84,8 +81,7 @@ func NewTeams(client rest.Interface) (*Teams, error) {
 			}
 			return []string{team.Spec.Namespace}, nil
 		},
-	})
-	return &Teams{teams}, err
+	})}
 }
 
 // Owner returns the team that owns a namespace, or nil. Of several that name
@@ -108,21 +104,17 @@ type Connections struct {
 }
 
 // NewConnections returns the watch of connections.
-func NewConnections(client rest.Interface) (*Connections, error) {
-	connections, err := watch[v1alpha1.Connection](client, "connections", cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	if err != nil {
-		return nil, err
+func NewConnections(client rest.Interface) *Connections {
+	c := &Connections{
+		watched: watch[v1alpha1.Connection](client, "connections", cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		change:  make(chan struct{}),
 	}
-	c := &Connections{watched: connections, change: make(chan struct{})}
-	_, err = c.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, _ = c.AddEventHandler(cache.ResourceEventHandlerFuncs{ // it fails once the informer was stopped
 		AddFunc:    c.changed,
 		UpdateFunc: func(_, obj any) { c.changed(obj) },
 		DeleteFunc: c.changed,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("set up the watch of connections: %w", err)
-	}
-	return c, nil
+	return c
 }
 
 // Get returns a connection from memory, or nil.
