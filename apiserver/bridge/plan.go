@@ -88,7 +88,10 @@ func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find func
 	if len(onX) > 0 {
 		n.all = slices.Insert(n.all, 0, n.xPosts(post, onX, limits.XPosts))
 	}
-	return n, n.check(ctx, false)
+	if err := n.check(ctx, false); err != nil {
+		return nil, err
+	}
+	return n, nil
 }
 
 func (n *needs) xPosts(post *v1alpha1.Post, items []quota.Item, most int) need {

@@ -119,7 +119,7 @@ func NewConnections(client rest.Interface) *Connections {
 
 // Get returns a connection from memory, or nil.
 func (c *Connections) Get(namespace, name string) *v1alpha1.Connection {
-	obj, _, _ := c.GetIndexer().GetByKey(namespace + "/" + name) //nolint:dogsled // it never fails
+	obj, _, _ := c.GetIndexer().GetByKey(namespace + "/" + name) // it never fails
 	connection, _ := obj.(*v1alpha1.Connection)
 	return connection
 }
