@@ -4,6 +4,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,7 @@ func writeFailure(ctx context.Context, w http.ResponseWriter, err error) {
 	)
 	switch {
 	case errors.As(err, &known):
-		WriteError(w, statuses[known.Code], known.Code, known.Message)
+		WriteError(w, cmp.Or(statuses[known.Code], http.StatusInternalServerError), known.Code, known.Message)
 	case errors.As(err, &tooLarge):
 		WriteError(w, http.StatusRequestEntityTooLarge, bridge.CodeValidation,
 			fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
