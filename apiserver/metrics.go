@@ -4,13 +4,8 @@
 package apiserver
 
 import (
-	"context"
-
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/apiserver/readiness"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // metrics are those of the apiserver. Requests are labelled by
@@ -22,47 +17,29 @@ type metrics struct {
 	checks   *prometheus.CounterVec
 }
 
-func newMetrics(registry prometheus.Registerer, listed func() int) (*metrics, error) {
-	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+func newMetrics(registry prometheus.Registerer, listed func() int) *metrics {
+	register := promauto.With(registry)
+	register.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "herald_post_index_posts",
+		Help: "Posts kept in memory for lists.",
+	}, func() float64 { return float64(listed()) })
+	return &metrics{
+		requests: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_http_requests_total",
 			Help: "Requests answered, by operationId and HTTP status.",
 		}, []string{"operation", "code"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: register.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "herald_http_request_duration_seconds",
 			Help:    "Time from the first byte of a request's header to the end of its answer, by operationId.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"operation"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+		inFlight: register.NewGauge(prometheus.GaugeOpts{
 			Name: "herald_http_requests_in_flight",
 			Help: "Requests being answered.",
 		}),
-		checks: prometheus.NewCounterVec(prometheus.CounterOpts{
+		checks: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_connection_readiness_checks_total",
 			Help: "Answers to the question whether a connection can be posted to, by answer.",
 		}, []string{"answer"}),
 	}
-	posts := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "herald_post_index_posts",
-		Help: "Posts kept in memory for lists.",
-	}, func() float64 { return float64(listed()) })
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.checks, posts} {
-		if err := registry.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
-}
-
-// countedReadiness counts the answers.
-type countedReadiness struct {
-	bridge.Readiness
-	checks *prometheus.CounterVec
-}
-
-// Check asks the checker behind it.
-func (c countedReadiness) Check(ctx context.Context, connection *v1alpha1.Connection) readiness.Result {
-	result := c.Readiness.Check(ctx, connection)
-	c.checks.WithLabelValues(result.State.String()).Inc()
-	return result
 }

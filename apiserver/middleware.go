@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -78,14 +79,7 @@ func (o *observer) afterPanic(ctx context.Context, out *recorder, info *request.
 
 // report writes the line of the access log and counts the request.
 func (o *observer) report(ctx context.Context, r *http.Request, out *recorder, info *request.Info, took time.Duration) {
-	operation := info.Operation
-	if operation == "" {
-		operation = noOperation
-	}
-	status := out.status
-	if status == 0 {
-		status = http.StatusOK
-	}
+	operation, status := cmp.Or(info.Operation, noOperation), cmp.Or(out.status, http.StatusOK)
 	o.metrics.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
 	o.metrics.duration.WithLabelValues(operation).Observe(took.Seconds())
 

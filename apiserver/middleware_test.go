@@ -24,10 +24,7 @@ import (
 // observe serves handler behind the observer, as every request is.
 func observe(t *testing.T, handler http.HandlerFunc) (server *httptest.Server, log *bytes.Buffer, m *metrics) {
 	t.Helper()
-	m, err := newMetrics(prometheus.NewRegistry(), func() int { return 0 })
-	if err != nil {
-		t.Fatal(err)
-	}
+	m = newMetrics(prometheus.NewRegistry(), func() int { return 0 })
 	log = &bytes.Buffer{}
 	server = httptest.NewServer(&observer{
 		next: handler, metrics: m, clock: clock.RealClock{}, log: slog.New(slog.NewJSONHandler(log, nil)),

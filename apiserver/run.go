@@ -59,9 +59,8 @@ func (s *Server) Run(ctx context.Context) error {
 // means that ctx ended before.
 func (s *Server) watch(ctx, watching context.Context, background *sync.WaitGroup) bool {
 	background.Go(func() { s.used.Run(watching) })
-	informers := []cache.SharedIndexInformer{s.keys, s.teams, s.connections}
-	synced := make([]cache.InformerSynced, len(informers))
-	for i, informer := range informers {
+	synced := make([]cache.InformerSynced, len(s.informers))
+	for i, informer := range s.informers {
 		background.Go(func() { informer.RunWithContext(watching) })
 		synced[i] = informer.HasSynced
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	kuberest "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -76,11 +77,9 @@ type Config struct {
 type Server struct {
 	config Config
 
-	keys        *kube.APIKeys
-	teams       *kube.Teams
-	connections *kube.Connections
-	posts       *kube.PostFeed
-	used        *apikeys.LastUsed
+	informers []cache.SharedIndexInformer
+	posts     *kube.PostFeed
+	used      *apikeys.LastUsed
 
 	api     *http.Server
 	private *http.Server
@@ -100,44 +99,35 @@ const (
 // New returns a Server that does nothing before Run.
 func New(config Config) (*Server, error) {
 	s := &Server{config: config}
-	client, err := kube.NewClient(config.Kubernetes, config.UserAgent)
+	client, configMaps, err := kube.NewClients(config.Kubernetes, config.UserAgent)
 	if err != nil {
 		return nil, err
 	}
-	configMaps, err := kube.NewConfigMaps(config.Kubernetes, config.UserAgent)
-	if err != nil {
-		return nil, err
-	}
-	if s.keys, err = kube.NewAPIKeys(client, apikeys.Indexers()); err != nil {
-		return nil, err
-	}
-	if s.teams, err = kube.NewTeams(client); err != nil {
-		return nil, err
-	}
-	if s.connections, err = kube.NewConnections(client); err != nil {
-		return nil, err
-	}
+	keys, teams, connections := kube.NewAPIKeys(client, apikeys.Indexers()), kube.NewTeams(client), kube.NewConnections(client)
+	s.informers = []cache.SharedIndexInformer{keys, teams, connections}
 	index := postindex.New()
-	m, err := newMetrics(config.Registry, index.Len)
-	if err != nil {
-		return nil, fmt.Errorf("register the metrics: %w", err)
-	}
-	s.used = apikeys.NewLastUsed(s.keys.Touch, config.Clock, config.Log)
+	m := newMetrics(config.Registry, index.Len)
+	checker := readiness.NewChecker(connections, config.Clock, config.Log)
+	s.used = apikeys.NewLastUsed(keys.Touch, config.Clock, config.Log)
 	service := bridge.New(bridge.Config{
-		Keys:        apikeys.NewCache(s.keys.GetIndexer(), config.Clock),
+		Key:         apikeys.NewCache(keys.GetIndexer(), config.Clock).Authenticate,
 		Used:        s.used.Record,
-		Teams:       s.teams,
-		Connections: s.connections,
+		Owner:       teams.Owner,
+		Connections: connections,
 		Posts:       kube.NewPosts(client),
 		Quota:       quota.NewStore(configMaps, config.UsageNamespace, config.Clock),
 		Media:       kube.NewMedia(client),
 		Files:       config.Files,
 		Verify:      config.Verify,
-		Readiness:   countedReadiness{readiness.NewChecker(s.connections, config.Clock, config.Log), m.checks},
-		Index:       index,
-		Limits:      config.Limits,
-		Clock:       config.Clock,
-		Log:         config.Log,
+		Readiness: func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result {
+			result := checker.Check(ctx, connection)
+			m.checks.WithLabelValues(result.State.String()).Inc()
+			return result
+		},
+		Index:  index,
+		Limits: config.Limits,
+		Clock:  config.Clock,
+		Log:    config.Log,
 	})
 	s.posts = kube.NewPostFeed(client, index, service.Summarise)
 	if err := s.setHandlers(service, ratelimit.New(config.RequestsPerMinute, config.Clock), m); err != nil {
@@ -152,27 +142,23 @@ func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter
 		return err
 	}
 	errorLog := slog.NewLogLogger(s.config.Log.Handler(), slog.LevelWarn)
-	s.api = &http.Server{
-		Handler:           &observer{next: site, metrics: m, clock: s.config.Clock, log: s.config.Log},
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       requestTimeout,
-		WriteTimeout:      answerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          errorLog,
+	server := func(handler http.Handler) *http.Server {
+		return &http.Server{
+			Handler:           handler,
+			ReadHeaderTimeout: headerTimeout,
+			ReadTimeout:       requestTimeout,
+			WriteTimeout:      answerTimeout,
+			IdleTimeout:       idleTimeout,
+			MaxHeaderBytes:    maxHeaderBytes,
+			ErrorLog:          errorLog,
+		}
 	}
+	s.api = server(&observer{next: site, metrics: m, clock: s.config.Clock, log: s.config.Log})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.config.Registry, promhttp.HandlerOpts{ErrorLog: errorLog}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)
-	s.private = &http.Server{
-		Handler:           mux,
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       requestTimeout,
-		WriteTimeout:      answerTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          errorLog,
-	}
+	s.private = server(mux)
 	return nil
 }
 

@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/conversion"
 )
 
 // timeLayout is RFC 3339 with exactly three fractional digits, in UTC.
@@ -38,8 +41,7 @@ func NewTime(t time.Time) Time {
 
 // NewTimePtr is NewTime for optional fields.
 func NewTimePtr(t time.Time) *Time {
-	n := NewTime(t)
-	return &n
+	return new(NewTime(t))
 }
 
 // Equal reports whether both stand for the same instant; two nil times do.
@@ -82,3 +84,17 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 
 // DeepCopyInto copies t; times are values.
 func (t *Time) DeepCopyInto(out *Time) { *out = *t }
+
+// equalities compares what Kubernetes compares by meaning, and this package's
+// times by the instant they stand for.
+var equalities = func() conversion.Equalities {
+	e := equality.Semantic.Copy()
+	if err := e.AddFunc(func(a, b Time) bool { return a.Time.Equal(b.Time) }); err != nil {
+		panic(err)
+	}
+	return e
+}()
+
+// SemanticEqual reports whether two values mean the same: nil and empty lists
+// do, and times in different zones may.
+func SemanticEqual(a, b any) bool { return equalities.DeepEqual(a, b) }

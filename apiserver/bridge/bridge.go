@@ -21,16 +21,6 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Keys finds the API key of a token.
-type Keys interface {
-	Authenticate(token string) (*v1alpha1.APIKey, error)
-}
-
-// Teams finds the team that owns a namespace; nil if none does.
-type Teams interface {
-	Owner(namespace string) *v1alpha1.Team
-}
-
 // Connections are those of every team.
 type Connections interface {
 	// Get and List answer from memory; Get returns nil for what is not there.
@@ -63,17 +53,14 @@ type Files interface {
 	PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error)
 }
 
-// Readiness tells whether a connection can be posted to.
-type Readiness interface {
-	Check(ctx context.Context, connection *v1alpha1.Connection) readiness.Result
-}
-
 // Config is what a Service is made of. Every field is required.
 type Config struct {
-	Keys Keys
+	// Key finds the API key of a token.
+	Key func(token string) (*v1alpha1.APIKey, error)
 	// Used is called with the key of every authenticated request.
-	Used        func(*v1alpha1.APIKey)
-	Teams       Teams
+	Used func(*v1alpha1.APIKey)
+	// Owner finds the team that owns a namespace; nil if none does.
+	Owner       func(namespace string) *v1alpha1.Team
 	Connections Connections
 	Posts       Posts
 	Quota       Quota
@@ -82,8 +69,9 @@ type Config struct {
 	// Verify examines the uploaded file of a Media and returns the status that
 	// follows; store.ErrNotFound if nothing was uploaded, and
 	// store.ErrChanged if it is overwritten all the time.
-	Verify    func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
-	Readiness Readiness
+	Verify func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
+	// Readiness tells whether a connection can be posted to.
+	Readiness func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result
 	Index     *postindex.Index
 	// Limits returns what a platform declares; false if this installation
 	// cannot publish there.
@@ -109,7 +97,7 @@ type Caller struct {
 
 // Authenticate returns whom a token speaks for.
 func (s *Service) Authenticate(token string) (Caller, error) {
-	key, err := s.Keys.Authenticate(token)
+	key, err := s.Key(token)
 	switch {
 	case errors.Is(err, apikeys.ErrUnknown), errors.Is(err, apikeys.ErrRevoked), errors.Is(err, apikeys.ErrExpired):
 		return Caller{}, &Error{Code: CodeUnauthorized, Message: err.Error()}
@@ -122,7 +110,7 @@ func (s *Service) Authenticate(token string) (Caller, error) {
 
 // RequireSubscription refuses a caller whose team may not create anything.
 func (s *Service) RequireSubscription(caller Caller) error {
-	team := s.Teams.Owner(caller.Namespace)
+	team := s.Owner(caller.Namespace)
 	if team == nil {
 		return errorf(CodeSubscriptionRequired, "this API key belongs to no team; ask the administrators of Herald for a Team")
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
 )
 
 var resource = schema.GroupResource{Group: "social.herald.dev", Resource: "posts"}
@@ -74,7 +75,7 @@ func TestCreateWhenAnswersAreLost(t *testing.T) {
 			if p.creates != tc.creates || len(p.stored) != tc.stored {
 				t.Errorf("%s: %d creates and %d posts, want %d and %d", tc.reason, p.creates, len(p.stored), tc.creates, tc.stored)
 			}
-			listed := s.ListPosts(caller, bridge.ListPosts{Limit: 10})
+			listed := s.ListPosts(caller, postindex.Query{Limit: 10})
 			if listed.Total != tc.stored || (err == nil && listed.Posts[0].ID != got.ID) {
 				t.Errorf("%s: listed %+v", tc.reason, listed)
 			}
@@ -86,11 +87,10 @@ func TestCreateWhenAnswersAreLost(t *testing.T) {
 // effect, "internal" for another one without a code.
 func code(err error) string {
 	var known *bridge.Error
-	var uncertain *bridge.UncertainError
 	switch {
 	case err == nil:
 		return ""
-	case errors.As(err, &uncertain):
+	case errors.Is(err, bridge.ErrUncertain):
 		return "uncertain"
 	case errors.As(err, &known):
 		return string(known.Code)

@@ -19,7 +19,7 @@ import (
 // any.
 func (s *Service) ListConnections(caller Caller, platform v1alpha1.Platform) []Connection {
 	found := s.Connections.List(caller.Namespace)
-	usable := plan.Usable(found, plan.LimitsOf(s.Teams.Owner(caller.Namespace)).Accounts)
+	usable := plan.Usable(found, plan.LimitsOf(s.Owner(caller.Namespace)).Accounts)
 	out := make([]Connection, 0, len(found))
 	for _, c := range found {
 		if c.Spec.Disabled || c.DeletionTimestamp != nil || !plan.Covers(usable, c) || (platform != "" && c.Spec.Platform != platform) {

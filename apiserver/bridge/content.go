@@ -4,9 +4,7 @@
 package bridge
 
 import (
-	"crypto/rand"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,23 +18,13 @@ func newPost(namespace string, in *CreatePost, now time.Time) (*v1alpha1.Post, e
 	post := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   namespace,
-			Name:        "p" + strings.ToLower(rand.Text()[:idLength]),
 			Labels:      map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI},
 			Annotations: map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(now).String()},
 			Finalizers:  []string{v1alpha1.DeliveryFinalizer},
 		},
 		Spec: in.Spec,
 	}
-	if in.IdempotencyKey == "" {
-		return post, nil
-	}
-	asked, err := fingerprint(&post.Spec)
-	if err != nil {
-		return nil, err
-	}
-	post.Name = keyedName("p", namespace, in.IdempotencyKey)
-	post.Annotations[v1alpha1.RequestAnnotation] = asked
-	return post, nil
+	return post, identify(&post.ObjectMeta, "p", in.IdempotencyKey, &post.Spec)
 }
 
 // contentOf returns the media and the cards of a post as clients see them. The

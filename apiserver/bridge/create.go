@@ -61,7 +61,7 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if len(errs) > 0 || len(in.Problems) > 0 {
 		return PostDetail{}, invalid(errs, in.Problems...)
 	}
-	if err := needs.check(ctx, needs.ofPlatform); err != nil {
+	if err := needs.check(ctx, true); err != nil {
 		return PostDetail{}, err
 	}
 	var notReady error
@@ -93,13 +93,15 @@ func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post
 		needs.giveBack(ctx, nil)
 		return nil, err
 	}
-	created, err := s.store(ctx, post)
+	created, err := createOnce(ctx,
+		func() (*v1alpha1.Post, error) { return s.Posts.Create(ctx, post) },
+		func() (*v1alpha1.Post, error) { return s.Posts.Get(ctx, post.Namespace, post.Name) })
 	if err != nil && answerLost(err) {
-		return nil, &UncertainError{Err: err}
+		return nil, fmt.Errorf("%w: %w", ErrUncertain, err)
 	}
 	var other *v1alpha1.Post
 	if err == nil {
-		if err = sameRequest(created, post); err != nil {
+		if err = requireSame(created, post); err != nil {
 			other = created
 		}
 	} else if refused := refusedByKubernetes(err); refused != nil {
@@ -119,23 +121,18 @@ func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post
 func (s *Service) requireReady(ctx context.Context, connections map[string]*v1alpha1.Connection) error {
 	var mu sync.Mutex
 	problems := map[readiness.State][]string{}
-	check := func(connection *v1alpha1.Connection) {
-		result := s.Readiness.Check(ctx, connection)
-		if result.State == readiness.Ready {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		problems[result.State] = append(problems[result.State],
-			fmt.Sprintf("connection %q (%s): %s", connection.Name, connection.Spec.Platform, result.Message))
-	}
 	var wg sync.WaitGroup
 	for _, connection := range connections {
-		if len(connections) == 1 {
-			check(connection)
-			break
-		}
-		wg.Go(func() { check(connection) })
+		wg.Go(func() {
+			result := s.Readiness(ctx, connection)
+			if result.State == readiness.Ready {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			problems[result.State] = append(problems[result.State],
+				fmt.Sprintf("connection %q (%s): %s", connection.Name, connection.Spec.Platform, result.Message))
+		})
 	}
 	wg.Wait()
 	for _, p := range problems {
@@ -153,23 +150,20 @@ func (s *Service) requireReady(ctx context.Context, connections map[string]*v1al
 	}
 }
 
-// store creates the post, once, however often the answer is lost: the name
-// cannot be guessed, so what already has it is this very post.
-func (s *Service) store(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
-	var err error
+// createOnce creates a resource, once, however often the answer is lost: its name
+// cannot be guessed, so what already has it is this very resource, which existing
+// reads.
+func createOnce[T any](ctx context.Context, create, existing func() (T, error)) (made T, err error) {
 	for range createTries {
-		var created *v1alpha1.Post
-		created, err = s.Posts.Create(ctx, post)
+		made, err = create()
 		switch {
-		case err == nil:
-			return created, nil
 		case apierrors.IsAlreadyExists(err):
-			return s.Posts.Get(ctx, post.Namespace, post.Name)
-		case ctx.Err() != nil, !answerLost(err):
-			return nil, err
+			return existing()
+		case err == nil, ctx.Err() != nil, !answerLost(err):
+			return made, err
 		}
 	}
-	return nil, err
+	return made, err
 }
 
 // answerLost reports whether a write may have taken effect although it failed.

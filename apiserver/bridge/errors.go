@@ -10,7 +10,6 @@ import (
 	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/posting"
@@ -44,20 +43,9 @@ type Error struct {
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// UncertainError is the service's own trouble after which a post may have been
+// ErrUncertain is the service's own trouble after which a post may have been
 // created all the same: a client that sends it again could post twice.
-type UncertainError struct {
-	// Err is the cause, for the log.
-	Err error
-}
-
-// Error returns what the log says.
-func (e *UncertainError) Error() string {
-	return "create a post, which may exist nevertheless: " + e.Err.Error()
-}
-
-// Unwrap returns the cause.
-func (e *UncertainError) Unwrap() error { return e.Err }
+var ErrUncertain = errors.New("create a post, which may exist nevertheless")
 
 func errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
@@ -98,19 +86,16 @@ func refusedByKubernetes(err error) *Error {
 	}
 	var problems []string
 	for _, cause := range status.Status().Details.Causes {
-		problems = append(problems, causeProblem(cause))
+		if cause.Field == "" || cause.Field == "<nil>" {
+			problems = append(problems, cause.Message)
+		} else {
+			problems = append(problems, WirePath(cause.Field)+": "+cause.Message)
+		}
 	}
 	if len(problems) == 0 {
 		return nil
 	}
 	return &Error{Code: CodeValidation, Message: JoinProblems(problems)}
-}
-
-func causeProblem(cause metav1.StatusCause) string {
-	if cause.Field == "" || cause.Field == "<nil>" {
-		return cause.Message
-	}
-	return WirePath(cause.Field) + ": " + cause.Message
 }
 
 // JoinProblems makes one message of several problems.

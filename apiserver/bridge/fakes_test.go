@@ -118,7 +118,7 @@ func onX(name string) *v1alpha1.Connection {
 
 func service(p *posts, c *connections) *bridge.Service {
 	return bridge.New(bridge.Config{
-		Used: func(*v1alpha1.APIKey) {}, Teams: owner{}, Connections: c, Posts: p, Readiness: ready{}, Index: postindex.New(),
+		Used: func(*v1alpha1.APIKey) {}, Owner: owner{}.Owner, Connections: c, Posts: p, Readiness: ready{}.Check, Index: postindex.New(),
 		Limits: func(v1alpha1.Platform) (platforms.Capabilities, bool) {
 			return platforms.Capabilities{Categories: []v1alpha1.Category{v1alpha1.CategoryText}}, true
 		},

@@ -5,6 +5,7 @@ package bridge
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/hex"
@@ -13,27 +14,31 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// keyedName is the name of what a team creates under an Idempotency-Key. It
-// follows from the two alone, so that the Kubernetes API itself refuses a second
-// one, whichever replica it comes through and whatever was restarted between.
-func keyedName(prefix, namespace, key string) string {
-	sum := sha256.Sum256([]byte(prefix + "\x00" + namespace + "\x00" + key))
-	name := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])
-	return prefix + strings.ToLower(name[:idLength])
-}
-
-// fingerprint distinguishes requests under the same key by what they ask for.
-func fingerprint(spec any) (string, error) {
-	data, err := json.Marshal(spec)
-	if err != nil {
-		return "", fmt.Errorf("fingerprint a request: %w", err)
+// identify names what a request creates: at random, or after its Idempotency-Key. In
+// that case the name follows from the team and the key alone, so that the Kubernetes
+// API itself refuses a second one, whichever replica it comes through and whatever
+// was restarted between; and an annotation tells requests under the same key apart by
+// what they ask for.
+func identify(created *metav1.ObjectMeta, prefix, key string, spec any) error {
+	if key == "" {
+		created.Name = prefix + strings.ToLower(rand.Text()[:idLength])
+		return nil
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
+	asked, err := json.Marshal(spec)
+	if err != nil {
+		return fmt.Errorf("fingerprint a request: %w", err)
+	}
+	fingerprint := sha256.Sum256(asked)
+	metav1.SetMetaDataAnnotation(created, v1alpha1.RequestAnnotation, hex.EncodeToString(fingerprint[:]))
+	sum := sha256.Sum256([]byte(prefix + "\x00" + created.Namespace + "\x00" + key))
+	name := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])
+	created.Name = prefix + strings.ToLower(name[:idLength])
+	return nil
 }
 
 // earlier answers with the post that the request has created before, if it
@@ -50,16 +55,21 @@ func (s *Service) earlier(ctx context.Context, post *v1alpha1.Post) (detail Post
 	case err != nil:
 		return PostDetail{}, false, fmt.Errorf("read what was created under an Idempotency-Key: %w", err)
 	}
-	if err := sameRequest(made, post); err != nil {
+	if err := requireSame(made, post); err != nil {
 		return PostDetail{}, true, err
 	}
 	return s.detail(made, s.inMemory(made.Namespace)), true, nil
 }
 
-// sameRequest refuses a post that was created under the same key for another
+// sameRequest reports whether two resources were created for the same request.
+func sameRequest(made, asked metav1.Object) bool {
+	return made.GetAnnotations()[v1alpha1.RequestAnnotation] == asked.GetAnnotations()[v1alpha1.RequestAnnotation]
+}
+
+// requireSame refuses a post that was created under the same key for another
 // request.
-func sameRequest(made, asked *v1alpha1.Post) error {
-	if made.Annotations[v1alpha1.RequestAnnotation] == asked.Annotations[v1alpha1.RequestAnnotation] {
+func requireSame(made, asked *v1alpha1.Post) error {
+	if sameRequest(made, asked) {
 		return nil
 	}
 	return errorf(CodeConflict, "this Idempotency-Key was used for another request, which created post %s; nothing was posted. Use a new key for a new post.", made.Name)

@@ -5,13 +5,11 @@ package bridge
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -43,7 +41,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	if err := s.RequireSubscription(caller); err != nil {
 		return MediaUpload{}, err
 	}
-	if err := checkUpload(&in); err != nil {
+	if err := checkUpload(&in.Spec); err != nil {
 		return MediaUpload{}, err
 	}
 	media, err := newMedia(caller.Namespace, &in)
@@ -54,7 +52,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	if err != nil {
 		return MediaUpload{}, err
 	}
-	address, until, err := s.Files.PresignPut(ctx, store.Key(made), string(in.MIMEType))
+	address, until, err := s.Files.PresignPut(ctx, store.Key(made), string(in.Spec.MimeType))
 	if err != nil {
 		return MediaUpload{}, fmt.Errorf("sign an upload address: %w", err)
 	}
@@ -65,20 +63,20 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 			return MediaUpload{}, fmt.Errorf("record how long an upload is awaited: %w", err)
 		}
 	}
-	return MediaUpload{ID: made.Name, UploadURL: address, Name: in.Name}, nil
+	return MediaUpload{ID: made.Name, UploadURL: address, Name: in.Spec.FileName}, nil
 }
 
 // checkUpload refuses what could not be posted anywhere.
-func checkUpload(in *CreateMediaUpload) error {
-	rule, ok := uploads[in.MIMEType]
+func checkUpload(in *v1alpha1.MediaSpec) error {
+	rule, ok := uploads[in.MimeType]
 	if !ok {
-		return errorf(CodeValidation, "mime_type: %q is not taken; use video/mp4, video/quicktime, image/jpeg, image/png or image/webp", in.MIMEType)
+		return errorf(CodeValidation, "mime_type: %q is not taken; use video/mp4, video/quicktime, image/jpeg, image/png or image/webp", in.MimeType)
 	}
 	var problems []string
 	if in.SizeBytes < 1 || in.SizeBytes > rule.maxBytes {
 		problems = append(problems, fmt.Sprintf("size_bytes: %s has 1 to %d bytes, not %d; upload a smaller file", rule.kind, rule.maxBytes, in.SizeBytes))
 	}
-	if extension := strings.ToLower(path.Ext(in.Name)); !slices.Contains(rule.extensions, extension) {
+	if extension := strings.ToLower(path.Ext(in.FileName)); !slices.Contains(rule.extensions, extension) {
 		problems = append(problems, fmt.Sprintf("name: the name of %s ends in %s; rename the file", rule.kind, either(rule.extensions)))
 	}
 	if len(problems) > 0 {
@@ -98,57 +96,32 @@ func newMedia(namespace string, in *CreateMediaUpload) (*v1alpha1.Media, error) 
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:  namespace,
-			Name:       "m" + strings.ToLower(rand.Text()[:idLength]),
 			Labels:     map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI},
 			Finalizers: []string{v1alpha1.MediaFileFinalizer},
 		},
-		Spec: v1alpha1.MediaSpec{FileName: in.Name, MimeType: in.MIMEType, SizeBytes: in.SizeBytes},
+		Spec: in.Spec,
 	}
-	if in.IdempotencyKey == "" {
-		return media, nil
-	}
-	asked, err := fingerprint(&media.Spec)
-	if err != nil {
-		return nil, err
-	}
-	media.Name = keyedName("m", namespace, in.IdempotencyKey)
-	media.Annotations = map[string]string{v1alpha1.RequestAnnotation: asked}
-	return media, nil
+	return media, identify(&media.ObjectMeta, "m", in.IdempotencyKey, &media.Spec)
 }
 
-// register creates the resource; again says that it was there before, under
-// the same key.
+// register creates the resource; again says that it was there before, under the
+// same key, and that an upload of it still makes sense.
 func (s *Service) register(ctx context.Context, media *v1alpha1.Media) (made *v1alpha1.Media, again bool, err error) {
-	for range createTries {
-		made, err = s.Media.Create(ctx, media)
-		switch {
-		case err == nil:
-			return made, false, nil
-		case apierrors.IsAlreadyExists(err):
-			made, err = s.reuse(ctx, media)
-			return made, true, err
-		case ctx.Err() != nil, !answerLost(err):
-			if refused := refusedByKubernetes(err); refused != nil {
-				return nil, false, refused
-			}
-			return nil, false, fmt.Errorf("register a media file: %w", err)
-		}
+	made, err = createOnce(ctx,
+		func() (*v1alpha1.Media, error) { return s.Media.Create(ctx, media) },
+		func() (*v1alpha1.Media, error) {
+			again = true
+			return s.Media.Get(ctx, media.Namespace, media.Name)
+		})
+	switch refused := refusedByKubernetes(err); {
+	case refused != nil:
+		return nil, false, refused
+	case err != nil:
+		return nil, false, fmt.Errorf("register a media file: %w", err)
+	case again && !sameRequest(made, media):
+		return nil, false, errorf(CodeConflict, "this Idempotency-Key was used for another file, media %s; use a new key for a new file", made.Name)
+	case again && (!made.DeletionTimestamp.IsZero() || made.Status.Phase == v1alpha1.MediaExpired || made.Status.Phase == v1alpha1.MediaRejected):
+		return nil, false, errorf(CodeConflict, "the file of this Idempotency-Key, media %s, never came or was refused; use a new key to upload it again", made.Name)
 	}
-	return nil, false, fmt.Errorf("register a media file: %w", err)
-}
-
-// reuse returns the file that was registered before under the same name, if an
-// upload of it still makes sense.
-func (s *Service) reuse(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error) {
-	made, err := s.Media.Get(ctx, media.Namespace, media.Name)
-	if err != nil {
-		return nil, fmt.Errorf("read what was registered under an Idempotency-Key: %w", err)
-	}
-	if made.Annotations[v1alpha1.RequestAnnotation] != media.Annotations[v1alpha1.RequestAnnotation] {
-		return nil, errorf(CodeConflict, "this Idempotency-Key was used for another file, media %s; use a new key for a new file", made.Name)
-	}
-	if !made.DeletionTimestamp.IsZero() || made.Status.Phase == v1alpha1.MediaExpired || made.Status.Phase == v1alpha1.MediaRejected {
-		return nil, errorf(CodeConflict, "the file of this Idempotency-Key, media %s, never came or was refused; use a new key to upload it again", made.Name)
-	}
-	return made, nil
+	return made, again, nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,32 +29,24 @@ func (s *Service) mediaOf(ctx context.Context, post *v1alpha1.Post) (func(name s
 	if errs := rules.ValidateFiles(post); len(errs) > 0 {
 		return nil, invalid(errs)
 	}
+	var mu sync.Mutex
 	found := map[string]*v1alpha1.Media{}
-	for _, name := range posting.MediaNames(&post.Spec) {
-		if validName(name) {
-			found[name] = nil
-		}
-	}
-	type result struct {
-		name  string
-		media *v1alpha1.Media
-	}
-	results := make(chan result, len(found))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(checksAtOnce)
-	for name := range found {
+	for _, name := range posting.MediaNames(&post.Spec) {
+		if !validName(name) {
+			continue
+		}
 		group.Go(func() error {
 			media, err := s.verified(ctx, post.Namespace, name)
-			results <- result{name, media}
+			mu.Lock()
+			defer mu.Unlock()
+			found[name] = media
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
-	}
-	close(results)
-	for r := range results {
-		found[r.name] = r.media
 	}
 	return func(name string) *v1alpha1.Media { return found[name] }, nil
 }

@@ -37,14 +37,17 @@ type needs struct {
 	// empty without one.
 	by   string
 	find func(string) *v1alpha1.Connection
-	// ofPlan are limits of the team's plan, ofPlatform those of a platform.
-	ofPlan, ofPlatform []need
+	// all begins with limits of the team's plan, which come before those of
+	// platforms.
+	all []need
 }
 
 // need is what a post takes of one count.
 type need struct {
-	counter     quota.Counter
-	limit       quota.Limit
+	counter quota.Counter
+	limit   quota.Limit
+	// ofPlatform is set for a limit of a platform, not of the team's plan.
+	ofPlatform  bool
 	reservation quota.Reservation
 	// granted is what came of it.
 	granted quota.Answer
@@ -57,7 +60,7 @@ type need struct {
 // withinPlan returns what a post takes, and refuses what the team's plan does not
 // allow as things stand. A draft takes nothing.
 func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find func(string) *v1alpha1.Connection) (*needs, error) {
-	limits := plan.LimitsOf(s.Teams.Owner(post.Namespace))
+	limits := plan.LimitsOf(s.Owner(post.Namespace))
 	if refused := s.requireCovered(post, limits, find); refused != nil {
 		return nil, refused
 	}
@@ -83,9 +86,9 @@ func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find func
 		}
 	}
 	if len(onX) > 0 {
-		n.ofPlan = append(n.ofPlan, n.xPosts(post, onX, limits.XPosts))
+		n.all = slices.Insert(n.all, 0, n.xPosts(post, onX, limits.XPosts))
 	}
-	if err := n.check(ctx, n.ofPlan); err != nil {
+	if err := n.check(ctx, false); err != nil {
 		return nil, err
 	}
 	return n, nil
@@ -113,15 +116,16 @@ func (n *needs) xPosts(post *v1alpha1.Post, items []quota.Item, most int) need {
 // targets of a post may go to the same one.
 func (n *needs) addTikTokDraft(post string, connection *v1alpha1.Connection, item quota.Item) {
 	counter := quota.TikTokDrafts(connection)
-	for i := range n.ofPlatform {
-		if n.ofPlatform[i].counter.Name == counter.Name {
-			n.ofPlatform[i].reservation.Items = append(n.ofPlatform[i].reservation.Items, item)
+	for i := range n.all {
+		if n.all[i].counter.Name == counter.Name {
+			n.all[i].reservation.Items = append(n.all[i].reservation.Items, item)
 			return
 		}
 	}
-	n.ofPlatform = append(n.ofPlatform, need{
+	n.all = append(n.all, need{
 		counter:     counter,
 		limit:       quota.Limit{Most: plan.MaxTikTokDrafts, Within: plan.TikTokDraftsFor},
+		ofPlatform:  true,
 		reservation: quota.Reservation{Post: post, By: n.by, Items: []quota.Item{item}},
 		use:         plan.InboxUse,
 		refusal: func(a quota.Answer) *Error {
@@ -162,55 +166,53 @@ func (s *Service) requireCovered(post *v1alpha1.Post, limits plan.Limits, find f
 
 // check refuses what cannot be taken as things stand, before anything else is
 // looked at that would have to be taken back.
-func (n *needs) check(ctx context.Context, list []need) error {
-	for i := range list {
-		answer, err := n.ask(ctx, &list[i], n.service.Quota.Check)
-		if err != nil {
-			return fmt.Errorf("look up a limit: %w", err)
+func (n *needs) check(ctx context.Context, ofPlatform bool) error {
+	for i := range n.all {
+		if n.all[i].ofPlatform != ofPlatform {
+			continue
 		}
-		if len(answer.Refused) > 0 {
-			return list[i].refusal(answer)
+		if _, err := n.ask(ctx, &n.all[i], n.service.Quota.Check); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // take reserves what the post takes, all of it or nothing.
-func (n *needs) take(ctx context.Context) error {
-	for _, list := range [][]need{n.ofPlan, n.ofPlatform} {
-		for i := range list {
-			answer, err := n.ask(ctx, &list[i], n.service.Quota.Take)
-			if err != nil {
-				return fmt.Errorf("count a post: %w", err)
-			}
-			if len(answer.Refused) > 0 {
-				return list[i].refusal(answer)
-			}
-			list[i].granted = answer
+func (n *needs) take(ctx context.Context) (err error) {
+	for i := range n.all {
+		if n.all[i].granted, err = n.ask(ctx, &n.all[i], n.service.Quota.Take); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// ask puts a wish. A post that was delivered may have had the same name, that is
-// the same Idempotency-Key: if it is gone, it still counts, and the new one needs
-// a share of its own.
+// ask asks for what a post takes, and refuses it if there is not enough left. A post
+// that was delivered may have had the same name, that is the same Idempotency-Key: if
+// it is gone, it still counts, and the new one needs a share of its own.
 func (n *needs) ask(ctx context.Context, wanted *need,
 	put func(context.Context, quota.Counter, *quota.Reservation, quota.Limit) (quota.Answer, error),
 ) (quota.Answer, error) {
 	answer, err := put(ctx, wanted.counter, &wanted.reservation, wanted.limit)
-	if err != nil || answer.Delivered == "" {
-		return answer, err
+	if err == nil && answer.Delivered != "" {
+		made, failed := n.service.Posts.Get(ctx, wanted.counter.Namespace, wanted.reservation.Post)
+		switch {
+		case failed == nil && made.UID == answer.Delivered: // and the create will find it
+		case failed == nil, apierrors.IsNotFound(failed):
+			wanted.reservation.Gone = answer.Delivered
+			answer, err = put(ctx, wanted.counter, &wanted.reservation, wanted.limit)
+		default:
+			err = fmt.Errorf("read what was created under an Idempotency-Key: %w", failed)
+		}
 	}
-	made, err := n.service.Posts.Get(ctx, wanted.counter.Namespace, wanted.reservation.Post)
 	switch {
-	case err == nil && made.UID == answer.Delivered:
-		return answer, nil // and the create will find it
-	case err == nil, apierrors.IsNotFound(err):
-		wanted.reservation.Gone = answer.Delivered
-		return put(ctx, wanted.counter, &wanted.reservation, wanted.limit)
+	case err != nil:
+		return quota.Answer{}, fmt.Errorf("count what a post takes: %w", err)
+	case len(answer.Refused) > 0:
+		return quota.Answer{}, wanted.refusal(answer)
 	default:
-		return answer, fmt.Errorf("read what was created under an Idempotency-Key: %w", err)
+		return answer, nil
 	}
 }
 
@@ -220,30 +222,25 @@ func (n *needs) ask(ctx context.Context, wanted *need,
 func (n *needs) giveBack(ctx context.Context, made *v1alpha1.Post) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
 	defer cancel()
-	for _, list := range [][]need{n.ofPlan, n.ofPlatform} {
-		for i := range list {
-			taken := &list[i]
-			var err error
-			if len(taken.granted.Added) > 0 {
-				err = n.service.Quota.Undo(ctx, taken.counter, &taken.reservation, taken.granted, taken.limit)
-			}
-			if err == nil && made != nil {
-				err = n.service.Quota.Return(ctx, taken.counter, made.Name, "", func(target int) int { return n.used(taken, made, target) })
-			}
-			if err != nil {
-				n.service.Log.WarnContext(ctx, "Cannot give back yet what a post did not take; the manager will", "error", err)
-			}
+	for i := range n.all {
+		taken := &n.all[i]
+		var err error
+		if len(taken.granted.Added) > 0 {
+			err = n.service.Quota.Undo(ctx, taken.counter, &taken.reservation, taken.granted, taken.limit)
+		}
+		if err == nil && made != nil {
+			err = n.service.Quota.Return(ctx, taken.counter, made.Name, "", func(target int) int {
+				var connection *v1alpha1.Connection
+				if target < len(made.Spec.Targets) {
+					connection = n.find(made.Spec.Targets[target].ConnectionRef.Name)
+				}
+				return taken.use(made, target, connection).Count
+			})
+		}
+		if err != nil {
+			n.service.Log.WarnContext(ctx, "Cannot give back yet what a post did not take; the manager will", "error", err)
 		}
 	}
-}
-
-// used is what a target of a post takes of a count.
-func (n *needs) used(of *need, post *v1alpha1.Post, target int) int {
-	var connection *v1alpha1.Connection
-	if target < len(post.Spec.Targets) {
-		connection = n.find(post.Spec.Targets[target].ConnectionRef.Name)
-	}
-	return of.use(post, target, connection).Count
 }
 
 // returnAll gives back what a post took that has been cancelled.
@@ -252,7 +249,7 @@ func (s *Service) returnAll(ctx context.Context, post *v1alpha1.Post) {
 		return
 	}
 	var counters []quota.Counter
-	if plan.LimitsOf(s.Teams.Owner(post.Namespace)).XPosts > 0 {
+	if plan.LimitsOf(s.Owner(post.Namespace)).XPosts > 0 {
 		counters = append(counters, quota.XPosts(post.Namespace, plan.IntendedAt(post, 0, 0)))
 	}
 	for i := range post.Spec.Targets {

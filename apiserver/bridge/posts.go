@@ -29,15 +29,13 @@ func (s *Service) GetPost(ctx context.Context, caller Caller, id string) (PostDe
 	return s.detail(post, s.inMemory(caller.Namespace)), nil
 }
 
-// ListPosts returns a page of the posts of the caller's team.
-func (s *Service) ListPosts(caller Caller, q ListPosts) PostPage {
-	page := max(q.Page, 1)
-	limit := min(max(q.Limit, 1), maxLimit)
-	posts, total := s.Index.List(caller.Namespace, postindex.Query{
-		Status: q.Status, Platform: q.Platform, Page: page, Limit: limit, Into: q.Into,
-	})
-	pages := (total + limit - 1) / limit
-	return PostPage{Posts: posts, Total: total, Page: page, Limit: limit, HasNext: page < pages}
+// ListPosts returns a page of the posts of the caller's team. Page and limit are
+// moved into their bounds.
+func (s *Service) ListPosts(caller Caller, q postindex.Query) PostPage {
+	q.Page, q.Limit = max(q.Page, 1), min(max(q.Limit, 1), maxLimit)
+	posts, total := s.Index.List(caller.Namespace, q)
+	pages := (total + q.Limit - 1) / q.Limit
+	return PostPage{Posts: posts, Total: total, Page: q.Page, Limit: q.Limit, HasNext: q.Page < pages}
 }
 
 // CancelPost cancels a draft, or a scheduled post whose delivery has not begun.

@@ -28,12 +28,7 @@ type Connection struct {
 
 // CreateMediaUpload is a file to upload.
 type CreateMediaUpload struct {
-	// MIMEType is the only Content-Type that the upload may have.
-	MIMEType v1alpha1.MimeType
-	// Name is the file's name, for people.
-	Name string
-	// SizeBytes is the file's size in bytes.
-	SizeBytes int64
+	Spec v1alpha1.MediaSpec
 	// IdempotencyKey makes the request safe to send again; empty for none.
 	IdempotencyKey string
 }
@@ -90,17 +85,6 @@ type PlatformDetail struct {
 	// ExternalURL and ErrorMessage are empty where there is none.
 	ExternalURL  string
 	ErrorMessage string
-}
-
-// ListPosts selects posts.
-type ListPosts struct {
-	// Status and Platform narrow the list; empty means any.
-	Status   v1alpha1.PostPhase
-	Platform v1alpha1.Platform
-	// Page and Limit are moved into their bounds.
-	Page, Limit int
-	// Into, which may be nil, is written over to hold the page.
-	Into []postindex.Summary
 }
 
 // PostPage is one page of a list of posts.

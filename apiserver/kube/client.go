@@ -7,13 +7,18 @@
 package kube
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/gentype"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -44,48 +49,37 @@ const (
 // until then a revoked key would still be good.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// NewClient returns a client for the resources of Herald. It does not throttle
-// itself: the Kubernetes API has its own priority and fairness.
-func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
+// NewClients returns a client for the resources of Herald, and one for the
+// ConfigMaps in which Herald counts. Those lie in namespace herald-usage, where one
+// static Role gives the apiserver the right to them (config/rbac/usage.yaml). The
+// clients do not throttle themselves: the Kubernetes API has its own priority and
+// fairness.
+func NewClients(config *rest.Config, userAgent string) (rest.Interface, typedcorev1.ConfigMapsGetter, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("register the resources: %w", err)
+		return nil, nil, fmt.Errorf("register the resources: %w", err)
 	}
 	cfg := rest.CopyConfig(config)
 	cfg.UserAgent = userAgent
 	cfg.QPS = -1
+	httpClient, err := newHTTPClient(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	configMaps, err := typedcorev1.NewForConfigAndClient(cfg, httpClient)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a Kubernetes client for ConfigMaps: %w", err)
+	}
 	cfg.APIPath = "/apis"
 	cfg.GroupVersion = &v1alpha1.GroupVersion
 	cfg.ContentType = runtime.ContentTypeJSON
 	cfg.AcceptContentTypes = runtime.ContentTypeJSON
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	httpClient, err := newHTTPClient(cfg)
-	if err != nil {
-		return nil, err
-	}
 	client, err := rest.RESTClientForConfigAndClient(cfg, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("make a Kubernetes client: %w", err)
+		return nil, nil, fmt.Errorf("make a Kubernetes client: %w", err)
 	}
-	return client, nil
-}
-
-// NewConfigMaps returns a client for the ConfigMaps in which Herald counts. They
-// lie in namespace herald-usage, where one static Role gives the apiserver the
-// right to them (config/rbac/usage.yaml).
-func NewConfigMaps(config *rest.Config, userAgent string) (typedcorev1.ConfigMapsGetter, error) {
-	cfg := rest.CopyConfig(config)
-	cfg.UserAgent = userAgent
-	cfg.QPS = -1
-	httpClient, err := newHTTPClient(cfg)
-	if err != nil {
-		return nil, err
-	}
-	client, err := typedcorev1.NewForConfigAndClient(cfg, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("make a Kubernetes client for ConfigMaps: %w", err)
-	}
-	return client, nil
+	return client, configMaps, nil
 }
 
 // newHTTPClient speaks HTTP/1.1 over many connections: one HTTP/2 connection,
@@ -116,4 +110,42 @@ func newHTTPClient(cfg *rest.Config) (*http.Client, error) {
 		return nil, fmt.Errorf("read the credentials of the Kubernetes client: %w", err)
 	}
 	return &http.Client{Transport: wrapped, Timeout: cfg.Timeout}, nil
+}
+
+// object is a resource of Herald; T is its struct.
+type object[T any] interface {
+	*T
+	runtime.Object
+	metav1.Object
+}
+
+// kind reads and writes the resources of one kind in the Kubernetes API itself, past
+// every cache. Errors are those of k8s.io/apimachinery/pkg/api/errors.
+type kind[T any, P object[T]] struct {
+	client   rest.Interface
+	resource string
+}
+
+// in is the client of one namespace.
+func (k kind[T, P]) in(namespace string) *gentype.Client[P] {
+	return gentype.NewClient(k.resource, k.client, metav1.ParameterCodec, namespace, func() P { return new(T) })
+}
+
+// Get reads a resource.
+func (k kind[T, P]) Get(ctx context.Context, namespace, name string) (P, error) {
+	return k.in(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// patch merges changes into a resource.
+func (k kind[T, P]) patch(ctx context.Context, namespace, name string, changes map[string]any, subresources ...string) (P, error) {
+	body, err := json.Marshal(changes)
+	if err != nil {
+		return nil, fmt.Errorf("encode a patch: %w", err)
+	}
+	return k.in(namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
+}
+
+// annotate sets an annotation of a resource.
+func (k kind[T, P]) annotate(ctx context.Context, namespace, name, key, value string) (P, error) {
+	return k.patch(ctx, namespace, name, map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
 }

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -28,7 +27,6 @@ const feedPage = 2000
 // summed up as it passes by, and a list of all of them comes in by pages.
 type PostFeed struct {
 	client    rest.Interface
-	source    *cache.ListWatch
 	index     *postindex.Index
 	summarise func(*v1alpha1.Post) postindex.Summary
 	reflector *cache.Reflector
@@ -39,14 +37,11 @@ type PostFeed struct {
 
 // NewPostFeed returns a feed for index.
 func NewPostFeed(client rest.Interface, index *postindex.Index, summarise func(*v1alpha1.Post) postindex.Summary) *PostFeed {
-	f := &PostFeed{
-		client:    client,
-		source:    cache.NewListWatchFromClient(client, postsResource, metav1.NamespaceAll, fields.Everything()),
-		index:     index,
-		summarise: summarise,
-		synced:    make(chan struct{}),
-	}
-	f.reflector = cache.NewReflectorWithOptions(feedSource{f}, &v1alpha1.Post{}, feedStore{f}, cache.ReflectorOptions{Name: "posts"})
+	f := &PostFeed{client: client, index: index, summarise: summarise, synced: make(chan struct{})}
+	source := cache.NewListWatchFromClient(client, postsResource, metav1.NamespaceAll, fields.Everything())
+	source.ListWithContextFunc = f.list
+	f.reflector = cache.NewReflectorWithOptions(
+		cache.ToListWatcherWithWatchListSemantics(source, noWatchList{}), &v1alpha1.Post{}, feedStore{f}, cache.ReflectorOptions{Name: postsResource})
 	return f
 }
 
@@ -57,21 +52,23 @@ func (f *PostFeed) Run(ctx context.Context) { f.reflector.RunWithContext(ctx) }
 // Synced is closed once the index holds all posts that there were at the start.
 func (f *PostFeed) Synced() <-chan struct{} { return f.synced }
 
-// relist takes all posts as they are at one moment into the index, page by page,
-// and returns the resourceVersion of that moment.
-func (f *PostFeed) relist(ctx context.Context) (string, error) {
+// list takes all posts as they are at one moment into the index, page by page. It
+// answers with an empty list as of that moment: the reflector would put all posts
+// together first. What it asks for is not heeded. Only a list without a
+// resourceVersion comes in pages.
+func (f *PostFeed) list(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	options := metav1.ListOptions{Limit: feedPage}
 	var relist *postindex.Relist
 	for {
 		var page v1alpha1.PostList
 		err := f.client.Get().Resource(postsResource).VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(&page)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		if relist == nil {
 			version, err := postindex.ParseVersion(page.ResourceVersion)
 			if err != nil {
-				return "", err
+				return nil, err
 			}
 			relist = f.index.Relist(version)
 		}
@@ -79,51 +76,23 @@ func (f *PostFeed) relist(ctx context.Context) (string, error) {
 			post := &page.Items[i]
 			version, err := postindex.ParseVersion(post.ResourceVersion)
 			if err != nil {
-				return "", err
+				return nil, err
 			}
 			relist.Put(post.Namespace, f.summarise(post), version)
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
 			relist.Done()
-			return page.ResourceVersion, nil
+			return &v1alpha1.PostList{ListMeta: metav1.ListMeta{ResourceVersion: page.ResourceVersion}}, nil
 		}
 	}
 }
 
-// feedSource is where the reflector lists and watches.
-type feedSource struct{ feed *PostFeed }
+// noWatchList has the reflector call List. A list that comes by the watch would be
+// put together by the reflector as well.
+type noWatchList struct{}
 
-var _ cache.ListerWatcherWithContext = feedSource{}
-
-// ListWithContext answers with an empty list as of the version up to which the
-// index was filled: the reflector would put all posts together first. What it
-// asks for is not heeded. Only a list without a resourceVersion comes in pages.
-func (s feedSource) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-	version, err := s.feed.relist(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &v1alpha1.PostList{ListMeta: metav1.ListMeta{ResourceVersion: version}}, nil
-}
-
-// List is ListWithContext for callers without a context; there are none.
-func (s feedSource) List(options metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), options)
-}
-
-// WatchWithContext watches from the version in options.
-func (s feedSource) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return s.feed.source.WatchWithContext(ctx, options)
-}
-
-// Watch is WatchWithContext for callers without a context; there are none.
-func (s feedSource) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), options)
-}
-
-// IsWatchListSemanticsUnSupported has the reflector call List. A list that
-// comes by the watch would be put together by the reflector as well.
-func (feedSource) IsWatchListSemanticsUnSupported() bool { return true }
+// IsWatchListSemanticsUnSupported is what the reflector asks.
+func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
 // feedStore takes what the reflector reads.
 type feedStore struct{ feed *PostFeed }

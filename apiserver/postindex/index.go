@@ -14,6 +14,7 @@ package postindex
 import (
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -132,11 +133,7 @@ func (x *Index) Progress(version uint64) {
 
 // prune forgets the cancellations that the watch has reported.
 func (x *Index) prune() {
-	for k, version := range x.hidden {
-		if version <= x.seen {
-			delete(x.hidden, k)
-		}
-	}
+	maps.DeleteFunc(x.hidden, func(_ key, version uint64) bool { return version <= x.seen })
 }
 
 // List returns a page of the posts that match, newest display time first and

@@ -4,6 +4,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,26 +25,18 @@ func invalid(format string, args ...any) *bridge.Error {
 	return &bridge.Error{Code: bridge.CodeValidation, Message: fmt.Sprintf(format, args...)}
 }
 
-// status is the HTTP status of a code.
-func status(code bridge.Code) int {
-	switch code {
-	case bridge.CodeValidation, bridge.CodeTikTokPrivacy:
-		return http.StatusBadRequest
-	case bridge.CodeUnauthorized:
-		return http.StatusUnauthorized
-	case bridge.CodeSubscriptionRequired:
-		return http.StatusForbidden
-	case bridge.CodeNotFound:
-		return http.StatusNotFound
-	case bridge.CodeConflict, bridge.CodeReconnectRequired, bridge.CodeReadinessUnavailable:
-		return http.StatusConflict
-	case bridge.CodeRateLimited:
-		return http.StatusTooManyRequests
-	case bridge.CodeInternal:
-		return http.StatusInternalServerError
-	default:
-		return http.StatusInternalServerError
-	}
+// statuses are the HTTP statuses of the codes.
+var statuses = map[bridge.Code]int{
+	bridge.CodeValidation:           http.StatusBadRequest,
+	bridge.CodeTikTokPrivacy:        http.StatusBadRequest,
+	bridge.CodeUnauthorized:         http.StatusUnauthorized,
+	bridge.CodeSubscriptionRequired: http.StatusForbidden,
+	bridge.CodeNotFound:             http.StatusNotFound,
+	bridge.CodeConflict:             http.StatusConflict,
+	bridge.CodeReconnectRequired:    http.StatusConflict,
+	bridge.CodeReadinessUnavailable: http.StatusConflict,
+	bridge.CodeRateLimited:          http.StatusTooManyRequests,
+	bridge.CodeInternal:             http.StatusInternalServerError,
 }
 
 // WriteError answers with the envelope that every error has.
@@ -84,13 +77,12 @@ func WriteMethodNotAllowed(w http.ResponseWriter, r *http.Request, allowed strin
 // it.
 func writeFailure(ctx context.Context, w http.ResponseWriter, err error) {
 	var (
-		known     *bridge.Error
-		uncertain *bridge.UncertainError
-		tooLarge  *http.MaxBytesError
+		known    *bridge.Error
+		tooLarge *http.MaxBytesError
 	)
 	switch {
 	case errors.As(err, &known):
-		WriteError(w, status(known.Code), known.Code, known.Message)
+		WriteError(w, cmp.Or(statuses[known.Code], http.StatusInternalServerError), known.Code, known.Message)
 	case errors.As(err, &tooLarge):
 		WriteError(w, http.StatusRequestEntityTooLarge, bridge.CodeValidation,
 			fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
@@ -99,7 +91,7 @@ func writeFailure(ctx context.Context, w http.ResponseWriter, err error) {
 			`the body must be JSON; send "Content-Type: application/json"`)
 	case errors.Is(err, errUnread):
 		WriteError(w, http.StatusBadRequest, bridge.CodeValidation, "the body did not arrive in full; send it again")
-	case errors.As(err, &uncertain):
+	case errors.Is(err, bridge.ErrUncertain):
 		info := request.From(ctx)
 		info.Err = err
 		WriteError(w, http.StatusInternalServerError, bridge.CodeInternal, fmt.Sprintf(

@@ -37,7 +37,7 @@ func (stuckPosts) Get(ctx context.Context, _, _ string) (*v1alpha1.Post, error) 
 func TestSilentKubernetesAPI(t *testing.T) {
 	t.Parallel()
 	handler := NewHandler(bridge.New(bridge.Config{
-		Keys: anyKey{}, Used: func(*v1alpha1.APIKey) {}, Posts: stuckPosts{}, Index: postindex.New(),
+		Key: anyKey{}.Authenticate, Used: func(*v1alpha1.APIKey) {}, Posts: stuckPosts{}, Index: postindex.New(),
 		Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
 	}), nil)
 	synctest.Test(t, func(t *testing.T) {

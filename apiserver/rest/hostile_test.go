@@ -48,7 +48,7 @@ func names() string {
 // TestHostileBodies bounds what a body of 1 MiB costs, whatever is in it.
 func TestHostileBodies(t *testing.T) {
 	handler := NewHandler(bridge.New(bridge.Config{
-		Keys: anyKey{}, Used: func(*v1alpha1.APIKey) {}, Index: postindex.New(), Teams: activeTeam{},
+		Key: anyKey{}.Authenticate, Used: func(*v1alpha1.APIKey) {}, Index: postindex.New(), Owner: activeTeam{}.Owner,
 		Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
 	}), nil)
 	const tree, text = `{"category":"tree","targets":[{"connection_id":"a"}],"tree_cards":[`, `{"category":"text","targets":[`

@@ -9,6 +9,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/wire"
 )
 
@@ -22,7 +23,7 @@ func (h *Handler) listConnections(_ context.Context, c *call, out *answer) error
 }
 
 func (h *Handler) listPosts(_ context.Context, c *call, out *answer) error {
-	q := bridge.ListPosts{Into: out.page}
+	q := postindex.Query{Into: out.page}
 	var err error
 	if q.Page, err = whole(c.query, "page", 1); err != nil {
 		return err

@@ -80,7 +80,7 @@ func FuzzListQuery(f *testing.F) {
 		f.Add(seed)
 	}
 	handler := NewHandler(bridge.New(bridge.Config{
-		Keys: anyKey{}, Used: func(*v1alpha1.APIKey) {}, Index: postindex.New(), Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
+		Key: anyKey{}.Authenticate, Used: func(*v1alpha1.APIKey) {}, Index: postindex.New(), Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
 	}), nil)
 	f.Fuzz(func(t *testing.T, query string) {
 		r := httptest.NewRequestWithContext(request.With(t.Context(), &request.Info{}), http.MethodGet, Prefix+"/posts", http.NoBody)

@@ -155,28 +155,46 @@ func (p *parser) value(parent int, name []byte, depth int) error {
 		}
 	case '"':
 		err = p.string(i)
-	case 't':
-		err = p.literal(i, boolean, "true")
-	case 'f':
-		err = p.literal(i, boolean, "false")
-	case 'n':
-		err = p.literal(i, null, "null")
 	default:
-		err = p.number(i)
+		err = p.scalar(i)
 	}
 	p.nodes[i].next = len(p.nodes)
 	return err
 }
 
-func (p *parser) object(i, depth int) error {
-	p.nodes[i].kind = object
-	if p.take('}') {
+// items reads what stands between brackets, up to the closing one: items, separated
+// by commas.
+func (p *parser) items(closing byte, item func() error) error {
+	if p.take(closing) {
 		return nil
 	}
-	for count := 0; ; count++ {
+	for {
+		if err := item(); err != nil {
+			return err
+		}
+		switch {
+		case p.take(','):
+		case p.take(closing):
+			return nil
+		default:
+			return errSyntax
+		}
+	}
+}
+
+func (p *parser) array(i, depth int) error {
+	p.nodes[i].kind = array
+	return p.items(']', func() error { return p.value(i, nil, depth) })
+}
+
+func (p *parser) object(i, depth int) error {
+	p.nodes[i].kind = object
+	count := 0
+	return p.items('}', func() error {
 		if count == MaxNames {
 			return p.refuse(i, fmt.Sprintf("has more than %d names", MaxNames))
 		}
+		count++
 		raw, escaped, ok := p.quoted()
 		if !ok {
 			return errSyntax
@@ -191,17 +209,8 @@ func (p *parser) object(i, depth int) error {
 		if !p.take(':') {
 			return errSyntax
 		}
-		if err := p.value(i, raw, depth); err != nil {
-			return err
-		}
-		if p.take(',') {
-			continue
-		}
-		if p.take('}') {
-			return nil
-		}
-		return errSyntax
-	}
+		return p.value(i, raw, depth)
+	})
 }
 
 // repeats reports whether object i has a member of this name already.
@@ -212,25 +221,6 @@ func (p *parser) repeats(i int, name []byte) bool {
 		}
 	}
 	return false
-}
-
-func (p *parser) array(i, depth int) error {
-	p.nodes[i].kind = array
-	if p.take(']') {
-		return nil
-	}
-	for {
-		if err := p.value(i, nil, depth); err != nil {
-			return err
-		}
-		if p.take(',') {
-			continue
-		}
-		if p.take(']') {
-			return nil
-		}
-		return errSyntax
-	}
 }
 
 func (p *parser) string(i int) error {
@@ -249,30 +239,27 @@ func (p *parser) string(i int) error {
 	return nil
 }
 
-func (p *parser) literal(i int, of kind, word string) error {
-	if !bytes.HasPrefix(p.body[p.at:], []byte(word)) {
+// scalar reads a number, true, false or null.
+func (p *parser) scalar(i int) error {
+	rest := p.body[p.at:]
+	if end := bytes.IndexAny(rest, " \t\r\n,:\"[]{}"); end >= 0 {
+		rest = rest[:end]
+	}
+	if !json.Valid(rest) {
 		return errSyntax
 	}
-	p.nodes[i].kind, p.nodes[i].text = of, p.body[p.at:p.at+len(word)]
-	p.at += len(word)
-	return nil
-}
-
-func (p *parser) number(i int) error {
-	first := p.at
-	p.skip('-')
-	if p.skip('0') || p.digits() {
-		ok := !p.skip('.') || p.digits()
-		if ok && (p.skip('e') || p.skip('E')) {
-			_ = p.skip('+') || p.skip('-')
-			ok = p.digits()
-		}
-		if ok {
-			p.nodes[i].kind, p.nodes[i].text = number, p.body[first:p.at]
-			return nil
-		}
+	n := &p.nodes[i]
+	n.text = rest
+	switch rest[0] {
+	case 't', 'f':
+		n.kind = boolean
+	case 'n':
+		n.kind = null
+	default:
+		n.kind = number
 	}
-	return errSyntax
+	p.at += len(rest)
+	return nil
 }
 
 // skip reads the byte c, if it follows at once.
@@ -282,15 +269,6 @@ func (p *parser) skip(c byte) bool {
 	}
 	p.at++
 	return true
-}
-
-// digits reads digits, and reports whether there is at least one.
-func (p *parser) digits() bool {
-	first := p.at
-	for p.at < len(p.body) && '0' <= p.body[p.at] && p.body[p.at] <= '9' {
-		p.at++
-	}
-	return p.at > first
 }
 
 // refuse is the error of a value that cannot be accepted, with its path.

@@ -73,12 +73,12 @@ func refused(body strictjson.Value) error {
 // CreateMediaUpload reads the body of createMediaUploadUrl. What is wrong with
 // it is a *bridge.Error.
 func CreateMediaUpload(body strictjson.Value) (bridge.CreateMediaUpload, error) {
-	out := bridge.CreateMediaUpload{
-		MIMEType: strictjson.OneOf(body.Field("mime_type"),
+	out := bridge.CreateMediaUpload{Spec: v1alpha1.MediaSpec{
+		MimeType: strictjson.OneOf(body.Field("mime_type"),
 			v1alpha1.MimeMP4, v1alpha1.MimeQuickTime, v1alpha1.MimeJPEG, v1alpha1.MimePNG, v1alpha1.MimeWebP),
 		SizeBytes: body.Field("size_bytes").Integer(1),
-		Name:      body.Field("name").Text(1, maxFile),
-	}
+		FileName:  body.Field("name").Text(1, maxFile),
+	}}
 	return out, refused(body)
 }
 

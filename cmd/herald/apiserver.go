@@ -12,10 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/apiserver"
@@ -30,45 +28,30 @@ import (
 // garbage is collected. Listing 20 posts leaves about 7 KB of garbage.
 const apiserverHeadroom = 96 << 20
 
-// apiserverFlags are the flags of `herald apiserver`.
+// apiserverFlags are the flags of `herald apiserver`; those that the server itself
+// knows stand in config.
 type apiserverFlags struct {
-	kubeconfig      string
-	platformsConfig string
-	listen          string
-	metricsAddress  string
-	pprofAddress    string
-	siteURL         string
-	shutdownDelay   time.Duration
-	shutdownTimeout time.Duration
-	media           *mediaFlags
-	log             *logFlags
+	commonFlags
 
-	requestsPerMinute int
-	usageNamespace    string
+	listen string
+	config apiserver.Config
 }
 
 func parseAPIServerFlags(args []string) (*apiserverFlags, error) {
 	f := &apiserverFlags{}
 	flags := newFlagSet("apiserver")
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside a cluster")
-	flags.StringVar(&f.platformsConfig, "platforms-config", "", "YAML file that says how to reach the platforms")
+	f.add(flags, "/metrics, /healthz and /readyz")
 	flags.StringVar(&f.listen, "listen", ":8080", "address to serve the API on")
-	flags.StringVar(&f.metricsAddress, "metrics-bind-address", ":8081", "address of /metrics, /healthz and /readyz; 0 for none")
-	addPprofFlag(flags, &f.pprofAddress)
-	flags.StringVar(&f.siteURL, "site-url", "", "address under which clients reach this server, such as https://herald.example.com; empty takes --listen")
-	flags.DurationVar(&f.shutdownDelay, "shutdown-delay", 3*time.Second, "how long to go on serving, not ready any more, before stopping")
-	flags.DurationVar(&f.shutdownTimeout, "shutdown-timeout", 20*time.Second, "how long requests under way may take once stopping")
-	flags.IntVar(&f.requestsPerMinute, "requests-per-minute", 600, "how many requests each API key may make; 0 for no limit")
-	addUsageFlag(flags, &f.usageNamespace)
-	f.media = addMediaFlags(flags)
-	f.log = addLogFlags(flags)
+	flags.StringVar(&f.config.SiteURL, "site-url", "", "address under which clients reach this server, such as https://herald.example.com; empty takes --listen")
+	flags.DurationVar(&f.config.ShutdownDelay, "shutdown-delay", 3*time.Second, "how long to go on serving, not ready any more, before stopping")
+	flags.DurationVar(&f.config.ShutdownTimeout, "shutdown-timeout", 20*time.Second, "how long requests under way may take once stopping")
+	flags.IntVar(&f.config.RequestsPerMinute, "requests-per-minute", 600, "how many requests each API key may make; 0 for no limit")
 	if err := parse(flags, args); err != nil {
 		return nil, err
 	}
-	if f.shutdownDelay < 0 || f.shutdownTimeout < 0 {
+	if f.config.ShutdownDelay < 0 || f.config.ShutdownTimeout < 0 {
 		return nil, usageError{errors.New("--shutdown-delay and --shutdown-timeout: want zero or more")}
 	}
-	f.siteURL = strings.TrimRight(f.siteURL, "/")
 	return f, nil
 }
 
@@ -78,14 +61,12 @@ func runAPIServer(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	log, err := f.log.logger()
+	log, err := f.setupLog()
 	if err != nil {
 		return err
 	}
-	klog.SetLogger(logr.FromSlogHandler(log.Handler()))
-
-	config, err := kubeConfig(f.kubeconfig, -1, 0)
-	if err != nil {
+	config := &f.config
+	if config.Kubernetes, err = f.kubeConfig(); err != nil {
 		return err
 	}
 	// This process uses only the platforms' capabilities: it has neither their
@@ -98,44 +79,27 @@ func runAPIServer(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	listener, metricsListener, err := listenAPIServer(ctx, f)
-	if err != nil {
+	if err := f.openListeners(ctx); err != nil {
 		return err
 	}
 	if err := servePprof(ctx, f.pprofAddress, log); err != nil {
 		return err
 	}
-	server, err := apiserver.New(apiserver.Config{
-		Kubernetes:      config,
-		UserAgent:       config.UserAgent + " apiserver",
-		Limits:          rules.LimitsOf(platforms),
-		Files:           files,
-		Verify:          (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
-		SiteURL:         f.site(listener),
-		Listener:        listener,
-		MetricsListener: metricsListener,
-		ShutdownDelay:   f.shutdownDelay,
-		ShutdownTimeout: f.shutdownTimeout,
-		Registry:        newRegistry(),
-		Clock:           clock.RealClock{},
-		Log:             log,
-
-		RequestsPerMinute: f.requestsPerMinute,
-		UsageNamespace:    f.usageNamespace,
-		Started:           keepHeadroom,
-	})
+	config.UserAgent = config.Kubernetes.UserAgent + " apiserver"
+	config.UsageNamespace = f.usageNamespace
+	config.Limits = rules.LimitsOf(platforms)
+	config.Files = files
+	config.Verify = (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify
+	config.Registry = prometheus.NewRegistry()
+	config.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	config.Clock, config.Log = clock.RealClock{}, log
+	config.Started = keepHeadroom
+	server, err := apiserver.New(*config)
 	if err != nil {
 		return fmt.Errorf("cannot set up the apiserver: %w", err)
 	}
-	log.InfoContext(ctx, "Starting", "version", version, "baseUrl", f.site(listener)+rest.Prefix)
+	log.InfoContext(ctx, "Starting", "version", version, "baseUrl", config.SiteURL+rest.Prefix)
 	return server.Run(ctx)
-}
-
-// newRegistry returns a registry with the metrics of the process itself.
-func newRegistry() *prometheus.Registry {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return registry
 }
 
 // keepHeadroom makes the process collect garbage less often, unless the environment
@@ -146,25 +110,21 @@ func keepHeadroom() {
 	}
 }
 
-// site is the address under which clients reach the server.
-func (f *apiserverFlags) site(listener net.Listener) string {
-	if f.siteURL != "" {
-		return f.siteURL
+// openListeners opens both listeners; the second stays nil if it is not wanted.
+// Clients reach the server at the first unless the flags say otherwise.
+func (f *apiserverFlags) openListeners(ctx context.Context) (err error) {
+	var listen net.ListenConfig
+	if f.config.Listener, err = listen.Listen(ctx, "tcp", f.listen); err != nil {
+		return fmt.Errorf("--listen: %w", err)
 	}
-	return "http://" + listener.Addr().String()
-}
-
-// listenAPIServer opens both listeners; the second is nil if it is not wanted.
-func listenAPIServer(ctx context.Context, f *apiserverFlags) (api, metrics net.Listener, err error) {
-	var config net.ListenConfig
-	if api, err = config.Listen(ctx, "tcp", f.listen); err != nil {
-		return nil, nil, fmt.Errorf("--listen: %w", err)
+	if f.config.SiteURL = strings.TrimRight(f.config.SiteURL, "/"); f.config.SiteURL == "" {
+		f.config.SiteURL = "http://" + f.config.Listener.Addr().String()
 	}
 	if f.metricsAddress == "0" {
-		return api, nil, nil
+		return nil
 	}
-	if metrics, err = config.Listen(ctx, "tcp", f.metricsAddress); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("--metrics-bind-address: %w", err), api.Close())
+	if f.config.MetricsListener, err = listen.Listen(ctx, "tcp", f.metricsAddress); err != nil {
+		return errors.Join(fmt.Errorf("--metrics-bind-address: %w", err), f.config.Listener.Close())
 	}
-	return api, metrics, nil
+	return nil
 }

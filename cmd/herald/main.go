@@ -108,30 +108,3 @@ func runVersion(_ context.Context, args []string) error {
 	_, err := fmt.Println("herald", version)
 	return err
 }
-
-// newFlagSet returns a flag set whose errors are left to report and whose help goes to stdout, where `--help | less`
-// finds it.
-func newFlagSet(name string) *flag.FlagSet {
-	flags := flag.NewFlagSet("herald "+name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	return flags
-}
-
-// parse parses args. It prints help when asked to and turns everything else that is wrong into a usageError; a stray
-// argument is wrong too, since it is most often a flag without its dashes.
-func parse(flags *flag.FlagSet, args []string) error {
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		flags.SetOutput(os.Stdout)
-		fmt.Printf("Usage: %s [flags]\n\n", flags.Name())
-		flags.PrintDefaults()
-		return err
-	}
-	if err != nil {
-		return usageError{err}
-	}
-	if flags.NArg() > 0 {
-		return usageError{fmt.Errorf("unexpected argument %q; a flag begins with dashes", flags.Arg(0))}
-	}
-	return nil
-}

@@ -24,15 +24,13 @@ type mediaFlags struct {
 	pathStyle                bool
 }
 
-func addMediaFlags(flags *flag.FlagSet) *mediaFlags {
-	f := &mediaFlags{}
+func (f *mediaFlags) add(flags *flag.FlagSet) {
 	flags.StringVar(&f.endpoint, "media-endpoint", "", "address of the S3-compatible store of media files, such as https://s3.eu-central-1.amazonaws.com")
 	flags.StringVar(&f.publicEndpoint, "media-public-endpoint", "", "the same store's address as clients reach it to upload files; empty if it is the same")
 	flags.StringVar(&f.region, "media-region", "us-east-1", "region that requests to the store are signed for")
 	flags.StringVar(&f.bucket, "media-bucket", "herald-media", "bucket of this installation; files in it that belong to no Media are removed")
 	flags.StringVar(&f.credentials, "media-credentials", "", "YAML or JSON file with accessKey and secretKey of the store")
 	flags.BoolVar(&f.pathStyle, "media-path-style", false, "put the bucket into the path instead of the host name, as stores on hosts of their own usually want it")
-	return f
 }
 
 // storeCredentials is the file that --media-credentials names.

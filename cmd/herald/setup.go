@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"flag"
 	"fmt"
 
 	"github.com/go-logr/logr"
@@ -38,18 +37,32 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 	if err != nil {
 		return err
 	}
-	store := credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), now, identity)
-	teams, counts, err := plans(ctx, mgr, f.usageNamespace, now)
+	cached, live := mgr.GetClient(), mgr.GetAPIReader()
+	store := credentials.NewStore(live, cached, now, identity)
+	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
 	if err != nil {
 		return err
 	}
+	configMaps, err := typedcorev1.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("cannot create a client for ConfigMaps: %w", err)
+	}
+	counts := quota.NewStore(configMaps, f.usageNamespace, now)
+	posts := f.posts
+	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
+	posts.Platforms = registry
+	posts.Tokens = connection.Tokens{Cache: credentials.NewCache(store, now)}
+	posts.Files, posts.Renditions, posts.Thumbnails = files, rendition.NewMaker(files), thumbnails(mgr.GetLogger(), files, f.ffmpeg)
+	posts.NewID = rand.Text
+	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}
+	posts.Metrics = post.NewMetrics(metrics.Registry)
+	posts.Failpoint = crashPoint()
 	setup := func(c interface{ SetupWithManager(mgr ctrl.Manager) error }, err error) error {
 		if err != nil {
 			return err
 		}
 		return c.SetupWithManager(mgr)
 	}
-	cached, live := mgr.GetClient(), mgr.GetAPIReader()
 	return errors.Join(
 		setup(team.New(team.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-team"),
@@ -70,21 +83,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 			UnusedAfter: f.keepUnusedMedia,
 			Metrics:     media.NewMetrics(metrics.Registry),
 		})),
-		setup(post.New(post.Options{
-			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-post"),
-			Platforms:               registry,
-			Tokens:                  connection.Tokens{Cache: credentials.NewCache(store, now)},
-			Files:                   files,
-			Renditions:              rendition.NewMaker(files),
-			Thumbnails:              thumbnails(mgr.GetLogger(), files, f.ffmpeg),
-			NewID:                   rand.Text,
-			Plans:                   &post.Plans{Owner: teams.Owner, Quota: counts},
-			Metrics:                 post.NewMetrics(metrics.Registry),
-			MaxConcurrentReconciles: f.postWorkers,
-			PrepareAhead:            f.prepareAhead,
-			StartingDeadline:        f.startingDeadline,
-			Failpoint:               crashPoint(),
-		})),
+		setup(post.New(posts)),
 	)
 }
 
@@ -96,23 +95,4 @@ func thumbnails(log logr.Logger, files rendition.Store, path string) post.Thumbn
 		return nil
 	}
 	return thumbnail.NewMaker(files, thumbnail.FFmpeg{Path: path})
-}
-
-// addUsageFlag adds the flag by which manager and apiserver find the same counters.
-func addUsageFlag(flags *flag.FlagSet, namespace *string) {
-	flags.StringVar(namespace, "usage-namespace", quota.DefaultNamespace, "namespace of the counters of what the teams' plans limit; the same for manager and apiserver")
-}
-
-// plans returns what finds the team of a namespace, and what counts the things
-// that its plan limits.
-func plans(ctx context.Context, mgr ctrl.Manager, namespace string, now clock.PassiveClock) (*quota.Teams, *quota.Store, error) {
-	teams, err := quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer())
-	if err != nil {
-		return nil, nil, err
-	}
-	configMaps, err := typedcorev1.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return nil, nil, fmt.Errorf("cannot create a client for ConfigMaps: %w", err)
-	}
-	return teams, quota.NewStore(configMaps, namespace, now), nil
 }

@@ -9,6 +9,7 @@
 package post
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,25 +115,17 @@ type Options struct {
 const DefaultRecordFor = time.Minute
 
 func (o *Options) setDefaults() {
-	orDefault(&o.StartingDeadline, time.Hour)
-	orDefault(&o.PrepareAhead, 30*time.Minute)
-	orDefault(&o.SendWindow, 5*time.Second)
-	orDefault(&o.ClockMargin, 2*time.Second)
-	orDefault(&o.RecordFor, DefaultRecordFor)
-	if o.MaxConcurrentReconciles == 0 {
-		o.MaxConcurrentReconciles = 256
-	}
+	o.StartingDeadline = cmp.Or(o.StartingDeadline, time.Hour)
+	o.PrepareAhead = cmp.Or(o.PrepareAhead, 30*time.Minute)
+	o.SendWindow = cmp.Or(o.SendWindow, 5*time.Second)
+	o.ClockMargin = cmp.Or(o.ClockMargin, 2*time.Second)
+	o.RecordFor = cmp.Or(o.RecordFor, DefaultRecordFor)
+	o.MaxConcurrentReconciles = cmp.Or(o.MaxConcurrentReconciles, 256)
 	if o.Failpoint == nil {
 		o.Failpoint = func(string) {}
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
-	}
-}
-
-func orDefault(d *time.Duration, value time.Duration) {
-	if *d == 0 {
-		*d = value
 	}
 }
 
@@ -166,9 +159,7 @@ type Reconciler struct {
 }
 
 // workqueue is what the controller takes posts from.
-type workqueue struct {
-	clientworkqueue.TypedRateLimitingInterface[reconcile.Request]
-}
+type workqueue = clientworkqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // New makes a reconciler.
 func New(o Options) (*Reconciler, error) {
@@ -189,17 +180,15 @@ func New(o Options) (*Reconciler, error) {
 		Client: o.Client, APIReader: o.APIReader, Platforms: o.Platforms, Files: o.Files, Renditions: o.Renditions, Thumbnails: o.Thumbnails,
 		Clock: o.Clock, Failpoint: o.Failpoint,
 	})
-	r.publisher = publish.New(publish.Options{
+	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
-		Scheduler: r.scheduler, Owners: r.owners, Failpoint: o.Failpoint,
-	}, ctrl.Log.WithName("publish"))
-	r.reporter = &reporter{
-		client: o.Client, platforms: o.Platforms, tokens: o.Tokens, preparer: r.preparer, limits: r.limits, recorder: r.recorder, metrics: o.Metrics,
+		Scheduler: r.scheduler, Owners: r.owners, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
 	}
-	r.lookups = lookup.New(lookup.Options{
-		Client: o.Client, Tokens: o.Tokens, Preparer: r.preparer, Owners: r.owners, Clock: o.Clock, Refused: r.reporter.refused,
-	})
-	r.plans = &plans{o: o.Plans, client: o.Client, startingDeadline: o.StartingDeadline, turnAway: r.turnAway}
+	r.reporter = &reporter{o: &r.o, preparer: r.preparer, limits: r.limits, recorder: r.recorder}
+	r.lookups = &lookup.Lookups{
+		Client: o.Client, Token: o.Tokens.Token, Preparer: r.preparer, Owners: r.owners, Clock: o.Clock, Refused: r.reporter.refused,
+	}
+	r.plans = &plans{o: &r.o, turnAway: r.turnAway}
 	return r, nil
 }
 
@@ -212,8 +201,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := indexAppBlocked(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	wake := source.Func(func(_ context.Context, queue clientworkqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		r.queue.Store(&workqueue{queue})
+	wake := source.Func(func(_ context.Context, queue workqueue) error {
+		r.queue.Store(&queue)
 		return nil
 	})
 	if err := ctrl.NewControllerManagedBy(mgr).
@@ -242,6 +231,6 @@ func (r *Reconciler) wakes(kind string) handler.EventHandler {
 // enqueue asks for another pass over a post.
 func (r *Reconciler) enqueue(post types.NamespacedName) {
 	if queue := r.queue.Load(); queue != nil {
-		queue.Add(reconcile.Request{NamespacedName: post})
+		(*queue).Add(reconcile.Request{NamespacedName: post})
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -50,15 +50,11 @@ func (d *deletions) Start(ctx context.Context) error {
 	}
 	posts := meta.Resource(v1alpha1.GroupVersion.WithResource("posts"))
 	log := ctrl.Log.WithName("deletions")
-	for ctx.Err() == nil {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := d.follow(ctx, posts); err != nil && ctx.Err() == nil {
 			log.V(1).Info("the watch for deleted posts ended; starting it again", "error", err.Error())
 		}
-		select {
-		case <-d.reconciler.o.Clock.After(deletionsPause):
-		case <-ctx.Done():
-		}
-	}
+	}, deletionsPause)
 	return nil
 }
 
@@ -102,20 +98,16 @@ func (d *deletions) see(ctx context.Context, m *metav1.PartialObjectMetadata) {
 	if m.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(m, v1alpha1.DeliveryFinalizer) {
 		return
 	}
-	key := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
-	err := retry.OnError(retry.DefaultBackoff, func(error) bool { return ctx.Err() == nil }, func() error { return d.release(ctx, key) })
+	c, live := d.reconciler.o.Client, d.reconciler.o.APIReader
+	err := retry.OnError(retry.DefaultBackoff, func(error) bool { return ctx.Err() == nil }, func() error {
+		var post v1alpha1.Post
+		err := live.Get(ctx, client.ObjectKeyFromObject(m), &post)
+		if err == nil && post.Status.Finished && !post.DeletionTimestamp.IsZero() {
+			err = removeFinalizer(ctx, c, &post)
+		}
+		return client.IgnoreNotFound(err)
+	})
 	if err != nil && ctx.Err() == nil {
 		ctrl.Log.WithName("deletions").Error(err, "cannot release a deleted post yet", "namespace", m.Namespace, "name", m.Name)
 	}
-}
-
-func (d *deletions) release(ctx context.Context, key types.NamespacedName) error {
-	var post v1alpha1.Post
-	if err := d.reconciler.o.APIReader.Get(ctx, key, &post); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if !post.Status.Finished || post.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	return client.IgnoreNotFound(removeFinalizer(ctx, d.reconciler.o.Client, &post))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/utils/clock"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -30,18 +30,14 @@ type Metrics struct {
 // unfinished shows, at each scrape, the posts that are not finished and the
 // calls whose outcome is not known, as the cache has them.
 type unfinished struct {
-	posts    client.Reader
-	clock    clock.PassiveClock
+	o        Options
 	inPhase  *prometheus.Desc
 	attempts *prometheus.Desc
-	limits   platforms.Registry
-	window   time.Duration
-	margin   time.Duration
 }
 
 func newUnfinished(o Options) *unfinished {
 	return &unfinished{
-		posts: o.Client, clock: o.Clock, limits: o.Platforms, window: o.SendWindow, margin: o.ClockMargin,
+		o: o,
 		inPhase: prometheus.NewDesc("herald_unfinished_posts",
 			"Posts that are not finished, by phase.", []string{"phase"}, nil),
 		attempts: prometheus.NewDesc("herald_open_attempts",
@@ -58,7 +54,7 @@ func (u *unfinished) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectWithin)
 	defer cancel()
 	var posts v1alpha1.PostList
-	if err := u.posts.List(ctx, &posts, client.UnsafeDisableDeepCopy); err != nil {
+	if err := u.o.Client.List(ctx, &posts, client.UnsafeDisableDeepCopy); err != nil {
 		ch <- prometheus.NewInvalidMetric(u.inPhase, err)
 		return
 	}
@@ -87,11 +83,11 @@ const collectWithin = 5 * time.Second
 
 // windowOf tells whether the call of an open attempt may still be under way.
 func (u *unfinished) windowOf(t *v1alpha1.TargetStatus) string {
-	timing := attempt.Timing{SendWindow: u.window, ClockMargin: u.margin}
-	if p, ok := u.limits[t.Platform]; ok {
+	timing := attempt.Timing{SendWindow: u.o.SendWindow, ClockMargin: u.o.ClockMargin}
+	if p, ok := u.o.Platforms[t.Platform]; ok {
 		timing.CallTimeout = p.Capabilities().CallTimeout
 	}
-	if attempt.Quiet(t.Attempt, timing, u.clock.Now()) {
+	if attempt.Quiet(t.Attempt, timing, u.o.Clock.Now()) {
 		return "past"
 	}
 	return "within"
@@ -99,26 +95,23 @@ func (u *unfinished) windowOf(t *v1alpha1.TargetStatus) string {
 
 // NewMetrics makes the metrics and registers them, unless registerer is nil.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	m := &Metrics{
+	register := promauto.With(registerer)
+	return &Metrics{
 		registerer: registerer,
-		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{
+		lateness: register.NewHistogram(prometheus.HistogramOpts{
 			Name:    "herald_schedule_lateness_seconds",
 			Help:    "Time from a post's scheduled time to the first call to a platform.",
 			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600},
 		}),
-		publishes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		publishes: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_publishes_total",
 			Help: "Calls that could publish, by platform and by what is known after them.",
 		}, []string{"platform", "outcome"}),
-		settles: prometheus.NewCounterVec(prometheus.CounterOpts{
+		settles: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_settles_total",
 			Help: "Looks for calls whose answer was lost or did not tell the outcome, by platform and by how the attempt stands after them.",
 		}, []string{"platform", "outcome"}),
 	}
-	if registerer != nil {
-		registerer.MustRegister(m.lateness, m.publishes, m.settles)
-	}
-	return m
 }
 
 // watch adds what is counted at each scrape.

@@ -146,47 +146,45 @@ func (r *Reconciler) work(ctx context.Context, p *pass) error {
 }
 
 // read reads the connections and files of the post, and what platforms say of the
-// app. Each input is registered before it is read: a change between the two wakes.
-func (r *Reconciler) read(ctx context.Context, p *pass) error {
-	p.connections, p.media = map[string]*v1alpha1.Connection{}, map[string]*v1alpha1.Media{}
+// app.
+func (r *Reconciler) read(ctx context.Context, p *pass) (err error) {
+	var connections []string
 	for i := range p.post.Spec.Targets {
-		conn := &v1alpha1.Connection{}
-		name := p.post.Spec.Targets[i].ConnectionRef.Name
-		if p.connections[name] != nil {
-			continue
-		}
-		found, err := r.get(ctx, p, kindConnection, name, conn)
-		if err != nil {
-			return err
-		}
-		if found {
-			p.connections[name] = conn
-		}
+		connections = append(connections, p.post.Spec.Targets[i].ConnectionRef.Name)
 	}
-	for _, name := range posting.MediaNames(&p.post.Spec) {
-		media := &v1alpha1.Media{}
-		found, err := r.get(ctx, p, kindMedia, name, media)
-		if err != nil {
-			return err
-		}
-		if found {
-			p.media[name] = media
-		}
+	if p.connections, err = inputs[v1alpha1.Connection](ctx, r, p, kindConnection, connections); err != nil {
+		return err
 	}
-	var err error
+	if p.media, err = inputs[v1alpha1.Media](ctx, r, p, kindMedia, posting.MediaNames(&p.post.Spec)); err != nil {
+		return err
+	}
 	p.appBlocked, err = r.limits.ofApps(ctx, p.connections, p.now)
 	return err
 }
 
-// get reads one input of the post; found is false if it does not exist.
-func (r *Reconciler) get(ctx context.Context, p *pass, kind, name string, obj client.Object) (found bool, err error) {
-	key := types.NamespacedName{Namespace: p.key.Namespace, Name: name}
-	r.memories.wait(p.key, input{kind, key})
-	err = r.o.Client.Get(ctx, key, obj)
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("cannot read %s %q: %w", kind, name, err)
+// inputs reads inputs of the post, as far as they exist. Each is registered before it
+// is read: a change between the two wakes.
+func inputs[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, r *Reconciler, p *pass, kind string, names []string) (map[string]P, error) {
+	found := map[string]P{}
+	for _, name := range names {
+		if found[name] != nil {
+			continue
+		}
+		key := types.NamespacedName{Namespace: p.key.Namespace, Name: name}
+		r.memories.wait(p.key, input{kind, key})
+		obj := P(new(T))
+		err := r.o.Client.Get(ctx, key, obj)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("cannot read %s %q: %w", kind, name, err)
+		}
+		if err == nil {
+			found[name] = obj
+		}
 	}
-	return err == nil, nil
+	return found, nil
 }
 
 // facts are what is decided from.

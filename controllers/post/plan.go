@@ -6,7 +6,6 @@ package post
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,9 +28,7 @@ type Plans struct {
 
 // plans keeps posts within what the plans of their teams allow.
 type plans struct {
-	o                *Plans
-	client           client.Client
-	startingDeadline time.Duration
+	o *Options
 	// turnAway fails a target whose turn it was, and lets others have its account.
 	turnAway func(p *pass, d *publish.Delivery, reason, message string) error
 }
@@ -40,10 +37,10 @@ type plans struct {
 // the post was created, and fails the targets for which nothing is left. It
 // returns the others, and all of them with an error.
 func (l *plans) withinPlan(ctx context.Context, p *pass, deliveries []*publish.Delivery) ([]*publish.Delivery, error) {
-	if l.o == nil {
+	if l.o.Plans == nil {
 		return deliveries, nil
 	}
-	team, err := l.o.Owner(ctx, p.key.Namespace)
+	team, err := l.o.Plans.Owner(ctx, p.key.Namespace)
 	if err != nil {
 		return deliveries, err
 	}
@@ -53,21 +50,26 @@ func (l *plans) withinPlan(ctx context.Context, p *pass, deliveries []*publish.D
 		return deliveries, err
 	}
 	deliveries = covered
-	onX := func(d *publish.Delivery) bool { return limits.XPosts > 0 && d.Conn.Spec.Platform == v1alpha1.PlatformX }
-	toInbox := func(d *publish.Delivery) bool { return plan.IsTikTokDraft(p.post, d.Target, d.Conn.Spec.Platform) }
 	var within []*publish.Delivery
 	for _, d := range deliveries {
-		at := plan.IntendedAt(p.post, d.Target, l.startingDeadline)
+		at := plan.IntendedAt(p.post, d.Target, l.o.StartingDeadline)
 		ok := true
-		switch {
-		case onX(d):
+		switch platform := d.Conn.Spec.Platform; {
+		case platform == v1alpha1.PlatformX && limits.XPosts > 0:
 			ok, err = l.take(ctx, p, d, quota.XPosts(p.key.Namespace, at), quota.Limit{Most: limits.XPosts},
 				quota.Item{Target: d.Target, Count: plan.Cost(p.post), At: at}, v1alpha1.ReasonPlanLimit,
-				func(used int) string { return xPostsMessage(limits.XPosts, used, plan.Cost(p.post), at) })
-		case toInbox(d):
+				func(used int) string {
+					return fmt.Sprintf("not published: the starter plan allows %d posts to X in a calendar month (UTC), each account and each card of a tree counted; "+
+						"%d of %s are used and this one needs %d. Change the plan or wait for another month, and post again",
+						limits.XPosts, used, at.UTC().Format("January 2006"), plan.Cost(p.post))
+				})
+		case plan.IsTikTokDraft(p.post, d.Target, platform):
 			ok, err = l.take(ctx, p, d, quota.TikTokDrafts(d.Conn), quota.Limit{Most: plan.MaxTikTokDrafts, Within: plan.TikTokDraftsFor},
 				quota.Item{Target: d.Target, Count: 1, At: at}, v1alpha1.ReasonDraftLimit,
-				func(used int) string { return inboxMessage(used, d.Conn.Name) })
+				func(used int) string {
+					return fmt.Sprintf("not sent: TikTok takes at most %d pending drafts of an account within 24 hours, and %d are sent or scheduled for connection %q; post again another day",
+						plan.MaxTikTokDrafts, used, d.Conn.Name)
+				})
 		}
 		if err != nil {
 			return deliveries, err
@@ -83,7 +85,7 @@ func (l *plans) withinPlan(ctx context.Context, p *pass, deliveries []*publish.D
 func (l *plans) take(ctx context.Context, p *pass, d *publish.Delivery, counter quota.Counter, limit quota.Limit, share quota.Item,
 	reason string, message func(used int) string,
 ) (bool, error) {
-	answer, err := l.o.Quota.Take(ctx, counter, &quota.Reservation{
+	answer, err := l.o.Plans.Quota.Take(ctx, counter, &quota.Reservation{
 		Post: p.key.Name, UID: p.post.UID, Items: []quota.Item{share}, Keep: l.usesOf(ctx, p, counter), AllowPartial: true,
 	}, limit)
 	if err != nil {
@@ -95,17 +97,6 @@ func (l *plans) take(ctx context.Context, p *pass, d *publish.Delivery, counter 
 	return false, l.turnAway(p, d, reason, message(answer.Used))
 }
 
-func xPostsMessage(most, used, cost int, at time.Time) string {
-	return fmt.Sprintf("not published: the starter plan allows %d posts to X in a calendar month (UTC), each account and each card of a tree counted; "+
-		"%d of %s are used and this one needs %d. Change the plan or wait for another month, and post again",
-		most, used, at.UTC().Format("January 2006"), cost)
-}
-
-func inboxMessage(used int, connection string) string {
-	return fmt.Sprintf("not sent: TikTok takes at most %d pending drafts of an account within 24 hours, and %d are sent or scheduled for connection %q; post again another day",
-		plan.MaxTikTokDrafts, used, connection)
-}
-
 // coveredAccounts fails the targets whose accounts the team's plan does not
 // cover, and returns the others. A tree that has begun goes on.
 func (l *plans) coveredAccounts(ctx context.Context, p *pass, deliveries []*publish.Delivery, limits plan.Limits) ([]*publish.Delivery, error) {
@@ -113,7 +104,7 @@ func (l *plans) coveredAccounts(ctx context.Context, p *pass, deliveries []*publ
 		return deliveries, nil
 	}
 	var found v1alpha1.ConnectionList
-	if err := l.client.List(ctx, &found, client.InNamespace(p.key.Namespace)); err != nil {
+	if err := l.o.Client.List(ctx, &found, client.InNamespace(p.key.Namespace)); err != nil {
 		return nil, fmt.Errorf("cannot list the team's connections: %w", err)
 	}
 	all := make([]*v1alpha1.Connection, len(found.Items))
@@ -140,16 +131,13 @@ func (l *plans) coveredAccounts(ctx context.Context, p *pass, deliveries []*publ
 // to do, and was not published. What cannot be given back now, the Team
 // controller finds later.
 func (l *plans) returnUnused(ctx context.Context, p *pass) {
-	if l.o == nil {
-		return
-	}
-	if !unused(p.post) {
+	if l.o.Plans == nil || !unused(p.post) {
 		return
 	}
 	counters, err := l.countersOf(ctx, p)
 	for _, counter := range counters {
 		if err == nil {
-			err = l.o.Quota.Return(ctx, counter, p.post.Name, p.post.UID, l.usesOf(ctx, p, counter))
+			err = l.o.Plans.Quota.Return(ctx, counter, p.post.Name, p.post.UID, l.usesOf(ctx, p, counter))
 		}
 	}
 	if err != nil {
@@ -169,14 +157,14 @@ func unused(post *v1alpha1.Post) bool {
 
 // countersOf lists the counters that may count the post.
 func (l *plans) countersOf(ctx context.Context, p *pass) (counters []quota.Counter, err error) {
-	team, err := l.o.Owner(ctx, p.key.Namespace)
+	team, err := l.o.Plans.Owner(ctx, p.key.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	if plan.LimitsOf(team).XPosts > 0 {
 		seen := map[string]bool{}
 		for i := range p.post.Spec.Targets {
-			if counter := quota.XPosts(p.key.Namespace, plan.IntendedAt(p.post, i, l.startingDeadline)); !seen[counter.Name] {
+			if counter := quota.XPosts(p.key.Namespace, plan.IntendedAt(p.post, i, l.o.StartingDeadline)); !seen[counter.Name] {
 				seen[counter.Name] = true
 				counters = append(counters, counter)
 			}
@@ -186,13 +174,9 @@ func (l *plans) countersOf(ctx context.Context, p *pass) (counters []quota.Count
 		if !plan.IsTikTokDraft(p.post, i, v1alpha1.PlatformTikTok) {
 			continue
 		}
-		var conn v1alpha1.Connection
-		err := l.client.Get(ctx, types.NamespacedName{Namespace: p.key.Namespace, Name: p.post.Spec.Targets[i].ConnectionRef.Name}, &conn)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("cannot read connection %q: %w", p.post.Spec.Targets[i].ConnectionRef.Name, err)
-		}
-		if err == nil && conn.Spec.Platform == v1alpha1.PlatformTikTok {
-			counters = append(counters, quota.TikTokDrafts(&conn))
+		conn := l.known(ctx, p, p.post.Spec.Targets[i].ConnectionRef.Name)
+		if conn != nil && conn.Spec.Platform == v1alpha1.PlatformTikTok {
+			counters = append(counters, quota.TikTokDrafts(conn))
 		}
 	}
 	return counters, nil
@@ -223,7 +207,7 @@ func (l *plans) known(ctx context.Context, p *pass, name string) *v1alpha1.Conne
 		return conn
 	}
 	var conn v1alpha1.Connection
-	if err := l.client.Get(ctx, types.NamespacedName{Namespace: p.key.Namespace, Name: name}, &conn); err != nil {
+	if err := l.o.Client.Get(ctx, types.NamespacedName{Namespace: p.key.Namespace, Name: name}, &conn); err != nil {
 		return nil
 	}
 	return &conn

@@ -27,22 +27,18 @@ type publication struct {
 	p *pass
 }
 
-// Job implements publish.Pass.
 func (u *publication) Job(post *v1alpha1.Post, d *publish.Delivery) platforms.Job {
 	return u.r.preparer.Job(&prepare.Target{Post: post, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token})
 }
 
-// ContentHash implements publish.Pass.
 func (u *publication) ContentHash(post *v1alpha1.Post, d *publish.Delivery) string {
 	return delivery.ContentHash(post, d.Target, d.Conn, u.p.media)
 }
 
-// Ready implements publish.Pass.
 func (u *publication) Ready(ctx context.Context, d *publish.Delivery, job *platforms.Job) *platforms.Error {
 	return u.r.preparer.Ready(ctx, d.Conn.Spec.Platform, job)
 }
 
-// Claimed implements publish.Pass.
 func (u *publication) Claimed(batch []*publish.Delivery) {
 	now := u.r.o.Clock.Now()
 	for _, d := range batch {
@@ -54,20 +50,17 @@ func (u *publication) Claimed(batch []*publish.Delivery) {
 	}
 }
 
-// Answered implements publish.Pass.
 func (u *publication) Answered(d *publish.Delivery) {
 	u.r.limits.remember(d)
 	u.r.o.Metrics.published(d.Conn.Spec.Platform, d.Result.Outcome)
 }
 
-// Recorded implements publish.Pass.
 func (u *publication) Recorded(ctx context.Context, batch []*publish.Delivery) {
 	for _, d := range batch {
 		u.r.reporter.result(ctx, u.p, d)
 	}
 }
 
-// Next implements publish.Pass.
 func (u *publication) Next(ctx context.Context, recorded *v1alpha1.Post, batch []*publish.Delivery) (next []*publish.Delivery) {
 	var started []*prepare.Target
 	now := u.r.o.Clock.Now()

@@ -10,10 +10,9 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -29,9 +28,7 @@ import (
 // the Connection that was told. From the moment of an answer until that is read back
 // from the cache, the process remembers it.
 type rateLimits struct {
-	client client.Client
-	live   client.Reader
-	clock  clock.PassiveClock
+	o *Options
 
 	mu      sync.Mutex
 	blocked map[string]time.Time
@@ -51,8 +48,7 @@ type publications struct {
 
 func newRateLimits(o *Options) *rateLimits {
 	return &rateLimits{
-		client: o.Client, live: o.APIReader, clock: o.Clock,
-		blocked: map[string]time.Time{}, published: map[string]publications{}, refused: map[string]bool{},
+		o: o, blocked: map[string]time.Time{}, published: map[string]publications{}, refused: map[string]bool{},
 	}
 }
 
@@ -86,7 +82,7 @@ func (l *rateLimits) ofApps(ctx context.Context, connections map[string]*v1alpha
 		until[platform] = time.Time{}
 		var limited v1alpha1.ConnectionList
 		// Nearly always there is none.
-		if err := l.client.List(ctx, &limited, client.MatchingFields{appBlockedField: string(platform)}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := l.o.Client.List(ctx, &limited, client.MatchingFields{appBlockedField: string(platform)}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("cannot tell whether %s limits the whole app: %w", platform, err)
 		}
 		for i := range limited.Items {
@@ -120,7 +116,7 @@ func appKey(platform v1alpha1.Platform) string { return "app/" + string(platform
 
 // remember takes what an answer told, before another post has the account's turn.
 func (l *rateLimits) remember(d *publish.Delivery) {
-	now := l.clock.Now()
+	now := l.o.Clock.Now()
 	var told v1alpha1.ConnectionStatus
 	applyRateLimits(&told, &d.Result, now)
 	l.mu.Lock()
@@ -170,10 +166,6 @@ func (l *rateLimits) low(conn *v1alpha1.Connection) bool {
 // maxRefusal bounds the message of a refusal, in bytes: it keeps the object small.
 const maxRefusal = 2000
 
-// maxWrites is how often the record of a limit gives way to others who write the
-// status of the connection.
-const maxWrites = 5
-
 // record writes into a delivery's connection what its platform told of it: if it
 // takes no calls, the other posts of the connection wait until then without trying,
 // and those of the whole platform if the limit is the app's. Nothing is written as
@@ -181,37 +173,34 @@ const maxWrites = 5
 // now; else nil.
 func (l *rateLimits) record(ctx context.Context, d *publish.Delivery) (limited *v1alpha1.Connection, err error) {
 	l.remember(d)
-	conn := d.Conn.DeepCopy()
-	if l.allowedAgain(d) {
-		conn, err = l.read(ctx, d.Conn)
-	}
-	for range maxWrites {
-		if err != nil {
-			return nil, err
+	again := l.allowedAgain(d)
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
+		conn := d.Conn.DeepCopy()
+		if again {
+			if conn, err = l.read(ctx, d.Conn); err != nil {
+				return err
+			}
 		}
+		again = true
 		base := conn.DeepCopy()
-		longer := applyRateLimits(&conn.Status, &d.Result, l.clock.Now())
-		applyRefusal(conn, &d.Result, l.clock.Now())
+		longer := applyRateLimits(&conn.Status, &d.Result, l.o.Clock.Now())
+		applyRefusal(conn, &d.Result, l.o.Clock.Now())
 		if v1alpha1.SemanticEqual(base.Status, conn.Status) {
-			return nil, nil //nolint:nilnil // nothing was told
+			return nil
 		}
-		err = l.client.Status().Patch(ctx, conn, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
-		switch {
-		case err == nil && longer:
-			return conn, nil
-		case err == nil:
-			return nil, nil //nolint:nilnil // no new limit
-		case apierrors.IsConflict(err):
-			conn, err = l.read(ctx, d.Conn)
+		err = l.o.Client.Status().Patch(ctx, conn, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+		if err == nil && longer {
+			limited = conn
 		}
-	}
-	return nil, err
+		return err
+	})
+	return limited, err
 }
 
 // read returns a connection as it stands now.
 func (l *rateLimits) read(ctx context.Context, known *v1alpha1.Connection) (*v1alpha1.Connection, error) {
 	var conn v1alpha1.Connection
-	if err := l.live.Get(ctx, client.ObjectKeyFromObject(known), &conn); err != nil {
+	if err := l.o.APIReader.Get(ctx, client.ObjectKeyFromObject(known), &conn); err != nil {
 		return nil, fmt.Errorf("cannot read the connection again: %w", err)
 	}
 	if conn.UID != known.UID {

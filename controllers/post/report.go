@@ -21,13 +21,10 @@ import (
 
 // reporter tells people, connections and metrics what came of calls.
 type reporter struct {
-	client    client.Client
-	platforms platforms.Registry
-	tokens    Tokens
-	preparer  *prepare.Preparer
-	limits    *rateLimits
-	recorder  *recorder
-	metrics   *Metrics
+	o        *Options
+	preparer *prepare.Preparer
+	limits   *rateLimits
+	recorder *recorder
 }
 
 // reasonPostedWithNote is the reason of the event about a post that is online and
@@ -107,7 +104,7 @@ func (r *reporter) preparation(ctx context.Context, p *pass, d *publish.Delivery
 // lookup reports what a lookup found, which is recorded.
 func (r *reporter) lookup(ctx context.Context, p *pass, a *delivery.LookupAnswer) {
 	t := posting.Target(p.post, a.Target)
-	r.metrics.settled(t)
+	r.o.Metrics.settled(t)
 	switch posted := attempt.Posted(t); {
 	case posted && t.Attempt.OperationID != "":
 		p.log.Info("published", "uid", p.post.UID, "target", t.Index, "platform", t.Platform, "attempt", t.Attempt.ID, "externalID", t.ExternalID)
@@ -152,7 +149,7 @@ func (r *reporter) alert(ctx context.Context, p *pass, d *publish.Delivery) {
 // refused asks for a check of a connection whose token was refused. The attempt's id
 // serves as the token of the request.
 func (r *reporter) refused(ctx context.Context, conn *v1alpha1.Connection, attempt string) {
-	r.tokens.Forget(conn)
+	r.o.Tokens.Forget(conn)
 	r.requestProbe(ctx, conn, attempt)
 }
 
@@ -176,7 +173,7 @@ func (r *reporter) requestProbe(ctx context.Context, conn *v1alpha1.Connection, 
 		conn.Annotations = map[string]string{}
 	}
 	conn.Annotations[v1alpha1.ProbeAnnotation] = token
-	if err := r.client.Patch(ctx, conn, client.MergeFrom(base)); err != nil {
+	if err := r.o.Client.Patch(ctx, conn, client.MergeFrom(base)); err != nil {
 		ctrllog.FromContext(ctx).Error(err, "cannot ask for a check of the connection", "connection", conn.Name)
 	}
 }
@@ -184,7 +181,7 @@ func (r *reporter) requestProbe(ctx context.Context, conn *v1alpha1.Connection, 
 // watchQuota asks for a check of what is left of the account's limits when, by
 // count, it has become little, or when the platform says that it is used up.
 func (r *reporter) watchQuota(ctx context.Context, d *publish.Delivery) {
-	if _, tells := r.platforms[d.Conn.Spec.Platform].(platforms.AccountInspector); !tells {
+	if _, tells := r.o.Platforms[d.Conn.Spec.Platform].(platforms.AccountInspector); !tells {
 		return
 	}
 	err := d.Result.Err

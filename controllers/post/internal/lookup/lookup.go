@@ -23,17 +23,12 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// Tokens hands out the token of a connection for one call.
-type Tokens interface {
-	// Token returns the connection's current token.
-	Token(ctx context.Context, conn *v1alpha1.Connection) (platforms.Token, error)
-}
-
-// Options is what lookups need. All of it is required.
-type Options struct {
+// Lookups asks platforms about open attempts. All of it is required.
+type Lookups struct {
 	// Client reads from the cache.
-	Client   client.Reader
-	Tokens   Tokens
+	Client client.Reader
+	// Token returns the current token of a connection.
+	Token    func(ctx context.Context, conn *v1alpha1.Connection) (platforms.Token, error)
 	Preparer *prepare.Preparer
 	Owners   *Owners
 	Clock    clock.PassiveClock
@@ -41,12 +36,6 @@ type Options struct {
 	// asked about an attempt.
 	Refused func(ctx context.Context, conn *v1alpha1.Connection, attempt string)
 }
-
-// Lookups asks platforms about open attempts.
-type Lookups struct{ o Options }
-
-// New makes a Lookups.
-func New(o Options) *Lookups { return &Lookups{o} }
 
 // Ask asks about the open attempts of targets, side by side, and returns the answers
 // in the order of the targets.
@@ -91,7 +80,7 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, i int) (none platf
 		}
 	}
 	if failed == nil {
-		result.Refused = ratelimit.WithRetryAt(result.Refused, l.o.Clock.Now())
+		result.Refused = ratelimit.WithRetryAt(result.Refused, l.Clock.Now())
 		return result, nil
 	}
 	var problem *platforms.Error
@@ -99,22 +88,22 @@ func (l *Lookups) ask(ctx context.Context, f *delivery.Facts, i int) (none platf
 		problem = platforms.Errorf(platforms.ClassTransient, "%v", failed)
 	}
 	if problem.Class == platforms.ClassRefresh || problem.Class == platforms.ClassReconnect {
-		l.o.Refused(ctx, conn, t.Attempt.ID)
+		l.Refused(ctx, conn, t.Attempt.ID)
 	}
-	return none, ratelimit.WithRetryAt(problem, l.o.Clock.Now())
+	return none, ratelimit.WithRetryAt(problem, l.Clock.Now())
 }
 
 // job is what is looked up for a target.
 func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.TargetStatus, conn *v1alpha1.Connection, to platforms.Publisher) (job platforms.Job, _ *platforms.Error) {
-	token, err := l.o.Tokens.Token(ctx, conn)
+	token, err := l.Token(ctx, conn)
 	if err != nil {
 		return job, platforms.Errorf(platforms.ClassReconnect, "the credentials of connection %q cannot be used: %v", conn.Name, err)
 	}
-	job = l.o.Preparer.Job(&prepare.Target{Post: f.Post, Index: int(t.Index), Conn: conn, Media: f.Media, Token: token})
+	job = l.Preparer.Job(&prepare.Target{Post: f.Post, Index: int(t.Index), Conn: conn, Media: f.Media, Token: token})
 	job.Checkpoint, job.OperationID = t.Attempt.Checkpoint, t.Attempt.OperationID
 	job.SearchFrom = attempt.SearchFrom(t.Attempt)
 	if to.Capabilities().SecretUploads && job.Checkpoint != "" {
-		kept, err := l.o.Preparer.Session(ctx, f.Post, int(t.Index))
+		kept, err := l.Preparer.Session(ctx, f.Post, int(t.Index))
 		if err != nil {
 			return job, platforms.Errorf(platforms.ClassTransient, "%v", err)
 		}
@@ -122,11 +111,11 @@ func (l *Lookups) job(ctx context.Context, f *delivery.Facts, t *v1alpha1.Target
 			job.Secret = kept.Secret
 		}
 	}
-	if err := l.o.Owners.load(ctx, f.Post.Namespace, job.SearchFrom); err != nil {
+	if err := l.Owners.load(ctx, f.Post.Namespace, job.SearchFrom); err != nil {
 		return job, platforms.Errorf(platforms.ClassTransient, "the other posts of the team cannot be read: %v", err)
 	}
 	job.Taken = func(externalID string) bool {
-		return l.o.Owners.ownedByOther(conn.Spec.Platform, externalID, owner{f.Post.UID, t.Index})
+		return l.Owners.ownedByOther(conn.Spec.Platform, externalID, owner{f.Post.UID, t.Index})
 	}
 	return job, nil
 }
@@ -139,8 +128,8 @@ func (l *Lookups) Take(post *v1alpha1.Post, a *delivery.LookupAnswer) {
 	switch result := &a.LookupResult; {
 	case a.Err != nil || result.Matches != 1:
 	case result.Certain:
-		l.o.Owners.assign(t.Platform, result.ExternalID, self)
-	case !l.o.Owners.reserve(t.Platform, result.ExternalID, self):
+		l.Owners.assign(t.Platform, result.ExternalID, self)
+	case !l.Owners.Reserve(t.Platform, result.ExternalID, self.post, self.target):
 		*result = platforms.LookupResult{}
 	}
 }
@@ -151,7 +140,7 @@ func (l *Lookups) Take(post *v1alpha1.Post, a *delivery.LookupAnswer) {
 func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alpha1.TargetStatus) *platforms.Error {
 	var posts v1alpha1.PostList
 	// Finished posts, whose ids are known, are not in the cache.
-	if err := l.o.Client.List(ctx, &posts, client.UnsafeDisableDeepCopy); err != nil {
+	if err := l.Client.List(ctx, &posts, client.UnsafeDisableDeepCopy); err != nil {
 		return platforms.Errorf(platforms.ClassTransient, "the other posts cannot be read: %v", err)
 	}
 	said := text.Fold(delivery.Text(f.Post, int(self.Index)))
@@ -177,5 +166,5 @@ func (l *Lookups) mayBe(f *delivery.Facts, t, self *v1alpha1.TargetStatus) bool 
 		return false
 	}
 	timing, ok := f.Timing(t.Platform)
-	return t.Attempt.OperationID != "" || ok && !attempt.Quiet(t.Attempt, timing, l.o.Clock.Now())
+	return t.Attempt.OperationID != "" || ok && !attempt.Quiet(t.Attempt, timing, l.Clock.Now())
 }

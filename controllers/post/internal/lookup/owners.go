@@ -6,6 +6,7 @@ package lookup
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -124,14 +125,10 @@ func (o *Owners) ownedByOther(platform v1alpha1.Platform, externalID string, sel
 // Reserve makes a platform id a target's own before that is written anywhere, so
 // that of two that find it at once only one takes it. It reports false if it belongs
 // to another.
-func (o *Owners) Reserve(platform v1alpha1.Platform, externalID string, post types.UID, target int) bool {
-	return o.reserve(platform, externalID, owner{post, int32(target)}) //nolint:gosec // a post has at most 100 targets
-}
-
-func (o *Owners) reserve(platform v1alpha1.Platform, externalID string, self owner) bool {
+func (o *Owners) Reserve(platform v1alpha1.Platform, externalID string, post types.UID, target int32) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	key := externalKey{platform, externalID}
+	self, key := owner{post, target}, externalKey{platform, externalID}
 	if known, ok := o.byID[key]; ok {
 		return known.owner == self
 	}
@@ -170,7 +167,11 @@ func (o *Owners) load(ctx context.Context, namespace string, since time.Time) er
 		}
 		o.mu.Lock()
 		for i := range page.Items {
-			o.addSince(&page.Items[i], since)
+			if slices.ContainsFunc(page.Items[i].Status.Targets, func(t v1alpha1.TargetStatus) bool {
+				return t.PostedAt != nil && !t.PostedAt.Before(since)
+			}) {
+				o.add(&page.Items[i])
+			}
 		}
 		o.mu.Unlock()
 		if token = page.Continue; token == "" {
@@ -181,13 +182,4 @@ func (o *Owners) load(ctx context.Context, namespace string, since time.Time) er
 	o.loaded[namespace] = since
 	o.mu.Unlock()
 	return nil
-}
-
-func (o *Owners) addSince(post *v1alpha1.Post, since time.Time) {
-	for i := range post.Status.Targets {
-		if at := post.Status.Targets[i].PostedAt; at != nil && !at.Before(since) {
-			o.add(post)
-			return
-		}
-	}
 }

@@ -35,8 +35,8 @@ const (
 	PointAfterRecord = "after-record"
 )
 
-// Options is what publishing needs. All of it is required.
-type Options struct {
+// Publisher publishes posts. All of it is required.
+type Publisher struct {
 	// Client writes to the API server, and APIReader reads from it.
 	Client    client.Client
 	APIReader client.Reader
@@ -53,6 +53,7 @@ type Options struct {
 	Owners Owners
 	// Failpoint is called at the named points.
 	Failpoint func(point string)
+	Log       logr.Logger
 }
 
 // Owners knows which platform ids belong to which target of which post.
@@ -60,17 +61,8 @@ type Owners interface {
 	// Note remembers the platform ids in a post.
 	Note(post *v1alpha1.Post)
 	// Reserve makes a platform id a target's own before that is written anywhere.
-	Reserve(platform v1alpha1.Platform, externalID string, post types.UID, target int) bool
+	Reserve(platform v1alpha1.Platform, externalID string, post types.UID, target int32) bool
 }
-
-// Publisher publishes posts.
-type Publisher struct {
-	o   Options
-	log logr.Logger
-}
-
-// New makes a Publisher.
-func New(o Options, log logr.Logger) *Publisher { return &Publisher{o: o, log: log} }
 
 // Delivery is one target on its way: what was claimed and what came of it.
 type Delivery struct {
@@ -131,8 +123,8 @@ type Pass interface {
 
 // run is the publication of some targets of one post.
 type run struct {
-	o      *Options
-	p      *Publisher
+	*Publisher
+
 	pass   Pass
 	post   *v1alpha1.Post
 	memory *Memory
@@ -141,15 +133,15 @@ type run struct {
 // Publish claims deliveries in one write, sends them side by side, each exactly
 // once, and records what came of them. post is brought up to what is stored.
 func (p *Publisher) Publish(ctx context.Context, pass Pass, post *v1alpha1.Post, memory *Memory, deliveries []*Delivery) error {
-	r := &run{o: &p.o, p: p, pass: pass, post: post, memory: memory}
+	r := &run{Publisher: p, pass: pass, post: post, memory: memory}
 	if err := r.secure(ctx); err != nil {
 		return err
 	}
-	r.o.Failpoint(PointBeforeClaim)
+	r.Failpoint(PointBeforeClaim)
 	if err := r.claim(ctx, deliveries); err != nil {
 		return err
 	}
-	r.o.Failpoint(PointAfterClaim)
+	r.Failpoint(PointAfterClaim)
 	return r.sendAndRecord(ctx, deliveries)
 }
 
@@ -165,7 +157,7 @@ func (r *run) secure(ctx context.Context) error {
 	base := r.post.DeepCopy()
 	controllerutil.AddFinalizer(r.post, v1alpha1.DeliveryFinalizer)
 	delete(r.post.Annotations, v1alpha1.SettleAnnotation)
-	if err := r.o.Client.Patch(ctx, r.post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Client.Patch(ctx, r.post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("cannot prepare the post for delivery: %w", err)
 	}
 	r.post.Status = *status
@@ -178,7 +170,7 @@ func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
 	if err := r.open(r.post, deliveries); err != nil {
 		return err
 	}
-	if err := r.p.storeClaim(ctx, r.post, r.memory, deliveries); err != nil {
+	if err := r.storeClaim(ctx, r.post, r.memory, deliveries); err != nil {
 		return err
 	}
 	r.pass.Claimed(deliveries)
@@ -189,12 +181,12 @@ func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
 func (r *run) open(post *v1alpha1.Post, deliveries []*Delivery) error {
 	claims := make([]delivery.Claiming, len(deliveries))
 	for i, d := range deliveries {
-		d.Attempt = r.o.NewID()
+		d.Attempt = r.NewID()
 		claims[i] = delivery.Claiming{Target: d.Target, Secret: d.Secret != "", Claim: attempt.Claim{
-			ID: d.Attempt, ContentHash: r.pass.ContentHash(post, d), AccountID: d.Conn.Spec.AccountID, Checkpoint: d.Checkpoint, Window: r.o.SendWindow,
+			ID: d.Attempt, ContentHash: r.pass.ContentHash(post, d), AccountID: d.Conn.Spec.AccountID, Checkpoint: d.Checkpoint, Window: r.SendWindow,
 		}}
 	}
-	return delivery.EnterClaims(post, claims, r.o.Clock.Now())
+	return delivery.EnterClaims(post, claims, r.Clock.Now())
 }
 
 // sendAndRecord makes the claimed calls side by side and records their results as
@@ -213,7 +205,7 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 				d.Result = r.send(detached, &post, d)
 				r.pass.Answered(d)
 				if !goesOn(&post, d) {
-					r.o.Scheduler.Release(r.key(), d.Gate())
+					r.Scheduler.Release(r.key(), d.Gate())
 				}
 				ended <- d
 			})
@@ -221,7 +213,7 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 	}
 	begin(deliveries)
 	defer calls.Wait()
-	slow := r.o.Clock.NewTimer(slowAfter)
+	slow := r.Clock.NewTimer(slowAfter)
 	defer slow.Stop()
 	for left := len(deliveries); left > 0; {
 		batch := r.nextBatch(ended, left, slow.C(), deliveries)
@@ -262,14 +254,14 @@ func (r *run) nextBatch(ended <-chan *Delivery, left int, slow <-chan time.Time,
 			batch = append(batch, d)
 		case <-slow:
 			for _, d := range deliveries {
-				r.o.Scheduler.Slow(r.key(), d.Gate())
+				r.Scheduler.Slow(r.key(), d.Gate())
 			}
 		}
 	}
 	if left == 1 {
 		return batch
 	}
-	timer := r.o.Clock.NewTimer(together)
+	timer := r.Clock.NewTimer(together)
 	defer timer.Stop()
 	for len(batch) < left {
 		select {
@@ -285,7 +277,7 @@ func (r *run) nextBatch(ended <-chan *Delivery, left int, slow <-chan time.Time,
 // send makes one call, if its window is still open.
 func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platforms.Result {
 	a := posting.Target(post, d.Target).Attempt
-	if a == nil || a.ID != d.Attempt || !attempt.MaySend(a, r.o.Clock.Now()) {
+	if a == nil || a.ID != d.Attempt || !attempt.MaySend(a, r.Clock.Now()) {
 		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient,
 			"the time to send had passed when the claim was stored")}
 	}
@@ -297,10 +289,10 @@ func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platfo
 	job := r.pass.Job(post, d)
 	job.Checkpoint, job.Secret = a.Checkpoint, d.Secret
 	if err := r.pass.Ready(ctx, d, &job); err != nil {
-		return platforms.Result{Outcome: platforms.NotSent, Err: ratelimit.WithRetryAt(err, r.o.Clock.Now())}
+		return platforms.Result{Outcome: platforms.NotSent, Err: ratelimit.WithRetryAt(err, r.Clock.Now())}
 	}
 	result := d.To.Publish(ctx, job)
-	result.Err = ratelimit.WithRetryAt(result.Err, r.o.Clock.Now())
+	result.Err = ratelimit.WithRetryAt(result.Err, r.Clock.Now())
 	if d.Unverified && result.Outcome == platforms.Refused && result.Err != nil && result.Err.Class == platforms.ClassPermanent {
 		// It may have been refused because the platform forgot what was prepared.
 		// The next attempt verifies that first.
@@ -310,9 +302,9 @@ func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platfo
 	}
 	if result.Outcome == platforms.Posted && result.ExternalID != "" {
 		// Before the gate opens for a post with the same words, which may look it up.
-		r.o.Owners.Reserve(d.Conn.Spec.Platform, result.ExternalID, post.UID, d.Target)
+		r.Owners.Reserve(d.Conn.Spec.Platform, result.ExternalID, post.UID, int32(d.Target)) //nolint:gosec // a post has at most 100 targets
 	}
-	r.o.Failpoint(PointAfterAnswer)
+	r.Failpoint(PointAfterAnswer)
 	return result
 }
 

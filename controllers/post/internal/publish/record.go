@@ -6,6 +6,7 @@ package publish
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,14 +49,14 @@ func (m *Memory) Empty() bool { return m.written == "" && len(m.Results) == 0 &&
 // that was read, never retried. After an error that leaves open whether it landed,
 // the attempts are remembered as never sent.
 func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory *Memory, deliveries []*Delivery) error {
-	err := p.o.Client.Status().Update(ctx, post)
+	err := p.Client.Status().Update(ctx, post)
 	if err == nil {
 		memory.Wrote(post)
 		return nil
 	}
 	if mayHaveLanded(err) {
 		for _, d := range deliveries {
-			memory.KeepUnsent(d.Attempt, p.o.Clock.Now())
+			memory.KeepUnsent(d.Attempt, p.Clock.Now())
 		}
 	}
 	return fmt.Errorf("cannot claim the delivery: %w", err)
@@ -77,14 +78,14 @@ func (r *run) record(ctx context.Context, batch []*Delivery) (next []*Delivery, 
 		next = nil
 	}
 	if len(next) == 0 {
-		if err := r.p.Record(detached, r.post, r.memory, results(batch)); err != nil {
+		if err := r.Record(detached, r.post, r.memory, results(batch)); err != nil {
 			return nil, err
 		}
 	}
-	r.o.Failpoint(PointAfterRecord)
+	r.Failpoint(PointAfterRecord)
 	if len(next) > 0 {
 		r.pass.Claimed(next)
-		r.o.Failpoint(PointAfterClaim)
+		r.Failpoint(PointAfterClaim)
 	}
 	r.pass.Recorded(detached, batch)
 	r.releaseTrees(batch, next)
@@ -98,26 +99,26 @@ func (r *run) nextCards(ctx context.Context, batch []*Delivery) []*Delivery {
 		return nil
 	}
 	recorded := r.post.DeepCopy()
-	r.p.enter(recorded, results(batch))
+	r.enter(recorded, results(batch))
 	return r.pass.Next(ctx, recorded, batch)
 }
 
 // recordAndClaim records a batch and claims the next cards in one write, which is
 // tried once. If that fails nothing is sent, and the batch is recorded alone.
 func (r *run) recordAndClaim(ctx context.Context, batch, next []*Delivery) bool {
-	r.o.Failpoint(PointBeforeClaim)
+	r.Failpoint(PointBeforeClaim)
 	post := r.post.DeepCopy()
-	r.p.enter(post, results(batch))
+	r.enter(post, results(batch))
 	if err := r.open(post, next); err != nil {
-		r.p.log.Error(err, "cannot go on with a tree", "post", r.key(), "uid", post.UID)
+		r.Log.Error(err, "cannot go on with a tree", "post", r.key(), "uid", post.UID)
 		return false
 	}
-	if err := r.p.storeClaim(ctx, post, r.memory, next); err != nil {
-		r.p.log.Info("the next card is not claimed together with the record of the one before", "post", r.key(), "uid", post.UID, "error", err.Error())
+	if err := r.storeClaim(ctx, post, r.memory, next); err != nil {
+		r.Log.Info("the next card is not claimed together with the record of the one before", "post", r.key(), "uid", post.UID, "error", err.Error())
 		return false
 	}
 	*r.post = *post
-	r.o.Owners.Note(r.post)
+	r.Owners.Note(r.post)
 	return true
 }
 
@@ -126,13 +127,9 @@ func (r *run) releaseTrees(batch, next []*Delivery) {
 	if posting.Cards(&r.post.Spec) < 2 {
 		return
 	}
-	claimed := map[int]bool{}
-	for _, d := range next {
-		claimed[d.Target] = true
-	}
 	for _, d := range batch {
-		if !claimed[d.Target] {
-			r.o.Scheduler.Release(r.key(), d.Gate())
+		if !slices.ContainsFunc(next, func(n *Delivery) bool { return n.Target == d.Target }) {
+			r.Scheduler.Release(r.key(), d.Gate())
 		}
 	}
 }
@@ -147,16 +144,16 @@ const (
 // Options.RecordFor; then the results are kept in memory for the next pass. post is
 // brought up to what is stored.
 func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *Memory, results []delivery.Result) error {
-	ctx, cancel := context.WithTimeout(ctx, p.o.RecordFor)
+	ctx, cancel := context.WithTimeout(ctx, p.RecordFor)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		err := p.tryRecord(ctx, post, memory, results)
 		if err == nil {
 			return nil
 		}
-		p.log.Error(err, "cannot record results yet; trying on", "post", client.ObjectKeyFromObject(post), "uid", post.UID)
+		p.Log.Error(err, "cannot record results yet; trying on", "post", client.ObjectKeyFromObject(post), "uid", post.UID)
 		select {
-		case <-p.o.Clock.After(pause):
+		case <-p.Clock.After(pause):
 		case <-ctx.Done():
 			for _, r := range results {
 				memory.Keep(r)
@@ -172,13 +169,13 @@ func (p *Publisher) tryRecord(ctx context.Context, post *v1alpha1.Post, memory *
 	for {
 		next := post.DeepCopy()
 		p.enter(next, results)
-		err := p.o.Client.Status().Update(ctx, next)
+		err := p.Client.Status().Update(ctx, next)
 		switch {
 		case err == nil:
 			p.stored(post, next, memory)
 			return nil
 		case apierrors.IsNotFound(err):
-			p.log.Info("the post was removed while it was being published", "post", client.ObjectKeyFromObject(post), "uid", post.UID)
+			p.Log.Info("the post was removed while it was being published", "post", client.ObjectKeyFromObject(post), "uid", post.UID)
 			return nil
 		case apierrors.IsInvalid(err), posting.TooLarge(err):
 			return p.recordIDs(ctx, post, memory, results, err)
@@ -196,7 +193,7 @@ func (p *Publisher) tryRecord(ctx context.Context, post *v1alpha1.Post, memory *
 // live reads a post from the API server; nil if it is gone.
 func (p *Publisher) live(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	var fresh v1alpha1.Post
-	if err := p.o.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &fresh); err != nil {
+	if err := p.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &fresh); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	if fresh.UID != post.UID {
@@ -207,30 +204,30 @@ func (p *Publisher) live(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Po
 
 // enter enters results into a post. One that comes too late is only logged.
 func (p *Publisher) enter(post *v1alpha1.Post, results []delivery.Result) {
-	if err := delivery.EnterResults(post, results, p.o.Clock.Now()); err != nil {
-		p.log.Info("a result is not recorded", "post", client.ObjectKeyFromObject(post), "uid", post.UID, "why", err.Error())
+	if err := delivery.EnterResults(post, results, p.Clock.Now()); err != nil {
+		p.Log.Info("a result is not recorded", "post", client.ObjectKeyFromObject(post), "uid", post.UID, "why", err.Error())
 	}
 }
 
 func (p *Publisher) stored(post, next *v1alpha1.Post, memory *Memory) {
 	*post = *next
 	memory.Wrote(post)
-	p.o.Owners.Note(post)
+	p.Owners.Note(post)
 }
 
 // recordIDs is the last resort when the API server refuses the full status: the ids
 // of what was published, and the names of what platforms work on, are written alone
 // onto the post as it stands. What is not among these is looked up.
 func (p *Publisher) recordIDs(ctx context.Context, post *v1alpha1.Post, memory *Memory, results []delivery.Result, refused error) error {
-	p.log.Error(refused, "the status was refused; writing alone what only this process knows", "uid", post.UID)
+	p.Log.Error(refused, "the status was refused; writing alone what only this process knows", "uid", post.UID)
 	fresh, err := p.live(ctx, post)
 	if fresh == nil {
 		return err
 	}
-	for _, target := range delivery.EnterIDs(fresh, results, p.o.Clock.Now()) {
-		p.log.Info("a result is not recorded", "uid", post.UID, "target", target)
+	for _, target := range delivery.EnterIDs(fresh, results, p.Clock.Now()) {
+		p.Log.Info("a result is not recorded", "uid", post.UID, "target", target)
 	}
-	if err := p.o.Client.Status().Update(ctx, fresh); err != nil {
+	if err := p.Client.Status().Update(ctx, fresh); err != nil {
 		return err
 	}
 	p.stored(post, fresh, memory)
@@ -240,11 +237,11 @@ func (p *Publisher) recordIDs(ctx context.Context, post *v1alpha1.Post, memory *
 // Write stores the status of a post with what Describe derives of it, unless it says
 // the same as stored.
 func (p *Publisher) Write(ctx context.Context, post *v1alpha1.Post, memory *Memory, stored *v1alpha1.PostStatus) (changed bool, err error) {
-	delivery.Describe(post, p.o.Clock.Now())
+	delivery.Describe(post, p.Clock.Now())
 	if v1alpha1.SemanticEqual(*stored, post.Status) {
 		return false, nil
 	}
-	if err := p.o.Client.Status().Update(ctx, post); err != nil {
+	if err := p.Client.Status().Update(ctx, post); err != nil {
 		return false, fmt.Errorf("cannot write the status: %w", err)
 	}
 	memory.Wrote(post)

@@ -29,7 +29,7 @@ type world struct {
 	version  uint64
 	requests []string
 	err      error
-	changes  chan struct{}
+	change   chan struct{}
 	// requested is called after each request for a check, with its token.
 	requested func(w *world, token string)
 }
@@ -40,7 +40,11 @@ func (w *world) Get(string, string) *v1alpha1.Connection {
 	return w.seen
 }
 
-func (w *world) Changes(string, string) (<-chan struct{}, func()) { return w.changes, func() {} }
+func (w *world) Changed() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.change
+}
 
 func (w *world) RequestProbe(_ context.Context, _, _, token string) (uint64, error) {
 	w.mu.Lock()
@@ -68,10 +72,8 @@ func (w *world) tell(after time.Duration, edit func(*v1alpha1.Connection)) {
 	next.ResourceVersion = strconv.FormatUint(w.version, 10)
 	edit(next)
 	w.seen = next
-	select {
-	case w.changes <- struct{}{}:
-	default:
-	}
+	close(w.change)
+	w.change = make(chan struct{})
 }
 
 func condition(status metav1.ConditionStatus, reason, message string) func(*v1alpha1.Connection) {
@@ -201,7 +203,7 @@ func TestCheck(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := &world{
-					changes: make(chan struct{}, 1), version: 10, err: tc.err, requested: tc.answer,
+					change: make(chan struct{}), version: 10, err: tc.err, requested: tc.answer,
 					seen: &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", ResourceVersion: "10"}},
 				}
 				start := time.Now()
@@ -230,7 +232,7 @@ func TestCheckTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{
-			changes: make(chan struct{}, 1), version: 10,
+			change: make(chan struct{}), version: 10,
 			seen: &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c", ResourceVersion: "10"}},
 			requested: func(w *world, token string) {
 				w.tell(time.Second, handled(token, condition(metav1.ConditionFalse, v1alpha1.ReasonRevoked, "withdrawn")))

@@ -1,0 +1,98 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+const postsResource = "posts"
+
+// Posts reads and writes posts.
+type Posts struct {
+	kind[v1alpha1.Post, *v1alpha1.Post]
+}
+
+// NewPosts returns a Posts that uses client.
+func NewPosts(client rest.Interface) Posts {
+	return Posts{kind[v1alpha1.Post, *v1alpha1.Post]{client, postsResource}}
+}
+
+// Create stores a post and returns it with the metadata that it was given. What
+// admission may have changed of its spec is not read back.
+func (p Posts) Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
+	post.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"}
+	body, err := json.Marshal(post)
+	if err != nil {
+		return nil, fmt.Errorf("encode a post: %w", err)
+	}
+	result := p.client.Post().
+		Namespace(post.Namespace).Resource(p.resource).
+		SetHeader("Content-Type", runtime.ContentTypeJSON).
+		Body(body).
+		Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	answer, err := result.Raw()
+	if err != nil {
+		return nil, err
+	}
+	var stored metav1.PartialObjectMetadata
+	if err := json.Unmarshal(answer, &stored); err != nil {
+		return nil, fmt.Errorf("read the answer to a create: %w", err)
+	}
+	out := *post
+	out.ObjectMeta = stored.ObjectMeta
+	return &out, nil
+}
+
+// Cancel sets spec.cancelled, on the condition that the post is still as it was
+// at resourceVersion: a write in between wins, and the error is a
+// conflict.
+func (p Posts) Cancel(ctx context.Context, namespace, name, resourceVersion string) (*v1alpha1.Post, error) {
+	return p.patch(ctx, namespace, name, map[string]any{
+		"metadata": map[string]any{"resourceVersion": resourceVersion},
+		"spec":     map[string]any{"cancelled": true},
+	})
+}
+
+// Media reads and writes media files' resources. They are not watched: few
+// requests name one, and those ask for what was uploaded a moment ago.
+type Media struct {
+	kind[v1alpha1.Media, *v1alpha1.Media]
+}
+
+// NewMedia returns a Media that uses client.
+func NewMedia(client rest.Interface) Media {
+	return Media{kind[v1alpha1.Media, *v1alpha1.Media]{client, "media"}}
+}
+
+// Create registers a file.
+func (m Media) Create(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error) {
+	return m.in(media.Namespace).Create(ctx, media, metav1.CreateOptions{})
+}
+
+// UpdateStatus stores what a verification found, on the condition that the
+// media file is still as it was read: a write in between wins, and the
+// error is a conflict.
+func (m Media) UpdateStatus(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error) {
+	return m.in(media.Namespace).UpdateStatus(ctx, media, metav1.UpdateOptions{})
+}
+
+// AwaitUntil records for the manager until when an address to upload a file to is
+// good.
+func (m Media) AwaitUntil(ctx context.Context, namespace, name string, until time.Time) error {
+	_, err := m.annotate(ctx, namespace, name, v1alpha1.UploadUntilAnnotation, until.UTC().Format(time.RFC3339))
+	return err
+}

@@ -1,0 +1,160 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/internal/quota"
+)
+
+// watched keeps all resources of one kind in memory, without the record of who
+// wrote which field. What is read from memory is shared: the caller does not
+// change it.
+type watched[T any, P object[T]] struct {
+	cache.SharedIndexInformer
+	kind[T, P]
+}
+
+func watch[T any, P object[T]](client rest.Interface, resource string, indexers cache.Indexers) watched[T, P] {
+	source := cache.NewListWatchFromClient(client, resource, "", fields.Everything())
+	informer := cache.NewSharedIndexInformer(source, P(new(T)), 0, indexers)
+	_ = informer.SetTransform(ctrlcache.TransformStripManagedFields()) // it fails once the informer runs
+	return watched[T, P]{informer, kind[T, P]{client, resource}}
+}
+
+// by returns the resources that an index has under a value, in no order.
+func (w watched[T, P]) by(index, value string) []P {
+	found, _ := w.GetIndexer().ByIndex(index, value) // there is such an index
+	out := make([]P, 0, len(found))
+	for _, obj := range found {
+		if of, ok := obj.(P); ok {
+			out = append(out, of)
+		}
+	}
+	return out
+}
+
+// APIKeys watches the API keys of every team.
+type APIKeys struct {
+	watched[v1alpha1.APIKey, *v1alpha1.APIKey]
+}
+
+// NewAPIKeys returns the watch of API keys with the indexers by which
+// they are looked up.
+func NewAPIKeys(client rest.Interface, indexers cache.Indexers) *APIKeys {
+	return &APIKeys{watch[v1alpha1.APIKey](client, "apikeys", indexers)}
+}
+
+// Touch stores when a key was last used.
+func (k *APIKeys) Touch(ctx context.Context, namespace, name string, at time.Time) error {
+	_, err := k.patch(ctx, namespace, name, map[string]any{"status": map[string]any{"lastUsedAt": v1alpha1.NewTime(at)}}, "status")
+	return err
+}
+
+// namespaceOfTeam is the name of the index of teams by the namespace they own.
+const namespaceOfTeam = "team-namespace"
+
+// Teams watches the teams.
+type Teams struct {
+	watched[v1alpha1.Team, *v1alpha1.Team]
+}
+
+// NewTeams returns the watch of teams.
+func NewTeams(client rest.Interface) *Teams {
+	return &Teams{watch[v1alpha1.Team](client, "teams", cache.Indexers{
+		namespaceOfTeam: func(obj any) ([]string, error) {
+			team, ok := obj.(*v1alpha1.Team)
+			if !ok {
+				return nil, fmt.Errorf("%T is not a Team", obj)
+			}
+			return []string{team.Spec.Namespace}, nil
+		},
+	})}
+}
+
+// Owner returns the team that owns a namespace, or nil. Of several that name
+// it, the oldest does.
+func (t *Teams) Owner(namespace string) (owner *v1alpha1.Team) {
+	for _, team := range t.by(namespaceOfTeam, namespace) {
+		if owner == nil || quota.Older(team, owner) {
+			owner = team
+		}
+	}
+	return owner
+}
+
+// Connections watches the connections of every team.
+type Connections struct {
+	watched[v1alpha1.Connection, *v1alpha1.Connection]
+
+	mu     sync.Mutex
+	change chan struct{}
+}
+
+// NewConnections returns the watch of connections.
+func NewConnections(client rest.Interface) *Connections {
+	c := &Connections{
+		watched: watch[v1alpha1.Connection](client, "connections", cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		change:  make(chan struct{}),
+	}
+	_, _ = c.AddEventHandler(cache.ResourceEventHandlerFuncs{ // it fails once the informer was stopped
+		AddFunc:    c.changed,
+		UpdateFunc: func(_, obj any) { c.changed(obj) },
+		DeleteFunc: c.changed,
+	})
+	return c
+}
+
+// Get returns a connection from memory, or nil.
+func (c *Connections) Get(namespace, name string) *v1alpha1.Connection {
+	obj, _, _ := c.GetIndexer().GetByKey(namespace + "/" + name) // it never fails
+	connection, _ := obj.(*v1alpha1.Connection)
+	return connection
+}
+
+// List returns the connections of a namespace from memory, in no order.
+func (c *Connections) List(namespace string) []*v1alpha1.Connection {
+	return c.by(cache.NamespaceIndex, namespace)
+}
+
+// Live reads a connection from the Kubernetes API itself.
+func (c *Connections) Live(ctx context.Context, namespace, name string) (*v1alpha1.Connection, error) {
+	return c.kind.Get(ctx, namespace, name)
+}
+
+// RequestProbe asks the manager to check a connection now; it echoes the token
+// in status.lastHandledProbe once it has. The result is the resourceVersion
+// with which the request was stored.
+func (c *Connections) RequestProbe(ctx context.Context, namespace, name, token string) (uint64, error) {
+	connection, err := c.annotate(ctx, namespace, name, v1alpha1.ProbeAnnotation, token)
+	if err != nil {
+		return 0, err
+	}
+	return postindex.ParseVersion(connection.ResourceVersion)
+}
+
+// Changed returns a channel that is closed at the next change of any connection.
+func (c *Connections) Changed() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.change
+}
+
+func (c *Connections) changed(any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.change)
+	c.change = make(chan struct{})
+}
