@@ -4,6 +4,7 @@
 package posting
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -167,10 +168,63 @@ func TestMediaNames(t *testing.T) {
 	}
 }
 
+func TestRefusal(t *testing.T) {
+	for _, tt := range []struct {
+		name, reason string
+		post         *v1alpha1.Post
+		want         string
+	}{
+		{"refused", "its owner has to mend it", post(refused(2)), "bad"},
+		{"refused before an edit", "that speaks of another spec", post(refused(1)), ""},
+		{"not refused", "there is nothing to say", post(nil), ""},
+		{"refused while it is delivered", "its targets say what happens", post(refused(2), entry(v1alpha1.PhaseProcessing, true)), ""},
+	} {
+		if got := Refusal(tt.post); got != tt.want {
+			t.Errorf("%s: got %q, want %q (%s)", tt.name, got, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestCards(t *testing.T) {
+	cards := &v1alpha1.TreeContent{Cards: make([]v1alpha1.TreeCard, 3)}
+	for _, tt := range []struct {
+		name, reason string
+		spec         v1alpha1.PostSpec
+		want         int
+	}{
+		{"a tree", "each card is published", v1alpha1.PostSpec{Category: v1alpha1.CategoryTree, Tree: cards}, 3},
+		{"a tree without content", "the rules refuse it", v1alpha1.PostSpec{Category: v1alpha1.CategoryTree}, 0},
+		{"a text with cards", "the rules refuse it", v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Tree: cards}, 0},
+	} {
+		if got := Cards(&tt.spec); got != tt.want {
+			t.Errorf("%s: got %d, want %d (%s)", tt.name, got, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		err    error
+		want   bool
+	}{
+		{"it was stored", nil, false},
+		{"etcd refuses it", errors.New("etcdserver: request is too large"), true},
+		{"so does the client of etcd", errors.New("rpc error: trying to send message larger than max (2 vs. 1)"), true},
+		{"any other refusal", errors.New("etcdserver: leader changed"), false},
+	} {
+		if got := TooLarge(tt.err); got != tt.want {
+			t.Errorf("%s: got %t for %v", tt.reason, got, tt.err)
+		}
+	}
+}
+
 func TestDisplayAt(t *testing.T) {
 	at := func(d time.Duration) *v1alpha1.Time { return v1alpha1.NewTimePtr(t0.Add(d)) }
 	sent := post(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = at(time.Hour) }, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhasePosted, true))
 	sent.Status.Targets[0].PostedAt, sent.Status.Targets[1].PostedAt = at(3*time.Hour), at(2*time.Hour)
+	partly := post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhasePosted, true))
+	partly.Status.Targets[1].PostedAt = at(3 * time.Hour)
 	for _, tt := range []struct {
 		name string
 		post *v1alpha1.Post
@@ -185,6 +239,7 @@ func TestDisplayAt(t *testing.T) {
 		}), 0},
 		{"scheduled", post(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = at(time.Hour) }), time.Hour},
 		{"posted, at its first target", sent, 2 * time.Hour},
+		{"posted by an earlier version to one of its targets, which recorded no time for the other", partly, 3 * time.Hour},
 	} {
 		if got := DisplayAt(tt.post); !got.Equal(t0.Add(tt.want)) {
 			t.Errorf("%s: DisplayAt = %v, want %v after creation", tt.name, got.Sub(t0), tt.want)
@@ -205,6 +260,7 @@ func TestTryUntil(t *testing.T) {
 		{"scheduled", "from its time on", post(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(time.Minute)) }), 30 * time.Minute, 61 * time.Minute, true},
 		{"immediate", "from its creation on, however often it is asked", post(nil), 30 * time.Minute, time.Hour, true},
 		{"nobody was there", "a post that nobody looked at for long is not lost", post(nil), 3 * time.Hour, 4 * time.Hour, false},
+		{"edited before any entry", "it was never kept: its creation counts", post(func(p *v1alpha1.Post) { p.Status.ObservedGeneration = 1 }), 10 * time.Minute, time.Hour, true},
 		{"promoted draft", "its creation lies long back, or does not count", kept, 10 * time.Minute, 70 * time.Minute, false},
 	} {
 		until, fixed := TryUntil(tt.post, t0.Add(tt.now), time.Hour)
@@ -222,6 +278,7 @@ func TestRestored(t *testing.T) {
 	}{
 		{"made by kubectl", "", false},
 		{"made by the apiserver a moment ago", t0.Add(-time.Second).Format(time.RFC3339Nano), false},
+		{"made by an apiserver whose clock differs as much as clocks may", t0.Add(-time.Minute).Format(time.RFC3339Nano), false},
 		{"created anew a day later", t0.Add(-24 * time.Hour).Format(time.RFC3339Nano), true},
 		{"unreadable note", "yesterday", false},
 		{"a note from the future", t0.Add(24 * time.Hour).Format(time.RFC3339Nano), false},

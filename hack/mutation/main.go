@@ -6,9 +6,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,21 +14,28 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 )
 
 // limits of a run of tests: what a change sets going for ever, or lets grow, is stopped, and counts as noticed.
 const (
-	testTimeout   = "90s"
+	// leastTimeout is for tests that take no time; slowdown says how many times as long as without a change others may take.
+	leastTimeout  = 20 * time.Second
+	slowdown      = 10
 	testMemoryKiB = 8 << 20
 )
 
 // alsoTested are packages whose tests hold another package too. They run when its own tests notice nothing.
 var alsoTested = map[string][]string{
-	"posting":          {"posting/rules", "posting/attempt", "posting/delivery"},
-	"posting/delivery": {"posting/explore"},
+	"posting": {"posting/rules", "posting/attempt", "posting/delivery"},
 }
+
+// notRun are tests that read the source, which is not changed: they notice nothing.
+const notRun = "^TestDerivedFieldsAreShownOnly$"
 
 // result is what became of a mutant.
 type result int
@@ -38,17 +43,22 @@ type result int
 const (
 	noticed result = iota
 	survived
-	// notBuilt is a change that is no program, which says nothing of the tests.
-	notBuilt
 )
 
+// suite is the built tests of one package.
+type suite struct {
+	binary, dir string
+	// timeout is when a run of them has certainly hung.
+	timeout time.Duration
+}
+
 type run struct {
-	root, scratch string
-	reasons       explanations
+	root    string
+	reasons explanations
 	// used are the explanations that a survivor needed.
 	used map[string]bool
-	// viable are the mutants that build, explained those that change nothing, and unnoticed the others that survived.
-	viable, explained, unnoticed int
+	// viable are the mutants that build, explained the survivors that change nothing, and unexplained the others.
+	viable, explained, unexplained int
 }
 
 func main() {
@@ -75,12 +85,9 @@ func mutateAll(ctx context.Context, root string, packages []string, least float6
 	if r.reasons, err = readExplanations(filepath.Join(r.root, "hack", "mutation", "survivors.txt")); err != nil {
 		return err
 	}
-	if r.scratch, err = os.MkdirTemp("", "herald-mutation-"); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(r.scratch)) }()
-	for _, dir := range packages {
-		if err := r.mutatePackage(ctx, filepath.ToSlash(filepath.Clean(dir))); err != nil {
+	for i, dir := range packages {
+		packages[i] = filepath.ToSlash(filepath.Clean(dir))
+		if err := r.mutatePackage(ctx, packages[i]); err != nil {
 			return err
 		}
 	}
@@ -88,94 +95,129 @@ func mutateAll(ctx context.Context, root string, packages []string, least float6
 }
 
 // mutatePackage runs the tests against every mutant of a package.
-func (r *run) mutatePackage(ctx context.Context, dir string) error {
-	mutants, err := mutantsOf(r.root, dir)
+func (r *run) mutatePackage(ctx context.Context, dir string) (err error) {
+	scratch, err := os.MkdirTemp("", "herald-mutation-")
 	if err != nil {
 		return err
 	}
-	tests := append([]string{dir}, alsoTested[dir]...)
-	if out, err := r.goTest(ctx, tests, nil); err != nil {
-		return fmt.Errorf("the tests of %s fail as it is: %w\n%s", dir, err, out)
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	p, err := newProgram(r.root, dir, scratch)
+	if err != nil {
+		return err
 	}
-	viable, unnoticed := r.viable, r.unnoticed
-	for i := range mutants {
-		m := &mutants[i]
-		became, err := r.try(ctx, tests, m)
+	var suites []*suite
+	for _, tests := range append([]string{dir}, alsoTested[dir]...) {
+		s, err := r.newSuite(ctx, p, tests)
 		if err != nil {
 			return err
 		}
-		if became == notBuilt {
-			continue
-		}
-		r.viable++
-		if became == noticed {
-			continue
-		}
-		if r.reasons[m.key()] != "" {
-			r.used[m.key()] = true
-			r.explained++
-			continue
-		}
-		r.unnoticed++
-		fmt.Printf("not noticed, line %d of\n%s\n", m.line, m.key())
+		suites = append(suites, s)
 	}
-	fmt.Printf("%s: %d of %d not noticed and not explained\n", dir, r.unnoticed-unnoticed, r.viable-viable)
+	became := p.tryAll(ctx, suites)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	viable, explained, unexplained := r.viable, r.explained, r.unexplained
+	for number, m := range p.mutants {
+		if number == 0 || p.notBuilt[number] {
+			continue
+		}
+		r.count(m, became[number])
+	}
+	fmt.Printf("%s: %d changes, %d not noticed and explained, %d not noticed and not explained\n",
+		dir, r.viable-viable, r.explained-explained, r.unexplained-unexplained)
 	return nil
 }
 
-// try runs the tests, package after package, until one notices the mutant.
-func (r *run) try(ctx context.Context, tests []string, m *mutant) (result, error) {
-	changed, overlay := filepath.Join(r.scratch, "changed.go"), filepath.Join(r.scratch, "overlay.json")
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(r.root, filepath.FromSlash(m.file)): changed}})
+// newSuite builds the tests of a package, and sees that they pass without a change.
+func (r *run) newSuite(ctx context.Context, p *program, tests string) (*suite, error) {
+	binary, err := p.build(ctx, tests)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	if err := errors.Join(os.WriteFile(changed, m.source, 0o600), os.WriteFile(overlay, replace, 0o600)); err != nil {
-		return 0, err
+	s := &suite{binary: binary, dir: filepath.Join(r.root, filepath.FromSlash(tests)), timeout: time.Hour}
+	begun := time.Now()
+	if out, err := s.run(ctx, 0); err != nil {
+		return nil, fmt.Errorf("the tests of %s fail without a change: %w\n%s", tests, err, out)
 	}
-	for _, test := range tests {
-		out, err := r.goTest(ctx, []string{test}, []string{"-overlay", overlay})
-		switch {
-		case ctx.Err() != nil:
-			return 0, context.Cause(ctx)
-		case err != nil && bytes.Contains(out, []byte("[build failed]")):
-			return notBuilt, nil // a mutant that does not compile is none
-		case err != nil:
-			return noticed, nil //nolint:nilerr // that the tests fail is what was to be found out
-		}
-	}
-	return survived, nil
+	s.timeout = leastTimeout + slowdown*time.Since(begun)
+	return s, nil
 }
 
-func (r *run) goTest(ctx context.Context, packages, flags []string) ([]byte, error) {
-	limited := fmt.Sprintf("ulimit -v %d && exec go test -vet=off -failfast -timeout %s \"$@\"", testMemoryKiB, testTimeout)
-	args := append([]string{"-c", limited, "go test"}, flags...)
-	for _, p := range packages {
-		args = append(args, "./"+p)
-	}
-	command := exec.CommandContext(ctx, "sh", args...)
-	command.Dir = r.root
+// run runs the tests against a mutant; 0 is none.
+func (s *suite) run(ctx context.Context, number int) ([]byte, error) {
+	limited := fmt.Sprintf("ulimit -v %d && exec %q -test.failfast -test.skip %q -test.timeout %s", testMemoryKiB, s.binary, notRun, s.timeout)
+	command := exec.CommandContext(ctx, "sh", "-c", limited)
+	command.Dir = s.dir
+	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, number))
 	return command.CombinedOutput()
 }
 
-// judge prints the share that was noticed, and fails if it is too small or an explanation explains nothing any more.
-func (r *run) judge(packages []string, least float64) error {
-	if r.viable == r.explained {
-		return errors.New("there is nothing to change in these packages")
+// tryAll runs the tests against every mutant, as many at a time as there are processors.
+func (p *program) tryAll(ctx context.Context, suites []*suite) []result {
+	became := make([]result, len(p.mutants))
+	numbers := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.NumCPU() {
+		workers.Go(func() {
+			for number := range numbers {
+				became[number] = try(ctx, suites, number)
+			}
+		})
 	}
-	share := 100 * float64(r.viable-r.explained-r.unnoticed) / float64(r.viable-r.explained)
-	fmt.Printf("%.1f %% of %d changes noticed; %d more change nothing, for the reasons in hack/mutation/survivors.txt\n", share, r.viable-r.explained, r.explained)
-	var err error
+	for number := 1; number < len(p.mutants) && ctx.Err() == nil; number++ {
+		if !p.notBuilt[number] {
+			numbers <- number
+		}
+	}
+	close(numbers)
+	workers.Wait()
+	return became
+}
+
+// try runs the tests, package after package, until one notices the mutant.
+func try(ctx context.Context, suites []*suite, number int) result {
+	for _, s := range suites {
+		if _, err := s.run(ctx, number); err != nil {
+			return noticed
+		}
+	}
+	return survived
+}
+
+// count counts a mutant, and prints it if no test noticed it and nothing explains that.
+func (r *run) count(m *mutant, became result) {
+	r.viable++
+	switch {
+	case became == noticed:
+	case r.reasons[m.key()] != "":
+		r.used[m.key()] = true
+		r.explained++
+	default:
+		r.unexplained++
+		fmt.Printf("not noticed, line %d of\n%s\n", m.line, m.key())
+	}
+}
+
+// judge prints the share that was noticed. It fails if that is too small, if a survivor is not explained, or if an explanation
+// explains nothing any more.
+func (r *run) judge(packages []string, least float64) error {
+	share := 100 * float64(r.viable-r.explained-r.unexplained) / float64(r.viable)
+	fmt.Printf("%.1f %% of %d changes noticed; %d change nothing, for the reasons in hack/mutation/survivors.txt\n", share, r.viable, r.explained)
+	var errs []error
 	for key := range r.reasons {
 		file, _, _ := strings.Cut(key, " ")
 		for _, dir := range packages {
-			if filepath.ToSlash(filepath.Clean(dir)) == filepath.ToSlash(filepath.Dir(file)) && !r.used[key] {
-				err = errors.Join(err, fmt.Errorf("survivors.txt explains what does not survive, or is not there; remove it: %s", key))
+			if dir == filepath.ToSlash(filepath.Dir(file)) && !r.used[key] {
+				errs = append(errs, fmt.Errorf("survivors.txt explains what does not survive, or is not there; remove it: %s", key))
 			}
 		}
 	}
-	if share < least {
-		err = errors.Join(err, fmt.Errorf("want at least %.0f %%: write tests that notice the changes above, or say in survivors.txt why one changes nothing", least))
+	if r.unexplained > 0 {
+		errs = append(errs, fmt.Errorf("no test notices %d changes: write tests that do, or say in survivors.txt why one changes nothing", r.unexplained))
 	}
-	return err
+	if share < least {
+		errs = append(errs, fmt.Errorf("want at least %.0f %% noticed", least))
+	}
+	return errors.Join(errs...)
 }

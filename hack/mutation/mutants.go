@@ -14,22 +14,39 @@ import (
 	"strings"
 )
 
-// mutant is one small change of one file.
+// mutant is one small change of one function.
 type mutant struct {
 	// file is its path from the root of the module, and line where the change stands, counted from 1.
 	file string
 	line int
 	// function is the one that is changed, with its receiver's type: "Client.Do".
 	function string
-	// source is the whole file with the change.
-	source []byte
 	// before and after are the changed lines, in one line each.
 	before, after string
+	// body is the function's body with the change, in its braces.
+	body string
 }
 
 // key names a mutant for as long as its line and its function are called the same, wherever they move in their file.
 func (m *mutant) key() string {
 	return m.file + " " + m.function + ": " + m.before + " => " + cmp.Or(m.after, "(nothing)")
+}
+
+// source is a file whose functions have mutants.
+type source struct {
+	// path is from the root of the module.
+	path      string
+	text      []byte
+	functions []function
+}
+
+// function is one that can be changed.
+type function struct {
+	name string
+	// results is the text of its results, and begin and end are where its body begins and ends in the file.
+	results    string
+	begin, end int
+	mutants    []mutant
 }
 
 // opposites are the operators that each operator is replaced by: the bound of a comparison is moved, and what a comparison
@@ -40,52 +57,62 @@ var opposites = map[token.Token][]token.Token{
 	token.ADD: {token.SUB}, token.SUB: {token.ADD}, token.MUL: {token.QUO}, token.QUO: {token.MUL},
 }
 
-// mutator finds the mutants of a file.
+// mutator finds the mutants of a function.
 type mutator struct {
-	path, function string
-	fileSet        *token.FileSet
-	source         []byte
-	found          []mutant
+	*function
+
+	path    string
+	fileSet *token.FileSet
+	text    []byte
 }
 
-// mutantsOf returns the mutants of the functions of a package, in the order of its text. dir is its folder below root.
-func mutantsOf(root, dir string) ([]mutant, error) {
+// sourcesOf returns the files of a package with the mutants of their functions, in the order of the text. dir is its folder
+// below root.
+func sourcesOf(root, dir string) ([]source, error) {
 	files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 	if err != nil {
 		return nil, err
 	}
-	var all []mutant
+	var all []source
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(filepath.Base(file), "zz_generated") {
 			continue
 		}
-		source, err := os.ReadFile(file)
+		text, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
-		found, err := mutate(filepath.ToSlash(filepath.Join(dir, filepath.Base(file))), source)
+		s, err := mutate(filepath.ToSlash(filepath.Join(dir, filepath.Base(file))), text)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		all = append(all, s)
 	}
 	return all, nil
 }
 
-// mutate returns the mutants of one file.
-func mutate(path string, source []byte) ([]mutant, error) {
-	m := &mutator{path: path, fileSet: token.NewFileSet(), source: source}
-	tree, err := parser.ParseFile(m.fileSet, path, source, parser.SkipObjectResolution)
+// mutate finds the mutants of one file.
+func mutate(path string, text []byte) (source, error) {
+	s := source{path: path, text: text}
+	fileSet := token.NewFileSet()
+	tree, err := parser.ParseFile(fileSet, path, text, parser.SkipObjectResolution)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	for _, declaration := range tree.Decls {
-		if f, ok := declaration.(*ast.FuncDecl); ok && f.Body != nil {
-			m.function = nameOf(f)
-			ast.Inspect(f.Body, m.visit)
+		f, ok := declaration.(*ast.FuncDecl)
+		if !ok || f.Body == nil {
+			continue
 		}
+		m := mutator{path: path, fileSet: fileSet, text: text, function: &function{name: nameOf(f)}}
+		m.begin, m.end = m.offset(f.Body.Pos()), m.offset(f.Body.End())
+		if r := f.Type.Results; r != nil {
+			m.results = string(text[m.offset(r.Pos()):m.offset(r.End())])
+		}
+		ast.Inspect(f.Body, m.visit)
+		s.functions = append(s.functions, *m.function)
 	}
-	return m.found, nil
+	return s, nil
 }
 
 func nameOf(f *ast.FuncDecl) string {
@@ -101,6 +128,8 @@ func nameOf(f *ast.FuncDecl) string {
 	}
 	return f.Name.Name
 }
+
+func (m *mutator) offset(pos token.Pos) int { return m.fileSet.Position(pos).Offset }
 
 func (m *mutator) visit(node ast.Node) bool {
 	switch n := node.(type) {
@@ -159,17 +188,18 @@ func (m *mutator) leaveOut(statements []ast.Stmt) {
 }
 
 func (m *mutator) add(from, to token.Pos, instead string) {
-	begin, end := m.fileSet.Position(from), m.fileSet.Position(to)
-	source := bytes.Join([][]byte{m.source[:begin.Offset], []byte(instead), m.source[end.Offset:]}, nil)
-	first := bytes.LastIndexByte(m.source[:begin.Offset], '\n') + 1
-	last := len(m.source)
-	if next := bytes.IndexByte(m.source[end.Offset:], '\n'); next >= 0 {
-		last = end.Offset + next
+	begin, end := m.offset(from), m.offset(to)
+	first := bytes.LastIndexByte(m.text[:begin], '\n') + 1
+	last := len(m.text)
+	if next := bytes.IndexByte(m.text[end:], '\n'); next >= 0 {
+		last = end + next
 	}
-	m.found = append(m.found, mutant{
-		file: m.path, line: begin.Line, function: m.function, source: source,
-		before: oneLine(m.source[first:last]), after: oneLine(source[first : last+len(source)-len(m.source)]),
+	m.mutants = append(m.mutants, mutant{
+		file: m.path, line: m.fileSet.Position(from).Line, function: m.name,
+		before: oneLine(string(m.text[first:last])),
+		after:  oneLine(string(m.text[first:begin]) + instead + string(m.text[end:last])),
+		body:   string(m.text[m.begin:begin]) + instead + string(m.text[end:m.end]),
 	})
 }
 
-func oneLine(text []byte) string { return strings.Join(strings.Fields(string(text)), " ") }
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

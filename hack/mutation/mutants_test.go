@@ -4,9 +4,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -35,7 +37,7 @@ func TestMutate(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, m := range found {
+			for _, m := range found.functions[0].mutants {
 				got = append(got, m.after)
 				if m.before != tt.statement || m.function != "T.f" || m.line != 4 {
 					t.Errorf("it stands in line %d of %s as %q", m.line, m.function, m.before)
@@ -43,6 +45,69 @@ func TestMutate(t *testing.T) {
 			}
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestMutateAll runs the whole thing against a module of one package.
+func TestMutateAll(t *testing.T) {
+	root := t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		path = filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("go.mod", "module example.org/m\n\ngo 1.26\n")
+	// The label and the named result would clash, were the mutants not in functions of their own. Without its jump the label
+	// is not used, and strings cannot be subtracted: that does not build.
+	write("a/a.go", `// Package a counts.
+package a
+
+func Upper(limit int) (n int) {
+count:
+	for i := 0; ; i++ {
+		if i >= limit {
+			break count
+		}
+		n++
+	}
+	return
+}
+
+func Join(s string) { said = "so: " + s }
+
+var said string
+`)
+	const test = "package a\n\nimport \"testing\"\n\nfunc TestUpper(t *testing.T) {\n\tif Join(\"x\"); %s {\n\t\tt.Error(\"wrong\")\n\t}\n}\n"
+	const survivor = "a/a.go Upper: if i >= limit { => if i > limit {"
+	for _, tt := range []struct {
+		reason, condition, explained string
+		least                        float64
+		problem                      string
+	}{
+		{"the tests hold everything", `Upper(3) != 3 || said != "so: x"`, "", 100, ""},
+		{"a survivor without an explanation", `Upper(3) < 3 || said != "so: x"`, "", 50, "no test notices 1 changes"},
+		{"a survivor with one", `Upper(3) < 3 || said != "so: x"`, survivor, 50, ""},
+		{"too many survivors, though explained", `Upper(3) < 3 || said != "so: x"`, survivor, 90, "want at least 90 % noticed"},
+		{"an explanation that explains nothing", `Upper(3) != 3 || said != "so: x"`, survivor, 50, "remove it: " + survivor},
+		{"tests that fail anyway", `Upper(3) == 3`, "", 50, "the tests of a fail without a change"},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			write("a/a_test.go", fmt.Sprintf(test, tt.condition))
+			explained := ""
+			if tt.explained != "" {
+				explained = "# Nothing.\n" + tt.explained + "\n"
+			}
+			write("hack/mutation/survivors.txt", explained)
+			err := mutateAll(t.Context(), root, []string{"a/"}, tt.least)
+			if (err == nil) != (tt.problem == "") || err != nil && !strings.Contains(err.Error(), tt.problem) {
+				t.Errorf("got %v, want %q", err, tt.problem)
 			}
 		})
 	}

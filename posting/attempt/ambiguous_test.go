@@ -126,6 +126,13 @@ func TestFailureInDoubt(t *testing.T) {
 			}, "did not publish", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
+			"missing from a listing that proves nothing", "the first call may be online as well as the second", sentAgain,
+			func(t *testing.T, target *v1alpha1.TargetStatus) {
+				target.Attempt.Lookups = lookupsNeeded - 1
+				mustDo(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownFail, 1, at(2*time.Hour)))
+			}, "no proof on this platform", true, v1alpha1.ReasonOutcomeUnknown,
+		},
+		{
 			"absent from a listing that proves it", "the look began with the first call, so that neither is there", sentAgain,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				target.Attempt.Lookups = lookupsNeeded - 1
@@ -324,6 +331,8 @@ func TestRecordIDs(t *testing.T) {
 		{"taken", "its name is all there is to ask by", claimed, "a1", taken, true, "", v1alpha1.TargetPending},
 		{"taken, closed as unknown", "it can be asked by its name", unknown, "a1", taken, true, "", v1alpha1.TargetPending},
 		{"taken, without a name", "there is nothing that only this process knows", claimed, "a1", platforms.Result{Outcome: platforms.Accepted}, false, "", v1alpha1.TargetPending},
+		{"published without an id", "there is nothing that only this process knows", claimed, "a1", platforms.Result{Outcome: platforms.Posted}, false, "", v1alpha1.TargetPending},
+		{"refused with an id", "it is the id of nothing", claimed, "a1", platforms.Result{Outcome: platforms.Refused, ExternalID: "7"}, false, "", v1alpha1.TargetPending},
 		{"refused", "it is looked for", claimed, "a1", refusal(platforms.ClassPermanent, "no"), false, "", v1alpha1.TargetPending},
 		{"another attempt", "it is not ours", claimed, "a0", posted, false, "", v1alpha1.TargetPending},
 	} {

@@ -88,7 +88,7 @@ func NextCard(t *v1alpha1.TargetStatus) int32 {
 // tree goes on where it stands. The attempt before need not be the one that
 // published it, for a person may have found an earlier one's.
 func follows(t *v1alpha1.TargetStatus, c Claim) bool {
-	return c.Card > 0 && t.Attempt != nil && !IsOpen(t.Attempt) && t.Attempt.Card == c.Card-1 && NextCard(t) == c.Card
+	return t.Attempt != nil && !IsOpen(t.Attempt) && t.Attempt.Card == c.Card-1 && NextCard(t) == c.Card
 }
 
 // Open claims the next call for a target: it puts a new record into the entry.

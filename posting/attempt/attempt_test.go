@@ -59,8 +59,12 @@ func problemOf(t *v1alpha1.TargetStatus) string {
 }
 
 func TestOpen(t *testing.T) {
-	closed := func(outcome v1alpha1.AttemptOutcome) *v1alpha1.Attempt {
-		return &v1alpha1.Attempt{Number: 3, ID: "a3", StartedAt: v1alpha1.NewTime(t0), Outcome: outcome}
+	closed := func(outcome v1alpha1.AttemptOutcome, change ...func(*v1alpha1.Attempt)) *v1alpha1.Attempt {
+		a := &v1alpha1.Attempt{Number: 3, ID: "a3", StartedAt: v1alpha1.NewTime(t0), Outcome: outcome}
+		for _, c := range change {
+			c(a)
+		}
+		return a
 	}
 	for _, tt := range []struct {
 		name           string
@@ -86,6 +90,18 @@ func TestOpen(t *testing.T) {
 		{name: "id known", reason: "an external id proves publication whatever else is written", target: v1alpha1.TargetStatus{ExternalID: "9"}, wantErr: ErrSettled},
 		{name: "refused", reason: "the platform said no", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4},
 		{name: "not sent", reason: "nothing left the process", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeNotSent)}, wantNumber: 4},
+		{name: "refused after it waited", reason: "what it waited for is over", target: v1alpha1.TargetStatus{
+			Attempt: closed(v1alpha1.OutcomeRefused), Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy}, NextTryAt: timePtr(0),
+		}, wantNumber: 4},
+		{name: "refused after its answer was lost", reason: "its call may have arrived as well", target: v1alpha1.TargetStatus{
+			Attempt: closed(v1alpha1.OutcomeRefused, func(a *v1alpha1.Attempt) { a.EndedAt = timePtr(time.Second) }),
+		}, wantNumber: 4, wantSearchFrom: timePtr(0)},
+		{name: "refused after it was looked up", reason: "its call may have arrived as well", target: v1alpha1.TargetStatus{
+			Attempt: closed(v1alpha1.OutcomeRefused, func(a *v1alpha1.Attempt) { a.Lookups = 1 }),
+		}, wantNumber: 4, wantSearchFrom: timePtr(0)},
+		{name: "refused after an unclear one", reason: "the first may yet be found", target: v1alpha1.TargetStatus{
+			Attempt: closed(v1alpha1.OutcomeRefused, func(a *v1alpha1.Attempt) { a.SearchFrom = timePtr(-time.Hour) }),
+		}, wantNumber: 4, wantSearchFrom: timePtr(-time.Hour)},
 		{name: "absent", reason: "proved absent, but a late arrival must still be found", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeAbsent)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
 		{name: "unknown", reason: "the post allows to send again; the first may yet be found", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeUnknown)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
 	} {
@@ -102,6 +118,9 @@ func TestOpen(t *testing.T) {
 				return
 			}
 			a := tt.target.Attempt
+			if tt.target.Blocked != nil || tt.target.NextTryAt != nil {
+				t.Errorf("it waits for nothing any more: %+v", tt.target)
+			}
 			if a.ContentHash != "hash" || a.Checkpoint != "prepared" {
 				t.Errorf("attempt %+v, want what was claimed", a)
 			}
@@ -130,6 +149,7 @@ func TestRecord(t *testing.T) {
 	}{
 		{"posted", "the platform confirmed", platforms.Result{Outcome: platforms.Posted, ExternalID: "7", ExternalURL: "u"}, v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "", nil},
 		{"permanent", "repeating it unchanged is useless", refusal(platforms.ClassPermanent, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil},
+		{"of a class that is not known", "a refusal is a refusal", refusal("new", time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil},
 		{"rate limited", "the platform said when", refusal(platforms.ClassRateLimited, at(10*time.Minute)), v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(10 * time.Minute)},
 		{"rate limited for too long", "the deadline passes before", refusal(platforms.ClassRateLimited, at(2*time.Hour)), v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRateLimited, nil},
 		{"quota", "a cap is a wait", refusal(platforms.ClassQuota, time.Time{}), v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonRateLimited, timePtr(2 * time.Second)},
@@ -140,6 +160,7 @@ func TestRecord(t *testing.T) {
 		{"not sent", "no connection was obtained", platforms.Result{Outcome: platforms.NotSent}, v1alpha1.OutcomeNotSent, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
 		{"unknown", "it may be out there: the attempt stays open", platforms.Result{Outcome: platforms.Unknown}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
 		{"accepted", "the platform works on it: the attempt stays open, and nothing is in doubt", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, "", v1alpha1.TargetPending, "", timePtr(2 * time.Second)},
+		{"accepted with a word", "the platform said what it does", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1", Err: platforms.Errorf(platforms.ClassTransient, "it is processed")}, "", v1alpha1.TargetPending, v1alpha1.ReasonProcessing, timePtr(2 * time.Second)},
 		{"accepted without a name", "there is nothing to ask by", platforms.Result{Outcome: platforms.Accepted}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
 		{"nonsense", "what is not understood is unknown", platforms.Result{Outcome: "later"}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
 	} {
@@ -152,7 +173,7 @@ func TestRecord(t *testing.T) {
 				t.Errorf("outcome %q state %q reason %q next %v, want %q %q %q %v (%s)",
 					target.Attempt.Outcome, target.State, reasonOf(target), target.NextTryAt, tt.wantOutcome, tt.wantState, tt.wantReason, tt.wantNext, tt.reason)
 			}
-			if tt.result.Outcome == platforms.Posted && (target.ExternalID != "7" || target.ExternalURL != "u" || target.PostedAt == nil) {
+			if tt.result.Outcome == platforms.Posted && (target.ExternalID != "7" || target.ExternalURL != "u" || !target.PostedAt.Equal(timePtr(time.Second)) || len(target.Cards) > 0) {
 				t.Errorf("what was published is not noted: %+v", target)
 			}
 		})
@@ -161,8 +182,9 @@ func TestRecord(t *testing.T) {
 
 func TestRecordOperationID(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, operationID, want string }{
-		"taken":    {"the platform is asked by it later", "p~v2.1", "p~v2.1"},
-		"too long": {"a status that the schema refuses could not record the doubt", strings.Repeat("p", 257), ""},
+		"taken":             {"the platform is asked by it later", "p~v2.1", "p~v2.1"},
+		"as long as can be": {"the schema takes so much", strings.Repeat("p", 256), strings.Repeat("p", 256)},
+		"too long":          {"a status that the schema refuses could not record the doubt", strings.Repeat("p", 257), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := claimed(t)
@@ -173,6 +195,55 @@ func TestRecordOperationID(t *testing.T) {
 				t.Errorf("%s: got %+v", tc.reason, a)
 			}
 		})
+	}
+}
+
+func TestRecordPosted(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		result platforms.Result
+		want   v1alpha1.TargetStatus
+	}{
+		{"the platform said when", platforms.Result{Outcome: platforms.Posted, ExternalID: "7", PostedAt: at(time.Minute)}, v1alpha1.TargetStatus{ExternalID: "7", PostedAt: timePtr(time.Minute)}},
+		{"the platform did not say when", platforms.Result{Outcome: platforms.Posted, ExternalID: "7"}, v1alpha1.TargetStatus{ExternalID: "7", PostedAt: timePtr(time.Hour)}},
+		{"it is out there all the same", platforms.Result{Outcome: platforms.Posted}, v1alpha1.TargetStatus{PostedAt: timePtr(time.Hour)}},
+	} {
+		target := claimed(t)
+		// What was in doubt is not any more.
+		if err := Record(target, "a1", platforms.Result{Outcome: platforms.Unknown}, 1, at(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if err := Record(target, "a1", tt.result, 1, at(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		tt.want.State = v1alpha1.TargetPosted
+		target.Attempt = nil
+		if diff := cmp.Diff(&tt.want, target); diff != "" {
+			t.Errorf("%s:\n%s", tt.reason, diff)
+		}
+	}
+}
+
+// TestRecordDuplicate notes that a platform refused a call as a duplicate: the call before may have published.
+func TestRecordDuplicate(t *testing.T) {
+	for class, want := range map[platforms.Class]bool{platforms.ClassDuplicate: true, platforms.ClassUnknown: false} {
+		target := claimed(t)
+		if err := Record(target, "a1", platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(class, "no")}, 1, at(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if target.Attempt.Duplicate != want {
+			t.Errorf("%s: duplicate %t, want %t", class, !want, want)
+		}
+	}
+}
+
+func TestPause(t *testing.T) {
+	for attempts, want := range map[int32]time.Duration{
+		1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 9: 256 * time.Second, 10: 5 * time.Minute, 1000: 5 * time.Minute,
+	} {
+		if got := pause(attempts); got != want {
+			t.Errorf("after %d attempts it pauses for %s, want %s", attempts, got, want)
+		}
 	}
 }
 
@@ -308,6 +379,10 @@ func TestSameAccount(t *testing.T) {
 	if !SameAccount(target.Attempt, "42") || SameAccount(target.Attempt, "43") {
 		t.Error("only the account that was called can tell what became of the call")
 	}
+	later := &v1alpha1.Attempt{StartedAt: v1alpha1.NewTime(at(time.Hour)), SearchFrom: timePtr(0)}
+	if SearchFrom(later) != SearchFrom(target.Attempt) {
+		t.Errorf("a look from %s misses the post of an earlier attempt", SearchFrom(later))
+	}
 	if from := SearchFrom(target.Attempt); !from.Before(t0.Add(-30 * time.Second)) {
 		t.Errorf("a look from %s on misses a post if the platform's clock is half a minute behind", t0.Sub(from))
 	}
@@ -435,6 +510,10 @@ func TestRecordLookup(t *testing.T) {
 			wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonSettling, wantNext: timePtr(quiet + 2*time.Second),
 		},
 		{
+			name: "missing shortly before the lag is over", reason: "the next look may count", after: past - time.Second, timing: timing,
+			wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonSettling, wantNext: timePtr(past),
+		},
+		{
 			name: "missing once past the lag", reason: "one look is not enough", after: past, timing: timing,
 			wantState: v1alpha1.TargetPending, wantReason: "", wantNext: timePtr(past + timing.Lag/2),
 		},
@@ -510,6 +589,7 @@ func TestLookFailedAtWork(t *testing.T) {
 		open   bool
 	}{
 		{"the platform has taken it, so that its word will come", 5*time.Second + timing.GiveUpAfter, true},
+		{"it may work for a day", time.Second + 24*time.Hour, true},
 		{"what never ends must end with a person, whatever the policy: it is not sent again while the platform works on it", 25 * time.Hour, false},
 	} {
 		if err := RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownRetry, at(tt.after)); err != nil {
@@ -529,6 +609,13 @@ func TestRecordLookupFailure(t *testing.T) {
 	err := platforms.Errorf(platforms.ClassTransient, "busy")
 	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(time.Minute)); e != nil || !IsOpen(target.Attempt) || target.NextTryAt == nil {
 		t.Fatalf("a look that failed must leave the attempt open and plan another: %v %+v", e, target)
+	}
+	if reasonOf(target) != v1alpha1.ReasonSettling || problemOf(target) != "the answer was lost, and the platform cannot be asked yet: busy" {
+		t.Errorf("people read %s: %s", reasonOf(target), problemOf(target))
+	}
+	last := timing.SendWindow + timing.CallTimeout + timing.ClockMargin + timing.GiveUpAfter
+	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(last)); e != nil || !IsOpen(target.Attempt) {
+		t.Fatalf("it is asked until the deadline: %v %+v", e, target)
 	}
 	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(2*time.Hour)); e != nil || reasonOf(target) != v1alpha1.ReasonOutcomeUnknown {
 		t.Fatalf("after the deadline a person must be asked: %v %+v", e, target)
@@ -557,6 +644,8 @@ func TestResolutions(t *testing.T) {
 		{value: "0=posted:<id>", wantErr: true},
 		{value: "0=posted:ID", wantErr: true},
 		{value: "0=posted:" + strings.Repeat("1", 257), wantErr: true},
+		{value: "0=posted:" + strings.Repeat("1", 256), want: []Resolution{{Index: 0, ExternalID: strings.Repeat("1", 256)}}},
+		{value: "0=posted:09AZaz", want: []Resolution{{Index: 0, ExternalID: "09AZaz"}}},
 	} {
 		t.Run(tt.value, func(t *testing.T) {
 			got, err := ParseResolutions(tt.value)
@@ -581,11 +670,22 @@ func TestDeclare(t *testing.T) {
 		t.Errorf("posted: %v %+v", err, target)
 	}
 	target = doubtful()
-	if err := Resolve(target, Resolution{}, 1, at(time.Hour), t0); err != nil || target.State != v1alpha1.TargetPending {
+	target.NextTryAt = timePtr(time.Minute)
+	if err := Resolve(target, Resolution{}, 1, at(2*time.Hour), t0); err != nil || target.State != v1alpha1.TargetPending {
 		t.Errorf("not-sent: %v %+v", err, target)
+	}
+	if target.NextTryAt != nil || !target.TryUntil.Equal(timePtr(2*time.Hour)) {
+		t.Errorf("not-sent: it is tried at once, until the new deadline: %+v", target)
 	}
 	if err := Open(target, claim("a2"), t0); err != nil || target.Attempt.Number != 2 {
 		t.Errorf("after not-sent the target may be sent again: %v %+v", err, target.Attempt)
+	}
+	restored := &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}
+	if err := Fail(restored, v1alpha1.Blocked{Reason: v1alpha1.ReasonOutcomeUnknown, Problem: "it seems to be a copy"}); err != nil || restored.State != v1alpha1.TargetUndecided {
+		t.Errorf("a copy from a backup without an attempt: %v %+v", err, restored)
+	}
+	if err := Resolve(restored, Resolution{ExternalID: "7"}, 1, at(time.Hour), t0); err != nil || restored.State != v1alpha1.TargetPosted || restored.Attempt == nil || restored.Attempt.Number != 1 {
+		t.Errorf("a copy from a backup was posted: %v %+v", err, restored)
 	}
 	if err := Resolve(claimed(t), Resolution{}, 1, at(time.Hour), t0); err == nil {
 		t.Error("a verdict on an attempt that is not in doubt must be refused")

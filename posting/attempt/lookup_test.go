@@ -37,3 +37,27 @@ func TestNextLookupAfterFailure(t *testing.T) {
 		}
 	}
 }
+
+// TestLookUpAgainSays tells what is in the way while a call is looked up: what was said of it before stays.
+func TestLookUpAgainSays(t *testing.T) {
+	for _, tt := range []struct {
+		name, reason string
+		result       platforms.Result
+		want         string
+	}{
+		{"no answer", "that is all that is known", platforms.Result{Outcome: platforms.Unknown}, "the answer was lost"},
+		{"an unclear answer", "it tells more", platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "error 500")}, "error 500"},
+		{"taken", "no answer was lost", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, ""},
+	} {
+		target := claimed(t)
+		if err := Record(target, "a1", tt.result, 1, at(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if err := RecordLookup(target, platforms.LookupResult{}, timing, v1alpha1.OnUnknownFail, 1, at(2*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if got := problemOf(target); got != tt.want {
+			t.Errorf("%s: got %q, want %q (%s)", tt.name, got, tt.want, tt.reason)
+		}
+	}
+}

@@ -6,12 +6,14 @@ package delivery
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -23,11 +25,18 @@ import (
 
 var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-// publisher is a platform that takes texts; it is never called.
-type publisher struct{ platforms.Publisher }
+// publisher is a platform that takes texts and what else it delivers; it is never called.
+type publisher struct {
+	platforms.Publisher
 
-func (publisher) Capabilities() platforms.Capabilities {
-	return platforms.Capabilities{CallTimeout: 10 * time.Second, ListingLag: time.Minute, Delivers: []v1alpha1.Category{v1alpha1.CategoryText}}
+	delivers []v1alpha1.Category
+}
+
+func (p publisher) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{
+		CallTimeout: 10 * time.Second, ListingLag: time.Minute, ListingAuthoritative: true,
+		Delivers: append([]v1alpha1.Category{v1alpha1.CategoryText}, p.delivers...),
+	}
 }
 
 // situation is what a row of a table changes.
@@ -115,13 +124,25 @@ func words(actions []Action) (out []string) {
 		case Lookup:
 			out = append(out, fmt.Sprint("lookup ", a.Targets))
 		case Prepare:
-			out = append(out, fmt.Sprint("prepare ", a.Targets))
+			if a.Ahead {
+				out = append(out, fmt.Sprint("prepare ahead ", a.Targets))
+			} else {
+				out = append(out, fmt.Sprint("prepare ", a.Targets))
+			}
 		case ReportPreparation:
-			out = append(out, fmt.Sprint("report ", a.Target))
+			if a.Ahead {
+				out = append(out, fmt.Sprintf("report %d ahead", a.Target))
+			} else {
+				out = append(out, fmt.Sprint("report ", a.Target))
+			}
 		case Claim:
 			out = append(out, fmt.Sprint("claim ", a.Targets))
 		case Write:
-			out = append(out, strings.TrimSpace("write "+a.Event.Reason))
+			if a.Event.Warning {
+				out = append(out, "write and warn of "+a.Event.Reason)
+			} else {
+				out = append(out, strings.TrimSpace("write "+a.Event.Reason))
+			}
 		case Wait:
 			w := "wait"
 			if !a.Until.IsZero() {
@@ -130,6 +151,9 @@ func words(actions []Action) (out []string) {
 			if a.ForInputs {
 				w += " for inputs"
 			}
+			if a.InTurn {
+				w += " in turn"
+			}
 			out = append(out, w)
 		}
 	}
@@ -137,6 +161,7 @@ func words(actions []Action) (out []string) {
 }
 
 func TestDecide(t *testing.T) {
+	noFile := field.ErrorList{field.NotFound(field.NewPath("spec", "image", "mediaRefs").Index(0).Child("name"), "m")}
 	notFound := field.ErrorList{field.NotFound(field.NewPath("spec", "targets").Index(0).Child("connectionRef", "name"), "x")}
 	for name, tt := range map[string]struct {
 		reason string
@@ -173,26 +198,59 @@ func TestDecide(t *testing.T) {
 			s.accepted()
 		}, []string{"write", "wait"}},
 		"scheduled for later": {"a timer is not trusted for longer than five minutes", func(s *situation) { s.scheduled(time.Hour) }, []string{"write Scheduled", "wait 4m46.103361972s"}},
-		"scheduled for soon":  {"it wakes exactly at its time", func(s *situation) { s.scheduled(time.Minute) }, []string{"write Scheduled", "wait 1m0s"}},
+		"scheduled for soon":  {"it wakes exactly at its time", func(s *situation) { s.scheduled(time.Minute) }, []string{"write Scheduled", "wait 1m0s in turn"}},
 		"its time has come":   {"the deadline counts from its time", func(s *situation) { s.scheduled(0) }, []string{"claim [0]", "wait 1h0m0.001s"}},
 		"its time passed long ago": {"an old post does not surprise anyone", func(s *situation) {
 			s.scheduled(-time.Hour - time.Second)
 		}, []string{"write", "wait"}},
 		"restored from a backup": {"whether the original was published is unknown", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(-time.Hour).Format(time.RFC3339Nano)}
-		}, []string{"write OutcomeUnknown"}},
+		}, []string{"write and warn of OutcomeUnknown"}},
 		"a broken rule": {"the owner has to mend the spec", func(s *situation) {
 			s.Invalid = func() field.ErrorList {
 				return field.ErrorList{field.Invalid(field.NewPath("spec"), "", "bad")}
 			}
-		}, []string{"write Invalid", "wait for inputs"}},
+		}, []string{"write and warn of Invalid", "wait for inputs"}},
 		"a missing connection": {"it may come within the starting deadline, counted from now", func(s *situation) {
 			s.Invalid = func() field.ErrorList { return notFound }
-		}, []string{"write ConnectionNotFound", "wait 1h0m0s for inputs"}},
+		}, []string{"write and warn of ConnectionNotFound", "wait 1h0m0s for inputs"}},
 		"a connection that did not come": {"the deadline has passed since it was found missing", func(s *situation) {
 			s.Invalid = func() field.ErrorList { return notFound }
 			s.refusedSince(time.Hour)
-		}, []string{"write ConnectionNotFound"}},
+		}, []string{"write and warn of ConnectionNotFound"}},
+		"a connection and a file are missing": {"the connection is the graver", func(s *situation) {
+			s.Invalid = func() field.ErrorList { return append(slices.Clone(notFound), noFile...) }
+		}, []string{"write and warn of ConnectionNotFound", "wait 1h0m0s for inputs"}},
+		"a file and a connection are missing": {"the connection is the graver", func(s *situation) {
+			s.Invalid = func() field.ErrorList { return append(slices.Clone(noFile), notFound...) }
+		}, []string{"write and warn of ConnectionNotFound", "wait 1h0m0s for inputs"}},
+		"a missing file": {"it may come within the starting deadline", func(s *situation) {
+			s.Invalid = func() field.ErrorList { return noFile }
+		}, []string{"write and warn of MediaNotFound", "wait 1h0m0s for inputs"}},
+		"a file that is not uploaded": {"it may come within the starting deadline", func(s *situation) {
+			s.Media = map[string]*v1alpha1.Media{"m": {}}
+			s.Invalid = func() field.ErrorList { return noFile }
+		}, []string{"write and warn of MediaNotReady", "wait 1h0m0s for inputs"}},
+		"a missing connection of a post for later": {"the deadline counts from its time", func(s *situation) {
+			s.scheduled(time.Hour / 2)
+			s.Invalid = func() field.ErrorList { return notFound }
+		}, []string{"write and warn of ConnectionNotFound", "wait 1h30m0s for inputs"}},
+		"a missing connection of a draft": {"a draft has time", func(s *situation) {
+			s.Post.Spec.Draft = true
+			s.Invalid = func() field.ErrorList { return notFound }
+			s.refusedSince(2 * time.Hour)
+		}, []string{"write and warn of ConnectionNotFound", "wait 1h0m0s for inputs"}},
+		"a draft that was edited": {"its owner sees that the edit is accepted", func(s *situation) {
+			s.Post.Spec.Draft = true
+			s.accepted()
+			s.Post.Generation++
+		}, []string{"write Draft", "wait"}},
+		"a draft that was refused": {"its owner sees that it is accepted now", func(s *situation) {
+			s.Post.Spec.Draft = true
+			s.refusedSince(time.Hour)
+			s.Post.Status.ObservedGeneration = s.Post.Generation
+		}, []string{"write Draft", "wait"}},
+		"scheduled in five minutes": {"a timer is trusted for so long", func(s *situation) { s.scheduled(5 * time.Minute) }, []string{"write Scheduled", "wait 5m0s in turn"}},
 		"a call that may be under way": {"no process may look before its window and the call's time have passed", func(s *situation) {
 			s.claimed(16 * time.Second)
 		}, []string{"wait 1.001s"}},
@@ -280,6 +338,74 @@ func TestDecide(t *testing.T) {
 		"a preparation that failed": {"people are told, and it is tried again", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationFailed, Err: platforms.Errorf(platforms.ClassTransient, "busy")})
 		}, []string{"report 0", "write", "wait 10s for inputs"}},
+		"a connection that was deleted": {"it may come again", func(s *situation) {
+			s.Connections = nil
+		}, []string{"write", "wait 59m50.001s for inputs"}},
+		"one gives up, one waits": {"that it failed is stored at once", func(s *situation) {
+			s.pausedSecond()
+			s.entry(0).TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
+		}, []string{"write", "wait 2m0s"}},
+		"one is not delivered, one waits": {"that it failed is stored at once", func(s *situation) {
+			s.pausedSecond()
+			s.conn.Spec.Platform = v1alpha1.PlatformTikTok
+			s.Platforms[v1alpha1.PlatformTikTok] = publisher{delivers: []v1alpha1.Category{}}
+			s.Platforms[v1alpha1.PlatformX] = publisher{delivers: []v1alpha1.Category{v1alpha1.CategoryVideo}}
+			s.Post.Spec.Category = v1alpha1.CategoryVideo
+		}, []string{"write", "wait 2m0s"}},
+		"one is beyond the plan, one waits": {"that it failed is stored at once", func(s *situation) {
+			s.pausedSecond()
+			ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit)
+		}, []string{"write", "wait 2m0s"}},
+		"one is posted and its account limited, one waits": {"nothing is left to do for the first", func(s *situation) {
+			s.pausedSecond()
+			s.entry(0).State = v1alpha1.TargetPosted
+			s.BlockedUntil = func(conn *v1alpha1.Connection) time.Time {
+				if conn.Name == "y" {
+					return time.Time{}
+				}
+				return t0.Add(time.Minute)
+			}
+		}, []string{"wait 2m0s"}},
+		"a tree whose account fell beyond the plan": {"what began is not broken off: it waits for the plan", func(s *situation) {
+			s.entered().Cards = []v1alpha1.CardStatus{{ExternalID: "7"}}
+			ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit)
+		}, []string{"write", "wait 59m50.001s for inputs"}},
+		"a pause because of the connection": {"a change of it wakes the post", func(s *situation) {
+			s.turnedAway()
+		}, []string{"wait 1m0s for inputs"}},
+		"a pause because of a busy platform": {"a change of the connection means nothing for it", func(s *situation) {
+			s.turnedAway().Blocked.Reason = v1alpha1.ReasonPlatformBusy
+			s.conn.Status.LastHandledProbe = "a1"
+		}, []string{"wait 1m0s"}},
+		"the connection was checked since, and is good": {"it does not wait any longer", func(s *situation) {
+			s.turnedAway()
+			s.conn.Status.LastHandledProbe = "a1"
+		}, []string{"claim [0]", "wait 1m0s"}},
+		"the connection was checked for another call": {"that tells nothing about this one", func(s *situation) {
+			s.turnedAway()
+			s.conn.Status.LastHandledProbe = "a0"
+		}, []string{"wait 1m0s for inputs"}},
+		"the connection was checked since, and is not good": {"it waits on", func(s *situation) {
+			s.turnedAway()
+			s.conn.Status.LastHandledProbe = "a1"
+			ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonTokenExpired)
+		}, []string{"wait 1m0s for inputs"}},
+		"a pause because of the connection before any call": {"no check is asked for", func(s *situation) {
+			s.turnedAway().Attempt = nil
+		}, []string{"wait 1m0s for inputs"}},
+		"a pause because of a connection that was deleted": {"it may come again", func(s *situation) {
+			s.turnedAway()
+			s.Connections = nil
+		}, []string{"wait 1m0s for inputs"}},
+		"an upload that goes on": {"another process can go on from where it is", func(s *situation) {
+			s.entered().Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPreparing}
+			s.Preparation = preparing(Preparation{State: PreparationRunning, Hash: "hash", Checkpoint: "upload", BegunAt: t0.Add(-time.Minute)})
+		}, []string{"write", "wait 59m50.001s"}},
+		"an upload that stands still": {"a post that waits costs no write", func(s *situation) {
+			t := s.entered()
+			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPreparing}, v1alpha1.NewTimePtr(t0.Add(time.Hour))
+			s.Preparation = preparing(Preparation{State: PreparationRunning, BegunAt: t0.Add(-time.Minute)})
+		}, []string{"wait 1h0m0.001s"}},
 		"one that failed ahead of time": {"its time has come: it is tried at once", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationFailed, Ahead: true, Err: platforms.Errorf(platforms.ClassTransient, "busy")})
 		}, []string{"prepare [0]"}},
@@ -291,6 +417,26 @@ func TestDecide(t *testing.T) {
 			}
 		})
 	}
+}
+
+// entry is the first or second entry of the status.
+func (s *situation) entry(i int) *v1alpha1.TargetStatus { return posting.Target(s.Post, i) }
+
+// pausedSecond adds a second target, of which nothing is to be done for two minutes.
+func (s *situation) pausedSecond() {
+	s.twoTargets()
+	s.entered()
+	s.Post.Status.Targets = append(s.Post.Status.Targets, v1alpha1.TargetStatus{
+		Index: 1, Platform: v1alpha1.PlatformX, NextTryAt: v1alpha1.NewTimePtr(t0.Add(2 * time.Minute)), TryUntil: v1alpha1.NewTimePtr(t0.Add(time.Hour)),
+	})
+}
+
+// turnedAway closes an attempt that the platform refused because of the connection; it is tried again in a minute.
+func (s *situation) turnedAway() *v1alpha1.TargetStatus {
+	t := s.claimed(time.Minute)
+	t.Attempt.Outcome, t.NextTryAt = v1alpha1.OutcomeRefused, v1alpha1.NewTimePtr(t0.Add(time.Minute))
+	t.Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "the token was refused"}
+	return t
 }
 
 func (s *situation) deleted() { s.Post.DeletionTimestamp = new(metav1.NewTime(t0)) }
@@ -323,6 +469,17 @@ func TestDecideFails(t *testing.T) {
 			s.scheduled(-2 * time.Hour)
 			s.Preparation = preparing(Preparation{State: PreparationRunning})
 		}, v1alpha1.ReasonMissedSchedule, "use smaller files"},
+		"missed, in words": {"it is told that nothing is online", func(s *situation) { s.scheduled(-2 * time.Hour) }, v1alpha1.ReasonMissedSchedule, "not published: its time passed"},
+		"what it waited for, with a remedy": {"what helps is told, and what to do after that", func(s *situation) {
+			s.scheduled(-2 * time.Hour)
+			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "it is disabled", Remedy: "enable it"})
+			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
+		}, v1alpha1.ReasonConnectionNotReady, "it is disabled; enable it, and post again"},
+		"what it waited for, without a remedy": {"posting again is all that is left", func(s *situation) {
+			s.scheduled(-2 * time.Hour)
+			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "it is busy"})
+			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
+		}, v1alpha1.ReasonPlatformBusy, "it is busy; post again"},
 		"what it waited for": {"the reason is the one for which it waited", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "the token was revoked"})
@@ -345,6 +502,205 @@ func TestDecideFails(t *testing.T) {
 			if !attempt.Settled(got) || attempt.Posted(got) || got.Reason != tt.reason || !strings.Contains(got.Message, tt.words) {
 				t.Errorf("%s: got %s %s: %s", tt.why, got.Phase, got.Reason, got.Message)
 			}
+		})
+	}
+}
+
+// TestDecideEnters holds what Decide enters beside the actions that it returns.
+func TestDecideEnters(t *testing.T) {
+	accepted := func(f *Facts) string {
+		c := meta.FindStatusCondition(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
+		return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
+	}
+	entries := func(f *Facts) (out string) {
+		for i := range f.Post.Status.Targets {
+			t := &f.Post.Status.Targets[i]
+			out += fmt.Sprintf("%d %s %s", t.Index, t.Platform, t.State)
+			if t.Blocked != nil {
+				out += fmt.Sprintf(" (%s: %s)", t.Blocked.Reason, t.Blocked.Problem)
+			}
+			if t.TryUntil != nil {
+				out += fmt.Sprint(" until ", t.TryUntil.Sub(t0))
+			}
+			if t.Prepared != nil {
+				out += " has " + t.Prepared.ContentHash + " " + t.Prepared.Checkpoint
+			}
+			out += ";"
+		}
+		return out
+	}
+	said := func(f *Facts) string { return f.Post.Status.Targets[0].Message }
+	missing := func(s *situation) {
+		s.Invalid = func() field.ErrorList {
+			return field.ErrorList{field.NotFound(field.NewPath("spec", "connectionRef"), "x")}
+		}
+	}
+	running := func(checkpoint string) func(int) Preparation {
+		return preparing(Preparation{State: PreparationRunning, Hash: "hash", Checkpoint: checkpoint, BegunAt: t0.Add(-time.Minute)})
+	}
+	for name, tt := range map[string]struct {
+		reason string
+		change func(s *situation)
+		of     func(f *Facts) string
+		want   string
+	}{
+		"its time has come":  {"the post passed every rule", nil, accepted, "True Accepted: the post passed every rule"},
+		"scheduled":          {"the post passed every rule", func(s *situation) { s.scheduled(time.Hour) }, accepted, "True Accepted: the post passed every rule"},
+		"scheduled: entries": {"people see where it goes", func(s *situation) { s.scheduled(time.Hour) }, entries, "0 x pending;"},
+		"a missing connection": {
+			"what to do about it is told", missing, accepted,
+			`False ConnectionNotFound: spec.connectionRef: Not found: "x"; create the connection and the post goes on by itself, or correct its name`,
+		},
+		"a connection that did not come": {"what has failed before has failed for its own reason", func(s *situation) {
+			missing(s)
+			s.twoTargets()
+			s.entered()
+			s.refusedSince(time.Hour)
+			fail(s.entry(0), v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: "no room"})
+		}, entries, "0 x failed (PlanLimit: no room);1 x failed (ConnectionNotFound: not published: a connection that it names did not come into being in time);"},
+		"an edit": {"what a target waited for was in the way of what the post said before", func(s *situation) {
+			s.scheduled(time.Hour)
+			t := s.entered()
+			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}, v1alpha1.NewTimePtr(t0)
+			s.Post.Generation++
+		}, entries, "0 x pending;"},
+		"no edit": {"what a target waits for stays", func(s *situation) {
+			s.scheduled(time.Hour)
+			t := s.entered()
+			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}, v1alpha1.NewTimePtr(t0)
+		}, entries, "0 x  (PlatformUnavailable: busy) until 0s;"},
+		"an attempt was made": {"it speaks of the platform that was called, whatever the connection says now", func(s *situation) {
+			s.claimed(time.Second)
+			s.conn.Spec.Platform = v1alpha1.PlatformTikTok
+			s.Post.Generation++
+		}, entries, "0 x pending;"},
+		"a connection that was deleted": {"its platform is known still", func(s *situation) {
+			s.entered()
+			s.Connections = nil
+		}, entries, `0 x pending (ConnectionNotReady: connection "x" does not exist) until 59m50s;`},
+		"an upload that takes long": {"people see what it waits for", func(s *situation) {
+			s.Preparation = running("")
+		}, entries, "0 x pending (Preparing: what the post shows is being uploaded to x, or worked on there; it goes out when that is done) until 59m50s;"},
+		"an upload that takes long after a refusal": {"the refusal tells more", func(s *situation) {
+			s.entered().Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}
+			s.Preparation = running("part 1")
+		}, entries, "0 x  (PlatformUnavailable: busy) until 59m50s has hash part 1;"},
+		"an upload that takes long before it is sent again": {"that it may have been published tells more", func(s *situation) {
+			t := s.claimed(time.Hour)
+			t.Attempt.Outcome, t.TryUntil = v1alpha1.OutcomeUnknown, v1alpha1.NewTimePtr(t0.Add(time.Hour))
+			s.Preparation = running("")
+		}, entries, "0 x pending until 1h0m0s;"},
+		"a preparation that failed": {"what is reported is what the status says", func(s *situation) {
+			s.Preparation = preparing(Preparation{State: PreparationFailed, Err: platforms.Errorf(platforms.ClassTransient, "busy")})
+		}, said, "busy; Herald tries again"},
+		"a preparation that failed: entries": {"it can go on from where it was", func(s *situation) {
+			s.Preparation = preparing(Preparation{State: PreparationFailed, Hash: "hash", Checkpoint: "part 1", Err: platforms.Errorf(platforms.ClassTransient, "busy")})
+		}, entries, "0 x pending (PlatformUnavailable: busy) until 59m50s has hash part 1;"},
+		"a file that is not there": {"the reason is its own", func(s *situation) {
+			s.illustrated(1)
+			s.Media = nil
+		}, entries, `0 x pending (MediaNotReady: media file "m" does not exist; the post goes on when it does) until 59m50s;`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(tt.change)
+			Decide(f)
+			if got := tt.of(f); got != tt.want {
+				t.Errorf("%s: got\n%s, want\n%s", tt.reason, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestRecordProgress enters what is new only: each difference is a write.
+func TestRecordProgress(t *testing.T) {
+	known := func() *v1alpha1.Prepared { return &v1alpha1.Prepared{ContentHash: "hash", Checkpoint: "part 1"} }
+	for _, tt := range []struct {
+		reason           string
+		known            *v1alpha1.Prepared
+		hash, checkpoint string
+		want             bool
+	}{
+		{"nothing is there yet", nil, "hash", "", false},
+		{"nothing is there yet of what the post says now", known(), "edited", "", false},
+		{"the first part", nil, "hash", "part 1", true},
+		{"the same part", known(), "hash", "part 1", false},
+		{"the next part", known(), "hash", "part 2", true},
+		{"the first part of what the post says now", known(), "edited", "part 1", true},
+	} {
+		target := &v1alpha1.TargetStatus{Prepared: tt.known}
+		f := facts(nil)
+		if got := f.recordProgress(target, &Preparation{Hash: tt.hash, Checkpoint: tt.checkpoint}); got != tt.want {
+			t.Errorf("%s: news %t, want %t", tt.reason, got, tt.want)
+		}
+		entered := target.Prepared != nil && target.Prepared.ContentHash == tt.hash && target.Prepared.Checkpoint == tt.checkpoint && target.Prepared.MadeAt.Time.Equal(t0)
+		if entered != tt.want {
+			t.Errorf("%s: recorded is %+v", tt.reason, target.Prepared)
+		}
+	}
+}
+
+// TestUndeliverable holds that what is not delivered whole is not delivered at all: a tree with files needs a platform that
+// delivers images too.
+func TestUndeliverable(t *testing.T) {
+	treeOf := func(files ...string) func(*v1alpha1.PostSpec) {
+		return func(s *v1alpha1.PostSpec) {
+			s.Category = v1alpha1.CategoryTree
+			s.Tree = &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{MediaRefs: refs(files...)}}}
+		}
+	}
+	trees, images := v1alpha1.CategoryTree, v1alpha1.CategoryImage
+	for _, tt := range []struct {
+		reason   string
+		spec     func(*v1alpha1.PostSpec)
+		delivers []v1alpha1.Category
+		want     bool
+	}{
+		{"a text", func(*v1alpha1.PostSpec) {}, nil, false},
+		{"a tree of texts needs trees", treeOf(), []v1alpha1.Category{trees}, false},
+		{"a tree of texts where only images are delivered", treeOf(), []v1alpha1.Category{images}, true},
+		{"a tree with a file needs images as well", treeOf("m"), []v1alpha1.Category{trees}, true},
+		{"a tree with a file", treeOf("m"), []v1alpha1.Category{trees, images}, false},
+		{"an image", func(s *v1alpha1.PostSpec) { s.Category = images }, []v1alpha1.Category{images}, false},
+	} {
+		f := facts(func(s *situation) {
+			s.Platforms = platforms.Registry{v1alpha1.PlatformX: publisher{delivers: tt.delivers}}
+			tt.spec(&s.Post.Spec)
+		})
+		if got := f.undeliverable(0) != ""; got != tt.want {
+			t.Errorf("%s: undeliverable %t, want %t", tt.reason, got, tt.want)
+		}
+	}
+}
+
+func TestTiming(t *testing.T) {
+	f := facts(nil)
+	want := attempt.Timing{
+		SendWindow: 5 * time.Second, ClockMargin: 2 * time.Second, GiveUpAfter: time.Hour,
+		CallTimeout: 10 * time.Second, Lag: time.Minute, Authoritative: true,
+	}
+	if got, ok := f.Timing(v1alpha1.PlatformX); !ok || got != want {
+		t.Errorf("got %+v, %t, want %+v", got, ok, want)
+	}
+	if _, ok := f.Timing(v1alpha1.PlatformTikTok); ok {
+		t.Error("this process does not have the platform")
+	}
+}
+
+// TestFailPosted holds that delivery stops rather than enter that what is online has failed.
+func TestFailPosted(t *testing.T) {
+	for name, do := range map[string]func(f *Facts, t *v1alpha1.TargetStatus){
+		"failed": func(_ *Facts, t *v1alpha1.TargetStatus) { fail(t, v1alpha1.Blocked{}) },
+		"not prepared": func(f *Facts, t *v1alpha1.TargetStatus) {
+			f.notPrepared(0, t, platforms.Errorf(platforms.ClassPermanent, "no"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("it must panic")
+				}
+			}()
+			do(facts(nil), &v1alpha1.TargetStatus{State: v1alpha1.TargetPosted})
 		})
 	}
 }

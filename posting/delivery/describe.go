@@ -66,10 +66,8 @@ func finished(post *v1alpha1.Post) bool {
 		// A refused spec may still be mended.
 		return posting.AllSettled(post) && len(undecided(post)) == 0
 	case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing:
-		return false
-	default:
-		return false
 	}
+	return false
 }
 
 // summarize puts the state of a post into the words of its conditions.

@@ -171,6 +171,10 @@ func TestDescribePost(t *testing.T) {
 		setAccepted(p, t0, reason, "why")
 		return p
 	}
+	accepted := post(failed)
+	setAccepted(accepted, t0, v1alpha1.ReasonAccepted, acceptedMessage)
+	answered := post(posted)
+	setCondition(answered, t0, v1alpha1.ConditionOutcomeUnknown, metav1.ConditionTrue, v1alpha1.ReasonOutcomeUnknown, "look")
 	draft := post(pending)
 	draft.Spec.Draft = true
 	cancelled := post(pending, failed)
@@ -184,6 +188,13 @@ func TestDescribePost(t *testing.T) {
 		reason, message string
 	}{
 		{"under way", "what its first target waits for", post(posted, v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy("PlatformBusy")}), v1alpha1.PhaseProcessing, false, "Ready=False Reconciling=True", "PlatformBusy", "target 1: X is busy"},
+		{"one failed, one waits", "what is still to come is told", post(failed, v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy("PlatformBusy")}), v1alpha1.PhaseProcessing, false, "Ready=False Reconciling=True", "PlatformBusy", "target 1: X is busy"},
+		{"two wait", "what the first waits for", post(
+			v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy("PlatformBusy")}, v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy("RateLimited")},
+		), v1alpha1.PhaseProcessing, false, "Ready=False Reconciling=True", "PlatformBusy", "target 0: X is busy"},
+		{"failed after it was accepted", "its targets say why", accepted, v1alpha1.PhaseFailed, true, "Accepted=True Ready=False Stalled=True", "Refused", "target 0 (x): X is busy"},
+		{"failed without a word", "an earlier version recorded no reason", post(v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}), v1alpha1.PhaseFailed, true, "Ready=False Stalled=True", "TargetsFailed", "target 0 (x): "},
+		{"answered", "nothing is asked any more", answered, v1alpha1.PhasePosted, true, "Ready=True", "Posted", "published to 1 target"},
 		{"posted", "all is out", post(posted, posted), v1alpha1.PhasePosted, true, "Ready=True", "Posted", "published to 2 targets"},
 		{"failed in part", "it says which", post(posted, failed), v1alpha1.PhaseFailed, true, "Ready=False Stalled=True", "Refused", "target 1 (x): X is busy"},
 		{"undecided", "a person may answer", post(posted, open), v1alpha1.PhaseFailed, false, "OutcomeUnknown=True Ready=False Stalled=True", "OutcomeUnknown", ""},
@@ -196,6 +207,9 @@ func TestDescribePost(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			Describe(tt.post, t0)
 			s := &tt.post.Status
+			if s.ObservedGeneration != tt.post.Generation {
+				t.Errorf("it is not told that generation %d was seen", tt.post.Generation)
+			}
 			var conditions []string
 			for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionOutcomeUnknown, v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
 				if c := meta.FindStatusCondition(s.Conditions, kind); c != nil {
@@ -209,6 +223,110 @@ func TestDescribePost(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestDescribePlatforms(t *testing.T) {
+	p := post(v1alpha1.TargetStatus{}, v1alpha1.TargetStatus{}, v1alpha1.TargetStatus{}, v1alpha1.TargetStatus{})
+	for i, platform := range []v1alpha1.Platform{v1alpha1.PlatformX, "", v1alpha1.PlatformTikTok, v1alpha1.PlatformX} {
+		p.Status.Targets[i].Platform = platform
+	}
+	Describe(p, t0)
+	if got := p.Status.Platforms; got != "x,tiktok" {
+		t.Errorf("got %q, want each platform that is known, once", got)
+	}
+}
+
+// TestDescribePrepared tells how far a post is before its time.
+func TestDescribePrepared(t *testing.T) {
+	done := &v1alpha1.Prepared{Complete: true}
+	begun := &v1alpha1.Prepared{Checkpoint: "part 1"}
+	trouble := &v1alpha1.Prepared{Problem: "too slow"}
+	forgotten := &v1alpha1.Prepared{Secret: true}
+	for _, tt := range []struct {
+		name, why string
+		prepared  []*v1alpha1.Prepared
+		due       bool
+		want      string
+	}{
+		{"nothing", "nothing was begun", []*v1alpha1.Prepared{nil}, false, ""},
+		{"an old Secret", "nothing was begun of what the post says now", []*v1alpha1.Prepared{forgotten}, false, ""},
+		{"done", "nothing but the calls is left", []*v1alpha1.Prepared{done, nil, done}, false, "True Prepared: what precedes the visible calls is done"},
+		{"under way", "it says which", []*v1alpha1.Prepared{done, begun}, false, "False Preparing: under way: target 1 (x)"},
+		{"an old Secret, and one under way", "the others count", []*v1alpha1.Prepared{forgotten, begun}, false, "False Preparing: under way: target 1 (x)"},
+		{
+			"in trouble", "that is worth more than that another one is under way",
+			[]*v1alpha1.Prepared{begun, trouble},
+			false,
+			"False PreparationFailed: it is tried again at the post's time at the latest: target 1 (x): too slow",
+		},
+		{"its time has come", "the targets tell what happens", []*v1alpha1.Prepared{begun}, true, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var entries []v1alpha1.TargetStatus
+			for _, p := range tt.prepared {
+				entries = append(entries, v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Prepared: p})
+			}
+			p := post(entries...)
+			if !tt.due {
+				p.Spec.ScheduledAt = later
+			}
+			// What was told before does not stay.
+			setCondition(p, t0, v1alpha1.ConditionPrepared, metav1.ConditionUnknown, "Before", "")
+			Describe(p, t0)
+			got := ""
+			if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionPrepared); c != nil {
+				got = string(c.Status) + " " + c.Reason + ": " + c.Message
+			}
+			if got != tt.want {
+				t.Errorf("%s: got %q, want %q", tt.why, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestQuestions words what a person is asked.
+func TestQuestions(t *testing.T) {
+	const head = "look at the account, then answer with one of the two commands; ID stands for the id of the post that was found, " +
+		"and answers for several targets may stand in one command, with a comma between them"
+	entry := func(change func(*v1alpha1.TargetStatus)) v1alpha1.TargetStatus {
+		t := v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, Attempt: attempted(v1alpha1.OutcomeUnknown), Blocked: busy(v1alpha1.ReasonOutcomeUnknown)}
+		if change != nil {
+			change(&t)
+		}
+		return t
+	}
+	commands := func(name string) string {
+		return "\n" + name + " was published:\n  kubectl annotate --overwrite -n acme posts.social.herald.dev/launch '" + v1alpha1.SettleAnnotation + "=0=posted:ID'\n" +
+			name + " was not, and is to be sent now:\n  kubectl annotate --overwrite -n acme posts.social.herald.dev/launch '" + v1alpha1.SettleAnnotation + "=0=not-sent'"
+	}
+	card := entry(func(t *v1alpha1.TargetStatus) { t.Cards = []v1alpha1.CardStatus{{ExternalID: "7"}} })
+	lone := tree(entry(nil))
+	lone.Spec.Tree.Cards = lone.Spec.Tree.Cards[:1]
+	for _, tt := range []struct {
+		name, why string
+		post      *v1alpha1.Post
+		want      string
+	}{
+		{"a text", "where it was sent, and when", post(entry(nil)), head + commands("target 0 (x account 42, sent after 2026-12-01T09:00:00.000Z)")},
+		{"an unknown account", "an earlier version did not record it", post(entry(func(t *v1alpha1.TargetStatus) { t.Attempt.AccountID = "" })), head + commands("target 0 (x, sent after 2026-12-01T09:00:00.000Z)")},
+		{"a copy from a backup", "when it was sent is lost", post(entry(func(t *v1alpha1.TargetStatus) { t.Attempt = nil })), head + commands("target 0 (x)")},
+		{"a card", "the one that is looked for", tree(card), head + commands("target 0 (x account 42, card 2 of 3, sent after 2026-12-01T09:00:00.000Z)")},
+		{"a tree of one card", "there is no other one", lone, head + commands("target 0 (x account 42, sent after 2026-12-01T09:00:00.000Z)")},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			Describe(tt.post, t0)
+			if c := meta.FindStatusCondition(tt.post.Status.Conditions, v1alpha1.ConditionOutcomeUnknown); c == nil || c.Message != tt.want {
+				t.Errorf("%s: got\n%+v, want\n%s", tt.why, c, tt.want)
+			}
+		})
+	}
+	t.Run("many", func(t *testing.T) {
+		p := post(entry(nil), entry(nil), entry(nil), entry(nil), entry(nil), entry(nil), entry(nil))
+		got := questions(p, undecided(p))
+		if n := strings.Count(got, "=not-sent'"); n != 5 || !strings.HasSuffix(got, "\n2 more targets wait for an answer, which are shown as others are answered") {
+			t.Errorf("a condition has room for the commands of five, and this has %d: %s", n, got)
+		}
+	})
 }
 
 func TestWithdrawn(t *testing.T) {

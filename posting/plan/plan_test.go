@@ -160,16 +160,18 @@ func TestUseByPlatform(t *testing.T) {
 		connection *v1alpha1.Connection
 		x, inbox   Use
 	}{
-		"X":          {"it goes to X", text(), 0, to(v1alpha1.PlatformX), Use{1, false}, Use{0, false}},
-		"Threads":    {"it goes elsewhere, perhaps since an edit", text(), 0, to(v1alpha1.PlatformThreads), Use{0, false}, Use{0, false}},
-		"Moved":      {"what was noted before an edit does not hold", text(waitsFor), 0, to(v1alpha1.PlatformThreads), Use{0, false}, Use{0, false}},
-		"Inbox":      {"a draft on TikTok", text(inbox), 0, to(v1alpha1.PlatformTikTok), Use{0, false}, Use{1, false}},
-		"NotInInbox": {"published on TikTok", text(), 0, to(v1alpha1.PlatformTikTok), Use{0, false}, Use{0, false}},
-		"Unknown":    {"nobody can tell, so it stays counted", text(inbox), 0, nil, Use{1, false}, Use{1, false}},
-		"Replaced":   {"it was published on X, and its connection's name is another's now", text(postedOn(v1alpha1.PlatformX)), 0, to(v1alpha1.PlatformThreads), Use{1, true}, Use{0, true}},
-		"Elsewhere":  {"it was published on Threads, and its connection is gone", text(postedOn(v1alpha1.PlatformThreads)), 0, nil, Use{0, true}, Use{0, true}},
-		"Tree":       {"the cards count", text(cards(7)), 0, to(v1alpha1.PlatformX), Use{7, false}, Use{0, false}},
-		"NotATarget": {"an edit took the target away", text(), 2, nil, Use{0, false}, Use{0, false}},
+		"X":           {"it goes to X", text(), 0, to(v1alpha1.PlatformX), Use{1, false}, Use{0, false}},
+		"Threads":     {"it goes elsewhere, perhaps since an edit", text(), 0, to(v1alpha1.PlatformThreads), Use{0, false}, Use{0, false}},
+		"Moved":       {"what was noted before an edit does not hold", text(waitsFor), 0, to(v1alpha1.PlatformThreads), Use{0, false}, Use{0, false}},
+		"Inbox":       {"a draft on TikTok", text(inbox), 0, to(v1alpha1.PlatformTikTok), Use{0, false}, Use{1, false}},
+		"NotInInbox":  {"published on TikTok", text(), 0, to(v1alpha1.PlatformTikTok), Use{0, false}, Use{0, false}},
+		"Unknown":     {"nobody can tell, so it stays counted", text(inbox), 0, nil, Use{1, false}, Use{1, false}},
+		"Replaced":    {"it was published on X, and its connection's name is another's now", text(postedOn(v1alpha1.PlatformX)), 0, to(v1alpha1.PlatformThreads), Use{1, true}, Use{0, true}},
+		"Elsewhere":   {"it was published on Threads, and its connection is gone", text(postedOn(v1alpha1.PlatformThreads)), 0, nil, Use{0, true}, Use{0, true}},
+		"Tree":        {"the cards count", text(cards(7)), 0, to(v1alpha1.PlatformX), Use{7, false}, Use{0, false}},
+		"UnknownTree": {"a draft in an inbox is one, whatever it shows", text(cards(7)), 0, nil, Use{7, false}, Use{1, false}},
+		"NoTarget":    {"an edit took the last target away, and its connection is known", text(), 2, to(v1alpha1.PlatformTikTok), Use{0, false}, Use{0, false}},
+		"NotATarget":  {"an edit took the target away", text(), 2, nil, Use{0, false}, Use{0, false}},
 	}
 	for name, tc := range tests {
 		if got := XUse(tc.post, tc.target, tc.connection); got != tc.x {

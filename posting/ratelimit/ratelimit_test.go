@@ -180,6 +180,42 @@ func TestDropPast(t *testing.T) {
 	}
 }
 
+func TestExhausted(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		limits []v1alpha1.RateLimit
+		want   bool
+	}{
+		{"nothing is known", nil, false},
+		{"something is left", []v1alpha1.RateLimit{limit("a", 100, 1, nil)}, false},
+		{"nothing is left, and it is not known until when", []v1alpha1.RateLimit{limit("a", 100, 1, nil), limit("b", 100, 0, nil)}, true},
+		{"nothing is left for an hour", []v1alpha1.RateLimit{limit("a", 100, 0, in(time.Hour))}, false},
+		{"something is left for an hour", []v1alpha1.RateLimit{limit("a", 100, 1, in(time.Hour))}, false},
+	} {
+		if got := ratelimit.Exhausted(&v1alpha1.ConnectionStatus{RateLimits: tt.limits}); got != tt.want {
+			t.Errorf("%s: exhausted %t, want %t", tt.reason, got, tt.want)
+		}
+	}
+}
+
+func TestLow(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		left   int32
+		since  int
+		want   bool
+	}{
+		{"more than a tenth is left", 11, 0, false},
+		{"a tenth is left", 10, 0, true},
+		{"a tenth is left after a post since", 11, 1, true},
+	} {
+		l := limit("a", 100, tt.left, nil)
+		if got := ratelimit.Low(&l, tt.since); got != tt.want {
+			t.Errorf("%s: low %t, want %t", tt.reason, got, tt.want)
+		}
+	}
+}
+
 func TestHeld(t *testing.T) {
 	status := v1alpha1.ConnectionStatus{RateLimitedUntil: in(time.Hour), AppRateLimitedUntil: in(time.Minute)}
 	for _, tc := range []struct {

@@ -52,7 +52,6 @@ func (v *validation) cardMedia(card *v1alpha1.TreeCard, path *field.Path) (media
 		found, err := v.usable(ref.Name, path.Index(i).Child("name"))
 		if err != nil {
 			errs = append(errs, err)
-			continue
 		}
 		media[i] = found
 	}

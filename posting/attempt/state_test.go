@@ -1,0 +1,82 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+func TestStates(t *testing.T) {
+	for _, tt := range []struct {
+		name, reason               string
+		target                     *v1alpha1.TargetStatus
+		posted, undecided, settled bool
+	}{
+		{"no entry", "nothing is known of it", nil, false, false, false},
+		{"pending", "it is still tried", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}, false, false, false},
+		{"withdrawn", "an edit may bring it back", &v1alpha1.TargetStatus{State: v1alpha1.TargetWithdrawn}, false, false, false},
+		{"posted", "it is out there", &v1alpha1.TargetStatus{State: v1alpha1.TargetPosted}, true, false, true},
+		{"failed", "nothing is sent any more", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}, false, false, true},
+		{"undecided", "nothing is sent before a person answers", &v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided}, false, true, true},
+		{"posted by an earlier version", "the phase says so", &v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted}, true, false, true},
+	} {
+		if posted, undecided, settled := Posted(tt.target), Undecided(tt.target), Settled(tt.target); posted != tt.posted || undecided != tt.undecided || settled != tt.settled {
+			t.Errorf("%s: posted %t, undecided %t, settled %t; want %t, %t, %t (%s)", tt.name, posted, undecided, settled, tt.posted, tt.undecided, tt.settled, tt.reason)
+		}
+	}
+}
+
+func TestBlock(t *testing.T) {
+	why := v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: "too many calls"}
+	for _, tt := range []struct {
+		reason string
+		before *v1alpha1.Blocked
+		news   bool
+	}{
+		{"it waited for nothing", nil, true},
+		{"it waits for something else now", &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady}, true},
+		{"it waits for the same in other words", &v1alpha1.Blocked{Reason: why.Reason}, true},
+		{"it waits for the same", &why, false},
+	} {
+		target := &v1alpha1.TargetStatus{Blocked: tt.before, NextTryAt: timePtr(time.Minute)}
+		if news := Block(target, why); news != tt.news {
+			t.Errorf("%s: news %t, want %t", tt.reason, news, tt.news)
+		}
+		if diff := cmp.Diff(&v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: &why}, target); diff != "" {
+			t.Errorf("%s: it waits without a time:\n%s", tt.reason, diff)
+		}
+		if !BlockedBy(target, why.Reason) || BlockedBy(target, v1alpha1.ReasonConnectionNotReady) {
+			t.Errorf("%s: it waits for %s alone", tt.reason, why.Reason)
+		}
+	}
+	if BlockedBy(&v1alpha1.TargetStatus{}, why.Reason) {
+		t.Error("what waits for nothing does not wait for this")
+	}
+}
+
+func TestReset(t *testing.T) {
+	entry := func(state v1alpha1.TargetState) *v1alpha1.TargetStatus {
+		return &v1alpha1.TargetStatus{State: state, Blocked: &v1alpha1.Blocked{Reason: "R"}, TryUntil: timePtr(0), NextTryAt: timePtr(0)}
+	}
+	for _, tt := range []struct {
+		reason string
+		state  v1alpha1.TargetState
+		want   *v1alpha1.TargetStatus
+	}{
+		{"what it waited for was in the way of the post before the edit", v1alpha1.TargetPending, &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}},
+		{"it failed because of what the post said before the edit", v1alpha1.TargetFailed, &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}},
+		{"no edit tells what became of a call", v1alpha1.TargetUndecided, entry(v1alpha1.TargetUndecided)},
+	} {
+		target := entry(tt.state)
+		Reset(target)
+		if diff := cmp.Diff(tt.want, target); diff != "" {
+			t.Errorf("%s:\n%s", tt.reason, diff)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+func refs(names ...string) (refs []v1alpha1.LocalReference) {
+	for _, name := range names {
+		refs = append(refs, v1alpha1.LocalReference{Name: name})
+	}
+	return refs
+}
+
+// cardsOf is a tree of three cards, the second with a file, of which so many are published.
+func cardsOf(published int) *v1alpha1.Post {
+	p := tree(v1alpha1.TargetStatus{State: v1alpha1.TargetPending})
+	for i, caption := range []string{"one", "two", "three"} {
+		p.Spec.Tree.Cards[i].Caption = caption
+	}
+	p.Spec.Tree.Cards[1].MediaRefs = refs("m")
+	for i, id := range []string{"id1", "id2", "id3"} {
+		if i < published {
+			p.Status.Targets[0].Cards = append(p.Status.Targets[0].Cards, v1alpha1.CardStatus{Index: int32(i), ExternalID: id})
+		}
+	}
+	return p
+}
+
+func video(change func(*v1alpha1.PostSpec)) *v1alpha1.Post {
+	p := post(v1alpha1.TargetStatus{})
+	p.Spec.Category, p.Spec.Video = v1alpha1.CategoryVideo, &v1alpha1.VideoContent{MediaRef: refs("m")[0]}
+	if change != nil {
+		change(&p.Spec)
+	}
+	return p
+}
+
+func picture() *v1alpha1.Media {
+	m := &v1alpha1.Media{}
+	m.Spec.FileName, m.Spec.MimeType = "launch.mp4", "video/mp4"
+	m.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 7, Width: 8, Height: 9, DurationMillis: 1500, ETag: "e"}
+	return m
+}
+
+func TestContent(t *testing.T) {
+	file := platforms.File{Name: "launch.mp4", MIMEType: "video/mp4", Size: 7, Width: 8, Height: 9, Duration: 1500 * time.Millisecond, ETag: "e"}
+	options := v1alpha1.TikTokOptions{PrivacyLevel: "SELF_ONLY"}
+	offset := 2500 * time.Millisecond
+	for _, tt := range []struct {
+		name, why string
+		post      *v1alpha1.Post
+		want      platforms.Content
+	}{
+		{"text", "its caption is all", post(v1alpha1.TargetStatus{}), platforms.Content{Text: "hello"}},
+		{"video", "the file that was verified", video(nil), platforms.Content{Category: v1alpha1.CategoryVideo, Text: "hello", Media: []platforms.File{file}}},
+		{"video with a thumbnail", "the moment is in milliseconds", video(func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = new(int32(2500)) }), platforms.Content{
+			Category: v1alpha1.CategoryVideo, Text: "hello", Media: []platforms.File{file}, ThumbnailAt: &offset,
+		}},
+		{"a file that does not exist", "its name is known", video(func(s *v1alpha1.PostSpec) { s.Video.MediaRef.Name = "gone" }), platforms.Content{
+			Category: v1alpha1.CategoryVideo, Text: "hello", Media: []platforms.File{{Name: "gone"}},
+		}},
+		{"images", "in their order", video(func(s *v1alpha1.PostSpec) {
+			s.Category, s.Video, s.Image = v1alpha1.CategoryImage, nil, &v1alpha1.ImageContent{MediaRefs: refs("m", "gone")}
+		}), platforms.Content{Category: v1alpha1.CategoryImage, Text: "hello", Media: []platforms.File{file, {Name: "gone"}}}},
+		{"options of platforms", "what only they ask for", video(func(s *v1alpha1.PostSpec) {
+			s.Targets[0].YouTube, s.Targets[0].TikTok = &v1alpha1.YouTubeOptions{Title: "Launch"}, &options
+		}), platforms.Content{Category: v1alpha1.CategoryVideo, Text: "hello", Title: "Launch", TikTok: options, Media: []platforms.File{file}}},
+		{"the first card", "it hangs from nothing", cardsOf(0), platforms.Content{Category: v1alpha1.CategoryTree, Text: "one"}},
+		{"the second card", "it hangs from the first, and has its own file", cardsOf(1), platforms.Content{Category: v1alpha1.CategoryTree, Text: "two", InReplyTo: "id1", Media: []platforms.File{file}}},
+		{"the third card", "it hangs from the second", cardsOf(2), platforms.Content{Category: v1alpha1.CategoryTree, Text: "three", InReplyTo: "id2"}},
+		{"behind the last card", "nothing is left to publish, and the caption of the post is all that can be told", cardsOf(3), platforms.Content{Category: v1alpha1.CategoryTree, Text: "hello"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := Content(tt.post, 0, map[string]*v1alpha1.Media{"m": picture()})
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.why, diff)
+			}
+		})
+	}
+	if got := Text(post(v1alpha1.TargetStatus{}), 1); got != "" {
+		t.Errorf("a target that an edit took out says nothing: got %q", got)
+	}
+}
+
+func TestFileProblem(t *testing.T) {
+	pending := picture()
+	pending.Status.Phase = v1alpha1.MediaPending
+	for _, tt := range []struct {
+		why   string
+		media *v1alpha1.Media
+		want  string
+	}{
+		{"it is there", picture(), ""},
+		{"it may be created yet", nil, `media file "m" does not exist; the post goes on when it does`},
+		{"it may be uploaded yet", pending, `media file "m" is not there to be sent (phase pending)`},
+	} {
+		if got := FileProblem(video(nil), 0, map[string]*v1alpha1.Media{"m": tt.media}); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.why, got, tt.want)
+		}
+	}
+}
+
+// TestContentHash holds that a hash changes with all that is published, and with nothing else: what was prepared serves as
+// long as its hash stays.
+func TestContentHash(t *testing.T) {
+	hash := func(p *v1alpha1.Post, conn *v1alpha1.Connection, m *v1alpha1.Media) string {
+		return ContentHash(p, 0, conn, map[string]*v1alpha1.Media{"m": m})
+	}
+	conn := func(change func(*v1alpha1.Connection)) *v1alpha1.Connection {
+		c := &v1alpha1.Connection{}
+		c.UID, c.Spec.AccountID = "conn", "account"
+		if change != nil {
+			change(c)
+		}
+		return c
+	}
+	media := func(change func(*v1alpha1.Media)) *v1alpha1.Media {
+		m := picture()
+		change(m)
+		return m
+	}
+	tiktok := func(change func(*v1alpha1.TikTokOptions)) *v1alpha1.Post {
+		return video(func(s *v1alpha1.PostSpec) {
+			s.Targets[0].TikTok = &v1alpha1.TikTokOptions{}
+			change(s.Targets[0].TikTok)
+		})
+	}
+	seen := map[string]string{}
+	for _, tt := range []struct {
+		name string
+		post *v1alpha1.Post
+		conn *v1alpha1.Connection
+		file *v1alpha1.Media
+		// as is the row before that has the same hash.
+		as string
+	}{
+		{name: "a video"},
+		{name: "another account", conn: conn(func(c *v1alpha1.Connection) { c.Spec.AccountID = "other" })},
+		{name: "another connection", conn: conn(func(c *v1alpha1.Connection) { c.UID = "other" })},
+		{name: "another caption", post: video(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "bye" })},
+		{name: "a title", post: video(func(s *v1alpha1.PostSpec) { s.Targets[0].YouTube = &v1alpha1.YouTubeOptions{Title: "Launch"} })},
+		{name: "a thumbnail", post: video(func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = new(int32(0)) })},
+		{name: "another thumbnail", post: video(func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = new(int32(1)) })},
+		{name: "a privacy level", post: tiktok(func(o *v1alpha1.TikTokOptions) { o.PrivacyLevel = "SELF_ONLY" })},
+		{name: "comments", post: tiktok(func(o *v1alpha1.TikTokOptions) { o.AllowComment = new(true) })},
+		{name: "no comments", post: tiktok(func(o *v1alpha1.TikTokOptions) { o.AllowComment = new(false) })},
+		{name: "no options", post: tiktok(func(*v1alpha1.TikTokOptions) {}), as: "a video"},
+		{name: "another file name", file: media(func(m *v1alpha1.Media) { m.Spec.FileName = "other.mp4" })},
+		{name: "another type", file: media(func(m *v1alpha1.Media) { m.Spec.MimeType = "video/quicktime" })},
+		{name: "another size", file: media(func(m *v1alpha1.Media) { m.Status.SizeBytes++ })},
+		{name: "other bytes", file: media(func(m *v1alpha1.Media) { m.Status.ETag = "f" })},
+		{name: "shown otherwise", file: media(func(m *v1alpha1.Media) { m.Status.Width++ }), as: "a video"},
+		{name: "a text", post: post(v1alpha1.TargetStatus{})},
+		{name: "a text with a title, which it has no place for", post: func() *v1alpha1.Post {
+			p := post(v1alpha1.TargetStatus{})
+			p.Spec.Targets[0].YouTube = &v1alpha1.YouTubeOptions{Title: "Launch"}
+			return p
+		}(), as: "a text"},
+		{name: "a card", post: cardsOf(0)},
+		{name: "the same card below another one", post: func() *v1alpha1.Post {
+			p := cardsOf(2)
+			p.Spec.Tree.Cards[2].Caption = "one"
+			return p
+		}()},
+	} {
+		p, c, m := tt.post, tt.conn, tt.file
+		if p == nil {
+			p = video(nil)
+		}
+		if c == nil {
+			c = conn(nil)
+		}
+		if m == nil {
+			m = picture()
+		}
+		got := hash(p, c, m)
+		if seen[got] != tt.as {
+			t.Errorf("%s: has the hash of %q, want that of %q", tt.name, seen[got], tt.as)
+		}
+		if tt.as == "" {
+			seen[got] = tt.name
+		}
+	}
+	if got, want := hash(post(v1alpha1.TargetStatus{}), conn(nil), nil), attempt.ContentHash("conn", "account", "hello"); got != want {
+		t.Errorf("a text has the hash %s, want %s: what an earlier version of Herald recorded holds", got, want)
+	}
+}

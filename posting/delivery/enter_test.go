@@ -1,0 +1,208 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+var (
+	published = platforms.Result{Outcome: platforms.Posted, ExternalID: "7"}
+	timing    = attempt.Timing{GiveUpAfter: time.Hour}
+)
+
+// open is a post with an open attempt of its first target, a1, and a second target that was never sent.
+func open() *v1alpha1.Post {
+	claimed := attempted("", func(a *v1alpha1.Attempt) { a.SendBefore = v1alpha1.NewTime(t0) })
+	return post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: claimed}, v1alpha1.TargetStatus{State: v1alpha1.TargetPending})
+}
+
+// undecidedPost is one of which only a person can tell whether it is published.
+func undecidedPost() *v1alpha1.Post {
+	return post(v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, Attempt: attempted(v1alpha1.OutcomeUnknown), Blocked: busy(v1alpha1.ReasonOutcomeUnknown)})
+}
+
+// TestMemory tells what a process knows and could not record, once.
+func TestMemory(t *testing.T) {
+	closed := open()
+	closed.Status.Targets[0].Attempt.Outcome = v1alpha1.OutcomeAbsent
+	for _, tt := range []struct {
+		name, why string
+		fill      func(m *Memory)
+		post      *v1alpha1.Post
+		want      string
+		// left is how much is remembered still.
+		left int
+	}{
+		{"nothing", "nothing is known", func(*Memory) {}, open(), "", 0},
+		{"a result", "it is entered", func(m *Memory) { m.Keep(Result{Attempt: "a1", Result: published}) }, open(), "0 a1 posted;", 0},
+		{"two results", "each goes to its attempt", func(m *Memory) {
+			m.Keep(Result{Attempt: "a1", Result: published})
+			m.Keep(Result{Attempt: "a2", Result: published})
+		}, open(), "0 a1 posted;", 1},
+		{"a result of a call taken for unknown", "it tells what is not known otherwise", func(m *Memory) {
+			m.Keep(Result{Attempt: "a1", Result: published})
+		}, undecidedPost(), "0 a1 posted;", 0},
+		{"a result that is known", "it is forgotten", func(m *Memory) { m.Keep(Result{Attempt: "a1", Result: published}) }, closed, "", 0},
+		{"nothing was sent", "the claim landed all the same", func(m *Memory) { m.KeepUnsent("a1", t0) }, open(), "0 a1 notSent;", 0},
+		{"nothing was sent of two", "each goes to its attempt", func(m *Memory) { m.KeepUnsent("a1", t0); m.KeepUnsent("a2", t0) }, open(), "0 a1 notSent;", 1},
+		{"nothing was sent, and that is recorded", "it is not told again", func(m *Memory) { m.KeepUnsent("a1", t0) }, closed, "", 1},
+		{"nothing was sent by another attempt", "nothing is known of this one", func(m *Memory) { m.KeepUnsent("a2", t0) }, open(), "", 1},
+		{"nothing was sent an hour ago", "it is remembered for so long", func(m *Memory) {
+			m.KeepUnsent("a1", t0)
+			m.KeepUnsent("a2", t0.Add(time.Hour))
+		}, open(), "0 a1 notSent;", 1},
+		{"nothing was sent long ago", "the attempt is looked up", func(m *Memory) {
+			m.KeepUnsent("a1", t0)
+			m.KeepUnsent("a2", t0.Add(time.Hour+1))
+		}, open(), "", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := &Memory{}
+			tt.fill(m)
+			// An entry without an attempt stands before the one that is spoken of.
+			tt.post.Status.Targets = append([]v1alpha1.TargetStatus{{Index: 9}}, tt.post.Status.Targets...)
+			got := ""
+			for _, r := range m.Recall(tt.post) {
+				got += fmt.Sprintf("%d %s %s;", r.Target, r.Attempt, r.Outcome)
+			}
+			if got != tt.want || len(m.Results)+len(m.Unsent) != tt.left {
+				t.Errorf("%s: got %q, want %q; %d are left, want %d", tt.why, got, tt.want, len(m.Results)+len(m.Unsent), tt.left)
+			}
+		})
+	}
+}
+
+func TestEnterClaims(t *testing.T) {
+	claim := func(target int) Claiming {
+		return Claiming{Target: target, Claim: attempt.Claim{ID: "new", ContentHash: "hash", Checkpoint: "upload", Window: time.Second}}
+	}
+	secret := claim(0)
+	secret.Secret = true
+	for _, tt := range []struct {
+		name, why string
+		post      *v1alpha1.Post
+		claim     Claiming
+		prepared  *v1alpha1.Prepared
+		card      int32
+		problem   string
+	}{
+		{"a text", "what was prepared is in its attempt", post(v1alpha1.TargetStatus{Prepared: prepared(nil)}), claim(0), nil, 0, ""},
+		{"what a Secret keeps", "a lookup needs it", post(v1alpha1.TargetStatus{}), secret, prepared(func(p *v1alpha1.Prepared) {
+			p.Secret, p.MadeAt = true, v1alpha1.NewTime(t0)
+		}), 0, ""},
+		{"a card", "it is the next one", cardsOf(2), claim(0), nil, 2, ""},
+		{"an open attempt", "its call may have published", open(), claim(0), nil, 0, "cannot claim target 0: an earlier attempt is still open"},
+		{"no such target", "an edit took it out", open(), claim(5), nil, 0, "cannot claim target 5: the post has no such target"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := EnterClaims(tt.post, []Claiming{tt.claim}, t0)
+			if tt.problem != "" {
+				if err == nil || err.Error() != tt.problem {
+					t.Errorf("%s: got %v, want %s", tt.why, err, tt.problem)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := &tt.post.Status.Targets[0]
+			if got.Attempt.ID != "new" || got.Attempt.Card != tt.card || !attempt.IsOpen(got.Attempt) || !v1alpha1.SemanticEqual(got.Prepared, tt.prepared) {
+				t.Errorf("%s: %+v of card %d, prepared %+v, want %+v", tt.why, got.Attempt, got.Attempt.Card, got.Prepared, tt.prepared)
+			}
+			if tt.post.Status.Phase != v1alpha1.PhaseProcessing {
+				t.Errorf("people read %q", tt.post.Status.Phase)
+			}
+		})
+	}
+}
+
+func TestEnterResults(t *testing.T) {
+	p := open()
+	err := EnterResults(p, []Result{
+		{Target: 5, Attempt: "a1", Result: published},
+		{Target: 0, Attempt: "a0", Result: published},
+		{Target: 0, Attempt: "a1", Result: published},
+	}, t0)
+	if first := p.Status.Targets[0]; first.ExternalID != "7" || first.Phase != v1alpha1.PhasePosted || first.Reason != v1alpha1.ReasonPosted {
+		t.Errorf("the result of an open attempt is entered, and described: %+v", first)
+	}
+	const want = `target 0: the result "posted" (7) of attempt a0 came too late to be recorded: another attempt has taken this one's place`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want that of the attempt that was replaced alone: %s", err, want)
+	}
+	if err := EnterResults(p, nil, t0); err != nil {
+		t.Errorf("nothing to enter: %v", err)
+	}
+}
+
+func TestEnterIDs(t *testing.T) {
+	p := open()
+	refused := platforms.Result{Outcome: platforms.Refused}
+	left := EnterIDs(p, []Result{{Target: 0, Attempt: "a1", Result: published}, {Target: 1, Attempt: "b1", Result: refused}, {Target: 5, Attempt: "c1", Result: published}}, t0)
+	if fmt.Sprint(left) != "[1]" || p.Status.Targets[0].ExternalID != "7" {
+		t.Errorf("left are %v, want the one that was refused: %+v", left, p.Status.Targets[0])
+	}
+}
+
+func TestEnterLookup(t *testing.T) {
+	for _, tt := range []struct {
+		why    string
+		post   *v1alpha1.Post
+		answer LookupAnswer
+		want   func(t *v1alpha1.TargetStatus) bool
+		fails  bool
+	}{
+		{"it is out there", open(), LookupAnswer{AskedAt: t0, LookupResult: platforms.LookupResult{Matches: 1, ExternalID: "7"}}, func(t *v1alpha1.TargetStatus) bool {
+			return t.ExternalID == "7" && t.PostedAt.Time.Equal(t0)
+		}, false},
+		{"it is asked again", open(), LookupAnswer{Err: platforms.Errorf(platforms.ClassTransient, "busy")}, func(t *v1alpha1.TargetStatus) bool {
+			return attempt.IsOpen(t.Attempt) && strings.Contains(t.Blocked.Problem, "busy")
+		}, false},
+		{"it is settled", undecidedPost(), LookupAnswer{AskedAt: t0}, nil, true},
+	} {
+		err := EnterLookup(tt.post, &tt.answer, timing, t0)
+		if (err != nil) != tt.fails || err == nil && !tt.want(&tt.post.Status.Targets[0]) || err != nil && err.Error() != "target 0: the target is settled" {
+			t.Errorf("%s: got %v, %+v", tt.why, err, tt.post.Status.Targets[0])
+		}
+	}
+}
+
+func TestEnterResolutions(t *testing.T) {
+	settings := &Settings{StartingDeadline: time.Hour}
+	for _, tt := range []struct {
+		why, value string
+		problems   []string
+		want       v1alpha1.TargetState
+	}{
+		{"a person found it", "0=posted:7", nil, v1alpha1.TargetPosted},
+		{"a person did not find it", "0=not-sent", nil, v1alpha1.TargetPending},
+		{"what cannot be read", "maybe", []string{"is not a resolution"}, v1alpha1.TargetUndecided},
+		{"the other one is entered all the same", "5=not-sent,0=posted:7", []string{"there is no target 5; targets are counted from 0"}, v1alpha1.TargetPosted},
+		{"what is answered for is not answered for again", "0=posted:7,0=not-sent", []string{"only a target whose outcome is unknown"}, v1alpha1.TargetPosted},
+	} {
+		p := undecidedPost()
+		problems := EnterResolutions(p, tt.value, settings, t0)
+		got := p.Status.Targets[0]
+		if len(problems) != len(tt.problems) || got.State != tt.want {
+			t.Errorf("%s: %v, and it is %s; want %v, %s", tt.why, problems, got.State, tt.problems, tt.want)
+			continue
+		}
+		for i := range problems {
+			if !strings.Contains(problems[i].Error(), tt.problems[i]) {
+				t.Errorf("%s: got %q, want %q", tt.why, problems[i], tt.problems[i])
+			}
+		}
+		if got.State == v1alpha1.TargetPending && !got.TryUntil.Time.Equal(t0.Add(time.Hour)) {
+			t.Errorf("%s: it is tried until %s, want for the starting deadline", tt.why, got.TryUntil)
+		}
+	}
+}
