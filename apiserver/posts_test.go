@@ -152,8 +152,8 @@ var _ = Describe("creating a post", func() {
 
 	It("refuses a platform that does not take text, or that is not configured", func(ctx context.Context) {
 		small := start(restricted, func(c *apiserver.Config) {
-			c.Limits = func(p v1alpha1.Platform) (platforms.Capabilities, bool) {
-				l, ok := limits(p)
+			c.Capabilities = func(p v1alpha1.Platform) (platforms.Capabilities, bool) {
+				l, ok := capabilities(p)
 				return l, ok && p != v1alpha1.PlatformYouTube
 			}
 		})

@@ -39,9 +39,9 @@ type Config struct {
 	Kubernetes *kuberest.Config
 	// UserAgent names this program there.
 	UserAgent string
-	// Limits returns what a platform declares; false if this installation
+	// Capabilities returns what a platform declares; false if this installation
 	// cannot publish there.
-	Limits func(v1alpha1.Platform) (platforms.Capabilities, bool)
+	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
 	// SiteURL is where clients find the site, such as https://herald.example.com;
 	// it stands in the examples of the page for people.
 	SiteURL string
@@ -124,10 +124,10 @@ func New(config Config) (*Server, error) {
 			m.checks.WithLabelValues(result.State.String()).Inc()
 			return result
 		},
-		Index:  index,
-		Limits: config.Limits,
-		Clock:  config.Clock,
-		Log:    config.Log,
+		Index:        index,
+		Capabilities: config.Capabilities,
+		Clock:        config.Clock,
+		Log:          config.Log,
 	})
 	s.posts = kube.NewPostFeed(client, index, service.Summarise)
 	if err := s.setHandlers(service, ratelimit.New(config.RequestsPerMinute, config.Clock), m); err != nil {

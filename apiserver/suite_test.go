@@ -41,7 +41,6 @@ import (
 	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/platforms/x"
 	"github.com/herald-social/herald/platforms/youtube"
-	"github.com/herald-social/herald/posting/rules"
 	"github.com/herald-social/herald/test/storetest"
 )
 
@@ -159,7 +158,7 @@ func configure(config *rest.Config, edits ...func(*apiserver.Config)) apiserver.
 		Kubernetes:      config,
 		UserAgent:       "apiserver-test",
 		SiteURL:         "https://herald.example.com",
-		Limits:          limits,
+		Capabilities:    capabilities,
 		Files:           files,
 		Verify:          (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
 		Listener:        listen(),
@@ -216,16 +215,16 @@ func statusOf(url string) int {
 	return response.StatusCode
 }
 
-// limits are those of the real platforms: the contract's rows are held against
-// what is shipped. None of them is called.
-var limits = func() func(v1alpha1.Platform) (platforms.Capabilities, bool) {
+// capabilities are those of the real platforms: the contract's rows are held
+// against what is shipped. None of them is called.
+var capabilities = func() func(v1alpha1.Platform) (platforms.Capabilities, bool) {
 	client := transport.New(transport.Options{})
-	return rules.LimitsOf(platforms.Registry{
+	return platforms.Registry{
 		v1alpha1.PlatformX:         x.New(x.Config{}, client),
 		v1alpha1.PlatformThreads:   threads.New(threads.Config{}, client),
 		v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, client),
 		v1alpha1.PlatformFacebook:  facebook.New(facebook.Config{}, client),
 		v1alpha1.PlatformTikTok:    tiktok.New(tiktok.Config{}, client),
 		v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, client),
-	})
+	}.Capabilities
 }()

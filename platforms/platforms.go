@@ -339,3 +339,12 @@ func (c Capabilities) Allows(category v1alpha1.Category) bool {
 // Registry holds the platforms that a process was built with. It is filled
 // once, in cmd/, and only read afterwards.
 type Registry map[v1alpha1.Platform]Platform
+
+// Capabilities returns what a platform declares; false if it is not in the registry.
+func (r Registry) Capabilities(name v1alpha1.Platform) (Capabilities, bool) {
+	p, ok := r[name]
+	if !ok {
+		return Capabilities{}, false
+	}
+	return p.Capabilities(), true
+}

@@ -73,11 +73,11 @@ type Config struct {
 	// Readiness tells whether a connection can be posted to.
 	Readiness func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result
 	Index     *postindex.Index
-	// Limits returns what a platform declares; false if this installation
+	// Capabilities returns what a platform declares; false if this installation
 	// cannot publish there.
-	Limits func(v1alpha1.Platform) (platforms.Capabilities, bool)
-	Clock  clock.PassiveClock
-	Log    *slog.Logger
+	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
+	Clock        clock.PassiveClock
+	Log          *slog.Logger
 }
 
 // Service holds the operations. Its methods may be called from many goroutines

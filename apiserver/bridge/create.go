@@ -53,7 +53,7 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 		return PostDetail{}, err
 	}
 	errs := checkTime(post)
-	errs = append(errs, rules.Validate(post, rules.Env{Connection: find, Media: media, Limits: s.Limits})...)
+	errs = append(errs, rules.Validate(post, rules.Env{Connection: find, Media: media, Capabilities: s.Capabilities})...)
 	errs = append(errs, rules.ValidateTime(post, now)...)
 	if connections.err != nil {
 		return PostDetail{}, fmt.Errorf("read a connection: %w", connections.err)
@@ -70,7 +70,7 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	}
 	// Only now, because a check may just have learnt what a TikTok account can
 	// choose; but what is wrong comes before what is not ready.
-	if errs := rules.ValidateOptions(post, rules.Env{Connection: connections.latest, Limits: s.Limits}); len(errs) > 0 {
+	if errs := rules.ValidateOptions(post, rules.Env{Connection: connections.latest, Capabilities: s.Capabilities}); len(errs) > 0 {
 		refused := invalid(errs)
 		refused.Code = CodeTikTokPrivacy
 		return PostDetail{}, refused

@@ -119,7 +119,7 @@ func onX(name string) *v1alpha1.Connection {
 func service(p *posts, c *connections) *bridge.Service {
 	return bridge.New(bridge.Config{
 		Used: func(*v1alpha1.APIKey) {}, Owner: owner{}.Owner, Connections: c, Posts: p, Readiness: ready{}.Check, Index: postindex.New(),
-		Limits: func(v1alpha1.Platform) (platforms.Capabilities, bool) {
+		Capabilities: func(v1alpha1.Platform) (platforms.Capabilities, bool) {
 			return platforms.Capabilities{Categories: []v1alpha1.Category{v1alpha1.CategoryText}}, true
 		},
 		Clock: clocktesting.NewFakePassiveClock(now), Log: slog.New(slog.DiscardHandler),

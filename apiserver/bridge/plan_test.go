@@ -33,7 +33,7 @@ func counting(p *posts, c *counts) *bridge.Service {
 	box.Spec.Platform = v1alpha1.PlatformTikTok
 	s := service(p, &connections{memory: map[string]*v1alpha1.Connection{"acme": onX("acme"), "beta": onX("beta"), "box": box}})
 	s.Owner, s.Quota = starter{}.Owner, c
-	s.Limits = func(v1alpha1.Platform) (platforms.Capabilities, bool) {
+	s.Capabilities = func(v1alpha1.Platform) (platforms.Capabilities, bool) {
 		return platforms.Capabilities{Categories: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryTree}}, true
 	}
 	return s

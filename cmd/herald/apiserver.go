@@ -21,7 +21,6 @@ import (
 	"github.com/herald-social/herald/internal/headroom"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/transport"
-	"github.com/herald-social/herald/posting/rules"
 )
 
 // apiserverHeadroom is how many bytes the apiserver's heap may grow under load before
@@ -87,7 +86,7 @@ func runAPIServer(ctx context.Context, args []string) error {
 	}
 	config.UserAgent = config.Kubernetes.UserAgent + " apiserver"
 	config.UsageNamespace = f.usageNamespace
-	config.Limits = rules.LimitsOf(platforms)
+	config.Capabilities = platforms.Capabilities
 	config.Files = files
 	config.Verify = (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify
 	config.Registry = prometheus.NewRegistry()

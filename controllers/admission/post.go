@@ -149,9 +149,9 @@ func (p *Posts) env(ctx context.Context, post *v1alpha1.Post) (rules.Env, error)
 		media[name] = found
 	}
 	return rules.Env{
-		Connection: func(name string) *v1alpha1.Connection { return connections[name] },
-		Media:      func(name string) *v1alpha1.Media { return media[name] },
-		Limits:     rules.LimitsOf(p.Platforms),
+		Connection:   func(name string) *v1alpha1.Connection { return connections[name] },
+		Media:        func(name string) *v1alpha1.Media { return media[name] },
+		Capabilities: p.Platforms.Capabilities,
 	}, nil
 }
 

@@ -206,9 +206,9 @@ func (r *Reconciler) facts(p *pass) *delivery.Facts {
 	}
 	f.Invalid = func() field.ErrorList {
 		env := rules.Env{
-			Connection: func(name string) *v1alpha1.Connection { return p.connections[name] },
-			Media:      func(name string) *v1alpha1.Media { return p.media[name] },
-			Limits:     rules.LimitsOf(r.o.Platforms),
+			Connection:   func(name string) *v1alpha1.Connection { return p.connections[name] },
+			Media:        func(name string) *v1alpha1.Media { return p.media[name] },
+			Capabilities: r.o.Platforms.Capabilities,
 		}
 		return append(rules.Validate(p.post, env), rules.ValidateOptions(p.post, env)...)
 	}

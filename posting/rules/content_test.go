@@ -78,8 +78,8 @@ func contentEnv() Env {
 			}
 			return c
 		},
-		Media:  func(name string) *v1alpha1.Media { return media[name] },
-		Limits: func(p v1alpha1.Platform) (platforms.Capabilities, bool) { l, ok := limits[p]; return l, ok },
+		Media:        func(name string) *v1alpha1.Media { return media[name] },
+		Capabilities: func(p v1alpha1.Platform) (platforms.Capabilities, bool) { l, ok := limits[p]; return l, ok },
 	}
 }
 
@@ -149,8 +149,8 @@ func TestFiles(t *testing.T) {
 		m.Status.Phase = v1alpha1.MediaUploaded
 		return m
 	}
-	limits := env.Limits
-	env.Limits = func(p v1alpha1.Platform) (platforms.Capabilities, bool) {
+	limits := env.Capabilities
+	env.Capabilities = func(p v1alpha1.Platform) (platforms.Capabilities, bool) {
 		l, ok := limits(p)
 		l.Card.MaxItems = 20
 		return l, ok
@@ -306,6 +306,6 @@ func FuzzValidate(f *testing.F) {
 		if again := fmt.Sprint(Validate(post, contentEnv())); again != first {
 			t.Errorf("the same post was judged twice, and differently:\n%s\n%s", first, again)
 		}
-		Validate(post, Env{Connection: contentEnv().Connection, Limits: contentEnv().Limits})
+		Validate(post, Env{Connection: contentEnv().Connection, Capabilities: contentEnv().Capabilities})
 	})
 }

@@ -27,7 +27,7 @@ func TestValidateOptions(t *testing.T) {
 	}
 	env := Env{
 		Connection: func(name string) *v1alpha1.Connection { return connections[name] },
-		Limits: func(platform v1alpha1.Platform) (platforms.Capabilities, bool) {
+		Capabilities: func(platform v1alpha1.Platform) (platforms.Capabilities, bool) {
 			if platform == v1alpha1.PlatformTikTok {
 				return platforms.Capabilities{ValidateOptions: refuses}, true
 			}

@@ -23,9 +23,9 @@ type Env struct {
 	// Media returns a media file of the post's namespace, or nil. Without it
 	// no media file is there.
 	Media func(name string) *v1alpha1.Media
-	// Limits returns what a platform declares; false if this installation
+	// Capabilities returns what a platform declares; false if this installation
 	// cannot publish there.
-	Limits func(v1alpha1.Platform) (platforms.Capabilities, bool)
+	Capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)
 }
 
 // connection returns a connection that is there to stay, or nil.
@@ -34,17 +34,6 @@ func (e Env) connection(name string) *v1alpha1.Connection {
 		return c
 	}
 	return nil
-}
-
-// LimitsOf makes Env.Limits from a registry.
-func LimitsOf(registry platforms.Registry) func(v1alpha1.Platform) (platforms.Capabilities, bool) {
-	return func(name v1alpha1.Platform) (platforms.Capabilities, bool) {
-		p, ok := registry[name]
-		if !ok {
-			return platforms.Capabilities{}, false
-		}
-		return p.Capabilities(), true
-	}
 }
 
 // Validate returns everything that is wrong with a post, with paths in the

@@ -41,7 +41,7 @@ func env() Env {
 			}
 			return &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: p}}
 		},
-		Limits: func(p v1alpha1.Platform) (platforms.Capabilities, bool) { l, ok := limits[p]; return l, ok },
+		Capabilities: func(p v1alpha1.Platform) (platforms.Capabilities, bool) { l, ok := limits[p]; return l, ok },
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 func TestSize(t *testing.T) {
 	everything := Env{
 		Connection: func(string) *v1alpha1.Connection { return &v1alpha1.Connection{} },
-		Limits: func(v1alpha1.Platform) (platforms.Capabilities, bool) {
+		Capabilities: func(v1alpha1.Platform) (platforms.Capabilities, bool) {
 			return platforms.Capabilities{Categories: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryTree}}, true
 		},
 	}

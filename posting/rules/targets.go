@@ -33,7 +33,7 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 	if conn == nil {
 		return append(errs, notFound(ref, target.ConnectionRef.Name, "no such connection"))
 	}
-	limits, ok := v.env.Limits(conn.Spec.Platform)
+	limits, ok := v.env.Capabilities(conn.Spec.Platform)
 	if !ok {
 		return append(errs, field.Invalid(ref, target.ConnectionRef.Name,
 			fmt.Sprintf("this installation cannot publish to %s", conn.Spec.Platform)))
@@ -60,7 +60,7 @@ func ValidateOptions(post *v1alpha1.Post, env Env) field.ErrorList {
 		if conn == nil {
 			continue
 		}
-		if limits, ok := env.Limits(conn.Spec.Platform); ok && limits.ValidateOptions != nil {
+		if limits, ok := env.Capabilities(conn.Spec.Platform); ok && limits.ValidateOptions != nil {
 			errs = append(errs, limits.ValidateOptions(target, &conn.Status, field.NewPath("spec", "targets").Index(i))...)
 		}
 	}

@@ -63,11 +63,11 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestLimitsOf(t *testing.T) {
-	if _, ok := LimitsOf(platforms.Registry{})(v1alpha1.PlatformX); ok {
-		t.Error("a platform that is not there has limits")
+func TestRegistryCapabilities(t *testing.T) {
+	if _, ok := (platforms.Registry{}).Capabilities(v1alpha1.PlatformX); ok {
+		t.Error("a platform that is not there declares something")
 	}
-	of := LimitsOf(platforms.Registry{v1alpha1.PlatformX: fourImages{}})
+	of := platforms.Registry{v1alpha1.PlatformX: fourImages{}}.Capabilities
 	if got, ok := of(v1alpha1.PlatformX); !ok || got.MaxImages != 4 {
 		t.Errorf("got %d images, %t, want the 4 that the platform declares", got.MaxImages, ok)
 	}
