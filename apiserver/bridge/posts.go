@@ -47,7 +47,7 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 		if err != nil {
 			return err
 		}
-		if refused := cannotCancel(post); refused != nil {
+		if refused := s.cannotCancel(post); refused != nil {
 			return refused
 		}
 		cancelled, err := s.Posts.Cancel(ctx, post.Namespace, post.Name, post.ResourceVersion)
@@ -70,8 +70,8 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 }
 
 // cannotCancel returns why a post cannot be cancelled, or nil.
-func cannotCancel(post *v1alpha1.Post) *Error {
-	if posting.Cancellable(post) {
+func (s *Service) cannotCancel(post *v1alpha1.Post) *Error {
+	if posting.CanCancel(post, s.Clock.Now()) {
 		return nil
 	}
 	switch phase := posting.PhaseOf(post); phase {
@@ -79,8 +79,10 @@ func cannotCancel(post *v1alpha1.Post) *Error {
 		return errorf(CodeConflict, "post %s is already cancelled", post.Name)
 	case v1alpha1.PhaseProcessing:
 		return errorf(CodeConflict, "post %s is being delivered and cannot be cancelled any more", post.Name)
-	case v1alpha1.PhasePosted, v1alpha1.PhaseFailed, v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled:
-		return errorf(CodeConflict, "post %s is %s; only a draft or a scheduled post whose delivery has not begun can be cancelled", post.Name, phase)
+	case v1alpha1.PhaseScheduled:
+		return errorf(CodeConflict, "the time of post %s has come; it cannot be cancelled any more", post.Name)
+	case v1alpha1.PhasePosted, v1alpha1.PhaseFailed, v1alpha1.PhaseDraft:
+		return errorf(CodeConflict, "post %s is %s; only a draft or a scheduled post whose time has not come can be cancelled", post.Name, phase)
 	default:
 		return errorf(CodeConflict, "post %s cannot be cancelled", post.Name)
 	}
@@ -190,9 +192,6 @@ func targetDetail(post *v1alpha1.Post, i int, platform v1alpha1.Platform, find f
 func failure(post *v1alpha1.Post, target *v1alpha1.TargetStatus) string {
 	if attempt.Settled(target) && target.Message != "" {
 		return target.Message
-	}
-	if refusal := posting.Refusal(post); refusal != "" {
-		return refusal
 	}
 	if target != nil && target.Reason != "" {
 		return target.Reason

@@ -6,6 +6,7 @@ package delivery
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,7 +138,6 @@ func words(actions []Action) (out []string) {
 }
 
 func TestDecide(t *testing.T) {
-	notFound := field.ErrorList{field.NotFound(field.NewPath("spec", "targets").Index(0).Child("connectionRef", "name"), "x")}
 	for name, tt := range map[string]struct {
 		reason string
 		change func(s *situation)
@@ -185,13 +185,21 @@ func TestDecide(t *testing.T) {
 			s.Invalid = func() field.ErrorList {
 				return field.ErrorList{field.Invalid(field.NewPath("spec"), "", "bad")}
 			}
-		}, []string{"write Invalid", "wait for inputs"}},
-		"a missing connection": {"it may come within the starting deadline, counted from now", func(s *situation) {
+		}, []string{"write Invalid", "wait 59m50.001s for inputs"}},
+		"a broken rule, due in a while": {"it stays scheduled", func(s *situation) {
+			s.scheduled(time.Minute)
 			s.Invalid = func() field.ErrorList { return notFound }
-		}, []string{"write ConnectionNotFound", "wait 1h0m0s for inputs"}},
-		"a connection that did not come": {"the deadline has passed since it was found missing", func(s *situation) {
+		}, []string{"write ConnectionNotFound", "wait 1m0s for inputs"}},
+		"a broken rule of a draft": {"it has time", func(s *situation) {
+			s.Post.Spec.Draft = true
 			s.Invalid = func() field.ErrorList { return notFound }
-			s.refusedSince(time.Hour)
+		}, []string{"write ConnectionNotFound", "wait for inputs"}},
+		"a missing connection": {"it may come within the starting deadline", func(s *situation) {
+			s.Invalid = func() field.ErrorList { return notFound }
+		}, []string{"write ConnectionNotFound", "wait 59m50.001s for inputs"}},
+		"a connection that did not come": {"the deadline has passed, and nothing is left to wait for", func(s *situation) {
+			s.Invalid = func() field.ErrorList { return notFound }
+			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
 		}, []string{"write ConnectionNotFound"}},
 		"a call that may be under way": {"no process may look before its window and the call's time have passed", func(s *situation) {
 			s.claimed(16 * time.Second)
@@ -300,10 +308,64 @@ func (s *situation) accepted() {
 	setAccepted(s.Post, s.Now, v1alpha1.ReasonAccepted, acceptedMessage)
 }
 
-func (s *situation) refusedSince(ago time.Duration) {
-	s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-2 * ago))
-	setAccepted(s.Post, s.Now, v1alpha1.ReasonConnectionNotFound, "missing")
-	s.Post.Status.Conditions[0].LastTransitionTime = metav1.NewTime(t0.Add(-ago))
+// notFound is that of a connection that does not exist.
+var notFound = field.ErrorList{field.NotFound(field.NewPath("spec", "targets").Index(0).Child("connectionRef", "name"), "x")}
+
+// TestRefuse says what each target of a post is told that is not accepted.
+func TestRefuse(t *testing.T) {
+	path := field.NewPath("spec", "targets")
+	missing := field.ErrorList{field.NotFound(path.Index(1).Child("connectionRef", "name"), "y")}
+	for name, tt := range map[string]struct {
+		reason  string
+		change  func(s *situation)
+		errs    field.ErrorList
+		phase   v1alpha1.PostPhase
+		reasons []string
+	}{
+		"one target's error": {"the other goes out as soon as this one is mended, and says why it waits", nil, missing, v1alpha1.PhaseProcessing, []string{"ConnectionNotFound", "ConnectionNotFound"}},
+		"each its own": {"a person mends one by one", nil, append(field.ErrorList{field.Required(path.Index(0).Child("caption"), "")}, missing...),
+			v1alpha1.PhaseProcessing, []string{"Invalid", "ConnectionNotFound"}},
+		"of a draft":      {"a draft stays a draft", func(s *situation) { s.Post.Spec.Draft = true }, missing, v1alpha1.PhaseDraft, []string{"ConnectionNotFound", "ConnectionNotFound"}},
+		"before its time": {"its time has not come", func(s *situation) { s.scheduled(time.Hour) }, missing, v1alpha1.PhaseScheduled, []string{"ConnectionNotFound", "ConnectionNotFound"}},
+		"too late":        {"failed is final", func(s *situation) { s.scheduled(-2 * time.Hour) }, missing, v1alpha1.PhaseFailed, []string{"ConnectionNotFound", "ConnectionNotFound"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(func(s *situation) {
+				s.twoTargets()
+				if tt.change != nil {
+					tt.change(s)
+				}
+				s.Invalid = func() field.ErrorList { return tt.errs }
+			})
+			Decide(f)
+			Describe(f.Post, f.Now)
+			var reasons []string
+			for i := range f.Post.Status.Targets {
+				got := &f.Post.Status.Targets[i]
+				if got.Message == "" {
+					t.Errorf("target %d says nothing", i)
+				}
+				reasons = append(reasons, got.Reason)
+			}
+			if f.Post.Status.Phase != tt.phase || !slices.Equal(reasons, tt.reasons) {
+				t.Errorf("%s, %v; want %s, %v (%s)", f.Post.Status.Phase, reasons, tt.phase, tt.reasons, tt.reason)
+			}
+			if tt.phase == v1alpha1.PhaseFailed {
+				f.Invalid = func() field.ErrorList { return nil }
+				if actions := Decide(f); len(actions) > 0 {
+					t.Errorf("it goes on when it is mended too late: %v", actions)
+				}
+				return
+			}
+			f.Invalid = func() field.ErrorList { return nil }
+			Decide(f)
+			for i := range f.Post.Status.Targets {
+				if b := f.Post.Status.Targets[i].Blocked; b != nil {
+					t.Errorf("target %d still says %s when all is well: %s", i, b.Reason, b.Problem)
+				}
+			}
+		})
+	}
 }
 
 // TestDecideFails says with which reason a target fails.
@@ -328,6 +390,16 @@ func TestDecideFails(t *testing.T) {
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "the token was revoked"})
 			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
 		}, v1alpha1.ReasonConnectionNotReady, "What was in the way: the token was revoked"},
+		"a connection that never came": {"what can be done is told", func(s *situation) {
+			s.scheduled(-2 * time.Hour)
+			s.Invalid = func() field.ErrorList { return notFound }
+		}, v1alpha1.ReasonConnectionNotFound, "create the connection, or correct its name, and post again"},
+		"a rule that was not mended": {"the words are those of the rule", func(s *situation) {
+			s.scheduled(-2 * time.Hour)
+			s.Invalid = func() field.ErrorList {
+				return field.ErrorList{field.Invalid(field.NewPath("spec", "targets").Index(0).Child("caption"), "a", "is too long")}
+			}
+		}, v1alpha1.ReasonInvalid, "caption: Invalid value: \"a\": is too long; correct the post, and post again"},
 		"beyond the plan": {
 			"the owner can change the plan", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit) },
 			v1alpha1.ReasonPlanLimit, "change the plan",
