@@ -419,7 +419,6 @@ var _ = Describe("cancelling a post", func() {
 			})
 		})).To(Succeed())
 		Expect(as[postBody](t.call(ctx, "GET", "/posts/late", "")).Data.CanCancel).To(BeFalse())
-		t.call(ctx, "DELETE", "/posts/late", "").mustFail(409, "CONFLICT", "the time of post late has come")
 		stored := t.stored(ctx, "late")
 		Expect(setStatus(ctx, stored, func(s *v1alpha1.PostStatus) {
 			s.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPending, TryUntil: v1alpha1.NewTimePtr(time.Now().Add(time.Hour))}}

@@ -136,8 +136,8 @@ func TargetPhaseOf(post *v1alpha1.Post, i int) v1alpha1.PostPhase {
 	return unsettledPhase(post)
 }
 
-// Cancellable reports whether clients may withdraw a post: a draft, or a
-// scheduled post whose time has not come.
+// Cancellable reports whether clients may withdraw a post: a draft, or a scheduled
+// post of which neither a claim nor what it waits for is recorded yet.
 func Cancellable(post *v1alpha1.Post) bool {
 	phase := PhaseOf(post)
 	return phase == v1alpha1.PhaseDraft || phase == v1alpha1.PhaseScheduled

@@ -47,7 +47,7 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 		if err != nil {
 			return err
 		}
-		if refused := s.cannotCancel(post); refused != nil {
+		if refused := cannotCancel(post); refused != nil {
 			return refused
 		}
 		cancelled, err := s.Posts.Cancel(ctx, post.Namespace, post.Name, post.ResourceVersion)
@@ -70,8 +70,8 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 }
 
 // cannotCancel returns why a post cannot be cancelled, or nil.
-func (s *Service) cannotCancel(post *v1alpha1.Post) *Error {
-	if posting.CanCancel(post, s.Clock.Now()) {
+func cannotCancel(post *v1alpha1.Post) *Error {
+	if posting.Cancellable(post) {
 		return nil
 	}
 	switch phase := posting.PhaseOf(post); phase {
@@ -79,10 +79,8 @@ func (s *Service) cannotCancel(post *v1alpha1.Post) *Error {
 		return errorf(CodeConflict, "post %s is already cancelled", post.Name)
 	case v1alpha1.PhaseProcessing:
 		return errorf(CodeConflict, "post %s is being delivered and cannot be cancelled any more", post.Name)
-	case v1alpha1.PhaseScheduled:
-		return errorf(CodeConflict, "the time of post %s has come; it cannot be cancelled any more", post.Name)
-	case v1alpha1.PhasePosted, v1alpha1.PhaseFailed, v1alpha1.PhaseDraft:
-		return errorf(CodeConflict, "post %s is %s; only a draft or a scheduled post whose time has not come can be cancelled", post.Name, phase)
+	case v1alpha1.PhasePosted, v1alpha1.PhaseFailed, v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled:
+		return errorf(CodeConflict, "post %s is %s; only a draft or a scheduled post whose delivery has not begun can be cancelled", post.Name, phase)
 	default:
 		return errorf(CodeConflict, "post %s cannot be cancelled", post.Name)
 	}
