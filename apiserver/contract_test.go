@@ -58,6 +58,9 @@ func do(ctx context.Context, to *running, method, path, body string, header map[
 	Expect(r.header.Get("X-Request-Id")).NotTo(BeEmpty())
 	if strings.HasPrefix(request.URL.Path, base) && method != http.MethodHead {
 		r.conforms(ctx, request)
+		if r.status/100 == 2 {
+			describes(ctx, request, body)
+		}
 	}
 	return r
 }
@@ -65,15 +68,24 @@ func do(ctx context.Context, to *running, method, path, body string, header map[
 type contract struct {
 	document *openapi3.T
 	router   routers.Router
+	// open is the router of the document as it is published, in which objects may
+	// have fields that it does not name.
+	open routers.Router
 }
 
 // theContract is the published document, without its servers, which would be
 // held against the address of the test's server, and closed: an answer has no
 // field that the document does not name.
 var theContract = sync.OnceValue(func() contract {
-	document, err := openapi3.NewLoader().LoadFromData(openapi.YAML())
+	load := func() *openapi3.T {
+		document, err := openapi3.NewLoader().LoadFromData(openapi.YAML())
+		Expect(err).NotTo(HaveOccurred())
+		document.Servers = nil
+		return document
+	}
+	open, err := legacy.NewRouter(load())
 	Expect(err).NotTo(HaveOccurred())
-	document.Servers = nil
+	document := load()
 	for _, schema := range document.Components.Schemas {
 		if schema.Value.Type.Is(openapi3.TypeObject) {
 			schema.Value.AdditionalProperties = openapi3.AdditionalProperties{Has: new(false)}
@@ -81,8 +93,23 @@ var theContract = sync.OnceValue(func() contract {
 	}
 	router, err := legacy.NewRouter(document)
 	Expect(err).NotTo(HaveOccurred())
-	return contract{document, router}
+	return contract{document, router, open}
 })
+
+// describes holds a request that was served against the document: what the service
+// takes, the document must describe.
+func describes(ctx context.Context, request *http.Request, body string) {
+	GinkgoHelper()
+	bare := request.Clone(ctx)
+	bare.URL.Path = strings.TrimPrefix(bare.URL.Path, base)
+	bare.Body = io.NopCloser(strings.NewReader(body))
+	route, params, err := theContract().open.FindRoute(bare)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(openapi3filter.ValidateRequest(ctx, &openapi3filter.RequestValidationInput{
+		Request: bare, PathParams: params, Route: route,
+		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, MultiError: true},
+	})).To(Succeed(), "%s %s with %s was served", request.Method, request.URL, body)
+}
 
 func (r reply) conforms(ctx context.Context, request *http.Request) {
 	GinkgoHelper()

@@ -177,12 +177,11 @@ var contractRows = []struct {
 	{"a draft is saved and never delivered", []string{"keeps a draft without a caption and without asking any platform"}},
 	{"drafts and scheduled posts can be cancelled", []string{
 		"cancelling a post cancels what has not begun, once a draft", "cancelling a post cancels what has not begun, once a scheduled post",
-		"a post that is refused after it was created reads as failed, says why, and can be cancelled while it may still go out",
-		"cancels what still waits when its time has come, though it promises that to nobody",
+		"a post that is refused after it was created stays what it is, says why in the resource, and can be cancelled",
 	}},
 	{"what is under way, done, cancelled or immediate cannot", []string{
 		"cancelling a post refuses an immediate post", "refuses a scheduled post once its delivery has begun, and what has ended",
-		"never cancels what is claimed at the same time",
+		"never cancels what is claimed at the same time", "does not cancel what waits when its time has come",
 	}},
 
 	// Keys and subscriptions.

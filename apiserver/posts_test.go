@@ -304,7 +304,7 @@ var _ = Describe("reading a post", func() {
 		Expect(got.Platforms[0].ExternalURL).To(BeNil())
 	})
 
-	It("tells why it was not accepted", func(ctx context.Context) {
+	It("shows a post that is not accepted as what it is", func(ctx context.Context) {
 		id := t.create(ctx, text("acme-x", "a", inAnHour())).ID
 		stored := t.stored(ctx, id)
 		Expect(setStatus(ctx, stored, func(s *v1alpha1.PostStatus) {
@@ -314,9 +314,9 @@ var _ = Describe("reading a post", func() {
 			})
 		})).To(Succeed())
 		got := as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data
-		Expect(got.Status).To(Equal("failed"))
-		Expect(got.CanCancel).To(BeTrue(), "it may be mended, and then it goes out")
-		Expect(*got.Platforms[0].ErrorMessage).To(Equal("the caption is too long"))
+		Expect(got.Status).To(Equal("scheduled"), "it may be mended until its time and the starting deadline")
+		Expect(got.CanCancel).To(BeTrue())
+		Expect(got.Platforms[0].ErrorMessage).To(BeNil(), "nothing has failed yet")
 	})
 
 	It("does without a connection that is gone", func(ctx context.Context) {
@@ -404,7 +404,7 @@ var _ = Describe("cancelling a post", func() {
 		Expect(t.stored(ctx, id).Spec.Cancelled).To(BeFalse())
 	})
 
-	It("cancels what still waits when its time has come, though it promises that to nobody", func(ctx context.Context) {
+	It("does not cancel what waits when its time has come", func(ctx context.Context) {
 		post := &v1alpha1.Post{
 			ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "late"},
 			Spec: v1alpha1.PostSpec{
@@ -419,8 +419,13 @@ var _ = Describe("cancelling a post", func() {
 			})
 		})).To(Succeed())
 		Expect(as[postBody](t.call(ctx, "GET", "/posts/late", "")).Data.CanCancel).To(BeFalse())
-		Expect(t.call(ctx, "DELETE", "/posts/late", "").status).To(Equal(http.StatusOK))
-		Expect(t.stored(ctx, "late").Spec.Cancelled).To(BeTrue())
+		stored := t.stored(ctx, "late")
+		Expect(setStatus(ctx, stored, func(s *v1alpha1.PostStatus) {
+			s.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPending, TryUntil: v1alpha1.NewTimePtr(time.Now().Add(time.Hour))}}
+		})).To(Succeed())
+		Expect(as[postBody](t.call(ctx, "GET", "/posts/late", "")).Data.Status).To(Equal("processing"), "what it waits for is recorded")
+		t.call(ctx, "DELETE", "/posts/late", "").mustFail(409, "CONFLICT", "is being delivered")
+		Expect(t.stored(ctx, "late").Spec.Cancelled).To(BeFalse())
 	})
 
 	It("lets one of many cancels win", func(ctx context.Context) {

@@ -102,7 +102,7 @@ var _ = Describe("a post that is refused after it was created", func() {
 			Expect(admin.Delete(ctx, object)).To(Succeed())
 		}
 	}
-	DescribeTable("reads as failed, says why, and can be cancelled while it may still go out",
+	DescribeTable("stays what it is, says why in the resource, and can be cancelled",
 		func(ctx SpecContext, body func() string, change func(context.Context, *team), reason, words string) {
 			t := newTeam(ctx)
 			t.connect(ctx, "acme-x", v1alpha1.PlatformX)
@@ -117,10 +117,17 @@ var _ = Describe("a post that is refused after it was created", func() {
 			DeferCleanup(t.deliver())
 			Eventually(t.accepted(ctx, id)).Should(Equal("False " + reason))
 
+			stored := t.stored(ctx, id)
+			Expect(stored.Status.Targets[0].Message).To(ContainSubstring(words))
+			want := "scheduled"
+			if stored.Spec.Draft {
+				want = "draft"
+			}
 			got := as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data
-			Expect(got.Status).To(Equal("failed"))
+			Expect(got.Status).To(Equal(want))
 			Expect(got.CanCancel).To(BeTrue(), "it may still go out")
-			Expect(*got.Platforms[0].ErrorMessage).To(ContainSubstring(words))
+			Expect(got.Platforms[0].ErrorMessage).To(BeNil(), "nothing has failed")
+			Expect(as[listBody](t.call(ctx, "GET", "/posts?status="+want, "")).Data).To(HaveLen(1))
 			r := t.call(ctx, "DELETE", "/posts/"+id, "")
 			Expect(r.status).To(Equal(http.StatusOK), "%s", r.body)
 			got = as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data

@@ -98,9 +98,11 @@ var _ = Describe("a large post", func() {
 		DeferCleanup(t.deliver())
 		Eventually(t.accepted(ctx, "huge")).Should(Equal("False " + v1alpha1.ReasonInvalid))
 		got := as[postBody](t.call(ctx, "GET", "/posts/huge", "")).Data
-		Expect(got.Status).To(Equal("failed"))
-		Expect(*got.Platforms[0].ErrorMessage).To(ContainSubstring("shorten the captions"))
-		Expect(t.stored(ctx, "huge").Status.Targets).To(BeEmpty(), "it has no entry, and so no claim")
+		Expect(got.Status).To(Equal("processing"), "it can be mended until the starting deadline")
+		for _, target := range t.stored(ctx, "huge").Status.Targets {
+			Expect(target.Message).To(ContainSubstring("shorten the captions"))
+			Expect(target.Attempt).To(BeNil(), "nothing is claimed")
+		}
 	})
 
 	It("is refused by name when it is larger than anybody stores", func(ctx SpecContext) {

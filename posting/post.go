@@ -10,9 +10,6 @@ package posting
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
@@ -83,23 +80,14 @@ func AllSettled(post *v1alpha1.Post) bool {
 	return true
 }
 
-// refusal returns the Accepted condition if it is False and speaks of the
-// spec as it stands.
-func refusal(post *v1alpha1.Post) *metav1.Condition {
-	c := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted)
-	if c == nil || c.Status != metav1.ConditionFalse || c.ObservedGeneration != post.Generation {
-		return nil
+// Waits reports whether the post is due and what it waits for is recorded.
+func Waits(post *v1alpha1.Post) bool {
+	for i := range post.Status.Targets {
+		if post.Status.Targets[i].TryUntil != nil {
+			return !post.Spec.Draft
+		}
 	}
-	return c
-}
-
-// Refusal returns why a post was not accepted, in words, or "" if it was, or if
-// that is not known yet.
-func Refusal(post *v1alpha1.Post) string {
-	if c := refusal(post); c != nil && !Started(post) {
-		return c.Message
-	}
-	return ""
+	return false
 }
 
 // PhaseOf derives the phase of a post from its spec and its recorded facts.
@@ -131,11 +119,9 @@ func unsettledPhase(post *v1alpha1.Post) v1alpha1.PostPhase {
 		return v1alpha1.PhaseProcessing
 	case post.Spec.Cancelled:
 		return v1alpha1.PhaseCancelled
-	case refusal(post) != nil:
-		return v1alpha1.PhaseFailed
 	case post.Spec.Draft:
 		return v1alpha1.PhaseDraft
-	case post.Spec.ScheduledAt != nil:
+	case post.Spec.ScheduledAt != nil && !Waits(post):
 		return v1alpha1.PhaseScheduled
 	default:
 		return v1alpha1.PhaseProcessing
@@ -150,12 +136,11 @@ func TargetPhaseOf(post *v1alpha1.Post, i int) v1alpha1.PostPhase {
 	return unsettledPhase(post)
 }
 
-// Cancellable reports whether a post can still be withdrawn: a draft or a
-// scheduled post that nothing was claimed for and that is not settled. One that
-// is not accepted is among them, though it reads as failed: it may be mended, or
-// what it waits for may come, and then it goes out.
+// Cancellable reports whether clients may withdraw a post: a draft, or a scheduled
+// post of which neither a claim nor what it waits for is recorded yet.
 func Cancellable(post *v1alpha1.Post) bool {
-	return (post.Spec.Draft || post.Spec.ScheduledAt != nil) && !post.Spec.Cancelled && !Started(post) && !AllSettled(post)
+	phase := PhaseOf(post)
+	return phase == v1alpha1.PhaseDraft || phase == v1alpha1.PhaseScheduled
 }
 
 // CanCancel is what clients are told about cancelling: true for a draft, and for

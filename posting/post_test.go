@@ -51,6 +51,7 @@ func refused(generation int64) func(*v1alpha1.Post) {
 }
 
 func TestPhases(t *testing.T) {
+	waits := v1alpha1.TargetStatus{TryUntil: v1alpha1.NewTimePtr(t0.Add(time.Hour))}
 	scheduled := func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(time.Hour)) }
 	for _, tt := range []struct {
 		name       string
@@ -71,12 +72,14 @@ func TestPhases(t *testing.T) {
 		{"one of two posted", "not every target is settled", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhaseProcessing, false)), v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, false},
 		{"posted", "every target is", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhasePosted, true)), v1alpha1.PhasePosted, v1alpha1.PhasePosted, false},
 		{"partly failed", "posted targets stay posted, the post failed", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhaseFailed, true)), v1alpha1.PhaseFailed, v1alpha1.PhasePosted, false},
-		{"refused", "a post that is not accepted reads as failed, and an immediate one cannot be cancelled", post(refused(2)), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, false},
-		{"refused, scheduled", "it may be mended and go out, so it may be cancelled", post(func(p *v1alpha1.Post) { scheduled(p); refused(2)(p) }), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, true},
-		{"refused draft", "a draft may always be cancelled", post(func(p *v1alpha1.Post) { p.Spec.Draft = true; refused(2)(p) }), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, true},
+		{"refused", "it waits to be mended", post(refused(2)), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
+		{"refused, scheduled", "it stays scheduled, and may be cancelled", post(func(p *v1alpha1.Post) { scheduled(p); refused(2)(p) }), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, true},
+		{"refused draft", "it stays a draft, and may be cancelled", post(func(p *v1alpha1.Post) { p.Spec.Draft = true; refused(2)(p) }), v1alpha1.PhaseDraft, v1alpha1.PhaseDraft, true},
 		{"refused, cancelled", "once is enough", post(func(p *v1alpha1.Post) { scheduled(p); refused(2)(p); p.Spec.Cancelled = true }), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
+		{"due and waiting", "what it waits for is recorded, whatever the clock says", post(scheduled, waits), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
+		{"due and waiting, cancelled", "nothing is claimed", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Cancelled = true }, waits), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
+		{"made a draft again", "a draft waits for nothing", post(func(p *v1alpha1.Post) { p.Spec.Draft = true }, waits), v1alpha1.PhaseDraft, v1alpha1.PhaseDraft, true},
 		{"given up", "what it waited for did not come in time: nothing can go out any more", post(scheduled, entry(v1alpha1.PhaseFailed, false)), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, false},
-		{"mended", "the refusal speaks of an earlier spec", post(refused(1)), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := PhaseOf(tt.post); got != tt.want {
@@ -164,23 +167,6 @@ func TestMediaNames(t *testing.T) {
 	} {
 		if diff := cmp.Diff(tt.want, MediaNames(&tt.spec)); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
-		}
-	}
-}
-
-func TestRefusal(t *testing.T) {
-	for _, tt := range []struct {
-		name, reason string
-		post         *v1alpha1.Post
-		want         string
-	}{
-		{"refused", "its owner has to mend it", post(refused(2)), "bad"},
-		{"refused before an edit", "that speaks of another spec", post(refused(1)), ""},
-		{"not refused", "there is nothing to say", post(nil), ""},
-		{"refused while it is delivered", "its targets say what happens", post(refused(2), entry(v1alpha1.PhaseProcessing, true)), ""},
-	} {
-		if got := Refusal(tt.post); got != tt.want {
-			t.Errorf("%s: got %q, want %q (%s)", tt.name, got, tt.want, tt.reason)
 		}
 	}
 }

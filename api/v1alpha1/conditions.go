@@ -9,13 +9,18 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // so that `kubectl wait --for=condition=Ready` and GitOps tools understand it.
 const (
 	// ConditionReady is True when the object reached what its spec asks for:
-	// a Post is published everywhere (or a draft is kept), a Connection can be
-	// published to, a Team's namespace exists, an APIKey can be used.
+	// a Post is published everywhere, waits for its time, or is kept as a draft; a
+	// Connection can be published to, a Team's namespace exists, an APIKey can be
+	// used.
 	ConditionReady = "Ready"
 
-	// ConditionAccepted tells whether a Post passed every rule. A Post that
-	// did not is never delivered, and its spec may still be mended.
+	// ConditionAccepted tells whether a Post passed every rule. A Post that did
+	// not is not delivered. It can be mended until it fails.
 	ConditionAccepted = "Accepted"
+	// ConditionPublished tells whether everything of a Post is out. While it is
+	// False, its reason says why: Draft, Scheduled, Processing, what the post waits
+	// for, or why it failed.
+	ConditionPublished = "Published"
 
 	// ConditionPrepared tells whether what can be done ahead of a scheduled Post's
 	// time is done. It is absent while nothing is under way, and from the first

@@ -204,12 +204,12 @@ func TestDetail(t *testing.T) {
 			want:   []bridge.PlatformDetail{{Platform: "x", ConnectionID: "acme", Status: "failed", Caption: "a", ErrorMessage: "Refused"}},
 		},
 		"NotAccepted": {
-			reason: "what was refused as a whole failed on every target",
+			reason: "what is not accepted waits to be mended, and has not failed",
 			status: v1alpha1.PostStatus{
 				Conditions: []metav1.Condition{refused},
 				Targets:    []v1alpha1.TargetStatus{{Platform: "x", Phase: "scheduled", Message: "waiting"}},
 			},
-			want: []bridge.PlatformDetail{{Platform: "x", ConnectionID: "acme", Status: "failed", Caption: "a", ErrorMessage: "too long"}},
+			want: []bridge.PlatformDetail{{Platform: "x", ConnectionID: "acme", Status: "processing", Caption: "a"}},
 		},
 		"MessageWhileProcessing": {
 			reason: "a message is an error only once delivery failed",

@@ -189,9 +189,6 @@ func failure(post *v1alpha1.Post, target *v1alpha1.TargetStatus) string {
 	if attempt.Settled(target) && target.Message != "" {
 		return target.Message
 	}
-	if refusal := posting.Refusal(post); refusal != "" {
-		return refusal
-	}
 	if target != nil && target.Reason != "" {
 		return target.Reason
 	}

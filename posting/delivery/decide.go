@@ -5,12 +5,9 @@ package delivery
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
@@ -48,7 +45,7 @@ func Decide(f *Facts) []Action {
 	case posting.Wait(post, f.Now) > 0:
 		return f.schedule()
 	}
-	setAccepted(post, f.Now, v1alpha1.ReasonAccepted, acceptedMessage)
+	f.admit()
 	return f.deliver()
 }
 
@@ -82,91 +79,27 @@ func (f *Facts) release() []Action {
 	return []Action{Release{}}
 }
 
-// refusal is what a post waits for that is not accepted.
-type refusal struct {
-	// remedy is what a person does about it, and tooLate why the post fails if
-	// that is not done in time.
-	remedy, tooLate string
-}
-
-// refusals are the reasons for which a post that is not accepted goes on by
-// itself.
-var refusals = map[string]refusal{
-	v1alpha1.ReasonConnectionNotFound: {"create the connection", "a connection that it names did not come into being in time"},
-	v1alpha1.ReasonMediaNotFound:      {"create the media file", "a media file that it names did not come into being in time"},
-	v1alpha1.ReasonMediaNotReady:      {"upload the media file", "a media file that it names was not uploaded in time"},
-}
-
-// mendable reports whether a post that is not accepted for this reason goes on by
-// itself when what is missing comes.
-func mendable(reason string) bool {
-	_, ok := refusals[reason]
-	return ok
-}
-
-// refusalReason is the reason why a post is not accepted: the gravest of its
-// errors.
-func (f *Facts) refusalReason(errs field.ErrorList) string {
-	reason := v1alpha1.ReasonMediaNotReady
-	for _, err := range errs {
-		name, _ := err.BadValue.(string)
-		switch {
-		case err.Type != field.ErrorTypeNotFound:
-			return v1alpha1.ReasonInvalid
-		case strings.Contains(err.Field, "connectionRef"):
-			reason = v1alpha1.ReasonConnectionNotFound
-		case reason == v1alpha1.ReasonMediaNotReady && f.Media[name] == nil:
-			reason = v1alpha1.ReasonMediaNotFound
-		}
-	}
-	return reason
-}
-
-// refuse says why the post is not accepted. It stays mendable, and what comes into
-// being later wakes it, within the starting deadline: an old post does not go out
-// because of a new connection.
-func (f *Facts) refuse(errs field.ErrorList) []Action {
-	reason := f.refusalReason(errs)
-	message := errs.ToAggregate().Error()
-	var until time.Time
-	if r, ok := refusals[reason]; ok {
-		message += "; " + r.remedy + " and the post goes on by itself, or correct its name"
-		if until = f.patientUntil(); !until.After(f.Now) {
-			return f.failAll(v1alpha1.Blocked{Reason: reason, Problem: "not published: " + r.tooLate})
-		}
-	}
-	setAccepted(f.Post, f.Now, reason, message)
-	return []Action{Write{Event{Warning: true, Reason: reason, Message: message}}, Wait{Until: until, ForInputs: true}}
-}
-
-// patientUntil is until when the post waits for what does not exist: for the
-// starting deadline, counted from when it was due or, if that was later, found
-// wanting. A draft has time.
-func (f *Facts) patientUntil() time.Time {
-	if f.Post.Spec.Draft {
-		return f.Now.Add(f.Settings.StartingDeadline)
-	}
-	since := f.Now
-	if c := meta.FindStatusCondition(f.Post.Status.Conditions, v1alpha1.ConditionAccepted); c != nil && c.Status == metav1.ConditionFalse {
-		since = c.LastTransitionTime.Time
-	}
-	if due := posting.Due(f.Post); due.After(since) {
-		since = due
-	}
-	return since.Add(f.Settings.StartingDeadline)
-}
-
 // accept enters that the post passed every rule, and waits for its time or for a
 // person.
 func (f *Facts) accept(reason string) Write {
 	status := &f.Post.Status
 	news := status.ObservedGeneration != f.Post.Generation || !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionAccepted)
-	setAccepted(f.Post, f.Now, v1alpha1.ReasonAccepted, acceptedMessage)
-	f.enterTargets()
+	f.admit()
 	if !news {
 		return Write{}
 	}
 	return Write{Event{Reason: reason}}
+}
+
+// admit enters that the post passed every rule.
+func (f *Facts) admit() {
+	setAccepted(f.Post, f.Now, v1alpha1.ReasonAccepted, acceptedMessage)
+	f.enterTargets()
+	for i := range f.Post.Status.Targets {
+		if t := &f.Post.Status.Targets[i]; t.Blocked != nil && isRefusal(t.Blocked.Reason) && !attempt.Settled(t) {
+			t.Blocked = nil
+		}
+	}
 }
 
 // longestWait bounds one wait for a scheduled time: a timer does not run while
@@ -178,17 +111,20 @@ const longestWait = 5 * time.Minute
 func (f *Facts) schedule() []Action {
 	write := f.accept(v1alpha1.ReasonScheduled)
 	ahead := f.prepareAhead()
-	due := f.Post.Spec.ScheduledAt.Time
-	wait := Wait{Until: due, ForInputs: ahead.forInputs}
-	switch left := due.Sub(f.Now); {
-	case !ahead.next.IsZero() && ahead.next.Sub(f.Now) < min(left, longestWait):
-		wait.Until = ahead.next
-	case left > longestWait:
-		wait.Until = f.Now.Add(longestWait - f.spread(longestWait/2))
-	default:
-		wait.InTurn = true
+	wait := f.waitForTime()
+	wait.ForInputs = ahead.forInputs
+	if left := posting.Wait(f.Post, f.Now); !ahead.next.IsZero() && ahead.next.Sub(f.Now) < min(left, longestWait) {
+		wait.Until, wait.InTurn = ahead.next, false
 	}
 	return append(ahead.actions, write, wait)
+}
+
+// waitForTime comes back at the scheduled time, or some minutes from now.
+func (f *Facts) waitForTime() Wait {
+	if posting.Wait(f.Post, f.Now) > longestWait {
+		return Wait{Until: f.Now.Add(longestWait - f.spread(longestWait/2))}
+	}
+	return Wait{Until: f.Post.Spec.ScheduledAt.Time, InTurn: true}
 }
 
 // failAll fails every target that is not settled.

@@ -162,7 +162,6 @@ func words(actions []Action) (out []string) {
 
 func TestDecide(t *testing.T) {
 	noFile := field.ErrorList{field.NotFound(field.NewPath("spec", "image", "mediaRefs").Index(0).Child("name"), "m")}
-	notFound := field.ErrorList{field.NotFound(field.NewPath("spec", "targets").Index(0).Child("connectionRef", "name"), "x")}
 	for name, tt := range map[string]struct {
 		reason string
 		change func(s *situation)
@@ -210,36 +209,35 @@ func TestDecide(t *testing.T) {
 			s.Invalid = func() field.ErrorList {
 				return field.ErrorList{field.Invalid(field.NewPath("spec"), "", "bad")}
 			}
-		}, []string{"write and warn of Invalid", "wait for inputs"}},
-		"a missing connection": {"it may come within the starting deadline, counted from now", func(s *situation) {
+		}, []string{"write and warn of Invalid", "wait 59m50.001s for inputs"}},
+		"a broken rule, due in a while": {"it stays scheduled", func(s *situation) {
+			s.scheduled(time.Minute)
 			s.Invalid = func() field.ErrorList { return notFound }
-		}, []string{"write and warn of ConnectionNotFound", "wait 1h0m0s for inputs"}},
-		"a connection that did not come": {"the deadline has passed since it was found missing", func(s *situation) {
+		}, []string{"write and warn of ConnectionNotFound", "wait 1m0s for inputs in turn"}},
+		"a missing connection": {"it may come within the starting deadline", func(s *situation) {
 			s.Invalid = func() field.ErrorList { return notFound }
-			s.refusedSince(time.Hour)
+		}, []string{"write and warn of ConnectionNotFound", "wait 59m50.001s for inputs"}},
+		"a connection that did not come": {"the deadline has passed, and nothing is left to wait for", func(s *situation) {
+			s.Invalid = func() field.ErrorList { return notFound }
+			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
 		}, []string{"write and warn of ConnectionNotFound"}},
 		"a connection and a file are missing": {"the connection is the graver", func(s *situation) {
 			s.Invalid = func() field.ErrorList { return append(slices.Clone(notFound), noFile...) }
-		}, []string{"write and warn of ConnectionNotFound", "wait 1h0m0s for inputs"}},
+		}, []string{"write and warn of ConnectionNotFound", "wait 59m50.001s for inputs"}},
 		"a file and a connection are missing": {"the connection is the graver", func(s *situation) {
 			s.Invalid = func() field.ErrorList { return append(slices.Clone(noFile), notFound...) }
-		}, []string{"write and warn of ConnectionNotFound", "wait 1h0m0s for inputs"}},
+		}, []string{"write and warn of ConnectionNotFound", "wait 59m50.001s for inputs"}},
 		"a missing file": {"it may come within the starting deadline", func(s *situation) {
 			s.Invalid = func() field.ErrorList { return noFile }
-		}, []string{"write and warn of MediaNotFound", "wait 1h0m0s for inputs"}},
+		}, []string{"write and warn of MediaNotFound", "wait 59m50.001s for inputs"}},
 		"a file that is not uploaded": {"it may come within the starting deadline", func(s *situation) {
 			s.Media = map[string]*v1alpha1.Media{"m": {}}
 			s.Invalid = func() field.ErrorList { return noFile }
-		}, []string{"write and warn of MediaNotReady", "wait 1h0m0s for inputs"}},
-		"a missing connection of a post for later": {"the deadline counts from its time", func(s *situation) {
-			s.scheduled(time.Hour / 2)
-			s.Invalid = func() field.ErrorList { return notFound }
-		}, []string{"write and warn of ConnectionNotFound", "wait 1h30m0s for inputs"}},
+		}, []string{"write and warn of MediaNotReady", "wait 59m50.001s for inputs"}},
 		"a missing connection of a draft": {"a draft has time", func(s *situation) {
 			s.Post.Spec.Draft = true
 			s.Invalid = func() field.ErrorList { return notFound }
-			s.refusedSince(2 * time.Hour)
-		}, []string{"write and warn of ConnectionNotFound", "wait 1h0m0s for inputs"}},
+		}, []string{"write and warn of ConnectionNotFound", "wait for inputs"}},
 		"a draft that was edited": {"its owner sees that the edit is accepted", func(s *situation) {
 			s.Post.Spec.Draft = true
 			s.accepted()
@@ -247,7 +245,7 @@ func TestDecide(t *testing.T) {
 		}, []string{"write Draft", "wait"}},
 		"a draft that was refused": {"its owner sees that it is accepted now", func(s *situation) {
 			s.Post.Spec.Draft = true
-			s.refusedSince(time.Hour)
+			setAccepted(s.Post, s.Now, v1alpha1.ReasonConnectionNotFound, "missing")
 			s.Post.Status.ObservedGeneration = s.Post.Generation
 		}, []string{"write Draft", "wait"}},
 		"scheduled in five minutes": {"a timer is trusted for so long", func(s *situation) { s.scheduled(5 * time.Minute) }, []string{"write Scheduled", "wait 5m0s in turn"}},
@@ -446,10 +444,64 @@ func (s *situation) accepted() {
 	setAccepted(s.Post, s.Now, v1alpha1.ReasonAccepted, acceptedMessage)
 }
 
-func (s *situation) refusedSince(ago time.Duration) {
-	s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-2 * ago))
-	setAccepted(s.Post, s.Now, v1alpha1.ReasonConnectionNotFound, "missing")
-	s.Post.Status.Conditions[0].LastTransitionTime = metav1.NewTime(t0.Add(-ago))
+// notFound is that of a connection that does not exist.
+var notFound = field.ErrorList{field.NotFound(field.NewPath("spec", "targets").Index(0).Child("connectionRef", "name"), "x")}
+
+// TestRefuse says what each target of a post is told that is not accepted.
+func TestRefuse(t *testing.T) {
+	path := field.NewPath("spec", "targets")
+	missing := field.ErrorList{field.NotFound(path.Index(1).Child("connectionRef", "name"), "y")}
+	for name, tt := range map[string]struct {
+		reason  string
+		change  func(s *situation)
+		errs    field.ErrorList
+		phase   v1alpha1.PostPhase
+		reasons []string
+	}{
+		"one target's error": {"the other goes out as soon as this one is mended, and says why it waits", nil, missing, v1alpha1.PhaseProcessing, []string{"ConnectionNotFound", "ConnectionNotFound"}},
+		"each its own": {"a person mends one by one", nil, append(field.ErrorList{field.Required(path.Index(0).Child("caption"), "")}, missing...),
+			v1alpha1.PhaseProcessing, []string{"Invalid", "ConnectionNotFound"}},
+		"of a draft":      {"a draft stays a draft", func(s *situation) { s.Post.Spec.Draft = true }, missing, v1alpha1.PhaseDraft, []string{"ConnectionNotFound", "ConnectionNotFound"}},
+		"before its time": {"its time has not come", func(s *situation) { s.scheduled(time.Hour) }, missing, v1alpha1.PhaseScheduled, []string{"ConnectionNotFound", "ConnectionNotFound"}},
+		"too late":        {"failed is final", func(s *situation) { s.scheduled(-2 * time.Hour) }, missing, v1alpha1.PhaseFailed, []string{"ConnectionNotFound", "ConnectionNotFound"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(func(s *situation) {
+				s.twoTargets()
+				if tt.change != nil {
+					tt.change(s)
+				}
+				s.Invalid = func() field.ErrorList { return tt.errs }
+			})
+			Decide(f)
+			Describe(f.Post, f.Now)
+			var reasons []string
+			for i := range f.Post.Status.Targets {
+				got := &f.Post.Status.Targets[i]
+				if got.Message == "" {
+					t.Errorf("target %d says nothing", i)
+				}
+				reasons = append(reasons, got.Reason)
+			}
+			if f.Post.Status.Phase != tt.phase || !slices.Equal(reasons, tt.reasons) {
+				t.Errorf("%s, %v; want %s, %v (%s)", f.Post.Status.Phase, reasons, tt.phase, tt.reasons, tt.reason)
+			}
+			if tt.phase == v1alpha1.PhaseFailed {
+				f.Invalid = func() field.ErrorList { return nil }
+				if actions := Decide(f); len(actions) > 0 {
+					t.Errorf("it goes on when it is mended too late: %v", actions)
+				}
+				return
+			}
+			f.Invalid = func() field.ErrorList { return nil }
+			Decide(f)
+			for i := range f.Post.Status.Targets {
+				if b := f.Post.Status.Targets[i].Blocked; b != nil {
+					t.Errorf("target %d still says %s when all is well: %s", i, b.Reason, b.Problem)
+				}
+			}
+		})
+	}
 }
 
 // TestDecideFails says with which reason a target fails.
@@ -485,6 +537,16 @@ func TestDecideFails(t *testing.T) {
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "the token was revoked"})
 			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
 		}, v1alpha1.ReasonConnectionNotReady, "What was in the way: the token was revoked"},
+		"a connection that never came": {"what can be done is told", func(s *situation) {
+			s.scheduled(-2 * time.Hour)
+			s.Invalid = func() field.ErrorList { return notFound }
+		}, v1alpha1.ReasonConnectionNotFound, "create the connection, or correct its name, and post again"},
+		"a rule that was not mended": {"the words are those of the rule", func(s *situation) {
+			s.scheduled(-2 * time.Hour)
+			s.Invalid = func() field.ErrorList {
+				return field.ErrorList{field.Invalid(field.NewPath("spec", "targets").Index(0).Child("caption"), "a", "is too long")}
+			}
+		}, v1alpha1.ReasonInvalid, "caption: Invalid value: \"a\": is too long; correct the post, and post again"},
 		"beyond the plan": {
 			"the owner can change the plan", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit) },
 			v1alpha1.ReasonPlanLimit, "change the plan",
@@ -549,15 +611,15 @@ func TestDecideEnters(t *testing.T) {
 		"scheduled: entries": {"people see where it goes", func(s *situation) { s.scheduled(time.Hour) }, entries, "0 x pending;"},
 		"a missing connection": {
 			"what to do about it is told", missing, accepted,
-			`False ConnectionNotFound: spec.connectionRef: Not found: "x"; create the connection and the post goes on by itself, or correct its name`,
+			`False ConnectionNotFound: spec.connectionRef: Not found: "x"; create the connection, or correct its name, and the post goes on by itself`,
 		},
 		"a connection that did not come": {"what has failed before has failed for its own reason", func(s *situation) {
 			missing(s)
 			s.twoTargets()
 			s.entered()
-			s.refusedSince(time.Hour)
+			s.scheduled(-2 * time.Hour)
 			fail(s.entry(0), v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: "no room"})
-		}, entries, "0 x failed (PlanLimit: no room);1 x failed (ConnectionNotFound: not published: a connection that it names did not come into being in time);"},
+		}, entries, `0 x failed (PlanLimit: no room);1 x failed (ConnectionNotFound: not published within 1h0m0s of its time. What was in the way: spec.connectionRef: Not found: "x");`},
 		"an edit": {"what a target waited for was in the way of what the post said before", func(s *situation) {
 			s.scheduled(time.Hour)
 			t := s.entered()

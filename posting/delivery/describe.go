@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
@@ -37,7 +38,9 @@ func Describe(post *v1alpha1.Post, now time.Time) {
 	s.Finished = finished(post)
 
 	describePrepared(post, now)
-	conditions.Apply(&s.Conditions, summarize(post), post.Generation, now)
+	summary := summarize(post)
+	conditions.Apply(&s.Conditions, summary, post.Generation, now)
+	describePublished(post, now, summary.Reason, summary.Message)
 	describeUndecided(post, now)
 }
 
@@ -63,8 +66,7 @@ func finished(post *v1alpha1.Post) bool {
 	case v1alpha1.PhasePosted, v1alpha1.PhaseCancelled:
 		return true
 	case v1alpha1.PhaseFailed:
-		// A refused spec may still be mended.
-		return posting.AllSettled(post) && len(undecided(post)) == 0
+		return len(undecided(post)) == 0
 	case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing:
 	}
 	return false
@@ -72,7 +74,15 @@ func finished(post *v1alpha1.Post) bool {
 
 // summarize puts the state of a post into the words of its conditions.
 func summarize(post *v1alpha1.Post) conditions.Summary {
-	switch posting.PhaseOf(post) {
+	phase := posting.PhaseOf(post)
+	if accepted := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted); accepted != nil && accepted.Status == metav1.ConditionFalse {
+		switch phase {
+		case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing:
+			return notAccepted(accepted)
+		case v1alpha1.PhasePosted, v1alpha1.PhaseFailed, v1alpha1.PhaseCancelled:
+		}
+	}
+	switch phase {
 	case v1alpha1.PhasePosted:
 		return settled(v1alpha1.ReasonPosted, "published to "+counted(len(post.Spec.Targets)))
 	case v1alpha1.PhaseDraft:
@@ -82,7 +92,7 @@ func summarize(post *v1alpha1.Post) conditions.Summary {
 	case v1alpha1.PhaseFailed:
 		return failure(post)
 	case v1alpha1.PhaseScheduled:
-		return underway(post, v1alpha1.ReasonScheduled, "will be published at "+post.Spec.ScheduledAt.String())
+		return settled(v1alpha1.ReasonScheduled, "will be published at "+post.Spec.ScheduledAt.String())
 	case v1alpha1.PhaseProcessing:
 		return underway(post, v1alpha1.ReasonProcessing, "being published")
 	default:
@@ -105,16 +115,19 @@ func underway(post *v1alpha1.Post, reason, message string) conditions.Summary {
 	return conditions.Summary{Reason: reason, Message: message, Progress: conditions.Underway}
 }
 
-// failure says why a post failed: it was not accepted, or targets of it failed.
+// notAccepted says what is wrong with a post. What a person must mend is stuck, and
+// tools that wait for the post learn it at once.
+func notAccepted(accepted *metav1.Condition) conditions.Summary {
+	s := conditions.Summary{Reason: accepted.Reason, Message: accepted.Message, Progress: conditions.Stuck}
+	if comes(accepted.Reason) {
+		s.Progress = conditions.Underway
+	}
+	return s
+}
+
+// failure says why targets of a post failed.
 func failure(post *v1alpha1.Post) conditions.Summary {
 	s := conditions.Summary{Progress: conditions.Stuck}
-	if refusal := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted); !posting.AllSettled(post) && refusal != nil {
-		if mendable(refusal.Reason) {
-			s.Progress = conditions.Underway
-		}
-		s.Reason, s.Message = refusal.Reason, refusal.Message
-		return s
-	}
 	var failed []string
 	for i := range post.Status.Targets {
 		t := &post.Status.Targets[i]

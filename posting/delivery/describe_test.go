@@ -199,8 +199,8 @@ func TestDescribePost(t *testing.T) {
 		{"failed in part", "it says which", post(posted, failed), v1alpha1.PhaseFailed, true, "Ready=False Stalled=True", "Refused", "target 1 (x): X is busy"},
 		{"undecided", "a person may answer", post(posted, open), v1alpha1.PhaseFailed, false, "OutcomeUnknown=True Ready=False Stalled=True", "OutcomeUnknown", ""},
 		{"failed differently", "each target says why", post(failed, open), v1alpha1.PhaseFailed, false, "OutcomeUnknown=True Ready=False Stalled=True", "TargetsFailed", ""},
-		{"refused", "a person must mend it", refused(v1alpha1.ReasonInvalid), v1alpha1.PhaseFailed, false, "Accepted=False Ready=False Stalled=True", "Invalid", "why"},
-		{"waits for a file", "it goes on by itself", refused(v1alpha1.ReasonMediaNotReady), v1alpha1.PhaseFailed, false, "Accepted=False Ready=False Reconciling=True", "MediaNotReady", "why"},
+		{"refused", "a person must mend it", refused(v1alpha1.ReasonInvalid), v1alpha1.PhaseProcessing, false, "Accepted=False Ready=False Stalled=True", "Invalid", "why"},
+		{"waits for a file", "it goes on by itself", refused(v1alpha1.ReasonMediaNotReady), v1alpha1.PhaseProcessing, false, "Accepted=False Ready=False Reconciling=True", "MediaNotReady", "why"},
 		{"draft", "nothing is left to do", draft, v1alpha1.PhaseDraft, false, "Ready=True", "Draft", ""},
 		{"cancelled", "nothing was published", cancelled, v1alpha1.PhaseCancelled, true, "Ready=True", "Cancelled", "cancelled; nothing was published"},
 	} {

@@ -71,6 +71,21 @@ func describePrepared(post *v1alpha1.Post, now time.Time) {
 	}
 }
 
+// describePublished says whether all targets are published, and why not otherwise.
+func describePublished(post *v1alpha1.Post, now time.Time, reason, message string) {
+	status := metav1.ConditionFalse
+	if post.Status.Phase == v1alpha1.PhasePosted {
+		status = metav1.ConditionTrue
+	}
+	if len(message) > maxPublishedMessage {
+		message = "the condition Ready says why" // once is enough in one object
+	}
+	setCondition(post, now, v1alpha1.ConditionPublished, status, reason, message)
+}
+
+// maxPublishedMessage is how many bytes the condition Published repeats of Ready.
+const maxPublishedMessage = 256
+
 // undecided lists the targets of which only a person can tell whether they are
 // published.
 func undecided(post *v1alpha1.Post) (targets []*v1alpha1.TargetStatus) {

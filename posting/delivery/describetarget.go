@@ -27,17 +27,12 @@ func describeTarget(post *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 	t.Message = text.Truncate(message, maxMessage)
 }
 
-// targetPhase is the phase of a target. A post that is not accepted reads as
-// failed, but as it may be mended, none of its targets has failed yet.
+// targetPhase is the phase of a target.
 func targetPhase(post *v1alpha1.Post, t *v1alpha1.TargetStatus) v1alpha1.PostPhase {
 	if posting.StateOf(t) == v1alpha1.TargetWithdrawn {
 		return v1alpha1.PhaseCancelled
 	}
-	phase := posting.TargetPhaseOf(post, int(t.Index))
-	if phase == v1alpha1.PhaseFailed && !posting.Settled(post, int(t.Index)) {
-		return v1alpha1.PhaseProcessing
-	}
-	return phase
+	return posting.TargetPhaseOf(post, int(t.Index))
 }
 
 // said is the reason and the message of a target.

@@ -83,12 +83,8 @@ func (f *Facts) dueLookups() (due []int) {
 // decideTarget decides whether a target that is neither settled nor open may be
 // sent now, and enters what it waits for.
 func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
-	if t.TryUntil == nil {
-		until, fixed := posting.TryUntil(f.Post, f.Now, f.Settings.StartingDeadline)
-		t.TryUntil = v1alpha1.NewTimePtr(until)
-		// What the next pass would not find again must be stored.
-		d.changed = d.changed || !fixed
-	}
+	// What the next pass would not find again must be stored.
+	d.changed = f.setTryUntil(t) || d.changed
 	switch {
 	case f.Now.After(t.TryUntil.Time):
 		f.giveUp(i, t)
@@ -121,6 +117,17 @@ func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
 		return
 	}
 	f.decidePrepared(d, i, t)
+}
+
+// setTryUntil enters until when a target is tried, if that is not known yet. It
+// reports whether another pass would come to another time.
+func (f *Facts) setTryUntil(t *v1alpha1.TargetStatus) (changed bool) {
+	if t.TryUntil != nil {
+		return false
+	}
+	until, fixed := posting.TryUntil(f.Post, f.Now, f.Settings.StartingDeadline)
+	t.TryUntil = v1alpha1.NewTimePtr(until)
+	return !fixed
 }
 
 // decidePrepared decides about a target of which only the preparation may be

@@ -1,0 +1,106 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// remedies say what a person does about what a post lacks. When that comes, the
+// post goes on by itself.
+var remedies = map[string]string{
+	v1alpha1.ReasonConnectionNotFound: "create the connection, or correct its name",
+	v1alpha1.ReasonMediaNotFound:      "create the media file, or correct its name",
+	v1alpha1.ReasonMediaNotReady:      "upload the media file",
+}
+
+// comes reports whether a post that is not accepted for this reason goes on by
+// itself when what is missing comes.
+func comes(reason string) bool { return remedies[reason] != "" }
+
+// isRefusal reports whether a post is not accepted for this reason.
+func isRefusal(reason string) bool { return comes(reason) || reason == v1alpha1.ReasonInvalid }
+
+// refusalReason is the reason why a post is not accepted: the gravest of its
+// errors.
+func (f *Facts) refusalReason(errs field.ErrorList) string {
+	reason := v1alpha1.ReasonMediaNotReady
+	for _, err := range errs {
+		name, _ := err.BadValue.(string)
+		switch {
+		case err.Type != field.ErrorTypeNotFound:
+			return v1alpha1.ReasonInvalid
+		case strings.Contains(err.Field, "connectionRef"):
+			reason = v1alpha1.ReasonConnectionNotFound
+		case reason == v1alpha1.ReasonMediaNotReady && f.Media[name] == nil:
+			reason = v1alpha1.ReasonMediaNotFound
+		}
+	}
+	return reason
+}
+
+// refuse says why the post is not accepted. A draft and a scheduled post stay what
+// they are. A post that is due waits, so that it can be mended, until the starting
+// deadline: an old post does not go out because of a new connection.
+func (f *Facts) refuse(errs field.ErrorList) []Action {
+	f.enterTargets()
+	due := !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) <= 0
+	for i := range f.Post.Spec.Targets {
+		t := posting.Target(f.Post, i)
+		if attempt.Settled(t) {
+			continue
+		}
+		attempt.Block(t, f.refusal(errs, i))
+		if !due {
+			continue
+		}
+		if f.setTryUntil(t); f.Now.After(t.TryUntil.Time) {
+			f.giveUp(i, t)
+		}
+	}
+	reason := f.refusalReason(errs)
+	message := errs.ToAggregate().Error()
+	if posting.AllSettled(f.Post) {
+		setAccepted(f.Post, f.Now, reason, message)
+		return []Action{Write{Event{Warning: true, Reason: reason}}}
+	}
+	if comes(reason) {
+		message += "; " + remedies[reason] + ", and the post goes on by itself"
+	}
+	setAccepted(f.Post, f.Now, reason, message)
+	wait := f.wait(time.Time{}, true)
+	if posting.Wait(f.Post, f.Now) > 0 && !f.Post.Spec.Draft {
+		wait = f.waitForTime()
+		wait.ForInputs = true
+	}
+	return []Action{Write{Event{Warning: true, Reason: reason, Message: message}}, wait}
+}
+
+// refusal is what is wrong with a target: its own errors, or else those of the
+// whole post.
+func (f *Facts) refusal(errs field.ErrorList, target int) v1alpha1.Blocked {
+	var own field.ErrorList
+	path := field.NewPath("spec", "targets").Index(target).String()
+	for _, err := range errs {
+		if strings.HasPrefix(err.Field, path) {
+			own = append(own, err)
+		}
+	}
+	if len(own) == 0 {
+		own = errs
+	}
+	reason := f.refusalReason(own)
+	b := v1alpha1.Blocked{Reason: reason, Problem: own.ToAggregate().Error(), Remedy: remedies[reason]}
+	if b.Remedy == "" {
+		b.Remedy = "correct the post"
+	}
+	return b
+}

@@ -1,0 +1,248 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gitops shows that GitOps tools judge posts as docs/posts.md says.
+package gitops
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	lua "github.com/yuin/gopher-lua"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+	"sigs.k8s.io/yaml"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/delivery"
+)
+
+var now = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+
+// state is a row of the table in docs/posts.md.
+type state struct {
+	name string
+	spec func(*v1alpha1.PostSpec)
+	// accepted is the reason of the condition Accepted.
+	accepted string
+	target   v1alpha1.TargetStatus
+}
+
+func draft(s *v1alpha1.PostSpec)     { s.Draft = true }
+func scheduled(s *v1alpha1.PostSpec) { s.ScheduledAt = v1alpha1.NewTimePtr(now.Add(time.Hour)) }
+func cancelled(s *v1alpha1.PostSpec) { scheduled(s); s.Cancelled = true }
+func atOnce(*v1alpha1.PostSpec)      {}
+
+// blocked is a target that is due and waits for something.
+func blocked(reason string) v1alpha1.TargetStatus {
+	return v1alpha1.TargetStatus{TryUntil: v1alpha1.NewTimePtr(now), Blocked: &v1alpha1.Blocked{Reason: reason, Problem: "it is away"}}
+}
+
+func settled(state v1alpha1.TargetState, reason string) v1alpha1.TargetStatus {
+	t := blocked(reason)
+	t.State = state
+	return t
+}
+
+var states = []state{
+	{"a draft", draft, v1alpha1.ReasonAccepted, v1alpha1.TargetStatus{}},
+	{"a draft, and something it names is missing", draft, v1alpha1.ReasonConnectionNotFound, v1alpha1.TargetStatus{}},
+	{"a draft that breaks a rule", draft, v1alpha1.ReasonInvalid, v1alpha1.TargetStatus{}},
+	{"scheduled", scheduled, v1alpha1.ReasonAccepted, v1alpha1.TargetStatus{}},
+	{"scheduled, and something it names is missing", scheduled, v1alpha1.ReasonMediaNotFound, v1alpha1.TargetStatus{}},
+	{"scheduled, and it breaks a rule", scheduled, v1alpha1.ReasonInvalid, v1alpha1.TargetStatus{}},
+	{"due, and something it names is missing", scheduled, v1alpha1.ReasonMediaNotReady, blocked(v1alpha1.ReasonMediaNotReady)},
+	{"due, and it breaks a rule", atOnce, v1alpha1.ReasonInvalid, blocked(v1alpha1.ReasonInvalid)},
+	{"due, and its account is disabled or not ready", scheduled, v1alpha1.ReasonAccepted, blocked(v1alpha1.ReasonConnectionNotReady)},
+	{"being published", atOnce, v1alpha1.ReasonAccepted, v1alpha1.TargetStatus{Attempt: &v1alpha1.Attempt{ID: "a"}}},
+	{"posted", atOnce, v1alpha1.ReasonAccepted, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted}},
+	{"failed", atOnce, v1alpha1.ReasonAccepted, settled(v1alpha1.TargetFailed, v1alpha1.ReasonRefused)},
+	{"failed, since it was not mended in time", atOnce, v1alpha1.ReasonInvalid, settled(v1alpha1.TargetFailed, v1alpha1.ReasonInvalid)},
+	{"failed, and only a person can tell", atOnce, v1alpha1.ReasonAccepted, settled(v1alpha1.TargetUndecided, v1alpha1.ReasonOutcomeUnknown)},
+	{"cancelled", cancelled, v1alpha1.ReasonAccepted, v1alpha1.TargetStatus{}},
+}
+
+// post is the post that a row tells of, as the manager describes it.
+func (s *state) post(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	p := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: "post", Namespace: "team", Generation: 1}}
+	p.Spec = v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{{Caption: "hello"}}}
+	s.spec(&p.Spec)
+	status := metav1.ConditionFalse
+	if s.accepted == v1alpha1.ReasonAccepted {
+		status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: status, Reason: s.accepted, ObservedGeneration: 1})
+	target := s.target
+	target.Platform = v1alpha1.PlatformX
+	if target.State == "" {
+		target.State = v1alpha1.TargetPending
+	}
+	p.Status.Targets = []v1alpha1.TargetStatus{target}
+	delivery.Describe(p, now)
+	p.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &unstructured.Unstructured{Object: content}
+}
+
+// row is what the table says of a post.
+func row(t *testing.T, name string, p *unstructured.Unstructured) string {
+	t.Helper()
+	var typed v1alpha1.Post
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(p.Object, &typed); err != nil {
+		t.Fatal(err)
+	}
+	cells := []string{name, "`" + string(typed.Status.Phase) + "`"}
+	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionPublished, v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
+		c := meta.FindStatusCondition(typed.Status.Conditions, kind)
+		switch {
+		case c == nil:
+			cells = append(cells, "–")
+		case kind == v1alpha1.ConditionReconciling, kind == v1alpha1.ConditionStalled:
+			cells = append(cells, string(c.Status))
+		default:
+			cells = append(cells, string(c.Status)+", `"+c.Reason+"`")
+		}
+	}
+	judged, err := kstatus.Compute(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "| " + strings.Join(append(cells, judged.Status.String(), argo(t, p)), " | ") + " |"
+}
+
+// TestStates holds the table of docs/posts.md against what kstatus, which kubectl and
+// Flux follow, and Argo CD make of each state.
+func TestStates(t *testing.T) {
+	page, err := os.ReadFile("../../docs/posts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for _, s := range states {
+		r := row(t, s.name, s.post(t))
+		rows = append(rows, r)
+		if !strings.Contains(string(page), r+"\n") {
+			t.Errorf("docs/posts.md does not have the row of %q", s.name)
+		}
+	}
+	if t.Failed() {
+		t.Logf("the rows are:\n%s", strings.Join(rows, "\n"))
+	}
+}
+
+// argo runs the health script of config/gitops as Argo CD does, by the same interpreter.
+func argo(t *testing.T, p *unstructured.Unstructured) string {
+	t.Helper()
+	script, err := os.ReadFile("../../config/gitops/argocd-health.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lua.NewState()
+	defer l.Close()
+	l.SetGlobal("obj", table(l, p.Object))
+	if err := l.DoString(string(script)); err != nil {
+		t.Fatal(err)
+	}
+	health, ok := l.Get(-1).(*lua.LTable)
+	if !ok {
+		t.Fatalf("the script returned %v", l.Get(-1))
+	}
+	return health.RawGetString("status").String()
+}
+
+// table is a value of JSON in Lua.
+func table(l *lua.LState, value any) lua.LValue {
+	switch v := value.(type) {
+	case map[string]any:
+		out := l.NewTable()
+		for name, field := range v {
+			out.RawSetString(name, table(l, field))
+		}
+		return out
+	case []any:
+		out := l.NewTable()
+		for _, item := range v {
+			out.Append(table(l, item))
+		}
+		return out
+	case string:
+		return lua.LString(v)
+	case bool:
+		return lua.LBool(v)
+	case int64:
+		return lua.LNumber(v)
+	case float64:
+		return lua.LNumber(v)
+	default:
+		return lua.LNil
+	}
+}
+
+// TestFluxExpressions evaluates the expressions of config/gitops by CEL, as Flux does.
+func TestFluxExpressions(t *testing.T) {
+	var file struct {
+		HealthCheckExprs []struct{ APIVersion, Kind, Current, Failed, InProgress string }
+	}
+	content, err := os.ReadFile("../../config/gitops/flux-published.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(content, &file); err != nil || len(file.HealthCheckExprs) != 1 {
+		t.Fatalf("%v, %d expressions", err, len(file.HealthCheckExprs))
+	}
+	expressions := file.HealthCheckExprs[0]
+	for _, s := range states {
+		p := s.post(t)
+		got := "InProgress"
+		switch {
+		case holds(t, expressions.Current, p):
+			got = "Current"
+		case holds(t, expressions.Failed, p):
+			got = "Failed"
+		case !holds(t, expressions.InProgress, p):
+			got = "Unknown"
+		}
+		want := "InProgress"
+		switch {
+		case s.name == "posted":
+			want = "Current"
+		case strings.Contains(s.name, "failed"), strings.Contains(s.name, "breaks a rule"):
+			want = "Failed"
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", s.name, got, want)
+		}
+	}
+}
+
+func holds(t *testing.T, expression string, p *unstructured.Unstructured) bool {
+	t.Helper()
+	env, err := cel.NewEnv(cel.Variable("status", cel.DynType))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast, issues := env.Compile(expression)
+	if issues.Err() != nil {
+		t.Fatal(issues.Err())
+	}
+	program, err := env.Program(ast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, _, err := program.Eval(map[string]any{"status": p.Object["status"]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, _ := value.Value().(bool)
+	return result
+}
