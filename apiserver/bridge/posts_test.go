@@ -1,0 +1,168 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/internal/quota"
+)
+
+func TestPages(t *testing.T) {
+	t.Parallel()
+	s := service(&posts{stored: map[string]*v1alpha1.Post{}}, inMemory("acme"))
+	for range 4 {
+		if _, err := s.CreatePost(t.Context(), caller, hello("acme")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		reason            string
+		page, limit       int
+		posts, onPage, of int
+		next              bool
+	}{
+		{"more follow", 1, 2, 2, 1, 2, true},
+		{"the last page is full", 2, 2, 2, 2, 2, false},
+		{"a page is begun", 1, 3, 3, 1, 3, true},
+		{"the last page is not full", 2, 3, 1, 2, 3, false},
+		{"all fit", 1, 4, 4, 1, 4, false},
+		{"behind the last page", 3, 2, 0, 3, 2, false},
+		{"out of bounds", 0, 1000, 4, 1, 100, false},
+	} {
+		got := s.ListPosts(caller, postindex.Query{Page: tc.page, Limit: tc.limit})
+		if len(got.Posts) != tc.posts || got.Total != 4 || got.Page != tc.onPage || got.Limit != tc.of || got.HasNext != tc.next {
+			t.Errorf("%s: got %d posts, %+v", tc.reason, len(got.Posts), got)
+		}
+	}
+	if title := s.ListPosts(caller, postindex.Query{Limit: 1}).Posts[0].Title; title != "Hello" {
+		t.Errorf("the list says %q", title)
+	}
+}
+
+// TestDetailTells holds what clients are told of a post beside its targets' states.
+func TestDetailTells(t *testing.T) {
+	t.Parallel()
+	card := v1alpha1.TreeCard{Caption: "card"}
+	p := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: "p1"}, Spec: v1alpha1.PostSpec{
+		Category: v1alpha1.CategoryTree, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{card}}, ScheduledAt: at(time.Hour),
+	}}
+	c := inMemory("acme")
+	c.memory["acme"].Status.AccountName = "Acme"
+	c.memory["tube"] = account("tube", v1alpha1.PlatformYouTube, 0, nil)
+	titled, untitled, both := target("tube"), target("tube"), target("acme")
+	titled.YouTube, both.YouTube = &v1alpha1.YouTubeOptions{Title: "Launch"}, &v1alpha1.YouTubeOptions{Title: "Launch"}
+	p.Spec.Targets = []v1alpha1.PostTarget{titled, untitled, both}
+	p.Status.Targets = []v1alpha1.TargetStatus{{Index: 2, ExternalURL: "https://x/7"}}
+	got, err := service(&posts{stored: map[string]*v1alpha1.Post{"p1": p}}, c).GetPost(t.Context(), caller, "p1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.ScheduledAt == nil || !got.ScheduledAt.Equal(now.Add(time.Hour)) || len(got.Cards) != 1 || got.Media != nil {
+		t.Errorf("its time is %v, its cards %v, its media %v", got.ScheduledAt, got.Cards, got.Media)
+	}
+	var told []string
+	for _, d := range got.Platforms {
+		told = append(told, fmt.Sprintf("%s %q %q %q", d.Platform, d.AccountName, d.YouTubeTitle, d.ExternalURL))
+	}
+	if diff := cmp.Diff([]string{`youtube "" "Launch" ""`, `youtube "" "" ""`, `x "Acme" "" "https://x/7"`}, told); diff != "" {
+		t.Errorf("account, title on YouTube alone, and address:\n%s", diff)
+	}
+	failed := p.DeepCopy()
+	failed.Status.Targets = []v1alpha1.TargetStatus{{Index: 0, State: v1alpha1.TargetFailed}, {Index: 1, State: v1alpha1.TargetFailed, Reason: "Refused"}, {Index: 2, State: v1alpha1.TargetFailed}}
+	got, err = service(&posts{stored: map[string]*v1alpha1.Post{"p1": failed}}, c).GetPost(t.Context(), caller, "p1")
+	if err != nil || got.Platforms[0].ErrorMessage != "delivery failed for a reason that was not recorded" || got.Platforms[1].ErrorMessage != "Refused" {
+		t.Errorf("%v, %+v", err, got.Platforms)
+	}
+}
+
+// cancelling is a Kubernetes API in which posts can be cancelled.
+type cancelling struct {
+	*posts
+
+	conflicts int
+	version   string
+}
+
+func (c *cancelling) Cancel(_ context.Context, _, name, _ string) (*v1alpha1.Post, error) {
+	if c.conflicts > 0 {
+		c.conflicts--
+		return nil, apierrors.NewConflict(resource, name, errors.New("written"))
+	}
+	post := c.stored[name].DeepCopy()
+	post.Spec.Cancelled = true
+	post.ResourceVersion = c.version
+	c.stored[name] = post
+	return post, nil
+}
+
+func TestCancelReturnsWhatWasCounted(t *testing.T) {
+	t.Parallel()
+	inbox := target("box")
+	inbox.TikTok = &v1alpha1.TikTokOptions{Draft: true}
+	onXPosts, onInbox := quota.KindXPosts+" of p1, 0 and 0 kept", quota.KindTikTokDrafts+" of p1, 0 and 0 kept"
+	for name, tc := range map[string]struct {
+		reason    string
+		draft     bool
+		owner     func(string) *v1alpha1.Team
+		targets   []v1alpha1.PostTarget
+		conflicts int
+		version   string
+		err       error
+		want      []string
+		logged    string
+	}{
+		"Both":       {"all that it took", false, starter{}.Owner, []v1alpha1.PostTarget{target("acme"), inbox}, 0, "7", nil, []string{onXPosts, onInbox}, ""},
+		"NoLimit":    {"a plan without a limit counts no posts to X", false, owner{}.Owner, []v1alpha1.PostTarget{target("acme"), inbox}, 0, "7", nil, []string{onInbox}, ""},
+		"Nothing":    {"nothing was counted", false, owner{}.Owner, []v1alpha1.PostTarget{target("acme")}, 0, "7", nil, nil, ""},
+		"Draft":      {"a draft takes nothing", true, starter{}.Owner, []v1alpha1.PostTarget{target("acme"), inbox}, 0, "7", nil, nil, ""},
+		"Gone":       {"the connection is, and its inbox with it", false, owner{}.Owner, []v1alpha1.PostTarget{target("none")}, 0, "7", nil, nil, ""},
+		"Anew":       {"it was written in between", false, owner{}.Owner, []v1alpha1.PostTarget{inbox}, 3, "7", nil, []string{onInbox}, ""},
+		"Down":       {"it is cancelled all the same; the manager will", false, owner{}.Owner, []v1alpha1.PostTarget{inbox}, 0, "7", errors.New("boom"), []string{onInbox}, "Cannot give back yet"},
+		"Unreadable": {"the watch will tell the list", false, owner{}.Owner, []v1alpha1.PostTarget{target("acme")}, 0, "new", nil, nil, "Cannot list a post"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &posts{stored: map[string]*v1alpha1.Post{"p1": {
+				ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: "p1", ResourceVersion: "6", CreationTimestamp: metav1.NewTime(now)},
+				Spec:       v1alpha1.PostSpec{Draft: tc.draft, ScheduledAt: at(time.Hour), Targets: tc.targets},
+			}}}
+			s := counting(p, newCounts())
+			var log bytes.Buffer
+			r := &returning{counts: newCounts(), err: tc.err}
+			s.Posts, s.Quota, s.Owner = &cancelling{posts: p, conflicts: tc.conflicts, version: tc.version}, r, tc.owner
+			s.Log = slog.New(slog.NewTextHandler(&log, nil))
+			before, err := postindex.ParseVersion("6")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Index.Upsert(caller.Namespace, s.Summarise(p.stored["p1"]), before)
+			if err := s.CancelPost(t.Context(), caller, "p1"); err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, r.returned); diff != "" {
+				t.Errorf("%s: given back is\n%s", tc.reason, diff)
+			}
+			if (log.Len() > 0) != (tc.logged != "") || !strings.Contains(log.String(), tc.logged) {
+				t.Errorf("%s: logged is %q, want %q", tc.reason, log.String(), tc.logged)
+			}
+			if listed := s.ListPosts(caller, postindex.Query{Limit: 1}); (listed.Total == 0) != (tc.version == "7") {
+				t.Errorf("%s: the list, which shows no cancelled posts, says %+v", tc.reason, listed)
+			}
+		})
+	}
+}

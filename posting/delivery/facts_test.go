@@ -1,0 +1,216 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// TestDecideEnters holds what Decide enters beside the actions that it returns.
+func TestDecideEnters(t *testing.T) {
+	accepted := func(f *Facts) string {
+		c := meta.FindStatusCondition(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
+		return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
+	}
+	entries := func(f *Facts) (out string) {
+		for i := range f.Post.Status.Targets {
+			t := &f.Post.Status.Targets[i]
+			out += fmt.Sprintf("%d %s %s", t.Index, t.Platform, t.State)
+			if t.Blocked != nil {
+				out += fmt.Sprintf(" (%s: %s)", t.Blocked.Reason, t.Blocked.Problem)
+			}
+			if t.TryUntil != nil {
+				out += fmt.Sprint(" until ", t.TryUntil.Sub(t0))
+			}
+			if t.Prepared != nil {
+				out += " has " + t.Prepared.ContentHash + " " + t.Prepared.Checkpoint
+			}
+			out += ";"
+		}
+		return out
+	}
+	said := func(f *Facts) string { return f.Post.Status.Targets[0].Message }
+	missing := func(s *situation) {
+		s.Invalid = func() field.ErrorList {
+			return field.ErrorList{field.NotFound(field.NewPath("spec", "connectionRef"), "x")}
+		}
+	}
+	running := func(checkpoint string) func(int) Preparation {
+		return preparing(Preparation{State: PreparationRunning, Hash: "hash", Checkpoint: checkpoint, BegunAt: t0.Add(-time.Minute)})
+	}
+	for name, tt := range map[string]struct {
+		reason string
+		change func(s *situation)
+		of     func(f *Facts) string
+		want   string
+	}{
+		"its time has come":  {"the post passed every rule", nil, accepted, "True Accepted: the post passed every rule"},
+		"scheduled":          {"the post passed every rule", func(s *situation) { s.scheduled(time.Hour) }, accepted, "True Accepted: the post passed every rule"},
+		"scheduled: entries": {"people see where it goes", func(s *situation) { s.scheduled(time.Hour) }, entries, "0 x pending;"},
+		"a missing connection": {
+			"what to do about it is told", missing, accepted,
+			`False ConnectionNotFound: spec.connectionRef: Not found: "x"; create the connection, or correct its name, and the post goes on by itself`,
+		},
+		"a connection that did not come": {"what has failed before has failed for its own reason", func(s *situation) {
+			missing(s)
+			s.twoTargets()
+			s.entered()
+			s.scheduled(-2 * time.Hour)
+			fail(s.entry(0), v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: "no room"})
+		}, entries, `0 x failed (PlanLimit: no room);1 x failed (ConnectionNotFound: not published within 1h0m0s of its time. What was in the way: spec.connectionRef: Not found: "x");`},
+		"an edit": {"what a target waited for was in the way of what the post said before", func(s *situation) {
+			s.scheduled(time.Hour)
+			t := s.entered()
+			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}, v1alpha1.NewTimePtr(t0)
+			s.Post.Generation++
+		}, entries, "0 x pending;"},
+		"no edit": {"what a target waits for stays", func(s *situation) {
+			s.scheduled(time.Hour)
+			t := s.entered()
+			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}, v1alpha1.NewTimePtr(t0)
+		}, entries, "0 x  (PlatformUnavailable: busy) until 0s;"},
+		"an attempt was made": {"it speaks of the platform that was called, whatever the connection says now", func(s *situation) {
+			s.claimed(time.Second)
+			s.conn.Spec.Platform = v1alpha1.PlatformTikTok
+			s.Post.Generation++
+		}, entries, "0 x pending;"},
+		"a connection that was deleted": {"its platform is known still", func(s *situation) {
+			s.entered()
+			s.Connections = nil
+		}, entries, `0 x pending (ConnectionNotReady: connection "x" does not exist) until 59m50s;`},
+		"an upload that takes long": {"people see what it waits for", func(s *situation) {
+			s.Preparation = running("")
+		}, entries, "0 x pending (Preparing: what the post shows is being uploaded to x, or worked on there; it goes out when that is done) until 59m50s;"},
+		"an upload that takes long after a refusal": {"the refusal tells more", func(s *situation) {
+			s.entered().Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}
+			s.Preparation = running("part 1")
+		}, entries, "0 x  (PlatformUnavailable: busy) until 59m50s has hash part 1;"},
+		"an upload that takes long before it is sent again": {"that it may have been published tells more", func(s *situation) {
+			t := s.claimed(time.Hour)
+			t.Attempt.Outcome, t.TryUntil = v1alpha1.OutcomeUnknown, v1alpha1.NewTimePtr(t0.Add(time.Hour))
+			s.Preparation = running("")
+		}, entries, "0 x pending until 1h0m0s;"},
+		"a preparation that failed": {"what is reported is what the status says", func(s *situation) {
+			s.Preparation = preparing(Preparation{State: PreparationFailed, Err: platforms.Errorf(platforms.ClassTransient, "busy")})
+		}, said, "busy; Herald tries again"},
+		"a preparation that failed: entries": {"it can go on from where it was", func(s *situation) {
+			s.Preparation = preparing(Preparation{State: PreparationFailed, Hash: "hash", Checkpoint: "part 1", Err: platforms.Errorf(platforms.ClassTransient, "busy")})
+		}, entries, "0 x pending (PlatformUnavailable: busy) until 59m50s has hash part 1;"},
+		"a file that is not there": {"the reason is its own", func(s *situation) {
+			s.illustrated(1)
+			s.Media = nil
+		}, entries, `0 x pending (MediaNotReady: media file "m" does not exist; the post goes on when it does) until 59m50s;`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(tt.change)
+			Decide(f)
+			if got := tt.of(f); got != tt.want {
+				t.Errorf("%s: got\n%s, want\n%s", tt.reason, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestRecordProgress enters what is new only: each difference is a write.
+func TestRecordProgress(t *testing.T) {
+	known := func() *v1alpha1.Prepared { return &v1alpha1.Prepared{ContentHash: "hash", Checkpoint: "part 1"} }
+	for _, tt := range []struct {
+		reason           string
+		known            *v1alpha1.Prepared
+		hash, checkpoint string
+		want             bool
+	}{
+		{"nothing is there yet", nil, "hash", "", false},
+		{"nothing is there yet of what the post says now", known(), "edited", "", false},
+		{"the first part", nil, "hash", "part 1", true},
+		{"the same part", known(), "hash", "part 1", false},
+		{"the next part", known(), "hash", "part 2", true},
+		{"the first part of what the post says now", known(), "edited", "part 1", true},
+	} {
+		target := &v1alpha1.TargetStatus{Prepared: tt.known}
+		f := facts(nil)
+		if got := f.recordProgress(target, &Preparation{Hash: tt.hash, Checkpoint: tt.checkpoint}); got != tt.want {
+			t.Errorf("%s: news %t, want %t", tt.reason, got, tt.want)
+		}
+		entered := target.Prepared != nil && target.Prepared.ContentHash == tt.hash && target.Prepared.Checkpoint == tt.checkpoint && target.Prepared.MadeAt.Time.Equal(t0)
+		if entered != tt.want {
+			t.Errorf("%s: recorded is %+v", tt.reason, target.Prepared)
+		}
+	}
+}
+
+// TestUndeliverable holds that what is not delivered whole is not delivered at all: a tree with files needs a platform that
+// delivers images too.
+func TestUndeliverable(t *testing.T) {
+	treeOf := func(files ...string) func(*v1alpha1.PostSpec) {
+		return func(s *v1alpha1.PostSpec) {
+			s.Category = v1alpha1.CategoryTree
+			s.Tree = &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{MediaRefs: refs(files...)}}}
+		}
+	}
+	trees, images := v1alpha1.CategoryTree, v1alpha1.CategoryImage
+	for _, tt := range []struct {
+		reason   string
+		spec     func(*v1alpha1.PostSpec)
+		delivers []v1alpha1.Category
+		want     bool
+	}{
+		{"a text", func(*v1alpha1.PostSpec) {}, nil, false},
+		{"a tree of texts needs trees", treeOf(), []v1alpha1.Category{trees}, false},
+		{"a tree of texts where only images are delivered", treeOf(), []v1alpha1.Category{images}, true},
+		{"a tree with a file needs images as well", treeOf("m"), []v1alpha1.Category{trees}, true},
+		{"a tree with a file", treeOf("m"), []v1alpha1.Category{trees, images}, false},
+		{"an image", func(s *v1alpha1.PostSpec) { s.Category = images }, []v1alpha1.Category{images}, false},
+	} {
+		f := facts(func(s *situation) {
+			s.Platforms = platforms.Registry{v1alpha1.PlatformX: publisher{delivers: tt.delivers}}
+			tt.spec(&s.Post.Spec)
+		})
+		if got := f.undeliverable(0) != ""; got != tt.want {
+			t.Errorf("%s: undeliverable %t, want %t", tt.reason, got, tt.want)
+		}
+	}
+}
+
+func TestTiming(t *testing.T) {
+	f := facts(nil)
+	want := attempt.Timing{
+		SendWindow: 5 * time.Second, ClockMargin: 2 * time.Second, GiveUpAfter: time.Hour,
+		CallTimeout: 10 * time.Second, Lag: time.Minute, Authoritative: true,
+	}
+	if got, ok := f.Timing(v1alpha1.PlatformX); !ok || got != want {
+		t.Errorf("got %+v, %t, want %+v", got, ok, want)
+	}
+	if _, ok := f.Timing(v1alpha1.PlatformTikTok); ok {
+		t.Error("this process does not have the platform")
+	}
+}
+
+// TestFailPosted holds that delivery stops rather than enter that what is online has failed.
+func TestFailPosted(t *testing.T) {
+	for name, do := range map[string]func(f *Facts, t *v1alpha1.TargetStatus){
+		"failed": func(_ *Facts, t *v1alpha1.TargetStatus) { fail(t, v1alpha1.Blocked{}) },
+		"not prepared": func(f *Facts, t *v1alpha1.TargetStatus) {
+			f.notPrepared(0, t, platforms.Errorf(platforms.ClassPermanent, "no"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("it must panic")
+				}
+			}()
+			do(facts(nil), &v1alpha1.TargetStatus{State: v1alpha1.TargetPosted})
+		})
+	}
+}
