@@ -1,0 +1,164 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/apikeys"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/posting/plan"
+)
+
+func TestAuthenticate(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+		want   string
+	}{
+		"Known":   {"the key speaks for its team", nil, ""},
+		"Unknown": {"the client is to use another key", apikeys.ErrUnknown, "UNAUTHORIZED"},
+		"Revoked": {"the client is to use another key", apikeys.ErrRevoked, "UNAUTHORIZED"},
+		"Expired": {"the client is to use another key", apikeys.ErrExpired, "UNAUTHORIZED"},
+		"Trouble": {"the client can do nothing about it", errors.New("boom"), "internal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, used := service(&posts{}, &connections{}), ""
+			s.Key = func(token string) (*v1alpha1.APIKey, error) {
+				if tc.err != nil {
+					return nil, tc.err
+				}
+				return &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: "of " + token, Name: "k"}}, nil
+			}
+			s.Used = func(key *v1alpha1.APIKey) { used = key.Name }
+			got, err := s.Authenticate("token")
+			want, wantUsed := bridge.Caller{}, ""
+			if tc.want == "" {
+				want, wantUsed = bridge.Caller{Namespace: "of token", Key: "k"}, "k"
+			}
+			if code(err) != tc.want || got != want || used != wantUsed {
+				t.Errorf("%s: %+v, %v, used %q; want %+v, %q, %q", tc.reason, got, err, used, want, tc.want, wantUsed)
+			}
+		})
+	}
+}
+
+func TestRequireSubscription(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		state     v1alpha1.SubscriptionState
+		trialEnds *v1alpha1.Time
+		want      string
+	}{
+		"Active":         {v1alpha1.SubscriptionActive, nil, ""},
+		"Trial":          {v1alpha1.SubscriptionTrialing, v1alpha1.NewTimePtr(now.Add(time.Millisecond)), ""},
+		"TrialEnds":      {v1alpha1.SubscriptionTrialing, v1alpha1.NewTimePtr(now), "trial has ended"},
+		"TrialUnbounded": {v1alpha1.SubscriptionTrialing, nil, "trial has ended"},
+		"PastDue":        {v1alpha1.SubscriptionPastDue, nil, "is past due"},
+		"Cancelled":      {v1alpha1.SubscriptionCancelled, nil, "is cancelled"},
+		"New":            {"new", nil, "no active subscription"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := service(&posts{}, &connections{})
+			s.Owner = func(string) *v1alpha1.Team {
+				team := &v1alpha1.Team{}
+				team.Spec.Subscription.State = tc.state
+				if tc.trialEnds != nil {
+					team.Spec.Subscription.TrialEndsAt = tc.trialEnds
+				}
+				return team
+			}
+			err := s.RequireSubscription(caller)
+			if tc.want == "" && err != nil || tc.want != "" && (code(err) != "SUBSCRIPTION_REQUIRED" || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// listing are connections that can be listed.
+type listing struct {
+	connections
+
+	all []*v1alpha1.Connection
+}
+
+func (l *listing) List(string) []*v1alpha1.Connection { return l.all }
+
+// account is a connection that was made so many minutes after now.
+func account(name string, platform v1alpha1.Platform, made int, change func(*v1alpha1.Connection)) *v1alpha1.Connection {
+	c := onX(name)
+	c.Spec.Platform = platform
+	c.CreationTimestamp = metav1.NewTime(now.Add(time.Duration(made) * time.Minute))
+	if change != nil {
+		change(c)
+	}
+	return c
+}
+
+func TestListConnections(t *testing.T) {
+	t.Parallel()
+	var many []*v1alpha1.Connection
+	most := plan.LimitsOf(starter{}.Owner("")).Accounts
+	for i := range most + 1 {
+		many = append(many, account(fmt.Sprint("c", i), v1alpha1.PlatformX, i, nil))
+	}
+	all := []*v1alpha1.Connection{
+		account("late", v1alpha1.PlatformX, 3, nil),
+		account("b", v1alpha1.PlatformX, 1, nil),
+		account("a", v1alpha1.PlatformTikTok, 1, nil),
+		account("connected", v1alpha1.PlatformTikTok, 9, func(c *v1alpha1.Connection) {
+			c.Status.ConnectedAt = v1alpha1.NewTimePtr(now.Add(2 * time.Minute))
+		}),
+		account("disabled", v1alpha1.PlatformX, 0, func(c *v1alpha1.Connection) { c.Spec.Disabled = true }),
+		account("leaving", v1alpha1.PlatformX, 0, func(c *v1alpha1.Connection) { c.DeletionTimestamp = &metav1.Time{Time: now} }),
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		owner    func(string) *v1alpha1.Team
+		all      []*v1alpha1.Connection
+		platform v1alpha1.Platform
+		want     string
+	}{
+		"All":      {"oldest first, and by name if of one time", owner{}.Owner, all, "", "a b connected late"},
+		"OfX":      {"those of one platform", owner{}.Owner, all, v1alpha1.PlatformX, "b late"},
+		"OfTikTok": {"those of another", owner{}.Owner, all, v1alpha1.PlatformTikTok, "a connected"},
+		"Plan":     {"what the plan does not cover cannot be posted to", starter{}.Owner, many, "", names(many[:most])},
+		"NoLimit":  {"the plan covers all", owner{}.Owner, many, "", names(many)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := service(&posts{}, &connections{})
+			s.Owner, s.Connections = tc.owner, &listing{all: tc.all}
+			var got []string
+			for _, c := range s.ListConnections(caller, tc.platform) {
+				got = append(got, c.ID)
+				if c.ID == "connected" && !c.ConnectedAt.Equal(now.Add(2*time.Minute)) {
+					t.Errorf("it was connected at %s", c.ConnectedAt)
+				}
+			}
+			if strings.Join(got, " ") != tc.want {
+				t.Errorf("%s: got %v, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func names(all []*v1alpha1.Connection) string {
+	var names []string
+	for _, c := range all {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, " ")
+}

@@ -1,0 +1,361 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/platforms"
+)
+
+var mediaResource = schema.GroupResource{Group: "social.herald.dev", Resource: "media"}
+
+// files is a Kubernetes API with media files, and the store's signatures.
+type files struct {
+	stored  map[string]*v1alpha1.Media
+	creates []fault
+	made    int
+	// reading and signing are what goes wrong with these; updating what comes of storing a status.
+	reading, signing, updating, awaiting error
+	// changed, if set, is called before a status is stored: another process came first.
+	changed func(f *files)
+	// awaited names the files of which it was recorded until when they are awaited.
+	awaited []string
+}
+
+func (f *files) Create(_ context.Context, m *v1alpha1.Media) (*v1alpha1.Media, error) {
+	f.made++
+	if f.stored[m.Name] != nil {
+		return nil, apierrors.NewAlreadyExists(mediaResource, m.Name)
+	}
+	var trouble fault
+	if len(f.creates) > 0 {
+		trouble, f.creates = f.creates[0], f.creates[1:]
+	}
+	if trouble.err == nil || trouble.lands {
+		f.stored[m.Name] = m.DeepCopy()
+	}
+	if trouble.err != nil {
+		return nil, trouble.err
+	}
+	return f.stored[m.Name], nil
+}
+
+func (f *files) Get(_ context.Context, _, name string) (*v1alpha1.Media, error) {
+	if f.reading != nil {
+		return nil, f.reading
+	}
+	if m, ok := f.stored[name]; ok {
+		return m.DeepCopy(), nil
+	}
+	return nil, apierrors.NewNotFound(mediaResource, name)
+}
+
+func (f *files) UpdateStatus(_ context.Context, m *v1alpha1.Media) (*v1alpha1.Media, error) {
+	if f.changed != nil {
+		f.changed(f)
+	}
+	if f.updating != nil {
+		return nil, f.updating
+	}
+	f.stored[m.Name] = m.DeepCopy()
+	return f.stored[m.Name], nil
+}
+
+func (f *files) AwaitUntil(_ context.Context, _, name string, until time.Time) error {
+	if until.Equal(now.Add(time.Hour)) {
+		f.awaited = append(f.awaited, name)
+	}
+	return f.awaiting
+}
+
+func (f *files) PresignPut(_ context.Context, key, mimeType string) (string, time.Time, error) {
+	return "https://store/" + key + "?type=" + mimeType, now.Add(time.Hour), f.signing
+}
+
+func withFiles(f *files) *bridge.Service {
+	s := service(&posts{stored: map[string]*v1alpha1.Post{}}, inMemory("acme"))
+	s.Media, s.Files = f, f
+	return s
+}
+
+func photo(change func(*v1alpha1.MediaSpec)) v1alpha1.MediaSpec {
+	spec := v1alpha1.MediaSpec{FileName: "a.jpg", MimeType: v1alpha1.MimeJPEG, SizeBytes: 5}
+	if change != nil {
+		change(&spec)
+	}
+	return spec
+}
+
+func TestCheckUpload(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*v1alpha1.MediaSpec)
+		want   []string
+	}{
+		"Image":    {"the usual case", nil, nil},
+		"Smallest": {"one byte is something", func(s *v1alpha1.MediaSpec) { s.SizeBytes = 1 }, nil},
+		"Largest":  {"the bound is part of it", func(s *v1alpha1.MediaSpec) { s.SizeBytes = v1alpha1.MaxImageBytes }, nil},
+		"Capitals": {"cameras name files so", func(s *v1alpha1.MediaSpec) { s.FileName = "A.JPG" }, nil},
+		"Video": {"its own rules hold", func(s *v1alpha1.MediaSpec) {
+			*s = v1alpha1.MediaSpec{FileName: "a.mov", MimeType: v1alpha1.MimeMP4, SizeBytes: v1alpha1.MaxVideoBytes}
+		}, nil},
+		"Empty":    {"nothing cannot be posted", func(s *v1alpha1.MediaSpec) { s.SizeBytes = 0 }, []string{"size_bytes: an image has 1 to"}},
+		"TooLarge": {"no platform takes it", func(s *v1alpha1.MediaSpec) { s.SizeBytes = v1alpha1.MaxImageBytes + 1 }, []string{"size_bytes: an image has 1 to"}},
+		"Type":     {"nothing can be posted of it", func(s *v1alpha1.MediaSpec) { s.MimeType = "image/gif" }, []string{`mime_type: "image/gif" is not taken`}},
+		"Name":     {"it looks like another type", func(s *v1alpha1.MediaSpec) { s.FileName = "a.mp4" }, []string{"name: the name of an image ends in .jpg, .jpeg, .png or .webp; rename the file"}},
+		"Both":     {"all is told at once", func(s *v1alpha1.MediaSpec) { s.FileName, s.SizeBytes = "a", -1 }, []string{"size_bytes: ", "name: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &files{stored: map[string]*v1alpha1.Media{}}
+			got, err := withFiles(f).CreateMediaUpload(t.Context(), caller, bridge.CreateMediaUpload{Spec: photo(tc.change)})
+			if tc.want == nil {
+				if err != nil || len(f.stored) != 1 || f.stored[got.ID] == nil {
+					t.Errorf("%s: error %v, %d files", tc.reason, err, len(f.stored))
+				}
+				return
+			}
+			if code(err) != "VALIDATION_ERROR" || len(f.stored) != 0 {
+				t.Fatalf("%s: error %v, %d files", tc.reason, err, len(f.stored))
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %q does not tell %q", tc.reason, err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestCreateMediaUpload(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("read: connection reset by peer")
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Media"}, "m", field.ErrorList{field.Invalid(field.NewPath("spec", "fileName"), "x", "no")})
+	down := apierrors.NewInternalError(lost)
+	for name, tc := range map[string]struct {
+		reason string
+		files  files
+		leave  bool
+		want   string
+		made   int
+	}{
+		"Created":    {"the usual case", files{}, false, "", 1},
+		"Landed":     {"the answer was lost, and the file is there", files{creates: []fault{{true, lost}}}, false, "", 2},
+		"NotLanded":  {"the request was lost", files{creates: []fault{{false, lost}}}, false, "", 2},
+		"StaysLost":  {"the Kubernetes API is down", files{creates: []fault{{false, lost}, {false, down}, {false, lost}}}, false, "internal", 3},
+		"Forbidden":  {"a clear refusal is not repeated", files{creates: []fault{{false, apierrors.NewForbidden(mediaResource, "m", lost)}}}, false, "internal", 1},
+		"Invalid":    {"the client can mend it", files{creates: []fault{{false, invalid}}}, false, "VALIDATION_ERROR", 1},
+		"ClientLeft": {"no one waits for the answer", files{creates: []fault{{false, lost}}}, true, "internal", 1},
+		"NotSigned":  {"without an address there is no upload", files{signing: lost}, false, "internal", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			if tc.leave {
+				leave()
+			}
+			f := &tc.files
+			f.stored = map[string]*v1alpha1.Media{}
+			got, err := withFiles(f).CreateMediaUpload(ctx, caller, bridge.CreateMediaUpload{Spec: photo(nil)})
+			if code(err) != tc.want || f.made != tc.made {
+				t.Fatalf("%s: error %v after %d creates, want %q after %d", tc.reason, err, f.made, tc.want, tc.made)
+			}
+			if err != nil {
+				if got != (bridge.MediaUpload{}) {
+					t.Errorf("%s: %+v with an error", tc.reason, got)
+				}
+				return
+			}
+			if got.Name != "a.jpg" || f.stored[got.ID] == nil || !strings.HasSuffix(got.UploadURL, "?type=image/jpeg") {
+				t.Errorf("%s: %+v", tc.reason, got)
+			}
+			if m := f.stored[got.ID]; m.Namespace != caller.Namespace || len(m.Name) != 26 || m.Annotations[v1alpha1.RequestAnnotation] != "" {
+				t.Errorf("%s: %+v", tc.reason, m.ObjectMeta)
+			}
+		})
+	}
+	t.Run("NoSubscription", func(t *testing.T) {
+		t.Parallel()
+		s := withFiles(&files{stored: map[string]*v1alpha1.Media{}})
+		s.Owner = func(string) *v1alpha1.Team { return nil }
+		if _, err := s.CreateMediaUpload(t.Context(), caller, bridge.CreateMediaUpload{Spec: photo(nil)}); code(err) != "SUBSCRIPTION_REQUIRED" {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// TestUploadKey sends a request for an upload again under its Idempotency-Key.
+func TestUploadKey(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason  string
+		between func(f *files, m *v1alpha1.Media)
+		second  func(in *bridge.CreateMediaUpload)
+		want    string
+		same    bool
+		awaited int
+	}{
+		"Again":       {"a fresh address for the same file, which is awaited for longer", nil, nil, "", true, 1},
+		"Uploaded":    {"what is there may be overwritten until it is used", func(_ *files, m *v1alpha1.Media) { m.Status.Phase = v1alpha1.MediaUploaded }, nil, "", true, 1},
+		"AnotherKey":  {"the client wants two files", nil, func(in *bridge.CreateMediaUpload) { in.IdempotencyKey = "l" }, "", false, 0},
+		"NoKey":       {"each request is a file", nil, func(in *bridge.CreateMediaUpload) { in.IdempotencyKey = "" }, "", false, 0},
+		"AnotherFile": {"a key is for one request", nil, func(in *bridge.CreateMediaUpload) { in.Spec.SizeBytes++ }, "CONFLICT", false, 0},
+		"Leaving":     {"nothing can be uploaded to it", func(_ *files, m *v1alpha1.Media) { m.DeletionTimestamp = &metav1.Time{Time: now} }, nil, "CONFLICT", false, 0},
+		"Expired":     {"it never came", func(_ *files, m *v1alpha1.Media) { m.Status.Phase = v1alpha1.MediaExpired }, nil, "CONFLICT", false, 0},
+		"Rejected":    {"it is no picture", func(_ *files, m *v1alpha1.Media) { m.Status.Phase = v1alpha1.MediaRejected }, nil, "CONFLICT", false, 0},
+		"Unreadable":  {"it is not known what it is", func(f *files, _ *v1alpha1.Media) { f.reading = errors.New("boom") }, nil, "internal", false, 0},
+		"NotAwaited":  {"the manager would give the file up before the address ends", func(f *files, _ *v1alpha1.Media) { f.awaiting = errors.New("boom") }, nil, "internal", false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &files{stored: map[string]*v1alpha1.Media{}}
+			s, in := withFiles(f), bridge.CreateMediaUpload{Spec: photo(nil), IdempotencyKey: "k"}
+			first, err := s.CreateMediaUpload(t.Context(), caller, in)
+			if err != nil || len(f.awaited) > 0 {
+				t.Fatalf("error %v, %v", err, f.awaited)
+			}
+			if tc.between != nil {
+				tc.between(f, f.stored[first.ID])
+			}
+			if tc.second != nil {
+				tc.second(&in)
+			}
+			second, err := s.CreateMediaUpload(t.Context(), caller, in)
+			if code(err) != tc.want || len(f.awaited) != tc.awaited {
+				t.Fatalf("%s: error %v, awaited %v; want %q, %d", tc.reason, err, f.awaited, tc.want, tc.awaited)
+			}
+			if err == nil && (first.ID == second.ID) != tc.same {
+				t.Errorf("%s: files %s and %s", tc.reason, first.ID, second.ID)
+			}
+		})
+	}
+}
+
+// TestPostWithMedia creates a post that shows a file. One that was just uploaded is examined on the spot.
+func TestPostWithMedia(t *testing.T) {
+	t.Parallel()
+	boom := errors.New("boom")
+	found := v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 5, Width: 600, Height: 600}
+	conflict := apierrors.NewConflict(mediaResource, "m", boom)
+	is := func(phase v1alpha1.MediaPhase) func(*v1alpha1.Media) {
+		return func(m *v1alpha1.Media) {
+			m.Status = found
+			m.Status.Phase = phase
+		}
+	}
+	becomes := func(phase v1alpha1.MediaPhase) func(*files) {
+		return func(f *files) { is(phase)(f.stored["m"]) }
+	}
+	for name, tc := range map[string]struct {
+		reason  string
+		name    string
+		file    func(m *v1alpha1.Media)
+		files   files
+		verify  error
+		want    string
+		message string
+		// looked is whether the file was examined, and recorded its phase afterwards.
+		looked   bool
+		recorded v1alpha1.MediaPhase
+	}{
+		"Known":         {"the manager has examined it", "m", is(v1alpha1.MediaUploaded), files{}, nil, "", "", false, v1alpha1.MediaUploaded},
+		"JustUploaded":  {"it counts at once, and that is recorded", "m", nil, files{}, nil, "", "", true, v1alpha1.MediaUploaded},
+		"Pending":       {"the manager waited for it", "m", is(v1alpha1.MediaPending), files{}, nil, "", "", true, v1alpha1.MediaUploaded},
+		"Rejected":      {"it stays rejected", "m", is(v1alpha1.MediaRejected), files{}, nil, "VALIDATION_ERROR", "was rejected", false, v1alpha1.MediaRejected},
+		"Leaving":       {"it is being deleted", "m", func(m *v1alpha1.Media) { m.DeletionTimestamp = &metav1.Time{Time: now} }, files{}, nil, "VALIDATION_ERROR", "no such media file", false, ""},
+		"Missing":       {"there is none", "n", nil, files{}, nil, "VALIDATION_ERROR", `media_ids[0]: no such media file "n" in this team`, false, ""},
+		"Impossible":    {"no file can have that name: none is asked for", "../m", nil, files{reading: boom}, nil, "VALIDATION_ERROR", "no such media file", false, ""},
+		"Unreadable":    {"the Kubernetes API does not answer", "m", nil, files{reading: boom}, nil, "internal", "", false, ""},
+		"NotUploaded":   {"the client has to upload it first", "m", nil, files{}, store.ErrNotFound, "VALIDATION_ERROR", "nothing has been uploaded yet", true, ""},
+		"Overwritten":   {"the client has to end that upload first", "m", nil, files{}, store.ErrChanged, "VALIDATION_ERROR", "overwritten while it is examined", true, ""},
+		"StoreDown":     {"it is not known what it is", "m", nil, files{}, boom, "internal", "", true, ""},
+		"ManagerFirst":  {"what it found out counts", "m", nil, files{updating: conflict, changed: becomes(v1alpha1.MediaRejected)}, nil, "VALIDATION_ERROR", "was rejected", true, v1alpha1.MediaRejected},
+		"ManagerWaits":  {"it wrote before the upload ended: what was just found out counts", "m", nil, files{updating: conflict, changed: becomes(v1alpha1.MediaPending)}, nil, "", "", true, v1alpha1.MediaPending},
+		"ManagerBegins": {"it has found out nothing yet: what was just found out counts", "m", nil, files{updating: conflict, changed: becomes("")}, nil, "", "", true, ""},
+		"Deleted":       {"it is gone", "m", nil, files{updating: conflict, changed: func(f *files) { clear(f.stored) }}, nil, "VALIDATION_ERROR", "no such media file", true, ""},
+		"GoneBefore":    {"it is gone", "m", nil, files{updating: apierrors.NewNotFound(mediaResource, "m"), changed: func(f *files) { clear(f.stored) }}, nil, "VALIDATION_ERROR", "no such media file", true, ""},
+		"Settled":       {"the schema holds what the manager settled", "m", nil, files{updating: apierrors.NewInvalid(schema.GroupKind{}, "m", nil), changed: becomes(v1alpha1.MediaExpired)}, nil, "VALIDATION_ERROR", "is gone", true, v1alpha1.MediaExpired},
+		"Unsettled":     {"the conflict cannot be looked into: what was just found out counts", "m", nil, files{updating: conflict, changed: func(f *files) { f.reading = boom }}, nil, "", "", true, ""},
+		"NotRecorded":   {"the Kubernetes API does not answer", "m", nil, files{updating: boom}, nil, "internal", "", true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &tc.files
+			m := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: "m"}, Spec: photo(nil)}
+			if tc.file != nil {
+				tc.file(m)
+			}
+			f.stored = map[string]*v1alpha1.Media{"m": m}
+			s, looked := withFiles(f), false
+			s.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+				looked = true
+				return found, tc.verify
+			}
+			s.Limits = func(v1alpha1.Platform) (platforms.Capabilities, bool) {
+				return platforms.Capabilities{Categories: []v1alpha1.Category{v1alpha1.CategoryImage}, MaxImages: 4}, true
+			}
+			in := hello("acme")
+			in.Spec.Category = v1alpha1.CategoryImage
+			in.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: tc.name}}}
+			got, err := s.CreatePost(t.Context(), caller, in)
+			if code(err) != tc.want || err != nil && !strings.Contains(err.Error(), tc.message) || looked != tc.looked {
+				t.Errorf("%s: error %v, examined %t; want %q with %q, %t", tc.reason, err, looked, tc.want, tc.message, tc.looked)
+			}
+			if m := f.stored["m"]; m != nil && m.Status.Phase != tc.recorded {
+				t.Errorf("%s: recorded is %q, want %q", tc.reason, m.Status.Phase, tc.recorded)
+			}
+			if err == nil && !slices.Equal(got.Media, in.Spec.Image.MediaRefs) {
+				t.Errorf("%s: the post shows %v", tc.reason, got.Media)
+			}
+		})
+	}
+}
+
+// TestChecksAtOnce bounds how many files of a post are read side by side.
+func TestChecksAtOnce(t *testing.T) {
+	t.Parallel()
+	in := hello("acme")
+	in.Spec.Category, in.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{}
+	for i := range 20 {
+		in.Spec.Tree.Cards = append(in.Spec.Tree.Cards, v1alpha1.TreeCard{MediaRefs: []v1alpha1.LocalReference{{Name: fmt.Sprint("m", i)}}})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := &slowFiles{}
+		s := withFiles(&f.files)
+		s.Media = f
+		begun := time.Now()
+		if _, err := s.CreatePost(t.Context(), caller, in); code(err) != "VALIDATION_ERROR" {
+			t.Errorf("error %v, want that there are no such files", err)
+		}
+		if took := time.Since(begun); took != 3*time.Second {
+			t.Errorf("20 files, each read in a second, took %s; want 3 s, which is 8 at once", took)
+		}
+	})
+}
+
+// slowFiles are not there, and it takes a second to find out.
+type slowFiles struct{ files }
+
+func (*slowFiles) Get(_ context.Context, _, name string) (*v1alpha1.Media, error) {
+	time.Sleep(time.Second) //nolint:forbidigo // of a bubble's clock
+	return nil, apierrors.NewNotFound(mediaResource, name)
+}
