@@ -310,7 +310,7 @@ func TestPostWithMedia(t *testing.T) {
 				looked = true
 				return found, tc.verify
 			}
-			s.Limits = func(v1alpha1.Platform) (platforms.Capabilities, bool) {
+			s.Capabilities = func(v1alpha1.Platform) (platforms.Capabilities, bool) {
 				return platforms.Capabilities{Categories: []v1alpha1.Category{v1alpha1.CategoryImage}, MaxImages: 4}, true
 			}
 			in := hello("acme")
