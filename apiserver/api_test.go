@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -228,8 +229,8 @@ var _ = Describe("the site", func() {
 		t.call(ctx, "GET", "/posts/a/b", "").mustFail(404, "NOT_FOUND", "")
 		t.call(ctx, "GET", "//posts", "").mustFail(404, "NOT_FOUND", "")
 		for request, allowed := range map[string]string{
-			"PUT /posts": "GET, POST", "PATCH /posts": "GET, POST", "POST /connections": "GET", "OPTIONS /posts": "GET, POST",
-			"POST /posts/p1": "DELETE, GET", "PUT /posts/p1": "DELETE, GET",
+			"PUT /posts": "GET, HEAD, POST", "PATCH /posts": "GET, HEAD, POST", "POST /connections": "GET, HEAD", "OPTIONS /posts": "GET, HEAD, POST",
+			"POST /posts/p1": "DELETE, GET, HEAD", "PUT /posts/p1": "DELETE, GET, HEAD",
 		} {
 			method, path, _ := strings.Cut(request, " ")
 			r := t.call(ctx, method, path, "")
@@ -242,6 +243,32 @@ var _ = Describe("the site", func() {
 		r := do(ctx, instance, "POST", "/health", "", nil)
 		r.mustFail(405, "VALIDATION_ERROR", "/health")
 		Expect(r.header.Get("Allow")).To(Equal("GET, HEAD"))
+	})
+
+	It("answers HEAD as it answers GET, without the body", func(ctx context.Context) {
+		t := newTeam(ctx)
+		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
+		created := t.call(ctx, "POST", "/posts", text("acme-x", "a", inAnHour()))
+		id := as[postBody](created).Data.ID
+		Expect(created.header.Get("Location")).To(Equal(base + "/posts/" + id))
+		Expect(created.header.Get("Idempotency-Replayed")).To(BeEmpty())
+		for _, path := range []string{"/posts", "/posts?status=draft", "/connections", created.header.Get("Location")[len(base):], "/posts/nothing", "/posts?page=x"} {
+			get, head := t.call(ctx, "GET", path, ""), t.call(ctx, "HEAD", path, "")
+			Expect(head.status).To(Equal(get.status), path)
+			Expect(head.header.Get("Content-Length")).To(Equal(strconv.Itoa(len(get.body))), path)
+			Expect(head.body).To(BeEmpty(), path)
+		}
+	})
+
+	It("has nothing at a path that ends in a slash, whatever the method", func(ctx context.Context) {
+		t := newTeam(ctx)
+		for _, method := range []string{"GET", "HEAD", "POST", "DELETE", "PUT", "OPTIONS"} {
+			for _, path := range []string{"/posts/", "/connections/", "/media/upload-url/"} {
+				r := t.call(ctx, method, path, "")
+				Expect(r.status).To(Equal(http.StatusNotFound), "%s %s", method, path)
+				Expect(r.header.Get("Allow")).To(BeEmpty())
+			}
+		}
 	})
 
 	It("is healthy without a key", func(ctx context.Context) {

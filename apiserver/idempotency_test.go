@@ -52,9 +52,18 @@ var _ = Describe("An Idempotency-Key", func() {
 		again := keyed(ctx, "k", body)
 		Expect(again.status).To(Equal(http.StatusCreated), again.body)
 		Expect(again.body).To(ContainSubstring(`"cancelled"`))
+		Expect(again.header.Get("Idempotency-Replayed")).To(Equal("true"))
+		Expect(again.header.Get("Location")).To(Equal(base + "/posts/" + first.Data.ID))
 		again = keyed(ctx, "k", text("acme-x", "another body"))
 		Expect(again.status).To(Equal(http.StatusConflict), again.body)
 		Expect(again.body).To(And(ContainSubstring(`"CONFLICT"`), ContainSubstring(first.Data.ID)))
+	})
+
+	It("tells what is wrong with another body before it says that the key was used", func(ctx SpecContext) {
+		Expect(keyed(ctx, "k", text("acme-x", "first")).status).To(Equal(http.StatusCreated))
+		keyed(ctx, "k", text("nobody", "hello")).mustFail(400, "VALIDATION_ERROR", "nobody")
+		keyed(ctx, "k", text("acme-x", "hello", `,"scheduled_at":"2020-01-01T00:00:00Z"`)).mustFail(400, "VALIDATION_ERROR", "scheduled_at")
+		keyed(ctx, "k", text("acme-x", "second")).mustFail(409, "CONFLICT", "another request")
 	})
 
 	It("holds over replicas and restarts, for posts and for uploads", func(ctx SpecContext) {

@@ -70,7 +70,7 @@ var contractRows = []struct {
 	{"a query that is none is refused", []string{"bad input in the query of a list is refused and named"}},
 
 	// Posts: the request.
-	{"category chooses one of four shapes", []string{"an unknown category", "goes to the platforms of its category and to no other, as a draft or not"}},
+	{"category chooses one of four shapes", []string{"an unknown category", "goes to the platforms of its category and to no other; of drafts, that is held against trees alone"}},
 	{"targets has at least one item", []string{"creating a post refuses what is wrong and says where no targets"}},
 	{"scheduled_at may be left out or null, and means at once", []string{"answers processing for an immediate post"}},
 	{"draft is false when it is left out", []string{
@@ -96,7 +96,7 @@ var contractRows = []struct {
 	{"a card's caption may be left out, null or empty, its media_ids left out", []string{"a draft with a card that says nothing yet"}},
 
 	// Posts: the eleven rules.
-	{"rule 1: what each category may be sent to, for drafts too", []string{"goes to the platforms of its category and to no other, as a draft or not"}},
+	{"rule 1: what each category may be sent to, for drafts too", []string{"goes to the platforms of its category and to no other; of drafts, that is held against trees alone"}},
 	{"rule 2: a future time schedules", []string{
 		"stores a scheduled post as the contract and the manager want it", "creating a post refuses what is wrong and says where a past time",
 	}},

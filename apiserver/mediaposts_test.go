@@ -163,7 +163,6 @@ var _ = Describe("posts with media", Ordered, func() {
 		},
 		Entry("an image to YouTube", images(1, aimed("youtube")), "targets[0].connection_id: youtube does not take posts of category image"),
 		Entry("a video to Facebook", film("mp4", aimed("facebook")), "targets[0].connection_id: facebook does not take posts of category video"),
-		Entry("a draft of a video to Facebook", film("mp4", aimed("facebook"), draft), "facebook does not take posts of category video"),
 		Entry("a tree to Instagram", cards(showing("png"), `{"connection_id":"instagram"}`), "instagram does not take posts of category tree"),
 		Entry("a draft of a tree to TikTok", cards(showing("png"), `{"connection_id":"tiktok"}`, draft), "tiktok does not take posts of category tree"),
 		Entry("no images", images(0, aimed("x")), "media_ids: must have at least 1 item"),
@@ -253,6 +252,9 @@ var _ = Describe("posts with media", Ordered, func() {
 			}
 			for _, options := range []string{"", `,"tiktok_privacy_level":"PUBLIC_TO_EVERYONE"`} {
 				for _, more := range []string{"", draft, inAnHour()} {
+					if options == "" && more == draft {
+						continue // it may still be chosen
+					}
 					t.call(ctx, "POST", "/posts", film("mp4", to(options), more)).
 						mustFail(400, "TIKTOK_PRIVACY_LEVEL_UNAVAILABLE", "it can choose SELF_ONLY")
 				}

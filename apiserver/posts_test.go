@@ -161,7 +161,7 @@ var _ = Describe("creating a post", func() {
 		t.connect(ctx, "acme-instagram", v1alpha1.PlatformInstagram)
 		t.connect(ctx, "acme-youtube", v1alpha1.PlatformYouTube)
 		t.call(ctx, "POST", "/posts", text("acme-instagram", "a")).mustFail(400, "VALIDATION_ERROR", "instagram does not take posts of category text")
-		t.call(ctx, "POST", "/posts", text("acme-instagram", "a", draft)).mustFail(400, "VALIDATION_ERROR", "instagram")
+		t.create(ctx, text("acme-instagram", "a", draft))
 		t.call(ctx, "POST", "/posts", text("acme-youtube", "a")).mustFail(400, "VALIDATION_ERROR", "youtube does not take posts of category text")
 		do(ctx, small, "POST", base+"/posts", text("acme-youtube", "a"), map[string]string{"Authorization": "Bearer " + t.token}).
 			mustFail(400, "VALIDATION_ERROR", "cannot publish to youtube")
@@ -214,6 +214,7 @@ var _ = Describe("creating a post", func() {
 			two := fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"acme-x","caption":"a"},{"connection_id":%q,"caption":"a"}]}`, name)
 			r := t.call(ctx, "POST", "/posts", two)
 			r.mustFail(409, code, fmt.Sprintf("connection %q (x): %s", name, words))
+			Expect(r.header.Get("Retry-After") != "").To(Equal(code == "POSTING_READINESS_UNAVAILABLE"), "nothing comes of waiting for a person")
 			Expect(r.body).NotTo(ContainSubstring("acme-x"), "the other connection is good")
 			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total).To(BeZero())
 			t.call(ctx, "POST", "/posts", text(name, "a", inAnHour())).mustFail(409, code, words)
@@ -421,7 +422,7 @@ var _ = Describe("cancelling a post", func() {
 		Expect(as[postBody](t.call(ctx, "GET", "/posts/late", "")).Data.CanCancel).To(BeFalse())
 		stored := t.stored(ctx, "late")
 		Expect(setStatus(ctx, stored, func(s *v1alpha1.PostStatus) {
-			s.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPending, TryUntil: v1alpha1.NewTimePtr(time.Now().Add(time.Hour))}}
+			s.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhaseProcessing, State: v1alpha1.TargetPending, TryUntil: v1alpha1.NewTimePtr(time.Now().Add(time.Hour))}}
 		})).To(Succeed())
 		Expect(as[postBody](t.call(ctx, "GET", "/posts/late", "")).Data.Status).To(Equal("processing"), "what it waits for is recorded")
 		t.call(ctx, "DELETE", "/posts/late", "").mustFail(409, "CONFLICT", "is being delivered")

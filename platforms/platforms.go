@@ -256,10 +256,11 @@ type Capabilities struct {
 	TitleProblem func(title string) string
 
 	// ValidateOptions returns what is wrong with the options of a target that
-	// only this platform has, given what the account tells that it may choose.
+	// only this platform has, given what the account tells that it may choose. A
+	// draft may leave out what it has to choose before it is published.
 	// The paths of the errors begin with that of the target. Nil on a platform
 	// that has no such options.
-	ValidateOptions func(target *v1alpha1.PostTarget, account *v1alpha1.ConnectionStatus, path *field.Path) field.ErrorList
+	ValidateOptions func(target *v1alpha1.PostTarget, draft bool, account *v1alpha1.ConnectionStatus, path *field.Path) field.ErrorList
 
 	// MaxImages is how many images an image post shows at most.
 	MaxImages int

@@ -306,3 +306,15 @@ func TestCreated(t *testing.T) {
 		t.Errorf("a post that the apiserver is about to create is from %s, want the time that it notes", got)
 	}
 }
+
+func TestDue(t *testing.T) {
+	p := &v1alpha1.Post{}
+	p.CreationTimestamp.Time = t0
+	if got := Due(p); !got.Equal(t0) {
+		t.Errorf("an immediate post is due at %s, want its creation", got)
+	}
+	p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(time.Hour))
+	if got := Due(p); !got.Equal(t0.Add(time.Hour)) {
+		t.Errorf("a scheduled post is due at %s, want its time", got)
+	}
+}

@@ -39,7 +39,9 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if err != nil {
 		return PostDetail{}, err
 	}
-	if detail, found, err := s.earlier(ctx, post); found || err != nil {
+	detail, found, err := s.earlier(ctx, post)
+	var reused *Error
+	if found && !errors.As(err, &reused) || err != nil && reused == nil {
 		return detail, err
 	}
 	connections := s.lookup(caller.Namespace)
@@ -65,7 +67,9 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 		return PostDetail{}, err
 	}
 	var notReady error
-	if !in.Spec.Draft {
+	if reused != nil {
+		notReady = reused // what is wrong with the post by itself comes before
+	} else if !in.Spec.Draft {
 		notReady = s.requireReady(ctx, connections.known)
 	}
 	// Only now, because a check may just have learnt what a TikTok account can

@@ -29,7 +29,7 @@ func at(d time.Duration) *v1alpha1.Time { return v1alpha1.NewTimePtr(now.Add(d))
 
 func TestCreateChecks(t *testing.T) {
 	t.Parallel()
-	optionProblem := func(*v1alpha1.PostTarget, *v1alpha1.ConnectionStatus, *field.Path) field.ErrorList {
+	optionProblem := func(*v1alpha1.PostTarget, bool, *v1alpha1.ConnectionStatus, *field.Path) field.ErrorList {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec", "targets").Index(0).Child("tiktok"), "this account cannot choose it")}
 	}
 	is := func(state readiness.State) func(context.Context, *v1alpha1.Connection) readiness.Result {

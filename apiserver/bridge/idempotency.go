@@ -58,7 +58,9 @@ func (s *Service) earlier(ctx context.Context, post *v1alpha1.Post) (detail Post
 	if err := requireSame(made, post); err != nil {
 		return PostDetail{}, true, err
 	}
-	return s.detail(made, s.inMemory(made.Namespace)), true, nil
+	detail = s.detail(made, s.inMemory(made.Namespace))
+	detail.Replayed = true
+	return detail, true, nil
 }
 
 // sameRequest reports whether two resources were created for the same request.

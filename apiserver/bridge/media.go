@@ -63,7 +63,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 			return MediaUpload{}, fmt.Errorf("record how long an upload is awaited: %w", err)
 		}
 	}
-	return MediaUpload{ID: made.Name, UploadURL: address, Name: in.Spec.FileName}, nil
+	return MediaUpload{ID: made.Name, UploadURL: address, Name: in.Spec.FileName, Replayed: again}, nil
 }
 
 // checkUpload refuses what could not be posted anywhere.

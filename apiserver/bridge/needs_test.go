@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,14 +67,14 @@ func TestCreateLooksFirst(t *testing.T) {
 			t.Parallel()
 			s := counting(&posts{stored: map[string]*v1alpha1.Post{}}, newCounts())
 			s.Quota = &refusing{newCounts(), tc.refused, tc.err}
-			asked := false
+			var asked atomic.Bool // connections are checked side by side
 			s.Readiness = func(context.Context, *v1alpha1.Connection) readiness.Result {
-				asked = true
+				asked.Store(true)
 				return readiness.Result{State: readiness.Ready}
 			}
 			_, err := s.CreatePost(t.Context(), caller, bridge.CreatePost{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: tc.targets}})
-			if code(err) != tc.want || err != nil && !strings.Contains(err.Error(), tc.message) || asked != (err == nil) {
-				t.Errorf("%s: error %v, asked %t; want %q with %q", tc.reason, err, asked, tc.want, tc.message)
+			if code(err) != tc.want || err != nil && !strings.Contains(err.Error(), tc.message) || asked.Load() != (err == nil) {
+				t.Errorf("%s: error %v, asked %t; want %q with %q", tc.reason, err, asked.Load(), tc.want, tc.message)
 			}
 		})
 	}

@@ -179,13 +179,13 @@ func targetDetail(post *v1alpha1.Post, i int, platform v1alpha1.Platform, find f
 		out.ExternalURL = target.ExternalURL
 	}
 	if out.Status == v1alpha1.PhaseFailed {
-		out.ErrorMessage = failure(post, target)
+		out.ErrorMessage = failure(target)
 	}
 	return out
 }
 
 // failure says why a target failed.
-func failure(post *v1alpha1.Post, target *v1alpha1.TargetStatus) string {
+func failure(target *v1alpha1.TargetStatus) string {
 	if attempt.Settled(target) && target.Message != "" {
 		return target.Message
 	}

@@ -41,6 +41,9 @@ type MediaUpload struct {
 	// authority and must not be logged.
 	UploadURL string
 	Name      string
+	// Replayed says that an earlier request under the same Idempotency-Key has
+	// registered the file.
+	Replayed bool
 }
 
 // CreatePost is a post to create.
@@ -69,6 +72,9 @@ type PostDetail struct {
 	CanCancel   bool
 	Platforms   []PlatformDetail
 	DisplayAt   time.Time
+	// Replayed says that an earlier request under the same Idempotency-Key has
+	// created the post.
+	Replayed bool
 }
 
 // PlatformDetail is one target of a post with what became of it.

@@ -25,6 +25,10 @@ func invalid(format string, args ...any) *bridge.Error {
 	return &bridge.Error{Code: bridge.CodeValidation, Message: fmt.Sprintf(format, args...)}
 }
 
+// checkAgainAfter is after how many seconds a platform that could not tell whether an
+// account is good may be asked again.
+const checkAgainAfter = "30"
+
 // statuses are the HTTP statuses of the codes.
 var statuses = map[bridge.Code]int{
 	bridge.CodeValidation:           http.StatusBadRequest,
@@ -82,6 +86,9 @@ func writeFailure(ctx context.Context, w http.ResponseWriter, err error) {
 	)
 	switch {
 	case errors.As(err, &known):
+		if known.Code == bridge.CodeReadinessUnavailable {
+			w.Header().Set("Retry-After", checkAgainAfter)
+		}
 		WriteError(w, cmp.Or(statuses[known.Code], http.StatusInternalServerError), known.Code, known.Message)
 	case errors.As(err, &tooLarge):
 		WriteError(w, http.StatusRequestEntityTooLarge, bridge.CodeValidation,

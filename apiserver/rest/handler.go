@@ -116,15 +116,21 @@ func route(r *http.Request) (found *operation, id string, allowed []string) {
 		}
 		path, id = "/posts/{id}", unescaped
 	}
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet // net/http leaves the body out
+	}
 	for i := range operations {
 		o := &operations[i]
 		if o.path != path {
 			continue
 		}
-		if o.method == r.Method {
+		if o.method == method {
 			return o, id, nil
 		}
-		allowed = append(allowed, o.method)
+		if allowed = append(allowed, o.method); o.method == http.MethodGet {
+			allowed = append(allowed, http.MethodHead)
+		}
 	}
 	return nil, "", allowed
 }

@@ -111,8 +111,8 @@ func (v Value) Time() time.Time {
 	if !ok {
 		return time.Time{}
 	}
-	t, err := time.Parse(time.RFC3339, string(raw))
-	if err != nil {
+	t, ok := timeOf(string(raw))
+	if !ok {
 		v.Refuse("must be a time in RFC 3339 form, such as 2026-12-01T09:00:00Z")
 	}
 	return t

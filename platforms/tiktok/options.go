@@ -15,14 +15,15 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// validateOptions returns what is wrong with the privacy level of a target. The
-// owner of a draft chooses one in the app.
-func validateOptions(target *v1alpha1.PostTarget, account *v1alpha1.ConnectionStatus, path *field.Path) field.ErrorList {
+// validateOptions returns what is wrong with the privacy level of a target. A draft
+// that names none may still choose one; the owner of a draft in the inbox chooses it
+// in the app.
+func validateOptions(target *v1alpha1.PostTarget, draft bool, account *v1alpha1.ConnectionStatus, path *field.Path) field.ErrorList {
 	options := v1alpha1.TikTokOptions{}
 	if target.TikTok != nil {
 		options = *target.TikTok
 	}
-	if account.TikTok == nil || options.Draft {
+	if account.TikTok == nil || options.Draft || draft && options.PrivacyLevel == "" {
 		return nil
 	}
 	wanted := privacy(&options)

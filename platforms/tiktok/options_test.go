@@ -4,6 +4,7 @@
 package tiktok
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -20,6 +21,8 @@ func TestValidateOptions(t *testing.T) {
 		options      *v1alpha1.TikTokOptions
 		want         string
 	}{
+		{"draft", "it may still be chosen", private, nil, ""},
+		{"draft, asked for", "it will not be chosen otherwise", private, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
 		{"public account", "what is left out means public", []string{"PUBLIC_TO_EVERYONE", "SELF_ONLY"}, nil, ""},
 		{"left out", "a private account cannot choose what is meant", private, nil, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
 		{"asked for", "a private account cannot choose it", private, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
@@ -36,7 +39,7 @@ func TestValidateOptions(t *testing.T) {
 				account.TikTok = nil
 			}
 			target := &v1alpha1.PostTarget{TikTok: tt.options}
-			errs := New(Config{}, nil).Capabilities().ValidateOptions(target, account, field.NewPath("spec", "targets").Index(0))
+			errs := New(Config{}, nil).Capabilities().ValidateOptions(target, strings.HasPrefix(tt.name, "draft"), account, field.NewPath("spec", "targets").Index(0))
 			got := ""
 			if len(errs) > 0 {
 				got = errs[0].Detail

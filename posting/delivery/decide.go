@@ -127,14 +127,11 @@ func (f *Facts) waitForTime() Wait {
 	return Wait{Until: f.Post.Spec.ScheduledAt.Time, InTurn: true}
 }
 
-// failAll fails every target that is not settled.
+// failAll fails every target of a post of which nothing is recorded.
 func (f *Facts) failAll(why v1alpha1.Blocked) []Action {
 	f.enterTargets()
 	for i := range f.Post.Status.Targets {
-		t := &f.Post.Status.Targets[i]
-		if !attempt.Settled(t) {
-			fail(t, why)
-		}
+		fail(&f.Post.Status.Targets[i], why)
 	}
 	return []Action{Write{Event{Warning: true, Reason: why.Reason, Message: inWords(&why)}}}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -458,8 +459,11 @@ func TestRefuse(t *testing.T) {
 		reasons []string
 	}{
 		"one target's error": {"the other goes out as soon as this one is mended, and says why it waits", nil, missing, v1alpha1.PhaseProcessing, []string{"ConnectionNotFound", "ConnectionNotFound"}},
-		"each its own": {"a person mends one by one", nil, append(field.ErrorList{field.Required(path.Index(0).Child("caption"), "")}, missing...),
-			v1alpha1.PhaseProcessing, []string{"Invalid", "ConnectionNotFound"}},
+		"each its own": {
+			"a person mends one by one", nil, append(field.ErrorList{field.Required(path.Index(0).Child("caption"), "")}, missing...),
+			v1alpha1.PhaseProcessing,
+			[]string{"Invalid", "ConnectionNotFound"},
+		},
 		"of a draft":      {"a draft stays a draft", func(s *situation) { s.Post.Spec.Draft = true }, missing, v1alpha1.PhaseDraft, []string{"ConnectionNotFound", "ConnectionNotFound"}},
 		"before its time": {"its time has not come", func(s *situation) { s.scheduled(time.Hour) }, missing, v1alpha1.PhaseScheduled, []string{"ConnectionNotFound", "ConnectionNotFound"}},
 		"too late":        {"failed is final", func(s *situation) { s.scheduled(-2 * time.Hour) }, missing, v1alpha1.PhaseFailed, []string{"ConnectionNotFound", "ConnectionNotFound"}},
@@ -484,6 +488,10 @@ func TestRefuse(t *testing.T) {
 			}
 			if f.Post.Status.Phase != tt.phase || !slices.Equal(reasons, tt.reasons) {
 				t.Errorf("%s, %v; want %s, %v (%s)", f.Post.Status.Phase, reasons, tt.phase, tt.reasons, tt.reason)
+			}
+			accepted := meta.FindStatusCondition(f.Post.Status.Conditions, v1alpha1.ConditionAccepted)
+			if accepted == nil || accepted.Status != metav1.ConditionFalse || accepted.Reason != (&Facts{}).refusalReason(tt.errs) {
+				t.Errorf("Accepted is %+v", accepted)
 			}
 			if tt.phase == v1alpha1.PhaseFailed {
 				f.Invalid = func() field.ErrorList { return nil }

@@ -380,3 +380,32 @@ func TestDescribeEarlierVersion(t *testing.T) {
 		})
 	}
 }
+
+// TestPublished holds the condition that tells whether all is out, and how much of
+// Ready it repeats.
+func TestPublished(t *testing.T) {
+	long := func(n int) v1alpha1.TargetStatus {
+		return v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonRefused, Problem: strings.Repeat("a", n-len("target 0 (x): "))}}
+	}
+	posted := v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "7"}
+	for name, tt := range map[string]struct {
+		reason  string
+		post    *v1alpha1.Post
+		want    string
+		message func(ready string) string
+	}{
+		"posted":         {"all is out", post(posted, posted), "True Posted", func(ready string) string { return ready }},
+		"posted in part": {"one target failed", post(posted, long(20)), "False Refused", func(ready string) string { return ready }},
+		"short":          {"as much as is repeated", post(long(256)), "False Refused", func(ready string) string { return ready }},
+		"long":           {"once is enough in one object", post(long(257)), "False Refused", func(string) string { return "the condition Ready says why" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			Describe(tt.post, t0)
+			ready := meta.FindStatusCondition(tt.post.Status.Conditions, v1alpha1.ConditionReady)
+			got := meta.FindStatusCondition(tt.post.Status.Conditions, v1alpha1.ConditionPublished)
+			if got == nil || string(got.Status)+" "+got.Reason != tt.want || got.Message != tt.message(ready.Message) {
+				t.Errorf("%+v, want %s (%s)", got, tt.want, tt.reason)
+			}
+		})
+	}
+}

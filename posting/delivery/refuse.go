@@ -62,7 +62,8 @@ func (f *Facts) refuse(errs field.ErrorList) []Action {
 		if !due {
 			continue
 		}
-		if f.setTryUntil(t); f.Now.After(t.TryUntil.Time) {
+		f.setTryUntil(t)
+		if f.Now.After(t.TryUntil.Time) {
 			f.giveUp(i, t)
 		}
 	}

@@ -4,6 +4,7 @@
 package rules
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,8 +23,8 @@ func TestValidateOptions(t *testing.T) {
 		connections[name] = &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: platform}}
 		connections[name].Status.TikTok = &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{name}}
 	}
-	refuses := func(target *v1alpha1.PostTarget, account *v1alpha1.ConnectionStatus, path *field.Path) field.ErrorList {
-		return field.ErrorList{field.Invalid(path.Child("option"), account.TikTok.PrivacyLevelOptions[0], target.Caption)}
+	refuses := func(target *v1alpha1.PostTarget, draft bool, account *v1alpha1.ConnectionStatus, path *field.Path) field.ErrorList {
+		return field.ErrorList{field.Invalid(path.Child("option"), account.TikTok.PrivacyLevelOptions[0], fmt.Sprint(target.Caption, ", draft ", draft))}
 	}
 	env := Env{
 		Connection: func(name string) *v1alpha1.Connection { return connections[name] },
@@ -35,6 +36,7 @@ func TestValidateOptions(t *testing.T) {
 		},
 	}
 	post := &v1alpha1.Post{}
+	post.Spec.Draft = true
 	for _, name := range []string{"tiktok", "x", "away", "missing", "tiktok"} {
 		post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{Caption: "to " + name, ConnectionRef: v1alpha1.LocalReference{Name: name}})
 	}
@@ -43,8 +45,8 @@ func TestValidateOptions(t *testing.T) {
 		got = append(got, err.Error())
 	}
 	want := []string{
-		`spec.targets[0].option: Invalid value: "tiktok": to tiktok`,
-		`spec.targets[4].option: Invalid value: "tiktok": to tiktok`,
+		`spec.targets[0].option: Invalid value: "tiktok": to tiktok, draft true`,
+		`spec.targets[4].option: Invalid value: "tiktok": to tiktok, draft true`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)

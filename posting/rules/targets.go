@@ -39,8 +39,11 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 			fmt.Sprintf("this installation cannot publish to %s", conn.Spec.Platform)))
 	}
 	if !limits.Allows(category) {
-		errs = append(errs, field.Invalid(ref, target.ConnectionRef.Name,
-			fmt.Sprintf("%s does not take posts of category %s; choose another connection", conn.Spec.Platform, category)))
+		// The contract's rule 1 refuses drafts of trees alone.
+		if !v.post.Spec.Draft || category == v1alpha1.CategoryTree {
+			errs = append(errs, field.Invalid(ref, target.ConnectionRef.Name,
+				fmt.Sprintf("%s does not take posts of category %s; choose another connection", conn.Spec.Platform, category)))
+		}
 	} else if !slices.ContainsFunc(v.takers, func(t taker) bool { return t.name == conn.Spec.Platform }) {
 		v.takers = append(v.takers, taker{conn.Spec.Platform, limits})
 	}
@@ -61,7 +64,7 @@ func ValidateOptions(post *v1alpha1.Post, env Env) field.ErrorList {
 			continue
 		}
 		if limits, ok := env.Capabilities(conn.Spec.Platform); ok && limits.ValidateOptions != nil {
-			errs = append(errs, limits.ValidateOptions(target, &conn.Status, field.NewPath("spec", "targets").Index(i))...)
+			errs = append(errs, limits.ValidateOptions(target, post.Spec.Draft, &conn.Status, field.NewPath("spec", "targets").Index(i))...)
 		}
 	}
 	return errs
