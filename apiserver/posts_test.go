@@ -214,7 +214,8 @@ var _ = Describe("creating a post", func() {
 			two := fmt.Sprintf(`{"category":"text","targets":[{"connection_id":"acme-x","caption":"a"},{"connection_id":%q,"caption":"a"}]}`, name)
 			r := t.call(ctx, "POST", "/posts", two)
 			r.mustFail(409, code, fmt.Sprintf("connection %q (x): %s", name, words))
-			Expect(r.header.Get("Retry-After") != "").To(Equal(code == "POSTING_READINESS_UNAVAILABLE"), "nothing comes of waiting for a person")
+			after := map[string]string{"POSTING_READINESS_UNAVAILABLE": "30"}[code] // of a person, nothing comes by waiting
+			Expect(r.header.Get("Retry-After")).To(Equal(after))
 			Expect(r.body).NotTo(ContainSubstring("acme-x"), "the other connection is good")
 			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total).To(BeZero())
 			t.call(ctx, "POST", "/posts", text(name, "a", inAnHour())).mustFail(409, code, words)
