@@ -40,7 +40,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if !s.watch(ctx, watching, &background) {
 		return s.config.Listener.Close()
 	}
-	serve(s.api, s.config.Listener, "API")
+	serve(s.api, envelopes{s.config.Listener}, "API")
 	s.ready.Store(true)
 	if s.config.Started != nil {
 		s.config.Started()
