@@ -45,8 +45,8 @@ generate: ## Write generated Go code: deep copies, and whatever else go:generate
 manifests: ## Write CRDs and roles from the markers in the code
 	@echo "manifests: config/crd/bases, config/rbac"
 	go tool controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
-	go tool controller-gen rbac:roleName=herald-manager paths=./controllers/... output:rbac:artifacts:config=config/rbac/manager
-	go tool controller-gen rbac:roleName=herald-apiserver paths=./apiserver/... output:rbac:artifacts:config=config/rbac/apiserver
+	go tool controller-gen rbac:roleName=herald-manager paths="{./controllers/...,./internal/preflight}" output:rbac:artifacts:config=config/rbac/manager
+	go tool controller-gen rbac:roleName=herald-apiserver paths="{./apiserver/...,./internal/preflight}" output:rbac:artifacts:config=config/rbac/apiserver
 
 # Generated files are those that .gitattributes says are.
 generated_files := git ls-files --cached --others --exclude-standard -z -- ':(attr:linguist-generated)'

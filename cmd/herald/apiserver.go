@@ -68,6 +68,9 @@ func runAPIServer(ctx context.Context, args []string) error {
 	if config.Kubernetes, err = f.kubeConfig(); err != nil {
 		return err
 	}
+	if err := checkCluster(ctx, config.Kubernetes, log); err != nil {
+		return err
+	}
 	// This process uses only the platforms' capabilities: it has neither their
 	// secrets nor any token, and calls none of them.
 	platforms, err := loadPlatforms(f.platformsConfig, transport.New(transport.Options{}), false)

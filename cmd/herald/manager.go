@@ -143,6 +143,9 @@ func runManager(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkCluster(ctx, config, logger); err != nil {
+		return err
+	}
 	config.QPS, config.Burst = float32(f.kubeQPS), f.kubeBurst
 	identity, err := f.identity()
 	if err != nil {

@@ -1,0 +1,164 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package preflight finds out, when a process starts, whether the Kubernetes API can
+// serve this version of Herald at all: one that is too old drops fields without a word.
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+)
+
+// Oldest is the oldest Kubernetes that Herald works with: the first in which selectable
+// fields of custom resources, which keep finished posts out of the manager's memory,
+// can be relied on (KEP-4358, GA in 1.32).
+const Oldest = "1.32"
+
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get,resourceNames=apikeys.social.herald.dev;connections.social.herald.dev;media.social.herald.dev;posts.social.herald.dev;teams.social.herald.dev
+
+// ErrUnread says that the resource definitions could not be compared, since this
+// account may not read them.
+var ErrUnread = errors.New("the resource definitions cannot be compared with this version")
+
+// Check returns what is wrong with the version of the Kubernetes API, or with the
+// resource definitions that it serves, and what to do. definitions are those that this
+// program was built with.
+func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("reach the Kubernetes API: %w", err)
+	}
+	serverVersion, err := client.ServerVersion()
+	if err != nil {
+		return fmt.Errorf("ask the Kubernetes API for its version: %w", err)
+	}
+	if err := checkVersion(serverVersion.GitVersion); err != nil {
+		return err
+	}
+	wanted, err := read(definitions)
+	if err != nil {
+		return err
+	}
+	for _, want := range wanted {
+		served := &apiextensionsv1.CustomResourceDefinition{}
+		data, err := client.RESTClient().Get().AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", want.Name).DoRaw(ctx)
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("the Kubernetes API does not serve %s; apply the resource definitions of this version (kubectl apply --server-side -f config/crd/bases)", want.Name)
+		case apierrors.IsForbidden(err):
+			return fmt.Errorf("%w: this account may not read %s; give it the right to (config/rbac)", ErrUnread, want.Name)
+		case err != nil:
+			return fmt.Errorf("read the resource definition %s: %w", want.Name, err)
+		}
+		if err := yaml.Unmarshal(data, served); err != nil {
+			return fmt.Errorf("read the resource definition %s: %w", want.Name, err)
+		}
+		if lacks := missing(want, served); len(lacks) > 0 {
+			return fmt.Errorf("the resource definition %s that is served is older than this program: it lacks %s; apply that of this version (kubectl apply --server-side -f config/crd/bases)",
+				want.Name, strings.Join(lacks, ", "))
+		}
+	}
+	return nil
+}
+
+func checkVersion(served string) error {
+	have, err := version.ParseGeneric(served)
+	if err != nil {
+		return fmt.Errorf("the Kubernetes API calls itself %q, which is no version: %w", served, err)
+	}
+	if have.LessThan(version.MustParseGeneric(Oldest)) {
+		return fmt.Errorf("Kubernetes %s is too old: Herald needs %s or newer, which can select posts by the fields of their status; upgrade the cluster", served, Oldest)
+	}
+	return nil
+}
+
+func read(definitions fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	var all []*apiextensionsv1.CustomResourceDefinition
+	paths, err := fs.Glob(definitions, "*/*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("list the resource definitions: %w", err)
+	}
+	for _, path := range paths {
+		data, err := fs.ReadFile(definitions, path)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(data, crd); err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		all = append(all, crd)
+	}
+	return all, nil
+}
+
+// mostMissing bounds how many fields a message names.
+const mostMissing = 5
+
+// missing names what the served definition lacks of the wanted one: versions, fields,
+// and fields to select by. What it has beside that, a newer version brought.
+func missing(want, served *apiextensionsv1.CustomResourceDefinition) (lacks []string) {
+	for i := range want.Spec.Versions {
+		w := &want.Spec.Versions[i]
+		at := slices.IndexFunc(served.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == w.Name && v.Served })
+		if at < 0 {
+			lacks = append(lacks, "version "+w.Name)
+			continue
+		}
+		s := &served.Spec.Versions[at]
+		for _, field := range w.SelectableFields {
+			if !slices.Contains(s.SelectableFields, field) {
+				lacks = append(lacks, "the selectable field "+field.JSONPath)
+			}
+		}
+		var schema *apiextensionsv1.JSONSchemaProps
+		if s.Schema != nil {
+			schema = s.Schema.OpenAPIV3Schema
+		}
+		lacks = append(lacks, missingFields(w.Schema.OpenAPIV3Schema, schema, "")...)
+	}
+	if len(lacks) > mostMissing {
+		lacks = append(lacks[:mostMissing], fmt.Sprintf("and %d more", len(lacks)-mostMissing))
+	}
+	return lacks
+}
+
+func missingFields(want, served *apiextensionsv1.JSONSchemaProps, path string) (lacks []string) {
+	if served == nil {
+		return []string{strings.TrimPrefix(path, ".")}
+	}
+	names := make([]string, 0, len(want.Properties))
+	for name := range want.Properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		w := want.Properties[name]
+		s, ok := served.Properties[name]
+		if !ok {
+			lacks = append(lacks, strings.TrimPrefix(path+"."+name, "."))
+			continue
+		}
+		lacks = append(lacks, missingFields(&w, &s, path+"."+name)...)
+	}
+	if want.Items != nil && want.Items.Schema != nil {
+		var items *apiextensionsv1.JSONSchemaProps
+		if served.Items != nil {
+			items = served.Items.Schema
+		}
+		lacks = append(lacks, missingFields(want.Items.Schema, items, path+"[]")...)
+	}
+	return lacks
+}

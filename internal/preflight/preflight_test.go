@@ -1,0 +1,113 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/herald-social/herald/config/crd"
+)
+
+// TestCheck asks servers that answer like a Kubernetes API of some age.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	version := func(c *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionVersion {
+		return &c.Spec.Versions[0]
+	}
+	drop := func(schema *apiextensionsv1.JSONSchemaProps, path ...string) {
+		for _, name := range path[:len(path)-1] {
+			next := schema.Properties[name]
+			if next.Items != nil {
+				schema = next.Items.Schema
+				continue
+			}
+			schema = &next
+		}
+		delete(schema.Properties, path[len(path)-1])
+	}
+	for name, tt := range map[string]struct {
+		reason string
+		server string
+		change func(c *apiextensionsv1.CustomResourceDefinition)
+		status int
+		want   string
+	}{
+		"this version": {"nothing is wrong", "v1.37.1", nil, 0, ""},
+		"the oldest":   {"it is taken", "v1.32.0", nil, 0, ""},
+		"a provider's": {"what stands behind the number says nothing", "v1.34.2-gke.100", nil, 0, ""},
+		"too old":      {"it drops selectable fields without a word", "v1.31.9", nil, 0, "Kubernetes v1.31.9 is too old: Herald needs 1.32 or newer"},
+		"no version":   {"it is no Kubernetes", "latest", nil, 0, `"latest", which is no version`},
+		"not applied":  {"the definitions come first", "v1.37.1", nil, http.StatusNotFound, "does not serve apikeys.social.herald.dev; apply the resource definitions"},
+		"not readable": {"the right is missing", "v1.37.1", nil, http.StatusForbidden, "may not read apikeys.social.herald.dev; give it the right"},
+		"a field of the spec": {"what is written there would vanish", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+			drop(version(c).Schema.OpenAPIV3Schema, "spec", "onUnknownOutcome")
+		}, 0, "older than this program: it lacks spec.onUnknownOutcome; apply"},
+		"a field of a list": {"what is recorded there would vanish", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+			drop(version(c).Schema.OpenAPIV3Schema, "status", "targets", "state")
+		}, 0, "it lacks status.targets[].state"},
+		"a selectable field": {"the manager could not select by it", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+			version(c).SelectableFields = nil
+		}, 0, "the selectable field ."},
+		"another version": {"this program knows only its own", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+			version(c).Name = "v1alpha0"
+		}, 0, "it lacks version v1alpha1"},
+		"a version that is not served": {"it cannot be used", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+			version(c).Served = false
+		}, 0, "it lacks version v1alpha1"},
+		"newer": {"what is there beside is none of ours", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+			version(c).Schema.OpenAPIV3Schema.Properties["later"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+		}, 0, ""},
+		"much older": {"a message is read by people", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+			version(c).Schema.OpenAPIV3Schema.Properties["spec"] = apiextensionsv1.JSONSchemaProps{Type: "object"}
+		}, 0, "more; apply"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			definitions, err := read(crd.Definitions)
+			if err != nil || len(definitions) == 0 {
+				t.Fatalf("%d definitions: %v", len(definitions), err)
+			}
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				if r.URL.Path == "/version" {
+					_ = json.NewEncoder(w).Encode(map[string]string{"gitVersion": tt.server})
+					return
+				}
+				if tt.status != 0 {
+					w.WriteHeader(tt.status)
+					return
+				}
+				for _, c := range definitions {
+					if strings.HasSuffix(r.URL.Path, "/"+c.Name) {
+						served := c.DeepCopy()
+						if tt.change != nil && served.Spec.Names.Kind == "Post" {
+							tt.change(served)
+						}
+						_ = json.NewEncoder(w).Encode(served)
+					}
+				}
+			}))
+			defer server.Close()
+			err = Check(t.Context(), &rest.Config{Host: server.URL}, crd.Definitions)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if (tt.want == "") != (err == nil) || !strings.Contains(got, tt.want) {
+				t.Errorf("%q, want %q (%s)", got, tt.want, tt.reason)
+			}
+			if errors.Is(err, ErrUnread) != (tt.status == http.StatusForbidden) {
+				t.Errorf("%v tells wrongly whether the definitions could be read", err)
+			}
+		})
+	}
+}
