@@ -140,8 +140,13 @@ $(BIN)/herald-store: hack/store/go.mod hack/store/go.sum hack/store/main.go
 $(BIN)/etcd: package := go.etcd.io/etcd/server/v3
 $(BIN)/kube-apiserver: package := k8s.io/kubernetes/cmd/kube-apiserver
 $(BIN)/kubectl: package := k8s.io/kubernetes/cmd/kubectl
+$(BIN)/oldest/kube-apiserver: package := k8s.io/kubernetes/cmd/kube-apiserver
 $(addprefix $(BIN)/,etcd kube-apiserver kubectl): hack/controlplane/go.mod hack/controlplane/go.sum
-	@echo "building bin/$(@F) (a few minutes the first time)"
+# The oldest that Herald works with (internal/preflight), for its suites.
+$(BIN)/oldest/kube-apiserver: hack/controlplane/oldest/go.mod hack/controlplane/oldest/go.sum
+$(addprefix $(BIN)/,etcd kube-apiserver kubectl oldest/kube-apiserver):
+	@echo "building $(@:$(CURDIR)/%=%) (a few minutes the first time)"
+	mkdir -p $(@D)
 	version=$$(GOWORK=off go -C $(<D) list -m -f '{{.Version}}' k8s.io/kubernetes)
 	IFS=. read -r major minor _ <<<"$${version#v}"
 	set=-X\ k8s.io/component-base/version.
@@ -238,6 +243,12 @@ test-integration: ## Suites that run against a real kube-apiserver and etcd (RAC
 	fi
 	$(MAKE) controlplane
 	KUBEBUILDER_ASSETS=$(ASSETS) $(go_test) $$packages
+
+.PHONY: test-oldest
+test-oldest: $(BIN)/oldest/kube-apiserver ## The same suites against the oldest Kubernetes that Herald works with
+	@$(MAKE) controlplane
+	cp -u $(BIN)/etcd $(BIN)/oldest/etcd
+	KUBEBUILDER_ASSETS=$(BIN)/oldest $(go_test) -count=1 $$($(suites))
 
 .PHONY: test-crash
 test-crash: ## Kill the manager at its worst moments and count what was published (LONG=1 for the full matrix)
