@@ -98,7 +98,7 @@ func explore(s scenario) report {
 
 // visit notes a state, and reports whether it is new.
 func (x *explorer) visit(w *world, by origin) (int32, bool) {
-	sum := sha256.Sum256(w.key(nil))
+	sum := sha256.Sum256(w.key())
 	key := [16]byte(sum[:16])
 	if n, ok := x.seen[key]; ok && w.violation == nil {
 		return n, false

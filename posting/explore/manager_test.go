@@ -4,7 +4,6 @@
 package explore
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
@@ -336,35 +335,26 @@ func (w *world) lostAnswer(i int, before *manager, landed bool) {
 
 // key identifies a manager's state.
 func (m *manager) key() []byte {
-	var buf []byte
-	put := func(values ...int64) {
-		for _, v := range values {
-			buf = binary.AppendVarint(buf, v)
-		}
-	}
-	text := func(s string) {
-		put(int64(len(s)))
-		buf = append(buf, s...)
-	}
-	put(int64(m.pc), bit(m.stalled), m.offset, m.read.number(), m.copy.number(), m.first.number(), m.claimed.number(), int64(m.behind), int64(m.wrote), int64(m.seen),
+	var k key
+	k.put(int64(m.pc), bit(m.stalled), m.offset, m.read.number(), m.copy.number(), m.first.number(), m.claimed.number(), int64(m.behind), int64(m.wrote), int64(m.seen),
 		bit(m.dirty), m.wake, millis(m.passAt), int64(len(m.ready)), int64(len(m.ships)), int64(len(m.kept)), int64(len(m.unsent)), int64(len(m.lookups)))
 	for _, r := range m.ready {
-		put(int64(r))
+		k.put(int64(r))
 	}
 	for _, s := range append(slices.Clone(m.ships), m.kept...) {
-		text(s.attempt)
-		text(s.text)
-		text(string(s.answer))
-		put(int64(s.target), int64(s.card), int64(s.phase), int64(s.container), bit(s.visible), s.by, bit(s.slow), int64(s.post), s.call.limit, bit(s.late), bit(s.alone))
+		k.text(s.attempt)
+		k.text(s.text)
+		k.text(string(s.answer))
+		k.put(int64(s.target), int64(s.card), int64(s.phase), int64(s.container), bit(s.visible), s.by, bit(s.slow), int64(s.post), s.call.limit, bit(s.late), bit(s.alone))
 	}
 	for _, u := range m.unsent {
-		text(u)
+		k.text(u)
 	}
 	for _, l := range m.lookups {
-		text(l.ExternalID + string(l.gave))
-		put(int64(l.Target), int64(l.Matches), bit(l.Proof), bit(l.Err != nil))
+		k.text(l.ExternalID + string(l.gave))
+		k.put(int64(l.Target), int64(l.Matches), bit(l.Proof), bit(l.Err != nil))
 	}
-	text(m.prep.hash)
-	put(int64(m.prep.container), bit(m.prep.visible), bit(m.prep.running), millis(m.prep.begunAt))
-	return buf
+	k.text(m.prep.hash)
+	k.put(int64(m.prep.container), bit(m.prep.visible), bit(m.prep.running), millis(m.prep.begunAt))
+	return k
 }

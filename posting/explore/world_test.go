@@ -228,50 +228,56 @@ func (w *world) timeStep(add adder) {
 
 // key identifies a state. Two managers that differ in nothing but their number
 // are not told apart.
-func (w *world) key(buf []byte) []byte {
-	put := func(values ...int64) {
-		for _, v := range values {
-			buf = binary.AppendVarint(buf, v)
-		}
-	}
-	text := func(s string) {
-		put(int64(len(s)))
-		buf = append(buf, s...)
-	}
-	put(w.now, w.etcd.number(), int64(len(w.past)), int64(w.left), int64(w.attempts), bit(w.mayCancel), bit(w.mayEdit), bit(w.asks), int64(w.unknowns[0]), int64(w.unknowns[1]), bit(w.inDoubt[0]), bit(w.inDoubt[1]))
+func (w *world) key() []byte {
+	var k key
+	k.put(w.now, w.etcd.number(), int64(len(w.past)), int64(w.left), int64(w.attempts), bit(w.mayCancel), bit(w.mayEdit), bit(w.asks), int64(w.unknowns[0]), int64(w.unknowns[1]), bit(w.inDoubt[0]), bit(w.inDoubt[1]))
 	for _, v := range w.past {
-		put(v.number())
+		k.put(v.number())
 	}
-	put(int64(len(w.orphans)), int64(len(w.posts)), int64(len(w.containers)), int64(len(w.tickets)), int64(len(w.sent)))
+	k.put(int64(len(w.orphans)), int64(len(w.posts)), int64(len(w.containers)), int64(len(w.tickets)), int64(len(w.sent)))
 	for _, c := range w.orphans {
-		text(c.attempt)
-		text(c.text)
-		put(int64(c.target), int64(c.card), int64(c.container), c.limit)
+		k.text(c.attempt)
+		k.text(c.text)
+		k.put(int64(c.target), int64(c.card), int64(c.container), c.limit)
 	}
 	for _, p := range w.posts {
-		text(p.attempt)
-		text(p.text)
-		put(int64(p.target), int64(p.card), p.at, p.visibleAt)
+		k.text(p.attempt)
+		k.text(p.text)
+		k.put(int64(p.target), int64(p.card), p.at, p.visibleAt)
 	}
 	for _, c := range w.containers {
-		text(c.text)
-		put(int64(c.post))
+		k.text(c.text)
+		k.put(int64(c.post))
 	}
 	for _, t := range w.tickets {
-		text(t.call.attempt)
-		text(string(t.gave))
-		put(t.limit, int64(t.post))
+		k.text(t.call.attempt)
+		k.text(string(t.gave))
+		k.put(t.limit, int64(t.post))
 	}
 	for _, s := range w.sent {
-		text(s)
+		k.text(s)
 	}
 	a, b := w.manager[0].key(), w.manager[1].key()
 	if string(a) > string(b) {
 		a, b = b, a
 	}
-	text(string(a))
-	text(string(b))
-	return buf
+	k.text(string(a))
+	k.text(string(b))
+	return k
+}
+
+// key is written piece by piece.
+type key []byte
+
+func (k *key) put(values ...int64) {
+	for _, v := range values {
+		*k = binary.AppendVarint(*k, v)
+	}
+}
+
+func (k *key) text(s string) {
+	k.put(int64(len(s)))
+	*k = append(*k, s...)
 }
 
 // millis is a time by the clock of the world, 0 if there is none.

@@ -35,17 +35,17 @@ type b1 struct {
 	status v1alpha1.PostStatus
 }
 
-func runB1(ctx context.Context, s *session, r *report) error {
+func runB1(ctx context.Context, s *session, r *report, id string) error {
 	b := &b1{session: s}
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
-	c, err := s.compare(ctx, "B1", b.floor, b.herald)
+	c, err := s.compare(ctx, id, b.floor, b.herald)
 	if err != nil {
 		return err
 	}
 	c.Goal, c.Met, c.Posts, c.InFlight = goalB1, c.Ratio >= goalB1, s.b1Posts, restInFlight
-	r.compared("B1", "posts created and accepted a second", c, nil)
+	r.compared(id, "posts created and accepted a second", c, nil)
 	return nil
 }
 
@@ -63,56 +63,50 @@ func (b *b1) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.load = bare.Config{Requests: []bare.Request{{
+	b.load = bare.Config{InFlight: restInFlight, Warm: b.warmPosts(), Count: b.b1Posts, Requests: []bare.Request{{
 		Method: http.MethodPost, URL: b.stack.APIURL("/posts"), Key: team.Token, Body: body, Status: http.StatusCreated,
 	}}}
-	if err := b.stack.StartHerald(ctx); err != nil {
+	return b.session.prepare(ctx, func() error {
+		post, err := b.acceptedPost(ctx, team, body)
+		if err == nil {
+			b.post, b.status = asCreated(post), post.Status
+		}
 		return err
-	}
-	post, err := b.acceptedPost(ctx, b.load)
-	if err != nil {
-		return err
-	}
-	b.post, b.status = asCreated(post), post.Status
-	b.load.InFlight, b.load.Warm, b.load.Count = restInFlight, b.warmPosts(), b.b1Posts
-	if err := b.stack.StopHerald(); err != nil {
-		return err
-	}
-	return b.clear(ctx)
+	})
 }
 
 // warmPosts come before the clock runs: connections are made, and schemas looked up, once.
 func (b *b1) warmPosts() int { return max(b.b1Posts/10, 4*restInFlight) }
 
 func (b *b1) floor(ctx context.Context, _ int) (float64, map[string]float64, error) {
-	answer, err := b.bare(ctx, bare.Answer, processes.Manager, bare.Config{
+	group, inner := errgroup.WithContext(ctx)
+	answer, err := b.bare(inner, bare.Answer, processes.Manager, bare.Config{
 		InFlight: restInFlight, Count: b.b1Posts + b.warmPosts(), Statuses: []v1alpha1.PostStatus{b.status},
 	})
 	if err != nil {
 		return 0, nil, err
 	}
-	defer answer.Kill() //nolint:errcheck // it has ended, unless there is another error already
+	defer answer.Kill()
 	if err := answer.Go(); err != nil {
 		return 0, nil, err
 	}
-	create, err := b.bare(ctx, bare.Create, processes.APIServer, bare.Config{
+	create, err := b.bare(inner, bare.Create, processes.APIServer, bare.Config{
 		InFlight: restInFlight, Warm: b.warmPosts(), Count: b.b1Posts, Post: b.post,
 	})
 	if err != nil {
 		return 0, nil, err
 	}
-	defer create.Kill() //nolint:errcheck // it has ended, unless there is another error already
+	defer create.Kill()
 	var created, answered bare.Result
 	var before map[string]time.Duration
-	group, inner := errgroup.WithContext(ctx)
-	group.Go(func() (err error) { answered, err = answer.Wait(inner); return err })
+	group.Go(func() (err error) { answered, err = answer.Wait(); return err })
 	group.Go(func() error {
 		if _, err := b.awaitNone(inner, notScheduled); err != nil {
 			return err
 		}
 		before = b.processorTime()
 		var err error
-		created, err = create.Finish(inner)
+		created, err = create.Finish()
 		return err
 	})
 	if err := group.Wait(); err != nil {
@@ -134,13 +128,13 @@ func (b *b1) herald(ctx context.Context, _ int) (float64, map[string]float64, er
 	if err != nil {
 		return 0, nil, err
 	}
-	defer load.Kill() //nolint:errcheck // it has ended, unless there is another error already
+	defer load.Kill()
 	if _, err := b.awaitNone(ctx, notScheduled); err != nil {
 		return 0, nil, err
 	}
 	before := b.processorTime()
 	profiled := b.profile(ctx, "B1")
-	created, err := load.Finish(ctx)
+	created, err := load.Finish()
 	if err != nil {
 		return 0, nil, err
 	}

@@ -11,11 +11,13 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/processes"
 	"github.com/herald-social/herald/test/perf/internal/bare"
 	"github.com/herald-social/herald/test/perf/internal/measure"
-	"github.com/herald-social/herald/test/perf/internal/stack"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -28,13 +30,14 @@ const (
 const (
 	notFinished = "status.finished!=true,metadata.namespace!=canary"
 	notPosted   = "status.phase!=posted,metadata.namespace!=canary"
-	// firstLead is how long before their due time the first round begins to create posts, for each post; later rounds know
-	// how long it takes.
-	firstLead = 12 * time.Millisecond
 	// leadMargin is left between the last acceptance and the due time.
 	leadMargin = 5 * time.Second
 	// leadTries is how often a round begins, each time with twice the lead.
 	leadTries = 3
+	// listedAtOnce is how many posts are read at once.
+	listedAtOnce = 500
+	// preparedEvery paces the question whether all posts are prepared, which costs the API server something.
+	preparedEvery = 2 * time.Second
 	// eventsLag is how long after the writes to posts the last event may be written.
 	eventsLag = 2 * time.Second
 )
@@ -42,49 +45,36 @@ const (
 // b2 compares delivering posts that are all due at one instant with a bare loop that makes the same writes and calls.
 type b2 struct {
 	*session
-	id string
-	// teams are those that the posts are of, and choose draws the two accounts of a post.
-	teams  []stack.Team
-	choose func(draw *rand.Rand, accounts int) (first, second int)
-	// platforms are those of the accounts.
-	platforms []v1alpha1.Platform
-	// pictures are the files that posts show, by namespace; none for texts. They are uploaded ahead of their time.
-	pictures map[string][]picture
-	sample   *delivered
-	lead     time.Duration
-	writes   []measure.Writes
-	count    []float64
+	*content
+	id     string
+	sample *delivered
+	// until is how long before their due time a round begins to create posts.
+	until  time.Duration
+	writes []measure.Writes
+	count  []float64
 	// early counts what was written to a post between its creation and its time.
 	early []float64
 	// published is how many calls that publish there were before the round.
 	published int
 }
 
-func runB2(ctx context.Context, s *session, r *report) error {
-	b := &b2{
-		session: s, id: "B2", teams: s.connected, choose: anyTwo, platforms: []v1alpha1.Platform{v1alpha1.PlatformX},
-		lead: 10*time.Second + time.Duration(s.b2Posts)*firstLead,
-	}
-	if err := b.stack.StartHerald(ctx); err != nil {
+func runB2(ctx context.Context, s *session, r *report, id string) error {
+	b := &b2{session: s, id: id}
+	err := s.prepare(ctx, func() (err error) {
+		if b.content, err = s.contentOf(ctx, id); err == nil {
+			b.sample, err = s.deliveredPost(ctx, b.content)
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	var err error
-	if b.sample, err = b.deliveredPost(ctx); err != nil {
-		return err
+	b.until = 10*time.Second + time.Duration(s.b2Posts)*b.lead
+	what := "posts to two accounts settled a second"
+	if len(b.images) > 0 {
+		what = "posts of a picture to X and Threads settled a second, uploaded before"
 	}
-	if err := b.stack.StopHerald(); err != nil {
-		return err
-	}
-	if err := b.clear(ctx); err != nil {
-		return err
-	}
-	return b.report(ctx, r, "posts to two accounts settled a second")
-}
-
-// anyTwo draws two accounts.
-func anyTwo(draw *rand.Rand, accounts int) (first, second int) {
-	first = draw.IntN(accounts)
-	return first, (first + 1 + draw.IntN(accounts-1)) % accounts
+	return b.report(ctx, r, what)
 }
 
 // report compares both sides and reports the result.
@@ -120,11 +110,8 @@ func (b *b2) roundPosts(at time.Time, round string) []*v1alpha1.Post {
 	posts := make([]*v1alpha1.Post, b.b2Posts)
 	for i := range posts {
 		team := b.teams[i%len(b.teams)]
-		first, second := b.choose(draw, len(team.Connections))
-		posts[i] = duePost(team, first, second, at, fmt.Sprintf("%s-%d", round, i))
-		if pictures := b.pictures[team.Namespace]; len(pictures) > 0 {
-			show(posts[i], pictures[i/len(b.teams)%len(pictures)].name)
-		}
+		first, second := b.two(draw, team)
+		posts[i] = b.post(team, i/len(b.teams), first, second, at, fmt.Sprintf("%s-%d", round, i))
 	}
 	return posts
 }
@@ -149,7 +136,7 @@ func (b *b2) floor(ctx context.Context, round int) (float64, map[string]float64,
 		for _, c := range team.Connections {
 			config.Accounts[team.Namespace+"/"+c.Name] = bare.Account{Platform: c.Platform, URL: b.stack.Setup.PlatformURL(c.Platform), ID: c.AccountID, Token: c.AccessToken}
 		}
-		for _, p := range b.pictures[team.Namespace] {
+		for _, p := range b.images[team.Namespace] {
 			config.Files[team.Namespace+"/"+p.name] = p.address
 		}
 	}
@@ -157,9 +144,9 @@ func (b *b2) floor(ctx context.Context, round int) (float64, map[string]float64,
 	if err != nil {
 		return 0, nil, err
 	}
-	defer deliver.Kill() //nolint:errcheck // it has ended, unless there is another error already
+	defer deliver.Kill()
 	before := b.processorTime()
-	result, err := deliver.Finish(ctx)
+	result, err := deliver.Finish()
 	if err != nil {
 		return 0, nil, err
 	}
@@ -223,7 +210,7 @@ func (b *b2) herald(ctx context.Context, round int) (float64, map[string]float64
 func (b *b2) schedule(ctx context.Context, round int) (time.Time, error) {
 	for try := range leadTries {
 		begun := time.Now()
-		due := begun.Add(b.lead).Truncate(time.Second)
+		due := begun.Add(b.until).Truncate(time.Second)
 		posts := b.roundPosts(due, fmt.Sprintf("herald-%d-%d", round, try))
 		err := inParallel(ctx, posts, func(ctx context.Context, post *v1alpha1.Post) error { return b.stack.Kubernetes.Create(ctx, post) })
 		if err != nil {
@@ -234,16 +221,16 @@ func (b *b2) schedule(ctx context.Context, round int) (time.Time, error) {
 			return due, err
 		}
 		if accepted {
-			b.lead = 2*time.Since(begun) + leadMargin
+			b.until = 2*time.Since(begun) + leadMargin
 			return due, nil
 		}
-		b.lead *= 2
-		b.sayf("  the posts were not all accepted by their time; trying again with a lead of %s", b.lead.Round(time.Second))
+		b.until *= 2
+		b.sayf("  the posts were not all accepted by their time; trying again with a lead of %s", b.until.Round(time.Second))
 		if err := b.restart(ctx); err != nil {
 			return due, err
 		}
 	}
-	return time.Time{}, fmt.Errorf("this machine does not accept %d posts within %s; try a smaller BENCH_B2_POSTS", b.b2Posts, b.lead/2)
+	return time.Time{}, fmt.Errorf("this machine does not accept %d posts within %s; try a smaller BENCH_B2_POSTS", b.b2Posts, b.until/2)
 }
 
 // accepted waits until all posts are accepted; false if that would be too late.
@@ -251,7 +238,7 @@ func (b *b2) accepted(ctx context.Context, due time.Time) (bool, error) {
 	ctx, cancel := context.WithDeadline(ctx, due.Add(-leadMargin/2))
 	defer cancel()
 	_, err := b.awaitNone(ctx, notScheduled)
-	if err == nil && len(b.pictures) > 0 {
+	if err == nil && len(b.images) > 0 {
 		err = b.awaitPrepared(ctx)
 	}
 	if err != nil && ctx.Err() == context.DeadlineExceeded {
@@ -273,20 +260,10 @@ func (b *b2) restart(ctx context.Context) error {
 // awaitPublished waits until so many posts are published. It asks the platforms, not the API server, whose time is
 // measured.
 func (b *b2) awaitPublished(ctx context.Context, posts int) error {
-	ctx, cancel := context.WithTimeout(ctx, roundLimit)
-	defer cancel()
-	for {
+	return until(ctx, pollEvery, fmt.Sprintf("%d calls have come to the platforms", posts), func(ctx context.Context) (bool, error) {
 		calls, err := b.publishCalls(ctx)
-		if err != nil {
-			return err
-		}
-		if calls-b.published >= posts {
-			return nil
-		}
-		if err := waitUntil(ctx, time.Now().Add(pollEvery)); err != nil {
-			return fmt.Errorf("%d of %d calls came to the platforms: %w", calls-b.published, posts, err)
-		}
-	}
+		return calls-b.published >= posts, err
+	})
 }
 
 // publishCalls is how many calls that make something visible have come to the platforms so far.
@@ -356,14 +333,14 @@ func (b *b2) verify(ctx context.Context) error {
 		return err
 	}
 	texts, sizes := map[string]int{}, map[int64]bool{}
-	for _, pictures := range b.pictures {
+	for _, pictures := range b.images {
 		for _, p := range pictures {
 			sizes[p.bytes] = true
 		}
 	}
 	for i := range published {
 		texts[published[i].AccountID+" "+published[i].Text]++
-		if len(b.pictures) > 0 && (len(published[i].Media) != 1 || !sizes[published[i].Media[0].Bytes]) {
+		if len(b.images) > 0 && (len(published[i].Media) != 1 || !sizes[published[i].Media[0].Bytes]) {
 			return fmt.Errorf("a post of one picture was published as %+v", published[i])
 		}
 	}
@@ -371,4 +348,30 @@ func (b *b2) verify(ctx context.Context) error {
 		return fmt.Errorf("%d posts to two accounts each were published %d times, %d of them different", b.b2Posts, len(published), len(texts))
 	}
 	return nil
+}
+
+// awaitPrepared waits until all posts are prepared.
+func (b *b2) awaitPrepared(ctx context.Context) error {
+	return until(ctx, preparedEvery, "all posts are prepared", func(ctx context.Context) (bool, error) {
+		left, err := b.unprepared(ctx)
+		return left == 0, err
+	})
+}
+
+// unprepared is how many posts are not prepared.
+func (s *session) unprepared(ctx context.Context) (left int, err error) {
+	var list v1alpha1.PostList
+	for {
+		if err := s.stack.Kubernetes.List(ctx, &list, client.Limit(listedAtOnce), client.Continue(list.Continue)); err != nil {
+			return 0, err
+		}
+		for i := range list.Items {
+			if !meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, v1alpha1.ConditionPrepared) {
+				left++
+			}
+		}
+		if list.Continue == "" {
+			return left, nil
+		}
+	}
 }

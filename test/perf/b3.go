@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -21,10 +22,6 @@ const (
 	goalB3 = 50.0
 	// perMinute is how many posts are due in a minute.
 	perMinute = 100
-	// firstDue is how long after the first post's creation the first minute begins, for each post.
-	firstDue = 30 * time.Millisecond
-	// firstDueM is the same for posts whose pictures are uploaded before.
-	firstDueM = 150 * time.Millisecond
 )
 
 // lateness is what B3 measured, in milliseconds: from the scheduled time of a post to its creation on the platform.
@@ -44,76 +41,57 @@ type lateness struct {
 // timely is what B3 and B3M share.
 type timely struct {
 	*session
-	id, what  string
-	teams     []stack.Team
-	platforms []v1alpha1.Platform
-	// pictures are the ids of the files that the posts show, by namespace; none for texts.
-	pictures map[string][]picture
-	// begin is how long after its creation the first post is due, for each post.
-	begin time.Duration
+	*content
 }
 
-// runB3 schedules posts through the REST API at random milliseconds and reads when the platform published each.
-func runB3(ctx context.Context, s *session, r *report) error {
-	t := &timely{session: s, id: "B3", what: "schedule lateness", teams: s.connected, platforms: []v1alpha1.Platform{v1alpha1.PlatformX}, begin: firstDue}
-	if err := s.stack.StartHerald(ctx); err != nil {
+// runB3 schedules posts through the REST API at random milliseconds and reads when the platform published each. B3M does
+// so with posts of a picture, to X and to Threads in turn, which are prepared ahead of their time.
+func runB3(ctx context.Context, s *session, r *report, id string) error {
+	var l lateness
+	err := s.prepare(ctx, func() error {
+		c, err := s.contentOf(ctx, id)
+		if err == nil {
+			l, err = (&timely{s, c}).measure(ctx, id)
+		}
 		return err
-	}
-	return t.measure(ctx, r)
-}
-
-// runB3M does the same with posts of a picture, to X and to Threads in turn, which are prepared ahead of their time.
-func runB3M(ctx context.Context, s *session, r *report) error {
-	if err := s.stack.StartHerald(ctx); err != nil {
-		return err
-	}
-	t := &timely{
-		session: s, id: "B3M", what: "schedule lateness of posts of a picture, prepared before",
-		platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads}, begin: firstDueM,
-	}
-	var err error
-	if t.teams, err = s.mixedTeams(ctx); err != nil {
-		return err
-	}
-	if t.pictures, err = s.pictures(ctx, t.teams); err != nil {
-		return err
-	}
-	return t.measure(ctx, r)
-}
-
-// measure schedules the posts, waits for them and reports how late they were. Herald must be started; measure stops it.
-func (t *timely) measure(ctx context.Context, r *report) error {
-	posts := max(int(t.b3Minutes*perMinute), 1)
-	due, begin, err := t.schedule(ctx, posts)
+	})
 	if err != nil {
 		return err
 	}
-	t.sayf("  %s: %d posts are scheduled over the next %.1f minutes", t.id, posts, t.b3Minutes)
+	r.add(id, l)
+	what := "schedule lateness"
+	if len(l.Platforms) > 1 {
+		what += " of posts of a picture, prepared before"
+	}
+	r.limit(id, what+", 99th percentile", fmt.Sprintf("%.0f ms", l.P99), fmt.Sprintf("≤ %.0f ms", goalB3), l.Met)
+	return nil
+}
+
+// measure schedules the posts, waits for them and returns how late they were.
+func (t *timely) measure(ctx context.Context, id string) (lateness, error) {
+	posts := max(int(t.b3Minutes*perMinute), 1)
+	due, begin, err := t.schedule(ctx, posts)
+	if err != nil {
+		return lateness{}, err
+	}
+	t.sayf("  %s: %d posts are scheduled over the next %.1f minutes", id, posts, t.b3Minutes)
 	prepared := 0
-	if len(t.pictures) > 0 {
+	if len(t.images) > 0 {
 		if err := waitUntil(ctx, begin); err != nil {
-			return err
+			return lateness{}, err
 		}
 		left, err := t.unprepared(ctx)
 		if err != nil {
-			return err
+			return lateness{}, err
 		}
 		prepared = posts - left
 	}
 	if _, err := t.awaitNone(ctx, notFinished); err != nil {
-		return err
+		return lateness{}, err
 	}
 	l, err := t.lateness(ctx, due)
-	if err != nil {
-		return err
-	}
 	l.Prepared = prepared
-	if err := t.stack.StopHerald(); err != nil {
-		return err
-	}
-	r.add(t.id, l)
-	r.limit(t.id, t.what+", 99th percentile", fmt.Sprintf("%.0f ms", l.P99), fmt.Sprintf("≤ %.0f ms", goalB3), l.Met)
-	return t.clear(ctx)
+	return l, err
 }
 
 // schedule creates posts through the REST API, perMinute for each minute at random milliseconds, spread over all
@@ -123,7 +101,7 @@ func (t *timely) schedule(ctx context.Context, posts int) (map[string]time.Time,
 		team stack.Team
 		body []byte
 	}
-	begin := time.Now().Add(5*time.Second + time.Duration(posts)*t.begin).Truncate(time.Millisecond)
+	begin := time.Now().Add(5*time.Second + time.Duration(posts)*t.restLead).Truncate(time.Millisecond)
 	due := map[string]time.Time{}
 	orders := make([]order, posts)
 	for i := range orders {
@@ -136,28 +114,28 @@ func (t *timely) schedule(ctx context.Context, posts int) (map[string]time.Time,
 		nth := i / len(t.teams)
 		accounts := len(team.Connections) / len(t.platforms)
 		to := team.Connections[nth%len(t.platforms)*accounts+nth/len(t.platforms)%accounts]
-		content := map[string]any{
+		request := map[string]any{
 			"category": v1alpha1.CategoryText, "scheduled_at": v1alpha1.NewTime(at).String(),
 			"targets": []map[string]string{{"connection_id": to.Name, "caption": text}},
 		}
-		if pictures := t.pictures[team.Namespace]; len(pictures) > 0 {
-			content["category"], content["media_ids"] = v1alpha1.CategoryImage, []string{pictures[nth%len(pictures)].name}
+		if shown := t.picture(team, nth); shown != "" {
+			request["category"], request["media_ids"] = v1alpha1.CategoryImage, []string{shown}
 		}
-		body, err := json.Marshal(content)
+		body, err := json.Marshal(request)
 		if err != nil {
 			return nil, begin, err
 		}
 		orders[i] = order{team, body}
 	}
-	err := inParallel(ctx, orders, func(ctx context.Context, o order) error { return t.createByREST(ctx, o.team.Token, o.body) })
+	err := inParallel(ctx, orders, func(ctx context.Context, o order) error { return t.createByREST(ctx, o.team, o.body) })
 	if err == nil && time.Now().After(begin) {
 		err = fmt.Errorf("creating %d posts took longer than expected, and the first are past their time; try again on an idle machine", posts)
 	}
 	return due, begin, err
 }
 
-func (s *session) createByREST(ctx context.Context, token string, body []byte) error {
-	return s.call(ctx, token, s.stack.APIURL("/posts"), json.RawMessage(body), &struct{}{})
+func (s *session) createByREST(ctx context.Context, team stack.Team, body []byte) error {
+	return call(ctx, http.MethodPost, s.stack.APIURL("/posts"), team.Token, json.RawMessage(body), nil)
 }
 
 // lateness compares when posts were due with when the platforms created them.

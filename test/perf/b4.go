@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -59,22 +58,19 @@ type b4 struct {
 }
 
 // runB4 lists posts, of one team that has all of them and of many that share them.
-func runB4(ctx context.Context, s *session, r *report) error {
+func runB4(ctx context.Context, s *session, r *report, id string) error {
 	b := &b4{session: s}
-	if err := s.stack.StartHerald(ctx); err != nil {
+	var teams []stack.Team
+	err := s.prepare(ctx, func() (err error) {
+		if b.sample, err = b.deliveredPost(ctx, s.texts()); err != nil {
+			return err
+		}
+		many := max(s.scaled(manyTeams), 2)
+		s.sayf("  B4: making %d teams", many)
+		teams, err = s.stack.MakeTeams(ctx, "many", many)
 		return err
-	}
-	var err error
-	if b.sample, err = b.deliveredPost(ctx); err != nil {
-		return err
-	}
-	many := max(s.scaled(manyTeams), 2)
-	s.sayf("  B4: making %d teams", many)
-	teams, err := s.stack.MakeTeams(ctx, "many", many)
-	if err := errors.Join(err, s.stack.StopHerald()); err != nil {
-		return err
-	}
-	if err := s.clear(ctx); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	one, err := b.measure(ctx, s.connected[:1])
@@ -86,13 +82,13 @@ func runB4(ctx context.Context, s *session, r *report) error {
 		return err
 	}
 	p99, bytes := max(one.P99, shared.P99), max(one.BytesPerPost, shared.BytesPerPost)
-	r.add("B4", map[string]any{
+	r.add(id, map[string]any{
 		"p99_ms": p99, "goal": goalB4, "met": p99 <= goalB4, "bytes_per_post": bytes, "bytes_goal": goalB4Bytes, "bytes_met": bytes <= goalB4Bytes,
 		"in_flight": restInFlight, "one_team": one, "many_teams": shared,
 	})
 	for _, l := range []listing{one, shared} {
 		r.rows = append(r.rows, row{
-			id: "B4", what: fmt.Sprintf("lists of %d posts of %d team(s), 99th percentile of the slowest page", l.Posts, l.Teams),
+			id: id, what: fmt.Sprintf("lists of %d posts of %d team(s), 99th percentile of the slowest page", l.Posts, l.Teams),
 			floor: fmt.Sprintf("%.1f ms", l.FloorP99), herald: fmt.Sprintf("%.1f ms", l.P99), goal: fmt.Sprintf("≤ %.0f ms", goalB4), met: l.P99 <= goalB4,
 		})
 		r.limit("", "apiserver's resident memory for each", fmt.Sprintf("%.0f B", l.BytesPerPost), fmt.Sprintf("≤ %.0f B", goalB4Bytes),
@@ -110,7 +106,7 @@ func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err er
 		return l, err
 	}
 	b.sayf("  B4: storing %d posts of %d team(s)", l.Posts, l.Teams)
-	stored, err := b.stack.StorePosts(ctx, l.Posts, newPostMix(b.sample, b.connected[0], teams, l.Posts).post)
+	stored, err := b.stack.StorePosts(ctx, l.Posts, newPostMix(b.sample, b.texts(), teams, l.Posts).post)
 	if err != nil {
 		return l, err
 	}
@@ -137,7 +133,7 @@ func (b *b4) bareFloor(ctx context.Context, l *listing) error {
 	if err != nil {
 		return err
 	}
-	defer server.Kill() //nolint:errcheck // it is killed while it serves, which is the only way in which it ends
+	defer server.Kill()
 	if err := server.Go(); err != nil {
 		return err
 	}
@@ -209,7 +205,7 @@ func (b *b4) ask(ctx context.Context, requests []bare.Request) (bare.Latency, er
 	if err != nil {
 		return bare.Latency{}, err
 	}
-	result, err := child.Finish(ctx)
+	result, err := child.Finish()
 	if err != nil {
 		return bare.Latency{}, err
 	}
@@ -238,13 +234,6 @@ func pagesOf(posts int) []page {
 		{" by platform", "", v1alpha1.PlatformThreads},
 		{" by both", v1alpha1.PhasePosted, v1alpha1.PlatformThreads},
 	} {
-		query := url.Values{}
-		if filter.status != "" {
-			query.Set("status", string(filter.status))
-		}
-		if filter.platform != "" {
-			query.Set("platform", string(filter.platform))
-		}
 		total := countOf(posts, filter.status, filter.platform)
 		last := max((total+pageSize-1)/pageSize, 1)
 		for _, at := range []struct {
@@ -252,7 +241,12 @@ func pagesOf(posts int) []page {
 			number int
 		}{{"first", 1}, {"middle", (last + 1) / 2}, {"last", last}} {
 			asked := url.Values{"page": {strconv.Itoa(at.number)}}
-			maps.Copy(asked, query)
+			if filter.status != "" {
+				asked.Set("status", string(filter.status))
+			}
+			if filter.platform != "" {
+				asked.Set("platform", string(filter.platform))
+			}
 			pages = append(pages, page{at.name + filter.name, asked, min(total-(at.number-1)*pageSize, pageSize)})
 		}
 	}
@@ -261,15 +255,10 @@ func pagesOf(posts int) []page {
 
 // look reads a page once and fails unless the page shows what it should: an empty one would be fast.
 func look(ctx context.Context, page page, asked bare.Request) error {
-	request, err := http.NewRequestWithContext(ctx, asked.Method, asked.URL, http.NoBody)
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Authorization", "Bearer "+asked.Key)
 	var list struct {
 		Data []json.RawMessage `json:"data"`
 	}
-	if err := answered(request, &list); err != nil {
+	if err := call(ctx, asked.Method, asked.URL, asked.Key, nil, &list); err != nil {
 		return err
 	}
 	if len(list.Data) != page.posts {

@@ -60,42 +60,41 @@ type b5 struct {
 // runB5 measures the memory of both processes without posts, and while the largest films are uploaded: one with its index
 // first, as made for the web, posted by REST and sent on to YouTube; and one with its index last, as cameras write it, for
 // an applied Media.
-func runB5(ctx context.Context, s *session, r *report) (err error) {
+func runB5(ctx context.Context, s *session, r *report, id string) error {
 	b := &b5{session: s}
-	if err := s.stack.StartHerald(ctx); err != nil {
+	return s.prepare(ctx, func() error {
+		idles, err := b.idle(ctx)
+		if err != nil {
+			return err
+		}
+		namespace := s.connected[0].Namespace
+		accounts, err := s.stack.Connect(ctx, v1alpha1.PlatformYouTube, namespace, firstYouTube, 1)
+		if err != nil {
+			return err
+		}
+		b.connection = accounts[0]
+		if b.before, err = b.rest(ctx); err != nil {
+			return err
+		}
+		published, err := b.watched(ctx, "REST, to YouTube", "faststart.mp4", b.publish)
+		if err != nil {
+			return err
+		}
+		applied, err := b.watched(ctx, "Media", "tail.mp4", func(ctx context.Context, f film) (sent, done float64, err error) {
+			return s.apply(ctx, namespace, "film", v1alpha1.MimeMP4, f.read(), f.size())
+		})
+		if err == nil {
+			b.report(r, id, idles, published, applied)
+		}
 		return err
-	}
-	defer func() { err = errors.Join(err, s.stack.StopHerald()) }()
-	idles, err := b.idle(ctx)
-	if err != nil {
-		return err
-	}
-	namespace := s.connected[0].Namespace
-	if b.connection, err = s.stack.ConnectTo(ctx, v1alpha1.PlatformYouTube, namespace, "1700000000"); err != nil {
-		return err
-	}
-	if b.before, err = b.rest(ctx); err != nil {
-		return err
-	}
-	published, err := b.watched(ctx, "REST, to YouTube", "faststart.mp4", b.publish)
-	if err != nil {
-		return err
-	}
-	applied, err := b.watched(ctx, "Media", "tail.mp4", func(ctx context.Context, f film) (sent, done float64, err error) {
-		return s.apply(ctx, namespace, "film", v1alpha1.MimeMP4, f)
 	})
-	if err != nil {
-		return err
-	}
-	b.report(r, idles, published, applied)
-	return nil
 }
 
-func (b *b5) report(r *report, idles map[string]float64, uploads ...upload) {
+func (b *b5) report(r *report, id string, idles map[string]float64, uploads ...upload) {
 	var idle, more float64
 	for _, name := range []string{processes.Manager, processes.APIServer} {
 		idle = max(idle, idles[name])
-		r.limit("B5", name+"'s memory without posts", fmt.Sprintf("%.1f MiB", idles[name]), fmt.Sprintf("≤ %.0f MiB", goalIdle), idles[name] <= goalIdle)
+		r.limit(id, name+"'s memory without posts", fmt.Sprintf("%.1f MiB", idles[name]), fmt.Sprintf("≤ %.0f MiB", goalIdle), idles[name] <= goalIdle)
 		var most float64
 		for _, one := range uploads {
 			most = max(most, one.More[name])
@@ -104,7 +103,7 @@ func (b *b5) report(r *report, idles map[string]float64, uploads ...upload) {
 		r.limit("", fmt.Sprintf("%s's memory while films of %.0f MiB are uploaded", name, inMiB(b.filmBytes)),
 			fmt.Sprintf("%.1f MiB more", most), fmt.Sprintf("≤ %.0f MiB", goalUpload), most <= goalUpload)
 	}
-	r.add("B5", map[string]any{
+	r.add(id, map[string]any{
 		"idle_mib": idle, "idle_goal": goalIdle, "idle_met": idle <= goalIdle, "idle": idles, "connections": b.connections,
 		"upload_mib_more": more, "upload_goal": goalUpload, "upload_met": more <= goalUpload,
 		"bytes": b.filmBytes, "before": b.before, "uploads": uploads,
@@ -191,18 +190,18 @@ func (b *b5) publish(ctx context.Context, f film) (sent, done float64, err error
 		}
 	}
 	request := map[string]any{"name": "film.mp4", "mime_type": v1alpha1.MimeMP4, "size_bytes": f.size()}
-	err = b.call(ctx, token, b.stack.APIURL("/media/upload-url"), request, &address)
+	err = call(ctx, http.MethodPost, b.stack.APIURL("/media/upload-url"), token, request, &address)
 	if err != nil {
 		return 0, 0, err
 	}
-	if sent, err = put(ctx, address.Data.URL, v1alpha1.MimeMP4, f); err != nil {
+	if sent, err = put(ctx, address.Data.URL, v1alpha1.MimeMP4, f.read(), f.size()); err != nil {
 		return sent, 0, err
 	}
 	begun := time.Now()
-	err = b.call(ctx, token, b.stack.APIURL("/posts"), map[string]any{
+	err = call(ctx, http.MethodPost, b.stack.APIURL("/posts"), token, map[string]any{
 		"category": v1alpha1.CategoryVideo, "media_id": address.Data.ID,
 		"targets": []map[string]string{{"connection_id": b.connection.Name, "caption": "A film", "youtube_title": "A film"}},
-	}, &struct{}{})
+	}, nil)
 	if err != nil {
 		return sent, 0, err
 	}

@@ -16,23 +16,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
-// file is what is uploaded.
-type file interface {
-	size() int64
-	// read returns it from its beginning.
-	read() io.Reader
-}
-
 // apply creates a Media, uploads its file to the address in its status, and waits until the manager has verified it. It
 // returns how long both took, in seconds.
-func (s *session) apply(ctx context.Context, namespace, name string, mime v1alpha1.MimeType, f file) (sent, verified float64, err error) {
+func (s *session) apply(ctx context.Context, namespace, name string, mime v1alpha1.MimeType, content io.Reader, size int64) (sent, verified float64, err error) {
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       v1alpha1.MediaSpec{FileName: name, MimeType: mime, SizeBytes: f.size()},
+		Spec:       v1alpha1.MediaSpec{FileName: name, MimeType: mime, SizeBytes: size},
 	}
 	if err := s.stack.Kubernetes.Create(ctx, media); err != nil {
 		return 0, 0, err
@@ -40,7 +32,7 @@ func (s *session) apply(ctx context.Context, namespace, name string, mime v1alph
 	if err := s.awaitMedia(ctx, media, func() bool { return media.Status.UploadURL != "" }); err != nil {
 		return 0, 0, err
 	}
-	if sent, err = put(ctx, media.Status.UploadURL, mime, f); err != nil {
+	if sent, err = put(ctx, media.Status.UploadURL, mime, content, size); err != nil {
 		return sent, 0, err
 	}
 	begun := time.Now()
@@ -54,49 +46,47 @@ func (s *session) apply(ctx context.Context, namespace, name string, mime v1alph
 
 // awaitMedia reads a Media until done returns true.
 func (s *session) awaitMedia(ctx context.Context, media *v1alpha1.Media, done func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, roundLimit)
-	defer cancel()
-	return cluster.Until(ctx, "the manager to look at the Media "+media.Name, func() (bool, error) {
+	return until(ctx, pollEvery, "the manager has looked at the Media "+media.Name, func(ctx context.Context) (bool, error) {
 		err := s.stack.Kubernetes.Get(ctx, client.ObjectKeyFromObject(media), media)
-		return err == nil && done(), err
+		return done(), err
 	})
 }
 
-// call sends a POST to Herald and reads the answer into out.
-func (s *session) call(ctx context.Context, token, url string, in, out any) error {
-	body, err := json.Marshal(in)
+// call sends a request, with an API key and with a body as JSON if there are any, and reads the answer as JSON into out,
+// unless that is nil.
+func call(ctx context.Context, method, url, key string, in, out any) error {
+	var body io.Reader = http.NoBody
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(data)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Authorization", "Bearer "+key)
 	request.Header.Set("Content-Type", "application/json")
-	return answered(request, out)
-}
-
-// put uploads a file and returns how long that took, in seconds.
-func put(ctx context.Context, url string, mime v1alpha1.MimeType, f file) (float64, error) {
-	begun := time.Now()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPut, url, f.read())
-	if err != nil {
-		return 0, err
-	}
-	request.ContentLength = f.size()
-	request.Header.Set("Content-Type", string(mime))
-	err = answered(request, nil)
-	return secondsSince(begun), err
-}
-
-// answered sends a request and reads what comes back as JSON into out, unless that is nil.
-func answered(request *http.Request, out any) error {
-	body, err := send(http.DefaultClient, request)
+	answer, err := send(http.DefaultClient, request)
 	if err != nil || out == nil {
 		return err
 	}
-	return json.Unmarshal(body, out)
+	return json.Unmarshal(answer, out)
+}
+
+// put uploads a file, and returns how long that took, in seconds.
+func put(ctx context.Context, url string, mime v1alpha1.MimeType, content io.Reader, size int64) (float64, error) {
+	begun := time.Now()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPut, url, content)
+	if err != nil {
+		return 0, err
+	}
+	request.ContentLength = size
+	request.Header.Set("Content-Type", string(mime))
+	_, err = send(http.DefaultClient, request)
+	return secondsSince(begun), err
 }
 
 // get reads a page.

@@ -5,12 +5,12 @@ package main
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 
 	"github.com/abema/go-mp4"
 )
@@ -50,26 +50,7 @@ func stretch(data []byte, size int64) (film, error) {
 
 func (f film) size() int64 { return int64(len(f.head)) + f.fill + int64(len(f.tail)) }
 
-// read returns the film from its beginning.
+// read returns the film from its beginning. It is filled with noise, which cannot be compressed.
 func (f film) read() io.Reader {
-	return io.MultiReader(bytes.NewReader(f.head), io.LimitReader(newNoise(), f.fill), bytes.NewReader(f.tail))
-}
-
-// noise repeats a megabyte of bytes that cannot be compressed.
-type noise struct {
-	block []byte
-	at    int
-}
-
-func newNoise() *noise {
-	n := &noise{block: make([]byte, 1<<20)}
-	_, _ = rand.Read(n.block) // it never fails
-	return n
-}
-
-// Read implements io.Reader.
-func (n *noise) Read(p []byte) (int, error) {
-	done := copy(p, n.block[n.at:])
-	n.at = (n.at + done) % len(n.block)
-	return done, nil
+	return io.MultiReader(bytes.NewReader(f.head), io.LimitReader(rand.NewChaCha8([32]byte{}), f.fill), bytes.NewReader(f.tail))
 }

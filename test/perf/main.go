@@ -20,25 +20,6 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/bare"
 )
 
-const usage = `Usage: make bench, or bin/perf
-
-Environment:
-  BENCH                which benchmarks, such as B1,B3 (default: all)
-  BENCH_SCALE          factor on the number of posts and the size of films, such as 0.1 for a quick look (1)
-  BENCH_ROUNDS         rounds, each with the floor and Herald once (3)
-  BENCH_IN_FLIGHT      B2: posts worked on at once, by the floor and by Herald (256)
-  BENCH_B1_POSTS       B1: posts in a round (4000)
-  BENCH_B2_POSTS       B2, B2M: posts in a round (5000)
-  BENCH_B3_MINUTES     B3, B3M: how long, with 100 posts a minute (3)
-  BENCH_B4_POSTS       B4: posts, of one team and then of 1,000 teams (100000)
-  BENCH_B4_REQUESTS    B4: requests for each kind of page (20000)
-  BENCH_TEAMS          teams that the accounts belong to (4)
-  BENCH_CONNECTIONS    connected accounts (200)
-  BENCH_PPROF          folder for CPU profiles of manager and apiserver; none if not set
-  BENCH_LOGS           folder for the logs of all processes; none if not set
-  KUBEBUILDER_ASSETS   folder with etcd and kube-apiserver (bin)
-`
-
 func main() {
 	os.Exit(start())
 }
@@ -53,7 +34,7 @@ func start() int {
 	case len(os.Args) == 3 && os.Args[1] == "bare":
 		err = bare.Main(ctx, os.Args[2], os.Stdin, os.Stdout)
 	case len(os.Args) > 1:
-		fmt.Fprint(os.Stderr, usage)
+		printUsage(os.Stderr)
 		return 2
 	default:
 		err = bench(ctx)
@@ -74,13 +55,14 @@ func start() int {
 func bench(ctx context.Context) (err error) {
 	set, err := readSettings(os.Getenv)
 	if err != nil {
-		return fmt.Errorf("%w\n\n%s", err, usage)
+		printUsage(os.Stderr)
+		return err
 	}
 	root, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	dir := os.Getenv("BENCH_LOGS")
+	dir := set.logs
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "herald-bench-"); err != nil {
 			return err
@@ -98,7 +80,7 @@ func bench(ctx context.Context) (err error) {
 			continue
 		}
 		s.sayf("%s: %s", b.id, b.title)
-		if err := b.run(ctx, s, report); err != nil {
+		if err := b.run(ctx, s, report, b.id); err != nil {
 			return fmt.Errorf("%s: %w", b.id, err)
 		}
 	}
@@ -109,17 +91,25 @@ func bench(ctx context.Context) (err error) {
 // benchmark is one line of the table, or some.
 type benchmark struct {
 	id, title string
-	run       func(context.Context, *session, *report) error
+	run       func(ctx context.Context, s *session, r *report, id string) error
 }
 
 func benchmarks() []benchmark {
 	return []benchmark{
 		{"B1", "create posts through the REST API until the manager has accepted them", runB1},
 		{"B2", "deliver posts to two accounts each, all due at one instant", runB2},
-		{"B2M", "deliver posts of a picture to two accounts each, all due at one instant", runB2M},
+		{"B2M", "deliver posts of a picture to two accounts each, all due at one instant", runB2},
 		{"B3", "deliver posts at their time", runB3},
-		{"B3M", "deliver posts of a picture at their time", runB3M},
+		{"B3M", "deliver posts of a picture at their time", runB3},
 		{"B4", "list posts", runB4},
 		{"B5", "take memory: without posts, and while films are uploaded", runB5},
 	}
+}
+
+func benchmarkIDs() []string {
+	var ids []string
+	for _, b := range benchmarks() {
+		ids = append(ids, b.id)
+	}
+	return ids
 }

@@ -47,7 +47,7 @@ func secondOf(nth int) v1alpha1.Platform {
 // Facebook. They are spread evenly over teams and over time.
 type postMix struct {
 	sample *delivered
-	from   stack.Team
+	from   *content
 	teams  []stack.Team
 	begin  time.Time
 }
@@ -55,7 +55,7 @@ type postMix struct {
 // between is the time between two posts, of all teams together.
 const between = time.Second
 
-func newPostMix(sample *delivered, from stack.Team, teams []stack.Team, posts int) *postMix {
+func newPostMix(sample *delivered, from *content, teams []stack.Team, posts int) *postMix {
 	return &postMix{sample: sample, from: from, teams: teams, begin: time.Now().Add(-time.Duration(posts) * between).Truncate(time.Second)}
 }
 
@@ -63,7 +63,7 @@ func newPostMix(sample *delivered, from stack.Team, teams []stack.Team, posts in
 func (f *postMix) post(i int) *v1alpha1.Post {
 	at := f.begin.Add(time.Duration(i) * between)
 	nth := i / len(f.teams) // of its team
-	post := duePost(f.from, 0, 1, at, fmt.Sprint(i))
+	post := f.from.post(f.from.teams[0], 0, 0, 1, at, fmt.Sprint(i))
 	post.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"}
 	post.Namespace = f.teams[i%len(f.teams)].Namespace
 	post.Name, post.GenerateName = "p"+strings.ToLower(rand.Text()[:25]), ""

@@ -14,12 +14,12 @@ func TestDrawPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := jpeg.DecodeConfig(one.read())
+	config, err := jpeg.DecodeConfig(bytes.NewReader(one))
 	if err != nil || config.Width != pictureSide || config.Height != pictureSide {
 		t.Errorf("the picture is %+v (%v), want %d pixels each way", config, err, pictureSide)
 	}
-	if one.size() < 190<<10 || one.size() > 210<<10 {
-		t.Errorf("the picture has %d bytes, want about 200 KiB", one.size())
+	if len(one) < 190<<10 || len(one) > 210<<10 {
+		t.Errorf("the picture has %d bytes, want about 200 KiB", len(one))
 	}
 	other, err := drawPicture(2)
 	if err != nil || bytes.Equal(one, other) {

@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/herald-social/herald/hack/local/workspace"
 	"github.com/herald-social/herald/test/perf/internal/measure"
@@ -125,13 +126,13 @@ func (r *report) write(path string) error {
 
 // memoryGiB is the machine's memory where the system tells it as Linux does, else zero.
 func memoryGiB() float64 {
-	data, err := os.ReadFile("/proc/meminfo")
+	proc, err := procfs.NewDefaultFS()
 	if err != nil {
 		return 0
 	}
-	var kib float64
-	if _, err := fmt.Sscanf(string(data), "MemTotal: %f kB", &kib); err != nil {
+	memory, err := proc.Meminfo()
+	if err != nil || memory.MemTotalBytes == nil {
 		return 0
 	}
-	return measure.Rounded(kib/(1<<20), 1)
+	return measure.Rounded(float64(*memory.MemTotalBytes)/(1<<30), 1)
 }

@@ -37,13 +37,9 @@ func (s *session) compare(ctx context.Context, id string, floor, herald side) (c
 	var c comparison
 	for round := range s.rounds {
 		var rates [2]float64
-		sides := []side{floor, herald}
-		order := []int{0, 1}
-		if round%2 == 1 {
-			order = []int{1, 0}
-		}
-		for _, which := range order {
-			rate, cpu, err := sides[which](ctx, round)
+		for i := range rates {
+			which := (i + round) % 2
+			rate, cpu, err := []side{floor, herald}[which](ctx, round)
 			if err := errors.Join(err, s.stack.StopHerald()); err != nil {
 				return c, err
 			}

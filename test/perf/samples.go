@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/test/perf/internal/bare"
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
@@ -22,21 +21,16 @@ import (
 // sampleTries is how many deliveries are watched for one that was claimed and recorded by one write each.
 const sampleTries = 5
 
-// acceptedPost creates one post by the request of load and returns it as the manager left it.
-func (s *session) acceptedPost(ctx context.Context, load bare.Config) (*v1alpha1.Post, error) {
-	load.InFlight, load.Warm, load.Count = 1, 1, 0
-	child, err := s.bare(ctx, bare.Ask, "", load)
-	if err != nil {
-		return nil, err
-	}
-	if err := child.Kill(); err != nil {
+// acceptedPost creates one post through the REST API and returns it as the manager left it.
+func (s *session) acceptedPost(ctx context.Context, team stack.Team, body []byte) (*v1alpha1.Post, error) {
+	if err := s.createByREST(ctx, team, body); err != nil {
 		return nil, err
 	}
 	if _, err := s.awaitNone(ctx, notScheduled); err != nil {
 		return nil, err
 	}
 	var list v1alpha1.PostList
-	if err := s.stack.Kubernetes.List(ctx, &list, client.InNamespace(s.connected[0].Namespace)); err != nil {
+	if err := s.stack.Kubernetes.List(ctx, &list, client.InNamespace(team.Namespace)); err != nil {
 		return nil, err
 	}
 	if len(list.Items) != 1 {
@@ -59,17 +53,16 @@ func asCreated(post *v1alpha1.Post) *v1alpha1.Post {
 // delivered are the statuses through which a delivery goes.
 type delivered struct{ accepted, claimed, posted v1alpha1.PostStatus }
 
-// deliveredPost lets Herald deliver a post to two accounts and returns what it wrote, one after the other.
-func (s *session) deliveredPost(ctx context.Context) (*delivered, error) {
-	return s.sample(ctx, func(name string) *v1alpha1.Post {
-		return duePost(s.connected[0], 0, 1, time.Now().Add(2*time.Second), name)
-	})
-}
-
-// sample lets Herald deliver a post and returns the last statuses that it wrote. Herald must be started.
-func (s *session) sample(ctx context.Context, post func(name string) *v1alpha1.Post) (*delivered, error) {
+// deliveredPost lets Herald deliver a post to two accounts and returns the last statuses that it wrote. Herald must be
+// started.
+func (s *session) deliveredPost(ctx context.Context, c *content) (*delivered, error) {
+	team, second := c.teams[0], 1
+	if len(c.platforms) > 1 {
+		second = len(team.Connections) / 2
+	}
 	for i := range sampleTries {
-		statuses, err := s.follow(ctx, post(fmt.Sprintf("sample %d", i)))
+		post := c.post(team, 0, 0, second, time.Now().Add(c.sampleLead), fmt.Sprintf("sample %d", i))
+		statuses, err := s.follow(ctx, post)
 		if err != nil {
 			return nil, errors.Join(err, s.whyNot(ctx))
 		}
@@ -106,24 +99,4 @@ func (s *session) follow(ctx context.Context, post *v1alpha1.Post) ([]v1alpha1.P
 		}
 	}
 	return nil, errors.Join(errors.New("the sample was not delivered"), context.Cause(ctx))
-}
-
-// duePost is a post to two accounts of a team, made as Herald's apiserver makes it.
-func duePost(team stack.Team, first, second int, at time.Time, name string) *v1alpha1.Post {
-	post := &v1alpha1.Post{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: team.Namespace, GenerateName: "p",
-			Labels:      map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI},
-			Annotations: map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(time.Now()).String()},
-			Finalizers:  []string{v1alpha1.DeliveryFinalizer},
-		},
-		Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, ScheduledAt: v1alpha1.NewTimePtr(at)},
-	}
-	for _, connection := range []int{first, second} {
-		post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{
-			ConnectionRef: v1alpha1.LocalReference{Name: team.Connections[connection].Name},
-			Caption:       "A benchmark's post to two accounts, as long as such posts are: " + name,
-		})
-	}
-	return post
 }

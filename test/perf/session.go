@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
@@ -52,9 +52,9 @@ type session struct {
 	stack     *stack.Stack
 	posts     metadata.Getter
 	connected []stack.Team
-	// mixed are the teams with accounts of two platforms, once they are connected.
-	mixed []stack.Team
-	out   io.Writer
+	// pictured is what pictures has prepared.
+	pictured *content
+	out      io.Writer
 }
 
 func (s *session) sayf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
@@ -78,7 +78,7 @@ func (s *session) open(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	s.stack, err = stack.Start(ctx, stack.Options{
-		Config: filepath.Join(s.root, "config"), Assets: cmp.Or(os.Getenv("KUBEBUILDER_ASSETS"), built), Bin: bin, Dir: dir,
+		Config: filepath.Join(s.root, "config"), Assets: s.assets, Bin: bin, Dir: dir,
 		PostWorkers: s.inFlight, Group: s.group,
 	})
 	if err != nil {
@@ -108,10 +108,28 @@ func (s *session) connect(ctx context.Context) error {
 	if err := s.stack.StartHerald(ctx); err != nil {
 		return err
 	}
-	if s.connected, err = s.stack.Connect(ctx, s.teams, s.connections/s.teams); err != nil {
+	if s.connected, err = s.stack.MakeTeams(ctx, "bench", s.teams); err != nil {
 		return err
 	}
+	each := s.connections / s.teams
+	for i := range s.connected {
+		team := &s.connected[i]
+		if team.Connections, err = s.stack.Connect(ctx, v1alpha1.PlatformX, team.Namespace, firstX+i*each, each); err != nil {
+			return err
+		}
+	}
 	return s.stack.StopHerald()
+}
+
+// prepare does work while Herald runs. It leaves Herald stopped, and no posts.
+func (s *session) prepare(ctx context.Context, work func() error) error {
+	if err := s.stack.StartHerald(ctx); err != nil {
+		return err
+	}
+	if err := errors.Join(work(), s.stack.StopHerald()); err != nil {
+		return err
+	}
+	return s.clear(ctx)
 }
 
 // bare starts a bare program with the rights of one of Herald's processes.
@@ -124,20 +142,19 @@ func (s *session) bare(ctx context.Context, program, identity string, config bar
 
 // awaitNone waits until no post matches a field selector, and returns when that was.
 func (s *session) awaitNone(ctx context.Context, selector string) (time.Time, error) {
-	ctx, cancel := context.WithTimeout(ctx, roundLimit)
-	defer cancel()
-	for {
+	err := until(ctx, pollEvery, "no post has "+selector, func(ctx context.Context) (bool, error) {
 		left, err := s.first(ctx, selector)
-		if err != nil {
-			return time.Time{}, err
-		}
-		if left == "" {
-			return time.Now(), nil
-		}
-		if err := waitUntil(ctx, time.Now().Add(pollEvery)); err != nil {
-			return time.Time{}, fmt.Errorf("waiting until no post has %s: %w", selector, err)
-		}
+		return left == "", err
+	})
+	return time.Now(), err
+}
+
+// until calls done, with pauses, until it returns true; an error or roundLimit ends it.
+func until(ctx context.Context, pause time.Duration, what string, done wait.ConditionWithContextFunc) error {
+	if err := wait.PollUntilContextTimeout(ctx, pause, roundLimit, true, done); err != nil {
+		return fmt.Errorf("waiting until %s: %w", what, err)
 	}
+	return nil
 }
 
 // first returns the name of a post that matches a field selector, or "".
@@ -181,11 +198,7 @@ func (s *session) clear(ctx context.Context) error {
 	if _, err := s.awaitNone(ctx, "metadata.namespace!=canary"); err != nil {
 		return err
 	}
-	reset, err := http.NewRequestWithContext(ctx, http.MethodPost, s.stack.Sandbox.URL+"/_control/reset", http.NoBody)
-	if err != nil {
-		return err
-	}
-	return answered(reset, nil)
+	return call(ctx, http.MethodPost, s.stack.Sandbox.URL+"/_control/reset", "", nil, nil)
 }
 
 // inParallel calls work for every item, setupAtOnce at a time.

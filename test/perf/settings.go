@@ -4,14 +4,15 @@
 package main
 
 import (
+	"flag"
 	"fmt"
-	"strconv"
+	"io"
 	"strings"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// settings are the sizes of a run. The goals are stated for the defaults.
+// settings are the sizes of a run, and where it finds and leaves files. The goals are stated for the defaults.
 type settings struct {
 	wanted      map[string]bool
 	scale       float64
@@ -25,70 +26,95 @@ type settings struct {
 	filmBytes   int64
 	teams       int
 	connections int
-	pprof       string
+	pprof, logs string
+	assets      string
 }
 
 // restInFlight is how many requests are in flight in B1 and B4.
 const restInFlight = 32
 
-func readSettings(getenv func(string) string) (settings, error) {
-	s := settings{wanted: map[string]bool{}, pprof: getenv("BENCH_PPROF")}
-	var known []string
-	for _, b := range benchmarks() {
-		known = append(known, b.id)
-		s.wanted[b.id] = getenv("BENCH") == ""
+// variables are the settings by the names of the environment.
+func (s *settings) variables(ids *string) *flag.FlagSet {
+	v := flag.NewFlagSet("", flag.ContinueOnError)
+	v.StringVar(ids, "BENCH", strings.Join(benchmarkIDs(), ","), "which benchmarks")
+	v.Float64Var(&s.scale, "BENCH_SCALE", 1, "factor on the number of posts and the size of films, such as 0.1 for a quick look")
+	v.IntVar(&s.rounds, "BENCH_ROUNDS", 3, "rounds, each with the floor and Herald once")
+	v.IntVar(&s.inFlight, "BENCH_IN_FLIGHT", 256, "B2: posts worked on at once, by the floor and by Herald")
+	v.IntVar(&s.b1Posts, "BENCH_B1_POSTS", 4000, "B1: posts in a round")
+	v.IntVar(&s.b2Posts, "BENCH_B2_POSTS", 5000, "B2, B2M: posts in a round")
+	v.Float64Var(&s.b3Minutes, "BENCH_B3_MINUTES", 3, "B3, B3M: how long, with 100 posts a minute")
+	v.IntVar(&s.b4Posts, "BENCH_B4_POSTS", 100_000, "B4: posts, of one team and then of 1,000 teams")
+	v.IntVar(&s.b4Asks, "BENCH_B4_REQUESTS", 20_000, "B4: requests for each kind of page")
+	v.IntVar(&s.teams, "BENCH_TEAMS", 4, "teams that the accounts belong to")
+	v.IntVar(&s.connections, "BENCH_CONNECTIONS", 200, "connected accounts")
+	v.StringVar(&s.pprof, "BENCH_PPROF", "", "folder for CPU profiles of manager and apiserver; none if not set")
+	v.StringVar(&s.logs, "BENCH_LOGS", "", "folder for the logs of all processes; none if not set")
+	v.StringVar(&s.assets, "KUBEBUILDER_ASSETS", "bin", "folder with etcd and kube-apiserver")
+	return v
+}
+
+// printUsage tells which settings there are, and their defaults.
+func printUsage(out io.Writer) {
+	fmt.Fprint(out, "Usage: make bench, or bin/perf\n\nEnvironment:\n")
+	new(settings).variables(new(string)).VisitAll(func(f *flag.Flag) {
+		fmt.Fprintf(out, "  %-20s %s", f.Name, f.Usage)
+		if f.DefValue != "" {
+			fmt.Fprintf(out, " (%s)", f.DefValue)
+		}
+		fmt.Fprintln(out)
+	})
+}
+
+func readSettings(getenv func(string) string) (s settings, err error) {
+	var ids string
+	s.variables(&ids).VisitAll(func(f *flag.Flag) {
+		if text := getenv(f.Name); text != "" && err == nil {
+			err = set(f, text)
+		}
+	})
+	if err == nil && s.connections/s.teams < 2 {
+		err = fmt.Errorf("%d connections for %d teams: each team needs two", s.connections, s.teams)
 	}
-	for id := range strings.SplitSeq(getenv("BENCH"), ",") {
-		if id = strings.ToUpper(strings.TrimSpace(id)); id == "" {
+	if err != nil {
+		return s, err
+	}
+	s.wanted = map[string]bool{}
+	for _, id := range benchmarkIDs() {
+		s.wanted[id] = false
+	}
+	for id := range strings.SplitSeq(strings.ToUpper(ids), ",") {
+		if id = strings.TrimSpace(id); id == "" {
 			continue
 		}
 		if _, ok := s.wanted[id]; !ok {
-			return s, fmt.Errorf("BENCH names %q; there are %s", id, strings.Join(known, ", "))
+			return s, fmt.Errorf("BENCH names %q; there are %s", id, strings.Join(benchmarkIDs(), ", "))
 		}
 		s.wanted[id] = true
 	}
-	r := reader{getenv: getenv}
-	s.scale = r.number("BENCH_SCALE", 1)
-	s.rounds = r.whole("BENCH_ROUNDS", 3)
-	s.inFlight = r.whole("BENCH_IN_FLIGHT", 256)
-	s.teams = r.whole("BENCH_TEAMS", 4)
-	s.connections = r.whole("BENCH_CONNECTIONS", 200)
-	s.b1Posts = s.scaled(r.whole("BENCH_B1_POSTS", 4000))
-	s.b2Posts = s.scaled(r.whole("BENCH_B2_POSTS", 5000))
-	s.b4Posts = s.scaled(r.whole("BENCH_B4_POSTS", 100_000))
-	s.b4Asks = s.scaled(r.whole("BENCH_B4_REQUESTS", 20_000))
-	s.filmBytes = min(max(int64(float64(v1alpha1.MaxVideoBytes)*s.scale), leastFilm), v1alpha1.MaxVideoBytes)
-	s.b3Minutes = s.scale * r.number("BENCH_B3_MINUTES", 3)
-	if r.err == nil && s.connections/s.teams < 2 {
-		r.err = fmt.Errorf("%d connections for %d teams: each team needs two", s.connections, s.teams)
+	for _, size := range []*int{&s.b1Posts, &s.b2Posts, &s.b4Posts, &s.b4Asks} {
+		*size = s.scaled(*size)
 	}
-	return s, r.err
+	s.b3Minutes *= s.scale
+	s.filmBytes = min(max(int64(float64(v1alpha1.MaxVideoBytes)*s.scale), leastFilm), v1alpha1.MaxVideoBytes)
+	return s, nil
 }
 
 func (s *settings) scaled(n int) int { return max(int(float64(n)*s.scale), 1) }
 
-// reader reads numbers and keeps the first error.
-type reader struct {
-	getenv func(string) string
-	err    error
-}
-
-func (r *reader) number(name string, otherwise float64) float64 {
-	text := r.getenv(name)
-	if text == "" {
-		return otherwise
+// set reads a setting. Numbers are above zero.
+func set(f *flag.Flag, text string) error {
+	if err := f.Value.Set(text); err != nil {
+		return fmt.Errorf("%s=%s: %w", f.Name, text, err)
 	}
-	n, err := strconv.ParseFloat(text, 64)
-	if (err != nil || n <= 0) && r.err == nil {
-		r.err = fmt.Errorf("%s=%s: want a number above zero", name, text)
+	zero := false
+	switch n := f.Value.(flag.Getter).Get().(type) {
+	case int:
+		zero = n <= 0
+	case float64:
+		zero = n <= 0
 	}
-	return n
-}
-
-func (r *reader) whole(name string, otherwise int) int {
-	n := r.number(name, float64(otherwise))
-	if n != float64(int(n)) && r.err == nil {
-		r.err = fmt.Errorf("%s=%s: want a whole number", name, r.getenv(name))
+	if zero {
+		return fmt.Errorf("%s=%s: want a number above zero", f.Name, text)
 	}
-	return int(n)
+	return nil
 }

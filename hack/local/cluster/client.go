@@ -12,6 +12,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,23 +44,22 @@ func NewClient(kubeconfig string) (client.WithWatch, error) {
 	return client.NewWithWatch(config, client.Options{Scheme: scheme})
 }
 
-// Until calls done until it returns true or ctx ends. After a timeout, the error names what it waited for, and wraps the
+// Until calls done until it returns true or ctx ends. The error names what it waited for; after a timeout, it wraps the
 // latest error of done.
 func Until(ctx context.Context, what string, done func() (bool, error)) error {
-	ticker := time.NewTicker(pollEvery)
-	defer ticker.Stop()
-	for {
+	var latest error
+	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(context.Context) (bool, error) {
 		ok, err := done()
-		if ok {
-			return nil
+		if err != nil {
+			latest = err
 		}
-		select {
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) && err != nil {
-				return fmt.Errorf("waiting for %s: %w", what, err)
-			}
-			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
-		case <-ticker.C:
-		}
+		return ok, nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) && latest != nil {
+		err = latest
 	}
+	if err != nil {
+		return fmt.Errorf("waiting for %s: %w", what, err)
+	}
+	return nil
 }

@@ -83,6 +83,12 @@ func firstConnect(ctx context.Context, c client.Client, connection *v1alpha1.Con
 	if err != nil {
 		return err
 	}
+	return CreateConnection(ctx, c, connection, platform, account)
+}
+
+// CreateConnection creates a connection, of which the name is given, to an account, and the Secret with its tokens. What is
+// there already stays.
+func CreateConnection(ctx context.Context, c client.Client, connection *v1alpha1.Connection, platform v1alpha1.Platform, account Account) error {
 	connection.Spec = v1alpha1.ConnectionSpec{
 		Platform:             platform,
 		AccountID:            account.ID,

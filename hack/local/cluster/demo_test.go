@@ -7,8 +7,9 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -179,48 +180,16 @@ func TestDemo(t *testing.T) {
 }
 
 func TestDemoTellsWhyItIsNotReady(t *testing.T) {
-	// A real outage is not mended by new tokens, so none are asked for.
-	c := newCluster(t, manager{goodToken: "x", refusal: v1alpha1.ReasonPlatformUnavailable}, connection(false), credentials("own-secret", "y"))
-	ctx, cancel := newDeadline(t.Context())
-	looks := 0
-	counting := interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			err := c.Get(ctx, key, object, options...)
-			if _, ok := object.(*v1alpha1.Connection); ok {
-				looks++
-				if looks == 5 {
-					cancel()
-				}
-			}
-			return err
-		},
+	synctest.Test(t, func(t *testing.T) {
+		// A real outage is not mended by new tokens, so none are asked for.
+		c := newCluster(t, manager{goodToken: "x", refusal: v1alpha1.ReasonPlatformUnavailable}, connection(false), credentials("own-secret", "y"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := Demo(ctx, c, []v1alpha1.Platform{v1alpha1.PlatformX}, func(context.Context, v1alpha1.Platform) (Account, error) {
+			return Account{}, errors.New("no tokens were to be asked for")
+		})
+		if err == nil || !strings.Contains(err.Error(), "Connection herald-demo/demo-x") || !strings.Contains(err.Error(), v1alpha1.ReasonPlatformUnavailable) {
+			t.Errorf("the error is %v; it must name the object and what its condition says", err)
+		}
 	})
-	_, err := Demo(ctx, counting, []v1alpha1.Platform{v1alpha1.PlatformX}, func(context.Context, v1alpha1.Platform) (Account, error) {
-		return Account{}, errors.New("no tokens were to be asked for")
-	})
-	if err == nil || !strings.Contains(err.Error(), "Connection herald-demo/demo-x") || !strings.Contains(err.Error(), v1alpha1.ReasonPlatformUnavailable) {
-		t.Errorf("the error is %v; it must name the object and what its condition says", err)
-	}
-}
-
-// deadline is a context that runs out of time when it is told to.
-type deadline struct {
-	context.Context
-	done chan struct{}
-}
-
-func newDeadline(parent context.Context) (d deadline, expire func()) {
-	d = deadline{Context: parent, done: make(chan struct{})}
-	return d, sync.OnceFunc(func() { close(d.done) })
-}
-
-func (d deadline) Done() <-chan struct{} { return d.done }
-
-func (d deadline) Err() error {
-	select {
-	case <-d.done:
-		return context.DeadlineExceeded
-	default:
-		return nil
-	}
 }

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/herald-social/herald/hack/local/workspace"
 )
 
@@ -70,27 +72,20 @@ func (c *Child) Stop(force <-chan struct{}) {
 // WaitReady waits until the process is ready. It fails, with the end of the process's log, when that takes longer than
 // two minutes or the process keeps ending.
 func (c *Child) WaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	ticker := time.NewTicker(readyPoll)
-	defer ticker.Stop()
-	for {
-		err := c.askReady(ctx)
-		if err == nil {
-			return nil
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, readyPoll, startLimit, true, func(ctx context.Context) (bool, error) {
+		if last = c.askReady(ctx); last == nil {
+			return true, nil
 		}
 		if exits := c.Exits(); exits >= tooManyExits || exits > 0 && c.options.Once {
-			return fmt.Errorf("%s does not start; the end of %s:\n%s", c.Name, c.LogPath(), c.logTail())
+			return false, fmt.Errorf("%s does not start; the end of %s:\n%s", c.Name, c.LogPath(), c.logTail())
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("%s is not ready after %s: %w; the end of %s:\n%s", c.Name, startLimit, err, c.LogPath(), c.logTail())
-			}
-			return ctx.Err()
-		}
+		return false, nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s is not ready after %s: %w; the end of %s:\n%s", c.Name, startLimit, last, c.LogPath(), c.logTail())
 	}
+	return err
 }
 
 func (c *Child) askReady(ctx context.Context) error {

@@ -16,7 +16,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -175,9 +174,6 @@ func postsClient(kubeconfig string) (rest.Interface, error) {
 
 // each calls work count times, inFlight at once, each with the number of the worker; the first error ends it.
 func each(ctx context.Context, inFlight, count int, work func(ctx context.Context, worker int) error) error {
-	if inFlight < 1 {
-		return errors.New("nothing may be in flight")
-	}
 	var begun atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	for worker := range inFlight {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -56,7 +57,7 @@ type answer struct {
 	client rest.Interface
 	posts  chan *v1alpha1.Post
 	source *cache.ListWatch
-	// version is how far the watch has come.
+	// version is where the watch begins.
 	version string
 }
 
@@ -87,52 +88,39 @@ func (a *answer) warm(ctx context.Context) error {
 }
 
 func (a *answer) run(ctx context.Context) error {
+	// The API server ends a watch now and then; this one goes on where it was.
+	w, err := toolswatch.NewRetryWatcherWithContext(ctx, a.version, a.source)
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		for seen := 0; seen < a.config.Count; {
-			// The API server ends a watch now and then; it goes on where it was.
-			n, err := a.follow(ctx, a.config.Count-seen)
-			if err != nil {
-				return err
-			}
-			seen += n
-		}
-		return nil
-	})
+	group.Go(func() error { return a.follow(ctx, w.ResultChan()) })
 	group.Go(func() error { return each(ctx, a.config.InFlight, a.config.Count, a.answerOne) })
 	return group.Wait()
 }
 
-// follow hands on the posts that are created, at most so many, until the watch ends.
-func (a *answer) follow(ctx context.Context, most int) (seen int, err error) {
-	w, err := a.source.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: a.version})
-	if err != nil {
-		return 0, err
-	}
-	defer w.Stop()
-	for seen < most {
+// follow hands on the posts that are created.
+func (a *answer) follow(ctx context.Context, events <-chan watch.Event) error {
+	for seen := 0; seen < a.config.Count; {
 		select {
-		case event, ok := <-w.ResultChan():
-			switch {
-			case !ok:
-				return seen, nil
-			case event.Type == watch.Error:
-				return seen, apierrors.FromObject(event.Object)
+		case event, ok := <-events:
+			if !ok || event.Type == watch.Error {
+				return fmt.Errorf("the watch of posts ended: %w", apierrors.FromObject(event.Object))
 			}
 			post, ok := event.Object.(*v1alpha1.Post)
 			if !ok {
-				return seen, fmt.Errorf("a watch of posts tells of a %T", event.Object)
+				return fmt.Errorf("a watch of posts tells of a %T", event.Object)
 			}
-			a.version = post.ResourceVersion
 			if event.Type == watch.Added {
 				seen++
 				a.posts <- post
 			}
 		case <-ctx.Done():
-			return seen, ctx.Err()
+			return ctx.Err()
 		}
 	}
-	return seen, nil
+	return nil
 }
 
 func (a *answer) answerOne(ctx context.Context, _ int) error {

@@ -21,67 +21,50 @@ import (
 type Child struct {
 	name    string
 	command *exec.Cmd
+	kill    context.CancelFunc
 	stdin   io.WriteCloser
+	said    *json.Decoder
 	stderr  bytes.Buffer
-	// said takes the program's messages, and is closed when it has ended.
-	said chan message
-	// ended is how it ended; read after said is closed.
-	ended error
 }
 
-// Start starts a program as a process of its own and returns when it is warm. The command line of this process must
-// lead to Main with the arguments "bare" and the program's name.
+// Start starts a program as a process of its own and returns when it is warm. The program is killed when ctx ends. The
+// command line of this process must lead to Main with the arguments "bare" and the program's name.
 func Start(ctx context.Context, group *supervisor.Group, name string, config Config) (*Child, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	path, args := measure.OnProcessor(config.Processor, executable, []string{"bare", name})
-	c := &Child{name: name, command: exec.Command(path, args...), said: make(chan message, 2)}
+	ctx, kill := context.WithCancel(ctx)
+	c := &Child{name: name, command: exec.CommandContext(ctx, path, args...), kill: kill}
 	c.command.Stderr = &c.stderr
-	if c.stdin, err = c.command.StdinPipe(); err != nil {
-		return nil, err
+	c.stdin, err = c.command.StdinPipe()
+	stdout, stdoutErr := c.command.StdoutPipe()
+	if err = errors.Join(err, stdoutErr); err == nil {
+		err = group.Start(c.command)
 	}
-	stdout, err := c.command.StdoutPipe()
 	if err != nil {
-		return nil, err
-	}
-	if err := group.Start(c.command); err != nil {
+		kill()
 		return nil, fmt.Errorf("start the bare program %s: %w", name, err)
 	}
-	go c.listen(stdout)
-	if err := json.NewEncoder(c.stdin).Encode(config); err != nil {
-		return nil, errors.Join(err, c.Kill())
-	}
-	if _, err := c.next(ctx); err != nil {
-		return nil, errors.Join(err, c.Kill())
+	c.said = json.NewDecoder(stdout)
+	err = json.NewEncoder(c.stdin).Encode(config)
+	if _, err := c.next(err); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
 
-func (c *Child) listen(stdout io.Reader) {
-	defer close(c.said)
-	decoder := json.NewDecoder(stdout)
-	for {
-		var m message
-		if decoder.Decode(&m) != nil {
-			break
-		}
-		c.said <- m
+// next returns what the program says next. It ends the program if that is nothing, or if there is an error already.
+func (c *Child) next(err error) (m message, _ error) {
+	if err == nil {
+		err = c.said.Decode(&m)
 	}
-	c.ended = c.command.Wait()
-}
-
-func (c *Child) next(ctx context.Context) (message, error) {
-	select {
-	case m, ok := <-c.said:
-		if !ok {
-			return m, fmt.Errorf("the bare program %s ended: %w\n%s", c.name, errors.Join(c.ended, errors.New("it said nothing more")), c.stderr.String())
-		}
-		return m, nil
-	case <-ctx.Done():
-		return message{}, context.Cause(ctx)
+	if err != nil {
+		c.Kill()
+		err = fmt.Errorf("the bare program %s ended (%s): %w\n%s", c.name, c.command.ProcessState, err, c.stderr.String())
 	}
+	return m, err
 }
 
 // Go lets the program begin what is measured.
@@ -91,34 +74,29 @@ func (c *Child) Go() error {
 }
 
 // Wait returns what the program measured once it has ended.
-func (c *Child) Wait(ctx context.Context) (Result, error) {
-	m, err := c.next(ctx)
+func (c *Child) Wait() (Result, error) {
+	m, err := c.next(nil)
 	if err == nil && m.Result == nil {
 		err = fmt.Errorf("the bare program %s gave no result", c.name)
 	}
 	if err != nil {
-		return Result{}, errors.Join(err, c.Kill())
+		c.Kill()
+		return Result{}, err
 	}
-	for range c.said {
-	}
-	return *m.Result, c.ended
+	return *m.Result, c.command.Wait()
 }
 
 // Finish is Go and Wait.
-func (c *Child) Finish(ctx context.Context) (Result, error) {
+func (c *Child) Finish() (Result, error) {
 	if err := c.Go(); err != nil {
-		return Result{}, errors.Join(err, c.Kill())
+		c.Kill()
+		return Result{}, err
 	}
-	return c.Wait(ctx)
+	return c.Wait()
 }
 
 // Kill ends the program, if it still runs, and returns when it is gone.
-func (c *Child) Kill() error {
-	err := c.command.Process.Kill()
-	for range c.said {
-	}
-	if errors.Is(err, os.ErrProcessDone) {
-		return nil
-	}
-	return err
+func (c *Child) Kill() {
+	c.kill()
+	_ = c.command.Wait() // it says that the program was killed, or has ended before
 }

@@ -9,11 +9,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,8 +22,6 @@ import (
 )
 
 const (
-	// firstAccount is a number as X's accounts have them.
-	firstAccount = 1_800_000_000
 	// atOnce is how many objects are made side by side.
 	atOnce = 16
 	// tokenLife lets tokens outlive the benchmark, so that Herald renews none: the floor does not either.
@@ -43,28 +41,6 @@ type Connection struct {
 	Platform    v1alpha1.Platform
 	AccountID   string
 	AccessToken string
-}
-
-// Connect makes teams with sandbox accounts connected to them, and returns when the manager has checked all of them.
-// Herald must be started.
-func (s *Stack) Connect(ctx context.Context, teams, connections int) ([]Team, error) {
-	made, err := s.MakeTeams(ctx, "bench", teams)
-	if err != nil {
-		return nil, err
-	}
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
-	for i := range made {
-		made[i].Connections = make([]Connection, connections)
-		for j := range made[i].Connections {
-			group.Go(func() error {
-				var err error
-				made[i].Connections[j], err = s.ConnectTo(inner, v1alpha1.PlatformX, made[i].Namespace, fmt.Sprint(firstAccount+i*connections+j))
-				return err
-			})
-		}
-	}
-	return made, group.Wait()
 }
 
 // MakeTeams makes teams that have an API key each and no accounts. Herald must be started.
@@ -105,33 +81,34 @@ func (s *Stack) makeTeam(ctx context.Context, t *Team) error {
 	return s.waitReady(ctx, key, &key.Status.Conditions)
 }
 
-// ConnectTo connects a new account of a platform of the sandbox to a team, and returns when the manager has checked it.
-// Herald must be started.
-func (s *Stack) ConnectTo(ctx context.Context, platform v1alpha1.Platform, namespace, id string) (Connection, error) {
+// Connect connects so many new accounts of a platform of the sandbox to a team, whose numbers begin with the first, and
+// returns when the manager has checked all of them. Herald must be started.
+func (s *Stack) Connect(ctx context.Context, platform v1alpha1.Platform, namespace string, first, count int) ([]Connection, error) {
+	made := make([]Connection, count)
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i := range made {
+		group.Go(func() (err error) {
+			made[i], err = s.connect(inner, platform, namespace, strconv.Itoa(first+i))
+			return err
+		})
+	}
+	return made, group.Wait()
+}
+
+func (s *Stack) connect(ctx context.Context, platform v1alpha1.Platform, namespace, id string) (Connection, error) {
 	account, err := s.Sandbox.Account(ctx, string(platform), id, map[string]any{"token_ttl_s": int(tokenLife.Seconds())})
 	if err != nil {
 		return Connection{}, err
 	}
 	c := Connection{Name: string(platform) + "-" + strings.ToLower(account.ID), Platform: platform, AccountID: account.ID, AccessToken: account.AccessToken}
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: c.Name},
-		StringData: map[string]string{
-			v1alpha1.CredentialsAccessToken:  account.AccessToken,
-			v1alpha1.CredentialsRefreshToken: account.RefreshToken,
-			v1alpha1.CredentialsExpiresAt:    account.ExpiresAt.UTC().Format(time.RFC3339),
-		},
+	connection := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: c.Name}}
+	tokens := cluster.Account{
+		ID: account.ID, AccessToken: account.AccessToken, RefreshToken: account.RefreshToken, Scopes: account.Scopes,
+		ExpiresAt: account.ExpiresAt.UTC().Format(time.RFC3339),
 	}
-	if err := s.Kubernetes.Create(ctx, secret); err != nil {
-		return Connection{}, err
-	}
-	connection := &v1alpha1.Connection{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: c.Name},
-		Spec: v1alpha1.ConnectionSpec{
-			Platform: platform, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: c.Name},
-		},
-	}
-	if err := s.Kubernetes.Create(ctx, connection); err != nil {
-		return Connection{}, err
+	if err := cluster.CreateConnection(ctx, s.Kubernetes, connection, platform, tokens); err != nil {
+		return c, err
 	}
 	return c, s.waitReady(ctx, connection, &connection.Status.Conditions)
 }

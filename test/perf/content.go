@@ -1,0 +1,158 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/perf/internal/stack"
+)
+
+// The first of the numbers that accounts have, as those of each platform look.
+const (
+	firstX       = 1_800_000_000
+	firstYouTube = 1_700_000_000
+	firstThreads = 17_800_000_000_000_000
+)
+
+// content is what the posts of a benchmark are of: texts to accounts of X, or pictures to accounts of X and of Threads.
+type content struct {
+	// teams are those that the posts are of. A team's accounts are in the order of the platforms, as many of each.
+	teams     []stack.Team
+	platforms []v1alpha1.Platform
+	// images are the files that the posts show, by namespace; none for texts. They are uploaded to the platforms ahead of
+	// the posts' time.
+	images map[string][]picture
+	// lead and restLead are how long before its due time a post is created, for each post of a round, through the Kubernetes
+	// API and through REST. Pictures are uploaded in this time.
+	lead, restLead time.Duration
+	// sampleLead is how long before its time a sample is created, so that it is prepared by then.
+	sampleLead time.Duration
+}
+
+// picture is a file of a team. The address is where it can be read.
+type picture struct {
+	name, address string
+	bytes         int64
+}
+
+// contentOf is the content of a benchmark. Herald must be started.
+func (s *session) contentOf(ctx context.Context, id string) (*content, error) {
+	if id == "B2M" || id == "B3M" {
+		return s.pictures(ctx)
+	}
+	return s.texts(), nil
+}
+
+func (s *session) texts() *content {
+	return &content{
+		teams: s.connected, platforms: []v1alpha1.Platform{v1alpha1.PlatformX},
+		lead: 12 * time.Millisecond, restLead: 30 * time.Millisecond, sampleLead: 2 * time.Second,
+	}
+}
+
+// pictures connects accounts of Threads beside half of those of X, uploads the pictures of all teams and waits until the
+// manager has verified them, at the first call. Herald must be started.
+func (s *session) pictures(ctx context.Context) (*content, error) {
+	if s.pictured != nil {
+		return s.pictured, nil
+	}
+	c := &content{
+		platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads}, images: map[string][]picture{},
+		lead: 60 * time.Millisecond, restLead: 150 * time.Millisecond, sampleLead: 8 * time.Second,
+	}
+	files, err := s.stack.Store()
+	if err != nil {
+		return nil, err
+	}
+	for t, team := range s.connected {
+		half := max(len(team.Connections)/2, 1)
+		threads, err := s.stack.Connect(ctx, v1alpha1.PlatformThreads, team.Namespace, firstThreads+t*half, half)
+		if err != nil {
+			return nil, err
+		}
+		team.Connections = slices.Concat(team.Connections[:half], threads)
+		c.teams = append(c.teams, team)
+		for i := range picturesPerTeam {
+			p, err := s.keepPicture(ctx, files, team.Namespace, i, uint64(t*picturesPerTeam+i))
+			if err != nil {
+				return nil, err
+			}
+			c.images[team.Namespace] = append(c.images[team.Namespace], p)
+		}
+	}
+	s.pictured = c
+	return c, nil
+}
+
+// keepPicture uploads one of a team's pictures.
+func (s *session) keepPicture(ctx context.Context, files *store.Store, namespace string, nth int, seed uint64) (picture, error) {
+	drawn, err := drawPicture(seed)
+	if err != nil {
+		return picture{}, err
+	}
+	p := picture{name: fmt.Sprintf("picture-%d", nth), bytes: int64(len(drawn))}
+	if _, _, err := s.apply(ctx, namespace, p.name, v1alpha1.MimeJPEG, bytes.NewReader(drawn), p.bytes); err != nil {
+		return p, err
+	}
+	var media v1alpha1.Media
+	if err := s.stack.Kubernetes.Get(ctx, client.ObjectKey{Namespace: namespace, Name: p.name}, &media); err != nil {
+		return p, err
+	}
+	p.address, err = files.PresignGet(ctx, store.Key(&media), farAhead)
+	return p, err
+}
+
+// two draws two accounts of a team: one of each platform, or any two where there is only one.
+func (c *content) two(draw *rand.Rand, team stack.Team) (first, second int) {
+	accounts := len(team.Connections)
+	if len(c.platforms) > 1 {
+		return draw.IntN(accounts / 2), accounts/2 + draw.IntN(accounts/2)
+	}
+	first = draw.IntN(accounts)
+	return first, (first + 1 + draw.IntN(accounts-1)) % accounts
+}
+
+// picture is the picture that a team's nth post shows; "" for a text.
+func (c *content) picture(team stack.Team, nth int) string {
+	of := c.images[team.Namespace]
+	if len(of) == 0 {
+		return ""
+	}
+	return of[nth%len(of)].name
+}
+
+// post is a post to two accounts of a team, made as Herald's apiserver makes it.
+func (c *content) post(team stack.Team, nth, first, second int, at time.Time, name string) *v1alpha1.Post {
+	post := &v1alpha1.Post{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: team.Namespace, GenerateName: "p",
+			Labels:      map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI},
+			Annotations: map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(time.Now()).String()},
+			Finalizers:  []string{v1alpha1.DeliveryFinalizer},
+		},
+		Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, ScheduledAt: v1alpha1.NewTimePtr(at)},
+	}
+	if shown := c.picture(team, nth); shown != "" {
+		post.Spec.Category = v1alpha1.CategoryImage
+		post.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: shown}}}
+	}
+	for _, connection := range []int{first, second} {
+		post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{
+			ConnectionRef: v1alpha1.LocalReference{Name: team.Connections[connection].Name},
+			Caption:       "A benchmark's post to two accounts, as long as such posts are: " + name,
+		})
+	}
+	return post
+}

@@ -1,0 +1,52 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stack
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/procfs"
+)
+
+// CPU is the processor time that a process has used so far, user's and system's; zero when the system does not tell.
+func CPU(pid int) time.Duration {
+	process, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0
+	}
+	stat, err := process.Stat()
+	if err != nil {
+		return 0
+	}
+	return time.Duration(stat.CPUTime() * float64(time.Second))
+}
+
+// Memory is what a process takes of the machine's memory now, and the most that it took, in bytes; zeros when the system
+// does not tell.
+func Memory(pid int) (now, peak int64) {
+	process, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, 0
+	}
+	status, err := process.NewStatus()
+	if err != nil {
+		return 0, 0
+	}
+	return int64(status.VmRSS), int64(status.VmHWM)
+}
+
+// ForgetPeak lets the system count the most that a process took anew, from what it takes now. Only Linux counts it.
+func ForgetPeak(pid int) error {
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	// 5 resets the peak of resident memory and nothing else: see proc_pid_clear_refs(5).
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil {
+		return fmt.Errorf("reset the peak of memory: %w", err)
+	}
+	return nil
+}
