@@ -30,7 +30,7 @@ type Platform struct{ *graph.API }
 // New returns the simulator.
 func New(opts simulator.Options) *Platform {
 	return &Platform{&graph.API{
-		Options: opts, Profile: profile, Versions: []string{"v25.0", "v26.0"}, ParamType: "OAuthException", PermissionCode: 200,
+		Options: opts, Profile: profile, Newest: graph.NewestVersion, ParamType: "OAuthException", PermissionCode: 200,
 		Limit: graph.Limit{
 			Status: http.StatusBadRequest, Code: 32, Message: "(#32) Page request limit reached", Usage: "pages",
 		},

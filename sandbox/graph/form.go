@@ -52,7 +52,7 @@ func (a *API) ReadForm(r *http.Request, part string, limit int64) (*http.Request
 	r.Header = r.Header.Clone()
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(content)), int64(len(content))
-	params, bad := readParams(&faults.Request{Request: r, Content: content})
+	params, bad := a.readParams(&faults.Request{Request: r, Content: content})
 	return r, params, bad
 }
 

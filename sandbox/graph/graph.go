@@ -5,19 +5,24 @@ package graph
 
 import (
 	"net/http"
-	"slices"
+	"regexp"
+	"strconv"
 
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
+// NewestVersion is the newest version of the Graph API of Facebook and Instagram: v26.0, of 2026.
+const NewestVersion = 26
+
 // API is one Graph API. It speaks faults' Dialect.
 type API struct {
 	simulator.Options
 	simulator.Profile
-	// Versions are the versions that paths may name, such as v1.0.
-	Versions []string
+	// Newest is the newest version that paths may name, such as 26 for v26.0. Every older one is still served: a version
+	// lives for two years and more, and SDKs name the one that they were made for.
+	Newest int
 	// ParamType is the type of errors about parameters.
 	ParamType string
 	// PermissionCode is the code of the error that a scope is missing.
@@ -55,11 +60,11 @@ func (a *API) Route(op faults.Operation, handle Handler) http.Handler {
 }
 
 func (a *API) serve(w http.ResponseWriter, r *faults.Request, handle Handler) {
-	if version := r.PathValue("version"); version != "" && !slices.Contains(a.Versions, version) {
+	if version := r.PathValue("version"); version != "" && !a.Serves(version) {
 		a.Refuse(w, r.Request)
 		return
 	}
-	params, bad := readParams(r)
+	params, bad := a.readParams(r)
 	if bad != nil {
 		a.fail(w, a.typed(*bad))
 		return
@@ -71,6 +76,18 @@ func (a *API) serve(w http.ResponseWriter, r *faults.Request, handle Handler) {
 	}
 	w.Header().Set("X-App-Usage", usage(1))
 	writeJSON(w, http.StatusOK, body)
+}
+
+var versionPattern = regexp.MustCompile(`^v([1-9][0-9]?)\.0$`)
+
+// Serves says whether the API has a version.
+func (a *API) Serves(version string) bool {
+	found := versionPattern.FindStringSubmatch(version)
+	if found == nil {
+		return false
+	}
+	n, _ := strconv.Atoi(found[1]) // two digits always fit
+	return n <= a.Newest
 }
 
 // typed gives an error about a parameter the API's own type.

@@ -4,7 +4,10 @@
 package graph
 
 import (
+	"bytes"
 	"maps"
+	"mime"
+	"mime/multipart"
 	"net/url"
 	"slices"
 	"strconv"
@@ -23,12 +26,15 @@ const tokenParam = "access_token"
 type Params struct {
 	values map[string]string
 	read   []string
-	bad    *Error
+	// lenient overlooks parameters that are not read.
+	lenient bool
+	bad     *Error
 }
 
-// readParams collects a request's parameters.
-func readParams(r *faults.Request) (*Params, *Error) {
-	p := &Params{values: map[string]string{}, read: []string{tokenParam, "appsecret_proof", "locale"}}
+// readParams collects a request's parameters. Beside the usual form, the platform takes one with parts: its own samples are
+// written for curl -F.
+func (a *API) readParams(r *faults.Request) (*Params, *Error) {
+	p := &Params{values: map[string]string{}, read: []string{tokenParam, "appsecret_proof", "locale"}, lenient: a.Lenient}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, BadParam("The query string cannot be read.")
@@ -41,6 +47,9 @@ func readParams(r *faults.Request) (*Params, *Error) {
 	}
 	form, ok := simulator.ReadForm(r)
 	if !ok {
+		form, ok = readTextParts(r)
+	}
+	if !ok {
 		return nil, BadParam("The form cannot be read.")
 	}
 	if bad := p.add(form); bad != nil {
@@ -49,9 +58,27 @@ func readParams(r *faults.Request) (*Params, *Error) {
 	return p, nil
 }
 
+// readTextParts reads a form with parts. Of its files only the names are known, so that they can be refused.
+func readTextParts(r *faults.Request) (url.Values, bool) {
+	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || params["boundary"] == "" {
+		return nil, false
+	}
+	form, err := multipart.NewReader(bytes.NewReader(r.Content), params["boundary"]).ReadForm(maxText)
+	if err != nil {
+		return nil, false
+	}
+	defer func() { _ = form.RemoveAll() }() // nothing was too large for the memory
+	values := url.Values(form.Value)
+	for name := range form.File {
+		values.Add(name, "")
+	}
+	return values, true
+}
+
 func (p *Params) add(values url.Values) *Error {
 	for name, all := range values {
-		if _, found := p.values[name]; found || len(all) > 1 {
+		if before, found := p.values[name]; found && before != all[0] || len(all) > 1 {
 			return BadParam("Param %s was given more than once.", name)
 		}
 		if !utf8.ValidString(all[0]) {
@@ -142,9 +169,10 @@ func (p *Params) Time(name string) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// End refuses what is wrong with the parameters that were read, and those that were not read.
+// End refuses what is wrong with the parameters that were read, and those that were not read. The platform itself overlooks
+// the latter: clients send format=json, the id of a node or a redirect with whatever they call.
 func (p *Params) End() *Error {
-	if p.bad != nil {
+	if p.bad != nil || p.lenient {
 		return p.bad
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.values)) {

@@ -29,7 +29,7 @@ func bearerToken(r *http.Request) string { return simulator.BearerToken(r, "OAut
 func (a *API) account(r *faults.Request) string {
 	token := bearerToken(r.Request)
 	if token == "" {
-		if params, bad := readParams(r); bad == nil {
+		if params, bad := a.readParams(r); bad == nil {
 			token = params.values[tokenParam]
 		}
 	}

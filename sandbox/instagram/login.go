@@ -49,13 +49,10 @@ type login struct {
 	read, write []string
 }
 
-// versions are the versions of the Graph API that are current.
-var versions = []string{"v25.0", "v26.0"}
-
 func instagramLogin(opts simulator.Options) *login {
 	return &login{
 		API: &graph.API{
-			Options: opts, Profile: profile, Versions: versions, ParamType: "IGApiException", PermissionCode: 10, Speaks: ofInstagram,
+			Options: opts, Profile: profile, Newest: graph.NewestVersion, ParamType: "IGApiException", PermissionCode: 10, Speaks: ofInstagram,
 			Limit: graph.Limit{
 				Status: http.StatusBadRequest, Code: 17, Message: "(#17) User request limit reached", Usage: Name,
 			},
@@ -67,7 +64,7 @@ func instagramLogin(opts simulator.Options) *login {
 func facebookLogin(opts simulator.Options) *login {
 	return &login{
 		API: &graph.API{
-			Options: opts, Profile: profile, Versions: versions, ParamType: "OAuthException", PermissionCode: 10,
+			Options: opts, Profile: profile, Newest: graph.NewestVersion, ParamType: "OAuthException", PermissionCode: 10,
 			Speaks: func(b state.Bearer) bool { return !ofInstagram(b) },
 			Limit: graph.Limit{
 				Status: http.StatusBadRequest, Code: 80002, Message: "(#80002) There have been too many calls to this Instagram account.",

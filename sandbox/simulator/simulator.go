@@ -39,6 +39,8 @@ type Options struct {
 	Logger *slog.Logger
 	// SiteURL returns the sandbox's own address as the client of that request reaches it, without a slash at the end.
 	SiteURL func(*http.Request) string
+	// Lenient overlooks parameters and fields that are not known, on the platforms that overlook them.
+	Lenient bool
 }
 
 // Form is what a name must look like.

@@ -37,12 +37,15 @@ const (
 const postQuota = 250
 
 // Platform is the simulated Threads.
-type Platform struct{ *graph.API }
+type Platform struct {
+	*graph.API
+	api http.Handler
+}
 
 // New returns the simulator. It goes on with what a restart interrupted.
 func New(opts simulator.Options) *Platform {
-	p := &Platform{&graph.API{
-		Options: opts, Profile: profile, Versions: []string{"v1.0"}, ParamType: "THApiException", PermissionCode: 10,
+	p := &Platform{API: &graph.API{
+		Options: opts, Profile: profile, Newest: 1, ParamType: "THApiException", PermissionCode: 10,
 		Limit: graph.Limit{
 			Status: http.StatusForbidden, Code: 4, Message: "(#4) Application request limit reached", Usage: Name,
 		},
@@ -108,7 +111,36 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	api.Handle("GET /threads/{version}/{id}/replies", p.Route(faults.List, p.list(true, scopeBasic, scopeReadReplies)))
 	api.Handle("GET /threads/{version}/{id}/threads_publishing_limit", p.Route(opLimit, p.limit))
 	api.HandleFunc("/", p.Refuse)
-	mux.Handle("/threads/", api)
+	p.api = api
+	mux.Handle("/threads/", versioned(api))
+}
+
+// version begins the paths of the API. It may be left out: the API has had no other one.
+const version = "v1.0"
+
+var versionPattern = regexp.MustCompile(`^/threads/v[0-9]+\.[0-9]+/`)
+
+// versioned puts the version into a path without one.
+func versioned(api http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !versionPattern.MatchString(r.URL.Path) {
+			r = r.Clone(r.Context())
+			r.URL.Path = "/threads/" + version + strings.TrimPrefix(r.URL.Path, "/threads")
+			r.URL.RawPath = ""
+		}
+		api.ServeHTTP(w, r)
+	})
+}
+
+var nodePattern = regexp.MustCompile(`^(me|[0-9]+)$`)
+
+// APIAt returns the API when an address is its own and not that of a page: /me and the ids of nodes look like profiles when
+// there is no version before them.
+func (p *Platform) APIAt(r *http.Request) http.Handler {
+	if nodePattern.MatchString(r.PathValue("username")) {
+		return versioned(p.api)
+	}
+	return nil
 }
 
 // user is GET /me, and GET /{id} for the account itself.

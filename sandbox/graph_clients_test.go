@@ -1,0 +1,83 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sandbox_test
+
+import (
+	"bytes"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// parts is a form with parts, as curl -F sends it, and its type.
+func parts(t *testing.T, pairs ...string) (contentType, body string) {
+	t.Helper()
+	var out bytes.Buffer
+	form := multipart.NewWriter(&out)
+	for i := 0; i < len(pairs); i += 2 {
+		if err := form.WriteField(pairs[i], pairs[i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := form.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return form.FormDataContentType(), out.String()
+}
+
+// TestGraphTakesWhatClientsSend has the requests of other clients, which Meta answers.
+func TestGraphTakesWhatClientsSend(t *testing.T) {
+	multipartType, text := parts(t, "media_type", "TEXT", "text", "hello")
+	pageType, message := parts(t, "message", "hello in parts")
+	tests := []struct {
+		name, reason, platform, method, path, contentType, body string
+	}{
+		{"format=json", "huandu/facebook sends it with every call", "facebook", "GET", "/facebook/v25.0/me?format=json", "", ""},
+		{"sdk", "so does facebook-nodejs-business-sdk with a node's id", "facebook", "POST", pagePath + "/feed", formType, "message=hi&id=" + pageID},
+		{"listing", "a list as well", "facebook", "GET", pagePath + "/published_posts?format=json&summary=true", "", ""},
+		{"Threads", "the graphs are one program", "threads", "POST", threadsPath + "/threads", formType, "media_type=TEXT&text=a&format=json"},
+		{"Instagram", "on every host", "instagram", "GET", "/instagram/v25.0/me?fields=user_id&suppress_http_code=1", "", ""},
+		{"v24.0", "SDKs name the version that they were made for", "facebook", "GET", "/facebook/v24.0/me", "", ""},
+		{"v19.0", "old ones are served for years", "facebook", "POST", "/facebook/v19.0/" + pageID + "/feed", formType, "message=old"},
+		{"Instagram's v21.0", "there as well", "instagram", "GET", "/instagram/v21.0/me", "", ""},
+		{"no version, me", "Threads needs none", "threads", "GET", "/threads/me?fields=id", "", ""},
+		{"no version, post", "whatever the call", "threads", "POST", "/threads/" + threadsID + "/threads", formType, "media_type=TEXT&text=a"},
+		{"no version, list", "or the edge", "threads", "GET", "/threads/me/threads", "", ""},
+		{"parts on Threads", "Meta's samples are written for curl -F", "threads", "POST", threadsPath + "/threads", multipartType, text},
+		{"parts on Facebook", "so are those of Pages", "facebook", "POST", pagePath + "/feed", pageType, message},
+		{"parameter twice", "SDKs put the same one into the address and the body", "facebook", "POST", pagePath + "/feed?message=twice", formType, "message=twice"},
+	}
+	b := startLenient(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if r := b.as(tt.platform, tt.method, tt.path, tt.contentType, tt.body); r.status != http.StatusOK {
+				t.Errorf("%s: %d %s", tt.reason, r.status, r.body)
+			}
+		})
+	}
+	if r := b.read("facebook", "/facebook/v27.0/me"); r.status != http.StatusBadRequest {
+		t.Errorf("a version that does not exist yet: %d %s", r.status, r.body)
+	}
+	if r := b.call(http.MethodGet, "/threads/@herald_demo", "", "", ""); r.status != http.StatusFound {
+		t.Errorf("a profile is no node: %d", r.status)
+	}
+}
+
+// TestGraphNextPageCarriesTheToken follows paging.next as it stands, as the paging helpers of SDKs do.
+func TestGraphNextPageCarriesTheToken(t *testing.T) {
+	b := start(t, "")
+	for _, text := range []string{"one", "two", "three"} {
+		b.onPage(text)
+	}
+	r := b.read("facebook", pagePath+"/published_posts?limit=2")
+	next, err := url.Parse(r.text("paging", "next"))
+	if err != nil || !strings.HasPrefix(next.Path, pagePath) {
+		t.Fatalf("%v %s", err, r.body)
+	}
+	if r := b.call(http.MethodGet, next.RequestURI(), "", "", ""); r.status != http.StatusOK || len(r.ids()) != 1 {
+		t.Errorf("followed without a header: %d %s", r.status, r.body)
+	}
+}
