@@ -9,4 +9,7 @@
 // them is told by the status of the publish id, as TikTok tells it. A post is there as soon as its last byte is, but has no
 // public id until TikTok's work is done. Not simulated are cancellation, the audit of clients, the ownership of addresses,
 // webhooks, and the app in which drafts are finished.
+//
+// Fields that TikTok does not know are overlooked when the sandbox is lenient, as TikTok does: OpenPost's adapter sends the
+// post_mode of photos with videos as well, in production.
 package tiktok

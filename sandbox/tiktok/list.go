@@ -31,7 +31,7 @@ func (p *Platform) list(w http.ResponseWriter, r *faults.Request) {
 		MaxCount int   `json:"max_count"`
 		Cursor   int64 `json:"cursor"`
 	}{MaxCount: defaultVideos}
-	bad := readJSON(r, &body, "fields")
+	bad := p.readJSON(r, &body, "fields")
 	fields := strings.Split(r.URL.Query().Get("fields"), ",")
 	for _, field := range fields {
 		if bad == nil && !slices.Contains(listFields, field) {
