@@ -172,7 +172,8 @@ func TestTokenEndpointRefusals(t *testing.T) {
 		{"unknown token", form, "grant_type=refresh_token&client_id=c&refresh_token=x", "invalid_grant", 400},
 		{"an access token instead", form, "grant_type=refresh_token&client_id=c&refresh_token=" + demoAccess, "invalid_grant", 400},
 		{"another grant", form, "grant_type=password&client_id=c", "unsupported_grant_type", 400},
-		{"JSON", "application/json", `{"grant_type":"refresh_token"}`, "invalid_request", 400},
+		{"another type", "text/plain", `grant_type=refresh_token`, "invalid_request", 400},
+		{"JSON that is none", "application/json", `grant_type=refresh_token`, "invalid_request", 400},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

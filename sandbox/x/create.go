@@ -88,7 +88,7 @@ func (p *Platform) refusePost(w http.ResponseWriter, account state.Account, err 
 
 // readJSON decodes a JSON body that has no other fields than into.
 func readJSON(r *faults.Request, into any) *problem {
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != jsonType {
 		return invalidBody("Requests with bodies must have content-type of application/json.")
 	}
 	if err := simulator.Decode(r.Content, into); err != nil {

@@ -33,11 +33,11 @@ func oauthFail(w http.ResponseWriter, status int, code, description string) {
 	})
 }
 
-// client reads the form and returns the client that made the request: a confidential one by HTTP Basic, a public one by
+// client reads the body, a form or JSON (twitter-api-v2 sends the latter), and returns the client that made the request: a confidential one by HTTP Basic, a public one by
 // client_id in the body. Any client is known here, and any secret is right. It answers and returns false when there is none.
 func client(w http.ResponseWriter, r *faults.Request) (values url.Values, id string, ok bool) {
-	if values, ok = simulator.ReadForm(r); !ok {
-		oauthFail(w, http.StatusBadRequest, "invalid_request", "The body must be application/x-www-form-urlencoded.")
+	if values, ok = simulator.ReadFormOrJSON(r); !ok {
+		oauthFail(w, http.StatusBadRequest, "invalid_request", "The body must be application/x-www-form-urlencoded or application/json.")
 		return nil, "", false
 	}
 	if id, secret, basic := r.BasicAuth(); basic {
