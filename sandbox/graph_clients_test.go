@@ -4,34 +4,16 @@
 package sandbox_test
 
 import (
-	"bytes"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 )
 
-// parts is a form with parts, as curl -F sends it, and its type.
-func parts(t *testing.T, pairs ...string) (contentType, body string) {
-	t.Helper()
-	var out bytes.Buffer
-	form := multipart.NewWriter(&out)
-	for i := 0; i < len(pairs); i += 2 {
-		if err := form.WriteField(pairs[i], pairs[i+1]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := form.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return form.FormDataContentType(), out.String()
-}
-
 // TestGraphTakesWhatClientsSend has the requests of other clients, which Meta answers.
 func TestGraphTakesWhatClientsSend(t *testing.T) {
-	multipartType, text := parts(t, "media_type", "TEXT", "text", "hello")
-	pageType, message := parts(t, "message", "hello in parts")
+	multipartType, text := xForm("media_type", "TEXT", "text", "hello")
+	pageType, message := xForm("message", "hello in parts")
 	tests := []struct {
 		name, reason, platform, method, path, contentType, body string
 	}{

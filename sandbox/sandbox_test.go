@@ -48,14 +48,14 @@ func (c *tellingClock) NewTimer(d time.Duration) clock.Timer {
 
 // box is a running sandbox and a client.
 type box struct {
-	t      *testing.T
-	clock  *tellingClock
-	dir    string
+	t     *testing.T
+	clock *tellingClock
+	dir   string
 	// lenient is how the next server is opened.
 	lenient bool
-	server *sandbox.Server
-	http   *httptest.Server
-	client *http.Client
+	server  *sandbox.Server
+	http    *httptest.Server
+	client  *http.Client
 }
 
 func start(t *testing.T, dir string) *box {

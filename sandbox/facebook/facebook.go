@@ -84,6 +84,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	api := http.NewServeMux()
 	page, read := p.Route(faults.Identity, p.page), p.Route(faults.Status, p.read)
 	api.Handle("GET /facebook/{version}/{id}", p.ByID(page, page, read, read))
+	api.Handle("DELETE /facebook/{version}/{id}", p.Route(graph.OpDelete, p.remove))
 	api.Handle("POST /facebook/{version}/{id}/feed", p.Route(faults.Publish, p.feed))
 	api.HandleFunc("POST /facebook/{version}/{id}/photos", p.photos())
 	list := p.Route(faults.List, p.published)

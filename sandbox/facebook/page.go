@@ -48,6 +48,18 @@ func (p *Platform) read(c *graph.Call) (any, *graph.Error) {
 	return c.Show(node)
 }
 
+// remove is DELETE /{id} for a post (Graph's reference of Page Post, "Deleting").
+func (p *Platform) remove(c *graph.Call) (any, *graph.Error) {
+	page, bad := c.Account(scopePost)
+	if bad != nil {
+		return nil, bad
+	}
+	if bad := c.DeletePost(page); bad != nil {
+		return nil, bad
+	}
+	return map[string]bool{"success": true}, nil
+}
+
 // find returns a post or photo of page.
 func (p *Platform) find(r *http.Request, page state.Account, id string) (graph.Node, bool) {
 	if post, ok := p.Store.Post(Name, id); ok && post.AccountID == page.ID {

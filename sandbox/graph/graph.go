@@ -4,6 +4,7 @@
 package graph
 
 import (
+	"errors"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -130,6 +131,25 @@ func (c *Call) Post(account state.Account) (state.Post, *Error) {
 	}
 	return post, nil
 }
+
+// DeletePost removes the post that the path names, if it is the account's.
+func (c *Call) DeletePost(account state.Account) *Error {
+	if bad := c.Params.End(); bad != nil {
+		return bad
+	}
+	err := c.api.Store.Delete(account.Key, c.PathValue("id"))
+	switch {
+	case errors.Is(err, state.ErrNoPost):
+		return NoObject("delete", c.PathValue("id"))
+	case err != nil:
+		return c.Broken("delete a post", err)
+	default:
+		return nil
+	}
+}
+
+// OpDelete is the deletion of a post, which faults cannot name, only match with `*`.
+const OpDelete faults.Operation = "delete"
 
 // Show answers the fields of a node that the call asks for.
 func (c *Call) Show(node Node) (any, *Error) {

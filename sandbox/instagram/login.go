@@ -91,6 +91,7 @@ func (l *login) register(api *http.ServeMux) {
 	if l.linked {
 		api.Handle("GET "+l.base+"/{version}/me/accounts", l.Route(faults.Identity, l.pages))
 	}
+	api.Handle("DELETE "+l.base+"/{version}/{id}", l.Route(graph.OpDelete, l.remove))
 	api.Handle("POST "+l.base+"/{version}/{id}/media", l.Route(faults.Create, l.create))
 	api.Handle("POST "+l.base+"/{version}/{id}/media_publish", l.Route(faults.Publish, l.publish))
 	api.Handle("GET "+l.base+"/{version}/{id}/media", l.Route(faults.List, l.list))

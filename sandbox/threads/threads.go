@@ -25,6 +25,7 @@ const (
 	scopePublish       = "threads_content_publish"
 	scopeManageReplies = "threads_manage_replies"
 	scopeReadReplies   = "threads_read_replies"
+	scopeDelete        = "threads_delete"
 )
 
 // Operations of Threads that faults cannot name, only match with `*`.
@@ -65,7 +66,7 @@ var profile = simulator.Profile{
 	},
 	Grant: func(a state.Account) state.Terms {
 		return state.Terms{
-			Scopes: []string{scopeBasic, scopePublish, scopeManageReplies, scopeReadReplies},
+			Scopes: []string{scopeBasic, scopePublish, scopeManageReplies, scopeReadReplies, scopeDelete},
 			Access: cmp.Or(a.Settings.TokenTTL, graph.LongLife),
 		}
 	},
@@ -105,6 +106,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	api := http.NewServeMux()
 	identity := p.Route(faults.Identity, p.user)
 	api.Handle("GET /threads/{version}/{id}", p.ByID(identity, identity, p.Route(opRead, p.read), p.Route(faults.Status, p.status)))
+	api.Handle("DELETE /threads/{version}/{id}", p.Route(graph.OpDelete, p.remove))
 	api.Handle("POST /threads/{version}/{id}/threads", p.Route(faults.Create, p.create))
 	api.Handle("POST /threads/{version}/{id}/threads_publish", p.Route(faults.Publish, p.publish))
 	api.Handle("GET /threads/{version}/{id}/threads", p.Route(faults.List, p.list(false, scopeBasic)))

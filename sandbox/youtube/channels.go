@@ -28,7 +28,7 @@ var common = []string{"key", "alt", "prettyPrint", "quotaUser"}
 
 // channels is GET /youtube/v3/channels, for the token's own channel.
 func (p *Platform) channels(w http.ResponseWriter, r *faults.Request) {
-	account, refused := p.authorized(r, scopeRead, scopeAll)
+	account, refused := p.authorized(r, scopeRead, scopeAll, scopeSSL)
 	query := r.URL.Query()
 	if refused == nil {
 		refused = checkParameters(query, []string{"part", "mine", "maxResults"}, channelParts)

@@ -70,7 +70,7 @@ func newSession(state.Stamp) string { return rand.Text() + rand.Text() }
 
 // start is POST /upload/youtube/v3/videos: it begins a session. Nothing is on the channel yet.
 func (p *Platform) start(w http.ResponseWriter, r *faults.Request) {
-	account, refused := p.authorized(r, scopeUpload, scopeAll)
+	account, refused := p.authorized(r, scopeUpload, scopeAll, scopeSSL)
 	var kept detail
 	if refused == nil {
 		kept, refused = p.readStart(r, account)

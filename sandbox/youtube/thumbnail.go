@@ -22,7 +22,7 @@ const maxThumbnail = 2 << 20
 
 // setThumbnail is POST /upload/youtube/v3/thumbnails/set.
 func (p *Platform) setThumbnail(w http.ResponseWriter, r *faults.Request) {
-	account, refused := p.authorized(r, scopeUpload, scopeAll)
+	account, refused := p.authorized(r, scopeUpload, scopeAll, scopeSSL)
 	var post state.Post
 	if refused == nil {
 		post, refused = p.videoToSet(r, account)

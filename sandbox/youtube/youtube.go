@@ -27,7 +27,11 @@ const (
 	scopeUpload = "https://www.googleapis.com/auth/youtube.upload"
 	scopeRead   = "https://www.googleapis.com/auth/youtube.readonly"
 	scopeAll    = "https://www.googleapis.com/auth/youtube"
+	scopeSSL    = "https://www.googleapis.com/auth/youtube.force-ssl" // as much as scopeAll
 )
+
+// opDelete is the deletion of a video, which faults cannot name, only match with `*`.
+const opDelete faults.Operation = "delete"
 
 // Platform is the simulated YouTube. Its accounts are channels.
 type Platform struct {
@@ -100,6 +104,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	}{
 		"GET /youtube/youtube/v3/channels":               {faults.Identity, p.channels},
 		"GET /youtube/youtube/v3/videos":                 {faults.Status, p.videos},
+		"DELETE /youtube/youtube/v3/videos":              {opDelete, p.deleteVideo},
 		"GET /youtube/youtube/v3/playlistItems":          {faults.List, p.playlistItems},
 		"POST " + uploadPath:                             {faults.Create, p.start},
 		"POST /youtube/upload/youtube/v3/thumbnails/set": {faults.Upload, p.setThumbnail},
