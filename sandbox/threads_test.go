@@ -280,7 +280,7 @@ func TestThreadsOperations(t *testing.T) {
 		}
 	}
 	want := map[string]any{
-		"create": 1.0, "status": 1.0, "publish": 1.0, "read": 1.0, "list": 2.0, "publishing_limit": 1.0, "identity": 2.0, "refresh_token": 0.0, "delete": 0.0,
+		"create": 1.0, "status": 1.0, "publish": 1.0, "read": 1.0, "list": 2.0, "publishing_limit": 1.0, "identity": 2.0, "refresh_token": 0.0, "delete": 0.0, "exchange": 0.0,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -84,6 +84,9 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	api := http.NewServeMux()
 	page, read := p.Route(faults.Identity, p.page), p.Route(faults.Status, p.read)
 	api.Handle("GET /facebook/{version}/{id}", p.ByID(page, page, read, read))
+	p.RegisterFacebookLogin(api, "/facebook", p.NewDialog(nil))
+	mux.Handle("GET /facebook/debug_token", api) // it looks like a Page otherwise
+	api.Handle("GET /facebook/{version}/me/accounts", p.Route(faults.Identity, p.pages))
 	api.Handle("DELETE /facebook/{version}/{id}", p.Route(graph.OpDelete, p.remove))
 	api.Handle("POST /facebook/{version}/{id}/feed", p.Route(faults.Publish, p.feed))
 	api.HandleFunc("POST /facebook/{version}/{id}/photos", p.photos())

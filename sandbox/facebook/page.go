@@ -20,19 +20,43 @@ func (p *Platform) page(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
+	return c.Show(p.pageNode(c, account))
+}
+
+// pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. Here that is one.
+func (p *Platform) pages(c *graph.Call) (any, *graph.Error) {
+	account, bad := c.Account(scopeList)
+	if bad != nil {
+		return nil, bad
+	}
+	c.Params.Integer("limit", 1, 1, 100)
+	page := p.pageNode(c, account)
+	if page.Values["access_token"], bad = c.PageToken(account); bad != nil {
+		return nil, bad
+	}
+	page.Default = []string{"access_token", "category", "name", "id", "tasks"}
+	return c.ShowListed(page)
+}
+
+// pageNode shows a Page.
+func (p *Platform) pageNode(c *graph.Call, account state.Account) graph.Node {
 	picture := graph.Node{
 		Type: "ProfilePictureSource", Values: map[string]any{"url": p.Avatar(c.Request.Request, account)},
 		Known: []string{"url"}, Default: []string{"url"},
 	}
-	return c.Show(graph.Node{
+	return graph.Node{
 		Type: "Page",
 		Values: map[string]any{
 			"id": account.ID, "name": account.DisplayName, "username": account.Username, "picture": graph.Wrapped(picture),
 			"link":  p.SiteURL(c.Request.Request) + "/facebook/" + account.Username,
 			"tasks": []string{"ADVERTISE", "ANALYZE", "CREATE_CONTENT", "MESSAGING", "MODERATE", "MANAGE"},
+			"category": "Software",
 		},
-		Known: []string{"id", "name", "username", "picture", "link", "tasks"}, Default: []string{"name", "id"},
-	})
+		Known: []string{
+			"id", "name", "username", "picture", "link", "tasks", "access_token", "category", "category_list", "instagram_business_account",
+		},
+		Default: []string{"name", "id"},
+	}
 }
 
 // read is GET /{id} for a post or photo.

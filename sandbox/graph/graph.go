@@ -79,7 +79,7 @@ func (a *API) serve(w http.ResponseWriter, r *faults.Request, handle Handler) {
 	writeJSON(w, http.StatusOK, body)
 }
 
-var versionPattern = regexp.MustCompile(`^v([1-9][0-9]?)\.0$`)
+var versionPattern = regexp.MustCompile(`^v([1-9][0-9]?)\.[0-9]{1,2}$`)
 
 // Serves says whether the API has a version.
 func (a *API) Serves(version string) bool {
@@ -106,6 +106,10 @@ func (a *API) Refuse(w http.ResponseWriter, r *http.Request) { a.fail(w, unknown
 func (a *API) fail(w http.ResponseWriter, with Error) {
 	if w.Header().Get("X-App-Usage") == "" {
 		w.Header().Set("X-App-Usage", usage(1))
+	}
+	if with.flat {
+		writeJSON(w, with.Status, map[string]any{"error_type": with.Type, "code": with.Code, "error_message": with.Message})
+		return
 	}
 	with.TraceID = traceID()
 	writeJSON(w, with.Status, map[string]Error{"error": with})

@@ -90,6 +90,7 @@ func (l *login) register(api *http.ServeMux) {
 	))
 	if l.linked {
 		api.Handle("GET "+l.base+"/{version}/me/accounts", l.Route(faults.Identity, l.pages))
+		l.RegisterFacebookLogin(api, l.base, l.NewDialog(func(a state.Account) bool { return a.Login == state.FacebookLogin }))
 	}
 	api.Handle("DELETE "+l.base+"/{version}/{id}", l.Route(graph.OpDelete, l.remove))
 	api.Handle("POST "+l.base+"/{version}/{id}/media", l.Route(faults.Create, l.create))

@@ -5,6 +5,7 @@ package threads
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"regexp"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/graph"
 	"github.com/herald-social/herald/sandbox/links"
+	"github.com/herald-social/herald/sandbox/oauth"
 	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
@@ -102,6 +104,11 @@ func (*Platform) Links(text string) [][2]int { return links.Find(text) }
 func (p *Platform) Register(mux *http.ServeMux) {
 	mux.Handle("GET /threads/refresh_access_token", p.Route(faults.RefreshToken, p.Refresh("th_refresh_token", scopeBasic)))
 
+	dialog := p.NewDialog(nil)
+	mux.Handle("GET /threads/oauth/authorize", dialog)
+	mux.Handle("POST /threads/oauth/access_token", p.Route(graph.OpExchange, p.ExchangeCode(dialog, connected)))
+	mux.Handle("GET /threads/access_token", p.Route(graph.OpExchange, p.Lengthen("th_exchange_token", scopeBasic)))
+
 	// The API has a mux of its own: its paths and those of the pages overlap.
 	api := http.NewServeMux()
 	identity := p.Route(faults.Identity, p.user)
@@ -112,10 +119,14 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	api.Handle("GET /threads/{version}/{id}/threads", p.Route(faults.List, p.list(false, scopeBasic)))
 	api.Handle("GET /threads/{version}/{id}/replies", p.Route(faults.List, p.list(true, scopeBasic, scopeReadReplies)))
 	api.Handle("GET /threads/{version}/{id}/threads_publishing_limit", p.Route(opLimit, p.limit))
+	api.Handle("GET /threads/{version}/debug_token", p.Route(graph.OpExchange, p.Inspect))
 	api.HandleFunc("/", p.Refuse)
 	p.api = api
 	mux.Handle("/threads/", versioned(api))
 }
+
+// connected is what Threads tells with the first token: the id, as a number.
+func connected(to oauth.Grant) map[string]any { return map[string]any{"user_id": json.Number(to.Account.ID)} }
 
 // version begins the paths of the API. It may be left out: the API has had no other one.
 const version = "v1.0"

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/oauth"
 	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
@@ -41,13 +42,14 @@ const (
 type Platform struct {
 	simulator.Options
 	simulator.Profile
+	dialog *oauth.Dialog
 	// uploads are the locks of uploads, by publish id: one request at a time works on one.
 	uploads simulator.Locks
 }
 
 // New returns the simulator. It goes on with what a restart cut off.
 func New(opts simulator.Options) *Platform {
-	p := &Platform{Options: opts, Profile: profile}
+	p := &Platform{Options: opts, Profile: profile, dialog: newDialog(opts)}
 	p.resume()
 	return p
 }
@@ -115,6 +117,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 		mux.Handle(pattern+"/{$}", handler)
 		mux.HandleFunc(pattern, p.unknownPath)
 	}
+	mux.Handle("GET /tiktok/v2/auth/authorize/{$}", p.dialog)
 	p.registerUploads(mux)
 	mux.HandleFunc("/tiktok/", p.unknownPath)
 }

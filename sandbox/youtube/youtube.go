@@ -12,6 +12,7 @@ import (
 
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/links"
+	"github.com/herald-social/herald/sandbox/oauth"
 	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
@@ -37,12 +38,13 @@ const opDelete faults.Operation = "delete"
 type Platform struct {
 	simulator.Options
 	simulator.Profile
+	dialog *oauth.Dialog
 	// sessions are the locks of sessions, by id: one request at a time works on one.
 	sessions simulator.Locks
 }
 
 // New returns the simulator.
-func New(opts simulator.Options) *Platform { return &Platform{Options: opts, Profile: profile} }
+func New(opts simulator.Options) *Platform { return &Platform{Options: opts, Profile: profile, dialog: newDialog(opts)} }
 
 // profile says how channels look. A refresh token stays the same when it is used. A real channel id is UC and 22 letters; a
 // test may give a shorter one.
@@ -114,6 +116,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 			Streams: route.op == faults.Upload,
 		}))
 	}
+	mux.Handle("GET /youtube/o/oauth2/v2/auth", p.dialog)
 	p.registerSessions(mux)
 	mux.HandleFunc("/youtube/", func(w http.ResponseWriter, _ *http.Request) {
 		fail(w, problemFor(http.StatusNotFound))
