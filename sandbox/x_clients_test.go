@@ -45,7 +45,7 @@ func TestXTakesMediaAsJSON(t *testing.T) {
 	if r := b.call(http.MethodPost, xMedia+"/"+id+"/finalize", demoAccess, jsonType, `{}`); r.status != http.StatusOK {
 		t.Errorf("twitter-api-v2 sends a body with finalize: %d %s", r.status, r.body)
 	}
-	film := b.xSent("image/gif", "tweet_gif", still(t, "gif", 40, 40))
+	film := b.xSent("image/gif", "tweet_gif", xPicture(t, "gif", 40, 40, 1))
 	if r := b.get(xMedia + "?media_id=" + film); r.status != http.StatusOK || r.at("data", "processing_info") == nil {
 		t.Errorf("the command may be left out: %d %s", r.status, r.body)
 	}

@@ -48,8 +48,8 @@ func (p *Platform) pageNode(c *graph.Call, account state.Account) graph.Node {
 		Type: "Page",
 		Values: map[string]any{
 			"id": account.ID, "name": account.DisplayName, "username": account.Username, "picture": graph.Wrapped(picture),
-			"link":  p.SiteURL(c.Request.Request) + "/facebook/" + account.Username,
-			"tasks": []string{"ADVERTISE", "ANALYZE", "CREATE_CONTENT", "MESSAGING", "MODERATE", "MANAGE"},
+			"link":     p.SiteURL(c.Request.Request) + "/facebook/" + account.Username,
+			"tasks":    []string{"ADVERTISE", "ANALYZE", "CREATE_CONTENT", "MESSAGING", "MODERATE", "MANAGE"},
 			"category": "Software",
 		},
 		Known: []string{

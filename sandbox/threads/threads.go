@@ -126,7 +126,9 @@ func (p *Platform) Register(mux *http.ServeMux) {
 }
 
 // connected is what Threads tells with the first token: the id, as a number.
-func connected(to oauth.Grant) map[string]any { return map[string]any{"user_id": json.Number(to.Account.ID)} }
+func connected(to oauth.Grant) map[string]any {
+	return map[string]any{"user_id": json.Number(to.Account.ID)}
+}
 
 // version begins the paths of the API. It may be left out: the API has had no other one.
 const version = "v1.0"

@@ -24,7 +24,9 @@ var (
 )
 
 // common are the parameters of every method.
-var common = []string{"key", "alt", "prettyPrint", "quotaUser"}
+var common = []string{
+	"$.xgafv", "access_token", "alt", "callback", "fields", "key", "oauth_token", "prettyPrint", "quotaUser", "upload_protocol", "userIp",
+}
 
 // channels is GET /youtube/v3/channels, for the token's own channel.
 func (p *Platform) channels(w http.ResponseWriter, r *faults.Request) {

@@ -44,7 +44,9 @@ type Platform struct {
 }
 
 // New returns the simulator.
-func New(opts simulator.Options) *Platform { return &Platform{Options: opts, Profile: profile, dialog: newDialog(opts)} }
+func New(opts simulator.Options) *Platform {
+	return &Platform{Options: opts, Profile: profile, dialog: newDialog(opts)}
+}
 
 // profile says how channels look. A refresh token stays the same when it is used. A real channel id is UC and 22 letters; a
 // test may give a shorter one.
@@ -108,7 +110,6 @@ func (p *Platform) Register(mux *http.ServeMux) {
 		"GET /youtube/youtube/v3/videos":                 {faults.Status, p.videos},
 		"DELETE /youtube/youtube/v3/videos":              {opDelete, p.deleteVideo},
 		"GET /youtube/youtube/v3/playlistItems":          {faults.List, p.playlistItems},
-		"POST " + uploadPath:                             {faults.Create, p.start},
 		"POST /youtube/upload/youtube/v3/thumbnails/set": {faults.Upload, p.setThumbnail},
 	} {
 		mux.Handle(pattern, p.Gate.Handler(faults.Route{
@@ -123,7 +124,8 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	})
 }
 
-// registerSessions adds the addresses of sessions.
+// registerSessions adds where videos are uploaded: what begins a session, a video in one request, and the addresses of
+// sessions.
 func (p *Platform) registerSessions(mux *http.ServeMux) {
 	by := map[faults.Operation]http.Handler{}
 	for _, op := range []faults.Operation{faults.Upload, faults.Publish, faults.Status} {
@@ -131,5 +133,21 @@ func (p *Platform) registerSessions(mux *http.ServeMux) {
 			Platform: Name, Operation: op, Dialect: dialect{}, Account: p.sessionAccount, Act: p.put, Streams: true,
 		})
 	}
+	begin := faults.Route{
+		Platform: Name, Operation: faults.Create, Dialect: dialect{}, Account: p.BearerAccount(Name), Act: p.start,
+	}
+	whole := begin
+	whole.Operation, whole.Act, whole.Streams = faults.Publish, p.insert, true
+	start, insert := p.Gate.Handler(begin), p.Gate.Handler(whole)
 	mux.HandleFunc("PUT "+uploadPath, func(w http.ResponseWriter, r *http.Request) { by[operation(r)].ServeHTTP(w, r) })
+	mux.HandleFunc("POST "+uploadPath, func(w http.ResponseWriter, r *http.Request) {
+		switch query := r.URL.Query(); {
+		case query.Has("upload_id"):
+			by[operation(r)].ServeHTTP(w, r)
+		case query.Get("uploadType") == multipartRelated:
+			insert.ServeHTTP(w, r)
+		default:
+			start.ServeHTTP(w, r)
+		}
+	})
 }
