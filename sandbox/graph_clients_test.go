@@ -40,6 +40,14 @@ func TestGraphTakesWhatClientsSend(t *testing.T) {
 			}
 		})
 	}
+	for platform, body := range map[string]string{
+		"facebook": "message=later&scheduled_publish_time=1900000000", "threads": "media_type=TEXT&text=a&auto_publish_text=true",
+	} {
+		path := map[string]string{"facebook": pagePath + "/feed", "threads": threadsPath + "/threads"}[platform]
+		if r := b.as(platform, http.MethodPost, path, formType, body); r.at("error", "code") != 100.0 {
+			t.Errorf("what changes when a post is seen is not overlooked: %d %s", r.status, r.body)
+		}
+	}
 	if r := b.read("facebook", "/facebook/v27.0/me"); r.status != http.StatusBadRequest {
 		t.Errorf("a version that does not exist yet: %d %s", r.status, r.body)
 	}
@@ -61,5 +69,30 @@ func TestGraphNextPageCarriesTheToken(t *testing.T) {
 	}
 	if r := b.call(http.MethodGet, next.RequestURI(), "", "", ""); r.status != http.StatusOK || len(r.ids()) != 1 {
 		t.Errorf("followed without a header: %d %s", r.status, r.body)
+	}
+}
+
+// TestFacebookFetchesPhotos publishes photos by their addresses, as huandu/facebook and Meta's own SDK do.
+func TestFacebookFetchesPhotos(t *testing.T) {
+	b, file := start(t, ""), jpegOf(t, 40, 30)
+	site := newShelf(t, map[string][]byte{"a.jpg": file, "a.txt": []byte("no picture")})
+	tests := []struct {
+		name, reason string
+		form         url.Values
+		code         any
+	}{
+		{"published", "a photo is a post", url.Values{"url": {site.url + "/a.jpg"}, "caption": {"look"}}, nil},
+		{"to be attached", "or waits for one", url.Values{"url": {site.url + "/a.jpg"}, "published": {"false"}}, nil},
+		{"no picture", "the types are the same", url.Values{"url": {site.url + "/a.txt"}}, 324.0},
+		{"nothing there", "nor can it be fetched", url.Values{"url": {site.url + "/b.jpg"}}, 324.0},
+		{"neither", "there must be one", url.Values{"caption": {"look"}}, 324.0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := b.form("facebook", pagePath+"/photos", tt.form)
+			if r.at("error", "code") != tt.code || (r.text("id") == "") != (tt.code != nil) {
+				t.Errorf("%s: %d %s", tt.reason, r.status, r.body)
+			}
+		})
 	}
 }

@@ -4,7 +4,10 @@
 package facebook
 
 import (
+	"cmp"
+	"hash/fnv"
 	"net/http"
+	"slices"
 
 	"github.com/herald-social/herald/sandbox/graph"
 	"github.com/herald-social/herald/sandbox/state"
@@ -95,13 +98,45 @@ func (p *Platform) find(r *http.Request, page state.Account, id string) (graph.N
 	return graph.Node{}, false
 }
 
+// maxRanked is how many posts of a year a Page lists ("The API will return approximately 600 ranked, published posts per
+// year": limitations of /{page}/published_posts and /{page}/feed).
+const maxRanked = 600
+
+// ranked says which posts a Page lists. Of a year with more than those it may show, some are missing, and the newest can be
+// one of them: Facebook does not tell how it ranks. Here it is by a hash of the id, so that all posts are treated alike.
+func (p *Platform) ranked(page state.Account) func(*state.Post) bool {
+	if p.Store.PostCount(page.Key) <= maxRanked {
+		return nil
+	}
+	byYear := map[int][]string{}
+	for _, post := range p.Store.Posts(Name, page.ID) {
+		year := post.CreatedAt().Year()
+		byYear[year] = append(byYear[year], post.ID)
+	}
+	listed := map[string]bool{}
+	for _, ids := range byYear {
+		slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+		for _, id := range ids[:min(len(ids), maxRanked)] {
+			listed[id] = true
+		}
+	}
+	return func(post *state.Post) bool { return listed[post.ID] }
+}
+
+// rank is the place of a post in the ranking.
+func rank(id string) uint64 {
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(id)) // a hash takes everything
+	return sum.Sum64()
+}
+
 // published is GET /{id}/published_posts and GET /{id}/feed.
 func (p *Platform) published(c *graph.Call) (any, *graph.Error) {
 	page, bad := c.Owner(scopeRead)
 	if bad != nil {
 		return nil, bad
 	}
-	return c.List(page, nil, func(post state.Post) graph.Node { return p.post(c.Request.Request, page, post) })
+	return c.List(page, p.ranked(page), func(post state.Post) graph.Node { return p.post(c.Request.Request, page, post) })
 }
 
 // post shows a post of page.

@@ -4,6 +4,7 @@
 package facebook
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -52,14 +53,15 @@ func (p *Platform) photo(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	published, caption := c.Params.Bool("published", true), c.Params.Text("caption")
+	published, caption, address := c.Params.Bool("published", true), c.Params.Text("caption"), c.Params.Text("url")
+	c.Params.Unsimulated("scheduled_publish_time", "backdated_time")
 	if bad := c.Params.End(); bad != nil {
 		return nil, bad
 	}
 	if utf8.RuneCountInString(caption) > maxMessage {
 		return nil, graph.BadParam("Param caption must be at most %d characters long.", maxMessage)
 	}
-	blob, bad := takePhoto(c)
+	blob, bad := p.takePhoto(c, address)
 	if bad != nil {
 		return nil, bad
 	}
@@ -79,9 +81,17 @@ func (p *Platform) photo(c *graph.Call) (any, *graph.Error) {
 	return map[string]string{"id": photo.ID, "post_id": post.ID}, nil
 }
 
-// takePhoto returns the file that came with a call.
-func takePhoto(c *graph.Call) (blobs.Blob, *graph.Error) {
+// takePhoto returns the file that came with a call, or that lies at the address which the call names.
+func (p *Platform) takePhoto(c *graph.Call, address string) (blobs.Blob, *graph.Error) {
 	file := c.File()
+	if file == nil && address != "" {
+		file = &graph.File{}
+		// The platform goes on when the client has gone.
+		file.Blob, file.Err = p.Blobs.Pull(context.WithoutCancel(c.Context()), address, maxPhoto, blobs.Follow)
+		if _, unreachable := errors.AsType[*blobs.PullError](file.Err); unreachable {
+			return blobs.Blob{}, badPhoto()
+		}
+	}
 	switch {
 	case file == nil:
 		return blobs.Blob{}, graph.Refusal(324, "(#324) Requires upload file")

@@ -132,6 +132,16 @@ func (p *Params) Bool(name string, otherwise bool) bool {
 	}
 }
 
+// Unsimulated refuses a parameter that would change when or whether something becomes visible, and that the sandbox cannot
+// heed, also when it is lenient.
+func (p *Params) Unsimulated(names ...string) {
+	for _, name := range names {
+		if p.Has(name) {
+			p.Rejectf("Param %s is not simulated.", name)
+		}
+	}
+}
+
 // OneOf returns a parameter that has one of these values; "" when it was not given.
 func (p *Params) OneOf(name string, allowed ...string) string {
 	value := p.Text(name)
