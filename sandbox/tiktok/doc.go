@@ -1,7 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tiktok simulates TikTok's API: who a token belongs to and what its creator may post, rotating refresh tokens, and
+// Package tiktok simulates TikTok's API: who a token belongs to and what its creator may post, rotating refresh tokens, its
+// list of posts ("List Videos", "Query Videos", whose texts have 150 characters at most: "Video Object", August 2026), and
 // the Content Posting API with uploads in chunks, files that TikTok fetches, photos, drafts in the inbox, and the status of
 // a publish id.
 //

@@ -38,6 +38,9 @@ const (
 	scopeList    = "video.list"
 )
 
+// opQuery is a look at single posts, which faults cannot name, only match with `*`.
+const opQuery faults.Operation = "read"
+
 // Platform is the simulated TikTok.
 type Platform struct {
 	simulator.Options
@@ -110,6 +113,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 		publish + "content/init":       p.route(faults.Publish, p.photos),
 		publish + "status/fetch":       p.route(faults.Status, p.status),
 		"POST /tiktok/v2/video/list":   p.route(faults.List, p.list),
+		"POST /tiktok/v2/video/query":  p.route(opQuery, p.query),
 		"POST /tiktok/v2/oauth/token": p.Gate.Handler(faults.Route{
 			Platform: Name, Operation: faults.RefreshToken, Dialect: dialect{p}, Account: p.FormAccount(Name), Act: p.token,
 		}),
