@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -123,5 +124,49 @@ func TestXShowsWhatIsAskedFor(t *testing.T) {
 		if r := b.get(path); r.status != http.StatusBadRequest {
 			t.Errorf("unknown %s: %d %s", name, r.status, r.body)
 		}
+	}
+}
+
+// TestXTakesWhatIsDocumented sends options that have no effect here.
+func TestXTakesWhatIsDocumented(t *testing.T) {
+	lenient, strict := startLenient(t), start(t, "")
+	tests := []struct{ name, reason, path, body string }{
+		{"poll", "gotwi's", "/x/2/tweets", `{"text":"which?","poll":{"options":["a","b"],"duration_minutes":60}}`},
+		{"options", "of X's own form", "/x/2/tweets", `{"text":"a","made_with_ai":true,"reply_settings":"following"}`},
+		{"shared media", "of an upload", xMedia + "/initialize", `{"media_type":"image/png","media_category":"tweet_image","total_bytes":9,"shared":false}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if r := lenient.call(http.MethodPost, tt.path, demoAccess, jsonType, tt.body); r.status >= 300 {
+				t.Errorf("%s: %d %s", tt.reason, r.status, r.body)
+			}
+			if r := strict.call(http.MethodPost, tt.path, demoAccess, jsonType, tt.body); r.status != http.StatusBadRequest {
+				t.Errorf("what is not simulated shows in a test: %d %s", r.status, r.body)
+			}
+		})
+	}
+	if r := lenient.tweet(`{"text":"a","colour":"red"}`); r.status != http.StatusBadRequest {
+		t.Errorf("X knows its fields: %d %s", r.status, r.body)
+	}
+}
+
+func TestXMetadata(t *testing.T) {
+	b := start(t, "")
+	id := b.xImage(still(t, "png", 40, 40))
+	tests := []struct {
+		name, reason, body string
+		status             int
+	}{
+		{"alt text", "twitter-api-v2 and X's own SDK", `{"id":"` + id + `","metadata":{"alt_text":{"text":"a cat"}}}`, 200},
+		{"too long", "1000 characters", `{"id":"` + id + `","metadata":{"alt_text":{"text":"` + strings.Repeat("a", 1001) + `"}}}`, 400},
+		{"no text", "an object with a text", `{"id":"` + id + `","metadata":{"alt_text":"a cat"}}`, 400},
+		{"no media", "of what", `{"id":"1","metadata":{"alt_text":{"text":"a cat"}}}`, 400},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if r := b.call(http.MethodPost, "/x/2/media/metadata", demoAccess, jsonType, tt.body); r.status != tt.status {
+				t.Errorf("%s: %d %s, want %d", tt.reason, r.status, r.body, tt.status)
+			}
+		})
 	}
 }

@@ -229,7 +229,8 @@ func TestXVideoInChunks(t *testing.T) {
 		after time.Duration
 		want  map[string]any
 	}{
-		{500 * time.Millisecond, map[string]any{"state": "in_progress", "check_after_secs": 2.0, "progress_percent": 25.0}},
+		{499 * time.Millisecond, map[string]any{"state": "pending", "check_after_secs": 2.0}},
+		{time.Millisecond, map[string]any{"state": "in_progress", "check_after_secs": 2.0, "progress_percent": 25.0}},
 		{time.Second, map[string]any{"state": "in_progress", "check_after_secs": 1.0, "progress_percent": 75.0}},
 		{500 * time.Millisecond, map[string]any{"state": "succeeded", "progress_percent": 100.0}},
 	} {

@@ -54,11 +54,11 @@ func checkAuthorize(query url.Values) string {
 func (p *Platform) exchange(w http.ResponseWriter, clientID string, values url.Values) {
 	granted, ok := p.dialog.Redeem(values.Get("code"), clientID, values.Get("redirect_uri"))
 	if !ok {
-		oauthFail(w, http.StatusBadRequest, "invalid_grant", "Value passed for the authorization code was invalid.")
+		oauthFail(w, http.StatusBadRequest, badGrant, "Value passed for the authorization code was invalid.")
 		return
 	}
 	if !granted.Verified(values.Get("code_verifier"), oauth.Base64URL) {
-		oauthFail(w, http.StatusBadRequest, "invalid_grant", "Value passed for the code verifier did not match the code challenge.")
+		oauthFail(w, http.StatusBadRequest, badGrant, "Value passed for the code verifier did not match the code challenge.")
 		return
 	}
 	tokens, err := p.dialog.Tokens(granted, 0, slices.Contains(granted.Scopes, scopeOffline))

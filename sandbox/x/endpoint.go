@@ -10,6 +10,8 @@ const (
 	opRevoke faults.Operation = "revoke"
 	opRead   faults.Operation = "read" // one post
 	opDelete faults.Operation = "delete"
+
+	opMetadata faults.Operation = "metadata"
 )
 
 // endpoint is one path of the API with one method.
@@ -35,6 +37,8 @@ var (
 	callUpload = endpoint{faults.Upload, 500}
 	callChunks = endpoint{faults.Upload, 1875} // initialize, append and finalize
 	callStatus = endpoint{faults.Status, 1000}
+
+	callMetadata = endpoint{opMetadata, 500}
 
 	callToken  = endpoint{faults.RefreshToken, limitPosts}
 	callRevoke = endpoint{opRevoke, limitPosts}

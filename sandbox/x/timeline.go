@@ -142,6 +142,8 @@ func (p *Platform) tweetField(field string, post state.Post, shown rendered) any
 	case "username":
 		author, _ := p.Store.Account(state.Key{Platform: Name, ID: post.AccountID})
 		return author.Username
+	case "display_text_range":
+		return []int{shown.front, shown.shown}
 	case "edit_history_tweet_ids":
 		return []string{post.ID}
 	case "entities":

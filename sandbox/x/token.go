@@ -22,8 +22,12 @@ type tokenAnswer struct {
 	RefreshToken string `json:"refresh_token,omitempty"`
 }
 
-// badToken is how X describes a refresh token that does not work.
-const badToken = "Value passed for the token was invalid."
+// X answers invalid_request, where the standard has invalid_grant, to a token or code that does not work
+// (plhery/node-twitter-api-v2#496). badToken is how it describes a refresh token.
+const (
+	badGrant = "invalid_request"
+	badToken = "Value passed for the token was invalid."
+)
 
 // oauthFail answers an error of RFC 6749, section 5.2.
 func oauthFail(w http.ResponseWriter, status int, code, description string) {
@@ -82,7 +86,7 @@ func (p *Platform) refresh(w http.ResponseWriter, refresh string) {
 	case err != nil:
 		oauthFail(w, http.StatusInternalServerError, "server_error", "Something is broken.")
 	case !ok:
-		oauthFail(w, http.StatusBadRequest, "invalid_grant", badToken)
+		oauthFail(w, http.StatusBadRequest, badGrant, badToken)
 	default:
 		p.answerTokens(w, tokens)
 	}

@@ -193,7 +193,7 @@ func (p *Platform) readInitialize(r *faults.Request) (upload, *problem) {
 		Category string `json:"media_category"`
 		Total    int64  `json:"total_bytes"`
 	}
-	if with := readJSON(r, &body); with != nil {
+	if with := p.readJSON(r, &body); with != nil {
 		return upload{}, with
 	}
 	of, known := categories()[body.Category]

@@ -107,6 +107,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 		"POST /x/2/media/upload/{id}/append":   {callChunks, p.appendChunk},
 		"POST /x/2/media/upload/{id}/finalize": {callChunks, p.finalize},
 		"GET /x/2/media/upload":                {callStatus, p.mediaStatus},
+		"POST /x/2/media/metadata":             {callMetadata, p.describe},
 		"POST /x/2/oauth2/token":               {callToken, p.token},
 		"POST /x/2/oauth2/revoke":              {callRevoke, p.revoke},
 	} {
