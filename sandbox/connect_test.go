@@ -6,6 +6,7 @@ package sandbox_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -80,9 +81,7 @@ func connectors() []connector {
 func merged(all ...url.Values) url.Values {
 	out := url.Values{}
 	for _, values := range all {
-		for name, value := range values {
-			out[name] = value
-		}
+		maps.Copy(out, values)
 	}
 	return out
 }

@@ -129,7 +129,8 @@ func (p *Platform) readStart(r *faults.Request, account state.Account) (detail, 
 	if refused := readMedia(r, &out); refused != nil {
 		return out, refused
 	}
-	return out, p.readVideo(r.Content, account, &out)
+	refused = p.readVideo(r.Content, account, &out)
+	return out, refused
 }
 
 // insertParts are the parts that a video may be described with.
