@@ -67,6 +67,21 @@ func TestPostsAreReadAndDeleted(t *testing.T) {
 	}
 }
 
+// TestFacebookDeletesByPOST deletes as huandu/facebook does.
+func TestFacebookDeletesByPOST(t *testing.T) {
+	b := start(t, "")
+	path := "/facebook/v25.0/" + b.onPage("a")
+	if r := b.form("facebook", path, url.Values{"message": {"b"}}); r.at("error", "error_subcode") != 33.0 {
+		t.Errorf("a change: %d %s", r.status, r.body)
+	}
+	if r := b.form("facebook", path, url.Values{"method": {"delete"}}); r.at("success") != true {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	if texts := b.texts(); len(texts) != 0 {
+		t.Errorf("still there: %q", texts)
+	}
+}
+
 func TestInstagramDeletesNothing(t *testing.T) {
 	b := start(t, "")
 	shelf := newShelf(t, map[string][]byte{"a.jpg": jpegOf(t, 400, 400)})

@@ -72,6 +72,35 @@ func TestGraphNextPageCarriesTheToken(t *testing.T) {
 	}
 }
 
+// TestGraphTakesArrays makes posts of several files as SDKs do, with a JSON array.
+func TestGraphTakesArrays(t *testing.T) {
+	b, file := start(t, ""), jpegOf(t, 400, 400)
+	site := newShelf(t, map[string][]byte{"a.jpg": file})
+	items := make([]string, 2)
+	for i := range items {
+		items[i] = b.igContainer(url.Values{"image_url": {site.url + "/a.jpg"}, "is_carousel_item": {"true"}})
+	}
+	tests := []struct {
+		name, platform, path string
+		form                 url.Values
+		code                 any
+	}{
+		{"Instagram", "instagram", "/instagram/v25.0/me/media", url.Values{"media_type": {"CAROUSEL"}, "children": {`["` + items[0] + `",` + items[1] + `]`}}, nil},
+		{"Facebook", "facebook", pagePath + "/feed", url.Values{"message": {"a"}, "attached_media": {`[{"media_fbid":"` + b.fbPhoto(file) + `"}]`}}, nil},
+		{"no array", "facebook", pagePath + "/feed", url.Values{"message": {"b"}, "attached_media": {`[`}}, 100.0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if r := b.form(tt.platform, tt.path, tt.form); r.at("error", "code") != tt.code || (r.text("id") == "") != (tt.code != nil) {
+				t.Errorf("%d %s", r.status, r.body)
+			}
+		})
+	}
+	if posts := b.posted("facebook"); field(posts, 0, "media") == nil || len(posts) != 1 {
+		t.Errorf("the photo is part of the post: %v", posts)
+	}
+}
+
 // TestFacebookFetchesPhotos publishes photos by their addresses, as huandu/facebook and Meta's own SDK do.
 func TestFacebookFetchesPhotos(t *testing.T) {
 	b, file := start(t, ""), jpegOf(t, 40, 30)

@@ -109,14 +109,18 @@ func badPhoto() *graph.Error {
 		"Photos must be smaller than 10 MB and saved as JPG, PNG, GIF, TIFF or BMP files.")
 }
 
-// readAttached reads the ids of the photos that a post is to have, from a parameter for each.
+// readAttached reads the ids of the photos that a post is to have, from a parameter for each, or from one with all.
 func readAttached(q *graph.Params) []string {
-	var ids []string
+	objects := q.List("attached_media")
 	for i := 0; q.Has(fmt.Sprintf("attached_media[%d]", i)); i++ {
+		objects = append(objects, q.Text(fmt.Sprintf("attached_media[%d]", i)))
+	}
+	var ids []string
+	for _, object := range objects {
 		var one struct {
 			ID string `json:"media_fbid"`
 		}
-		err := simulator.Decode([]byte(q.Text(fmt.Sprintf("attached_media[%d]", i))), &one)
+		err := simulator.Decode([]byte(object), &one)
 		if err != nil || one.ID == "" || slices.Contains(ids, one.ID) {
 			q.Rejectf("Param attached_media must be objects with nothing but a media_fbid, each another one.")
 		}

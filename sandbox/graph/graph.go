@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/simulator"
@@ -149,6 +150,16 @@ func (c *Call) DeletePost(account state.Account) *Error {
 		return c.Broken("delete a post", err)
 	default:
 		return nil
+	}
+}
+
+// ByMethod serves a deletion that is asked for by POST with the parameter method=delete, as huandu/facebook does.
+func ByMethod(remove Handler) Handler {
+	return func(c *Call) (any, *Error) {
+		if !strings.EqualFold(c.Params.Text("method"), http.MethodDelete) {
+			return nil, NoObject("post", c.PathValue("id"))
+		}
+		return remove(c)
 	}
 }
 

@@ -5,6 +5,7 @@ package graph
 
 import (
 	"bytes"
+	"encoding/json"
 	"maps"
 	"mime"
 	"mime/multipart"
@@ -106,6 +107,28 @@ func (p *Params) Has(name string) bool {
 func (p *Params) Text(name string) string {
 	p.read = append(p.read, name)
 	return p.values[name]
+}
+
+// List returns a list: its items with commas between them, or as a JSON array, as Graph takes both. SDKs send the latter.
+func (p *Params) List(name string) []string {
+	value := p.Text(name)
+	if value == "" {
+		return nil
+	}
+	if !strings.HasPrefix(value, "[") {
+		return strings.Split(value, ",")
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal([]byte(value), &items); err != nil {
+		p.Rejectf("Param %s must be an array.", name)
+	}
+	out := make([]string, len(items))
+	for i, item := range items {
+		if json.Unmarshal(item, &out[i]) != nil { // what is no text stands for itself: a number, or an object
+			out[i] = string(item)
+		}
+	}
+	return out
 }
 
 // Required returns a parameter that must be there.
