@@ -30,6 +30,8 @@ func TestGraphTakesWhatClientsSend(t *testing.T) {
 		{"no version, list", "or the edge", "threads", "GET", "/threads/me/threads", "", ""},
 		{"parts on Threads", "Meta's samples are written for curl -F", "threads", "POST", threadsPath + "/threads", multipartType, text},
 		{"parts on Facebook", "so are those of Pages", "facebook", "POST", pagePath + "/feed", pageType, message},
+		{"JSON", "Meta's own SDK for Node.js", "facebook", "POST", pagePath + "/feed", jsonType, `{"message":"hi","id":"` + pageID + `","published":true}`},
+		{"JSON with a GET", "the same SDK sends an empty object", "facebook", "GET", "/facebook/v25.0/me", jsonType, `{}`},
 		{"parameter twice", "SDKs put the same one into the address and the body", "facebook", "POST", pagePath + "/feed?message=twice", formType, "message=twice"},
 	}
 	b := startLenient(t)

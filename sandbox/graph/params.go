@@ -32,8 +32,8 @@ type Params struct {
 	bad     *Error
 }
 
-// readParams collects a request's parameters. Beside the usual form, the platform takes one with parts: its own samples are
-// written for curl -F.
+// readParams collects a request's parameters. Beside the usual form, the platform takes one with parts, for which its own
+// samples are written (curl -F), and JSON, which its own SDK for Node.js sends.
 func (a *API) readParams(r *faults.Request) (*Params, *Error) {
 	p := &Params{values: map[string]string{}, read: []string{tokenParam, "appsecret_proof", "locale"}, lenient: a.Lenient}
 	query, err := url.ParseQuery(r.URL.RawQuery)
@@ -51,12 +51,41 @@ func (a *API) readParams(r *faults.Request) (*Params, *Error) {
 		form, ok = readTextParts(r)
 	}
 	if !ok {
+		form, ok = readObject(r)
+	}
+	if !ok {
 		return nil, BadParam("The form cannot be read.")
 	}
 	if bad := p.add(form); bad != nil {
 		return nil, bad
 	}
 	return p, nil
+}
+
+// readObject reads the fields of a JSON object: texts as they are, all else as it is written.
+func readObject(r *faults.Request) (url.Values, bool) {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" {
+		return nil, false
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(r.Content, &fields); err != nil {
+		return nil, false
+	}
+	values := url.Values{}
+	for name, content := range fields {
+		values.Set(name, textOf(content))
+	}
+	return values, true
+}
+
+// textOf is a JSON value as a parameter has it.
+func textOf(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		return string(value)
+	}
+	return text
 }
 
 // readTextParts reads a form with parts. Of its files only the names are known, so that they can be refused.
@@ -124,9 +153,7 @@ func (p *Params) List(name string) []string {
 	}
 	out := make([]string, len(items))
 	for i, item := range items {
-		if json.Unmarshal(item, &out[i]) != nil { // what is no text stands for itself: a number, or an object
-			out[i] = string(item)
-		}
+		out[i] = textOf(item)
 	}
 	return out
 }
