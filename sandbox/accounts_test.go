@@ -350,7 +350,7 @@ func TestIdentityRefusals(t *testing.T) {
 		{"Threads: unknown path", "threads", "/threads/v1.0/me/friends", 400, []string{"error", "code"}, 2500.0},
 		{"Threads: unknown id", "threads", "/threads/v1.0/1", 400, []string{"error", "error_subcode"}, 33.0},
 		{"Instagram: unknown field", "instagram", "/instagram/v25.0/me?fields=email", 400, []string{"error", "code"}, 100.0},
-		{"Instagram: unknown version", "instagram", "/instagram/v9.0/me", 400, []string{"error", "code"}, 2500.0},
+		{"Instagram: unknown version", "instagram", "/instagram/v27.0/me", 400, []string{"error", "code"}, 2500.0},
 		{"Facebook: unknown field within one", "facebook", "/facebook/v25.0/me?fields=picture{size}", 400, []string{"error", "code"}, 100.0},
 		{"Facebook: fields of what has none", "facebook", "/facebook/v25.0/me?fields=name{first}", 400, []string{"error", "code"}, 2500.0},
 		{"Facebook: a brace that is not closed", "facebook", "/facebook/v25.0/me?fields=picture{url", 400, []string{"error", "code"}, 2500.0},

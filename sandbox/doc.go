@@ -6,6 +6,11 @@
 // It imports nothing of Herald: the simulators are written from the platforms' documentation, so that a misreading by a
 // publisher shows. The same server stands behind the local run, the tests and the benchmarks.
 //
+// Clients of others can be run against it with nothing but the address changed: what the platforms overlook or take in more
+// than one form, the simulators do as well. Where a platform overlooks a parameter or field that it does not know, a Server
+// refuses it unless Options.Lenient is set, so that Herald's own tests see a misspelt one; the program herald-sandbox is
+// lenient, unless it is started with --strict. Each package names the sources of what it answers.
+//
 //	/x/…                      X's API v2: accounts, media, and posts of text, images or a video
 //	/threads/…                the Threads API: accounts and posts of text, images, videos and carousels
 //	/facebook/…               the Graph API of Facebook Pages: Pages, posts of text and photos
@@ -18,6 +23,17 @@
 // Below a platform's name follows the path that the platform itself has on its host, and beside it lie the public addresses
 // of posts and accounts. Instagram has three hosts: /instagram stands for graph.instagram.com, where Instagram Login is used,
 // /instagram/graph.facebook.com and /instagram/rupload.facebook.com for those of Facebook Login.
+//
+// Connect flows begin at a page of consent, where a person chooses one of the accounts, and end at a token endpoint. Any
+// client is known, and any secret is right:
+//
+//	X                  /x/i/oauth2/authorize; POST /x/2/oauth2/token
+//	Threads            /threads/oauth/authorize; POST /threads/oauth/access_token, then GET /threads/access_token
+//	Instagram          /instagram/oauth/authorize; POST /instagram/oauth/access_token, then GET /instagram/access_token
+//	Facebook           /facebook/{version}/dialog/oauth; /facebook/{version}/oauth/access_token, then me/accounts
+//	… for Instagram    the same below /instagram/graph.facebook.com
+//	TikTok             /tiktok/v2/auth/authorize/; POST /tiktok/v2/oauth/token/
+//	Google             /youtube/o/oauth2/v2/auth; POST /youtube/token
 //
 // The control API speaks JSON. Lists and objects come as {"data": …}, errors as {"error": {"code", "message"}}.
 //
@@ -52,13 +68,17 @@
 //	upload         X /2/media/upload with initialize, append and finalize;
 //	               Instagram /ig-api-upload/{version}/{container}; Facebook /{id}/photos with published=false;
 //	               TikTok's chunks but the last; YouTube's chunks but the last, and thumbnails
-//	create         Threads /{id}/threads; Instagram /{id}/media; TikTok …/init/ of an upload; YouTube's start of a session
+//	create         Threads /{id}/threads; Instagram /{id}/media; TikTok …/init/ of an upload; YouTube's start of a session,
+//	               where a status of 429 says that the client's project has used up its uploads of the day
 //	publish        X /2/tweets; Threads /{id}/threads_publish; Instagram /{id}/media_publish; Facebook /{id}/feed and /{id}/photos;
-//	               TikTok the last chunk, and …/init/ of photos and of what TikTok fetches; YouTube the last chunk
+//	               TikTok the last chunk, and …/init/ of photos and of what TikTok fetches; YouTube the last chunk,
+//	               and a video in one request
 //	status         X /2/media/upload?command=STATUS; Threads and Instagram /{container}; Facebook /{post} and /{photo};
 //	               TikTok /v2/post/publish/status/fetch/; YouTube /videos, and what a session has
 //	list           X /2/users/{id}/tweets; Threads /{id}/threads and replies; Instagram /{id}/media; Facebook
 //	               /{id}/published_posts and feed; TikTok /v2/video/list/; YouTube /playlistItems
+//
+// Reading and deleting one post, exchanging codes and other calls have no name in faults, and `*` matches them.
 //
 // Accounts, tokens, containers and posts survive a kill when there is a state folder (package state). Faults, counters and
 // authorization codes live in memory: a restart forgets them.

@@ -74,11 +74,11 @@ func TestFacebookTakesParametersFromAnywhere(t *testing.T) {
 		}
 	}
 	for name, r := range map[string]reply{
-		"another Page": b.form("facebook", "/facebook/v25.0/123/feed", url.Values{"message": {"a"}}),
-		"old version":  b.form("facebook", "/facebook/v2.0/"+pageID+"/feed", url.Values{"message": {"a"}}),
-		"no version":   b.form("facebook", "/facebook/"+pageID+"/feed", url.Values{"message": {"a"}}),
-		"videos":       b.form("facebook", pagePath+"/videos", url.Values{"file_url": {"https://a.b/c.mp4"}}),
-		"reels":        b.form("facebook", pagePath+"/video_reels", url.Values{"upload_phase": {"start"}}),
+		"another Page":  b.form("facebook", "/facebook/v25.0/123/feed", url.Values{"message": {"a"}}),
+		"later version": b.form("facebook", "/facebook/v27.0/"+pageID+"/feed", url.Values{"message": {"a"}}),
+		"no version":    b.form("facebook", "/facebook/"+pageID+"/feed", url.Values{"message": {"a"}}),
+		"videos":        b.form("facebook", pagePath+"/videos", url.Values{"file_url": {"https://a.b/c.mp4"}}),
+		"reels":         b.form("facebook", pagePath+"/video_reels", url.Values{"upload_phase": {"start"}}),
 	} {
 		if r.status != http.StatusBadRequest || r.text("error", "fbtrace_id") == "" {
 			t.Errorf("%s: %d %s", name, r.status, r.body)

@@ -162,7 +162,7 @@ func TestTokenFaultsOnRefresh(t *testing.T) {
 			b := start(t, "")
 			b.fault(`{"platform":"x",` + tt.fault + `}`)
 			r := b.refresh("x-refresh-demo")
-			if r.status != tt.want || (tt.want == 400 && r.text("error") != "invalid_grant") {
+			if r.status != tt.want || (tt.want == 400 && r.text("error") != "invalid_request") {
 				t.Errorf("%s: %d %s, want %d", tt.reason, r.status, r.body, tt.want)
 			}
 		})

@@ -57,7 +57,7 @@ func TestInstagramLinkedAccount(t *testing.T) {
 	for name, r := range map[string]reply{
 		"a field of the other way to log in": b.call(http.MethodGet, linkedPath+"?fields=user_id", token, "", ""),
 		"the Page has no media":              b.call(http.MethodPost, linkedHost+"/v25.0/me/media", token, formType, "image_url=http://a.b/c.jpg"),
-		"another version":                    b.call(http.MethodGet, linkedHost+"/v9.0/me", token, "", ""),
+		"another version":                    b.call(http.MethodGet, linkedHost+"/v27.0/me", token, "", ""),
 		"a token that lives for ever":        b.call(http.MethodGet, linkedHost+"/refresh_access_token?grant_type=ig_refresh_token", token, "", ""),
 	} {
 		if r.status != http.StatusBadRequest {
@@ -212,7 +212,7 @@ func TestInstagramUploadRefusals(t *testing.T) {
 		{"a token of Instagram Login", "it has no uploads", path, with("Authorization", "OAuth instagram-access-demo"), film, 401},
 		{"another's token", "nor may others upload", path, with("Authorization", "OAuth "+other), film, 404},
 		{"another container", "there is none", uploadFolder + "1", good, film, 404},
-		{"another version", "there is none", strings.Replace(path, "v25.0", "v9.0", 1), good, film, 404},
+		{"another version", "there is none", strings.Replace(path, "v25.0", "v27.0", 1), good, film, 404},
 		{"another address", "there is none", "/instagram/rupload.facebook.com/video-upload/v25.0/" + id, good, film, 404},
 		{"no size", "it must be said", path, with("file_size", ""), film, 400},
 		{"a size of nothing", "a file has bytes", path, with("file_size", "0"), nil, 400},

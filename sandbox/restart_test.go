@@ -211,7 +211,7 @@ func TestReopen(t *testing.T) {
 	if r := c.tweet(textBody("first")); r.status != http.StatusForbidden {
 		t.Errorf("a duplicate of a post before the restart: %d %s", r.status, r.body)
 	}
-	if r := c.refresh("x-refresh-demo"); r.text("error") != "invalid_grant" {
+	if r := c.refresh("x-refresh-demo"); r.text("error") != "invalid_request" {
 		t.Errorf("a refresh token used before the restart: %d %s", r.status, r.body)
 	}
 	if r := c.refresh(tokens.text("refresh_token")); r.status != http.StatusOK {

@@ -36,6 +36,9 @@ type Options struct {
 	// SiteURL is the sandbox's own address, without a slash at the end, such as http://127.0.0.1:9100. Addresses of posts
 	// and pictures begin with it. Empty takes the address of the request.
 	SiteURL string
+	// Lenient overlooks parameters and fields that a simulator does not know, where the platform overlooks them too. Without
+	// it they are refused, so that Herald's own tests find a misspelt one; other clients send what they like.
+	Lenient bool
 	// Logger receives the start, changes by the control API, and what goes wrong; nil means nothing is logged.
 	Logger *slog.Logger
 }
@@ -50,6 +53,7 @@ type Server struct {
 	clock     clock.Clock
 	log       *slog.Logger
 	siteURL   string
+	lenient   bool
 	platforms map[string]platform
 	close     func() error
 }
@@ -69,7 +73,9 @@ type platform interface {
 
 // newPlatforms is the list of simulators, in the order in which people see them.
 func (s *Server) newPlatforms() []platform {
-	opts := simulator.Options{Store: s.store, Blobs: s.blobs, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site}
+	opts := simulator.Options{
+		Store: s.store, Blobs: s.blobs, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site, Lenient: s.lenient,
+	}
 	return []platform{
 		x.New(opts), threads.New(opts), instagram.New(opts), facebook.New(opts), tiktok.New(opts), youtube.New(opts),
 	}
@@ -129,7 +135,8 @@ func New(opts Options) (*Server, error) {
 	board := faults.NewBoard()
 	s := &Server{
 		mux: http.NewServeMux(), store: store, blobs: files, board: board, gate: faults.NewGate(board, opts.Clock),
-		clock: opts.Clock, log: opts.Logger, siteURL: strings.TrimSuffix(opts.SiteURL, "/"), platforms: map[string]platform{},
+		clock: opts.Clock, log: opts.Logger, siteURL: strings.TrimSuffix(opts.SiteURL, "/"), lenient: opts.Lenient,
+		platforms: map[string]platform{},
 	}
 	s.close = sync.OnceValue(func() error {
 		s.gate.Close()

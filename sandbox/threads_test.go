@@ -244,7 +244,7 @@ func TestThreadsListing(t *testing.T) {
 	got := r.ids()
 	for r.text("paging", "next") != "" {
 		next, err := url.Parse(r.text("paging", "next"))
-		if err != nil || next.Query().Get("after") != r.text("paging", "cursors", "after") || next.Query().Has("access_token") {
+		if err != nil || next.Query().Get("after") != r.text("paging", "cursors", "after") || next.Query().Get("access_token") != "threads-access-demo" {
 			t.Fatalf("next is %q", r.text("paging", "next"))
 		}
 		r = b.read("threads", next.RequestURI())
@@ -280,7 +280,7 @@ func TestThreadsOperations(t *testing.T) {
 		}
 	}
 	want := map[string]any{
-		"create": 1.0, "status": 1.0, "publish": 1.0, "read": 1.0, "list": 2.0, "publishing_limit": 1.0, "identity": 2.0, "refresh_token": 0.0,
+		"create": 1.0, "status": 1.0, "publish": 1.0, "read": 1.0, "list": 2.0, "publishing_limit": 1.0, "identity": 2.0, "refresh_token": 0.0, "delete": 0.0, "exchange": 0.0,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -88,10 +88,10 @@ func TestAuthorizationCode(t *testing.T) {
 			form := url.Values{"code": {code(b, "tweet.read")}}
 			maps.Copy(form, tt.change)
 			b.clock.Step(tt.step)
-			if r := exchange(b, form); r.status != http.StatusBadRequest || r.text("error") != "invalid_grant" {
+			if r := exchange(b, form); r.status != http.StatusBadRequest || r.text("error") != "invalid_request" {
 				t.Errorf("%d %s", r.status, r.body)
 			}
-			if r := exchange(b, url.Values{"code": form["code"]}); r.text("error") != "invalid_grant" {
+			if r := exchange(b, url.Values{"code": form["code"]}); r.text("error") != "invalid_request" {
 				t.Errorf("a code is good for one try: %d %s", r.status, r.body)
 			}
 		})
@@ -136,7 +136,7 @@ func TestRotation(t *testing.T) {
 	if first.status != http.StatusOK || first.text("scope") != "tweet.read tweet.write users.read media.write offline.access" {
 		t.Fatalf("%d %s", first.status, first.body)
 	}
-	if r := b.refresh("x-refresh-demo"); r.status != http.StatusBadRequest || r.text("error") != "invalid_grant" {
+	if r := b.refresh("x-refresh-demo"); r.status != http.StatusBadRequest || r.text("error") != "invalid_request" {
 		t.Errorf("a used refresh token: %d %s", r.status, r.body)
 	}
 	for name, token := range map[string]string{"the new": first.text("access_token"), "the old": demoAccess} {
@@ -156,7 +156,7 @@ func TestRotationWhoseAnswerIsLost(t *testing.T) {
 	if _, err := b.try(http.MethodPost, "/x/2/oauth2/token", "", "application/x-www-form-urlencoded", form.Encode()); err == nil {
 		t.Fatal("want no answer")
 	}
-	if r := b.refresh("x-refresh-demo"); r.text("error") != "invalid_grant" {
+	if r := b.refresh("x-refresh-demo"); r.text("error") != "invalid_request" {
 		t.Errorf("the token was used up though the answer was lost: %d %s", r.status, r.body)
 	}
 }
@@ -169,10 +169,11 @@ func TestTokenEndpointRefusals(t *testing.T) {
 	}{
 		{"no client", form, "grant_type=refresh_token&refresh_token=x-refresh-demo", "unauthorized_client", 401},
 		{"no token", form, "grant_type=refresh_token&client_id=c", "invalid_request", 400},
-		{"unknown token", form, "grant_type=refresh_token&client_id=c&refresh_token=x", "invalid_grant", 400},
-		{"an access token instead", form, "grant_type=refresh_token&client_id=c&refresh_token=" + demoAccess, "invalid_grant", 400},
+		{"unknown token", form, "grant_type=refresh_token&client_id=c&refresh_token=x", "invalid_request", 400},
+		{"an access token instead", form, "grant_type=refresh_token&client_id=c&refresh_token=" + demoAccess, "invalid_request", 400},
 		{"another grant", form, "grant_type=password&client_id=c", "unsupported_grant_type", 400},
-		{"JSON", "application/json", `{"grant_type":"refresh_token"}`, "invalid_request", 400},
+		{"another type", "text/plain", `grant_type=refresh_token`, "invalid_request", 400},
+		{"JSON that is none", "application/json", `grant_type=refresh_token`, "invalid_request", 400},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -235,7 +236,7 @@ func TestRevoke(t *testing.T) {
 	if r := b.call(http.MethodGet, "/x/2/users/me", fresh.text("access_token"), "", ""); r.status != http.StatusUnauthorized {
 		t.Errorf("an access token of a revoked refresh token: %d", r.status)
 	}
-	if r := b.refresh(fresh.text("refresh_token")); r.text("error") != "invalid_grant" {
+	if r := b.refresh(fresh.text("refresh_token")); r.text("error") != "invalid_request" {
 		t.Errorf("a revoked refresh token: %d %s", r.status, r.body)
 	}
 	if r := revoke("made-up"); r.status != http.StatusOK {

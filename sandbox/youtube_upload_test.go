@@ -137,7 +137,6 @@ func TestYouTubeStartRefusals(t *testing.T) {
 		{"no token", youtubeUpload, []string{kind, typed, sized}, 401, "authError"},
 		{"no type of the file", youtubeUpload, []string{token, kind, sized}, 400, "badContent"},
 		{"a picture", youtubeUpload, []string{token, kind, sized, "X-Upload-Content-Type: image/png"}, 400, "badContent"},
-		{"no size", youtubeUpload, []string{token, kind, typed}, 400, "mediaBodyRequired"},
 		{"no bytes", youtubeUpload, []string{token, kind, typed, "X-Upload-Content-Length: 0"}, 400, "mediaBodyRequired"},
 		{"beyond 256 GB", youtubeUpload, []string{token, kind, typed, "X-Upload-Content-Length: 274877906945"}, 400, "mediaBodyRequired"},
 		{"a form", youtubeUpload, []string{token, "Content-Type: " + formType, typed, sized}, 400, "parseError"},

@@ -75,6 +75,7 @@ func parse(args []string, stdout, stderr io.Writer) (config, error) {
 	flags.StringVar(&c.listen, "listen", "127.0.0.1:9100", "address to serve on")
 	flags.StringVar(&c.options.StateDir, "state-dir", "", "folder that keeps what was published; empty keeps it in memory only")
 	flags.StringVar(&c.options.SiteURL, "site-url", "", "the sandbox's own address, as browsers reach it; empty takes the address of each request")
+	strict := flags.Bool("strict", false, "refuse parameters and fields that a simulator does not know, also where the platform overlooks them")
 	format := flags.String("log-format", "text", "format of the log: text or json")
 	flags.TextVar(&level, "log-level", slog.LevelInfo, "least level to log: debug, info, warn or error")
 	if err := flags.Parse(args); err != nil {
@@ -88,6 +89,7 @@ func parse(args []string, stdout, stderr io.Writer) (config, error) {
 	if flags.NArg() > 0 {
 		return c, fmt.Errorf("unexpected argument %q; a flag begins with dashes", flags.Arg(0))
 	}
+	c.options.Lenient = !*strict
 	options := &slog.HandlerOptions{Level: level}
 	switch *format {
 	case "text":

@@ -40,6 +40,15 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestStrictnessIsAskedFor(t *testing.T) {
+	for flags, lenient := range map[string]bool{"": true, "--strict": false} {
+		c, err := parse(strings.Fields(flags), io.Discard, io.Discard)
+		if err != nil || c.options.Lenient != lenient {
+			t.Errorf("%q: lenient is %t, %v", flags, c.options.Lenient, err)
+		}
+	}
+}
+
 // onLog calls a function for each line of the log.
 type onLog func(line string)
 

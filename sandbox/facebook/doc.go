@@ -5,5 +5,5 @@
 // photos that wait to be attached, reading a post or photo, and listing what a Page has published.
 //
 // It is written from the platform's documentation. Videos, stories, links and all other options of a post are not simulated:
-// asking for one is refused.
+// asking for one is refused. A lenient sandbox overlooks those that do not change when a post is seen.
 package facebook

@@ -30,7 +30,7 @@ type Platform struct{ *graph.API }
 // New returns the simulator.
 func New(opts simulator.Options) *Platform {
 	return &Platform{&graph.API{
-		Options: opts, Profile: profile, Versions: []string{"v25.0", "v26.0"}, ParamType: "OAuthException", PermissionCode: 200,
+		Options: opts, Profile: profile, Newest: graph.NewestVersion, ParamType: "OAuthException", PermissionCode: 200,
 		Limit: graph.Limit{
 			Status: http.StatusBadRequest, Code: 32, Message: "(#32) Page request limit reached", Usage: "pages",
 		},
@@ -84,6 +84,11 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	api := http.NewServeMux()
 	page, read := p.Route(faults.Identity, p.page), p.Route(faults.Status, p.read)
 	api.Handle("GET /facebook/{version}/{id}", p.ByID(page, page, read, read))
+	p.RegisterFacebookLogin(api, "/facebook", p.NewDialog(nil))
+	mux.Handle("GET /facebook/debug_token", api) // it looks like a Page otherwise
+	api.Handle("GET /facebook/{version}/me/accounts", p.Route(faults.Identity, p.pages))
+	api.Handle("DELETE /facebook/{version}/{id}", p.Route(graph.OpDelete, p.remove))
+	api.Handle("POST /facebook/{version}/{id}", p.Route(graph.OpDelete, graph.ByMethod(p.remove)))
 	api.Handle("POST /facebook/{version}/{id}/feed", p.Route(faults.Publish, p.feed))
 	api.HandleFunc("POST /facebook/{version}/{id}/photos", p.photos())
 	list := p.Route(faults.List, p.published)

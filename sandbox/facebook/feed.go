@@ -54,6 +54,10 @@ func newID(page state.Account) func(state.Stamp) string {
 func (p *Platform) readPost(c *graph.Call, page state.Account) (state.Draft, []graph.Field, *graph.Error) {
 	q := c.Params
 	draft := state.Draft{Text: q.Text("message"), NewID: newID(page)}
+	if !q.Bool("published", true) {
+		q.Unsimulated("published")
+	}
+	q.Unsimulated("scheduled_publish_time", "backdated_time")
 	photos := readAttached(q)
 	fields := q.Fields()
 	if bad := q.End(); bad != nil {

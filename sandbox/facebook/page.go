@@ -4,7 +4,10 @@
 package facebook
 
 import (
+	"cmp"
+	"hash/fnv"
 	"net/http"
+	"slices"
 
 	"github.com/herald-social/herald/sandbox/graph"
 	"github.com/herald-social/herald/sandbox/state"
@@ -20,19 +23,43 @@ func (p *Platform) page(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
+	return c.Show(p.pageNode(c, account))
+}
+
+// pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. Here that is one.
+func (p *Platform) pages(c *graph.Call) (any, *graph.Error) {
+	account, bad := c.Account(scopeList)
+	if bad != nil {
+		return nil, bad
+	}
+	c.Params.Integer("limit", 1, 1, 100)
+	page := p.pageNode(c, account)
+	if page.Values["access_token"], bad = c.PageToken(account); bad != nil {
+		return nil, bad
+	}
+	page.Default = []string{"access_token", "category", "name", "id", "tasks"}
+	return c.ShowListed(page)
+}
+
+// pageNode shows a Page.
+func (p *Platform) pageNode(c *graph.Call, account state.Account) graph.Node {
 	picture := graph.Node{
 		Type: "ProfilePictureSource", Values: map[string]any{"url": p.Avatar(c.Request.Request, account)},
 		Known: []string{"url"}, Default: []string{"url"},
 	}
-	return c.Show(graph.Node{
+	return graph.Node{
 		Type: "Page",
 		Values: map[string]any{
 			"id": account.ID, "name": account.DisplayName, "username": account.Username, "picture": graph.Wrapped(picture),
-			"link":  p.SiteURL(c.Request.Request) + "/facebook/" + account.Username,
-			"tasks": []string{"ADVERTISE", "ANALYZE", "CREATE_CONTENT", "MESSAGING", "MODERATE", "MANAGE"},
+			"link":     p.SiteURL(c.Request.Request) + "/facebook/" + account.Username,
+			"tasks":    []string{"ADVERTISE", "ANALYZE", "CREATE_CONTENT", "MESSAGING", "MODERATE", "MANAGE"},
+			"category": "Software",
 		},
-		Known: []string{"id", "name", "username", "picture", "link", "tasks"}, Default: []string{"name", "id"},
-	})
+		Known: []string{
+			"id", "name", "username", "picture", "link", "tasks", "access_token", "category", "category_list", "instagram_business_account",
+		},
+		Default: []string{"name", "id"},
+	}
 }
 
 // read is GET /{id} for a post or photo.
@@ -48,6 +75,18 @@ func (p *Platform) read(c *graph.Call) (any, *graph.Error) {
 	return c.Show(node)
 }
 
+// remove is DELETE /{id} for a post (Graph's reference of Page Post, "Deleting").
+func (p *Platform) remove(c *graph.Call) (any, *graph.Error) {
+	page, bad := c.Account(scopePost)
+	if bad != nil {
+		return nil, bad
+	}
+	if bad := c.DeletePost(page); bad != nil {
+		return nil, bad
+	}
+	return map[string]bool{"success": true}, nil
+}
+
 // find returns a post or photo of page.
 func (p *Platform) find(r *http.Request, page state.Account, id string) (graph.Node, bool) {
 	if post, ok := p.Store.Post(Name, id); ok && post.AccountID == page.ID {
@@ -59,13 +98,45 @@ func (p *Platform) find(r *http.Request, page state.Account, id string) (graph.N
 	return graph.Node{}, false
 }
 
+// maxRanked is how many posts of a year a Page lists ("The API will return approximately 600 ranked, published posts per
+// year": limitations of /{page}/published_posts and /{page}/feed).
+const maxRanked = 600
+
+// ranked says which posts a Page lists. Of a year with more than those it may show, some are missing, and the newest can be
+// one of them: Facebook does not tell how it ranks. Here it is by a hash of the id, so that all posts are treated alike.
+func (p *Platform) ranked(page state.Account) func(*state.Post) bool {
+	if p.Store.PostCount(page.Key) <= maxRanked {
+		return nil
+	}
+	byYear := map[int][]string{}
+	for _, post := range p.Store.Posts(Name, page.ID) {
+		year := post.CreatedAt().Year()
+		byYear[year] = append(byYear[year], post.ID)
+	}
+	listed := map[string]bool{}
+	for _, ids := range byYear {
+		slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+		for _, id := range ids[:min(len(ids), maxRanked)] {
+			listed[id] = true
+		}
+	}
+	return func(post *state.Post) bool { return listed[post.ID] }
+}
+
+// rank is the place of a post in the ranking.
+func rank(id string) uint64 {
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(id)) // a hash takes everything
+	return sum.Sum64()
+}
+
 // published is GET /{id}/published_posts and GET /{id}/feed.
 func (p *Platform) published(c *graph.Call) (any, *graph.Error) {
 	page, bad := c.Owner(scopeRead)
 	if bad != nil {
 		return nil, bad
 	}
-	return c.List(page, nil, func(post state.Post) graph.Node { return p.post(c.Request.Request, page, post) })
+	return c.List(page, p.ranked(page), func(post state.Post) graph.Node { return p.post(c.Request.Request, page, post) })
 }
 
 // post shows a post of page.

@@ -4,6 +4,7 @@
 package facebook
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -52,14 +53,15 @@ func (p *Platform) photo(c *graph.Call) (any, *graph.Error) {
 	if bad != nil {
 		return nil, bad
 	}
-	published, caption := c.Params.Bool("published", true), c.Params.Text("caption")
+	published, caption, address := c.Params.Bool("published", true), c.Params.Text("caption"), c.Params.Text("url")
+	c.Params.Unsimulated("scheduled_publish_time", "backdated_time")
 	if bad := c.Params.End(); bad != nil {
 		return nil, bad
 	}
 	if utf8.RuneCountInString(caption) > maxMessage {
 		return nil, graph.BadParam("Param caption must be at most %d characters long.", maxMessage)
 	}
-	blob, bad := takePhoto(c)
+	blob, bad := p.takePhoto(c, address)
 	if bad != nil {
 		return nil, bad
 	}
@@ -79,9 +81,17 @@ func (p *Platform) photo(c *graph.Call) (any, *graph.Error) {
 	return map[string]string{"id": photo.ID, "post_id": post.ID}, nil
 }
 
-// takePhoto returns the file that came with a call.
-func takePhoto(c *graph.Call) (blobs.Blob, *graph.Error) {
+// takePhoto returns the file that came with a call, or that lies at the address which the call names.
+func (p *Platform) takePhoto(c *graph.Call, address string) (blobs.Blob, *graph.Error) {
 	file := c.File()
+	if file == nil && address != "" {
+		file = &graph.File{}
+		// The platform goes on when the client has gone.
+		file.Blob, file.Err = p.Blobs.Pull(context.WithoutCancel(c.Context()), address, maxPhoto, blobs.Follow)
+		if _, unreachable := errors.AsType[*blobs.PullError](file.Err); unreachable {
+			return blobs.Blob{}, badPhoto()
+		}
+	}
 	switch {
 	case file == nil:
 		return blobs.Blob{}, graph.Refusal(324, "(#324) Requires upload file")
@@ -99,14 +109,18 @@ func badPhoto() *graph.Error {
 		"Photos must be smaller than 10 MB and saved as JPG, PNG, GIF, TIFF or BMP files.")
 }
 
-// readAttached reads the ids of the photos that a post is to have, from a parameter for each.
+// readAttached reads the ids of the photos that a post is to have, from a parameter for each, or from one with all.
 func readAttached(q *graph.Params) []string {
-	var ids []string
+	objects := q.List("attached_media")
 	for i := 0; q.Has(fmt.Sprintf("attached_media[%d]", i)); i++ {
+		objects = append(objects, q.Text(fmt.Sprintf("attached_media[%d]", i)))
+	}
+	var ids []string
+	for _, object := range objects {
 		var one struct {
 			ID string `json:"media_fbid"`
 		}
-		err := simulator.Decode([]byte(q.Text(fmt.Sprintf("attached_media[%d]", i))), &one)
+		err := simulator.Decode([]byte(object), &one)
 		if err != nil || one.ID == "" || slices.Contains(ids, one.ID) {
 			q.Rejectf("Param attached_media must be objects with nothing but a media_fbid, each another one.")
 		}

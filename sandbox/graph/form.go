@@ -37,12 +37,12 @@ func (c *Call) File() *File {
 }
 
 // ReadForm takes in the body of a request for a handler that has to see the parameters before it knows which operation
-// they ask for. The body must have parts; the file in the part of that name is kept as it arrives. The request that it
-// returns is for the operation's Route.
+// they ask for. Of a body with parts, the file in the part of that name is kept as it arrives. The request that it returns is
+// for the operation's Route.
 func (a *API) ReadForm(r *http.Request, part string, limit int64) (*http.Request, *Params, *Error) {
 	form, err := r.MultipartReader()
 	if err != nil {
-		return r, nil, Refusal(324, "(#324) Requires upload file")
+		return a.readPlainForm(r)
 	}
 	content, file, err := a.readParts(form, part, limit)
 	if err != nil {
@@ -52,7 +52,19 @@ func (a *API) ReadForm(r *http.Request, part string, limit int64) (*http.Request
 	r.Header = r.Header.Clone()
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(content)), int64(len(content))
-	params, bad := readParams(&faults.Request{Request: r, Content: content})
+	params, bad := a.readParams(&faults.Request{Request: r, Content: content})
+	return r, params, bad
+}
+
+// readPlainForm is ReadForm for a body without parts.
+func (a *API) readPlainForm(r *http.Request) (*http.Request, *Params, *Error) {
+	content, err := io.ReadAll(io.LimitReader(r.Body, maxText))
+	if err != nil {
+		return r, nil, BadParam("The form cannot be read.")
+	}
+	r = r.Clone(r.Context())
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(content)), int64(len(content))
+	params, bad := a.readParams(&faults.Request{Request: r, Content: content})
 	return r, params, bad
 }
 

@@ -4,20 +4,27 @@
 package graph
 
 import (
+	"errors"
 	"net/http"
-	"slices"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
 
+// NewestVersion is the newest version of the Graph API of Facebook and Instagram: v26.0, of 2026.
+const NewestVersion = 26
+
 // API is one Graph API. It speaks faults' Dialect.
 type API struct {
 	simulator.Options
 	simulator.Profile
-	// Versions are the versions that paths may name, such as v1.0.
-	Versions []string
+	// Newest is the newest version that paths may name, such as 26 for v26.0. Every older one is still served: a version
+	// lives for two years and more, and SDKs name the one that they were made for.
+	Newest int
 	// ParamType is the type of errors about parameters.
 	ParamType string
 	// PermissionCode is the code of the error that a scope is missing.
@@ -55,11 +62,11 @@ func (a *API) Route(op faults.Operation, handle Handler) http.Handler {
 }
 
 func (a *API) serve(w http.ResponseWriter, r *faults.Request, handle Handler) {
-	if version := r.PathValue("version"); version != "" && !slices.Contains(a.Versions, version) {
+	if version := r.PathValue("version"); version != "" && !a.Serves(version) {
 		a.Refuse(w, r.Request)
 		return
 	}
-	params, bad := readParams(r)
+	params, bad := a.readParams(r)
 	if bad != nil {
 		a.fail(w, a.typed(*bad))
 		return
@@ -71,6 +78,18 @@ func (a *API) serve(w http.ResponseWriter, r *faults.Request, handle Handler) {
 	}
 	w.Header().Set("X-App-Usage", usage(1))
 	writeJSON(w, http.StatusOK, body)
+}
+
+var versionPattern = regexp.MustCompile(`^v([1-9][0-9]?)\.[0-9]{1,2}$`)
+
+// Serves says whether the API has a version.
+func (a *API) Serves(version string) bool {
+	found := versionPattern.FindStringSubmatch(version)
+	if found == nil {
+		return false
+	}
+	n, _ := strconv.Atoi(found[1]) // two digits always fit
+	return n <= a.Newest
 }
 
 // typed gives an error about a parameter the API's own type.
@@ -88,6 +107,10 @@ func (a *API) Refuse(w http.ResponseWriter, r *http.Request) { a.fail(w, unknown
 func (a *API) fail(w http.ResponseWriter, with Error) {
 	if w.Header().Get("X-App-Usage") == "" {
 		w.Header().Set("X-App-Usage", usage(1))
+	}
+	if with.flat {
+		writeJSON(w, with.Status, map[string]any{"error_type": with.Type, "code": with.Code, "error_message": with.Message})
+		return
 	}
 	with.TraceID = traceID()
 	writeJSON(w, with.Status, map[string]Error{"error": with})
@@ -113,6 +136,35 @@ func (c *Call) Post(account state.Account) (state.Post, *Error) {
 	}
 	return post, nil
 }
+
+// DeletePost removes the post that the path names, if it is the account's.
+func (c *Call) DeletePost(account state.Account) *Error {
+	if bad := c.Params.End(); bad != nil {
+		return bad
+	}
+	err := c.api.Store.Delete(account.Key, c.PathValue("id"))
+	switch {
+	case errors.Is(err, state.ErrNoPost):
+		return NoObject("delete", c.PathValue("id"))
+	case err != nil:
+		return c.Broken("delete a post", err)
+	default:
+		return nil
+	}
+}
+
+// ByMethod serves a deletion that is asked for by POST with the parameter method=delete, as huandu/facebook does.
+func ByMethod(remove Handler) Handler {
+	return func(c *Call) (any, *Error) {
+		if !strings.EqualFold(c.Params.Text("method"), http.MethodDelete) {
+			return nil, NoObject("post", c.PathValue("id"))
+		}
+		return remove(c)
+	}
+}
+
+// OpDelete is the deletion of a post, which faults cannot name, only match with `*`.
+const OpDelete faults.Operation = "delete"
 
 // Show answers the fields of a node that the call asks for.
 func (c *Call) Show(node Node) (any, *Error) {

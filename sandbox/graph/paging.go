@@ -43,18 +43,20 @@ func (c *Call) List(author state.Account, keep func(*state.Post) bool, node func
 	return out, nil
 }
 
-// paging names the pages around this one.
+// paging names the pages around this one. The address of the next one carries the token of the call, as Graph's own does:
+// clients follow it as it stands.
 func (c *Call) paging(posts []state.Post, more bool) map[string]any {
 	before, after := cursor(posts[0].Stamp), cursor(posts[len(posts)-1].Stamp)
 	out := map[string]any{"cursors": map[string]string{"before": before, "after": after}}
 	if more {
 		query := url.Values{}
 		for name, value := range c.Params.values {
-			if name != tokenParam {
-				query.Set(name, value)
-			}
+			query.Set(name, value)
 		}
 		query.Set("after", after)
+		if token, bad := c.Token(); bad == nil {
+			query.Set(tokenParam, token)
+		}
 		out["next"] = c.api.SiteURL(c.Request.Request) + c.URL.Path + "?" + query.Encode()
 	}
 	return out

@@ -4,7 +4,11 @@
 package graph
 
 import (
+	"bytes"
+	"encoding/json"
 	"maps"
+	"mime"
+	"mime/multipart"
 	"net/url"
 	"slices"
 	"strconv"
@@ -23,12 +27,15 @@ const tokenParam = "access_token"
 type Params struct {
 	values map[string]string
 	read   []string
-	bad    *Error
+	// lenient overlooks parameters that are not read.
+	lenient bool
+	bad     *Error
 }
 
-// readParams collects a request's parameters.
-func readParams(r *faults.Request) (*Params, *Error) {
-	p := &Params{values: map[string]string{}, read: []string{tokenParam, "appsecret_proof", "locale"}}
+// readParams collects a request's parameters. Beside the usual form, the platform takes one with parts, for which its own
+// samples are written (curl -F), and JSON, which its own SDK for Node.js sends.
+func (a *API) readParams(r *faults.Request) (*Params, *Error) {
+	p := &Params{values: map[string]string{}, read: []string{tokenParam, "appsecret_proof", "locale"}, lenient: a.Lenient}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, BadParam("The query string cannot be read.")
@@ -41,6 +48,12 @@ func readParams(r *faults.Request) (*Params, *Error) {
 	}
 	form, ok := simulator.ReadForm(r)
 	if !ok {
+		form, ok = readTextParts(r)
+	}
+	if !ok {
+		form, ok = readObject(r)
+	}
+	if !ok {
 		return nil, BadParam("The form cannot be read.")
 	}
 	if bad := p.add(form); bad != nil {
@@ -49,9 +62,53 @@ func readParams(r *faults.Request) (*Params, *Error) {
 	return p, nil
 }
 
+// readObject reads the fields of a JSON object: texts as they are, all else as it is written.
+func readObject(r *faults.Request) (url.Values, bool) {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" {
+		return nil, false
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(r.Content, &fields); err != nil {
+		return nil, false
+	}
+	values := url.Values{}
+	for name, content := range fields {
+		values.Set(name, textOf(content))
+	}
+	return values, true
+}
+
+// textOf is a JSON value as a parameter has it.
+func textOf(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		return string(value)
+	}
+	return text
+}
+
+// readTextParts reads a form with parts. Of its files only the names are known, so that they can be refused.
+func readTextParts(r *faults.Request) (url.Values, bool) {
+	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || params["boundary"] == "" {
+		return nil, false
+	}
+	form, err := multipart.NewReader(bytes.NewReader(r.Content), params["boundary"]).ReadForm(maxText)
+	if err != nil {
+		return nil, false
+	}
+	defer func() { _ = form.RemoveAll() }() // nothing was too large for the memory
+	values := url.Values(form.Value)
+	for name := range form.File {
+		values.Add(name, "")
+	}
+	return values, true
+}
+
 func (p *Params) add(values url.Values) *Error {
 	for name, all := range values {
-		if _, found := p.values[name]; found || len(all) > 1 {
+		if before, found := p.values[name]; found && before != all[0] || len(all) > 1 {
 			return BadParam("Param %s was given more than once.", name)
 		}
 		if !utf8.ValidString(all[0]) {
@@ -81,6 +138,26 @@ func (p *Params) Text(name string) string {
 	return p.values[name]
 }
 
+// List returns a list: its items with commas between them, or as a JSON array, as Graph takes both. SDKs send the latter.
+func (p *Params) List(name string) []string {
+	value := p.Text(name)
+	if value == "" {
+		return nil
+	}
+	if !strings.HasPrefix(value, "[") {
+		return strings.Split(value, ",")
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal([]byte(value), &items); err != nil {
+		p.Rejectf("Param %s must be an array.", name)
+	}
+	out := make([]string, len(items))
+	for i, item := range items {
+		out[i] = textOf(item)
+	}
+	return out
+}
+
 // Required returns a parameter that must be there.
 func (p *Params) Required(name string) string {
 	value := p.Text(name)
@@ -102,6 +179,16 @@ func (p *Params) Bool(name string, otherwise bool) bool {
 	default:
 		p.Rejectf("Param %s must be a boolean.", name)
 		return otherwise
+	}
+}
+
+// Unsimulated refuses a parameter that would change when or whether something becomes visible, and that the sandbox cannot
+// heed, also when it is lenient.
+func (p *Params) Unsimulated(names ...string) {
+	for _, name := range names {
+		if p.Has(name) {
+			p.Rejectf("Param %s is not simulated.", name)
+		}
 	}
 }
 
@@ -142,9 +229,10 @@ func (p *Params) Time(name string) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// End refuses what is wrong with the parameters that were read, and those that were not read.
+// End refuses what is wrong with the parameters that were read, and those that were not read. The platform itself overlooks
+// the latter: clients send format=json, the id of a node or a redirect with whatever they call.
 func (p *Params) End() *Error {
-	if p.bad != nil {
+	if p.bad != nil || p.lenient {
 		return p.bad
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.values)) {

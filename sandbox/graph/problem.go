@@ -29,6 +29,8 @@ type Error struct {
 	UserTitle   string `json:"error_user_title,omitempty"`
 	UserMessage string `json:"error_user_msg,omitempty"`
 	TraceID     string `json:"fbtrace_id"`
+	// flat is the form of the hosts that exchange codes.
+	flat bool
 }
 
 // Because adds what the platform tells people about an error.

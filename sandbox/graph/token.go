@@ -29,7 +29,7 @@ func bearerToken(r *http.Request) string { return simulator.BearerToken(r, "OAut
 func (a *API) account(r *faults.Request) string {
 	token := bearerToken(r.Request)
 	if token == "" {
-		if params, bad := readParams(r); bad == nil {
+		if params, bad := a.readParams(r); bad == nil {
 			token = params.values[tokenParam]
 		}
 	}
@@ -42,10 +42,7 @@ func (a *API) account(r *faults.Request) string {
 
 // token returns the call's access token and what it stands for.
 func (c *Call) token() (string, state.Bearer, *Error) {
-	token := bearerToken(c.Request.Request)
-	if token == "" {
-		token = c.Params.values[tokenParam]
-	}
+	token := c.givenToken()
 	if token == "" {
 		return "", state.Bearer{}, noToken()
 	}
@@ -58,6 +55,14 @@ func (c *Call) token() (string, state.Bearer, *Error) {
 		return "", state.Bearer{}, expiredToken(bearer.ExpiresAt, now)
 	}
 	return token, bearer, nil
+}
+
+// givenToken is what the call has for a token, of the header or else of the parameters.
+func (c *Call) givenToken() string {
+	if token := bearerToken(c.Request.Request); token != "" {
+		return token
+	}
+	return c.Params.values[tokenParam]
 }
 
 // Token returns the call's access token.
@@ -109,7 +114,7 @@ func (a *API) Refresh(grantType, scope string) Handler {
 		if bad := c.Params.End(); bad != nil {
 			return nil, bad
 		}
-		token, bearer, bad := c.token()
+		_, bearer, bad := c.token()
 		if bad != nil {
 			return nil, bad
 		}
@@ -120,16 +125,6 @@ func (a *API) Refresh(grantType, scope string) Handler {
 		if a.Clock.Now().Before(bearer.IssuedAt.Add(age)) {
 			return nil, BadParam("This access token is too new to be refreshed: it must be at least %s old.", age)
 		}
-		fresh, ok, err := a.Store.Renew(token, a.Terms)
-		switch {
-		case err != nil:
-			return nil, c.Broken("renew a token", err)
-		case !ok:
-			return nil, unknownToken()
-		}
-		return map[string]any{
-			"access_token": fresh.Access, "token_type": "bearer",
-			"expires_in": a.Seconds(fresh.ExpiresAt),
-		}, nil
+		return c.renew(a.Terms)
 	}
 }

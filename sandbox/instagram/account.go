@@ -11,8 +11,12 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// userFields are the fields of an account that may be asked for, by either way to log in, as far as they are simulated.
-var userFields = []string{"id", "username", "name", "profile_picture_url", "followers_count", "follows_count", "media_count"}
+// userFields are the fields of an account that may be asked for, by either way to log in, as far as they are simulated. Those
+// that have nothing to say are left out of the answer.
+var userFields = []string{
+	"id", "username", "name", "profile_picture_url", "followers_count", "follows_count", "media_count", "account_type", "biography",
+	"website",
+}
 
 // me is GET /me: the account, or the Page that it is linked to.
 func (l *login) me(c *graph.Call) (any, *graph.Error) {
@@ -53,7 +57,7 @@ func (l *login) userNode(c *graph.Call, account state.Account) graph.Node {
 		// The id that an app sees is not the account's own, which paths want.
 		node.Values["id"], node.Values["user_id"] = scopedID(account.ID), account.ID
 		node.Values["account_type"] = "BUSINESS"
-		node.Known = append([]string{"user_id", "account_type"}, userFields...)
+		node.Known = append([]string{"user_id"}, userFields...)
 	}
 	return node
 }
@@ -68,6 +72,9 @@ func (l *login) pages(c *graph.Call) (any, *graph.Error) {
 	c.Params.Integer("limit", 1, 1, 100)
 	page, bad := l.page(c, account)
 	if bad != nil {
+		return nil, bad
+	}
+	if page.Values["access_token"], bad = c.PageToken(account); bad != nil {
 		return nil, bad
 	}
 	return c.ShowListed(page)

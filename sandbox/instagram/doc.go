@@ -14,5 +14,5 @@
 // shows as the platform shows it, in the container's status once it has been worked on.
 //
 // It is written from the platform's documentation. Stories and comments are not simulated, nor are the options of a post
-// beside its caption, media and thumbnail: asking for one is refused. The items of a carousel can be read through it only.
+// beside its caption, media and thumbnail: asking for one is refused, and overlooked by a lenient sandbox. The items of a carousel can be read through it only.
 package instagram

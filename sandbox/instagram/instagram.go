@@ -5,11 +5,13 @@ package instagram
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"regexp"
 
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/graph"
+	"github.com/herald-social/herald/sandbox/oauth"
 	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
@@ -93,6 +95,10 @@ func (*Platform) Links(string) [][2]int { return nil }
 func (p *Platform) Register(mux *http.ServeMux) {
 	refresh := p.own.Route(faults.RefreshToken, p.own.Refresh("ig_refresh_token", scopeBasic))
 	mux.Handle("GET "+p.own.base+"/refresh_access_token", refresh)
+	dialog := p.own.NewDialog(func(a state.Account) bool { return a.Login == "" })
+	mux.Handle("GET "+p.own.base+"/oauth/authorize", dialog)
+	mux.Handle("POST "+p.own.base+"/oauth/access_token", p.own.Route(graph.OpExchange, p.own.ExchangeCode(dialog, connected)))
+	mux.Handle("GET "+p.own.base+"/access_token", p.own.Route(graph.OpExchange, p.own.Lengthen("ig_exchange_token", scopeBasic)))
 	for _, l := range []*login{p.own, p.facebook} {
 		// The API has a mux of its own: its paths and those of the pages overlap.
 		api := http.NewServeMux()
@@ -101,4 +107,10 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	}
 	p.facebook.registerUploads(mux)
 	p.own.Resume(p.own.fetch)
+}
+
+// connected is what Instagram tells with the first token. Its page shows these fields within {"data": […]}; clients read
+// them as they are here, and so does Go's oauth2.
+func connected(to oauth.Grant) map[string]any {
+	return map[string]any{"user_id": json.Number(scopedID(to.Account.ID)), "permissions": to.Scopes}
 }

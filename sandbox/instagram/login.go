@@ -49,13 +49,10 @@ type login struct {
 	read, write []string
 }
 
-// versions are the versions of the Graph API that are current.
-var versions = []string{"v25.0", "v26.0"}
-
 func instagramLogin(opts simulator.Options) *login {
 	return &login{
 		API: &graph.API{
-			Options: opts, Profile: profile, Versions: versions, ParamType: "IGApiException", PermissionCode: 10, Speaks: ofInstagram,
+			Options: opts, Profile: profile, Newest: graph.NewestVersion, ParamType: "IGApiException", PermissionCode: 10, Speaks: ofInstagram,
 			Limit: graph.Limit{
 				Status: http.StatusBadRequest, Code: 17, Message: "(#17) User request limit reached", Usage: Name,
 			},
@@ -67,7 +64,7 @@ func instagramLogin(opts simulator.Options) *login {
 func facebookLogin(opts simulator.Options) *login {
 	return &login{
 		API: &graph.API{
-			Options: opts, Profile: profile, Versions: versions, ParamType: "OAuthException", PermissionCode: 10,
+			Options: opts, Profile: profile, Newest: graph.NewestVersion, ParamType: "OAuthException", PermissionCode: 10,
 			Speaks: func(b state.Bearer) bool { return !ofInstagram(b) },
 			Limit: graph.Limit{
 				Status: http.StatusBadRequest, Code: 80002, Message: "(#80002) There have been too many calls to this Instagram account.",
@@ -93,7 +90,9 @@ func (l *login) register(api *http.ServeMux) {
 	))
 	if l.linked {
 		api.Handle("GET "+l.base+"/{version}/me/accounts", l.Route(faults.Identity, l.pages))
+		l.RegisterFacebookLogin(api, l.base, l.NewDialog(func(a state.Account) bool { return a.Login == state.FacebookLogin }))
 	}
+	api.Handle("DELETE "+l.base+"/{version}/{id}", l.Route(graph.OpDelete, l.remove))
 	api.Handle("POST "+l.base+"/{version}/{id}/media", l.Route(faults.Create, l.create))
 	api.Handle("POST "+l.base+"/{version}/{id}/media_publish", l.Route(faults.Publish, l.publish))
 	api.Handle("GET "+l.base+"/{version}/{id}/media", l.Route(faults.List, l.list))

@@ -31,6 +31,15 @@ func (l *login) readMedia(c *graph.Call) (any, *graph.Error) {
 	return c.Show(l.mediaNode(c.Request.Request, account, post))
 }
 
+// remove is DELETE /{id}. Instagram does not let a client delete what it published: "This operation is not supported" (the
+// reference of IG Media).
+func (l *login) remove(c *graph.Call) (any, *graph.Error) {
+	if _, bad := c.Account(l.write...); bad != nil {
+		return nil, bad
+	}
+	return nil, graph.NoObject("delete", c.PathValue("id"))
+}
+
 // list is GET /{id}/media.
 func (l *login) list(c *graph.Call) (any, *graph.Error) {
 	account, bad := l.owner(c, l.read)

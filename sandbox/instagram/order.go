@@ -5,7 +5,6 @@ package instagram
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/herald-social/herald/sandbox/graph"
 )
@@ -44,9 +43,7 @@ func (l *login) readOrder(q *graph.Params) (order, *graph.Error) {
 	asked := order{caption: q.Text("caption"), imageURL: q.Text("image_url"), videoURL: q.Text("video_url")}
 	kind := q.Text("media_type")
 	asked.Item = q.Bool("is_carousel_item", false)
-	if list := q.Text("children"); list != "" {
-		asked.Children = strings.Split(list, ",")
-	}
+	asked.Children = q.List("children")
 	asked.ThumbOffset = q.Integer("thumb_offset", 0, 0, maxOffset)
 	asked.Awaited = l.linked && q.OneOf("upload_type", "resumable") != ""
 	if bad := q.End(); bad != nil {

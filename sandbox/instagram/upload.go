@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -100,7 +99,7 @@ func (u uploads) serve(w http.ResponseWriter, r *faults.Request) {
 	}
 	container, ok := u.Store.Container(Name, r.PathValue("id"))
 	switch {
-	case !slices.Contains(u.Versions, r.PathValue("version")), !ok, container.AccountID != bearer.Account.ID:
+	case !u.Serves(r.PathValue("version")), !ok, container.AccountID != bearer.Account.ID:
 		u.refuse(w, http.StatusNotFound, "NotFoundError", "There is nothing to upload to at this address.")
 	case u.statusOf(container) == graph.Expired:
 		u.refuse(w, http.StatusBadRequest, "ExpiredError", "The container has expired.")

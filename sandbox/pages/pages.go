@@ -34,6 +34,12 @@ type Platform interface {
 	Links(text string) [][2]int
 }
 
+// apiBeside is a platform whose API has addresses that look like those of its pages.
+type apiBeside interface {
+	// APIAt returns the API when an address that a pattern of pages matched is the API's; nil for a page.
+	APIAt(r *http.Request) http.Handler
+}
+
 // Site serves the pages.
 type Site struct {
 	store     *state.Store
@@ -78,7 +84,14 @@ func (s *Site) Register(mux *http.ServeMux) error {
 // address answers a platform's own address of a post or an account. Beside a post's id the username is not looked at, as
 // on the platforms: the id decides, and leads to the right address.
 func (s *Site) address(p Platform) http.HandlerFunc {
+	shared, _ := p.(apiBeside)
 	return func(w http.ResponseWriter, r *http.Request) {
+		if shared != nil {
+			if api := shared.APIAt(r); api != nil {
+				api.ServeHTTP(w, r)
+				return
+			}
+		}
 		if post, username := p.Find(r); post != "" {
 			s.post(w, r, p, post)
 		} else {

@@ -39,6 +39,8 @@ type Options struct {
 	Logger *slog.Logger
 	// SiteURL returns the sandbox's own address as the client of that request reaches it, without a slash at the end.
 	SiteURL func(*http.Request) string
+	// Lenient overlooks parameters and fields that are not known, on the platforms that overlook them.
+	Lenient bool
 }
 
 // Form is what a name must look like.
@@ -165,10 +167,26 @@ func ReadForm(r *faults.Request) (url.Values, bool) {
 	return values, err == nil
 }
 
+// ReadFormOrJSON is ReadForm for an endpoint that also takes the same fields as a JSON object of texts.
+func ReadFormOrJSON(r *faults.Request) (url.Values, bool) {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return ReadForm(r)
+	}
+	var fields map[string]string
+	if err := json.Unmarshal(r.Content, &fields); err != nil {
+		return nil, false
+	}
+	values := url.Values{}
+	for name, value := range fields {
+		values.Set(name, value)
+	}
+	return values, true
+}
+
 // FormAccount returns the function that tells whose refresh token a request to a platform's token endpoint carries.
 func (o Options) FormAccount(platform string) func(*faults.Request) string {
 	return func(r *faults.Request) string {
-		values, _ := ReadForm(r)
+		values, _ := ReadFormOrJSON(r)
 		for _, token := range []string{values.Get("refresh_token"), values.Get("token")} {
 			if owner, ok := o.Store.RefreshOwner(token); ok && owner.Platform == platform {
 				return owner.ID

@@ -77,6 +77,8 @@ type account struct {
 	info Account
 	// posts are in order of creation.
 	posts []*Post
+	// deleted is how many of them are deleted.
+	deleted int
 	// latest is the newest post without media per text, for the check for duplicates.
 	latest map[string]*Post
 }
@@ -102,12 +104,12 @@ func infoOf(a *account) (Account, bool) {
 	return a.info, true
 }
 
-// PostCount returns how many posts an account has.
+// PostCount returns how many posts an account has that are not deleted.
 func (s *Store) PostCount(key Key) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if a := s.accounts[key]; a != nil {
-		return len(a.posts)
+		return len(a.posts) - a.deleted
 	}
 	return 0
 }
@@ -126,9 +128,12 @@ func (s *Store) Summaries() []Summary {
 	defer s.mu.RUnlock()
 	var out []Summary
 	for _, a := range s.accounts {
-		sum := Summary{Account: a.info, Posts: len(a.posts)}
-		if n := len(a.posts); n > 0 {
-			sum.LastPost = a.posts[n-1].CreatedAt()
+		sum := Summary{Account: a.info, Posts: len(a.posts) - a.deleted}
+		for _, post := range slices.Backward(a.posts) {
+			if !post.Deleted {
+				sum.LastPost = post.CreatedAt()
+				break
+			}
 		}
 		out = append(out, sum)
 	}

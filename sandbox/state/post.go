@@ -48,6 +48,8 @@ type Post struct {
 	Free bool `json:"free,omitempty"`
 	// Draft says that the post lies in the account's inbox and is not visible.
 	Draft bool `json:"draft,omitempty"`
+	// Deleted says that the post is gone. It stays in the account's list: it goes on counting against the quota.
+	Deleted bool `json:"deleted,omitempty"`
 	// Detail is what only the platform's own simulator understands.
 	Detail json.RawMessage `json:"detail,omitempty"`
 }
@@ -147,7 +149,7 @@ func (a *account) checkDuplicate(d Draft, now time.Time) error {
 	}
 	for _, newest := range slices.Backward(a.posts) {
 		switch {
-		case newest.Draft:
+		case newest.Draft, newest.Deleted:
 		case d.Repeats(*newest):
 			return &DuplicateError{ID: newest.ID}
 		default:
@@ -195,7 +197,10 @@ func (s *Store) QuotaUsed(key Key) int {
 func (s *Store) addPost(a *account, post Post) {
 	s.seen(post.Stamp)
 	a.posts = append(a.posts, &post)
-	if len(post.Media) == 0 {
+	if post.Deleted {
+		a.deleted++
+	}
+	if len(post.Media) == 0 && !post.Deleted {
 		a.latest[textKey(post.Text)] = &post
 	}
 	s.posts[post.Key] = &post
@@ -213,15 +218,37 @@ func (s *Store) addPost(a *account, post Post) {
 // textKey is what two texts share when a platform takes them for the same.
 func textKey(text string) string { return strings.TrimSpace(norm.NFC.String(text)) }
 
-// Post returns one post.
+// Post returns one post, unless it was deleted.
 func (s *Store) Post(platform, id string) (Post, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	post := s.posts[Key{Platform: platform, ID: id}]
-	if post == nil {
+	if post == nil || post.Deleted {
 		return Post{}, false
 	}
 	return *post, true
+}
+
+// Delete removes a post of an account, or fails with ErrNoPost. What it was published from stays used.
+func (s *Store) Delete(owner Key, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.posts[Key{Platform: owner.Platform, ID: id}]
+	if found == nil || found.Deleted || found.AccountID != owner.ID {
+		return ErrNoPost
+	}
+	post := *found
+	post.Deleted = true
+	if err := s.save(post.entry()); err != nil {
+		return err
+	}
+	*found = post
+	a := s.accounts[owner]
+	a.deleted++
+	if a.latest[textKey(post.Text)] == found {
+		delete(a.latest, textKey(post.Text)) // the same may be said again
+	}
+	return nil
 }
 
 // SetDetail changes what a post keeps for its platform's simulator, or fails with ErrNoPost.
@@ -229,7 +256,7 @@ func (s *Store) SetDetail(platform, id string, detail json.RawMessage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := s.posts[Key{Platform: platform, ID: id}]
-	if found == nil {
+	if found == nil || found.Deleted {
 		return ErrNoPost
 	}
 	post := *found
@@ -241,7 +268,7 @@ func (s *Store) SetDetail(platform, id string, detail json.RawMessage) error {
 	return nil
 }
 
-// Posts returns posts in order of creation. An empty platform or account does not narrow.
+// Posts returns the posts that are not deleted in order of creation. An empty platform or account does not narrow.
 func (s *Store) Posts(platform, accountID string) []Post {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -249,7 +276,9 @@ func (s *Store) Posts(platform, accountID string) []Post {
 	for key, a := range s.accounts {
 		if (platform == "" || key.Platform == platform) && (accountID == "" || key.ID == accountID) {
 			for _, post := range a.posts {
-				out = append(out, *post)
+				if !post.Deleted {
+					out = append(out, *post)
+				}
 			}
 		}
 	}

@@ -193,7 +193,7 @@ func (s *Store) Reset() error {
 	}
 	for _, a := range s.accounts {
 		a.info.Settings = Settings{}
-		a.posts, a.latest = nil, map[string]*Post{}
+		a.posts, a.deleted, a.latest = nil, 0, map[string]*Post{}
 	}
 	clear(s.posts)
 	clear(s.replies)

@@ -23,7 +23,7 @@ type Range struct {
 }
 
 // Timeline returns an account's posts in that range, newest first, and whether there are older ones. It looks at no more
-// posts than it returns, save those that are not kept.
+// posts than it returns, save those that are deleted or not kept.
 func (s *Store) Timeline(key Key, r Range) (page []Post, more bool, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -35,7 +35,7 @@ func (s *Store) Timeline(key Key, r Range) (page []Post, more bool, err error) {
 	start, end := a.bounds(r, visible)
 	for i := end - 1; i >= start; i-- {
 		post := a.posts[i]
-		if r.Keep != nil && !r.Keep(post) {
+		if post.Deleted || r.Keep != nil && !r.Keep(post) {
 			continue
 		}
 		if len(page) == r.Limit {
@@ -61,7 +61,7 @@ func (a *account) bounds(r Range, visible time.Time) (start, end int) {
 	return start, end
 }
 
-// Chain returns the posts of a chain, its first post first, whichever accounts wrote them.
+// Chain returns the posts of a chain that are not deleted, the oldest first, whichever accounts wrote them.
 func (s *Store) Chain(platform, root string) []Post {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -69,9 +69,11 @@ func (s *Store) Chain(platform, root string) []Post {
 	if first == nil {
 		return nil
 	}
-	out := []Post{*first}
-	for _, post := range s.replies[Key{Platform: platform, ID: root}] {
-		out = append(out, *post)
+	var out []Post
+	for _, post := range append([]*Post{first}, s.replies[Key{Platform: platform, ID: root}]...) {
+		if !post.Deleted {
+			out = append(out, *post)
+		}
 	}
 	return out
 }

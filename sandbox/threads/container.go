@@ -68,6 +68,7 @@ func (p *Platform) readContainer(c *graph.Call, account state.Account) (string, 
 	}
 	out := state.Container{AccountID: account.ID, Text: q.Text("text"), InReplyTo: q.Text("reply_to_id")}
 	checkKind(q, kind)
+	q.Unsimulated("auto_publish_text")
 	if bad := q.End(); bad != nil {
 		return kind, out, bad
 	}

@@ -30,6 +30,18 @@ func (p *Platform) read(c *graph.Call) (any, *graph.Error) {
 	return c.Show(p.media(c.Request.Request, account, post))
 }
 
+// remove is DELETE /{id} for a post (Meta's "Delete Posts"). That an account may delete 100 posts a day is not simulated.
+func (p *Platform) remove(c *graph.Call) (any, *graph.Error) {
+	account, bad := c.Account(scopeBasic, scopeDelete)
+	if bad != nil {
+		return nil, bad
+	}
+	if bad := c.DeletePost(account); bad != nil {
+		return nil, bad
+	}
+	return map[string]any{"success": true, "deleted_id": c.PathValue("id")}, nil
+}
+
 // list is GET /{id}/threads, what the account posted of its own accord, or GET /{id}/replies.
 func (p *Platform) list(replies bool, scopes ...string) graph.Handler {
 	return func(c *graph.Call) (any, *graph.Error) {

@@ -5,6 +5,7 @@ package threads
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"regexp"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/graph"
 	"github.com/herald-social/herald/sandbox/links"
+	"github.com/herald-social/herald/sandbox/oauth"
 	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
@@ -25,6 +27,7 @@ const (
 	scopePublish       = "threads_content_publish"
 	scopeManageReplies = "threads_manage_replies"
 	scopeReadReplies   = "threads_read_replies"
+	scopeDelete        = "threads_delete"
 )
 
 // Operations of Threads that faults cannot name, only match with `*`.
@@ -37,12 +40,15 @@ const (
 const postQuota = 250
 
 // Platform is the simulated Threads.
-type Platform struct{ *graph.API }
+type Platform struct {
+	*graph.API
+	api http.Handler
+}
 
 // New returns the simulator. It goes on with what a restart interrupted.
 func New(opts simulator.Options) *Platform {
-	p := &Platform{&graph.API{
-		Options: opts, Profile: profile, Versions: []string{"v1.0"}, ParamType: "THApiException", PermissionCode: 10,
+	p := &Platform{API: &graph.API{
+		Options: opts, Profile: profile, Newest: 1, ParamType: "THApiException", PermissionCode: 10,
 		Limit: graph.Limit{
 			Status: http.StatusForbidden, Code: 4, Message: "(#4) Application request limit reached", Usage: Name,
 		},
@@ -62,7 +68,7 @@ var profile = simulator.Profile{
 	},
 	Grant: func(a state.Account) state.Terms {
 		return state.Terms{
-			Scopes: []string{scopeBasic, scopePublish, scopeManageReplies, scopeReadReplies},
+			Scopes: []string{scopeBasic, scopePublish, scopeManageReplies, scopeReadReplies, scopeDelete},
 			Access: cmp.Or(a.Settings.TokenTTL, graph.LongLife),
 		}
 	},
@@ -98,17 +104,58 @@ func (*Platform) Links(text string) [][2]int { return links.Find(text) }
 func (p *Platform) Register(mux *http.ServeMux) {
 	mux.Handle("GET /threads/refresh_access_token", p.Route(faults.RefreshToken, p.Refresh("th_refresh_token", scopeBasic)))
 
+	dialog := p.NewDialog(nil)
+	mux.Handle("GET /threads/oauth/authorize", dialog)
+	mux.Handle("POST /threads/oauth/access_token", p.Route(graph.OpExchange, p.ExchangeCode(dialog, connected)))
+	mux.Handle("GET /threads/access_token", p.Route(graph.OpExchange, p.Lengthen("th_exchange_token", scopeBasic)))
+
 	// The API has a mux of its own: its paths and those of the pages overlap.
 	api := http.NewServeMux()
 	identity := p.Route(faults.Identity, p.user)
 	api.Handle("GET /threads/{version}/{id}", p.ByID(identity, identity, p.Route(opRead, p.read), p.Route(faults.Status, p.status)))
+	api.Handle("DELETE /threads/{version}/{id}", p.Route(graph.OpDelete, p.remove))
 	api.Handle("POST /threads/{version}/{id}/threads", p.Route(faults.Create, p.create))
 	api.Handle("POST /threads/{version}/{id}/threads_publish", p.Route(faults.Publish, p.publish))
 	api.Handle("GET /threads/{version}/{id}/threads", p.Route(faults.List, p.list(false, scopeBasic)))
 	api.Handle("GET /threads/{version}/{id}/replies", p.Route(faults.List, p.list(true, scopeBasic, scopeReadReplies)))
 	api.Handle("GET /threads/{version}/{id}/threads_publishing_limit", p.Route(opLimit, p.limit))
+	api.Handle("GET /threads/{version}/debug_token", p.Route(graph.OpExchange, p.Inspect))
 	api.HandleFunc("/", p.Refuse)
-	mux.Handle("/threads/", api)
+	p.api = api
+	mux.Handle("/threads/", versioned(api))
+}
+
+// connected is what Threads tells with the first token: the id, as a number.
+func connected(to oauth.Grant) map[string]any {
+	return map[string]any{"user_id": json.Number(to.Account.ID)}
+}
+
+// version begins the paths of the API. It may be left out: the API has had no other one.
+const version = "v1.0"
+
+var versionPattern = regexp.MustCompile(`^/threads/v[0-9]+\.[0-9]+/`)
+
+// versioned puts the version into a path without one.
+func versioned(api http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !versionPattern.MatchString(r.URL.Path) {
+			r = r.Clone(r.Context())
+			r.URL.Path = "/threads/" + version + strings.TrimPrefix(r.URL.Path, "/threads")
+			r.URL.RawPath = ""
+		}
+		api.ServeHTTP(w, r)
+	})
+}
+
+var nodePattern = regexp.MustCompile(`^(me|[0-9]+)$`)
+
+// APIAt returns the API when an address is its own and not that of a page: /me and the ids of nodes look like profiles when
+// there is no version before them.
+func (p *Platform) APIAt(r *http.Request) http.Handler {
+	if nodePattern.MatchString(r.PathValue("username")) {
+		return versioned(p.api)
+	}
+	return nil
 }
 
 // user is GET /me, and GET /{id} for the account itself.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/state"
@@ -31,12 +32,10 @@ func (p *Platform) list(w http.ResponseWriter, r *faults.Request) {
 		MaxCount int   `json:"max_count"`
 		Cursor   int64 `json:"cursor"`
 	}{MaxCount: defaultVideos}
-	bad := readJSON(r, &body, "fields")
-	fields := strings.Split(r.URL.Query().Get("fields"), ",")
-	for _, field := range fields {
-		if bad == nil && !slices.Contains(listFields, field) {
-			bad = invalid("Fields is required, and of these: %s.", strings.Join(listFields, ","))
-		}
+	bad := p.readJSON(r, &body, "fields")
+	fields, unknown := readFields(r)
+	if bad == nil {
+		bad = unknown
 	}
 	if bad == nil && (body.MaxCount < 1 || body.MaxCount > maxVideos) {
 		bad = invalid("max_count must be from 1 to %d.", maxVideos)
@@ -66,6 +65,66 @@ func (p *Platform) list(w http.ResponseWriter, r *faults.Request) {
 	p.succeed(w, map[string]any{"videos": videos, "cursor": cursor, "has_more": more})
 }
 
+// readFields reads which fields of posts are wanted.
+func readFields(r *faults.Request) ([]string, *refusal) {
+	fields := strings.Split(r.URL.Query().Get("fields"), ",")
+	for _, field := range fields {
+		if !slices.Contains(listFields, field) {
+			return nil, invalid("Fields is required, and of these: %s.", strings.Join(listFields, ","))
+		}
+	}
+	return fields, nil
+}
+
+// query is POST /v2/video/query/ ("Query Videos"): those of some posts that everyone may see. TikTok lets no client delete
+// a post.
+func (p *Platform) query(w http.ResponseWriter, r *faults.Request) {
+	account, _, ok := p.authorized(w, r, scopeList)
+	if !ok {
+		return
+	}
+	var body struct {
+		Filters struct {
+			IDs []string `json:"video_ids"`
+		} `json:"filters"`
+	}
+	bad := p.readJSON(r, &body, "fields")
+	fields, unknown := readFields(r)
+	if bad == nil {
+		bad = unknown
+	}
+	if n := len(body.Filters.IDs); bad == nil && (n < 1 || n > maxVideos) {
+		bad = invalid("filters.video_ids must have 1 to %d ids.", maxVideos)
+	}
+	if bad != nil {
+		p.answer(w, nil, bad)
+		return
+	}
+	videos := []map[string]any{}
+	for _, id := range body.Filters.IDs {
+		post, found := p.Store.Post(Name, id)
+		if found && post.AccountID == account.ID && p.public(account, &post) && !p.Clock.Now().Before(listedFrom(account, post)) {
+			videos = append(videos, p.listed(r.Request, account, post, fields))
+		}
+	}
+	p.succeed(w, map[string]any{"videos": videos})
+}
+
+// maxListed is how long the texts of a post in the list are ("Video Object": "Max length: 150"). Which characters are
+// counted is not documented: UTF-16, as elsewhere on TikTok.
+const maxListed = 150
+
+// cut shortens a text to what the list shows of it. It leaves no half of a character.
+func cut(text string) string {
+	units := 0
+	for i, r := range text {
+		if units += utf16.RuneLen(r); units > maxListed {
+			return text[:i]
+		}
+	}
+	return text
+}
+
 // listed shows these fields of a post.
 func (p *Platform) listed(r *http.Request, account state.Account, post state.Post, fields []string) map[string]any {
 	title := post.Title
@@ -78,7 +137,7 @@ func (p *Platform) listed(r *http.Request, account state.Account, post state.Pos
 	}
 	out := map[string]any{}
 	for name, value := range map[string]any{
-		"id": post.ID, "create_time": post.CreatedAt().Unix(), "title": title, "video_description": post.Text,
+		"id": post.ID, "create_time": post.CreatedAt().Unix(), "title": cut(title), "video_description": cut(post.Text),
 		"share_url": p.SiteURL(r) + p.PostPath(account.Username, post.ID), "cover_image_url": cover,
 	} {
 		if slices.Contains(fields, name) {

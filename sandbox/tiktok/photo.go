@@ -46,7 +46,7 @@ type photoInit struct {
 // photos is POST /v2/post/publish/content/init/.
 func (p *Platform) photos(w http.ResponseWriter, r *faults.Request) {
 	var body photoInit
-	bad := readJSON(r, &body)
+	bad := p.readJSON(r, &body)
 	scope := scopePublish
 	if body.PostMode == "MEDIA_UPLOAD" {
 		scope = scopeUpload

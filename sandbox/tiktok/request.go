@@ -4,6 +4,7 @@
 package tiktok
 
 import (
+	"encoding/json"
 	"fmt"
 	"mime"
 	"net"
@@ -46,20 +47,24 @@ func (p *Platform) answer(w http.ResponseWriter, data any, bad *refusal) {
 	p.succeed(w, data)
 }
 
-// readJSON decodes the body of a request, a JSON object that has no other fields than into. The query may have these
-// parameters and no others.
-func readJSON(r *faults.Request, into any, parameters ...string) *refusal {
+// readJSON decodes the body of a request, a JSON object. The query may have these parameters. Other fields and parameters
+// are overlooked when the sandbox is lenient, as TikTok does: OpenPost sends the post_mode of photos with videos as well.
+func (p *Platform) readJSON(r *faults.Request, into any, parameters ...string) *refusal {
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if charset := params["charset"]; err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return invalid("The Content-Type must be application/json; charset=UTF-8.")
 	}
 	query := r.URL.Query()
 	for name := range query {
-		if !slices.Contains(parameters, name) || len(query[name]) > 1 {
+		if !p.Lenient && !slices.Contains(parameters, name) || len(query[name]) > 1 {
 			return invalid("The parameter %s is not expected, or not more than once.", name)
 		}
 	}
-	if err := simulator.Decode(r.Content, into); err != nil {
+	decode := simulator.Decode
+	if p.Lenient {
+		decode = json.Unmarshal
+	}
+	if err := decode(r.Content, into); err != nil {
 		return invalid("The body is not as expected: %v.", err)
 	}
 	return nil

@@ -26,7 +26,7 @@ func (p *Platform) named(r *faults.Request, account state.Account) (state.Contai
 	var body struct {
 		PublishID string `json:"publish_id"`
 	}
-	if bad := readJSON(r, &body); bad != nil {
+	if bad := p.readJSON(r, &body); bad != nil {
 		return state.Container{}, bad
 	}
 	issued, ok := p.Store.Container(Name, body.PublishID)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/oauth"
 	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
@@ -37,17 +38,21 @@ const (
 	scopeList    = "video.list"
 )
 
+// opQuery is a look at single posts, which faults cannot name, only match with `*`.
+const opQuery faults.Operation = "read"
+
 // Platform is the simulated TikTok.
 type Platform struct {
 	simulator.Options
 	simulator.Profile
+	dialog *oauth.Dialog
 	// uploads are the locks of uploads, by publish id: one request at a time works on one.
 	uploads simulator.Locks
 }
 
 // New returns the simulator. It goes on with what a restart cut off.
 func New(opts simulator.Options) *Platform {
-	p := &Platform{Options: opts, Profile: profile}
+	p := &Platform{Options: opts, Profile: profile, dialog: newDialog(opts)}
 	p.resume()
 	return p
 }
@@ -108,6 +113,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 		publish + "content/init":       p.route(faults.Publish, p.photos),
 		publish + "status/fetch":       p.route(faults.Status, p.status),
 		"POST /tiktok/v2/video/list":   p.route(faults.List, p.list),
+		"POST /tiktok/v2/video/query":  p.route(opQuery, p.query),
 		"POST /tiktok/v2/oauth/token": p.Gate.Handler(faults.Route{
 			Platform: Name, Operation: faults.RefreshToken, Dialect: dialect{p}, Account: p.FormAccount(Name), Act: p.token,
 		}),
@@ -115,6 +121,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 		mux.Handle(pattern+"/{$}", handler)
 		mux.HandleFunc(pattern, p.unknownPath)
 	}
+	mux.Handle("GET /tiktok/v2/auth/authorize/{$}", p.dialog)
 	p.registerUploads(mux)
 	mux.HandleFunc("/tiktok/", p.unknownPath)
 }

@@ -4,11 +4,15 @@
 package tiktok
 
 import (
+	"encoding/hex"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/oauth"
 	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
@@ -56,6 +60,8 @@ func (p *Platform) token(w http.ResponseWriter, r *faults.Request) {
 	switch {
 	case values.Get("client_key") == "" || values.Get("client_secret") == "":
 		p.oauthFail(w, http.StatusUnauthorized, "invalid_client", "Client key or secret is incorrect.")
+	case values.Get("grant_type") == "authorization_code":
+		p.exchange(w, values)
 	case values.Get("grant_type") != "refresh_token":
 		p.oauthFail(w, http.StatusBadRequest, "unsupported_grant_type", "The grant_type is not supported by the server.")
 	case values.Get("refresh_token") == "":
@@ -73,11 +79,43 @@ func (p *Platform) rotate(w http.ResponseWriter, refresh string) {
 	case !ok:
 		p.oauthFail(w, http.StatusBadRequest, "invalid_grant", invalidGrant)
 	default:
-		w.Header().Set("Cache-Control", "no-store")
-		simulator.WriteJSON(w, http.StatusOK, jsonType, tokenAnswer{
-			AccessToken: tokens.Access, ExpiresIn: p.Seconds(tokens.ExpiresAt), OpenID: owner.ID,
-			RefreshExpiresIn: p.Seconds(tokens.RefreshExpiresAt), RefreshToken: tokens.Refresh,
-			Scope: strings.Join(tokens.Scopes, ","), TokenType: "Bearer",
-		})
+		p.answerTokens(w, tokens, owner)
 	}
+}
+
+func (p *Platform) answerTokens(w http.ResponseWriter, tokens state.Tokens, owner state.Key) {
+	w.Header().Set("Cache-Control", "no-store")
+	simulator.WriteJSON(w, http.StatusOK, jsonType, tokenAnswer{
+		AccessToken: tokens.Access, ExpiresIn: p.Seconds(tokens.ExpiresAt), OpenID: owner.ID,
+		RefreshExpiresIn: p.Seconds(tokens.RefreshExpiresAt), RefreshToken: tokens.Refresh,
+		Scope: strings.Join(tokens.Scopes, ","), TokenType: "Bearer",
+	})
+}
+
+// codeLife is that of authorization codes. TikTok does not document it.
+const codeLife = 10 * time.Minute
+
+// newDialog makes GET /v2/auth/authorize/ ("Login Kit for Web").
+func newDialog(opts simulator.Options) *oauth.Dialog {
+	return oauth.NewDialog(&oauth.Dialog{Options: opts, Profile: profile, ClientParam: "client_key", CodeLife: codeLife})
+}
+
+// exchange gives tokens for an authorization code. A challenge is the hash in hexadecimal digits ("Login Kit for Desktop"),
+// not in the encoding of the standard.
+func (p *Platform) exchange(w http.ResponseWriter, values url.Values) {
+	granted, ok := p.dialog.Redeem(values.Get("code"), values.Get("client_key"), values.Get("redirect_uri"))
+	if !ok {
+		p.oauthFail(w, http.StatusBadRequest, "invalid_grant", "Authorization code is expired.")
+		return
+	}
+	if !granted.Verified(values.Get("code_verifier"), hex.EncodeToString) {
+		p.oauthFail(w, http.StatusBadRequest, "invalid_request", "Code verifier or code challenge is invalid.")
+		return
+	}
+	tokens, err := p.dialog.Tokens(granted, 0, true)
+	if err != nil {
+		p.oauthFail(w, http.StatusInternalServerError, "server_error", "Something is wrong. Please try again later.")
+		return
+	}
+	p.answerTokens(w, tokens, granted.Account.Key)
 }

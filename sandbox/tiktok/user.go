@@ -33,7 +33,7 @@ func (p *Platform) userInfo(w http.ResponseWriter, r *faults.Request) {
 	}
 	query := r.URL.Query()
 	for _, name := range slices.Sorted(maps.Keys(query)) {
-		if name != "fields" || len(query[name]) > 1 {
+		if !p.Lenient && name != "fields" || len(query[name]) > 1 {
 			p.fail(w, http.StatusBadRequest, "invalid_params", "The parameter "+name+" is not expected, or not more than once.")
 			return
 		}
@@ -96,7 +96,7 @@ func (p *Platform) creatorInfo(w http.ResponseWriter, r *faults.Request) {
 	if len(bytes.TrimSpace(r.Content)) == 0 {
 		r.Content = []byte("{}")
 	}
-	if bad := readJSON(r, &body); bad != nil {
+	if bad := p.readJSON(r, &body); bad != nil {
 		p.answer(w, nil, bad)
 		return
 	}

@@ -57,7 +57,7 @@ func (p *Platform) directVideo(w http.ResponseWriter, r *faults.Request) {
 		Post   *videoPost   `json:"post_info"`
 		Source *videoSource `json:"source_info"`
 	}
-	bad := readJSON(r, &body)
+	bad := p.readJSON(r, &body)
 	if bad == nil && (body.Post == nil || body.Source == nil) {
 		bad = invalid("post_info and source_info are required.")
 	}
@@ -83,7 +83,7 @@ func (p *Platform) inboxVideo(w http.ResponseWriter, r *faults.Request) {
 	var body struct {
 		Source *videoSource `json:"source_info"`
 	}
-	bad := readJSON(r, &body)
+	bad := p.readJSON(r, &body)
 	if bad == nil && body.Source == nil {
 		bad = invalid("source_info is required.")
 	}

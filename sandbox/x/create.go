@@ -4,6 +4,7 @@
 package x
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,15 +33,22 @@ type tweet struct {
 	Media *struct {
 		IDs []string `json:"media_ids"`
 	} `json:"media"`
-	Reply *struct {
-		To string `json:"in_reply_to_tweet_id"`
-	} `json:"reply"`
+	Reply *replyTo `json:"reply"`
+}
+
+// replyTo is what a post answers.
+type replyTo struct {
+	To string `json:"in_reply_to_tweet_id"`
+	// Exclude are the ids of those who are not to be mentioned for being part of the conversation.
+	Exclude []string `json:"exclude_reply_user_ids"`
 }
 
 // detail is what a post keeps beside its text.
 type detail struct {
 	// Media are what was attached, in the order of the post's files.
 	Media []attachment `json:"media,omitempty"`
+	// Mentioned are the names that X puts in front of an answer's text.
+	Mentioned []string `json:"mentioned,omitempty"`
 }
 
 // detailOf reads what createTweet kept.
@@ -86,12 +94,44 @@ func (p *Platform) refusePost(w http.ResponseWriter, account state.Account, err 
 	p.fail(w, callCreate, p.broken("a post could not be kept", account.ID, err))
 }
 
+// unsimulated are the documented fields of bodies that have no effect here (OpenAPI 2.167). A lenient sandbox overlooks
+// them; X itself refuses those that it does not know, and so does the sandbox in either case.
+var unsimulated = []string{
+	"additional_owners", "call_to_actions", "card_uri", "community_id", "description", "direct_message_deep_link", "edit_options",
+	"embeddable", "for_super_followers_only", "geo", "made_with_ai", "nullcast", "paid_partnership", "poll", "preview_media_id",
+	"quote_tweet_id", "reply_settings", "share_with_followers", "shared", "tagged_user_ids", "title",
+}
+
+// overlook leaves out of a body what is not simulated.
+func overlook(content []byte) []byte {
+	var body map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.UseNumber()
+	if err := decoder.Decode(&body); err != nil {
+		return content // what is wrong with it is told by who reads it
+	}
+	media, _ := body["media"].(map[string]any)
+	for _, name := range unsimulated {
+		delete(body, name)
+		delete(media, name)
+	}
+	out, err := json.Marshal(body)
+	if err != nil {
+		return content
+	}
+	return out
+}
+
 // readJSON decodes a JSON body that has no other fields than into.
-func readJSON(r *faults.Request, into any) *problem {
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+func (p *Platform) readJSON(r *faults.Request, into any) *problem {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != jsonType {
 		return invalidBody("Requests with bodies must have content-type of application/json.")
 	}
-	if err := simulator.Decode(r.Content, into); err != nil {
+	content := r.Content
+	if p.Lenient {
+		content = overlook(content)
+	}
+	if err := simulator.Decode(content, into); err != nil {
 		return invalidBody("The body does not fit the schema, or is not valid JSON: " + err.Error())
 	}
 	return nil
@@ -100,31 +140,36 @@ func readJSON(r *faults.Request, into any) *problem {
 // readTweet turns a request into a post, or says why X would refuse it.
 func (p *Platform) readTweet(r *faults.Request, author state.Account) (state.Draft, *problem) {
 	var body tweet
-	if with := readJSON(r, &body); with != nil {
+	if with := p.readJSON(r, &body); with != nil {
 		return state.Draft{}, with
 	}
 	draft := state.Draft{Text: body.Text, DuplicateWindow: duplicateWindow, NewID: newID}
 	if with := checkText(draft.Text, body.Media != nil); with != nil {
 		return state.Draft{}, with
 	}
+	var (
+		kept detail
+		with *problem
+	)
 	if body.Reply != nil {
-		if with := p.answerTo(&draft, author, body.Reply.To); with != nil {
+		if kept.Mentioned, with = p.answerTo(&draft, author, *body.Reply); with != nil {
 			return state.Draft{}, with
 		}
 	}
-	if body.Media == nil {
+	if body.Media != nil {
+		if n := len(body.Media.IDs); n < 1 || n > maxMedia {
+			return state.Draft{}, invalidBody(fmt.Sprintf("$.media.media_ids: there must be a minimum of 1 and a maximum of %d items in the array", maxMedia))
+		}
+		if kept.Media, with = p.attach(&draft, body.Media.IDs, author); with != nil {
+			return state.Draft{}, with
+		}
+	}
+	if kept.Media == nil && kept.Mentioned == nil {
 		return draft, nil
 	}
-	if n := len(body.Media.IDs); n < 1 || n > maxMedia {
-		return state.Draft{}, invalidBody(fmt.Sprintf("$.media.media_ids: there must be a minimum of 1 and a maximum of %d items in the array", maxMedia))
-	}
-	attached, with := p.attach(&draft, body.Media.IDs, author)
-	if with != nil {
-		return state.Draft{}, with
-	}
-	content, err := json.Marshal(detail{Media: attached})
+	content, err := json.Marshal(kept)
 	draft.Detail = content
-	return draft, p.broken("the media of a post could not be encoded", "", err)
+	return draft, p.broken("a post could not be encoded", "", err)
 }
 
 // checkText applies the limits of a post's text. A post with media needs none.
@@ -141,26 +186,65 @@ func checkText(text string, media bool) *problem {
 	}
 }
 
-// answerTo finds the post that is answered and fills in its chain. On a self-serve plan an account may answer its own
-// posts, and those that mention it.
-func (p *Platform) answerTo(draft *state.Draft, author state.Account, id string) *problem {
+// answerTo finds the post that is answered, fills in its chain, and returns the names that go in front of the answer. On a
+// self-serve plan an account may answer its own posts, and those that mention it.
+func (p *Platform) answerTo(draft *state.Draft, author state.Account, reply replyTo) ([]string, *problem) {
+	id := reply.To
 	if !idPattern.MatchString(id) {
-		return invalidBody("$.reply.in_reply_to_tweet_id: does not match the regex pattern " + idPattern.String())
+		return nil, invalidBody("$.reply.in_reply_to_tweet_id: does not match the regex pattern " + idPattern.String())
 	}
 	parent, ok := p.Store.Post(Name, id)
 	switch {
 	case !ok:
-		return forbidden("You attempted to reply to a Tweet that is deleted or not visible to you.", typeBlank)
-	case parent.AccountID != author.ID && !mentions(parent.Text, author.Username):
-		return forbidden(notPermitted, typeBlank)
+		return nil, forbidden("You attempted to reply to a Tweet that is deleted or not visible to you.", typeBlank)
+	case parent.AccountID != author.ID && !named(author.Username, mentions(parent.Text)):
+		return nil, forbidden(notPermitted, typeBlank)
 	}
 	draft.InReplyTo, draft.Root = id, parent.Root
-	return nil
+	return p.conversation(parent, author, draft.Text, reply.Exclude), nil
 }
 
-func mentions(text, username string) bool {
-	words := strings.FieldsFunc(text, func(r rune) bool { return r != '@' && !isWord(r) })
-	return slices.ContainsFunc(words, func(word string) bool { return strings.EqualFold(word, "@"+username) })
+// conversation returns the names that X puts in front of an answer: those of the parent's author and of all whom the parent
+// mentions, but for the author, who was excluded, and who is named there already (docs.x.com: fundamentals/conversation-id,
+// and the sample of display_text_range; xdevplatform/twitter-api-typescript-sdk#93). It is not known here which names belong
+// to anyone: all count.
+func (p *Platform) conversation(parent state.Post, author state.Account, text string, exclude []string) []string {
+	skip := []string{author.Username}
+	for word := range strings.FieldsSeq(text) {
+		if !strings.HasPrefix(word, "@") {
+			break
+		}
+		skip = append(skip, mentions(word)...)
+	}
+	for _, id := range exclude {
+		if account, ok := p.Store.Account(state.Key{Platform: Name, ID: id}); ok {
+			skip = append(skip, account.Username)
+		}
+	}
+	to, _ := p.Store.Account(state.Key{Platform: Name, ID: parent.AccountID})
+	var out []string
+	for _, name := range slices.Concat([]string{to.Username}, detailOf(parent).Mentioned, mentions(parent.Text)) {
+		if !named(name, skip) {
+			out, skip = append(out, name), append(skip, name)
+		}
+	}
+	return out
+}
+
+// mentions are the names that a text mentions.
+func mentions(text string) []string {
+	var out []string
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r != '@' && !isWord(r) }) {
+		if name, found := strings.CutPrefix(word, "@"); found && name != "" && !strings.Contains(name, "@") {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// named says whether a name is one of those, in any case.
+func named(name string, among []string) bool {
+	return slices.ContainsFunc(among, func(other string) bool { return strings.EqualFold(name, other) })
 }
 
 // attachment is a media of a post, for reading back.

@@ -5,8 +5,14 @@ package x
 
 import "github.com/herald-social/herald/sandbox/faults"
 
-// opRevoke is an operation that faults cannot name, only match with `*`.
-const opRevoke faults.Operation = "revoke"
+// Operations that faults cannot name, only match with `*`.
+const (
+	opRevoke faults.Operation = "revoke"
+	opRead   faults.Operation = "read" // one post
+	opDelete faults.Operation = "delete"
+
+	opMetadata faults.Operation = "metadata"
+)
 
 // endpoint is one path of the API with one method.
 type endpoint struct {
@@ -25,10 +31,14 @@ var (
 	callMe       = endpoint{faults.Identity, 75}
 	callCreate   = endpoint{faults.Publish, limitPosts}
 	callTimeline = endpoint{faults.List, 900}
+	callRead     = endpoint{opRead, 900}
+	callDelete   = endpoint{opDelete, 50}
 
 	callUpload = endpoint{faults.Upload, 500}
 	callChunks = endpoint{faults.Upload, 1875} // initialize, append and finalize
 	callStatus = endpoint{faults.Status, 1000}
+
+	callMetadata = endpoint{opMetadata, 500}
 
 	callToken  = endpoint{faults.RefreshToken, limitPosts}
 	callRevoke = endpoint{opRevoke, limitPosts}

@@ -20,6 +20,9 @@ const (
 	mediaLife = 24 * time.Hour
 	// mediaWork is how long X works on a video or GIF, unless the control API says otherwise.
 	mediaWork = 2 * time.Second
+	// pendingPart is which part of that time passes before the work begins: a quarter. X's pages show pending as the first
+	// state, also of the first STATUS.
+	pendingPart = 4
 	// maxCheckAfter is the longest that X tells a client to wait before asking again.
 	maxCheckAfter = 5 * time.Second
 )
@@ -206,7 +209,7 @@ func (p *Platform) processing(u *upload) *processingInfo {
 	elapsed, total := p.Clock.Now().Sub(u.Finalized), u.ReadyAt.Sub(u.Finalized)
 	if remaining := total - elapsed; remaining > 0 {
 		wait := int64(math.Ceil(min(remaining, maxCheckAfter).Seconds()))
-		if elapsed <= 0 {
+		if elapsed < total/pendingPart {
 			return &processingInfo{State: "pending", CheckAfter: wait}
 		}
 		percent := int64(100 * elapsed / total)

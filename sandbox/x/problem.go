@@ -175,11 +175,11 @@ func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, _ faults.
 	d.p.limitedUntil(w, d.of, d.p.Clock.Now().Add(retryAfter))
 }
 
-// TokenRefused answers 401; at the token endpoint, where the token is a refresh token, that the grant is not valid. X
+// TokenRefused answers 401; at the token endpoint, where the token is a refresh token, that the request is not valid. X
 // does not tell an expired token from a revoked one.
 func (d dialect) TokenRefused(w http.ResponseWriter, op faults.Operation, _ bool) {
 	if op == faults.RefreshToken {
-		oauthFail(w, http.StatusBadRequest, "invalid_grant", badToken)
+		oauthFail(w, http.StatusBadRequest, badGrant, badToken)
 		return
 	}
 	d.p.fail(w, d.of, unauthorized())

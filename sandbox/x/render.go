@@ -29,6 +29,8 @@ const (
 type rendered struct {
 	text string
 	urls []urlEntity
+	// front is how many characters of the text are the names before what was sent, and shown where that ends.
+	front, shown int
 	// media is the short link at the end, which X adds; empty without media.
 	media urlEntity
 }
@@ -48,11 +50,19 @@ type urlEntity struct {
 var xmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // render turns a text as it was sent into one as X answers it: in NFC, without space around it, with short links, and
-// with &, < and > escaped. A post with media ends with a short link to them.
+// with &, < and > escaped. An answer begins with the names of those in the conversation, and a post with media ends with a
+// short link to them.
 func render(post state.Post) rendered {
 	sent := strings.TrimSpace(norm.NFC.String(post.Text))
+	var named strings.Builder
+	for _, name := range detailOf(post).Mentioned {
+		named.WriteString("@" + name + " ")
+	}
+	front := named.String()
+	sent = front + sent
 	links := findLinks(sent)
 	out := renderText(post, sent, links)
+	out.front, out.shown = utf8.RuneCountInString(front), utf8.RuneCountInString(out.text)
 	if len(post.Media) > 0 {
 		if out.text != "" {
 			out.text += " "

@@ -11,17 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/state"
 )
-
-// tweetFields are the fields of a post that may be asked for, as far as they are simulated. Those that have nothing to say
-// are left out of the answer, as X does with empty ones.
-var tweetFields = []string{
-	"attachments", "author_id", "conversation_id", "created_at", "edit_history_tweet_ids", "entities", "id", "in_reply_to_user_id",
-	"note_tweet", "referenced_tweets", "text",
-}
 
 // timeForm is how X writes instants.
 const timeForm = "2006-01-02T15:04:05.000Z"
@@ -34,9 +28,11 @@ const (
 
 // timelineAnswer is the body of a timeline; X leaves data out when there are no posts.
 type timelineAnswer struct {
-	Data   []map[string]any `json:"data,omitempty"`
-	Errors []resourceError  `json:"errors,omitempty"`
-	Meta   *timelineMeta    `json:"meta,omitempty"`
+	Data []map[string]any `json:"data,omitempty"`
+	// Includes is there when expansions are asked for.
+	Includes map[string][]map[string]any `json:"includes,omitzero"`
+	Errors   []resourceError             `json:"errors,omitempty"`
+	Meta     *timelineMeta               `json:"meta,omitempty"`
 }
 
 type timelineMeta struct {
@@ -62,7 +58,7 @@ func (p *Platform) timeline(w http.ResponseWriter, r *faults.Request) {
 	}
 	id := r.PathValue("id")
 	query := newQuery(r.URL.Query())
-	part, fields := query.timeline()
+	part, asked := query.timeline()
 	if !idPattern.MatchString(id) {
 		query.reject("id", id, "is not a valid user id")
 	}
@@ -71,7 +67,7 @@ func (p *Platform) timeline(w http.ResponseWriter, r *faults.Request) {
 		return
 	}
 	author, found := p.Store.Account(state.Key{Platform: Name, ID: id})
-	if missing := hidden(id, found, author, reader); missing != nil {
+	if missing := unseen("user", id, found, author, reader); missing != nil {
 		p.succeed(w, callTimeline, http.StatusOK, timelineAnswer{Errors: []resourceError{*missing}})
 		return
 	}
@@ -81,16 +77,20 @@ func (p *Platform) timeline(w http.ResponseWriter, r *faults.Request) {
 		p.fail(w, callTimeline, p.broken("posts could not be listed", id, err))
 		return
 	}
-	p.succeed(w, callTimeline, http.StatusOK, p.timelineAnswer(posts, more, fields))
+	out := p.timelineAnswer(posts, more, asked.fields)
+	out.Includes = p.includes(r, posts, asked)
+	p.succeed(w, callTimeline, http.StatusOK, out)
 }
 
-// hidden says why a reader cannot see an author's posts; nil when the reader can.
-func hidden(id string, found bool, author, reader state.Account) *resourceError {
+// unseen says why a reader cannot see a user, or a post of its author; nil when the reader can.
+func unseen(kind, id string, found bool, author, reader state.Account) *resourceError {
 	switch {
 	case !found:
-		return &resourceError{id, "Could not find user with id: [" + id + "].", "Not Found Error", problemURL + "resource-not-found"}
+		return &resourceError{id, "Could not find " + kind + " with id: [" + id + "].", "Not Found Error", problemURL + "resource-not-found"}
 	case author.Settings.Private && author.Key != reader.Key:
-		return &resourceError{id, "Sorry, you are not authorized to see the user with id: [" + id + "].", "Authorization Error", notAuthorized}
+		return &resourceError{
+			id, "Sorry, you are not authorized to see the " + kind + " with id: [" + id + "].", "Authorization Error", notAuthorized,
+		}
 	default:
 		return nil
 	}
@@ -139,6 +139,11 @@ func (p *Platform) tweetField(field string, post state.Post, shown rendered) any
 		return post.Root
 	case "created_at":
 		return post.CreatedAt().Format(timeForm)
+	case "username":
+		author, _ := p.Store.Account(state.Key{Platform: Name, ID: post.AccountID})
+		return author.Username
+	case "display_text_range":
+		return []int{shown.front, shown.shown}
 	case "edit_history_tweet_ids":
 		return []string{post.ID}
 	case "entities":
@@ -149,7 +154,7 @@ func (p *Platform) tweetField(field string, post state.Post, shown rendered) any
 		if parent, ok := p.Store.Post(Name, post.InReplyTo); ok {
 			return parent.AccountID
 		}
-	case "referenced_tweets":
+	case "referenced_tweets", "referenced_posts":
 		if post.InReplyTo != "" {
 			return []map[string]string{{"type": "replied_to", "id": post.InReplyTo}}
 		}
@@ -234,9 +239,11 @@ func (q *query) id(name string) state.Stamp {
 	return stamp
 }
 
-// timeline reads the parameters of a timeline: which posts, and the fields of them.
-func (q *query) timeline() (part state.Range, fields []string) {
-	part = state.Range{After: q.id("since_id"), Limit: defaultResults}
+// timeline reads the parameters of a timeline: which posts, and how they are to be shown.
+func (q *query) timeline() (part state.Range, asked shape) {
+	part = state.Range{
+		After: q.id("since_id"), Before: q.id("until_id"), From: q.time("start_time"), To: q.time("end_time"), Limit: defaultResults,
+	}
 	if value := q.get("max_results"); value != "" {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < minResults || n > maxResults {
@@ -250,8 +257,23 @@ func (q *query) timeline() (part state.Range, fields []string) {
 			q.reject("pagination_token", token, "is not a token that an earlier page gave")
 		}
 	}
-	q.list("exclude", []string{"retweets"}) // there are none
-	fields = q.list("tweet.fields", tweetFields)
+	if slices.Contains(q.list("exclude", []string{"replies", "retweets"}), "replies") { // there are no retweets
+		part.Keep = func(post *state.Post) bool { return post.InReplyTo == "" }
+	}
+	asked = q.shape()
 	q.end()
-	return part, fields
+	return part, asked
+}
+
+// time reads an instant, to the second.
+func (q *query) time(name string) time.Time {
+	value := q.get(name)
+	if value == "" {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		q.reject(name, value, "is not a time of RFC 3339")
+	}
+	return at
 }

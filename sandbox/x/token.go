@@ -22,8 +22,12 @@ type tokenAnswer struct {
 	RefreshToken string `json:"refresh_token,omitempty"`
 }
 
-// badToken is how X describes a refresh token that does not work.
-const badToken = "Value passed for the token was invalid."
+// X answers invalid_request, where the standard has invalid_grant, to a token or code that does not work
+// (plhery/node-twitter-api-v2#496). badToken is how it describes a refresh token.
+const (
+	badGrant = "invalid_request"
+	badToken = "Value passed for the token was invalid."
+)
 
 // oauthFail answers an error of RFC 6749, section 5.2.
 func oauthFail(w http.ResponseWriter, status int, code, description string) {
@@ -33,11 +37,11 @@ func oauthFail(w http.ResponseWriter, status int, code, description string) {
 	})
 }
 
-// client reads the form and returns the client that made the request: a confidential one by HTTP Basic, a public one by
+// client reads the body, a form or JSON (twitter-api-v2 sends the latter), and returns the client that made the request: a confidential one by HTTP Basic, a public one by
 // client_id in the body. Any client is known here, and any secret is right. It answers and returns false when there is none.
 func client(w http.ResponseWriter, r *faults.Request) (values url.Values, id string, ok bool) {
-	if values, ok = simulator.ReadForm(r); !ok {
-		oauthFail(w, http.StatusBadRequest, "invalid_request", "The body must be application/x-www-form-urlencoded.")
+	if values, ok = simulator.ReadFormOrJSON(r); !ok {
+		oauthFail(w, http.StatusBadRequest, "invalid_request", "The body must be application/x-www-form-urlencoded or application/json.")
 		return nil, "", false
 	}
 	if id, secret, basic := r.BasicAuth(); basic {
@@ -82,7 +86,7 @@ func (p *Platform) refresh(w http.ResponseWriter, refresh string) {
 	case err != nil:
 		oauthFail(w, http.StatusInternalServerError, "server_error", "Something is broken.")
 	case !ok:
-		oauthFail(w, http.StatusBadRequest, "invalid_grant", badToken)
+		oauthFail(w, http.StatusBadRequest, badGrant, badToken)
 	default:
 		p.answerTokens(w, tokens)
 	}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -29,9 +30,13 @@ const (
 	maxForm = 8 << 20
 )
 
-// readParts reads a multipart body of the named parts and no others, each at most once.
+// readParts reads a body of the named parts and no others, each at most once: as multipart, or as JSON with the media in
+// base64, as X's OpenAPI 2.167 has both and X's own SDK sends the latter.
 func readParts(r *faults.Request, allowed ...string) (map[string][]byte, *problem) {
 	limited := &io.LimitedReader{R: r.Body, N: maxForm + 1}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && media == jsonType {
+		return readJSONParts(limited, allowed)
+	}
 	whole := *r.Request
 	whole.Body = io.NopCloser(limited)
 	reader, err := whole.MultipartReader()
@@ -62,6 +67,41 @@ func readParts(r *faults.Request, allowed ...string) (map[string][]byte, *proble
 	}
 }
 
+// jsonType is the type of JSON bodies.
+const jsonType = "application/json"
+
+// readJSONParts reads a JSON object of the named fields: numbers and texts as they stand, media from base64.
+func readJSONParts(body *io.LimitedReader, allowed []string) (map[string][]byte, *problem) {
+	var fields map[string]any
+	content, err := io.ReadAll(body)
+	if err == nil && body.N <= 0 {
+		return nil, problemFor(http.StatusRequestEntityTooLarge)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.UseNumber()
+	if err == nil {
+		err = decoder.Decode(&fields)
+	}
+	if err != nil {
+		return nil, invalidBody("The body is not valid JSON: " + err.Error())
+	}
+	parts := map[string][]byte{}
+	for name, value := range fields {
+		if !slices.Contains(allowed, name) {
+			return nil, invalidBody("$." + name + ": is not defined in the schema and the schema does not allow additional properties")
+		}
+		text := fmt.Sprint(value)
+		parts[name] = []byte(text)
+		if name != "media" {
+			continue
+		}
+		if parts[name], err = base64.StdEncoding.DecodeString(text); err != nil {
+			return nil, invalidBody("$.media: is not base64")
+		}
+	}
+	return parts, nil
+}
+
 // uploadImage is POST /2/media/upload: an image in one request.
 func (p *Platform) uploadImage(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callUpload, scopeMedia)
@@ -83,7 +123,7 @@ func (p *Platform) uploadImage(w http.ResponseWriter, r *faults.Request) {
 
 // receiveImage takes an image in, or says why X would refuse it.
 func (p *Platform) receiveImage(r *faults.Request) (upload, *problem) {
-	parts, with := readParts(r, "media", "media_category")
+	parts, with := readParts(r, "media", "media_category", "additional_owners")
 	switch {
 	case with != nil:
 		return upload{}, with
@@ -153,7 +193,7 @@ func (p *Platform) readInitialize(r *faults.Request) (upload, *problem) {
 		Category string `json:"media_category"`
 		Total    int64  `json:"total_bytes"`
 	}
-	if with := readJSON(r, &body); with != nil {
+	if with := p.readJSON(r, &body); with != nil {
 		return upload{}, with
 	}
 	of, known := categories()[body.Category]
@@ -235,7 +275,8 @@ func (p *Platform) addChunk(u *upload, fresh chunk, content []byte) *problem {
 	return p.keepMedia(u)
 }
 
-// finalize is POST /2/media/upload/{id}/finalize. It may be asked again: it changes nothing then.
+// finalize is POST /2/media/upload/{id}/finalize. It may be asked again: it changes nothing then. A body is not looked at:
+// twitter-api-v2 sends {}.
 func (p *Platform) finalize(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callChunks, scopeMedia)
 	if !ok {
@@ -246,8 +287,6 @@ func (p *Platform) finalize(w http.ResponseWriter, r *faults.Request) {
 	u, with := p.findMedia(account, r.PathValue("id"))
 	switch {
 	case with != nil:
-	case len(r.Content) > 0:
-		with = invalidBody("The request must have no body.")
 	case u.File == nil:
 		with = p.finish(&u, account)
 	}
@@ -284,7 +323,7 @@ func (p *Platform) process(u *upload, file *blobs.Blob, account state.Account) {
 	u.ReadyAt = now.Add(account.Settings.Work(mediaWork))
 }
 
-// mediaStatus is GET /2/media/upload?command=STATUS&media_id=….
+// mediaStatus is GET /2/media/upload?command=STATUS&media_id=…. The command may be left out (OpenAPI 2.167).
 func (p *Platform) mediaStatus(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callStatus, scopeMedia)
 	if !ok {
@@ -293,7 +332,7 @@ func (p *Platform) mediaStatus(w http.ResponseWriter, r *faults.Request) {
 	query := newQuery(r.URL.Query())
 	command, id := query.get("command"), query.get("media_id")
 	query.end()
-	if command != "STATUS" {
+	if command != "STATUS" && command != "" {
 		query.reject("command", command, "is not one of [STATUS]")
 	}
 	if len(query.bad) > 0 {

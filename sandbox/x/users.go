@@ -5,13 +5,11 @@ package x
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/state"
 )
-
-// userFields are the fields of a user that may be asked for, as far as they are simulated.
-var userFields = []string{"created_at", "id", "name", "profile_image_url", "protected", "username", "verified", "verified_type"}
 
 // authorized returns the account of the request's access token. When the token is missing, unknown, expired or lacks a
 // scope, it answers so and returns false.
@@ -38,19 +36,48 @@ func (p *Platform) usersMe(w http.ResponseWriter, r *faults.Request) {
 	}
 	query := newQuery(r.URL.Query())
 	fields := query.list("user.fields", userFields)
+	expansions := query.list("expansions", userExpansions)
+	posted := append(query.list("tweet.fields", postFields), query.list("post.fields", postFields)...)
 	query.end()
 	if len(query.bad) > 0 {
 		p.fail(w, callMe, invalid(query.bad...))
 		return
 	}
+	p.succeed(w, callMe, http.StatusOK, p.meAnswer(r, account, fields, expansions, posted))
+}
+
+// meAnswer shows an account to itself, with its newest post when the expansions ask for that.
+func (p *Platform) meAnswer(r *faults.Request, account state.Account, fields, expansions, posted []string) map[string]any {
+	out := map[string]any{"data": p.userObject(r, account, append(fields, expansions...))}
+	if expansions == nil {
+		return out
+	}
+	included := includes{}
+	newest, _, err := p.Store.Timeline(account.Key, state.Range{Limit: 1})
+	for _, kind := range []string{"tweet", "post"} {
+		if err == nil && len(newest) > 0 && slices.Contains(expansions, "most_recent_"+kind+"_id") {
+			included.add(kind+"s", "id", p.tweetObject(newest[0], posted))
+		}
+	}
+	out["includes"] = included
+	return out
+}
+
+// userObject is a user with the default fields and those asked for.
+func (p *Platform) userObject(r *faults.Request, account state.Account, fields []string) map[string]any {
 	all := map[string]any{
 		"created_at": account.CreatedAt.Format(timeForm), "profile_image_url": p.Avatar(r.Request, account),
-		"protected": account.Settings.Private, "verified": false, "verified_type": "none",
+		"protected": account.Settings.Private, "verified": false, "verified_type": "none", "subscription_type": "None",
 		"id": account.ID, "name": account.DisplayName, "username": account.Username,
+	}
+	if newest, _, err := p.Store.Timeline(account.Key, state.Range{Limit: 1}); err == nil && len(newest) > 0 {
+		all["most_recent_tweet_id"], all["most_recent_post_id"] = newest[0].ID, newest[0].ID
 	}
 	user := map[string]any{}
 	for _, field := range append([]string{"id", "name", "username"}, fields...) {
-		user[field] = all[field]
+		if value, found := all[field]; found {
+			user[field] = value
+		}
 	}
-	p.answer(w, callMe, nil, user)
+	return user
 }

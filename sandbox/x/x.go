@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/oauth"
 	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
@@ -34,14 +35,14 @@ const (
 type Platform struct {
 	simulator.Options
 	simulator.Profile
-	codes codes
+	dialog *oauth.Dialog
 	// growing keeps others off an upload while one request changes it.
 	growing simulator.Locks
 }
 
 // New returns the simulator.
 func New(opts simulator.Options) *Platform {
-	return &Platform{Options: opts, Profile: profile, codes: codes{byCode: map[string]code{}}}
+	return &Platform{Options: opts, Profile: profile, dialog: newDialog(opts)}
 }
 
 // allScopes are granted to an account that is made for a test.
@@ -99,11 +100,14 @@ func (p *Platform) Register(mux *http.ServeMux) {
 		"GET /x/2/users/me":                    {callMe, p.usersMe},
 		"POST /x/2/tweets":                     {callCreate, p.createTweet},
 		"GET /x/2/users/{id}/tweets":           {callTimeline, p.timeline},
+		"GET /x/2/tweets/{id}":                 {callRead, p.readTweetByID},
+		"DELETE /x/2/tweets/{id}":              {callDelete, p.deleteTweet},
 		"POST /x/2/media/upload":               {callUpload, p.uploadImage},
 		"POST /x/2/media/upload/initialize":    {callChunks, p.initialize},
 		"POST /x/2/media/upload/{id}/append":   {callChunks, p.appendChunk},
 		"POST /x/2/media/upload/{id}/finalize": {callChunks, p.finalize},
 		"GET /x/2/media/upload":                {callStatus, p.mediaStatus},
+		"POST /x/2/media/metadata":             {callMetadata, p.describe},
 		"POST /x/2/oauth2/token":               {callToken, p.token},
 		"POST /x/2/oauth2/revoke":              {callRevoke, p.revoke},
 	} {
@@ -116,7 +120,7 @@ func (p *Platform) Register(mux *http.ServeMux) {
 			Streams: route.of == callUpload || strings.HasSuffix(pattern, "/append"),
 		}))
 	}
-	mux.HandleFunc("GET /x/i/oauth2/authorize", p.authorize)
+	mux.Handle("GET /x/i/oauth2/authorize", p.dialog)
 	mux.HandleFunc("/x/", func(w http.ResponseWriter, _ *http.Request) {
 		p.fail(w, callUnknown, problemFor(http.StatusNotFound))
 	})

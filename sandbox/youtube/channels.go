@@ -24,11 +24,13 @@ var (
 )
 
 // common are the parameters of every method.
-var common = []string{"key", "alt", "prettyPrint", "quotaUser"}
+var common = []string{
+	"$.xgafv", "access_token", "alt", "callback", "fields", "key", "oauth_token", "prettyPrint", "quotaUser", "upload_protocol", "userIp",
+}
 
 // channels is GET /youtube/v3/channels, for the token's own channel.
 func (p *Platform) channels(w http.ResponseWriter, r *faults.Request) {
-	account, refused := p.authorized(r, scopeRead, scopeAll)
+	account, refused := p.authorized(r, scopeRead, scopeAll, scopeSSL)
 	query := r.URL.Query()
 	if refused == nil {
 		refused = checkParameters(query, []string{"part", "mine", "maxResults"}, channelParts)

@@ -8,5 +8,8 @@
 // lies at googleapis.com/upload is at /youtube/upload, and what lies at oauth2.googleapis.com/token is at /youtube/token. A
 // video is on the channel as soon as its last byte is there; what YouTube finds wrong with it shows in its status later. Of what
 // can be said about a video, title, description and privacy are simulated. Not simulated are uploads of other kinds, changes
-// to a video, and the rejection of a file that the channel has already, which YouTube does not promise.
+// to a video but its deletion, and the rejection of a file that the channel has already, which YouTube does not promise.
+//
+// How chunks come, and how they are answered, is also taken from Google's own clients (google.golang.org/api and googleapis):
+// see readSpan, put and readRelated.
 package youtube

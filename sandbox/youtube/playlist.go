@@ -20,7 +20,7 @@ const (
 
 // playlistItems is GET /youtube/v3/playlistItems, for the playlist of the token's own channel, the newest first.
 func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
-	account, refused := p.authorized(r, scopeRead, scopeAll)
+	account, refused := p.authorized(r, scopeRead, scopeAll, scopeSSL)
 	query := r.URL.Query()
 	if refused == nil {
 		refused = checkParameters(query, []string{"part", "playlistId", "maxResults", "pageToken"}, itemParts)

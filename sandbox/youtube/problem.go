@@ -90,7 +90,11 @@ type dialect struct{}
 
 // Fail answers that status.
 func (dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
-	if op != faults.RefreshToken {
+	switch {
+	case op == faults.Create && status == http.StatusTooManyRequests:
+		fail(w, usedUp())
+		return
+	case op != faults.RefreshToken:
 		fail(w, problemFor(status))
 		return
 	}
@@ -102,6 +106,13 @@ func (dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 		code = "invalid_request"
 	}
 	oauthFail(w, status, code, http.StatusText(status))
+}
+
+// usedUp is the answer when the client's project has begun as many uploads as it may in a day, whichever channels they were
+// for (googleapis/google-api-python-client#2753). It has the reason of a rate limit.
+func usedUp() *problem {
+	return refuse(http.StatusTooManyRequests, "RESOURCE_EXHAUSTED", "global", "rateLimitExceeded", "Quota exceeded for quota metric "+
+		"'Video Uploads' and limit 'Video Uploads per day' of service 'youtube.googleapis.com' for consumer 'project_number:1'.")
 }
 
 // RateLimited answers 403 rateLimitExceeded. Google does not say when to come back.

@@ -30,8 +30,9 @@ const (
 	sessionLife = 7 * 24 * time.Hour
 	// maxVideo is how large a video may be.
 	maxVideo = 256 << 30
-	// resumable is the only kind of upload that is simulated.
-	resumable = "resumable"
+	// The kinds of uploads: in a session, or description and video in one request.
+	resumable        = "resumable"
+	multipartRelated = "multipart"
 )
 
 // detail is what a session and a video keep.
@@ -39,8 +40,9 @@ type detail struct {
 	Video described `json:"video"`
 	// Parts are those that the client asked to be answered.
 	Parts []string `json:"parts,omitempty"`
-	Size  int64    `json:"size"`
-	Type  string   `json:"type"`
+	// Size is how many bytes there are; unknown while the client does not say it.
+	Size int64  `json:"size"`
+	Type string `json:"type"`
 	// ReadyAt is when YouTube's work on the video is done; zero in a session.
 	ReadyAt time.Time `json:"ready_at,omitzero"`
 	// Failure is how that work ends, if not well; in a session, why no video came of it.
@@ -70,7 +72,7 @@ func newSession(state.Stamp) string { return rand.Text() + rand.Text() }
 
 // start is POST /upload/youtube/v3/videos: it begins a session. Nothing is on the channel yet.
 func (p *Platform) start(w http.ResponseWriter, r *faults.Request) {
-	account, refused := p.authorized(r, scopeUpload, scopeAll)
+	account, refused := p.authorized(r, scopeUpload, scopeAll, scopeSSL)
 	var kept detail
 	if refused == nil {
 		kept, refused = p.readStart(r, account)
@@ -116,14 +118,10 @@ type described struct {
 
 // readStart reads how a video is described and how large it will be.
 func (p *Platform) readStart(r *faults.Request, account state.Account) (detail, *problem) {
-	query := r.URL.Query()
-	if refused := checkParameters(query, []string{"part", "uploadType"}, []string{"snippet", "status"}); refused != nil {
-		return detail{}, refused
+	out, refused := p.readParts(r, resumable)
+	if refused != nil {
+		return out, refused
 	}
-	if query.Get("uploadType") != resumable {
-		return detail{}, badParameter("invalidParameter", "uploadType", "The sandbox simulates resumable uploads only.")
-	}
-	out := detail{Parts: askedOf(query)}
 	if media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" ||
 		params["charset"] != "" && !strings.EqualFold(params["charset"], "utf-8") {
 		return out, refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "parseError", "The Content-Type must be application/json; charset=UTF-8.")
@@ -131,16 +129,54 @@ func (p *Platform) readStart(r *faults.Request, account state.Account) (detail, 
 	if refused := readMedia(r, &out); refused != nil {
 		return out, refused
 	}
-	if err := simulator.Decode(r.Content, &out.Video); err != nil {
-		return out, refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badRequest", "Invalid JSON payload received. "+err.Error())
+	refused = p.readVideo(r.Content, account, &out)
+	return out, refused
+}
+
+// insertParts are the parts that a video may be described with.
+var insertParts = []string{"snippet", "status"}
+
+// moreParts and moreParameters are documented for videos.insert and have no effect here.
+var (
+	moreParts = []string{
+		"contentDetails", "fileDetails", "id", "liveStreamingDetails", "localizations", "paidProductPlacementDetails", "player",
+		"processingDetails", "recordingDetails", "statistics", "suggestions", "topicDetails",
 	}
-	if refused := checkVideo(&out.Video); refused != nil {
-		return out, refused
+	moreParameters = []string{"autoLevels", "notifySubscribers", "onBehalfOfContentOwner", "onBehalfOfContentOwnerChannel", "stabilize"}
+)
+
+// readParts reads the parameters of an upload of that kind. What is documented and not simulated is overlooked when the
+// sandbox is lenient.
+func (p *Platform) readParts(r *faults.Request, kind string) (detail, *problem) {
+	query, known, parts := r.URL.Query(), []string{"part", "uploadType"}, insertParts
+	if p.Lenient {
+		known, parts = slices.Concat(known, moreParameters), slices.Concat(parts, moreParts)
+	}
+	if refused := checkParameters(query, known, parts); refused != nil {
+		return detail{}, refused
+	}
+	if query.Get("uploadType") != kind {
+		return detail{}, badParameter("invalidParameter", "uploadType", "The sandbox simulates resumable and multipart uploads only.")
+	}
+	return detail{Parts: askedOf(query)}, nil
+}
+
+// readVideo reads how a video is described. Fields that are not simulated are overlooked when the sandbox is lenient.
+func (p *Platform) readVideo(content []byte, account state.Account, into *detail) *problem {
+	decode := simulator.Decode
+	if p.Lenient {
+		decode = json.Unmarshal
+	}
+	if err := decode(content, &into.Video); err != nil {
+		return refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badRequest", "Invalid JSON payload received. "+err.Error())
+	}
+	if refused := checkVideo(&into.Video); refused != nil {
+		return refused
 	}
 	if quota := account.Settings.Quota; quota != nil && p.Store.QuotaUsed(account.Key) >= *quota {
-		return out, uploadLimit()
+		return uploadLimit()
 	}
-	return out, nil
+	return nil
 }
 
 const (
@@ -170,19 +206,24 @@ func checkVideo(v *described) *problem {
 	}
 }
 
-// readMedia reads what the client says of the file to come.
+// readMedia reads what the client says of the file to come. Its length may be left out: Google's own Go client leaves it out.
 func readMedia(r *faults.Request, into *detail) *problem {
 	media, _, err := mime.ParseMediaType(r.Header.Get("X-Upload-Content-Type"))
 	if err != nil || !isVideoType(media) {
 		return refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badContent",
 			"X-Upload-Content-Type is not supported. Valid media types: [video/*, application/octet-stream]")
 	}
-	size, err := strconv.ParseInt(r.Header.Get("X-Upload-Content-Length"), 10, 64)
+	into.Type, into.Size = media, unknown
+	length := r.Header.Get("X-Upload-Content-Length")
+	if length == "" {
+		return nil
+	}
+	size, err := strconv.ParseInt(length, 10, 64)
 	if err != nil || size < 1 || size > maxVideo {
 		return refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "youtube.video", "mediaBodyRequired",
 			"X-Upload-Content-Length must be the number of bytes of the video.")
 	}
-	into.Type, into.Size = media, size
+	into.Size = size
 	return nil
 }
 

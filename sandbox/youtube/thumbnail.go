@@ -6,6 +6,7 @@ package youtube
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"slices"
@@ -22,7 +23,7 @@ const maxThumbnail = 2 << 20
 
 // setThumbnail is POST /upload/youtube/v3/thumbnails/set.
 func (p *Platform) setThumbnail(w http.ResponseWriter, r *faults.Request) {
-	account, refused := p.authorized(r, scopeUpload, scopeAll)
+	account, refused := p.authorized(r, scopeUpload, scopeAll, scopeSSL)
 	var post state.Post
 	if refused == nil {
 		post, refused = p.videoToSet(r, account)
@@ -61,8 +62,8 @@ func (p *Platform) videoToSet(r *faults.Request, account state.Account) (state.P
 	switch {
 	case query.Get("videoId") == "":
 		return post, badParameter("missingRequiredParameter", "videoId", "Required parameter: videoId")
-	case query.Get("uploadType") != "media":
-		return post, badParameter("invalidParameter", "uploadType", "The sandbox simulates simple uploads of thumbnails only.")
+	case !slices.Contains([]string{"", "media", multipartRelated}, query.Get("uploadType")):
+		return post, badParameter("invalidParameter", "uploadType", "The sandbox simulates simple and multipart uploads of thumbnails only.")
 	case !ok:
 		return post, refuse(http.StatusNotFound, "NOT_FOUND", "youtube.thumbnail", "videoNotFound",
 			"The video that you are trying to insert a thumbnail for cannot be found.")
@@ -74,17 +75,25 @@ func (p *Platform) videoToSet(r *faults.Request, account state.Account) (state.P
 	}
 }
 
-// receivePicture takes the body in.
+// receivePicture takes the body in, or the second part of it. Without an uploadType it is the picture, as OpenPost sends it.
 func (p *Platform) receivePicture(r *faults.Request) (blobs.Blob, *problem) {
+	contentType, body := r.Header.Get("Content-Type"), io.Reader(r.Body)
+	if r.URL.Query().Get("uploadType") == multipartRelated {
+		_, part, refused := readRelated(r)
+		if refused != nil {
+			return blobs.Blob{}, refused
+		}
+		contentType, body = part.Header.Get("Content-Type"), part
+	}
 	bad := func(why, message string) *problem {
 		return refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "youtube.thumbnail", why, message)
 	}
 	pictures := []string{"image/jpeg", "image/png"}
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil || !slices.Contains(pictures, media) {
 		return blobs.Blob{}, bad("imageFormatUnsupported", "The provided image content is in an unsupported format.")
 	}
-	picture, err := p.Blobs.Receive(r.Body, maxThumbnail)
+	picture, err := p.Blobs.Receive(body, maxThumbnail)
 	switch {
 	case errors.Is(err, blobs.ErrTooLarge):
 		return picture, bad("failedPrecondition", "The provided image content is too large.")

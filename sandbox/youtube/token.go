@@ -5,10 +5,13 @@ package youtube
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/herald-social/herald/sandbox/faults"
+	"github.com/herald-social/herald/sandbox/oauth"
 	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
@@ -26,12 +29,13 @@ func (p *Platform) authorized(r *faults.Request, scopes ...string) (state.Accoun
 	return account, nil
 }
 
-// tokenAnswer is what the token endpoint gives for a refresh token: no new one.
+// tokenAnswer is what the token endpoint gives. A refresh token comes with a code only: the one that renews stays.
 type tokenAnswer struct {
-	AccessToken string `json:"access_token"`
-	ExpiresIn   int64  `json:"expires_in"`
-	Scope       string `json:"scope"`
-	TokenType   string `json:"token_type"`
+	AccessToken  string `json:"access_token"`
+	ExpiresIn    int64  `json:"expires_in"`
+	RefreshToken string `json:"refresh_token,omitempty"`
+	Scope        string `json:"scope"`
+	TokenType    string `json:"token_type"`
 }
 
 // token is POST /token. Any client is known here, and any secret is right.
@@ -49,6 +53,8 @@ func (p *Platform) token(w http.ResponseWriter, r *faults.Request) {
 		oauthFail(w, http.StatusBadRequest, "invalid_request", "Could not determine client ID from request.")
 	case secret == "":
 		oauthFail(w, http.StatusBadRequest, "invalid_request", "client_secret is missing.")
+	case values.Get("grant_type") == "authorization_code":
+		p.exchange(w, id, values)
 	case values.Get("grant_type") != "refresh_token":
 		oauthFail(w, http.StatusBadRequest, "unsupported_grant_type", "Invalid grant_type: "+values.Get("grant_type"))
 	case refresh == "":
@@ -66,9 +72,53 @@ func (p *Platform) renew(w http.ResponseWriter, refresh string) {
 	case !ok:
 		oauthFail(w, http.StatusBadRequest, "invalid_grant", invalidGrant)
 	default:
-		writeJSON(w, http.StatusOK, tokenAnswer{
-			AccessToken: tokens.Access, Scope: strings.Join(tokens.Scopes, " "), TokenType: "Bearer",
-			ExpiresIn: p.Seconds(tokens.ExpiresAt),
-		})
+		tokens.Refresh = ""
+		p.answerTokens(w, tokens)
 	}
+}
+
+func (p *Platform) answerTokens(w http.ResponseWriter, tokens state.Tokens) {
+	writeJSON(w, http.StatusOK, tokenAnswer{
+		AccessToken: tokens.Access, RefreshToken: tokens.Refresh, Scope: strings.Join(tokens.Scopes, " "), TokenType: "Bearer",
+		ExpiresIn: p.Seconds(tokens.ExpiresAt),
+	})
+}
+
+// codeLife is that of authorization codes. Google does not document it; clients report ten minutes.
+const codeLife = 10 * time.Minute
+
+// newDialog makes GET /o/oauth2/v2/auth ("Using OAuth 2.0 for Web Server Applications").
+func newDialog(opts simulator.Options) *oauth.Dialog {
+	return oauth.NewDialog(&oauth.Dialog{
+		Options: opts, Profile: profile, ClientParam: "client_id", CodeLife: codeLife,
+		Check: func(query url.Values) string {
+			switch {
+			case query.Get("response_type") == "":
+				return "Required parameter is missing: response_type"
+			case query.Get("scope") == "":
+				return "Missing required parameter: scope"
+			default:
+				return ""
+			}
+		},
+	})
+}
+
+// exchange gives tokens for an authorization code. A refresh token comes only when the client asked for access offline.
+func (p *Platform) exchange(w http.ResponseWriter, client string, values url.Values) {
+	granted, ok := p.dialog.Redeem(values.Get("code"), client, values.Get("redirect_uri"))
+	if !ok {
+		oauthFail(w, http.StatusBadRequest, "invalid_grant", "Malformed auth code.")
+		return
+	}
+	if !granted.Verified(values.Get("code_verifier"), oauth.Base64URL) {
+		oauthFail(w, http.StatusBadRequest, "invalid_grant", "Invalid code verifier.")
+		return
+	}
+	tokens, err := p.dialog.Tokens(granted, 0, granted.Asked.Get("access_type") == "offline")
+	if err != nil {
+		oauthFail(w, http.StatusInternalServerError, "internal_failure", "Internal error encountered.")
+		return
+	}
+	p.answerTokens(w, tokens)
 }

@@ -29,19 +29,34 @@ type span struct {
 	query bool
 }
 
-var queryPattern = regexp.MustCompile(`^bytes \*/([0-9]{1,18})$`)
+// unknown is the total of a file whose length the client does not know yet. It is written as *.
+const unknown = -1
 
-// readSpan reads the Content-Range; without one the request brings the whole file.
+var (
+	queryPattern = regexp.MustCompile(`^bytes \*/([0-9]{1,18}|\*)$`)
+	openPattern  = regexp.MustCompile(`^bytes ([0-9]{1,18})-([0-9]{1,18})/\*$`)
+)
+
+// readSpan reads the Content-Range; without one the request brings the whole file. A client that streams says the total
+// with its last chunk only, or with a query when there is nothing left to send (google.golang.org/api/internal/gensupport).
 func readSpan(r *http.Request) (span, bool) {
 	text := r.Header.Get("Content-Range")
 	if text == "" {
 		return span{Range: simulator.Range{Last: r.ContentLength - 1, Total: r.ContentLength}}, r.ContentLength > 0
 	}
 	if found := queryPattern.FindStringSubmatch(text); found != nil {
-		total, err := strconv.ParseInt(found[1], 10, 64)
-		return span{query: true, Range: simulator.Range{Total: total}}, err == nil && r.ContentLength == 0
+		total := int64(unknown)
+		if found[1] != "*" {
+			total, _ = strconv.ParseInt(found[1], 10, 64) // 18 digits always fit
+		}
+		return span{query: true, Range: simulator.Range{Total: total}}, r.ContentLength == 0
 	}
 	out, ok := simulator.ReadRange(r)
+	if found := openPattern.FindStringSubmatch(text); found != nil {
+		out.First, _ = strconv.ParseInt(found[1], 10, 64)
+		out.Last, _ = strconv.ParseInt(found[2], 10, 64)
+		out.Total, ok = unknown, out.First <= out.Last
+	}
 	return span{Range: out}, ok && r.ContentLength == out.Last-out.First+1
 }
 
@@ -66,7 +81,8 @@ func (p *Platform) sessionAccount(r *faults.Request) string {
 	return session.AccountID
 }
 
-// put is PUT to a session. Its address carries all authority.
+// put is PUT, or POST, to a session. Its address carries all authority. Google's own Go client sends its chunks by POST and
+// asks not to be answered 308, which its HTTP client would take for a redirect.
 func (p *Platform) put(w http.ResponseWriter, r *faults.Request) {
 	session, ok := p.Store.Container(Name, r.URL.Query().Get("upload_id"))
 	if !ok {
@@ -88,8 +104,16 @@ func (p *Platform) put(w http.ResponseWriter, r *faults.Request) {
 	if size, _ := p.Blobs.Size(session.ID); size > 0 {
 		w.Header().Set("Range", "bytes=0-"+strconv.FormatInt(size-1, 10))
 	}
-	w.WriteHeader(http.StatusPermanentRedirect) // Google's "Resume Incomplete"
+	if r.Header.Get("X-GUploader-No-308") == "yes" {
+		w.Header().Set("X-Http-Status-Code-Override", strconv.Itoa(resumeIncomplete))
+		w.WriteHeader(http.StatusOK)
+		return
+	}
+	w.WriteHeader(resumeIncomplete)
 }
+
+// resumeIncomplete is what Google answers while there is more to come. To HTTP it is a redirect.
+const resumeIncomplete = http.StatusPermanentRedirect
 
 // take keeps what a request brings and makes the video when that was all. Call it with the session locked.
 func (p *Platform) take(r *faults.Request, session state.Container) (state.Account, *problem) {
@@ -102,6 +126,9 @@ func (p *Platform) take(r *faults.Request, session state.Container) (state.Accou
 		return account, refused
 	}
 	if session, _ = p.Store.Container(Name, session.ID); session.PostID != "" {
+		if _, there := p.Store.Post(Name, session.PostID); !there {
+			return account, sessionOver() // its video was deleted
+		}
 		return account, nil
 	}
 	if !p.Clock.Now().Before(session.CreatedAt().Add(sessionLife)) {
@@ -109,13 +136,16 @@ func (p *Platform) take(r *faults.Request, session state.Container) (state.Accou
 	}
 	s, ok := readSpan(r.Request)
 	kept := detailOf(session.Detail)
-	if !ok || s.Total != kept.Size {
+	if !ok || s.Total != kept.Size && s.Total != unknown && kept.Size != unknown {
 		return account, badRange("The Content-Range or Content-Length is invalid.")
 	}
-	if s.query {
-		return account, nil
+	if refused := p.learn(&session, s); refused != nil {
+		return account, refused
 	}
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != kept.Type {
+	if s.query {
+		return account, p.settle(account, session)
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); !p.Lenient && (err != nil || media != kept.Type) {
 		return account, refuse(http.StatusBadRequest, "INVALID_ARGUMENT", "global", "badContent", "The Content-Type is not the one that the session was begun with.")
 	}
 	if refused := p.keep(r, session, s); refused != nil {
@@ -124,13 +154,31 @@ func (p *Platform) take(r *faults.Request, session state.Container) (state.Accou
 	return account, p.settle(account, session)
 }
 
+// learn writes down how long the file is, once the client says it.
+func (p *Platform) learn(session *state.Container, s span) *problem {
+	kept := detailOf(session.Detail)
+	size, _ := p.Blobs.Size(session.ID)
+	if kept.Size != unknown || s.Total == unknown || s.query && s.Total != size {
+		return nil
+	}
+	kept.Size = s.Total
+	if err := p.change(session.ID, kept); err != nil {
+		return p.broken("keep the length of a video", err)
+	}
+	*session, _ = p.Store.Container(Name, session.ID)
+	return nil
+}
+
 // keep adds a chunk to what is there.
 func (p *Platform) keep(r *faults.Request, session state.Container, s span) *problem {
 	size, _ := p.Blobs.Size(session.ID)
+	total := detailOf(session.Detail).Size
 	switch {
+	case total != unknown && s.Last >= total:
+		return badRange("The chunk ends after the video.")
 	case s.First != size:
 		return badRange("The chunk does not begin where the one before it ended.")
-	case s.Last != s.Total-1 && (s.Last-s.First+1)%chunkUnit != 0:
+	case s.Last != total-1 && (s.Last-s.First+1)%chunkUnit != 0:
 		return badRange("The number of bytes uploaded is required to be a multiple of 262144, except for the final request.")
 	}
 	_, err := p.Blobs.Append(session.ID, s.First, r.Body, s.Last+1)
@@ -160,12 +208,12 @@ func (p *Platform) settle(account state.Account, session state.Container) *probl
 		return uploadLimit()
 	case !open:
 		return sessionOver()
-	case size < kept.Size:
+	case kept.Size == unknown || size < kept.Size:
 		return nil
 	}
 	file, err := p.Blobs.Finish(session.ID)
 	if err == nil {
-		err = p.make(account, session, kept, file)
+		_, err = p.make(account, session, kept, file)
 	}
 	if _, full := errors.AsType[*state.QuotaError](err); full {
 		kept.Failure = uploadLimitExceeded
@@ -191,7 +239,7 @@ func (p *Platform) change(session string, kept detail) error {
 
 // make puts a video on the channel: as a private one, whatever was asked for, if the channel's settings are such. What YouTube
 // finds wrong with the file shows after its work on it.
-func (p *Platform) make(account state.Account, session state.Container, kept detail, file blobs.Blob) error {
+func (p *Platform) make(account state.Account, session state.Container, kept detail, file blobs.Blob) (state.Post, error) {
 	kept.ReadyAt, kept.Failure = p.Clock.Now().Add(account.Settings.Work(processing)).UTC(), account.Settings.ProcessingError
 	if !strings.HasPrefix(file.MIMEType, "video/") {
 		kept.Failure = cmp.Or(kept.Failure, "invalidFile")
@@ -202,12 +250,11 @@ func (p *Platform) make(account state.Account, session state.Container, kept det
 	}
 	content, err := json.Marshal(kept)
 	if err != nil {
-		return err
+		return state.Post{}, err
 	}
-	_, err = p.Store.Publish(account.Key, state.Draft{
+	return p.Store.Publish(account.Key, state.Draft{
 		Text: kept.Video.Snippet.Description, Title: kept.Video.Snippet.Title, Privacy: kept.Video.Status.Privacy,
 		Media:     []state.Media{simulator.MediaOf(file)},
 		Container: session.ID, Detail: content, NewID: newID,
 	})
-	return err
 }

@@ -4,6 +4,7 @@
 package youtube
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -22,7 +23,7 @@ const maxIDs = 50
 
 // videos is GET /youtube/v3/videos.
 func (p *Platform) videos(w http.ResponseWriter, r *faults.Request) {
-	account, refused := p.authorized(r, scopeRead, scopeAll)
+	account, refused := p.authorized(r, scopeRead, scopeAll, scopeSSL)
 	query := r.URL.Query()
 	if refused == nil {
 		refused = checkParameters(query, []string{"part", "id"}, videoParts)
@@ -46,6 +47,35 @@ func (p *Platform) videos(w http.ResponseWriter, r *faults.Request) {
 		"kind": "youtube#videoListResponse", "etag": etag("videos", account), "items": items,
 		"pageInfo": map[string]int{"totalResults": len(items), "resultsPerPage": len(items)},
 	})
+}
+
+// deleteVideo is DELETE /youtube/v3/videos (Google's reference "Videos: delete"). Uploading alone does not allow it.
+func (p *Platform) deleteVideo(w http.ResponseWriter, r *faults.Request) {
+	account, refused := p.authorized(r, scopeAll, scopeSSL)
+	query := r.URL.Query()
+	if refused == nil {
+		refused = checkParameters(query, []string{"id"}, nil)
+	}
+	if refused != nil {
+		fail(w, refused)
+		return
+	}
+	post, found := p.Store.Post(Name, query.Get("id"))
+	if found && post.AccountID != account.ID {
+		fail(w, refuse(http.StatusForbidden, "PERMISSION_DENIED", "youtube.video", "forbidden",
+			"The video that you are trying to delete cannot be deleted. The request might not be properly authorized."))
+		return
+	}
+	err := p.Store.Delete(account.Key, query.Get("id"))
+	switch {
+	case errors.Is(err, state.ErrNoPost):
+		fail(w, refuse(http.StatusNotFound, "NOT_FOUND", "youtube.video", "videoNotFound",
+			"The video that you are trying to delete cannot be found. Check the value of the request's id parameter."))
+	case err != nil:
+		fail(w, p.broken("delete a video", err))
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
 }
 
 // video shows these parts of a video to an account.

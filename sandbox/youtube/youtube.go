@@ -12,6 +12,7 @@ import (
 
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/links"
+	"github.com/herald-social/herald/sandbox/oauth"
 	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
 )
@@ -27,18 +28,25 @@ const (
 	scopeUpload = "https://www.googleapis.com/auth/youtube.upload"
 	scopeRead   = "https://www.googleapis.com/auth/youtube.readonly"
 	scopeAll    = "https://www.googleapis.com/auth/youtube"
+	scopeSSL    = "https://www.googleapis.com/auth/youtube.force-ssl" // as much as scopeAll
 )
+
+// opDelete is the deletion of a video, which faults cannot name, only match with `*`.
+const opDelete faults.Operation = "delete"
 
 // Platform is the simulated YouTube. Its accounts are channels.
 type Platform struct {
 	simulator.Options
 	simulator.Profile
+	dialog *oauth.Dialog
 	// sessions are the locks of sessions, by id: one request at a time works on one.
 	sessions simulator.Locks
 }
 
 // New returns the simulator.
-func New(opts simulator.Options) *Platform { return &Platform{Options: opts, Profile: profile} }
+func New(opts simulator.Options) *Platform {
+	return &Platform{Options: opts, Profile: profile, dialog: newDialog(opts)}
+}
 
 // profile says how channels look. A refresh token stays the same when it is used. A real channel id is UC and 22 letters; a
 // test may give a shorter one.
@@ -100,8 +108,8 @@ func (p *Platform) Register(mux *http.ServeMux) {
 	}{
 		"GET /youtube/youtube/v3/channels":               {faults.Identity, p.channels},
 		"GET /youtube/youtube/v3/videos":                 {faults.Status, p.videos},
+		"DELETE /youtube/youtube/v3/videos":              {opDelete, p.deleteVideo},
 		"GET /youtube/youtube/v3/playlistItems":          {faults.List, p.playlistItems},
-		"POST " + uploadPath:                             {faults.Create, p.start},
 		"POST /youtube/upload/youtube/v3/thumbnails/set": {faults.Upload, p.setThumbnail},
 	} {
 		mux.Handle(pattern, p.Gate.Handler(faults.Route{
@@ -109,13 +117,15 @@ func (p *Platform) Register(mux *http.ServeMux) {
 			Streams: route.op == faults.Upload,
 		}))
 	}
+	mux.Handle("GET /youtube/o/oauth2/v2/auth", p.dialog)
 	p.registerSessions(mux)
 	mux.HandleFunc("/youtube/", func(w http.ResponseWriter, _ *http.Request) {
 		fail(w, problemFor(http.StatusNotFound))
 	})
 }
 
-// registerSessions adds the addresses of sessions.
+// registerSessions adds where videos are uploaded: what begins a session, a video in one request, and the addresses of
+// sessions.
 func (p *Platform) registerSessions(mux *http.ServeMux) {
 	by := map[faults.Operation]http.Handler{}
 	for _, op := range []faults.Operation{faults.Upload, faults.Publish, faults.Status} {
@@ -123,5 +133,21 @@ func (p *Platform) registerSessions(mux *http.ServeMux) {
 			Platform: Name, Operation: op, Dialect: dialect{}, Account: p.sessionAccount, Act: p.put, Streams: true,
 		})
 	}
+	begin := faults.Route{
+		Platform: Name, Operation: faults.Create, Dialect: dialect{}, Account: p.BearerAccount(Name), Act: p.start,
+	}
+	whole := begin
+	whole.Operation, whole.Act, whole.Streams = faults.Publish, p.insert, true
+	start, insert := p.Gate.Handler(begin), p.Gate.Handler(whole)
 	mux.HandleFunc("PUT "+uploadPath, func(w http.ResponseWriter, r *http.Request) { by[operation(r)].ServeHTTP(w, r) })
+	mux.HandleFunc("POST "+uploadPath, func(w http.ResponseWriter, r *http.Request) {
+		switch query := r.URL.Query(); {
+		case query.Has("upload_id"):
+			by[operation(r)].ServeHTTP(w, r)
+		case query.Get("uploadType") == multipartRelated:
+			insert.ServeHTTP(w, r)
+		default:
+			start.ServeHTTP(w, r)
+		}
+	})
 }

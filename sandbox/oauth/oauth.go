@@ -1,0 +1,201 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package oauth simulates how a person lets a client into an account, for all platforms: the page of consent, and the
+// codes that it gives to the client (RFC 6749, section 4.1, with PKCE of RFC 7636). What a code is exchanged for, and how
+// that is worded, is each platform's own.
+package oauth
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/herald-social/herald/sandbox/pages"
+	"github.com/herald-social/herald/sandbox/simulator"
+	"github.com/herald-social/herald/sandbox/state"
+)
+
+// Dialog is the page of a platform on which a person chooses the account to connect. Use NewDialog.
+type Dialog struct {
+	simulator.Options
+	simulator.Profile
+	// ClientParam is the name of the parameter with the client's id.
+	ClientParam string
+	// CodeLife is that of a code.
+	CodeLife time.Duration
+	// Fragment is what the address ends in that a person is sent back to, if anything.
+	Fragment string
+	// Check says, in words for people, what the platform does not like about a request beside what all of them check; ""
+	// when that is nothing.
+	Check func(url.Values) string
+	// Offers says which accounts can be chosen; nil means all of the platform.
+	Offers func(state.Account) bool
+
+	mu     sync.Mutex
+	byCode map[string]Grant
+}
+
+// NewDialog returns a dialog like that one.
+func NewDialog(d *Dialog) *Dialog {
+	d.byCode = map[string]Grant{}
+	return d
+}
+
+// Grant is what a code stands for. Codes are kept in memory only: they live for minutes.
+type Grant struct {
+	Account state.Account
+	// Asked are the parameters with which the client sent the person to the dialog.
+	Asked   url.Values
+	Scopes  []string
+	expires time.Time
+}
+
+// ServeHTTP is GET of the dialog: a person chooses the account to connect, by a link back to the same address that adds
+// `account`.
+func (d *Dialog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	redirect, message := d.check(query)
+	if message != "" {
+		pages.Message(w, http.StatusBadRequest, "Something went wrong", message)
+		return
+	}
+	if id := query.Get("account"); id != "" {
+		d.consented(w, r, redirect, id)
+		return
+	}
+	consent := pages.Consent{
+		On: d.Name(), Platform: d.Title(), Client: query.Get(d.ClientParam), Scopes: scopesOf(query),
+		Deny: d.back(redirect, url.Values{"error": {"access_denied"}, "state": {query.Get("state")}}),
+	}
+	for _, account := range d.Store.Summaries() {
+		if d.offered(account.Account) {
+			query.Set("account", account.ID)
+			consent.Choices = append(consent.Choices, pages.NewChoice(account.Account, r.URL.Path+"?"+query.Encode()))
+		}
+	}
+	pages.RenderConsent(w, consent)
+}
+
+func (d *Dialog) offered(a state.Account) bool {
+	return a.Platform == d.Name() && (d.Offers == nil || d.Offers(a))
+}
+
+// check returns where to send the person afterwards, or what is wrong with the request.
+func (d *Dialog) check(query url.Values) (*url.URL, string) {
+	redirect, err := url.Parse(query.Get("redirect_uri"))
+	kind := query.Get("response_type")
+	switch {
+	case err != nil || redirect.Host == "" || redirect.Scheme != "http" && redirect.Scheme != "https":
+		return nil, "The redirect_uri must be an absolute http or https address."
+	case kind != "" && kind != "code":
+		return nil, "The response_type must be code."
+	case query.Get(d.ClientParam) == "":
+		return nil, "The " + d.ClientParam + " is missing."
+	case d.Check != nil:
+		return redirect, d.Check(query)
+	default:
+		return redirect, ""
+	}
+}
+
+// scopesOf are the scopes that a client asks for. The platforms separate them by spaces or commas; those of Facebook take
+// both.
+func scopesOf(query url.Values) []string {
+	return strings.FieldsFunc(query.Get("scope"), func(r rune) bool { return r == ' ' || r == ',' })
+}
+
+func (d *Dialog) consented(w http.ResponseWriter, r *http.Request, redirect *url.URL, id string) {
+	query := r.URL.Query()
+	account, ok := d.Store.Account(state.Key{Platform: d.Name(), ID: id})
+	if !ok || !d.offered(account) {
+		pages.Message(w, http.StatusNotFound, "No such account", "There is no account "+id+" on "+d.Title()+" here.")
+		return
+	}
+	answer := url.Values{"code": {d.issue(account, query)}}
+	if query.Has("state") {
+		answer.Set("state", query.Get("state"))
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, r, d.back(redirect, answer), http.StatusFound) //nolint:gosec // sending people back to the client is what this is for
+}
+
+// issue returns a new code.
+func (d *Dialog) issue(account state.Account, asked url.Values) string {
+	granted := Grant{Account: account, Asked: asked, Scopes: scopesOf(asked), expires: d.Clock.Now().Add(d.CodeLife)}
+	if len(granted.Scopes) == 0 {
+		granted.Scopes = d.Terms(account).Scopes
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.byCode, func(_ string, old Grant) bool { return !d.Clock.Now().Before(old.expires) })
+	code := rand.Text()
+	d.byCode[code] = granted
+	return code
+}
+
+// Redeem returns what a code stands for, once, to the client that got it and names the same way back.
+func (d *Dialog) Redeem(code, client, redirect string) (Grant, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	found, ok := d.byCode[code]
+	delete(d.byCode, code)
+	return found, ok && d.Clock.Now().Before(found.expires) &&
+		found.Asked.Get(d.ClientParam) == client && found.Asked.Get("redirect_uri") == redirect
+}
+
+// Encoding writes a hash as a challenge.
+type Encoding func([]byte) string
+
+// Base64URL is the standard's encoding (RFC 7636, section 4.2).
+var Base64URL Encoding = base64.RawURLEncoding.EncodeToString
+
+// Verified checks the verifier against the challenge (RFC 7636, section 4.6). Without a challenge there is nothing to
+// check. The name of the method is taken in any case: twitter-api-v2 writes s256.
+func (g Grant) Verified(verifier string, encode Encoding) bool {
+	challenge := g.Asked.Get("code_challenge")
+	if challenge == "" {
+		return true
+	}
+	proof := verifier
+	if strings.EqualFold(g.Asked.Get("code_challenge_method"), "S256") {
+		sum := sha256.Sum256([]byte(verifier))
+		proof = encode(sum[:])
+	}
+	return verifier != "" && subtle.ConstantTimeCompare([]byte(proof), []byte(challenge)) == 1
+}
+
+// Tokens gives the tokens of a grant. life is that of the access token; 0 is the platform's own.
+func (d *Dialog) Tokens(g Grant, life time.Duration, refresh bool) (state.Tokens, error) {
+	terms := d.Terms(g.Account)
+	if ttl := g.Account.Settings.TokenTTL; life > 0 && (ttl == 0 || life < ttl) {
+		terms.Access = life
+	}
+	fresh := terms.Tokens(d.Clock.Now())
+	fresh.Scopes = slices.Clone(g.Scopes)
+	if !refresh {
+		fresh.RefreshExpiresAt = time.Time{}
+	}
+	tokens, err := d.Store.Grant(g.Account.Key, fresh, refresh)
+	if err != nil {
+		d.Logger.Error("a token could not be kept", "platform", d.Name(), "account", g.Account.ID, "error", err)
+	}
+	return tokens, err
+}
+
+// back is the client's address with an answer.
+func (d *Dialog) back(to *url.URL, answer url.Values) string {
+	out := *to
+	query := out.Query()
+	maps.Copy(query, answer)
+	out.RawQuery, out.Fragment = query.Encode(), d.Fragment
+	return out.String()
+}

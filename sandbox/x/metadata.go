@@ -1,0 +1,50 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package x
+
+import (
+	"encoding/json"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/herald-social/herald/sandbox/faults"
+)
+
+// maxAlt is how many characters a description of a media may have.
+const maxAlt = 1000
+
+// describe is POST /2/media/metadata: a description of a media for those who do not see it. It is checked and answered,
+// and not shown anywhere. Of the metadata, alt_text is the part that clients send.
+func (p *Platform) describe(w http.ResponseWriter, r *faults.Request) {
+	account, ok := p.authorized(w, r, callMetadata, scopeMedia)
+	if !ok {
+		return
+	}
+	var body struct {
+		ID       string                     `json:"id"`
+		Metadata map[string]json.RawMessage `json:"metadata"`
+	}
+	with := p.readJSON(r, &body)
+	if with == nil {
+		with = checkMetadata(body.Metadata)
+	}
+	if with == nil {
+		_, with = p.findMedia(account, body.ID)
+	}
+	p.answer(w, callMetadata, with, map[string]any{"id": body.ID, "associated_metadata": body.Metadata})
+}
+
+func checkMetadata(metadata map[string]json.RawMessage) *problem {
+	var alt struct {
+		Text string `json:"text"`
+	}
+	content, found := metadata["alt_text"]
+	if !found {
+		return nil
+	}
+	if err := json.Unmarshal(content, &alt); err != nil || alt.Text == "" || utf8.RuneCountInString(alt.Text) > maxAlt {
+		return invalidBody("$.metadata.alt_text.text: must have 1 to 1000 characters")
+	}
+	return nil
+}
