@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -27,6 +28,14 @@ var (
 		Remedy:  "connect the account again",
 	}
 )
+
+// isDead reports whether X means by invalid_request that a token is dead. It says
+// "Value passed for the token was invalid." then (PLhery/node-twitter-api-v2#496),
+// and uses the same code for what is wrong with the request, such as a missing
+// parameter, which a person who connects the account again could not help.
+func isDead(code, description string) bool {
+	return code == "invalid_request" && strings.Contains(strings.ToLower(description), "the token was invalid")
+}
 
 // Identify asks X whose token this is.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {

@@ -86,13 +86,22 @@ func TestRefresh(t *testing.T) {
 		"no refresh token": {"X is not asked without one", platforms.Token{Access: "a1"}, nil, platforms.Token{}, platforms.ClassReconnect},
 		"used or revoked":  {"a dead refresh token needs a person", old, says(400, `{"error":"invalid_grant","error_description":"…"}`), platforms.Token{}, platforms.ClassReconnect},
 		"X's own wording":  {"X often says invalid_request for the same", old, says(400, `{"error":"invalid_request","error_description":"Value passed for the token was invalid."}`), platforms.Token{}, platforms.ClassReconnect},
-		"with status 401":  {"the status varies", old, says(401, `{"error":"invalid_grant"}`), platforms.Token{}, platforms.ClassReconnect},
-		"app refused":      {"connecting again would not help against a wrong client secret", old, says(401, `{"error":"invalid_client"}`), platforms.Token{}, platforms.ClassTransient},
-		"not X's answer":   {"a 400 without OAuth's words proves nothing about the token", old, says(400, `Bad Request`), platforms.Token{}, platforms.ClassUnknown},
-		"rate limited":     {"a limit passes", old, says(429, ``), platforms.Token{}, platforms.ClassRateLimited},
-		"outage":           {"an outage passes", old, says(502, ``), platforms.Token{}, platforms.ClassTransient},
-		"hang up":          {"a lost answer does not disconnect the account", old, hangUp, platforms.Token{}, platforms.ClassTransient},
-		"success, cut":     {"an answer without a token is not stored", old, says(200, `{"access_tok`), platforms.Token{}, platforms.ClassUnknown},
+		"bad request": {
+			"the same code says that the request is wrong, which is the administrator's to mend", old,
+			says(400, `{"error":"invalid_request","error_description":"Missing required parameter [client_id]."}`),
+			platforms.Token{},
+			platforms.ClassTransient,
+		},
+		"no description": {
+			"without a description it does not say that the token is dead", old, says(400, `{"error":"invalid_request"}`), platforms.Token{}, platforms.ClassTransient,
+		},
+		"with status 401": {"the status varies", old, says(401, `{"error":"invalid_grant"}`), platforms.Token{}, platforms.ClassReconnect},
+		"app refused":     {"connecting again would not help against a wrong client secret", old, says(401, `{"error":"invalid_client"}`), platforms.Token{}, platforms.ClassTransient},
+		"not X's answer":  {"a 400 without OAuth's words proves nothing about the token", old, says(400, `Bad Request`), platforms.Token{}, platforms.ClassUnknown},
+		"rate limited":    {"a limit passes", old, says(429, ``), platforms.Token{}, platforms.ClassRateLimited},
+		"outage":          {"an outage passes", old, says(502, ``), platforms.Token{}, platforms.ClassTransient},
+		"hang up":         {"a lost answer does not disconnect the account", old, hangUp, platforms.Token{}, platforms.ClassTransient},
+		"success, cut":    {"an answer without a token is not stored", old, says(200, `{"access_tok`), platforms.Token{}, platforms.ClassUnknown},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,11 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
+// kindClient is the kind of a refusal that is about the app. With the reason
+// client-not-enrolled ("App not enrolled or lacks required access", X's response
+// codes and errors) it stops all accounts, and connecting one again does not help.
+const kindClient = "client-forbidden"
+
 // legacyDuplicate is the code of the old API for a post that repeats another.
 const legacyDuplicate = "187"
 
@@ -36,6 +41,12 @@ var (
 		Class:   platforms.ClassQuota,
 		Problem: "the X app has reached its usage cap",
 		Remedy:  "the owner of the app has to raise it, or wait for the next period",
+	}
+	notEnrolled = platforms.Error{
+		Class:   platforms.ClassQuota,
+		Problem: "the X app is not enrolled: it belongs to no project, or its plan does not allow this",
+		Remedy:  "the owner of the app has to attach it to a project in X's developer console",
+		AppWide: true,
 	}
 	appLimit = platforms.Error{
 		Class:   platforms.ClassQuota,
@@ -91,7 +102,7 @@ func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error,
 		known = *p.api.Nonsense(resp.Status, nil)
 	}
 	known.RetryAt = retryAt(resp.Header, known.Class, p.clock.Now())
-	known.AppWide = resp.Status == http.StatusPaymentRequired || said.isKind("usage-capped") || resp.Status == http.StatusTooManyRequests && exhausted(resp.Header, appDaily)
+	known.AppWide = known.AppWide || resp.Status == http.StatusPaymentRequired || said.isKind("usage-capped") || resp.Status == http.StatusTooManyRequests && exhausted(resp.Header, appDaily)
 	known.Err = fmt.Errorf("HTTP status %d, problem %v, codes %v, oauth %q", resp.Status, said.kinds, said.codes, said.oauth)
 	if resp.Status == http.StatusNotFound || resp.Status == http.StatusGone {
 		known.Err = fmt.Errorf("%w: %w", errGone, known.Err)
@@ -132,7 +143,9 @@ func forbidden(said *problem) platforms.Error {
 		return duplicate
 	case said.isKind("unsupported-authentication"):
 		return wrongToken
-	case said.isKind("client-forbidden", "oauth1-permissions", "not-authorized-for-resource"):
+	case said.isKind(kindClient) && said.says("client-not-enrolled"):
+		return notEnrolled
+	case said.isKind(kindClient, "oauth1-permissions", "not-authorized-for-resource"):
 		return reconnect
 	case said.isKind("user-suspended"):
 		return suspended

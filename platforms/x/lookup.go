@@ -6,6 +6,7 @@ package x
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -27,6 +28,15 @@ const (
 	maxPages = 32
 )
 
+// fieldNames are the names under which X gives the fields of a post: those of its
+// guides, and those of its OpenAPI document 2.167 and of its SDK 0.6.6 (both of
+// August 2026). The service took the old ones last; a name that it does not know
+// it refuses with status 400.
+var fieldNames = []struct{ parameter, fields string }{
+	{"tweet.fields", "created_at,text,entities,referenced_tweets,note_tweet,attachments"},
+	{"post.fields", "created_at,text,entities,referenced_posts,note_post,attachments"},
+}
+
 // Lookup searches the account's timeline for the job's text, among what was
 // created at job.SearchFrom or later.
 //
@@ -34,45 +44,90 @@ const (
 // is passed over. Absence is
 // only reported if X listed everything; otherwise it is an error.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
-	text, media := want(job.Content.Text), job.FileIDs(validID)
-	matches := listing.Matches{}
+	var failure *platforms.Error
+	for _, names := range fieldNames {
+		s := search{job: &job, text: want(&job.Content), media: job.FileIDs(validID), matches: listing.Matches{}}
+		failure = p.search(ctx, &s, url.Values{names.parameter: {names.fields}})
+		if failure == nil {
+			return s.result()
+		}
+		if failure.Class != platforms.ClassPermanent {
+			break
+		}
+	}
+	return platforms.LookupResult{}, failure
+}
+
+// search looks for the post of a job in a timeline.
+type search struct {
+	job     *platforms.Job
+	text    wanted
+	media   []string
+	matches listing.Matches
+	// unclear says that a post fits of which X does not tell whether it hangs from
+	// another one.
+	unclear bool
+}
+
+// search reads the account's timeline to its end. fields asks for the fields of
+// posts.
+func (p *Platform) search(ctx context.Context, s *search, fields url.Values) *platforms.Error {
 	cursor := ""
 	for range maxPages {
-		resp, failure := p.read(ctx, "list", timelinePath(job, cursor), job.Account.Token)
+		resp, failure := p.read(ctx, "list", timelinePath(s.job, fields, cursor), s.job.Account.Token)
 		if failure != nil {
-			return platforms.LookupResult{}, failure
+			return failure
 		}
 		page, failure := p.readPage(resp)
 		if failure != nil {
-			return platforms.LookupResult{}, failure
+			return failure
 		}
 		for i := range page.Data {
-			post := &page.Data[i]
-			id, at := post.ID.String(), post.created()
-			// What was uploaded for one job is shown by no other post, so that files
-			// say more than the text, which X gives back with an address for them
-			// behind it.
-			fits := media == nil && text.matches(post) || media != nil && post.shows(media)
-			if fits && post.repliedTo() == job.Content.InReplyTo && !listing.IsOld(&job, at, time.Millisecond) && !listing.IsTaken(&job, id) {
-				matches.Add(listing.Post{ID: id, URL: p.postURL(job.Account, id), At: at})
-			}
+			p.add(s, &page.Data[i])
 		}
 		cursor = page.Meta.Value.NextToken.String()
 		if cursor == "" {
-			return matches.Result(), nil
+			return nil
 		}
 	}
-	return platforms.LookupResult{}, p.api.TooManyPages()
+	return p.api.TooManyPages()
+}
+
+// add looks at a listed post.
+func (p *Platform) add(s *search, post *listedPost) {
+	id, at := post.ID.String(), post.created()
+	// What was uploaded for one job is shown by no other post, so that files
+	// say more than the text, which X gives back with an address for them
+	// behind it.
+	fits := s.media == nil && s.text.matches(post) || s.media != nil && post.shows(s.media)
+	switch to := s.job.Content.InReplyTo; {
+	case !fits, listing.IsOld(s.job, at, time.Millisecond), listing.IsTaken(s.job, id):
+	case post.repliedTo() == to:
+		s.matches.Add(listing.Post{ID: id, URL: p.postURL(s.job.Account, id), At: at})
+	case len(post.references()) == 0:
+		s.unclear = true
+	}
+}
+
+// result tells what was found. X leaves the references out of a post that has
+// none. Where one of the cards of a tree has none, X may give them under another
+// name, so that its absence is not proven.
+func (s *search) result() (platforms.LookupResult, error) {
+	if len(s.matches) == 0 && s.unclear {
+		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown,
+			"X lists a post with the words of this card and does not tell which post it hangs from").Advise("look for the card by hand")
+	}
+	return s.matches.Result(), nil
 }
 
 // timelinePath asks for one page of an account's own posts. Replies stay in,
 // because leaving them out would leave out the cards of a tree as well.
-func timelinePath(job platforms.Job, cursor string) string {
+func timelinePath(job *platforms.Job, fields url.Values, cursor string) string {
 	query := url.Values{
-		"max_results":  {strconv.Itoa(pageSize)},
-		"exclude":      {"retweets"},
-		"tweet.fields": {"created_at,text,entities,referenced_tweets,note_tweet,attachments"},
+		"max_results": {strconv.Itoa(pageSize)},
+		"exclude":     {"retweets"},
 	}
+	maps.Copy(query, fields)
 	if since := idBefore(job.SearchFrom); since != "" {
 		query.Set("since_id", since)
 	}
@@ -101,15 +156,21 @@ type listedPost struct {
 
 	ID        jsondoc.Text `json:"id"`
 	CreatedAt jsondoc.Text `json:"created_at"`
-	// Note holds the full text of a long post.
-	Note       listedText `json:"note_tweet"`
-	References []struct {
-		Type jsondoc.Text `json:"type"`
-		ID   jsondoc.Text `json:"id"`
-	} `json:"referenced_tweets"`
-	Attachments struct {
+	// Note holds the full text of a long post; see fieldNames for the second
+	// name, and for that of References.
+	Note           listedText  `json:"note_tweet"`
+	NotePost       listedText  `json:"note_post"`
+	References     []reference `json:"referenced_tweets"`
+	PostReferences []reference `json:"referenced_posts"`
+	Attachments    struct {
 		MediaKeys []jsondoc.Text `json:"media_keys"`
 	} `json:"attachments"`
+}
+
+// reference is a post that a post hangs from, or quotes.
+type reference struct {
+	Type jsondoc.Text `json:"type"`
+	ID   jsondoc.Text `json:"id"`
 }
 
 // readPage reads a page. X leaves out "data" when a page is empty: what proves
@@ -144,10 +205,13 @@ func (p *listedPost) created() time.Time {
 	return p.CreatedAt.Time()
 }
 
+// references are the posts that a post hangs from or quotes, by either name.
+func (p *listedPost) references() []reference { return slices.Concat(p.References, p.PostReferences) }
+
 // repliedTo is the post that a post hangs from; empty for one that stands alone.
 // One that hangs from what X does not name hangs from "?".
 func (p *listedPost) repliedTo() string {
-	for _, reference := range p.References {
+	for _, reference := range p.references() {
 		if reference.Type == "replied_to" {
 			return cmp.Or(reference.ID.String(), "?")
 		}

@@ -142,6 +142,96 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// TestLookupCard looks for a card that hangs from post 1, among what X lists in
+// the forms that it is known to use.
+func TestLookupCard(t *testing.T) {
+	const to, elsewhere = `"referenced_tweets":[{"type":"replied_to","id":"1"}]`, `"referenced_tweets":[{"type":"replied_to","id":"2"}]`
+	id := snowflake(noon)
+	tests := map[string]struct {
+		reason, text, listed string
+		fields               []string
+		want                 int
+		class                platforms.Class
+	}{
+		"as written": {"without mentions X lists what was sent", "hello", "hello", []string{to}, 1, ""},
+		"mention in front": {
+			"X puts the name of one who was mentioned before in front of a reply", "hello", "@bob hello", []string{to}, 1, "",
+		},
+		"mentions in front": {"and of each of several", "hello", "@bob @Alice_2 hello", []string{to}, 1, ""},
+		"own mention": {
+			"a mention that was written stays a part of the text", "@carol hello", "@bob @carol hello", []string{to}, 1, "",
+		},
+		"only a mention": {"which may be all of it", "@carol", "@bob @carol", []string{to}, 1, ""},
+		"range": {
+			"the range of the text that is shown changes nothing of that", "hello", "@bob hello",
+			[]string{to, `"display_text_range":[5,10]`},
+			1, "",
+		},
+		"another text":  {"what stands behind the names is compared whole", "hello", "@bob hello!", []string{to}, 0, ""},
+		"inner mention": {"names elsewhere are not overlooked", "hello you", "hello @bob you", []string{to}, 0, ""},
+		"from another":  {"a card that hangs from another post is another card", "hello", "@bob hello", []string{elsewhere}, 0, ""},
+		"new name": {
+			"X's OpenAPI document 2.167 has another name for what a post hangs from", "hello", "hello",
+			[]string{`"referenced_posts":[{"type":"replied_to","id":"1"}]`},
+			1, "",
+		},
+		"new names of a long post": {
+			"and for the full text of a long post", "the whole text", "the whole…",
+			[]string{`"referenced_posts":[{"type":"replied_to","id":"1"}]`, `"note_post":{"text":"the whole text"}`},
+			1, "",
+		},
+		"no reference": {
+			"a card of which X does not tell what it hangs from may be the one, so that absence is not proven",
+			"hello", "hello", nil, 0, platforms.ClassUnknown,
+		},
+		"other references": {
+			"what X tells of one that quotes is that it hangs from nothing", "hello", "hello",
+			[]string{`"referenced_tweets":[{"type":"quoted","id":"1"}]`},
+			0, "",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, _ := newX(t, Config{}, says(200, timeline(post(t, id, tc.listed, tc.fields...))))
+			job := jobFor(tc.text)
+			job.Content.InReplyTo, job.SearchFrom = "1", noon
+			got, err := p.Lookup(t.Context(), job)
+			if got.Matches != tc.want || classOfError(err) != tc.class || tc.want > 0 && got.ExternalID != id {
+				t.Errorf("%s: got %+v, %v", tc.reason, got, err)
+			}
+		})
+	}
+}
+
+// TestMentionsOfAFirstPost has a post that hangs from nothing begin with a name:
+// X puts none there, so that it is another post.
+func TestMentionsOfAFirstPost(t *testing.T) {
+	p, _ := newX(t, Config{}, says(200, timeline(post(t, snowflake(noon), "@bob hello"))))
+	if got, err := p.Lookup(t.Context(), jobFor("hello")); err != nil || got.Matches != 0 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// TestLookupByEitherNames asks an X that knows the fields of a post under one set
+// of names only.
+func TestLookupByEitherNames(t *testing.T) {
+	for _, parameter := range []string{"tweet.fields", "post.fields"} {
+		t.Run(parameter, func(t *testing.T) {
+			p, _ := newX(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+				answer := says(400, `{"title":"Invalid Request","type":"https://api.x.com/2/problems/invalid-request",`+
+					`"errors":[{"message":"The query parameter is not one of those that are known"}]}`)
+				if r.URL.Query().Has(parameter) {
+					answer = says(200, timeline(post(t, snowflake(noon), "hello")))
+				}
+				answer(w, r)
+			})
+			if got, err := p.Lookup(t.Context(), jobFor("hello")); err != nil || got.Matches != 1 {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
+
 func TestLookupErrors(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -153,6 +243,7 @@ func TestLookupErrors(t *testing.T) {
 		"hidden account": {"X hides a timeline with status 200", says(200, `{"errors":[{"type":"https://api.twitter.com/2/problems/not-authorized-for-resource"}]}`), platforms.ClassReconnect},
 		"page with gaps": {"errors beside the data mean that something is missing", says(200, `{"data":[],"errors":[{"title":"Not Found"}],"meta":{"result_count":0}}`), platforms.ClassUnknown},
 		"wrong count":    {"a count that does not hold means the same", says(200, `{"data":[{"id":"1"}],"meta":{"result_count":2}}`), platforms.ClassUnknown},
+		"refused":        {"a request that X refuses under either set of names tells nothing", says(400, `{"title":"Invalid Request"}`), platforms.ClassPermanent},
 		"rate limited":   {"a limit passes", says(429, ``), platforms.ClassRateLimited},
 		"ended token":    {"the token is renewed and the look-up repeated", says(401, ``), platforms.ClassRefresh},
 		"outage":         {"an outage passes", says(500, ``), platforms.ClassTransient},
@@ -220,21 +311,23 @@ func FuzzMatch(f *testing.F) {
 		// An accent right behind the address would become a part of it, and a
 		// short address in the text itself would be an entity of its own.
 		composes := norm.NFC.String(typed+after) != norm.NFC.String(typed)+norm.NFC.String(after)
-		if !composes && !strings.Contains(before+after, "t.co") && !want(sent).matches(listed) {
+		if !composes && !strings.Contains(before+after, "t.co") && !wantText(sent).matches(listed) {
 			t.Errorf("%q is not found in %v", sent, listed)
 		}
-		if want(sent + "!").matches(listed) {
+		if wantText(sent + "!").matches(listed) {
 			t.Errorf("%q is found in %v", sent+"!", listed)
 		}
 		// Whatever X lists is read without harm, and an empty text is nowhere.
 		if doc, ok := jsondoc.Decode[*listedPost]([]byte(noise)); ok {
-			want(sent).matches(doc)
-			if want(" ").matches(doc) {
+			wantText(sent).matches(doc)
+			if wantText(" ").matches(doc) {
 				t.Errorf("an empty text is found in %s", noise)
 			}
 		}
 	})
 }
+
+func wantText(text string) wanted { return want(&platforms.Content{Text: text}) }
 
 func escape(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)

@@ -10,18 +10,34 @@ import (
 	"strings"
 
 	"github.com/herald-social/herald/internal/text"
+	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
 // X does not give a text back as it was sent: it replaces every address by one
-// of t.co, writes three characters as HTML entities, and may change blanks and
-// compositions of letters. What was sent is therefore compared with what is
-// listed after undoing each of these.
+// of t.co, writes three characters as HTML entities, puts the names of those
+// mentioned before in front of a reply, and may change blanks and compositions of
+// letters. What was sent is therefore compared with what is listed after undoing
+// each of these.
 
-// wanted is the text of a job, in the form that is compared.
-type wanted string
+// wanted is what is looked for.
+type wanted struct {
+	// text is that of the job, in the form that is compared.
+	text string
+	// isReply says that the job hangs from another post.
+	isReply bool
+}
 
-func want(caption string) wanted { return wanted(text.Fold(caption)) }
+func want(content *platforms.Content) wanted {
+	return wanted{text: text.Fold(content.Text), isReply: content.InReplyTo != ""}
+}
+
+// mention is the name of an account in front of a reply. X puts those of everyone
+// in the conversation there, unless the call excludes them (X's guide to
+// conversation ids and the payloads of its activity API, where display_text_range
+// begins behind them; xdevplatform/twitter-api-typescript-sdk#93). Names have 15
+// characters, some old ones 20.
+var mention = regexp.MustCompile(`^@[A-Za-z0-9_]{1,20} `)
 
 // entities undoes the only three escapes that X makes, in one pass: what was
 // sent as "&lt;" is listed as "&amp;lt;".
@@ -31,16 +47,33 @@ var entities = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">")
 // and without undoing escapes, since X does not say which of its texts are
 // escaped.
 func (w wanted) matches(post *listedPost) bool {
-	if w == "" {
+	if w.text == "" {
 		return false
 	}
 	listed := &post.listedText
-	if post.Note.Text != "" {
-		listed = &post.Note
+	for _, note := range []*listedText{&post.Note, &post.NotePost} {
+		if note.Text != "" {
+			listed = note
+		}
 	}
 	links := listed.links()
 	written := listed.Text.String()
-	return w.fits(text.Fold(entities.Replace(written)), links) || w.fits(text.Fold(written), links)
+	return w.stands(text.Fold(entities.Replace(written)), links) || w.stands(text.Fold(written), links)
+}
+
+// stands reports whether a listed text is the wanted one, of a reply without the
+// names that stand in front of it. The author may have written some of them.
+func (w wanted) stands(listed string, links []link) bool {
+	for {
+		if w.fits(listed, links) {
+			return true
+		}
+		name := mention.FindString(listed)
+		if !w.isReply || name == "" {
+			return false
+		}
+		listed = listed[len(name):]
+	}
 }
 
 // listedText is a text as X lists it.
@@ -106,7 +139,7 @@ func (l *link) add(address string) {
 // small letters or capitals.
 func (w wanted) fits(listed string, links []link) bool {
 	if len(links) == 0 {
-		return listed == string(w)
+		return listed == w.text
 	}
 	// Where one short address begins with another, the longer one stands.
 	slices.SortStableFunc(links, func(a, b link) int { return len(b.short) - len(a.short) })
@@ -115,5 +148,5 @@ func (w wanted) fits(listed string, links []link) bool {
 		forms = append(forms, regexp.QuoteMeta(l.short), `(?i:https?://)?(?i:`+strings.Join(l.forms, "|")+`)/?`)
 	}
 	pattern, err := regexp.Compile("^" + strings.NewReplacer(forms...).Replace(regexp.QuoteMeta(listed)) + "$")
-	return err == nil && pattern.MatchString(string(w))
+	return err == nil && pattern.MatchString(w.text)
 }

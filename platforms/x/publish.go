@@ -36,9 +36,11 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return result
 }
 
-// tweet is the body of POST /2/tweets.
+// tweet is the body of POST /2/tweets. The text is sent also where it is empty:
+// X's OpenAPI document 2.167 (August 2026, the body of POST /2/tweets) says that the
+// service refuses one without it.
 type tweet struct {
-	Text  string `json:"text,omitempty"`
+	Text  string `json:"text"`
 	Media struct {
 		IDs []string `json:"media_ids"`
 	} `json:"media,omitzero"`

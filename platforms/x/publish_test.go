@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 )
@@ -49,6 +50,20 @@ func TestPublishSendsOneExactRequest(t *testing.T) {
 	}
 }
 
+// TestPublishWithoutText shows images alone: the text is sent all the same, since
+// X's service refuses a body that has none.
+func TestPublishWithoutText(t *testing.T) {
+	p, requests := newX(t, Config{}, says(http.StatusCreated, `{"data":{"id":"1991000000000000777"}}`))
+	job := jobFor("")
+	job.Content.Category, job.Content.Media, job.Checkpoint = v1alpha1.CategoryImage, make([]platforms.File, 1), "5"
+	if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
+		t.Fatalf("got %+v", got)
+	}
+	if got, want := strings.TrimSpace(requests()[0].body), `{"text":"","media":{"media_ids":["5"]}}`; got != want {
+		t.Errorf("sent %s, want %s", got, want)
+	}
+}
+
 func TestPublishVerdicts(t *testing.T) {
 	reset := noon.Add(9 * time.Minute)
 	const resetUnix = "1795176540"
@@ -62,6 +77,7 @@ func TestPublishVerdicts(t *testing.T) {
 		Verdict platforms.Outcome
 		Class   platforms.Class
 		RetryAt time.Time
+		AppWide bool
 	}
 	tests := map[string]struct {
 		reason string
@@ -116,7 +132,7 @@ func TestPublishVerdicts(t *testing.T) {
 		"credits": {
 			"an empty balance passes when somebody pays, at no known time",
 			says(402, `{"title":"CreditsDepleted","detail":"Your account does not have any credits.","type":"https://api.x.com/2/problems/credits"}`),
-			want{Verdict: platforms.Refused, Class: platforms.ClassQuota},
+			want{Verdict: platforms.Refused, Class: platforms.ClassQuota, AppWide: true},
 		},
 		"duplicate": {
 			"the same content is there already: perhaps this very post",
@@ -132,6 +148,12 @@ func TestPublishVerdicts(t *testing.T) {
 			"the catch-all of X is a refusal of the content",
 			says(403, `{"detail":"You are not permitted to perform this action.","type":"about:blank","title":"Forbidden","status":403}`),
 			want{Verdict: platforms.Refused, Class: platforms.ClassPermanent},
+		},
+		"app not enrolled": {
+			"only the owner of the app can mend it: connecting the account again would not",
+			says(403, `{"client_id":"1","detail":"When authenticating requests to the X API v2 endpoints, you must use keys and tokens from a developer App that is attached to a Project.",`+
+				`"reason":"client-not-enrolled","title":"Client Forbidden","type":"https://api.twitter.com/2/problems/client-forbidden"}`),
+			want{Verdict: platforms.Refused, Class: platforms.ClassQuota, AppWide: true},
 		},
 		"read-only app": {
 			"a person has to grant writing",
@@ -187,7 +209,7 @@ func TestPublishVerdicts(t *testing.T) {
 		"usage capped": {
 			"a monthly cap is not waited for in minutes",
 			says(429, `{"title":"UsageCapExceeded","detail":"Usage cap exceeded: Monthly product cap","type":"https://api.twitter.com/2/problems/usage-capped"}`),
-			want{Verdict: platforms.Refused, Class: platforms.ClassQuota},
+			want{Verdict: platforms.Refused, Class: platforms.ClassQuota, AppWide: true},
 		},
 		"internal error": {
 			"X may have published before it failed",
@@ -226,7 +248,7 @@ func TestPublishVerdicts(t *testing.T) {
 			result := p.Publish(t.Context(), jobFor("hello"))
 			got := want{Verdict: result.Outcome}
 			if result.Err != nil {
-				got.Class, got.RetryAt = result.Err.Class, result.Err.RetryAt
+				got.Class, got.RetryAt, got.AppWide = result.Err.Class, result.Err.RetryAt, result.Err.AppWide
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s\n%v", tc.reason, diff, result.Err)

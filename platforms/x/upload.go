@@ -30,8 +30,10 @@ const (
 	// number.
 	appendTries = 3
 	// mediaLasts is how long X keeps what was uploaded ("expires_after_secs" of its
-	// answers is 86,400).
+	// answers is 86,400), and leastLeft how much of that must be left for an image
+	// to be taken for good.
 	mediaLasts = 24 * time.Hour
+	leastLeft  = time.Hour
 	// uploadTimeout bounds one request that carries bytes.
 	uploadTimeout = 2 * time.Minute
 	// leastPause and longestPause bound how long to wait between two questions
@@ -44,6 +46,7 @@ const (
 	msgNoMediaID   = "X took the file %q without saying under which id"
 	msgFileRefused = "X refused the file %q: its format, size or length is not one that X takes"
 	msgFileFailed  = "X could not process the file %q"
+	msgFileGone    = "X keeps the file %q no longer"
 	msgFileBusy    = "X is not done with processing the file %q"
 	msgUnprepared  = "the files of the post are not uploaded yet"
 )
@@ -74,9 +77,22 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 
 // allReady waits until X is done with what was uploaded before, and fails if X has
 // it no more.
+//
+// Images are not asked for. X tells the state only of what it processes, which is
+// what the answer to its upload has processing_info for (guide to media uploads,
+// "Check status"): of an image it says with status 404 that there is no such page
+// (PLhery/node-twitter-api-v2#336, tweepy/tweepy#1851). How long X has had an image
+// follows from its id.
 func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string) *platforms.Error {
 	for i, id := range ids {
-		if err := p.await(ctx, job, &job.Content.Media[i], id); err != nil {
+		file := &job.Content.Media[i]
+		if !file.IsVideo() {
+			if at, ok := snowflakeTime(id); !ok || p.clock.Since(at) > mediaLasts-leastLeft {
+				return platforms.Errorf(platforms.ClassTransient, msgFileGone, file.Name).Because(errGone)
+			}
+			continue
+		}
+		if err := p.await(ctx, job, file, id); err != nil {
 			return err
 		}
 	}

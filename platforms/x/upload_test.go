@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -184,28 +185,62 @@ func TestGoesOnWaiting(t *testing.T) {
 	}
 }
 
-// TestAsksForFiles asks X for two images that were uploaded before.
+// TestImagesAreNotAskedFor prepares two images again: X knows no state of images,
+// and their ids tell how long it has had them.
+func TestImagesAreNotAskedFor(t *testing.T) {
+	fresh, old := snowflake(noon.Add(-22*time.Hour)), snowflake(noon.Add(-23*time.Hour-time.Minute))
+	tests := map[string]struct {
+		reason, checkpoint string
+		calls              []string
+	}{
+		"fresh":     {"X keeps them for a day", fresh + "," + fresh, nil},
+		"one old":   {"X would soon have one of them no more", fresh + "," + old, []string{"POST", "POST"}},
+		"odd names": {"of an id that tells no time it is not known", fresh + ",6", []string{"POST", "POST"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, requests := newX(t, Config{}, says(200, `{"data":{"id":"7"}}`))
+			image := platforms.File{Name: "a.png", MIMEType: v1alpha1.MimePNG, Size: 1, Bytes: zeros{}}
+			job := platforms.Job{
+				Checkpoint: tc.checkpoint, Content: platforms.Content{Category: v1alpha1.CategoryImage, Media: []platforms.File{image, image}},
+			}
+			got, failure := p.Prepare(t.Context(), job)
+			if want := map[bool]string{true: tc.checkpoint, false: "7,7"}[tc.calls == nil]; failure != nil || got != want {
+				t.Errorf("%s: prepared %q, %v; want %q", tc.reason, got, failure, want)
+			}
+			var calls []string
+			for _, r := range requests() {
+				calls = append(calls, r.Method)
+			}
+			if diff := cmp.Diff(tc.calls, calls); diff != "" {
+				t.Errorf("%s: calls (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestAsksForFiles asks X for a video that was uploaded before.
 func TestAsksForFiles(t *testing.T) {
-	const known = `{"data":{"id":"5"}}`
-	again := []string{"GET 5", "GET 6", "POST", "POST"}
+	asked := []string{"GET 6"}
+	again := append(slices.Clone(asked), "POST", "POST", "POST", "GET 7")
 	tests := map[string]struct {
 		reason string
-		// answer is what X says of the second.
+		// answer is what X says of it.
 		answer http.HandlerFunc
 		calls  []string
 		class  platforms.Class
 	}{
-		"there":      {"what is there is used again", says(200, known), again[:2], ""},
+		"there":      {"what is there is used again", says(200, `{"data":{"id":"6"}}`), asked, ""},
 		"refused":    {"X does not know the file any more", says(400, `{"title":"Invalid Request","type":"https://api.x.com/2/problems/invalid-request"}`), again, ""},
 		"not found":  {"the same, in the words of a look-up", says(404, `{"title":"Not Found Error","type":"https://api.x.com/2/problems/resource-not-found","status":404}`), again, ""},
 		"failed":     {"X could not process it", says(200, `{"data":{"id":"6","processing_info":{"state":"failed"}}}`), again, ""},
-		"limited":    {"too many calls do not become fewer by uploads", says(429, `{"title":"Too Many Requests"}`, "X-Rate-Limit-Remaining", "0"), again[:2], platforms.ClassRateLimited},
-		"outage":     {"an outage says nothing about the file", says(503, ``), again[:2], platforms.ClassTransient},
-		"dead token": {"nor does a token that has ended", says(401, `{"title":"Unauthorized","type":"about:blank"}`), again[:2], platforms.ClassRefresh},
-		"no money":   {"nor do credits", says(402, `{"title":"CreditsDepleted"}`), again[:2], platforms.ClassQuota},
-		"hang up":    {"nor does an answer that was lost", hangUp, again[:2], platforms.ClassTransient},
+		"limited":    {"too many calls do not become fewer by uploads", says(429, `{"title":"Too Many Requests"}`, "X-Rate-Limit-Remaining", "0"), asked, platforms.ClassRateLimited},
+		"outage":     {"an outage says nothing about the file", says(503, ``), asked, platforms.ClassTransient},
+		"dead token": {"nor does a token that has ended", says(401, `{"title":"Unauthorized","type":"about:blank"}`), asked, platforms.ClassRefresh},
+		"no money":   {"nor do credits", says(402, `{"title":"CreditsDepleted"}`), asked, platforms.ClassQuota},
+		"hang up":    {"nor does an answer that was lost", hangUp, asked, platforms.ClassTransient},
 		"bare 404":   {"a file that is not found is gone, with or without a word", says(404, ``), again, ""},
-		"nonsense":   {"something in between may have answered", says(400, `<html>`), again[:2], platforms.ClassUnknown},
+		"nonsense":   {"something in between may have answered", says(400, `<html>`), asked, platforms.ClassUnknown},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -221,13 +256,13 @@ func TestAsksForFiles(t *testing.T) {
 					tc.answer(w, r)
 					return
 				}
-				fmt.Fprint(w, known)
+				fmt.Fprint(w, `{"data":{"id":"7"}}`)
 			}))
 			defer server.Close()
 			server.Config.SetKeepAlivesEnabled(false) // net/http asks again where a connection that was used before breaks
-			image := platforms.File{Name: "a.png", MIMEType: v1alpha1.MimePNG, Size: 1, Bytes: zeros{}}
+			film := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: zeros{}}
 			job := platforms.Job{
-				Checkpoint: "5,6", Content: platforms.Content{Category: v1alpha1.CategoryImage, Media: []platforms.File{image, image}},
+				Checkpoint: "6", Content: platforms.Content{Category: v1alpha1.CategoryVideo, Media: []platforms.File{film}},
 			}
 			checkpoint, failure := New(Config{APIURL: server.URL}, transport.New(transport.Options{})).Prepare(t.Context(), job)
 			if failure == nil && tc.class != "" || failure != nil && failure.Class != tc.class {

@@ -91,9 +91,7 @@ func New(c Config, way *transport.Client) *Platform {
 	}
 	p.tokens = oauth2.Endpoint{
 		Client: p.api, Path: "/2/oauth2/token", ID: c.ClientID, Secret: c.ClientSecret, Timeout: readTimeout, Clock: p.clock,
-		NoRefresh: noRefresh, Dead: refreshDead,
-		// X often says so where it means invalid_grant.
-		DeadCodes: []string{"invalid_request"},
+		NoRefresh: noRefresh, Dead: refreshDead, IsDead: isDead,
 		Refused: func(resp *transport.Response, _ string) *platforms.Error {
 			failure, _ := p.classify(resp)
 			return failure

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,8 +39,9 @@ type Endpoint struct {
 	// Dead says that the refresh token is not accepted any more, and NoRefresh that
 	// there is none. Without NoRefresh a plain error says so, with Dead's remedy.
 	Dead, NoRefresh platforms.Error
-	// DeadCodes are the errors that mean Dead, beside invalid_grant.
-	DeadCodes []string
+	// IsDead reports whether an error of the platform's own means Dead, by its code
+	// and its description. Nil on a platform that says invalid_grant.
+	IsDead func(code, description string) bool
 	// AnyStatus says that the endpoint reports its errors with any HTTP status,
 	// also that of a success; else only 400 and 401 go with them.
 	AnyStatus bool
@@ -52,6 +52,7 @@ type Endpoint struct {
 // answer is what the endpoint says.
 type answer struct {
 	Error        jsondoc.Text `json:"error"`
+	Description  jsondoc.Text `json:"error_description"`
 	AccessToken  jsondoc.Text `json:"access_token"`
 	RefreshToken jsondoc.Text `json:"refresh_token"`
 	Scope        jsondoc.Text `json:"scope"`
@@ -84,7 +85,7 @@ func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.
 	}
 	said, _ := jsondoc.Decode[answer](resp.Body)
 	if resp.Status != http.StatusOK || e.AnyStatus && said.Error != "" {
-		return platforms.Token{}, e.refused(resp, said.Error.String())
+		return platforms.Token{}, e.refused(resp, said.Error.String(), said.Description.String())
 	}
 	return Renewed(&e.Client, resp.Body, old, e.Clock.Now())
 }
@@ -118,13 +119,13 @@ func Scopes(list string) []string {
 }
 
 // refused reads an error of the endpoint (RFC 6749, section 5.2).
-func (e *Endpoint) refused(resp *transport.Response, code string) *platforms.Error {
+func (e *Endpoint) refused(resp *transport.Response, code, description string) *platforms.Error {
 	own := resp.Status == http.StatusBadRequest || resp.Status == http.StatusUnauthorized
 	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code)
 	switch {
 	case !own && !e.AnyStatus:
 		return e.Refused(resp, code)
-	case code == "invalid_grant", slices.Contains(e.DeadCodes, code):
+	case code == "invalid_grant", e.IsDead != nil && e.IsDead(code, description):
 		return new(e.Dead).Because(cause)
 	case code == "invalid_client", code == "invalid_request", code == "unauthorized_client":
 		// A person who connects the account again could not help.
