@@ -75,7 +75,7 @@ func (p *Platform) upload(ctx context.Context, job platforms.Job, file *platform
 	case failure != nil:
 		return "", failure
 	case resp.Status != http.StatusOK:
-		bad := p.graph.Classify(resp, meta.ThePost)
+		bad := p.graph.ClassifyForAccount(resp, meta.ThePost)
 		if bad.Class == platforms.ClassPermanent {
 			return "", platforms.Errorf(platforms.ClassPermanent, msgPhotoRefused, file.Name).Advise("change the file").Because(bad.Err)
 		}

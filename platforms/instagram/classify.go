@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
+	"time"
 
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/meta"
@@ -15,12 +16,16 @@ import (
 // What people are told of Instagram's own errors. None of it changes from one
 // call to the next.
 var (
-	notTaken   = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram failed to take {about}"}
-	tooSlow    = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram took too long to fetch {about} from the media store"}
-	forgotten  = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram no longer has what was prepared of {about}"}
-	notReady   = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram is not done with preparing {about}"}
+	notTaken  = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram failed to take {about}"}
+	tooSlow   = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram took too long to fetch {about} from the media store"}
+	forgotten = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram no longer has what was prepared of {about}"}
+	notReady  = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram is not done with preparing {about}"}
+	// Instagram fails at times to fetch what it can reach: one of six images of a
+	// host (gitroomhq/postiz-app#1900), or all for days (inovector/mixpost#197, May
+	// 2026). A store that it really cannot reach fails the post at its starting
+	// deadline, with the same words.
 	notFetched = platforms.Error{
-		Class:   platforms.ClassPermanent,
+		Class:   platforms.ClassTransient,
 		Problem: "Instagram could not fetch {about} from the media store",
 		Remedy:  "make the store's public address reachable from the internet, without a login",
 	}
@@ -46,32 +51,43 @@ var (
 	badTags     = platforms.Error{Class: platforms.ClassPermanent, Problem: "Instagram refused the tags of {about}", Remedy: "change them"}
 )
 
+// fetchPause is how long to wait before an image that was not fetched is tried
+// again, as clients do with success.
+const fetchPause = 5 * time.Second
+
+// subcodeNotFound is what Instagram says when it does not find a container that it
+// has made. Its page "Error codes" advises to try again, and to make another one if
+// that happens twice.
+const subcodeNotFound = 2207008
+
+func isNotFound(said *meta.Error) bool { return said.Subcode == subcodeNotFound }
+
 // subcodes is the table of Instagram's subcodes (Graph API reference, "Error
 // codes" of Content Publishing); those that two clients have seen and no page
 // names are 2207077, 2207081 and 2207082. Those that a Kind tells are not in it.
 var subcodes = map[int]meta.Meaning{
-	2207001: {Error: notTaken, Again: true},
-	2207003: {Error: tooSlow, Again: true},
-	2207004: {Error: badImageSize},
-	2207005: {Error: badImageType},
-	2207006: {Error: forgotten, Again: true},
-	2207008: {Error: notReady},
-	2207009: {Error: badAspect},
-	2207010: {Error: badCaption},
-	2207020: {Error: forgotten, Again: true},
-	2207026: {Error: badVideo},
-	2207027: {Error: notReady},
-	2207028: {Error: badCarousel},
-	2207032: {Error: notTaken, Again: true},
-	2207035: {Error: badTags},
-	2207036: {Error: badTags},
-	2207037: {Error: badTags},
-	2207040: {Error: badTags},
-	2207052: {Error: notFetched, Again: true},
-	2207053: {Error: notTaken, Again: true},
-	2207057: {Error: badThumbnail},
-	2207077: {Error: notTaken, Again: true},
-	2207082: {Error: notTaken, Again: true},
+	2207001:         {Error: notTaken, Again: true},
+	2207003:         {Error: tooSlow, Again: true},
+	2207004:         {Error: badImageSize},
+	2207005:         {Error: badImageType},
+	2207006:         {Error: forgotten, Again: true},
+	subcodeNotFound: {Error: notReady},
+	2207009:         {Error: badAspect},
+	2207010:         {Error: badCaption},
+	2207020:         {Error: forgotten, Again: true},
+	2207026:         {Error: badVideo},
+	2207027:         {Error: notReady},
+	2207028:         {Error: badCarousel},
+	2207032:         {Error: notTaken, Again: true},
+	2207035:         {Error: badTags},
+	2207036:         {Error: badTags},
+	2207037:         {Error: badTags},
+	2207040:         {Error: badTags},
+	2207052:         {Error: notFetched, Again: true, Pause: fetchPause},
+	2207053:         {Error: notTaken, Again: true},
+	2207057:         {Error: badThumbnail},
+	2207077:         {Error: notTaken, Again: true},
+	2207082:         {Error: notTaken, Again: true},
 }
 
 // failureSubcode is how the status of a container that failed names its error,

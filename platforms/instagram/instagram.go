@@ -144,7 +144,7 @@ func New(c Config, transport *transport.Client) *Platform {
 		return meta.Containers{
 			Graph:      meta.Graph{Client: at, Version: c.Version, Clock: c.Clock, Subcodes: subcodes},
 			CreateEdge: "media", PublishEdge: "media_publish", CreateTimeout: createTimeout, PublishTimeout: callTimeout,
-			StatusFields: "id,status_code,status", Ended: ended,
+			StatusFields: "id,status_code,status", Ended: ended, NotYet: isNotFound, Memory: meta.NewMemory(),
 		}
 	}
 	return &Platform{
@@ -190,11 +190,10 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		Images: platforms.ImageLimits{
 			Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG}, MaxBytes: maxImageBytes, MinAspect: minAspect, MaxAspect: maxAspect,
 		},
-		PreparedLasts:        containerLife,
-		CallTimeout:          callTimeout,
-		ListingLag:           p.config.ListingLag,
-		ListingAuthoritative: false,
-		RefreshLead:          refreshLead,
-		RenewsItself:         true,
+		PreparedLasts: containerLife,
+		CallTimeout:   callTimeout,
+		ListingLag:    p.config.ListingLag,
+		RefreshLead:   refreshLead,
+		RenewsItself:  true,
 	}
 }

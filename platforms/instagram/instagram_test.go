@@ -46,7 +46,7 @@ func newInstagram(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.S
 	server := recorder.Start(t, answer)
 	return New(Config{
 		APIURL: server.URL + "/", FacebookURL: server.URL + "/facebook/", UploadURL: server.URL + "/rupload/",
-		Clock: clocktesting.NewFakeClock(noon),
+		Clock: recorder.Clock{FakeClock: clocktesting.NewFakeClock(noon)},
 	}, transport.New(transport.Options{})), server
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
 // post renders a listed post.
@@ -91,6 +92,43 @@ func TestLookup(t *testing.T) {
 				if r.Method != http.MethodGet || r.Query.Has("access_token") {
 					t.Errorf("a look-up asked %+v", r)
 				}
+			}
+		})
+	}
+}
+
+// TestLookupOfWhatWasPrepared looks for a post that Instagram has published and
+// lists with the time of its container, an hour before its publication.
+func TestLookupOfWhatWasPrepared(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		state   string
+		after   time.Duration
+		matches int
+		class   platforms.Class
+	}{
+		"at once":       {"a post that is not listed yet may be listed with its time", "PUBLISHED", time.Minute, 0, platforms.ClassTransient},
+		"later":         {"one that is certainly published is also looked for by the time of its container", "PUBLISHED", 11 * time.Minute, 1, ""},
+		"not published": {"what is not published has no time", "FINISHED", 11 * time.Minute, 0, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, server := newInstagram(t, func(w http.ResponseWriter, r *http.Request) {
+				switch since, _ := strconv.ParseInt(r.URL.Query().Get("since"), 10, 64); {
+				case strings.HasSuffix(r.URL.Path, container):
+					holds(tc.state)(w, r)
+				case since < noon.Add(-time.Hour).Unix():
+					list(post(t, "1", "hello", noon.Add(-time.Hour)))(w, r)
+				default:
+					list()(w, r)
+				}
+			})
+			p.config.Clock.(recorder.Clock).Step(tc.after)
+			job := jobFor("hello", "", picture("a"))
+			job.Checkpoint = container
+			got, err := p.Lookup(t.Context(), job)
+			if got.Matches != tc.matches || class(err) != tc.class {
+				t.Errorf("%s: got %+v, %v after %v", tc.reason, got, err, server.Paths())
 			}
 		})
 	}

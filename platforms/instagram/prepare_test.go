@@ -52,7 +52,8 @@ func TestPrepare(t *testing.T) {
 		"blocked":            {"nor for an account that is to be left alone", "", answers{ok, broke("2207051")}, "", platforms.ClassQuota, []string{create, status}},
 		"expired at once":    {"what lapses while it is waited for is made again", "", answers{ok, holds("EXPIRED"), ok, holds("FINISHED")}, container, "", []string{create, status, create, status}},
 		"not fetched once":   {"the way to the store may mend", "", answers{problem(400, 9004, 2207052), ok, holds("FINISHED")}, container, "", []string{create, create, status}},
-		"not fetched":        {"an address that Instagram cannot reach needs a person", "", answers{problem(400, 9004, 2207052)}, "", platforms.ClassPermanent, []string{create, create}},
+		"not fetched":        {"Instagram fails at times to fetch what it can reach", "", answers{problem(400, 9004, 2207052)}, "", platforms.ClassTransient, []string{create, create, create}},
+		"unread":             {"what was just made is there, whatever Instagram says of it", "", answers{ok, problem(400, 100, 33), holds("FINISHED")}, container, "", []string{create, status, status}},
 		"refused":            {"the content is at fault", "", answers{problem(400, 100, 0)}, "", platforms.ClassPermanent, []string{create}},
 		"dead token":         {"a person must connect again", "", answers{problem(400, 190, 0)}, "", platforms.ClassReconnect, []string{create}},
 		"outage":             {"an outage passes", "", answers{says(502, ``)}, "", platforms.ClassTransient, []string{create}},
@@ -71,6 +72,47 @@ func TestPrepare(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.asked, server.Paths()); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestUnread has Instagram refuse to read its containers, as it did for days, while
+// it publishes them: what was just made is taken for ready in the end, is made once,
+// and is given up when it may really be gone.
+func TestUnread(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		job    platforms.Job
+		made   int
+	}{
+		"image":    {"one container", jobFor("hello", "", picture("a.jpg")), 1},
+		"carousel": {"one for each image and one around them", jobFor("hello", "", picture("a"), picture("b"), picture("c")), 4},
+		"reel":     {"one container", jobFor("hello", "", film("a.mp4")), 1},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			made := 0
+			p, _ := newInstagram(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodPost {
+					problem(400, 100, 33)(w, r)
+					return
+				}
+				made++
+				says(200, fmt.Sprintf(`{"id":"%d"}`, made))(w, r)
+			})
+			job, begun := tc.job, p.config.Clock.Now()
+			first, err := p.Prepare(t.Context(), job)
+			if took := p.config.Clock.Since(begun); err != nil || first != fmt.Sprint(tc.made) || made != tc.made || took > time.Minute {
+				t.Fatalf("%s: got %q, %v after %d containers and %v", tc.reason, first, err, made, took)
+			}
+			job.Checkpoint = first
+			if again, err := p.Prepare(t.Context(), job); again != first || err != nil || made != tc.made {
+				t.Errorf("%s: got %q, %v after %d containers: it is new", tc.reason, again, err, made)
+			}
+			p.config.Clock.(recorder.Clock).Step(10 * time.Minute)
+			if again, err := p.Prepare(t.Context(), job); again != fmt.Sprint(2*tc.made) || err != nil {
+				t.Errorf("%s: got %q, %v after %d containers: it may be gone", tc.reason, again, err, made)
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/meta"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
 // prepared is a job whose container is there.
@@ -75,18 +76,24 @@ func TestVerdicts(t *testing.T) {
 		state string
 		want  want
 	}{
-		"confirmed, cut":            {"something was published; which, must be looked for", says(200, `{"id":"17`), "", unknown},
-		"confirmed, odd id":         {"what is no id is none", says(200, `{"id":"../me"}`), "", unknown},
-		"hang up":                   {"the answer was lost", hangUp, "", unknown},
-		"outage":                    {"it may have been published before", says(500, `oops`), "", unknown},
-		"code 1":                    {"an unknown error proves nothing", problem(400, 1, 0), "", unknown},
-		"code -1":                   {"nor does a failure of Instagram's own", problem(400, -1, 2207001), "", unknown},
-		"code -2":                   {"nor one that passes", problem(400, -2, 2207020), "", unknown},
-		"redirect":                  {"a redirect is neither followed nor understood", says(307, ``, "Location", "/v25.0/42/media_publish"), "", unknown},
-		"bare 400":                  {"something in between may have answered", says(400, `<html>`), "", unknown},
-		"duplicate":                 {"an earlier call may have done it", problem(400, 506, 0), "", want{platforms.Unknown, platforms.ClassDuplicate, 0}},
-		"dead token":                {"a person must connect again: nothing renews a dead token", problem(400, 190, 463), "", want{platforms.Refused, platforms.ClassReconnect, 0}},
-		"permission":                {"a person must grant it", problem(403, 10, 0), "", want{platforms.Refused, platforms.ClassReconnect, 0}},
+		"confirmed, cut":      {"something was published; which, must be looked for", says(200, `{"id":"17`), "", unknown},
+		"confirmed, odd id":   {"what is no id is none", says(200, `{"id":"../me"}`), "", unknown},
+		"hang up":             {"the answer was lost", hangUp, "", unknown},
+		"outage":              {"it may have been published before", says(500, `oops`), "", unknown},
+		"code 1":              {"an unknown error proves nothing", problem(400, 1, 0), "", unknown},
+		"code -1":             {"nor does a failure of Instagram's own", problem(400, -1, 2207001), "", unknown},
+		"code -2":             {"nor one that passes", problem(400, -2, 2207020), "", unknown},
+		"redirect":            {"a redirect is neither followed nor understood", says(307, ``, "Location", "/v25.0/42/media_publish"), "", unknown},
+		"bare 400":            {"something in between may have answered", says(400, `<html>`), "", unknown},
+		"duplicate":           {"an earlier call may have done it", problem(400, 506, 0), "", want{platforms.Unknown, platforms.ClassDuplicate, 0}},
+		"dead token":          {"a person must connect again: nothing renews a dead token", problem(400, 190, 463), "", want{platforms.Refused, platforms.ClassReconnect, 0}},
+		"permission":          {"a person must grant it", problem(403, 10, 0), "", want{platforms.Refused, platforms.ClassReconnect, 0}},
+		"account lost":        {"the token does not reach the account any more", problem(400, 100, 33), "FINISHED", want{platforms.Refused, platforms.ClassReconnect, 0}},
+		"lost, and published": {"the same of what is published is no refusal", problem(400, 100, 33), "PUBLISHED", want{platforms.Unknown, platforms.ClassReconnect, 0}},
+		"app blocked": {
+			"a block of the app is no matter of the account", says(400, `{"error":{"message":"API access blocked.","code":200}}`), "",
+			want{platforms.Refused, platforms.ClassQuota, time.Hour},
+		},
 		"limit":                     {"without a time, calling soon would prolong it", problem(403, 4, 0), "", want{platforms.Refused, platforms.ClassRateLimited, 5 * time.Minute}},
 		"limit, linked":             {"the limit of a business", problem(400, 80002, 0), "", want{platforms.Refused, platforms.ClassRateLimited, 5 * time.Minute}},
 		"quota":                     {"so many posts in 24 hours, and no more", problem(400, 9, 2207042), "", want{platforms.Refused, platforms.ClassQuota, time.Hour}},
@@ -153,7 +160,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add(500, `{"error":{"code":190}}`)
 	f.Add(429, ``)
 	f.Add(204, ``)
-	p := New(Config{Clock: clocktesting.NewFakeClock(noon)}, nil)
+	p := New(Config{Clock: recorder.Clock{FakeClock: clocktesting.NewFakeClock(noon)}}, nil)
 	f.Fuzz(func(t *testing.T, status int, body string) {
 		got := p.own.Judge(&transport.Response{Status: status, Body: []byte(body)})
 		success := status >= 200 && status < 300

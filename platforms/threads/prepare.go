@@ -91,13 +91,9 @@ func word(s string) string {
 
 // ended says that a container failed. Another one may do for a post, but not for
 // one file of it.
-func ended(_ *meta.Graph, found meta.State, why, about string) *meta.Failure {
-	reason := word(why)
-	if found == meta.StateGone {
-		reason = "it is gone"
-	}
+func ended(_ *meta.Graph, _ meta.State, why, about string) *meta.Failure {
 	bad := meta.Failed(platforms.Errorf(platforms.ClassPermanent,
-		"Threads could not prepare %s (%s)", about, reason).Advise("change it, or try again later"))
+		"Threads could not prepare %s (%s)", about, word(why)).Advise("change it, or try again later"))
 	bad.Again = about == meta.ThePost
 	return bad
 }

@@ -91,7 +91,7 @@ func New(c Config, transport *transport.Client) *Platform {
 				Version: cmp.Or(c.Version, DefaultVersion), Clock: clk, Kinds: kinds,
 			},
 			CreateEdge: "threads", PublishEdge: "threads_publish", CreateTimeout: meta.ReadTimeout, PublishTimeout: callTimeout,
-			StatusFields: "id,status,error_message", Ended: ended, NotYetCode: codeMediaNotFound,
+			StatusFields: "id,status,error_message", Ended: ended, NotYet: isNotFound, Memory: meta.NewMemory(),
 		},
 	}
 }
@@ -99,6 +99,8 @@ func New(c Config, transport *transport.Client) *Platform {
 // codeMediaNotFound is what Threads answers when it cannot publish a container
 // yet, sometimes even when it is ready, or when it has published it already.
 const codeMediaNotFound = 24
+
+func isNotFound(said *meta.Error) bool { return said.Code == codeMediaNotFound }
 
 // kinds are the errors that Threads says more of than its sisters.
 var kinds = map[meta.Kind]platforms.Error{
@@ -124,15 +126,14 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 			Types:    []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimePNG},
 			MaxBytes: maxImageBytes, MinAspect: 1.0 / maxAspect, MaxAspect: maxAspect,
 		},
-		MaxCaption:           maxLength,
-		CaptionUnit:          "characters (an emoji counts its UTF-8 bytes)",
-		CaptionLength:        length,
-		CaptionProblem:       captionProblem,
-		PreparedLasts:        containerLasts,
-		CallTimeout:          callTimeout,
-		ListingLag:           p.listingLag,
-		ListingAuthoritative: false,
-		RefreshLead:          refreshLead,
-		RenewsItself:         true,
+		MaxCaption:     maxLength,
+		CaptionUnit:    "characters (an emoji counts its UTF-8 bytes)",
+		CaptionLength:  length,
+		CaptionProblem: captionProblem,
+		PreparedLasts:  containerLasts,
+		CallTimeout:    callTimeout,
+		ListingLag:     p.listingLag,
+		RefreshLead:    refreshLead,
+		RenewsItself:   true,
 	}
 }

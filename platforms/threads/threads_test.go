@@ -41,7 +41,7 @@ var (
 func newThreads(t *testing.T, answer http.HandlerFunc) (*Platform, *recorder.Server) {
 	t.Helper()
 	server := recorder.Start(t, answer)
-	return New(Config{APIURL: server.URL + "/", Clock: clocktesting.NewFakeClock(noon)}, transport.New(transport.Options{})), server
+	return New(Config{APIURL: server.URL + "/", Clock: recorder.Clock{FakeClock: clocktesting.NewFakeClock(noon)}}, transport.New(transport.Options{})), server
 }
 
 func jobFor(text string) platforms.Job {
@@ -166,6 +166,43 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// TestStuck has Threads refuse to publish a container that it calls finished: it is
+// tried again for a minute, and then another one is made.
+func TestStuck(t *testing.T) {
+	p, server := newThreads(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodGet:
+			holds("FINISHED")(w, r)
+		case strings.HasSuffix(r.URL.Path, "threads_publish"):
+			problem(400, 24, 4279009, false)(w, r)
+		default:
+			says(200, `{"id":"`+media+`"}`)(w, r)
+		}
+	})
+	clk, ok := p.graph.Clock.(recorder.Clock)
+	if !ok {
+		t.Fatal("the clock is another one")
+	}
+	job := jobFor("hello")
+	for _, tc := range []struct {
+		reason string
+		after  time.Duration
+		want   string
+	}{
+		{"it may not be ready yet", 0, container},
+		{"nor after some seconds", 59 * time.Second, container},
+		{"after a minute it never will be", time.Second, media},
+	} {
+		clk.Step(tc.after)
+		if got, err := p.Prepare(t.Context(), job); err != nil || got != tc.want && tc.after > 0 {
+			t.Errorf("%s: prepared %q, %v after %v; want %q", tc.reason, got, err, server.Paths(), tc.want)
+		}
+		if got := p.Publish(t.Context(), job); got.Outcome != platforms.Refused || got.Err.Class != platforms.ClassTransient {
+			t.Errorf("got %+v", got)
+		}
+	}
+}
+
 func TestPublishNeedsAContainer(t *testing.T) {
 	p, server := newThreads(t, hangUp)
 	job := jobFor("hello")
@@ -194,6 +231,8 @@ func TestPrepare(t *testing.T) {
 		"used again":         {"one that is still good needs no other", container, holds("FINISHED"), container, "", []string{status}},
 		"published":          {"what is visible is not made again, nor published", container, holds("PUBLISHED"), container, platforms.ClassDuplicate, []string{status}},
 		"expired":            {"a new one takes its place", container, inTurn(answers{holds("EXPIRED"), made, holds("FINISHED")}), container, "", []string{status, create, status}},
+		"unread":             {"what was just made is there, whatever Threads says of it", "", inTurn(answers{made, problem(400, 100, 33, false), holds("FINISHED")}), container, "", []string{create, status, status}},
+		"account lost":       {"a token that does not reach the account any more needs a person", "", problem(400, 100, 33, false), "", platforms.ClassReconnect, []string{create}},
 		"gone":               {"so it does if Threads has forgotten it", container, inTurn(answers{problem(400, 100, 33, false), made, holds("FINISHED")}), container, "", []string{status, create, status}},
 		"cannot be asked":    {"without an answer it may be published", container, says(503, ``), "", platforms.ClassTransient, []string{status}},
 		"odd state":          {"a state that nobody knows is no leave to go on", container, holds("LATER"), "", platforms.ClassUnknown, []string{status}},

@@ -6,6 +6,7 @@ package meta
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -17,8 +18,9 @@ type Failure struct {
 
 	// Said is empty, and never nil, where the graph said nothing.
 	Said *Error
-	// Again says that another container may mend it at once.
+	// Again says that another container may mend it at once, or after Pause.
 	Again bool
+	Pause time.Duration
 }
 
 // Failed makes a failure about which the graph said nothing.
@@ -29,8 +31,9 @@ func Failed(err *platforms.Error) *Failure { return &Failure{Error: err, Said: n
 type Meaning struct {
 	platforms.Error
 
-	// Again says that another container may mend it at once.
+	// Again says that another container may mend it at once, or after Pause.
 	Again bool
+	Pause time.Duration
 }
 
 // kinds are what errors ask for on every platform that says nothing else.
@@ -41,6 +44,11 @@ var kinds = map[Kind]platforms.Error{
 		Class:   platforms.ClassReconnect,
 		Problem: "{platform} refuses Herald's access to this account, because a permission is missing",
 		Remedy:  "connect the account again and allow publishing",
+	},
+	KindApp: {
+		Class:   platforms.ClassQuota,
+		Problem: "Meta has blocked Herald's app, so that no account of {platform} can be used",
+		Remedy:  "the administrator has to look for the reason in Meta's app dashboard",
 	},
 	KindPerson:  {Class: platforms.ClassPermanent, Problem: "{platform} has restricted this account", Remedy: "open {platform}, do what it asks for, and then post again"},
 	KindLimit:   {Class: platforms.ClassRateLimited, Problem: "{platform} limits how often this account may be used, and the limit is reached"},
@@ -63,6 +71,19 @@ func (g *Graph) Classify(resp *transport.Response, about string) *Failure {
 	return bad
 }
 
+// ClassifyForAccount is Classify for a call to a path of an account that makes
+// something: if there is no such path, the token has lost the account, and no
+// change of the content helps.
+func (g *Graph) ClassifyForAccount(resp *transport.Response, about string) *Failure {
+	bad := g.Classify(resp, about)
+	if !bad.Said.Missing() || !bad.Said.Refusal() {
+		return bad
+	}
+	lost := g.Mean(Meaning{Error: g.byKind(KindPermission)}, bad.Said, about)
+	lost.Err = bad.Said
+	return lost
+}
+
 // Explain says what an error asks for that came without a header.
 func (g *Graph) Explain(said *Error, about string) *Failure {
 	meaning, known := g.Subcodes[said.Subcode]
@@ -78,19 +99,25 @@ func (g *Graph) Explain(said *Error, about string) *Failure {
 func (g *Graph) Mean(m Meaning, said *Error, about string) *Failure {
 	names := strings.NewReplacer("{platform}", g.Name, "{about}", about, "{error}", said.Name())
 	m.Problem, m.Remedy = names.Replace(m.Problem), names.Replace(m.Remedy)
-	return &Failure{Error: &m.Error, Said: said, Again: m.Again}
+	return &Failure{Error: &m.Error, Said: said, Again: m.Again, Pause: m.Pause}
 }
 
 // kind is what an error asks for by its kind.
 func (g *Graph) kind(said *Error) platforms.Error {
-	if own, ok := g.Kinds[said.Kind()]; ok {
+	switch kind := said.Kind(); kind {
+	case KindUnavailable:
+		return *g.Busy(said)
+	case KindNonsense:
+		return *g.Nonsense(said.Status, said)
+	default:
+		return g.byKind(kind)
+	}
+}
+
+// byKind is what the errors of a kind ask for.
+func (g *Graph) byKind(kind Kind) platforms.Error {
+	if own, ok := g.Kinds[kind]; ok {
 		return own
 	}
-	if shared, ok := kinds[said.Kind()]; ok {
-		return shared
-	}
-	if said.Kind() == KindUnavailable {
-		return *g.Busy(said)
-	}
-	return *g.Nonsense(said.Status, said)
+	return kinds[kind]
 }

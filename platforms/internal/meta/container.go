@@ -28,9 +28,11 @@ const (
 	StatePublished  State = "PUBLISHED"
 	StateError      State = "ERROR"
 	StateExpired    State = "EXPIRED"
-	// StateGone is ours: the graph knows no such container, or not for this
-	// token.
-	StateGone State = "gone"
+	// StateUnread is ours: the graph shows no such container to this token. It may
+	// have forgotten it, or fail to show what is there: from 23 to 26 May 2026
+	// Instagram refused so to read any new container, and published them when told
+	// (gitroomhq/postiz-app#1562).
+	StateUnread State = "unread"
 )
 
 // parseState reads a state; false for a word that is none of a graph's.
@@ -47,8 +49,16 @@ const firstPause = 300 * time.Millisecond
 const fetchWithin = 2 * time.Hour
 
 // maxContainers is how many containers one preparation makes, if the graph fails
-// to make one.
-const maxContainers = 2
+// to make one, and maxPaused how many if that may pass within moments.
+const (
+	maxContainers = 2
+	maxPaused     = 3
+)
+
+// unreadFor is for how long one preparation asks again for new containers that
+// cannot be read. After that they are taken for ready: what is not, the graph
+// refuses to publish, which does no harm.
+const unreadFor = 30 * time.Second
 
 // Await asks for a container until the graph is done with it, waiting twice as
 // long from one time to the next, up to longest. ask reports whether the
@@ -78,9 +88,11 @@ type Containers struct {
 	// Ended says what became of a container that cannot be published; why is the
 	// graph's own word for that.
 	Ended func(g *Graph, found State, why, about string) *Failure
-	// NotYetCode is the error for a container that cannot be published yet;
-	// zero if the graph has none.
-	NotYetCode int
+	// NotYet reports whether an error is that of a container that cannot be
+	// published yet.
+	NotYet func(*Error) bool
+	// Memory knows of containers what the graph does not tell.
+	Memory *Memory
 }
 
 // status is what a graph says of a container. Threads has the state in Status and
@@ -97,7 +109,7 @@ func (c *Containers) State(ctx context.Context, job *platforms.Job, id string) (
 	said, bad := Read[status](ctx, &c.Graph, "status", "/"+url.PathEscape(id)+"?fields="+c.StatusFields, job.Account.Token)
 	switch {
 	case bad != nil && bad.Said.Kind() == KindOther:
-		return StateGone, "", nil
+		return StateUnread, "", nil
 	case bad != nil:
 		return "", "", bad
 	}
@@ -125,6 +137,10 @@ type Task struct {
 	// NoteWaiting says that the container is noted again with each question:
 	// what it becomes takes long.
 	NoteWaiting bool
+
+	// unreadUntil is until when new containers that cannot be read are asked for
+	// again; zero before the first question.
+	unreadUntil time.Time
 }
 
 // NewTask begins the preparation of a job with the parts that exist already.
@@ -145,15 +161,19 @@ func (t *Task) Create(ctx context.Context, form url.Values, about string) (strin
 	if id == "" {
 		return "", Failed(platforms.Errorf(platforms.ClassUnknown, "%s took the post without saying under which id", t.Name))
 	}
+	t.Memory.wasMade(id, t.Clock.Now())
 	return id, nil
 }
 
 // await waits until the graph is done with a container, for as long as the
-// context lasts.
-func (t *Task) await(ctx context.Context, id, about string) (found State, why string, bad *Failure) {
+// context lasts. One that cannot be read is asked for again until the given time.
+func (t *Task) await(ctx context.Context, id, about string, unreadUntil time.Time) (found State, why string, bad *Failure) {
 	err := Await(ctx, t.Clock, t.LongestPause, func() bool {
 		found, why, bad = t.State(ctx, &t.Job, id)
-		if bad != nil || found != StateInProgress {
+		switch {
+		case bad == nil && found == StateUnread:
+			return t.Clock.Now().Before(unreadUntil)
+		case bad != nil || found != StateInProgress:
 			return false
 		}
 		if t.NoteWaiting {
@@ -173,32 +193,44 @@ func (t *Task) await(ctx context.Context, id, about string) (found State, why st
 // platforms.Preparer.
 func (t *Task) Prepare(ctx context.Context, earlier string, fresh func(context.Context) (string, *Failure)) (string, *platforms.Error) {
 	if ValidID(earlier) {
-		switch found, _, bad := t.await(ctx, earlier, ThePost); {
+		switch found, _, bad := t.await(ctx, earlier, ThePost, time.Time{}); {
 		case bad != nil:
 			return "", bad.Error
 		case found == StatePublished:
 			return earlier, platforms.Errorf(platforms.ClassDuplicate, "%s shows the post already, by a call that was taken for lost", t.Name)
-		case found == StateFinished:
+		case t.isGood(earlier, found):
 			return earlier, nil
 		}
 	}
-	var bad *Failure
-	for range maxContainers {
-		var id string
-		if id, bad = fresh(ctx); bad == nil {
+	for made := 1; ; made++ {
+		id, bad := fresh(ctx)
+		if bad == nil {
 			return id, nil
 		}
-		if !bad.Again {
-			break
+		most := maxContainers
+		if bad.Pause > 0 {
+			most = maxPaused
+		}
+		if !bad.Again || made >= most || client.Wait(ctx, t.Clock, bad.Pause) != nil {
+			return "", bad.Error
 		}
 	}
-	return "", bad.Error
+}
+
+// isGood reports whether a container that was made before can be published, by
+// what its graph said of it.
+func (t *Task) isGood(id string, found State) bool {
+	now := t.Clock.Now()
+	return found == StateFinished && !t.Memory.isStuck(id, now) || found == StateUnread && t.Memory.isNew(id, now)
 }
 
 // Ready waits for a container that was just made.
 func (t *Task) Ready(ctx context.Context, id, about string) *Failure {
-	found, why, bad := t.await(ctx, id, about)
-	if bad != nil || found == StateFinished {
+	if t.unreadUntil.IsZero() {
+		t.unreadUntil = t.Clock.Now().Add(unreadFor)
+	}
+	found, why, bad := t.await(ctx, id, about, t.unreadUntil)
+	if bad != nil || found == StateFinished || found == StateUnread {
 		return bad
 	}
 	return t.Ended(&t.Graph, found, why, about)
@@ -214,11 +246,11 @@ func (t *Task) Carousel(ctx context.Context, form func(context.Context, *platfor
 	for i := range media {
 		about := TheFile(&media[i])
 		if i < len(t.Items) {
-			found, _, bad := t.await(ctx, t.Items[i], about)
+			found, _, bad := t.await(ctx, t.Items[i], about, time.Time{})
 			if bad != nil {
 				return nil, bad
 			}
-			if good[i] = found == StateFinished; good[i] {
+			if good[i] = t.isGood(t.Items[i], found); good[i] {
 				continue
 			}
 		}

@@ -106,6 +106,50 @@ func TestList(t *testing.T) {
 	}
 }
 
+// TestListByCursors reads a list that names no next page: a full one is followed by
+// its cursor.
+func TestListByCursors(t *testing.T) {
+	pages := map[string]string{
+		"":  `{"data":[{"id":"4"},{"id":"3"}],"paging":{"cursors":{"before":"z","after":"a"}}}`,
+		"a": `{"data":[{"id":"2"},{"id":"1"}],"paging":{"cursors":{"after":"b"}}}`,
+		"b": `{"data":[],"paging":{}}`,
+		// One that leads to itself has no end.
+		"c": `{"data":[{"id":"2"},{"id":"1"}],"paging":{"cursors":{"after":"c"}}}`,
+		"d": `{"data":[{"id":"2"}],"paging":{"cursors":{"after":"a"}}}`,
+	}
+	tests := map[string]struct {
+		reason, from string
+		found        []jsondoc.Text
+	}{
+		"all":   {"a full page may be followed by another one", "", []jsondoc.Text{"4", "3", "2", "1"}},
+		"same":  {"a cursor that leads to where it stands leads nowhere", "c", []jsondoc.Text{"2", "1"}},
+		"short": {"a page that is not full is the last", "d", []jsondoc.Text{"2"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := recorder.Start(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Query().Get("limit") != "2" || r.URL.Query().Get("since") != "7" {
+					t.Errorf("asked %s", r.URL)
+				}
+				fmt.Fprint(w, pages[r.URL.Query().Get("after")])
+			})
+			g := &Graph{Client: client.Client{BaseURL: server.URL, Transport: transport.New(transport.Options{})}, Version: "v1.0", Clock: clock.RealClock{}}
+			var found []jsondoc.Text
+			query := url.Values{"limit": {"2"}, "since": {"7"}}
+			if tc.from != "" {
+				query.Set("after", tc.from)
+			}
+			failure := List(t.Context(), g, "/42/posts", query, platforms.Token{Access: "t"}, 9, func(post Post) bool {
+				found = append(found, post.ID)
+				return true
+			})
+			if diff := cmp.Diff(tc.found, found); diff != "" || failure != nil {
+				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, failure, diff)
+			}
+		})
+	}
+}
+
 func TestSameCaption(t *testing.T) {
 	tests := map[string]struct {
 		reason, sent, listed string

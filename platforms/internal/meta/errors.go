@@ -6,6 +6,7 @@ package meta
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 
 	"github.com/herald-social/herald/internal/transport"
@@ -23,6 +24,9 @@ type Error struct {
 	// Transient is what the graph says itself: the same call may succeed
 	// later.
 	Transient bool
+	// AppBlocked says that the graph takes no calls of the app, whatever the
+	// account.
+	AppBlocked bool
 }
 
 // Error names the codes, for logs.
@@ -47,10 +51,25 @@ func ParseError(resp *transport.Response) *Error {
 			Code      jsondoc.Text `json:"code"`
 			Subcode   jsondoc.Text `json:"error_subcode"`
 			Transient jsondoc.Flag `json:"is_transient"`
+			Message   jsondoc.Text `json:"message"`
 		} `json:"error"`
 	}](resp.Body)
-	return &Error{Status: resp.Status, Code: said.Error.Code.Int(), Subcode: said.Error.Subcode.Int(), Transient: bool(said.Error.Transient)}
+	e := &Error{Status: resp.Status, Code: said.Error.Code.Int(), Subcode: said.Error.Subcode.Int(), Transient: bool(said.Error.Transient)}
+	e.AppBlocked = e.Code == codeBlockedApp && appBlocked.MatchString(said.Error.Message.String())
+	return e
 }
+
+// appBlocked finds a blocked app among the permissions that code 200 is about:
+// "API access blocked." and "API access deactivated. To reactivate, go to the app
+// dashboard." No other part of such an answer differs from that of an account
+// without the permission (incident of 2 September 2026, in which all connections
+// of one app were refused at once).
+var appBlocked = regexp.MustCompile(`(?i)\bAPI access (?:is )?(?:blocked|deactivated|disabled)\b`)
+
+// Missing reports whether the graph does not know what the call's path names, or
+// does not show it to this token: "Object with ID … does not exist, cannot be loaded
+// due to missing permissions, or does not support this operation".
+func (e *Error) Missing() bool { return e.Code == codeInvalid && e.Subcode == subcodeMissing }
 
 // Refusal reports whether the graph certainly did not do what it was asked: it
 // answered, with a status that it documents, an error of its own that is about
@@ -77,6 +96,8 @@ const (
 	KindToken Kind = "token"
 	// KindPermission: a permission is missing.
 	KindPermission Kind = "permission"
+	// KindApp: the app is blocked, and with it every account.
+	KindApp Kind = "app"
 	// KindPerson: the account or the app is restricted until its owner does
 	// something on the platform.
 	KindPerson Kind = "person"
@@ -111,9 +132,13 @@ var (
 )
 
 const (
-	codeQuota     = 9
-	codeBlocked   = 368
-	codeDuplicate = 506
+	codeQuota      = 9
+	codeInvalid    = 100
+	codeBlockedApp = 200
+	codeBlocked    = 368
+	codeDuplicate  = 506
+
+	subcodeMissing = 33
 )
 
 // Kind says what the error means. The subcode is the more exact word.
@@ -138,6 +163,8 @@ func (e *Error) Kind() Kind {
 		return KindLimit
 	case e.Transient, e.Status >= http.StatusInternalServerError, slices.Contains(unavailableCodes, e.Code):
 		return KindUnavailable
+	case e.AppBlocked:
+		return KindApp
 	case slices.Contains(permissionCodes, e.Code), permission(e.Code):
 		return KindPermission
 	case e.Code == 0:

@@ -52,16 +52,21 @@ func (g *Graph) AccountPath(account *platforms.Account, rest string) string {
 }
 
 // Ask makes a call that may be repeated, and returns the body of a success.
-// about is what the call is about, for messages.
+// about is what the call is about, for messages. A call with a body goes to a path
+// of an account.
 func (g *Graph) Ask(ctx context.Context, call client.Call, about string) ([]byte, *Failure) {
 	resp, err := g.Do(ctx, call)
 	if err != nil {
 		return nil, Failed(g.Unanswered(err))
 	}
-	if resp.Status != http.StatusOK {
+	switch {
+	case resp.Status == http.StatusOK:
+		return resp.Body, nil
+	case call.Body.Content != nil:
+		return nil, g.ClassifyForAccount(resp, about)
+	default:
 		return nil, g.Classify(resp, about)
 	}
-	return resp.Body, nil
 }
 
 // Read asks for what a path names, below the version. An answer that is no JSON
@@ -104,7 +109,7 @@ func (g *Graph) Judge(resp *transport.Response) platforms.Result {
 		}
 		return g.NoID()
 	}
-	bad := g.Classify(resp, ThePost)
+	bad := g.ClassifyForAccount(resp, ThePost)
 	switch {
 	case !bad.Said.Refusal():
 		return g.InDoubt(resp.Status, bad.Said)

@@ -5,8 +5,10 @@ package meta
 
 import (
 	"context"
+	"maps"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +21,10 @@ import (
 type page[E any] struct {
 	Data   []E `json:"data"`
 	Paging struct {
-		Next jsondoc.Text `json:"next"`
+		Next    jsondoc.Text `json:"next"`
+		Cursors struct {
+			After jsondoc.Text `json:"after"`
+		} `json:"cursors"`
 	} `json:"paging"`
 }
 
@@ -41,11 +46,28 @@ func List[E any](ctx context.Context, g *Graph, path string, query url.Values, t
 				return g.NoList()
 			}
 		}
-		if query = nextPage(page.Paging.Next.String()); query == nil {
+		if query = page.following(query); query == nil {
 			return nil
 		}
 	}
 	return g.TooManyPages()
+}
+
+// following returns the query of the page behind this one, which a query asked
+// for; nil behind the last. Not every listing names the next page: those of Threads
+// are documented with cursors alone (Threads API, "Retrieve a list of all a user's
+// threads"), so that a full page is followed by its cursor.
+func (p *page[E]) following(query url.Values) url.Values {
+	if next := nextPage(p.Paging.Next.String()); next != nil {
+		return next
+	}
+	limit, err := strconv.Atoi(query.Get("limit"))
+	if after := p.Paging.Cursors.After; err == nil && len(p.Data) >= limit && after != "" && after.String() != query.Get("after") {
+		query = maps.Clone(query)
+		query.Set("after", after.String())
+		return query
+	}
+	return nil
 }
 
 // secrets are the parameters that a graph writes into the address of the next

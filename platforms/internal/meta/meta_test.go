@@ -28,10 +28,22 @@ func TestError(t *testing.T) {
 		kind    Kind
 		refusal bool
 	}{
-		"dead token":            {"a person must connect again", 400, says(190, 463, false), KindToken, true},
-		"session":               {"the old code for the same", 401, says(102, 0, false), KindToken, true},
-		"capability":            {"the app may not", 400, says(3, 0, false), KindPermission, true},
-		"permission":            {"the scope is missing", 403, says(10, 0, false), KindPermission, true},
+		"dead token": {"a person must connect again", 400, says(190, 463, false), KindToken, true},
+		"session":    {"the old code for the same", 401, says(102, 0, false), KindToken, true},
+		"capability": {"the app may not", 400, says(3, 0, false), KindPermission, true},
+		"permission": {"the scope is missing", 403, says(10, 0, false), KindPermission, true},
+		"app blocked": {
+			"no account of the app can do anything, and none is at fault", 400,
+			`{"error":{"message":"API access blocked.","type":"OAuthException","code":200,"fbtrace_id":"A1"}}`, KindApp, true,
+		},
+		"app deactivated": {
+			"the same in other words", 400,
+			`{"error":{"message":"API access deactivated. To reactivate, go to the app dashboard.","code":200}}`, KindApp, true,
+		},
+		"permission, 200": {
+			"the same code is mostly about a permission of the account", 403,
+			`{"error":{"message":"(#200) Permissions error","type":"OAuthException","code":200}}`, KindPermission, true,
+		},
 		"permission, range":     {"200 to 299 are permissions", 403, says(283, 0, false), KindPermission, true},
 		"app limit":             {"calls are limited", 400, says(4, 0, false), KindLimit, true},
 		"user limit":            {"calls are limited", 403, says(17, 0, false), KindLimit, true},
@@ -95,6 +107,7 @@ func TestRetryAt(t *testing.T) {
 		"quota":            {"a quota lasts", ``, KindQuota, blockPause},
 		"blocked, shorter": {"whatever the limits say", `{"1":[{"estimated_time_to_regain_access":3}]}`, KindBlocked, blockPause},
 		"blocked, longer":  {"unless they last longer", `{"1":[{"estimated_time_to_regain_access":90}]}`, KindBlocked, 90 * time.Minute},
+		"app blocked":      {"so does that the app is blocked", ``, KindApp, blockPause},
 		"refused":          {"what does not pass has no time", `{"1":[{"estimated_time_to_regain_access":3}]}`, KindOther, 0},
 	}
 	for name, tc := range tests {

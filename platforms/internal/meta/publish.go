@@ -39,16 +39,20 @@ func (c *Containers) Publish(ctx context.Context, job platforms.Job) platforms.R
 // graphs also refuse to publish what is published, and document no words for
 // that. Other refusals are about the account.
 func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refused *platforms.Result) {
-	if said, ok := errors.AsType[*Error](refused.Err.Err); ok && c.NotYetCode != 0 && said.Code == c.NotYetCode {
+	said, ok := errors.AsType[*Error](refused.Err.Err)
+	isNotYet := ok && c.NotYet(said)
+	if isNotYet {
 		c.notYet(refused.Err)
 	}
-	if refused.Err.Class != platforms.ClassPermanent && refused.Err.Class != platforms.ClassTransient {
+	if refused.Err.Class != platforms.ClassPermanent && refused.Err.Class != platforms.ClassTransient && !(ok && said.Missing()) {
 		return
 	}
 	found, _, bad := c.State(ctx, job, job.Checkpoint)
 	switch {
 	case bad != nil, found == StatePublished:
 		refused.Outcome = platforms.Unknown
+	case isNotYet && found == StateFinished:
+		c.Memory.wasRefused(job.Checkpoint, c.Clock.Now())
 	case found != StateFinished && found != StateInProgress && refused.Err.Class == platforms.ClassPermanent:
 		// The container has ended, which another one mends.
 		c.notYet(refused.Err)
@@ -95,6 +99,16 @@ const (
 	MaxPages = 32
 )
 
+const (
+	// containerLife is how long a container can be published.
+	containerLife = 24 * time.Hour
+	// datedFor is for how long a published post is looked for by the time of its
+	// publication alone. Meta's references call the time that is listed the
+	// "creation date" of a post and do not say whether that is its container's: if
+	// so, what was prepared ahead of its time is listed with an earlier one.
+	datedFor = 10 * time.Minute
+)
+
 // Listing is where a job's post is listed.
 type Listing struct {
 	// Edge is the last segment of the account's path, and Fields what is asked
@@ -122,10 +136,15 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listin
 			return platforms.LookupResult{Proof: true}, nil
 		case StateInProgress:
 			return platforms.LookupResult{}, platforms.Errorf(platforms.ClassTransient, "%s is not done with the post", c.Name)
-		case StateGone:
+		case StateUnread:
 		}
 	}
 	result, err := c.search(ctx, &job, where)
+	if err == nil && result.Matches == 0 && published && c.Clock.Since(job.SearchFrom) > datedFor {
+		earlier := job
+		earlier.SearchFrom = job.SearchFrom.Add(-containerLife)
+		result, err = c.search(ctx, &earlier, where)
+	}
 	switch {
 	case err != nil:
 		return platforms.LookupResult{}, err

@@ -77,7 +77,7 @@ func UsedOf(h http.Header) Used {
 func RetryAt(h http.Header, kind Kind, now time.Time) time.Time {
 	wait := UsedOf(h).ShutOut
 	switch {
-	case kind == KindBlocked, kind == KindQuota:
+	case kind == KindBlocked, kind == KindQuota, kind == KindApp:
 		wait = max(wait, blockPause)
 	case kind != KindLimit:
 		return time.Time{}
@@ -87,9 +87,11 @@ func RetryAt(h http.Header, kind Kind, now time.Time) time.Time {
 	return now.Add(wait)
 }
 
-// AppWide reports whether an error is about a limit of the app, and so of all
-// accounts that it is connected to.
-func (e *Error) AppWide() bool { return e.Code == codeAppLimit || e.Code == codeApplicationLimit }
+// AppWide reports whether an error is about a limit or a block of the app, and so
+// of all accounts that it is connected to.
+func (e *Error) AppWide() bool {
+	return e.Code == codeAppLimit || e.Code == codeApplicationLimit || e.AppBlocked
+}
 
 // The codes of the limits of an app.
 const (

@@ -16,6 +16,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/platforms"
 )
@@ -112,6 +116,16 @@ func InTurn(answers []http.HandlerFunc) http.HandlerFunc {
 		mu.Unlock()
 		next(w, r)
 	}
+}
+
+// Clock is a clock on which every pause is over as soon as it begins.
+type Clock struct{ *clocktesting.FakeClock }
+
+// NewTimer returns a timer that has run off.
+func (c Clock) NewTimer(pause time.Duration) clock.Timer {
+	timer := c.FakeClock.NewTimer(pause)
+	c.Step(pause)
+	return timer
 }
 
 // ClassOf returns the class of a platform's error; "" for no error, and for one

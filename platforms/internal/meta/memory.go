@@ -1,0 +1,61 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package meta
+
+import (
+	"time"
+
+	"k8s.io/utils/lru"
+)
+
+const (
+	// stuckAfter is for how long a graph refuses to publish a container that it
+	// calls finished until another one takes its place. Threads keeps saying so of
+	// some (code 24/4279009), for which clients make a new one after 20 seconds;
+	// Instagram advises a new one after two tries (2207008, "Error codes"). It is
+	// twice as long as a container may be behind its publication, so that one which
+	// an earlier call has published is found out before.
+	stuckAfter = time.Minute
+	// newFor is for how long a container that cannot be read is taken for there,
+	// since it was made: a video is processed by then.
+	newFor = 10 * time.Minute
+	// remembered is how many containers are remembered.
+	remembered = 1000
+)
+
+// Memory knows of containers what their graph does not tell. It ends with the
+// process: what is not remembered is found out anew, at the cost of a container or
+// of a minute.
+type Memory struct {
+	// made is when containers were made, and refused when their publication was
+	// refused first, though they were finished.
+	made, refused *lru.Cache
+}
+
+// NewMemory makes an empty memory.
+func NewMemory() *Memory { return &Memory{made: lru.New(remembered), refused: lru.New(remembered)} }
+
+// wasMade enters that a container was made.
+func (m *Memory) wasMade(id string, now time.Time) { m.made.Add(id, now) }
+
+// isNew reports whether a container was made so lately that its graph cannot have
+// forgotten it.
+func (m *Memory) isNew(id string, now time.Time) bool {
+	at, known := m.made.Get(id)
+	return known && now.Sub(at.(time.Time)) < newFor //nolint:forcetypeassert // only times are entered
+}
+
+// wasRefused enters that a finished container was refused.
+func (m *Memory) wasRefused(id string, now time.Time) {
+	if _, known := m.refused.Get(id); !known {
+		m.refused.Add(id, now)
+	}
+}
+
+// isStuck reports whether a container was refused for so long that another one is
+// to take its place.
+func (m *Memory) isStuck(id string, now time.Time) bool {
+	since, known := m.refused.Get(id)
+	return known && now.Sub(since.(time.Time)) >= stuckAfter //nolint:forcetypeassert // only times are entered
+}
