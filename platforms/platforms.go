@@ -290,9 +290,9 @@ type Capabilities struct {
 	// ListingLag is how long a published post may be missing from the
 	// account's listing.
 	ListingLag time.Duration
-	// ListingAuthoritative says that absence from the listing, looked at twice
-	// past ListingLag, proves that nothing was published.
-	ListingAuthoritative bool
+	// ListingAuthoritative names the categories of which absence from the listing,
+	// looked at twice past ListingLag, proves that nothing was published.
+	ListingAuthoritative []v1alpha1.Category
 	// RefreshLead is how long before its expiry a token is renewed.
 	RefreshLead time.Duration
 	// RenewsItself says that an access token that has not ended is what renews
@@ -330,6 +330,11 @@ type ImageLimits struct {
 // CanDeliver reports whether the publisher delivers the category today.
 func (c Capabilities) CanDeliver(category v1alpha1.Category) bool {
 	return slices.Contains(c.Delivers, category)
+}
+
+// ProvesAbsence reports whether the listing is authoritative for the category.
+func (c Capabilities) ProvesAbsence(category v1alpha1.Category) bool {
+	return slices.Contains(c.ListingAuthoritative, category)
 }
 
 // Allows reports whether the category can be posted on the platform.

@@ -90,6 +90,20 @@ func New(c Config, transport *transport.Client) *Platform {
 // length, as the HTTP contract has it: Facebook documents none, and what it
 // refuses fails with its own words. A Page's token does not end, so
 // that there is nothing to renew ahead of time.
+//
+// Absence of a text from the Page's posts proves nothing: "The API will return
+// approximately 600 ranked, published posts per year" (Graph API reference, "Page
+// Published Posts", Limitations; v25.0 and v26.0), so that a Page with two posts a
+// day is beyond what is listed, and which are missing is not said. What protects
+// a text that is sent again is error 506 alone, and that against the direct
+// repetition only. Photos are shown once: their post is known by their ids, and one
+// that is sent again shows the same photos, which Facebook refuses (subcode
+// 1366051, "These photos were already posted").
+//
+// A draft that is published by its id (unpublished_content_type DRAFT, then
+// is_published) would tell of itself whether it is online. Meta describes those
+// parameters in its SDKs without saying what they do to a draft, to its time or to
+// what its followers are told, so that it is not relied on.
 func (p *Platform) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
 		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
@@ -100,7 +114,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		PreparedLasts:        photoLasts,
 		CallTimeout:          callTimeout,
 		ListingLag:           p.listingLag,
-		ListingAuthoritative: true,
+		ListingAuthoritative: []v1alpha1.Category{v1alpha1.CategoryImage},
 	}
 }
 

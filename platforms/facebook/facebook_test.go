@@ -120,6 +120,8 @@ func TestVerdicts(t *testing.T) {
 		"dead token":       {"a person must connect again", problem(400, 190, 463, false), want{platforms.Refused, platforms.ClassReconnect, 0}},
 		"session":          {"the same", problem(400, 102, 0, false), want{platforms.Refused, platforms.ClassReconnect, 0}},
 		"permission":       {"a person must grant it", problem(403, 283, 0, false), want{platforms.Refused, platforms.ClassReconnect, 0}},
+		"Page lost":        {"the token does not reach the Page any more", problem(400, 100, 33, false), want{platforms.Refused, platforms.ClassReconnect, 0}},
+		"app blocked":      {"which concerns every Page", says(400, `{"error":{"message":"API access blocked.","type":"OAuthException","code":200}}`), want{platforms.Refused, platforms.ClassQuota, time.Hour}},
 		"authorization":    {"a person must act on Facebook", problem(400, 100, 1404078, false), want{platforms.Refused, platforms.ClassPermanent, 0}},
 		"Page limit":       {"without a time, calling soon would prolong it", problem(400, 32, 0, false), want{platforms.Refused, platforms.ClassRateLimited, 5 * time.Minute}},
 		"limit with time":  {"Facebook names minutes", says(400, body(80001, 2446079, true), "X-Business-Use-Case-Usage", `{"42":[{"type":"pages","estimated_time_to_regain_access":19}]}`), want{platforms.Refused, platforms.ClassRateLimited, 19 * time.Minute}},
@@ -163,8 +165,11 @@ func TestPublishWithoutConnection(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Capabilities()
-	if !limits.Allows(v1alpha1.CategoryText) || !limits.ListingAuthoritative || limits.RefreshLead != 0 {
-		t.Errorf("Facebook takes text, its list proves absence, and its tokens do not end: %+v", limits)
+	if !limits.Allows(v1alpha1.CategoryText) || limits.RefreshLead != 0 {
+		t.Errorf("Facebook takes text, and its tokens do not end: %+v", limits)
+	}
+	if limits.ProvesAbsence(v1alpha1.CategoryText) || !limits.ProvesAbsence(v1alpha1.CategoryImage) {
+		t.Error("Facebook lists some 600 posts of a year, which proves no absence; photos are not shown twice")
 	}
 	if limits.MaxCaption != 0 {
 		t.Errorf("the contract knows no limit of a message's length; got %d", limits.MaxCaption)

@@ -45,7 +45,7 @@ func TestLookup(t *testing.T) {
 		want   platforms.LookupResult
 		class  platforms.Class
 	}{
-		"nothing":      {reason: "an empty list proves absence", answer: list()},
+		"nothing":      {reason: "an empty list shows nothing", answer: list()},
 		"there":        {reason: "the same text is the post", answer: list(post(t, "42_2", "other", later), post(t, "42_1", "hello", noon)), want: fits(1, "42_1", noon)},
 		"blanks":       {reason: "Facebook trims", answer: list(post(t, "42_1", "hello\n", noon)), want: fits(1, "42_1", noon)},
 		"other text":   {reason: "another text is another post", answer: list(post(t, "42_1", "hello!", noon))},

@@ -164,7 +164,7 @@ func (f *fixture) sees(t *testing.T, p platforms.Publisher, job platforms.Job, p
 		t.Errorf("found %+v, %v; the sandbox holds %d", found, err, posts)
 	}
 	unprovable := slices.Contains(f.suite.Unprovable, job.Content.Category)
-	if posts == 0 && !found.Proof && found.Refused == nil && !p.Capabilities().ListingAuthoritative && !unprovable {
+	if posts == 0 && !found.Proof && found.Refused == nil && !p.Capabilities().ProvesAbsence(job.Content.Category) && !unprovable {
 		t.Error("that nothing was published must be provable: by the listing, or by what was prepared")
 	}
 }

@@ -75,7 +75,7 @@ func TestCaptionProblem(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	limits := New(Config{}, nil).Capabilities()
-	if !limits.Allows(v1alpha1.CategoryText) || limits.ListingAuthoritative {
+	if !limits.Allows(v1alpha1.CategoryText) || len(limits.ListingAuthoritative) > 0 {
 		t.Errorf("Threads takes text, and its list proves no absence: %+v", limits)
 	}
 	if got := limits.CaptionLength(strings.Repeat("🎉", 125)); got != limits.MaxCaption {

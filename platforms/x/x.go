@@ -121,7 +121,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		PreparedLasts:        mediaLasts,
 		CallTimeout:          callTimeout,
 		ListingLag:           p.listingLag,
-		ListingAuthoritative: true,
+		ListingAuthoritative: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
 		RefreshLead:          refreshLead,
 	}
 }

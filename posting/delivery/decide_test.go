@@ -34,7 +34,7 @@ type publisher struct {
 
 func (p publisher) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
-		CallTimeout: 10 * time.Second, ListingLag: time.Minute, ListingAuthoritative: true,
+		CallTimeout: 10 * time.Second, ListingLag: time.Minute, ListingAuthoritative: []v1alpha1.Category{v1alpha1.CategoryText},
 		Delivers: append([]v1alpha1.Category{v1alpha1.CategoryText}, p.delivers...),
 	}
 }

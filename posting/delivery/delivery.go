@@ -180,8 +180,8 @@ type Event struct {
 	Message string
 }
 
-// Timing returns what the protocol works with on a platform; false if this process
-// cannot publish there.
+// Timing returns what the protocol works with for the post on a platform; false if
+// this process cannot publish there.
 func (f *Facts) Timing(name v1alpha1.Platform) (attempt.Timing, bool) {
 	timing := attempt.Timing{SendWindow: f.Settings.SendWindow, ClockMargin: f.Settings.ClockMargin, GiveUpAfter: f.Settings.StartingDeadline}
 	p, ok := f.Platforms[name].(platforms.Publisher)
@@ -191,7 +191,7 @@ func (f *Facts) Timing(name v1alpha1.Platform) (attempt.Timing, bool) {
 	capabilities := p.Capabilities()
 	timing.CallTimeout = capabilities.CallTimeout
 	timing.Lag = capabilities.ListingLag
-	timing.Authoritative = capabilities.ListingAuthoritative
+	timing.Authoritative = capabilities.ProvesAbsence(f.Post.Spec.Category)
 	return timing, true
 }
 

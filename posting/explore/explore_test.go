@@ -93,8 +93,11 @@ func text(name string, change func(*scenario)) scenario {
 		settings: settings, capabilities: capabilities,
 	}
 	change(&s)
-	s.capabilities.ListingAuthoritative = s.listing == reliable && !s.containers
-	s.timing, _ = s.facts(&v1alpha1.Post{}, t0).Timing(v1alpha1.PlatformX)
+	s.capabilities.ListingAuthoritative = nil
+	if s.listing == reliable && !s.containers {
+		s.capabilities.ListingAuthoritative = s.capabilities.Delivers
+	}
+	s.timing, _ = s.facts(&v1alpha1.Post{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText}}, t0).Timing(v1alpha1.PlatformX)
 	return s
 }
 

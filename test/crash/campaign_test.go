@@ -28,10 +28,18 @@ const (
 const givenUpAtMost = 0.01
 
 // askable reports whether the platform can be asked what became of a lost call.
-// That of TikTok's photos is known by nothing but its answer, so that the doubt
-// is left to a person.
+// That of TikTok's photos is known by nothing but its answer, and the list of a
+// Facebook Page does not prove that a text is not online, so that the doubt is left
+// to a person.
 func askable(p pair) bool {
-	return p.to != v1alpha1.PlatformTikTok || p.category != v1alpha1.CategoryImage
+	switch p.to {
+	case v1alpha1.PlatformTikTok:
+		return p.category != v1alpha1.CategoryImage
+	case v1alpha1.PlatformFacebook:
+		return p.category != v1alpha1.CategoryText
+	default:
+		return true
+	}
 }
 
 // campaign makes posts and, at random moments, trouble.
