@@ -6,6 +6,7 @@ package youtube
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"sync"
 	"time"
@@ -59,20 +60,34 @@ const (
 	reasonBackend    = "backendError"
 )
 
+// perDay finds a quota of a day in the words of a limit. That of a project's
+// uploads (100 a day in a bucket of their own since June 2026; YouTube Data API,
+// "Quota Calculator") has the reason of a rate limit: "Quota exceeded for quota
+// metric 'Video Uploads' and limit 'Video Uploads per day' …", with status 429
+// (googleapis/google-api-python-client#2753, May 2026).
+var perDay = regexp.MustCompile(`(?i)\bper day\b`)
+
 // refused reads an error of the Data API: the status, and the reason of its
 // first entry, which is empty if the answer is not in the form of Google's.
 func (p *Platform) refused(resp *transport.Response) (failure *platforms.Error, reason string) {
 	answer, _ := jsondoc.Decode[struct {
 		Error struct {
-			Errors []struct {
-				Reason jsondoc.Text `json:"reason"`
+			Message jsondoc.Text `json:"message"`
+			Errors  []struct {
+				Reason  jsondoc.Text `json:"reason"`
+				Message jsondoc.Text `json:"message"`
 			} `json:"errors"`
 		} `json:"error"`
 	}](resp.Body)
+	words := answer.Error.Message
 	if entries := answer.Error.Errors; len(entries) > 0 {
 		reason = entries[0].Reason.String()
+		words += " " + entries[0].Message
 	}
 	known := p.meaning(resp.Status, reason)
+	if known.Class == platforms.ClassRateLimited && perDay.MatchString(words.String()) {
+		known = quota
+	}
 	failure = &known
 	failure.Err = fmt.Errorf("HTTP status %d with reason %.64q", resp.Status, reason)
 	now := p.clock.Now()

@@ -352,6 +352,43 @@ func TestKeepFails(t *testing.T) {
 	g.did(t, asked{Line: beginLine, Length: 107})
 }
 
+// TestProjectQuota has Google say in both ways that it has, that the project has
+// made its uploads of the day: no channel of the project can upload.
+func TestProjectQuota(t *testing.T) {
+	const (
+		day    = "Quota exceeded for quota metric 'Video Uploads' and limit 'Video Uploads per day' of service 'youtube.googleapis.com' for consumer 'project_number:1'."
+		minute = "Quota exceeded for quota metric 'Queries' and limit 'Queries per minute' of service 'youtube.googleapis.com' for consumer 'project_number:1'."
+	)
+	midnight := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	tests := map[string]struct {
+		reason        string
+		status        int
+		inside, whole string
+		quota         bool
+	}{
+		"429":    {"the project's uploads of a day are used up", 429, day, day, true},
+		"403":    {"the same with the status of older quotas", 403, day, day, true},
+		"entry":  {"the entry alone may say so", 429, day, "", true},
+		"whole":  {"or the error around it", 429, "", day, true},
+		"minute": {"what counts by the minute is a rate limit", 429, minute, minute, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			body := fmt.Sprintf(`{"error":{"code":%d,"message":%q,"errors":[{"message":%q,"domain":"global","reason":"rateLimitExceeded"}],"status":"RESOURCE_EXHAUSTED"}}`,
+				tc.status, tc.whole, tc.inside)
+			p, _ := newGoogle(t, says(tc.status, body))
+			_, got := p.Prepare(t.Context(), videoJob(10))
+			want, at := platforms.ClassRateLimited, time.Time{}
+			if tc.quota {
+				want, at = platforms.ClassQuota, midnight
+			}
+			if class(asError(got)) != want || !got.RetryAt.Equal(at) || got.AppWide != tc.quota {
+				t.Errorf("%s: got %+v", tc.reason, got)
+			}
+		})
+	}
+}
+
 // TestErrors is the table of YouTube's errors, as a video meets them.
 func TestErrors(t *testing.T) {
 	midnight := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
