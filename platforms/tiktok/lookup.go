@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/herald-social/herald/internal/text"
@@ -125,5 +126,26 @@ func (p *Platform) search(ctx context.Context, job platforms.Job) (platforms.Loo
 // fits reports whether a listed post may be the job's.
 func (l *listedPost) fits(job *platforms.Job) bool {
 	want := text.Fold(job.Content.Text)
-	return want != "" && (want == text.Fold(l.Title.String()) || want == text.Fold(l.Description.String())) && !listing.IsTaken(job, l.ID.String())
+	return want != "" && (begins(want, l.Title) || begins(want, l.Description)) && !listing.IsTaken(job, l.ID.String())
+}
+
+// longestListed is how many characters of a caption TikTok lists at most, as a title
+// and as a description (TikTok API, "Video Object", 24 August 2026: "Max length:
+// 150").
+const longestListed = 150
+
+// begins reports whether a listed text is the wanted one, or its beginning if TikTok
+// may have cut it off. TikTok does not say what it counts as a character: bytes, as
+// the others are fewer, are enough for a text to be a cut one. The last character,
+// and an ellipsis, may be the cut's.
+func begins(want string, listed jsondoc.Text) bool {
+	all := text.Fold(listed.String())
+	if all == want {
+		return true
+	}
+	if len(listed) < longestListed {
+		return false
+	}
+	kept := []rune(strings.TrimRight(all, ".…\uFFFD "))
+	return len(kept) > 1 && strings.HasPrefix(want, string(kept[:len(kept)-1]))
 }

@@ -4,13 +4,20 @@
 package tiktok
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -239,6 +246,39 @@ func TestLostPhotos(t *testing.T) {
 			}
 			if tc.want > 0 && (found.ExternalURL != profile+"/photo/"+found.ExternalID || found.PostedAt.Before(job.SearchFrom.Truncate(time.Second))) {
 				t.Errorf("found %+v", found)
+			}
+		})
+	}
+}
+
+// TestCutCaptions finds a caption that TikTok lists as far as its 150th character.
+func TestCutCaptions(t *testing.T) {
+	long := strings.Repeat("Ünïcode 🐟 words ", 20)
+	first := func(n int) string { return string([]rune(long)[:n]) }
+	tests := map[string]struct {
+		reason, caption, listed string
+		want                    int
+	}{
+		"whole":          {"a short caption is listed whole", "hello", "hello", 1},
+		"cut":            {"a long one as far as it goes", long, first(150), 1},
+		"with ellipsis":  {"perhaps with a sign of that", long, first(147) + "...", 1},
+		"cut in UTF-16":  {"what TikTok counts it does not say", long, string(utf16.Decode(utf16.Encode([]rune(long))[:150])), 1},
+		"half a letter":  {"nor where it cuts", long, first(149) + "\uFFFD", 1},
+		"another, short": {"a short text is another one, though the caption begins with it", long, first(20), 0},
+		"another, long":  {"as is a long one that goes on in another way", long, first(100) + strings.Repeat("x", 50), 0},
+		"longer":         {"and one of which the caption is the beginning", "hello", "hello " + long, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				listed, _ := json.Marshal(tc.listed)
+				fmt.Fprintf(w, `{"data":{"videos":[{"id":"7","create_time":%d,"title":%s}],"has_more":false},"error":{"code":"ok"}}`, noon.Unix(), listed)
+			}))
+			defer server.Close()
+			p := New(Config{APIURL: server.URL, Clock: clocktesting.NewFakeClock(noon)}, transport.New(transport.Options{}))
+			job := platforms.Job{Content: platforms.Content{Category: v1alpha1.CategoryImage, Text: tc.caption}, SearchFrom: noon}
+			if found, err := p.Lookup(t.Context(), job); err != nil || found.Matches != tc.want {
+				t.Errorf("%s: found %+v, %v", tc.reason, found, err)
 			}
 		})
 	}

@@ -75,6 +75,13 @@ func (s status) partial(size int64) bool {
 	return s.state == stateUploading && s.uploaded >= 0 && s.uploaded < size
 }
 
+// silent reports that TikTok waits for a file, or works on it, without saying how
+// much of it has arrived. Its documentation has no example of that ("Get Post
+// Status", whose only one has uploaded_bytes): it may leave the number out while it
+// is 0, and says nowhere that it does. So it is no proof that there is no post, and
+// reason enough to send the file from its beginning under the same ticket.
+func (s status) silent() bool { return s.state == stateUploading && s.uploaded < 0 }
+
 // fetchStatus asks what became of a ticket.
 func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id string) (status, *refusal) {
 	said, bad := ask[struct {

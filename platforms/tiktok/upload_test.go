@@ -4,11 +4,15 @@
 package tiktok
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
 func TestCut(t *testing.T) {
@@ -104,6 +108,38 @@ func TestUploadsThatCannotGoOn(t *testing.T) {
 				t.Errorf("%d posts", len(got))
 			}
 		})
+	}
+}
+
+// TestSilentStatus has TikTok leave out how many bytes it has, as long as it has
+// none: that is no proof of anything, and the upload goes on under its ticket.
+func TestSilentStatus(t *testing.T) {
+	b := newBox(t, nil)
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		b.server.ServeHTTP(answer, r)
+		body := strings.Replace(answer.Body.String(), `"uploaded_bytes":0`, `"reserved":0`, 1)
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write([]byte(body)) // the client may have gone
+	}))
+	defer silent.Close()
+	b.tiktok = New(Config{APIURL: silent.URL + "/tiktok", WebURL: "https://web.example", Clock: b.clock}, transport.New(transport.Options{}))
+	job := b.prepare(b.job(film(900)))
+	first := job.Checkpoint
+	if found, err := b.tiktok.Lookup(t.Context(), job); recorder.ClassOf(err) != platforms.ClassTransient {
+		t.Errorf("found %+v, %v; without a number nothing is proven", found, err)
+	}
+	if job = b.prepare(job); job.Checkpoint != first || b.calls("create") != 1 {
+		t.Errorf("it was begun anew, by %d calls", b.calls("create"))
+	}
+	if got := b.tiktok.Publish(t.Context(), job); got.Outcome != platforms.Posted || len(b.posts(job.Content.Media...)) != 1 {
+		t.Errorf("got %+v", got)
+	}
+	b.checkpoint, b.secret = "", ""
+	job = b.prepare(b.job(film(901)))
+	b.clock.Step(56 * time.Minute)
+	if got, err := b.tiktok.Prepare(t.Context(), job); class(err) != platforms.ClassTransient || b.calls("create") != 2 {
+		t.Errorf("got %q, %v; another ticket could show the video twice", got, err)
 	}
 }
 

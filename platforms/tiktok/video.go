@@ -117,12 +117,16 @@ func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *pla
 		return nil, nil
 	case bad != nil:
 		return nil, bad.Error
-	case found.partial(size):
+	case found.partial(size), found.silent():
 		known, cut, ok := readSession(job.Secret, size)
-		if !ok || !p.clock.Now().Before(known.Ends.Add(-leastLeft)) {
+		switch {
+		case ok && p.clock.Now().Before(known.Ends.Add(-leastLeft)):
+			// Whatever it has: of one ticket there is one post at most.
+			return &upload{ticket: job.Checkpoint, session: known, parts: cut, sent: max(found.uploaded, 0)}, nil
+		case found.partial(size):
 			return nil, nil
 		}
-		return &upload{ticket: job.Checkpoint, session: known, parts: cut, sent: found.uploaded}, nil
+		return nil, platforms.Errorf(platforms.ClassTransient, msgNoState)
 	case found.final(), found.uploaded >= size:
 		return nil, platforms.Errorf(platforms.ClassDuplicate, msgVisible)
 	default:
