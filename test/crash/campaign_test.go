@@ -32,14 +32,10 @@ const givenUpAtMost = 0.01
 // Facebook Page does not prove that a text is not online, so that the doubt is left
 // to a person.
 func askable(p pair) bool {
-	switch p.to {
-	case v1alpha1.PlatformTikTok:
-		return p.category != v1alpha1.CategoryImage
-	case v1alpha1.PlatformFacebook:
-		return p.category != v1alpha1.CategoryText
-	default:
-		return true
+	unproven := map[v1alpha1.Platform]v1alpha1.Category{
+		v1alpha1.PlatformTikTok: v1alpha1.CategoryImage, v1alpha1.PlatformFacebook: v1alpha1.CategoryText,
 	}
+	return unproven[p.to] != p.category
 }
 
 // campaign makes posts and, at random moments, trouble.

@@ -104,14 +104,14 @@ func (g *Graph) Mean(m Meaning, said *Error, about string) *Failure {
 
 // kind is what an error asks for by its kind.
 func (g *Graph) kind(said *Error) platforms.Error {
-	switch kind := said.Kind(); kind {
-	case KindUnavailable:
+	kind := said.Kind()
+	if kind == KindUnavailable {
 		return *g.Busy(said)
-	case KindNonsense:
-		return *g.Nonsense(said.Status, said)
-	default:
-		return g.byKind(kind)
 	}
+	if kind == KindNonsense {
+		return *g.Nonsense(said.Status, said)
+	}
+	return g.byKind(kind)
 }
 
 // byKind is what the errors of a kind ask for.

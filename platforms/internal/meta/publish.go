@@ -44,7 +44,8 @@ func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refuse
 	if isNotYet {
 		c.notYet(refused.Err)
 	}
-	if refused.Err.Class != platforms.ClassPermanent && refused.Err.Class != platforms.ClassTransient && !(ok && said.Missing()) {
+	isMissing := ok && said.Missing()
+	if refused.Err.Class != platforms.ClassPermanent && refused.Err.Class != platforms.ClassTransient && !isMissing {
 		return
 	}
 	found, _, bad := c.State(ctx, job, job.Checkpoint)
