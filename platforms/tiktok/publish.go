@@ -68,7 +68,12 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *tra
 	found, bad := p.fetchStatus(ctx, job.Account.Token, job.Checkpoint)
 	switch {
 	case bad == nil && found.partial(file.Size):
-		return platforms.Result{Outcome: platforms.Refused, Err: p.uploadRefused(file, resp.Status)}
+		failure := p.uploadRefused(file, resp.Status)
+		if known, _, ok := readSession(job.Secret, file.Size); ok && known.From > 0 && failure.Class == platforms.ClassPermanent {
+			// It may be about where the call began, and not about the file.
+			failure = platforms.Errorf(platforms.ClassTransient, msgNoProgress, file.Name).Because(failure.Err)
+		}
+		return platforms.Result{Outcome: platforms.Refused, Err: failure}
 	case bad == nil && found.final():
 		return p.outcome(ctx, job, job.Checkpoint)
 	default:

@@ -62,6 +62,12 @@ func cut(size int64) parts {
 // last is where the last chunk begins.
 func (c parts) last() int64 { return (c.count - 1) * c.chunk }
 
+// start is where the chunk begins in which an offset lies. TikTok does not say
+// whether a request may begin within a chunk ("Media Transfer Guide": chunks of 5 MB
+// at least, one after another; status 416 where the Content-Range is not that of the
+// progress), so that what it refuses from there is sent from the chunk's beginning.
+func (c parts) start(offset int64) int64 { return min(offset/c.chunk, c.count-1) * c.chunk }
+
 // end is where the chunk ends in which an offset lies.
 func (c parts) end(offset int64) int64 {
 	if i := offset / c.chunk; i < c.count-1 {
@@ -139,7 +145,7 @@ func (p *Platform) begin(ctx context.Context, job platforms.Job, who creatorInfo
 // true if the address has ended meanwhile.
 func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upload) (ended bool, failure *platforms.Error) {
 	file := &job.Content.Media[0]
-	for tries := 0; u.sent < u.last(); {
+	for tries, furthest := 0, u.sent; u.sent < u.last(); {
 		before, end := u.sent, u.end(u.sent)
 		resp, sent, failure := p.put(ctx, file, u.Address, u.sent, end, client.Call{Action: "upload", Timeout: uploadTimeout})
 		switch {
@@ -150,16 +156,21 @@ func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upl
 			if err := p.catchUp(ctx, job, u); err != nil {
 				return false, err
 			}
+			if failure == nil && u.sent == before {
+				u.sent = u.start(u.sent)
+			}
 		case resp.Status == http.StatusPartialContent:
 			u.sent = end
+		case resp.Status == http.StatusBadRequest && before > u.start(before):
+			u.sent = u.start(before)
 		case addressEnded(resp.Status):
 			return true, nil
 		default:
 			return false, p.uploadRefused(file, resp.Status)
 		}
 		tries++
-		if u.sent > before {
-			tries = 0
+		if u.sent > furthest {
+			tries, furthest = 0, u.sent
 		}
 		if tries >= chunkTries || ctx.Err() != nil {
 			if failure == nil {

@@ -4,12 +4,21 @@
 package tiktok
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
@@ -264,5 +273,96 @@ func TestUnprepared(t *testing.T) {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 		})
+	}
+}
+
+// wholeChunks is a TikTok that takes no request which begins within a chunk, and has
+// a part of one from a request that was cut off.
+type wholeChunks struct {
+	mu      sync.Mutex
+	status  int
+	cut     parts
+	arrived int64
+	begun   []int64
+}
+
+func (c *wholeChunks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.Method == http.MethodPost {
+		state := stateUploading
+		if c.arrived == c.cut.size {
+			state = stateInInbox
+		}
+		fmt.Fprintf(w, `{"data":{"status":%q,"uploaded_bytes":%d},"error":{"code":"ok"}}`, state, c.arrived)
+		return
+	}
+	_, _ = io.Copy(io.Discard, r.Body) // the client sends all of it
+	var first, last, size int64
+	_, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes %d-%d/%d", &first, &last, &size)
+	c.begun = append(c.begun, first)
+	switch {
+	case err != nil || first != c.cut.start(first):
+		w.WriteHeader(c.status)
+	case last+1 == size:
+		c.arrived = size
+		w.WriteHeader(http.StatusCreated)
+	default:
+		c.arrived = last + 1
+		w.WriteHeader(http.StatusPartialContent)
+	}
+}
+
+// TestWholeChunks goes on with an upload that was cut off within a chunk, at a
+// TikTok that takes whole chunks only.
+func TestWholeChunks(t *testing.T) {
+	file := film(3 * minChunk)
+	pieces := cut(file.Size)
+	early, late := pieces.chunk/2, pieces.last()+9
+	for _, status := range []int{http.StatusRequestedRangeNotSatisfiable, http.StatusBadRequest} {
+		for name, tc := range map[string]struct {
+			reason  string
+			arrived int64
+			begun   []int64
+		}{
+			"early": {"the preparation sends the chunk again", early, []int64{early, 0, pieces.chunk, pieces.last()}},
+			"last":  {"the visible call is made again, for the whole of it", late, []int64{late, pieces.last()}},
+		} {
+			t.Run(fmt.Sprint(name, " ", status), func(t *testing.T) {
+				host := &wholeChunks{status: status, cut: pieces, arrived: tc.arrived}
+				server := httptest.NewServer(host)
+				defer server.Close()
+				p := New(Config{APIURL: server.URL, Clock: clocktesting.NewFakeClock(noon)}, transport.New(transport.Options{}))
+				secret, err := json.Marshal(session{Address: server.URL + "/upload", Ends: noon.Add(time.Hour), Chunk: pieces.chunk})
+				if err != nil {
+					t.Fatal(err)
+				}
+				job := platforms.Job{
+					Checkpoint: "v_inbox_file~v2.1", Secret: string(secret),
+					Content: platforms.Content{
+						Category: v1alpha1.CategoryVideo, Media: []platforms.File{file}, TikTok: v1alpha1.TikTokOptions{Draft: true},
+					},
+				}
+				job.Keep = func(_ context.Context, checkpoint, secret string) error {
+					job.Checkpoint, job.Secret = checkpoint, secret
+					return nil
+				}
+				var got platforms.Result
+				for range 2 {
+					if _, failure := p.Prepare(t.Context(), job); failure != nil {
+						t.Fatalf("%s: %v", tc.reason, failure)
+					}
+					if got = p.Publish(t.Context(), job); got.Outcome == platforms.Posted {
+						break
+					}
+					if got.Outcome != platforms.Refused || got.Err.Class != platforms.ClassTransient {
+						t.Fatalf("%s: got %+v", tc.reason, got)
+					}
+				}
+				if diff := cmp.Diff(tc.begun, host.begun); diff != "" || got.Outcome != platforms.Posted {
+					t.Errorf("%s: %+v; requests began at (-want +got):\n%s", tc.reason, got, diff)
+				}
+			})
+		}
 	}
 }

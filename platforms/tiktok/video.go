@@ -148,7 +148,8 @@ func (u *upload) complete(ctx context.Context, job *platforms.Job) *platforms.Er
 		_ = bytes.Close() // it was only to be opened
 	}
 	from := u.sent
-	if from == u.last() {
+	if from == u.last() || from == u.From {
+		// If a call from within the chunk was made, it brought nothing.
 		from = 0
 	}
 	if from == u.From {
