@@ -191,6 +191,10 @@ func TestTiming(t *testing.T) {
 	if got, ok := f.Timing(v1alpha1.PlatformX); !ok || got != want {
 		t.Errorf("got %+v, %t, want %+v", got, ok, want)
 	}
+	f.Post.Spec.Category = v1alpha1.CategoryImage
+	if got, _ := f.Timing(v1alpha1.PlatformX); got.Authoritative {
+		t.Error("the listing is authoritative for texts only")
+	}
 	if _, ok := f.Timing(v1alpha1.PlatformTikTok); ok {
 		t.Error("this process does not have the platform")
 	}
