@@ -242,12 +242,11 @@ func TestThreadsListing(t *testing.T) {
 
 	r := b.read("threads", threadsPath+"/threads?limit=3&fields=id")
 	got := r.ids()
-	for r.text("paging", "next") != "" {
-		next, err := url.Parse(r.text("paging", "next"))
-		if err != nil || next.Query().Get("after") != r.text("paging", "cursors", "after") || next.Query().Get("access_token") != "threads-access-demo" {
-			t.Fatalf("next is %q", r.text("paging", "next"))
+	for len(r.ids()) == 3 { // a page that is not full is the last
+		if r.at("paging", "next") != nil {
+			t.Fatalf("Meta's sample has cursors only: %s", r.body)
 		}
-		r = b.read("threads", next.RequestURI())
+		r = b.read("threads", threadsPath+"/threads?limit=3&fields=id&after="+r.text("paging", "cursors", "after"))
 		got = append(got, r.ids()...)
 	}
 	if diff := cmp.Diff(newest, got); diff != "" {

@@ -33,7 +33,8 @@ func TestXFaultsOnEveryStep(t *testing.T) {
 	id := lost("upload", func() reply { return b.xInitialize("image/png", "tweet_image", len(content)) }).text("data", "id")
 	lost("upload", func() reply { return b.xAppend(id, 0, content) })
 	lost("upload", func() reply { return b.xFinalize(id) })
-	lost("status", func() reply { return b.xStatus(id) })
+	moving := b.xSent("image/gif", "tweet_gif", xPicture(t, "gif", 4, 4, 1))
+	lost("status", func() reply { return b.xStatus(moving) })
 	lost("upload", func() reply { return b.xForm(xMedia, "media", string(content), "media_category", "tweet_image") })
 	if got := b.calls("status"); got != 2 {
 		t.Errorf("%d requests for a status, want 2", got)

@@ -144,8 +144,8 @@ func TestXImageInOneRequest(t *testing.T) {
 		if got := r.header.Get("X-Rate-Limit-Limit"); got != "500" {
 			t.Errorf("%s: a rate of %q, want that of the endpoint", name, got)
 		}
-		if r := b.xStatus(r.text("data", "id")); r.status != http.StatusOK || r.at("data", "processing_info") != nil {
-			t.Errorf("%s: nothing has to be waited for: %d %s", name, r.status, r.body)
+		if r := b.xStatus(r.text("data", "id")); !xProblem(r, 404, "Sorry, that page does not exist") {
+			t.Errorf("%s: an image has no state: %d %s", name, r.status, r.body)
 		}
 	}
 }
@@ -400,8 +400,11 @@ func TestXImageInChunks(t *testing.T) {
 	b := start(t, "")
 	content := xPicture(t, "jpeg", 50, 20, 3)
 	id := b.xSent("image/jpeg", "tweet_image", content)
-	if r := b.xStatus(id); r.status != http.StatusOK || r.at("data", "processing_info") != nil || r.text("data", "media_key") != "3_"+id {
+	if r := b.xFinalize(id); r.status != http.StatusOK || r.at("data", "processing_info") != nil || r.text("data", "media_key") != "3_"+id {
 		t.Errorf("an image is ready at once: %d %s", r.status, r.body)
+	}
+	if r := b.xStatus(id); !xProblem(r, 404, "Sorry, that page does not exist") {
+		t.Errorf("an image has no state: %d %s", r.status, r.body)
 	}
 	id = b.xInitialize("image/png", "tweet_image", len(content)).text("data", "id")
 	b.xAppend(id, 0, content)

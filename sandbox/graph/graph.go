@@ -31,6 +31,8 @@ type API struct {
 	PermissionCode int
 	// Speaks, when there is one, tells the tokens of this API from those that another host of the platform gives.
 	Speaks func(state.Bearer) bool
+	// CursorsOnly says that lists tell the cursors around a page and not the address of the next one.
+	CursorsOnly bool
 	// Limit is how the API says that there were too many requests.
 	Limit Limit
 }

@@ -48,7 +48,7 @@ func (c *Call) List(author state.Account, keep func(*state.Post) bool, node func
 func (c *Call) paging(posts []state.Post, more bool) map[string]any {
 	before, after := cursor(posts[0].Stamp), cursor(posts[len(posts)-1].Stamp)
 	out := map[string]any{"cursors": map[string]string{"before": before, "after": after}}
-	if more {
+	if more && !c.api.CursorsOnly {
 		query := url.Values{}
 		for name, value := range c.Params.values {
 			query.Set(name, value)

@@ -45,10 +45,10 @@ type Platform struct {
 	api http.Handler
 }
 
-// New returns the simulator. It goes on with what a restart interrupted.
+// New returns the simulator. Its lists tell cursors only, as Meta's sample of "Retrieve Threads" does. It goes on with what a restart interrupted.
 func New(opts simulator.Options) *Platform {
 	p := &Platform{API: &graph.API{
-		Options: opts, Profile: profile, Newest: 1, ParamType: "THApiException", PermissionCode: 10,
+		Options: opts, Profile: profile, Newest: 1, CursorsOnly: true, ParamType: "THApiException", PermissionCode: 10,
 		Limit: graph.Limit{
 			Status: http.StatusForbidden, Code: 4, Message: "(#4) Application request limit reached", Usage: Name,
 		},

@@ -323,6 +323,14 @@ func (p *Platform) process(u *upload, file *blobs.Blob, account state.Account) {
 	u.ReadyAt = now.Add(account.Settings.Work(mediaWork))
 }
 
+// noPage is the answer to STATUS of an image: only media with processing_info have a state (plhery/node-twitter-api-v2#336,
+// tweepy/tweepy#1851).
+func noPage() *problem {
+	out := problemFor(http.StatusNotFound)
+	out.Detail = "Sorry, that page does not exist"
+	return out
+}
+
 // mediaStatus is GET /2/media/upload?command=STATUS&media_id=…. The command may be left out (OpenAPI 2.167).
 func (p *Platform) mediaStatus(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callStatus, scopeMedia)
@@ -340,7 +348,11 @@ func (p *Platform) mediaStatus(w http.ResponseWriter, r *faults.Request) {
 		return
 	}
 	u, with := p.findMedia(account, id)
-	if with == nil && u.File == nil {
+	switch {
+	case with != nil:
+	case !u.slow():
+		with = noPage()
+	case u.File == nil:
 		with = invalidBody("The media with id [" + id + "] has not been finalized.")
 	}
 	p.answer(w, callStatus, with, p.answerMedia(&u))
