@@ -131,6 +131,20 @@ var _ = Describe("API keys", func() {
 	})
 })
 
+var _ = Describe("what the apiserver writes", func() {
+	It("has an owner of its own, whatever the process calls itself", func(ctx context.Context) {
+		t := newTeam(ctx)
+		t.connect(ctx, "x", v1alpha1.PlatformX)
+		made := t.create(ctx, text("x", "Hello", inAnHour()))
+		Expect(t.call(ctx, "DELETE", "/posts/"+made.ID, "").status).To(Equal(200))
+		Expect(t.stored(ctx, made.ID).ManagedFields).To(HaveEach(HaveField("Manager", "herald-apiserver")))
+		Eventually(func(g Gomega) {
+			g.Expect(admin.Get(ctx, clientKey(t.key), t.key)).To(Succeed())
+			g.Expect(t.key.ManagedFields).To(ContainElement(SatisfyAll(HaveField("Manager", "herald-apiserver"), HaveField("Subresource", "status"))))
+		}).Should(Succeed())
+	})
+})
+
 var _ = Describe("listing connections", func() {
 	It("shows the team's active ones", func(ctx context.Context) {
 		t := newTeam(ctx)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -28,6 +29,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -44,7 +46,9 @@ const (
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
 
-	leaseName = "herald-manager"
+	// managerName is the name of the lease, the owner of the fields that the manager
+	// writes, and what it calls itself to the Kubernetes API.
+	managerName = "herald-manager"
 )
 
 // managerFlags are the flags of `herald manager`; those that the manager itself and
@@ -139,7 +143,7 @@ func runManager(ctx context.Context, args []string) error {
 	log := logr.FromSlogHandler(logger.Handler())
 	ctrl.SetLogger(log)
 
-	config, err := f.kubeConfig()
+	config, err := f.kubeConfig(managerName)
 	if err != nil {
 		return err
 	}
@@ -187,8 +191,10 @@ func newManager(config *rest.Config, f *managerFlags, identity string) (ctrl.Man
 	options.LeaderElectionReleaseOnCancel = true
 	// Finished posts are not cached: they cost no memory.
 	options.Cache.ByObject = map[client.Object]cache.ByObject{
-		&v1alpha1.Post{}: {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
+		&v1alpha1.Post{}:      {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
+		&rbacv1.RoleBinding{}: team.RoleBindings(),
 	}
+	options.Client.FieldOwner = managerName
 	// Secrets are never cached.
 	options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}
 	var err error
@@ -197,7 +203,7 @@ func newManager(config *rest.Config, f *managerFlags, identity string) (ctrl.Man
 	}
 	if options.LeaderElection {
 		options.LeaderElectionResourceLockInterface, err = resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock,
-			f.leaderNamespace, leaseName, resourcelock.ResourceLockConfig{Identity: identity}, config, renewDeadline)
+			f.leaderNamespace, managerName, resourcelock.ResourceLockConfig{Identity: identity}, config, renewDeadline)
 		if err != nil {
 			return nil, fmt.Errorf("cannot set up leader election: %w", err)
 		}

@@ -48,7 +48,7 @@ const (
 // New returns a token that cannot be guessed, for the APIKey of that name.
 func New(namespace, name string) string {
 	var secret [secretBytes]byte
-	rand.Read(secret[:]) //nolint:errcheck // it never fails: it ends the program
+	rand.Read(secret[:]) // it never fails: it ends the program
 	token := prefix + ID(namespace, name) + "_" + base62(secret[:], secretLength)
 	return token + checksum(token)
 }
