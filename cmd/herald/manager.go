@@ -15,10 +15,12 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -202,9 +204,7 @@ func newManager(config *rest.Config, f *managerFlags, identity string) (ctrl.Man
 		return nil, err
 	}
 	if options.LeaderElection {
-		options.LeaderElectionResourceLockInterface, err = resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock,
-			f.leaderNamespace, managerName, resourcelock.ResourceLockConfig{Identity: identity}, config, renewDeadline)
-		if err != nil {
+		if options.LeaderElectionResourceLockInterface, err = leaseLock(config, f.leaderNamespace, identity); err != nil {
 			return nil, fmt.Errorf("cannot set up leader election: %w", err)
 		}
 	}
@@ -216,6 +216,22 @@ func newManager(config *rest.Config, f *managerFlags, identity string) (ctrl.Man
 		return nil, fmt.Errorf("cannot add the checks of health: %w", err)
 	}
 	return mgr, nil
+}
+
+// leaseLock is the lease that the leader holds. Its client gives up early enough for
+// another try before the lease is lost.
+func leaseLock(config *rest.Config, namespace, identity string) (resourcelock.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = renewDeadline / 2
+	leases, err := coordinationv1.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: managerName},
+		Client:     leases,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+	}, nil
 }
 
 // identity names this process. A restart keeps the name only if
