@@ -23,6 +23,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/apiserver/openapi"
+	"github.com/herald-social/herald/internal/apitoken"
 )
 
 func clientKey(o client.Object) types.NamespacedName { return client.ObjectKeyFromObject(o) }
@@ -57,7 +58,8 @@ var _ = Describe("API keys", func() {
 		Entry("no scheme", "hrld_abc"),
 		Entry("another scheme", "Basic aHJsZDphYmM="),
 		Entry("no token", "Bearer "),
-		Entry("unknown", "Bearer hrld_abc"),
+		Entry("mistyped", "Bearer hrld_abc"),
+		Entry("unknown", "Bearer "+apitoken.New("nowhere", "none")),
 		Entry("something after it", "Bearer hrld_abc def"),
 		Entry("very long", "Bearer "+strings.Repeat("a", 30000)),
 	)
@@ -89,14 +91,34 @@ var _ = Describe("API keys", func() {
 
 	It("that the manager made work as soon as their status tells", func(ctx context.Context) {
 		t := newTeam(ctx)
-		made, token := t.newKey(ctx, "made", func(k *v1alpha1.APIKey) {})
-		Expect(admin.Delete(ctx, made)).To(Succeed())
-		hash := made.Spec.TokenSHA256
-		made, _ = t.newKey(ctx, "made2", func(k *v1alpha1.APIKey) { k.Spec.TokenSHA256 = "" })
-		made.Status.TokenSHA256 = hash
+		made, _ := t.newKey(ctx, "made", func(k *v1alpha1.APIKey) { k.Spec.Tokens = nil })
+		token := apitoken.New(t.namespace, "made")
+		made.Status.Tokens = []v1alpha1.APIKeyTokenStatus{{
+			Name: v1alpha1.DefaultTokenName, CreatedAt: v1alpha1.NewTime(time.Now()), SHA256: apitoken.Hash(t.namespace, "made", token),
+		}}
 		Expect(admin.Status().Update(ctx, made)).To(Succeed())
 		t.token = token
 		Eventually(func() int { return t.call(ctx, "GET", "/posts", "").status }).Should(Equal(200))
+	})
+
+	It("roll over from one token to the next, and one is refused as soon as it is removed", func(ctx context.Context) {
+		t := newTeam(ctx)
+		old, next := t.token, apitoken.New(t.namespace, t.key.Name)
+		works := func(token string) int {
+			return do(ctx, instance, "GET", base+"/posts", "", map[string]string{"Authorization": "Bearer " + token}).status
+		}
+		tokens := func(tokens string) client.Patch {
+			return client.RawPatch(types.MergePatchType, []byte(`{"spec":{"tokens":`+tokens+`}}`))
+		}
+		first, second := fmt.Sprintf(`{"name":"first","sha256":%q}`, t.key.Spec.Tokens[0].SHA256),
+			fmt.Sprintf(`{"name":"second","sha256":%q}`, apitoken.Hash(t.namespace, t.key.Name, next))
+		Expect(works(next)).To(Equal(401))
+		Expect(admin.Patch(ctx, t.key, tokens("["+first+","+second+"]"))).To(Succeed())
+		Eventually(func() int { return works(next) }).Should(Equal(200))
+		Expect(works(old)).To(Equal(200))
+		Expect(admin.Patch(ctx, t.key, tokens("["+second+"]"))).To(Succeed())
+		Eventually(func() int { return works(old) }, time.Second).Should(Equal(401))
+		Expect(works(next)).To(Equal(200))
 	})
 
 	It("note when they are used", func(ctx context.Context) {
@@ -105,6 +127,20 @@ var _ = Describe("API keys", func() {
 			g.Expect(admin.Get(ctx, clientKey(t.key), t.key)).To(Succeed())
 			g.Expect(t.key.Status.LastUsedAt).NotTo(BeNil())
 			g.Expect(t.key.Status.LastUsedAt.Time).To(BeTemporally("~", time.Now(), 10*time.Second))
+		}).Should(Succeed())
+	})
+})
+
+var _ = Describe("what the apiserver writes", func() {
+	It("has an owner of its own, whatever the process calls itself", func(ctx context.Context) {
+		t := newTeam(ctx)
+		t.connect(ctx, "x", v1alpha1.PlatformX)
+		made := t.create(ctx, text("x", "Hello", inAnHour()))
+		Expect(t.call(ctx, "DELETE", "/posts/"+made.ID, "").status).To(Equal(200))
+		Expect(t.stored(ctx, made.ID).ManagedFields).To(HaveEach(HaveField("Manager", "herald-apiserver")))
+		Eventually(func(g Gomega) {
+			g.Expect(admin.Get(ctx, clientKey(t.key), t.key)).To(Succeed())
+			g.Expect(t.key.ManagedFields).To(ContainElement(SatisfyAll(HaveField("Manager", "herald-apiserver"), HaveField("Subresource", "status"))))
 		}).Should(Succeed())
 	})
 })

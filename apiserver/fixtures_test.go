@@ -6,8 +6,6 @@ package apiserver_test
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -22,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/apitoken"
 )
 
 // team is a team of its own for one test.
@@ -55,11 +54,10 @@ func newTeam(ctx context.Context, edits ...func(*v1alpha1.Team)) *team {
 // newKey makes an API key and returns it with its token.
 func (t *team) newKey(ctx context.Context, name string, edit func(*v1alpha1.APIKey)) (key *v1alpha1.APIKey, token string) {
 	GinkgoHelper()
-	token = "hrld_" + rand.Text()
-	sum := sha256.Sum256([]byte(token))
+	token = apitoken.New(t.namespace, name)
 	key = &v1alpha1.APIKey{
 		ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: name},
-		Spec:       v1alpha1.APIKeySpec{TokenSHA256: hex.EncodeToString(sum[:])},
+		Spec:       v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "first", SHA256: apitoken.Hash(t.namespace, name, token)}}},
 	}
 	edit(key)
 	Expect(admin.Create(ctx, key)).To(Succeed())

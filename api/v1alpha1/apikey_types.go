@@ -5,12 +5,14 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// APIKeyTokenKey is the key of the Secret made for an APIKey that holds the
-// token.
+// APIKeyTokenKey is the key of the Secret made for a token of an APIKey that holds
+// the token.
 const APIKeyTokenKey = "token"
 
+// DefaultTokenName is the name of the one token of an APIKey that lists none.
+const DefaultTokenName = "token"
+
 // APIKeySpec is what its owner decides about a key.
-// +kubebuilder:validation:XValidation:rule="has(self.tokenSHA256) == has(oldSelf.tokenSHA256)",message="tokenSHA256 can only be set when the key is created"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.revoked) && oldSelf.revoked) || (has(self.revoked) && self.revoked)",message="a revoked key stays revoked; create a new APIKey instead"
 type APIKeySpec struct {
 	// description tells people what the key is for.
@@ -18,22 +20,48 @@ type APIKeySpec struct {
 	// +kubebuilder:validation:MaxLength=500
 	Description string `json:"description,omitempty"`
 
-	// expiresAt is when the key stops working. Omitted, it never expires.
+	// expiresAt is when the key stops working, with all its tokens. Omitted, it
+	// never expires.
 	// +optional
 	ExpiresAt *Time `json:"expiresAt,omitempty"`
 
-	// revoked stops the key at once and for good.
+	// revoked stops the key at once and for good, with all its tokens.
 	// +optional
 	Revoked bool `json:"revoked,omitempty"`
 
-	// tokenSHA256 is the lower-case hex SHA-256 of a token that another party
-	// made and handed out. Left empty, the manager makes a token and puts it
-	// into a Secret of this namespace (status.secretRef, key "token").
+	// tokens are the tokens that the key answers to; left empty, it is one, named
+	// "token", which the manager makes. To replace a token without a gap, list a
+	// second one beside it, give that to the clients, then remove the first: it
+	// stops working at once. A token needs a name that the key has not had before.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=2
+	Tokens []APIKeyToken `json:"tokens,omitempty"`
+}
+
+// APIKeyToken is one of the tokens of a key.
+// +kubebuilder:validation:XValidation:rule="has(self.sha256) == has(oldSelf.sha256) && (!has(self.sha256) || self.sha256 == oldSelf.sha256)",message="a token cannot be replaced by another of the same name; list one with a new name instead"
+type APIKeyToken struct {
+	// name tells the tokens of the key apart.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// expiresAt is when this token stops working. Omitted, it works as long as
+	// the key.
+	// +optional
+	ExpiresAt *Time `json:"expiresAt,omitempty"`
+
+	// sha256 is the hash of a token that another party made with `herald token`
+	// and handed out: the lower-case hex SHA-256 of
+	// "<namespace>/<name of the APIKey>/<token>". Left empty, the manager makes
+	// a token and puts it into a Secret of this namespace (status.tokens).
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the token of a key cannot be replaced; create a new APIKey instead"
-	TokenSHA256 string `json:"tokenSHA256,omitempty"`
+	SHA256 string `json:"sha256,omitempty"`
 }
 
 // APIKeyStatus is what the manager found and did.
@@ -51,20 +79,39 @@ type APIKeyStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// tokenSHA256 is the lower-case hex SHA-256 of the token that is in
-	// force.
+	// tokens are those of the key that are in force, or have expired.
 	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	TokenSHA256 string `json:"tokenSHA256,omitempty"`
-
-	// prefix is the beginning of the token, to recognise it by.
-	// +optional
-	// +kubebuilder:validation:MaxLength=32
-	Prefix string `json:"prefix,omitempty"`
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=2
+	Tokens []APIKeyTokenStatus `json:"tokens,omitempty"`
 
 	// lastUsedAt is when the key was last used, to within an hour.
 	// +optional
 	LastUsedAt *Time `json:"lastUsedAt,omitempty"`
+}
+
+// APIKeyTokenStatus is what the manager did for one token.
+type APIKeyTokenStatus struct {
+	// name is the token's name in the spec.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Name string `json:"name"`
+
+	// createdAt is when the manager made the token, or first saw its hash.
+	CreatedAt Time `json:"createdAt"`
+
+	// sha256 is the hash of the token, if the manager made it; the spec says how
+	// it is computed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	SHA256 string `json:"sha256,omitempty"`
+
+	// prefix is the beginning of the token, to recognise it by, if the manager
+	// made it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Prefix string `json:"prefix,omitempty"`
 
 	// secretRef names the Secret with the token, if the manager made it.
 	// +optional
@@ -76,10 +123,10 @@ type APIKeyStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=apikeys,shortName=hkey,categories=herald
-// +kubebuilder:printcolumn:name="Prefix",type=string,JSONPath=`.status.prefix`
+// +kubebuilder:printcolumn:name="Prefix",type=string,JSONPath=`.status.tokens[*].prefix`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.status.secretRef.name`
+// +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.status.tokens[*].secretRef.name`
 // +kubebuilder:printcolumn:name="Last used",type=date,JSONPath=`.status.lastUsedAt`
 // +kubebuilder:printcolumn:name="Expires",type=string,priority=1,JSONPath=`.spec.expiresAt`
 // +kubebuilder:printcolumn:name="Description",type=string,priority=1,JSONPath=`.spec.description`
@@ -98,6 +145,34 @@ type APIKey struct {
 	// status is what is.
 	// +optional
 	Status APIKeyStatus `json:"status,omitzero"`
+}
+
+// WantedTokens returns the tokens that the key is to have.
+func (k *APIKey) WantedTokens() []APIKeyToken {
+	if len(k.Spec.Tokens) == 0 {
+		return []APIKeyToken{{Name: DefaultTokenName}}
+	}
+	return k.Spec.Tokens
+}
+
+// EndOf returns when a token of the key stops working; nil if never.
+func (k *APIKey) EndOf(token APIKeyToken) *Time {
+	end := k.Spec.ExpiresAt
+	if own := token.ExpiresAt; own != nil && (end == nil || own.Before(end.Time)) {
+		return own
+	}
+	return end
+}
+
+// Token returns what the manager did for the token of that name; nil if it did
+// nothing yet.
+func (s *APIKeyStatus) Token(name string) *APIKeyTokenStatus {
+	for i := range s.Tokens {
+		if s.Tokens[i].Name == name {
+			return &s.Tokens[i]
+		}
+	}
+	return nil
 }
 
 // APIKeyList is a list of API keys.

@@ -5,8 +5,6 @@ package apikeys_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"strconv"
@@ -22,27 +20,47 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/apikeys"
+	"github.com/herald-social/herald/internal/apitoken"
 )
 
 var now = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
-func digest(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
+// tokens are two of the key a/k.
+var (
+	token  = apitoken.New("a", "k")
+	second = apitoken.New("a", "k")
+)
 
 func key(namespace, name string, edit func(k *v1alpha1.APIKey)) *v1alpha1.APIKey {
-	k := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace, Name: name, UID: types.UID(namespace + "/" + name),
-		CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)),
-	}}
+	k := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + "/" + name)}}
+	edit(k)
+	return k
+}
+
+// handedOut is a key with the hashes of tokens of a/k.
+func handedOut(namespace, name string, tokens ...string) *v1alpha1.APIKey {
+	return key(namespace, name, func(k *v1alpha1.APIKey) {
+		for i, t := range tokens {
+			k.Spec.Tokens = append(k.Spec.Tokens, v1alpha1.APIKeyToken{Name: strconv.Itoa(i), SHA256: apitoken.Hash("a", "k", t)})
+		}
+	})
+}
+
+// made is the key a/k with a token that the manager made, of a name.
+func made(name, token string) *v1alpha1.APIKey {
+	return key("a", "k", func(k *v1alpha1.APIKey) {
+		k.Status.Tokens = []v1alpha1.APIKeyTokenStatus{{Name: name, SHA256: apitoken.Hash("a", "k", token)}}
+	})
+}
+
+func with(k *v1alpha1.APIKey, edit func(k *v1alpha1.APIKey)) *v1alpha1.APIKey {
 	edit(k)
 	return k
 }
 
 func TestAuthenticate(t *testing.T) {
 	t.Parallel()
-	later := metav1.NewTime(now.Add(-time.Minute))
+	at := func(d time.Duration) *v1alpha1.Time { return v1alpha1.NewTimePtr(now.Add(d)) }
 	tests := map[string]struct {
 		reason  string
 		keys    []*v1alpha1.APIKey
@@ -52,72 +70,120 @@ func TestAuthenticate(t *testing.T) {
 	}{
 		"FromSpec": {
 			reason: "a token set at creation works before the manager has seen the key",
-			keys:   []*v1alpha1.APIKey{key("a", "k", func(k *v1alpha1.APIKey) { k.Spec.TokenSHA256 = digest("t") })},
-			token:  "t", want: "a/k",
+			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
+			token:  token, want: "a/k",
 		},
 		"FromStatus": {
 			reason: "a token made by the manager",
-			keys:   []*v1alpha1.APIKey{key("a", "k", func(k *v1alpha1.APIKey) { k.Status.TokenSHA256 = digest("t") })},
-			token:  "t", want: "a/k",
+			keys:   []*v1alpha1.APIKey{made("token", token)},
+			token:  token, want: "a/k",
+		},
+		"First":  {reason: "while a key rolls over, the old token works", keys: []*v1alpha1.APIKey{handedOut("a", "k", token, second)}, token: token, want: "a/k"},
+		"Second": {reason: "and so does the new one", keys: []*v1alpha1.APIKey{handedOut("a", "k", token, second)}, token: second, want: "a/k"},
+		"Removed": {
+			reason:  "a token that was taken out of the spec ends at once, before the manager has seen it",
+			keys:    []*v1alpha1.APIKey{with(made("token", token), func(k *v1alpha1.APIKey) { k.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "b"}} })},
+			token:   token,
+			wantErr: apikeys.ErrUnknown,
+		},
+		"Replaced": {
+			reason: "where the spec has a hash, none in the status counts",
+			keys: []*v1alpha1.APIKey{with(made("token", token), func(k *v1alpha1.APIKey) {
+				k.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "token", SHA256: apitoken.Hash("a", "k", second)}}
+			})},
+			token: token, wantErr: apikeys.ErrUnknown,
 		},
 		"Unknown": {
-			reason: "no key has this token",
-			keys:   []*v1alpha1.APIKey{key("a", "k", func(k *v1alpha1.APIKey) { k.Spec.TokenSHA256 = digest("t") })},
-			token:  "u", wantErr: apikeys.ErrUnknown,
+			reason: "the key has another token",
+			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
+			token:  second, wantErr: apikeys.ErrUnknown,
+		},
+		"NoSuchKey": {
+			reason: "no key has the token's id",
+			keys:   []*v1alpha1.APIKey{handedOut("a", "other", token)},
+			token:  token, wantErr: apikeys.ErrUnknown,
+		},
+		"Mistyped": {
+			reason: "the checksum tells",
+			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
+			token:  token[:len(token)-1] + "_", wantErr: apikeys.ErrMalformed,
 		},
 		"HashIsNoToken": {
 			reason: "the stored hash, which others can read, is not a token",
-			keys:   []*v1alpha1.APIKey{key("a", "k", func(k *v1alpha1.APIKey) { k.Spec.TokenSHA256 = digest("t") })},
-			token:  digest("t"), wantErr: apikeys.ErrUnknown,
+			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
+			token:  apitoken.Hash("a", "k", token), wantErr: apikeys.ErrMalformed,
 		},
 		"KeyWithoutToken": {
-			reason: "a key whose token is not made yet opens nothing, not even to an empty token",
+			reason: "a key whose token is not made yet opens nothing",
 			keys:   []*v1alpha1.APIKey{key("a", "k", func(*v1alpha1.APIKey) {})},
-			token:  "", wantErr: apikeys.ErrUnknown,
+			token:  token, wantErr: apikeys.ErrUnknown,
+		},
+		"Empty": {
+			reason: "nor does it to an empty token",
+			keys:   []*v1alpha1.APIKey{key("a", "k", func(*v1alpha1.APIKey) {})},
+			token:  "", wantErr: apikeys.ErrMalformed,
 		},
 		"Revoked": {
 			reason: "a revoked key opens nothing",
-			keys: []*v1alpha1.APIKey{key("a", "k", func(k *v1alpha1.APIKey) {
-				k.Spec.TokenSHA256, k.Spec.Revoked = digest("t"), true
-			})},
-			token: "t", wantErr: apikeys.ErrRevoked,
+			keys:   []*v1alpha1.APIKey{with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) { k.Spec.Revoked = true })},
+			token:  token, wantErr: apikeys.ErrRevoked,
 		},
 		"BeingDeleted": {
 			reason: "deleting a key ends it although finalizers may keep the object",
-			keys: []*v1alpha1.APIKey{key("a", "k", func(k *v1alpha1.APIKey) {
-				k.Spec.TokenSHA256, k.DeletionTimestamp = digest("t"), &later
+			keys: []*v1alpha1.APIKey{with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) {
+				k.DeletionTimestamp = &metav1.Time{Time: now}
 			})},
-			token: "t", wantErr: apikeys.ErrRevoked,
+			token: token, wantErr: apikeys.ErrRevoked,
 		},
 		"NotExpiredYet": {
 			reason: "a key works until its time",
-			keys: []*v1alpha1.APIKey{key("a", "k", func(k *v1alpha1.APIKey) {
-				k.Spec.TokenSHA256, k.Spec.ExpiresAt = digest("t"), v1alpha1.NewTimePtr(now.Add(time.Millisecond))
-			})},
-			token: "t", want: "a/k",
+			keys:   []*v1alpha1.APIKey{with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) { k.Spec.ExpiresAt = at(time.Millisecond) })},
+			token:  token, want: "a/k",
 		},
 		"Expired": {
 			reason: "and not from its time on",
-			keys: []*v1alpha1.APIKey{key("a", "k", func(k *v1alpha1.APIKey) {
-				k.Spec.TokenSHA256, k.Spec.ExpiresAt = digest("t"), v1alpha1.NewTimePtr(now)
+			keys:   []*v1alpha1.APIKey{with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) { k.Spec.ExpiresAt = at(0) })},
+			token:  token, wantErr: apikeys.ErrExpired,
+		},
+		"OldExpired": {
+			reason: "the old token ends at its own time",
+			keys:   []*v1alpha1.APIKey{with(handedOut("a", "k", token, second), func(k *v1alpha1.APIKey) { k.Spec.Tokens[0].ExpiresAt = at(0) })},
+			token:  token, wantErr: apikeys.ErrExpired,
+		},
+		"NewGoesOn": {
+			reason: "and the new one goes on",
+			keys:   []*v1alpha1.APIKey{with(handedOut("a", "k", token, second), func(k *v1alpha1.APIKey) { k.Spec.Tokens[0].ExpiresAt = at(0) })},
+			token:  second, want: "a/k",
+		},
+		"KeyEndsFirst": {
+			reason: "no token outlives its key",
+			keys: []*v1alpha1.APIKey{with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) {
+				k.Spec.ExpiresAt, k.Spec.Tokens[0].ExpiresAt = at(0), at(time.Hour)
 			})},
-			token: "t", wantErr: apikeys.ErrExpired,
+			token: token, wantErr: apikeys.ErrExpired,
+		},
+		"SameTokenTwice": {
+			reason: "of two ends of one token the later counts",
+			keys:   []*v1alpha1.APIKey{with(handedOut("a", "k", token, token), func(k *v1alpha1.APIKey) { k.Spec.Tokens[0].ExpiresAt = at(0) })},
+			token:  token, want: "a/k",
 		},
 		"CopiedHash": {
-			reason: "a younger key with a copied hash does not take over the token",
-			keys: []*v1alpha1.APIKey{
-				key("a-thief", "k", func(k *v1alpha1.APIKey) { k.Spec.TokenSHA256, k.CreationTimestamp = digest("t"), later }),
-				key("owner", "k", func(k *v1alpha1.APIKey) { k.Spec.TokenSHA256 = digest("t") }),
-			},
-			token: "t", want: "owner/k",
+			reason: "keys with a copied hash do not take over the token",
+			keys:   []*v1alpha1.APIKey{handedOut("thief", "k", token), handedOut("a", "k2", token), handedOut("a", "k", token)},
+			token:  token, want: "a/k",
+		},
+		"CopiedHashOfDeleted": {
+			reason: "not even once the key that the token belongs to is gone",
+			keys:   []*v1alpha1.APIKey{handedOut("thief", "k", token), handedOut("a", "k2", token)},
+			token:  token, wantErr: apikeys.ErrUnknown,
 		},
 		"CopiedHashOfRevoked": {
-			reason: "a revoked token stays revoked although a younger key carries its hash",
+			reason: "a revoked token stays revoked although other keys carry its hash",
 			keys: []*v1alpha1.APIKey{
-				key("a-thief", "k", func(k *v1alpha1.APIKey) { k.Spec.TokenSHA256, k.CreationTimestamp = digest("t"), later }),
-				key("owner", "k", func(k *v1alpha1.APIKey) { k.Spec.TokenSHA256, k.Spec.Revoked = digest("t"), true }),
+				handedOut("thief", "k", token),
+				with(handedOut("a", "k", token), func(k *v1alpha1.APIKey) { k.Spec.Revoked = true }),
 			},
-			token: "t", wantErr: apikeys.ErrRevoked,
+			token: token, wantErr: apikeys.ErrRevoked,
 		},
 	}
 	for name, tc := range tests {

@@ -6,9 +6,7 @@
 package apikeys
 
 import (
-	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -16,41 +14,29 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/apitoken"
 )
 
-// digestIndex is the name of the index by the SHA-256 of a key's token.
-const digestIndex = "token-sha256"
+// idIndex is the name of the index by the id in the tokens of a key.
+const idIndex = "token-id"
 
 // Why a token is not good. The messages are meant for the holder of the token.
 var (
-	ErrUnknown = errors.New("unknown API key")
-	ErrRevoked = errors.New("this API key is revoked; create a new one")
-	ErrExpired = errors.New("this API key has expired; create a new one")
+	ErrMalformed = errors.New("this is no API key of Herald, or a part of it is missing or mistyped; copy it again, as a whole")
+	ErrUnknown   = errors.New("unknown API key")
+	ErrRevoked   = errors.New("this API key is revoked; create a new one")
+	ErrExpired   = errors.New("this API key has expired; create a new one")
 )
 
 // Indexers are what the informer that feeds a Cache needs.
 func Indexers() cache.Indexers {
-	return cache.Indexers{digestIndex: func(obj any) ([]string, error) {
+	return cache.Indexers{idIndex: func(obj any) ([]string, error) {
 		key, ok := obj.(*v1alpha1.APIKey)
 		if !ok {
 			return nil, fmt.Errorf("%T is not an APIKey", obj)
 		}
-		return digests(key), nil
+		return []string{apitoken.ID(key.Namespace, key.Name)}, nil
 	}}
-}
-
-// digests are the hashes of the tokens that a key answers to: the one that was
-// set when it was created works at once, the one that the manager made, as soon
-// as it stands in the status.
-func digests(key *v1alpha1.APIKey) []string {
-	var out []string
-	if key.Spec.TokenSHA256 != "" {
-		out = append(out, key.Spec.TokenSHA256)
-	}
-	if key.Status.TokenSHA256 != "" && key.Status.TokenSHA256 != key.Spec.TokenSHA256 {
-		out = append(out, key.Status.TokenSHA256)
-	}
-	return out
 }
 
 // Cache answers from an informer's memory. Its methods may be called from many
@@ -66,50 +52,60 @@ func NewCache(indexer cache.Indexer, clock clock.PassiveClock) *Cache {
 }
 
 // Authenticate returns the key that a token belongs to. The key is shared: the
-// caller does not change it. The error is ErrUnknown, ErrRevoked or ErrExpired.
+// caller does not change it. The error is ErrMalformed, ErrUnknown, ErrRevoked or
+// ErrExpired.
 //
-// Only the token's hash is looked up and compared, so that the time it takes
-// tells nothing about any token. If two keys carry the same hash, the older one
-// counts, even when it is revoked: one cannot take over another team's token by
-// copying its hash.
+// The id, which is no secret, leads to the key; the hash of the whole token is
+// compared in constant time, so that the time it takes tells nothing about any token.
 func (c *Cache) Authenticate(token string) (*v1alpha1.APIKey, error) {
-	sum := sha256.Sum256([]byte(token))
-	digest := hex.EncodeToString(sum[:])
-	found, err := c.indexer.ByIndex(digestIndex, digest)
+	id, ok := apitoken.Parse(token)
+	if !ok {
+		return nil, ErrMalformed
+	}
+	found, err := c.indexer.ByIndex(idIndex, id)
 	if err != nil {
 		return nil, fmt.Errorf("look up an API key: %w", err)
 	}
-	var key *v1alpha1.APIKey
-	for _, obj := range found {
-		candidate, ok := obj.(*v1alpha1.APIKey)
-		if ok && carries(candidate, digest) && (key == nil || older(candidate, key)) {
-			key = candidate
+	refusal := ErrUnknown
+	for _, obj := range found { // ids of two keys could be equal, their hashes not
+		key, ok := obj.(*v1alpha1.APIKey)
+		if !ok {
+			continue
+		}
+		hash := apitoken.Hash(key.Namespace, key.Name, token)
+		for _, wanted := range key.WantedTokens() {
+			if subtle.ConstantTimeCompare([]byte(hashOf(key, wanted)), []byte(hash)) == 0 {
+				continue
+			}
+			if refusal = c.refuse(key, wanted); refusal == nil {
+				return key, nil
+			}
 		}
 	}
+	return nil, refusal
+}
+
+// refuse says why a token of a key is not good any more; nil if it is.
+func (c *Cache) refuse(key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) error {
+	end := key.EndOf(token)
 	switch {
-	case key == nil:
-		return nil, ErrUnknown
 	case key.Spec.Revoked || key.DeletionTimestamp != nil:
-		return nil, ErrRevoked
-	case key.Spec.ExpiresAt != nil && !c.clock.Now().Before(key.Spec.ExpiresAt.Time):
-		return nil, ErrExpired
+		return ErrRevoked
+	case end != nil && !c.clock.Now().Before(end.Time):
+		return ErrExpired
 	default:
-		return key, nil
+		return nil
 	}
 }
 
-func carries(key *v1alpha1.APIKey, digest string) bool {
-	for _, d := range digests(key) {
-		if subtle.ConstantTimeCompare([]byte(d), []byte(digest)) == 1 {
-			return true
-		}
+// hashOf returns the hash that a token must have: the one in the spec, which counts
+// at once, or else that of the token that the manager made; "" before it has.
+func hashOf(key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) string {
+	if token.SHA256 != "" {
+		return token.SHA256
 	}
-	return false
-}
-
-func older(a, b *v1alpha1.APIKey) bool {
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	if made := key.Status.Token(token.Name); made != nil {
+		return made.SHA256
 	}
-	return a.UID < b.UID
+	return ""
 }

@@ -99,7 +99,7 @@ type Caller struct {
 func (s *Service) Authenticate(token string) (Caller, error) {
 	key, err := s.Key(token)
 	switch {
-	case errors.Is(err, apikeys.ErrUnknown), errors.Is(err, apikeys.ErrRevoked), errors.Is(err, apikeys.ErrExpired):
+	case errors.Is(err, apikeys.ErrMalformed), errors.Is(err, apikeys.ErrUnknown), errors.Is(err, apikeys.ErrRevoked), errors.Is(err, apikeys.ErrExpired):
 		return Caller{}, &Error{Code: CodeUnauthorized, Message: err.Error()}
 	case err != nil:
 		return Caller{}, err

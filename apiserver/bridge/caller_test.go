@@ -25,11 +25,12 @@ func TestAuthenticate(t *testing.T) {
 		err    error
 		want   string
 	}{
-		"Known":   {"the key speaks for its team", nil, ""},
-		"Unknown": {"the client is to use another key", apikeys.ErrUnknown, "UNAUTHORIZED"},
-		"Revoked": {"the client is to use another key", apikeys.ErrRevoked, "UNAUTHORIZED"},
-		"Expired": {"the client is to use another key", apikeys.ErrExpired, "UNAUTHORIZED"},
-		"Trouble": {"the client can do nothing about it", errors.New("boom"), "internal"},
+		"Known":    {"the key speaks for its team", nil, ""},
+		"Mistyped": {"the client is to copy the key again", apikeys.ErrMalformed, "UNAUTHORIZED"},
+		"Unknown":  {"the client is to use another key", apikeys.ErrUnknown, "UNAUTHORIZED"},
+		"Revoked":  {"the client is to use another key", apikeys.ErrRevoked, "UNAUTHORIZED"},
+		"Expired":  {"the client is to use another key", apikeys.ErrExpired, "UNAUTHORIZED"},
+		"Trouble":  {"the client can do nothing about it", errors.New("boom"), "internal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -35,6 +35,9 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/status,verbs=patch
 
+// FieldOwner is the owner of the fields that the apiserver writes.
+const FieldOwner = "herald-apiserver"
+
 const (
 	// idleConnections is how many connections to the Kubernetes API are kept
 	// open. Requests of many clients go out side by side; each new TLS
@@ -142,7 +145,7 @@ func (k kind[T, P]) patch(ctx context.Context, namespace, name string, changes m
 	if err != nil {
 		return nil, fmt.Errorf("encode a patch: %w", err)
 	}
-	return k.in(namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
+	return k.in(namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: FieldOwner}, subresources...)
 }
 
 // annotate sets an annotation of a resource.

@@ -38,6 +38,7 @@ func (p Posts) Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post,
 	}
 	result := p.client.Post().
 		Namespace(post.Namespace).Resource(p.resource).
+		Param("fieldManager", FieldOwner).
 		SetHeader("Content-Type", runtime.ContentTypeJSON).
 		Body(body).
 		Do(ctx)
@@ -80,14 +81,14 @@ func NewMedia(client rest.Interface) Media {
 
 // Create registers a file.
 func (m Media) Create(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error) {
-	return m.in(media.Namespace).Create(ctx, media, metav1.CreateOptions{})
+	return m.in(media.Namespace).Create(ctx, media, metav1.CreateOptions{FieldManager: FieldOwner})
 }
 
 // UpdateStatus stores what a verification found, on the condition that the
 // media file is still as it was read: a write in between wins, and the
 // error is a conflict.
 func (m Media) UpdateStatus(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error) {
-	return m.in(media.Namespace).UpdateStatus(ctx, media, metav1.UpdateOptions{})
+	return m.in(media.Namespace).UpdateStatus(ctx, media, metav1.UpdateOptions{FieldManager: FieldOwner})
 }
 
 // AwaitUntil records for the manager until when an address to upload a file to is

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/apiserver"
+	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/internal/headroom"
 	"github.com/herald-social/herald/internal/media/probe"
@@ -65,7 +66,7 @@ func runAPIServer(ctx context.Context, args []string) error {
 		return err
 	}
 	config := &f.config
-	if config.Kubernetes, err = f.kubeConfig(); err != nil {
+	if config.Kubernetes, err = f.kubeConfig(kube.FieldOwner); err != nil {
 		return err
 	}
 	if err := checkCluster(ctx, config.Kubernetes, log); err != nil {
@@ -87,7 +88,7 @@ func runAPIServer(ctx context.Context, args []string) error {
 	if err := servePprof(ctx, f.pprofAddress, log); err != nil {
 		return err
 	}
-	config.UserAgent = config.Kubernetes.UserAgent + " apiserver"
+	config.UserAgent = config.Kubernetes.UserAgent
 	config.UsageNamespace = f.usageNamespace
 	config.Capabilities = platforms.Capabilities
 	config.Files = files

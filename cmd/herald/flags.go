@@ -91,8 +91,8 @@ func (f *commonFlags) setupLog() (*slog.Logger, error) {
 	return slog.New(handler), nil
 }
 
-// kubeConfig returns the configuration of the client of the Kubernetes API.
-func (f *commonFlags) kubeConfig() (*rest.Config, error) {
+// kubeConfig returns the configuration of the client of the Kubernetes API, to which the process calls itself by the name.
+func (f *commonFlags) kubeConfig(name string) (*rest.Config, error) {
 	var config *rest.Config
 	var err error
 	if f.kubeconfig == "" {
@@ -103,7 +103,7 @@ func (f *commonFlags) kubeConfig() (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot find the Kubernetes API (name a kubeconfig with --kubeconfig, or run inside a cluster): %w", err)
 	}
-	config.UserAgent = "herald/" + version
+	config.UserAgent = name + "/" + version
 	return config, nil
 }
 

@@ -38,6 +38,7 @@ func commands() []command {
 	return []command{
 		{"apiserver", "serve the HTTP API", runAPIServer},
 		{"manager", "deliver posts, and look after teams, keys and connections", runManager},
+		{"token", "make a token for an API key", runToken},
 		{"version", "print the version", runVersion},
 	}
 }

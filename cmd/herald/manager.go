@@ -14,10 +14,13 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,6 +31,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -44,7 +48,9 @@ const (
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
 
-	leaseName = "herald-manager"
+	// managerName is the name of the lease, the owner of the fields that the manager
+	// writes, and what it calls itself to the Kubernetes API.
+	managerName = "herald-manager"
 )
 
 // managerFlags are the flags of `herald manager`; those that the manager itself and
@@ -139,7 +145,7 @@ func runManager(ctx context.Context, args []string) error {
 	log := logr.FromSlogHandler(logger.Handler())
 	ctrl.SetLogger(log)
 
-	config, err := f.kubeConfig()
+	config, err := f.kubeConfig(managerName)
 	if err != nil {
 		return err
 	}
@@ -187,8 +193,10 @@ func newManager(config *rest.Config, f *managerFlags, identity string) (ctrl.Man
 	options.LeaderElectionReleaseOnCancel = true
 	// Finished posts are not cached: they cost no memory.
 	options.Cache.ByObject = map[client.Object]cache.ByObject{
-		&v1alpha1.Post{}: {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
+		&v1alpha1.Post{}:      {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
+		&rbacv1.RoleBinding{}: team.RoleBindings(),
 	}
+	options.Client.FieldOwner = managerName
 	// Secrets are never cached.
 	options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}
 	var err error
@@ -196,9 +204,7 @@ func newManager(config *rest.Config, f *managerFlags, identity string) (ctrl.Man
 		return nil, err
 	}
 	if options.LeaderElection {
-		options.LeaderElectionResourceLockInterface, err = resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock,
-			f.leaderNamespace, leaseName, resourcelock.ResourceLockConfig{Identity: identity}, config, renewDeadline)
-		if err != nil {
+		if options.LeaderElectionResourceLockInterface, err = leaseLock(config, f.leaderNamespace, identity); err != nil {
 			return nil, fmt.Errorf("cannot set up leader election: %w", err)
 		}
 	}
@@ -210,6 +216,22 @@ func newManager(config *rest.Config, f *managerFlags, identity string) (ctrl.Man
 		return nil, fmt.Errorf("cannot add the checks of health: %w", err)
 	}
 	return mgr, nil
+}
+
+// leaseLock is the lease that the leader holds. Its client gives up early enough for
+// another try before the lease is lost.
+func leaseLock(config *rest.Config, namespace, identity string) (resourcelock.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = renewDeadline / 2
+	leases, err := coordinationv1.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: managerName},
+		Client:     leases,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+	}, nil
 }
 
 // identity names this process. A restart keeps the name only if

@@ -1,19 +1,21 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apikey activates API keys: it generates the token of a key that came
-// without one, hands it out in a Secret, and publishes the token's hash, by which
-// the apiserver recognises it.
+// Package apikey activates API keys: it generates the tokens that came without a
+// hash, hands each out in a Secret, and publishes its hash, by which the apiserver
+// recognises it.
 //
-// The token exists in the Secret only. Each step may be the last one before a crash:
+// A token exists in its Secret only. Each step may be the last one before a crash:
 // the Secret is created first and once, and the status is always computed from what
 // the Secret holds.
 package apikey
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/apitoken"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/credentials"
 )
@@ -110,33 +113,47 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: nextCheck(&key, trouble, now)}, nil
 }
 
-// sync sets status.tokenSHA256, prefix and secretRef. It returns a refusal if the key
+// sync brings status.tokens to what the spec wants. It returns a refusal if a token
 // cannot be activated; errors are retried.
 func (r *Reconciler) sync(ctx context.Context, key *v1alpha1.APIKey) (*refusal, error) {
+	if err := r.withdraw(ctx, key); err != nil || key.Spec.Revoked {
+		return nil, err
+	}
+	var first *refusal
+	for _, token := range key.WantedTokens() {
+		refused, err := r.activate(ctx, key, token)
+		if err != nil {
+			return nil, err
+		}
+		first = cmp.Or(first, refused)
+	}
+	return first, nil
+}
+
+// activate puts a token into the status.
+func (r *Reconciler) activate(ctx context.Context, key *v1alpha1.APIKey, token v1alpha1.APIKeyToken) (*refusal, error) {
 	switch {
-	case key.Spec.Revoked:
-		return nil, r.withdraw(ctx, key)
-	case key.Spec.TokenSHA256 != "":
-		key.Status.TokenSHA256 = key.Spec.TokenSHA256
+	case key.Status.Token(token.Name) != nil:
+		// Its Secret may be gone: a user who has copied the token may delete it,
+		// and the token stays in force.
 		return nil, nil //nolint:nilnil // neither a refusal nor an error is the good case
-	case key.Status.TokenSHA256 != "":
-		// The Secret may be gone: a user who has copied the token may delete it,
-		// and the key stays active.
+	case token.SHA256 != "":
+		key.Status.Tokens = append(key.Status.Tokens, v1alpha1.APIKeyTokenStatus{Name: token.Name, CreatedAt: v1alpha1.NewTime(r.Clock.Now())})
 		return nil, nil //nolint:nilnil // as above
 	default:
-		return r.issue(ctx, key)
+		return r.issue(ctx, key, token.Name)
 	}
 }
 
-// issue generates the token of a key, or finds the one of an earlier pass.
-func (r *Reconciler) issue(ctx context.Context, key *v1alpha1.APIKey) (*refusal, error) {
+// issue generates a token of a key, or finds the one of an earlier pass.
+func (r *Reconciler) issue(ctx context.Context, key *v1alpha1.APIKey, name string) (*refusal, error) {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: key.Namespace,
-			Name:      secretName(key),
+			Name:      secretName(key, name),
 			Labels:    map[string]string{"app.kubernetes.io/managed-by": "herald"},
 		},
-		Data: map[string][]byte{v1alpha1.APIKeyTokenKey: []byte(newToken())},
+		Data: map[string][]byte{v1alpha1.APIKeyTokenKey: []byte(apitoken.New(key.Namespace, key.Name))},
 	}
 	if err := controllerutil.SetControllerReference(key, secret, r.Client.Scheme()); err != nil {
 		return nil, fmt.Errorf("cannot make the key the owner of its Secret: %w", err)
@@ -151,19 +168,20 @@ func (r *Reconciler) issue(ctx context.Context, key *v1alpha1.APIKey) (*refusal,
 	case err != nil:
 		return nil, fmt.Errorf("cannot create Secret %q with the token: %w", secret.Name, err)
 	}
-	return adopt(key, secret), nil
+	return adopt(key, name, secret), nil
 }
 
-// withdraw withdraws a revoked key and deletes the Secret that holds its token.
+// withdraw ends the tokens that the key is not to have any more, and deletes their
+// Secrets.
 func (r *Reconciler) withdraw(ctx context.Context, key *v1alpha1.APIKey) error {
-	if key.Spec.TokenSHA256 == "" {
-		err := credentials.DeleteControlled(ctx, r.APIReader, r.Client, key, secretName(key))
+	for _, name := range withdrawn(key) {
+		err := credentials.DeleteControlled(ctx, r.APIReader, r.Client, key, secretName(key, name))
 		// Without the right to Secrets, the token is withdrawn all the same.
 		if err != nil && !apierrors.IsForbidden(err) {
 			return err
 		}
+		key.Status.Tokens = slices.DeleteFunc(key.Status.Tokens, func(t v1alpha1.APIKeyTokenStatus) bool { return t.Name == name })
 	}
-	key.Status.TokenSHA256, key.Status.SecretRef = "", nil
 	return nil
 }
 

@@ -4,10 +4,9 @@
 package apikey
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/apitoken"
 	"github.com/herald-social/herald/internal/conditions"
 )
 
@@ -28,22 +28,48 @@ type refusal struct {
 	again time.Duration
 }
 
-// secretName is the name of a key's Secret.
-func secretName(key *v1alpha1.APIKey) string { return key.Name + "-token" }
+// secretName is the name of the Secret of one of a key's tokens.
+func secretName(key *v1alpha1.APIKey, token string) string { return key.Name + "-" + token }
 
-// adopt takes the token of a key from its Secret into the status. It refuses a Secret
+// withdrawn returns the names of the tokens that the key is not to have any more.
+func withdrawn(key *v1alpha1.APIKey) []string {
+	var names []string
+	if key.Spec.Revoked {
+		// The Secret of a token may be there before its status is.
+		for _, token := range key.WantedTokens() {
+			names = append(names, token.Name)
+		}
+	}
+	for _, found := range key.Status.Tokens {
+		kept := slices.ContainsFunc(key.WantedTokens(), func(wanted v1alpha1.APIKeyToken) bool {
+			made := found.SHA256 != ""
+			return wanted.Name == found.Name && (wanted.SHA256 == "") == made
+		})
+		if !kept {
+			names = append(names, found.Name)
+		}
+	}
+	return names
+}
+
+// adopt takes a token of a key from its Secret into the status. It refuses a Secret
 // that was not created for this very key: others may know its content.
-func adopt(key *v1alpha1.APIKey, secret *corev1.Secret) *refusal {
+func adopt(key *v1alpha1.APIKey, name string, secret *corev1.Secret) *refusal {
 	token := string(secret.Data[v1alpha1.APIKeyTokenKey])
+	id, ok := apitoken.Parse(token)
 	switch {
 	case !metav1.IsControlledBy(secret, key):
 		return &refusal{message: fmt.Sprintf("Secret %q exists and was not created for this key; delete it, or create an APIKey with another name", secret.Name)}
-	case !wellFormed(token):
-		return &refusal{message: fmt.Sprintf("key %q of Secret %q holds no token of Herald's any more; delete the Secret and the APIKey, and create the APIKey again", v1alpha1.APIKeyTokenKey, secret.Name)}
+	case !ok || id != apitoken.ID(key.Namespace, key.Name):
+		return &refusal{message: fmt.Sprintf("key %q of Secret %q holds no token that Herald made for this key; delete the APIKey, and create it again", v1alpha1.APIKeyTokenKey, secret.Name)}
 	}
-	key.Status.TokenSHA256 = hash(token)
-	key.Status.Prefix = prefix(token)
-	key.Status.SecretRef = &v1alpha1.LocalReference{Name: secret.Name}
+	key.Status.Tokens = append(key.Status.Tokens, v1alpha1.APIKeyTokenStatus{
+		Name:      name,
+		CreatedAt: v1alpha1.NewTime(secret.CreationTimestamp.Time),
+		SHA256:    apitoken.Hash(key.Namespace, key.Name, token),
+		Prefix:    apitoken.Shown(token),
+		SecretRef: &v1alpha1.LocalReference{Name: secret.Name},
+	})
 	return nil
 }
 
@@ -59,66 +85,64 @@ func summarize(key *v1alpha1.APIKey, trouble *refusal, now time.Time) conditions
 	case expired(key, now):
 		return conditions.Summary{
 			Reason:   v1alpha1.ReasonKeyExpired,
-			Message:  fmt.Sprintf("the key expired at %s; set spec.expiresAt to a later time, or create a new APIKey", key.Spec.ExpiresAt),
+			Message:  fmt.Sprintf("the key expired at %s; set expiresAt to a later time, list another token, or create a new APIKey", lastEnd(key)),
 			Progress: conditions.Stuck,
 		}
-	case key.Status.SecretRef != nil:
-		return conditions.Summary{
-			Ready: true, Reason: v1alpha1.ReasonActive, Progress: conditions.Settled,
-			Message: fmt.Sprintf("the key is in force; its token was put into Secret %q", key.Status.SecretRef.Name),
-		}
 	default:
-		return conditions.Summary{Ready: true, Reason: v1alpha1.ReasonActive, Message: "the key is in force", Progress: conditions.Settled}
+		return conditions.Summary{Ready: true, Reason: v1alpha1.ReasonActive, Message: "the key is in force" + secretsOf(key), Progress: conditions.Settled}
 	}
 }
 
+// secretsOf says where the tokens of a key are that the manager made.
+func secretsOf(key *v1alpha1.APIKey) string {
+	var names []string
+	for _, token := range key.Status.Tokens {
+		if token.SecretRef != nil {
+			names = append(names, strconv.Quote(token.SecretRef.Name))
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return "; its token was put into Secret " + names[0]
+	default:
+		return "; its tokens were put into Secrets " + strings.Join(names, " and ")
+	}
+}
+
+// expired reports whether no token of a key works any more.
 func expired(key *v1alpha1.APIKey, now time.Time) bool {
-	return key.Spec.ExpiresAt != nil && !now.Before(key.Spec.ExpiresAt.Time)
+	end := lastEnd(key)
+	return end != nil && !now.Before(end.Time)
+}
+
+// lastEnd returns when the last token of a key stops working; nil if one never does.
+func lastEnd(key *v1alpha1.APIKey) *v1alpha1.Time {
+	var last *v1alpha1.Time
+	for _, token := range key.WantedTokens() {
+		end := key.EndOf(token)
+		if end == nil {
+			return nil
+		}
+		if last == nil || last.Before(end.Time) {
+			last = end
+		}
+	}
+	return last
 }
 
 // nextCheck returns how long the state of a key lasts; zero if for ever.
 func nextCheck(key *v1alpha1.APIKey, trouble *refusal, now time.Time) time.Duration {
+	end := lastEnd(key)
 	switch {
 	case key.Spec.Revoked:
 		return 0
 	case trouble != nil:
 		return trouble.again
-	case key.Spec.ExpiresAt != nil && !expired(key, now):
-		return key.Spec.ExpiresAt.Sub(now) + wakeMargin
+	case end != nil && !expired(key, now):
+		return end.Sub(now) + wakeMargin
 	default:
 		return 0
 	}
 }
-
-const (
-	// tokenPrefix lets people and secret scanners recognise a token.
-	tokenPrefix = "hrld_"
-	// prefixLength is how much of a token status.prefix shows: the part that
-	// all tokens share, and four characters to tell them apart by.
-	prefixLength = 9
-	// shortestToken is the length of the tokens that newToken makes.
-	shortestToken = len(tokenPrefix) + 2*26
-)
-
-// newToken returns a token that cannot be guessed: 260 random bits in base32.
-func newToken() string {
-	return tokenPrefix + strings.ToLower(rand.Text()+rand.Text())
-}
-
-// wellFormed reports whether a token may be one of newToken.
-func wellFormed(token string) bool {
-	rest, ok := strings.CutPrefix(token, tokenPrefix)
-	return ok && len(token) >= shortestToken && !strings.ContainsFunc(rest, func(c rune) bool {
-		return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
-	})
-}
-
-// hash is what is published of a token. The token is long and random, so that
-// a plain hash cannot be reversed.
-func hash(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
-
-// prefix is the beginning of a token, to recognise it by.
-func prefix(token string) string { return token[:prefixLength] }

@@ -4,7 +4,7 @@
 package apikey
 
 import (
-	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,28 +13,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/apitoken"
 	"github.com/herald-social/herald/internal/conditions"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-func TestNewToken(t *testing.T) {
-	a, b := newToken(), newToken()
-	if a == b {
-		t.Errorf("the same token twice: %s", a)
-	}
-	if !wellFormed(a) || !regexp.MustCompile(`^hrld_[a-z2-7]{52}$`).MatchString(a) {
-		t.Errorf("%q is not a prefix and 260 bits in base32", a)
-	}
-}
-
 func TestAdopt(t *testing.T) {
-	key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Name: "ci", UID: "u1"}}
-	token := newToken()
+	key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "ci", UID: "u1"}}
+	token := apitoken.New("n", "ci")
 	owned := func(uid, content string) *corev1.Secret {
 		return &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: "ci-token", OwnerReferences: []metav1.OwnerReference{{UID: "u1", Controller: new(uid == "u1")}}},
-			Data:       map[string][]byte{"token": []byte(content)},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "ci-token", CreationTimestamp: metav1.NewTime(noon),
+				OwnerReferences: []metav1.OwnerReference{{UID: "u1", Controller: new(uid == "u1")}},
+			},
+			Data: map[string][]byte{"token": []byte(content)},
 		}
 	}
 	tests := map[string]struct {
@@ -46,18 +40,53 @@ func TestAdopt(t *testing.T) {
 		"made for this key": {
 			"the status shows the hash and the beginning of the token, never the token",
 			owned("u1", token), false,
-			v1alpha1.APIKeyStatus{TokenSHA256: hash(token), Prefix: token[:9], SecretRef: &v1alpha1.LocalReference{Name: "ci-token"}},
+			v1alpha1.APIKeyStatus{Tokens: []v1alpha1.APIKeyTokenStatus{{
+				Name: "token", CreatedAt: v1alpha1.NewTime(noon), SHA256: apitoken.Hash("n", "ci", token), Prefix: token[:22],
+				SecretRef: &v1alpha1.LocalReference{Name: "ci-token"},
+			}}},
 		},
 		"somebody else's":    {"its content may be known to others", owned("u2", token), true, v1alpha1.APIKeyStatus{}},
 		"emptied":            {"there is no token in it", owned("u1", ""), true, v1alpha1.APIKeyStatus{}},
 		"a password instead": {"a short secret that a person chose could be guessed", owned("u1", "hrld_hunter2"), true, v1alpha1.APIKeyStatus{}},
+		"of an old release":  {"nothing could be found by it", owned("u1", "hrld_"+strings.Repeat("a", 52)), true, v1alpha1.APIKeyStatus{}},
+		"of another key":     {"its id leads elsewhere, so it would open nothing", owned("u1", apitoken.New("n", "cd")), true, v1alpha1.APIKeyStatus{}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := key.DeepCopy()
-			refused := adopt(got, tc.secret)
+			refused := adopt(got, "token", tc.secret)
 			if diff := cmp.Diff(tc.want, got.Status); diff != "" || (refused != nil) != tc.refused {
 				t.Errorf("%s: refusal %+v (-want +got):\n%s", tc.reason, refused, diff)
+			}
+		})
+	}
+}
+
+func TestWithdrawn(t *testing.T) {
+	handedOut := func(name string) v1alpha1.APIKeyToken { return v1alpha1.APIKeyToken{Name: name, SHA256: "h"} }
+	wanted := func(tokens ...v1alpha1.APIKeyToken) v1alpha1.APIKeySpec { return v1alpha1.APIKeySpec{Tokens: tokens} }
+	made, seen := v1alpha1.APIKeyTokenStatus{Name: "token", SHA256: "h"}, v1alpha1.APIKeyTokenStatus{Name: "token"}
+	tests := map[string]struct {
+		reason string
+		spec   v1alpha1.APIKeySpec
+		found  []v1alpha1.APIKeyTokenStatus
+		want   []string
+	}{
+		"new":                {"there is nothing yet", wanted(), nil, nil},
+		"as wanted":          {"the manager made it", wanted(), []v1alpha1.APIKeyTokenStatus{made}, nil},
+		"named":              {"the token of a key that listed none can be listed", wanted(v1alpha1.APIKeyToken{Name: "token"}), []v1alpha1.APIKeyTokenStatus{made}, nil},
+		"second":             {"a second one changes nothing for the first", wanted(v1alpha1.APIKeyToken{Name: "token"}, handedOut("b")), []v1alpha1.APIKeyTokenStatus{made}, nil},
+		"handed out":         {"it has no Secret", wanted(handedOut("token")), []v1alpha1.APIKeyTokenStatus{seen}, nil},
+		"removed":            {"it is not listed any more", wanted(v1alpha1.APIKeyToken{Name: "b"}), []v1alpha1.APIKeyTokenStatus{made}, []string{"token"}},
+		"handed out instead": {"the manager's own is not wanted any more", wanted(handedOut("token")), []v1alpha1.APIKeyTokenStatus{made}, []string{"token"}},
+		"made instead":       {"the manager has to make one now", wanted(), []v1alpha1.APIKeyTokenStatus{seen}, []string{"token"}},
+		"revoked":            {"all go, also one whose Secret was made and not recorded", v1alpha1.APIKeySpec{Revoked: true}, nil, []string{"token"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			key := &v1alpha1.APIKey{Spec: tc.spec, Status: v1alpha1.APIKeyStatus{Tokens: tc.found}}
+			if diff := cmp.Diff(tc.want, withdrawn(key)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
@@ -79,6 +108,10 @@ func TestSummarizeAndNextCheck(t *testing.T) {
 	}{
 		"for ever":          {"a key without an end is never looked at again", v1alpha1.APIKeySpec{}, nil, want{true, "Active", conditions.Settled, 0}},
 		"for an hour":       {"the end of a key is acted on when it comes", v1alpha1.APIKeySpec{ExpiresAt: at(time.Hour)}, nil, want{true, "Active", conditions.Settled, time.Hour + wakeMargin}},
+		"two tokens":        {"it works as long as one of them", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b", ExpiresAt: at(time.Hour)}}}, nil, want{true, "Active", conditions.Settled, time.Hour + wakeMargin}},
+		"one without end":   {"the other may end", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b"}}}, nil, want{true, "Active", conditions.Settled, 0}},
+		"both ended":        {"nothing works any more", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b", ExpiresAt: at(-time.Hour)}}}, nil, want{false, "Expired", conditions.Stuck, 0}},
+		"key ends first":    {"its tokens end with it", v1alpha1.APIKeySpec{ExpiresAt: at(0), Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(time.Hour)}}}, nil, want{false, "Expired", conditions.Stuck, 0}},
 		"just ended":        {"the end itself is too late", v1alpha1.APIKeySpec{ExpiresAt: at(0)}, nil, want{false, "Expired", conditions.Stuck, 0}},
 		"revoked":           {"revoked outweighs everything", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(time.Hour)}, nil, want{false, "Revoked", conditions.Stuck, 0}},
 		"revoked and ended": {"revoked is the stronger word", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(-time.Hour)}, nil, want{false, "Revoked", conditions.Stuck, 0}},

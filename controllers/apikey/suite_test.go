@@ -5,8 +5,6 @@ package apikey_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -31,6 +29,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/apikey"
+	"github.com/herald-social/herald/internal/apitoken"
 	"github.com/herald-social/herald/test/envtest"
 )
 
@@ -111,9 +110,17 @@ func secretOf(ctx context.Context, key *v1alpha1.APIKey) (*corev1.Secret, error)
 	return &secret, err
 }
 
-func sha(token []byte) string {
-	sum := sha256.Sum256(token)
-	return hex.EncodeToString(sum[:])
+// hashes are those of the tokens that the manager made for a key, by name.
+func hashes(key *v1alpha1.APIKey) map[string]string {
+	out := map[string]string{}
+	for _, token := range key.Status.Tokens {
+		out[token.Name] = token.SHA256
+	}
+	return out
+}
+
+func sha(key *v1alpha1.APIKey, secret *corev1.Secret) string {
+	return apitoken.Hash(key.Namespace, key.Name, string(secret.Data[v1alpha1.APIKeyTokenKey]))
 }
 
 var _ = Describe("An APIKey", func() {
@@ -123,19 +130,39 @@ var _ = Describe("An APIKey", func() {
 		secret, err := secretOf(ctx, key)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(metav1.IsControlledBy(secret, key)).To(BeTrue())
-		token := secret.Data[v1alpha1.APIKeyTokenKey]
-		Expect(string(token)).To(HavePrefix("hrld_"))
-		Expect(key.Status.TokenSHA256).To(Equal(sha(token)))
-		Expect(key.Status.Prefix).To(Equal(string(token[:9])))
-		Expect(key.Status.SecretRef.Name).To(Equal(secret.Name))
+		Expect(hashes(key)).To(Equal(map[string]string{"token": sha(key, secret)}))
+		made := key.Status.Token("token")
+		Expect(string(secret.Data[v1alpha1.APIKeyTokenKey])).To(HavePrefix(made.Prefix))
+		Expect(made.SecretRef.Name).To(Equal(secret.Name))
+		Expect(made.CreatedAt.Time).To(BeTemporally("~", time.Now(), time.Minute))
 	})
 
 	It("with the hash of a token that somebody handed out needs no Secret", func(ctx SpecContext) {
-		key := create(ctx, managed, v1alpha1.APIKeySpec{TokenSHA256: sha([]byte("hrld_handed-out"))})
+		key := create(ctx, managed, v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "token", SHA256: strings.Repeat("a", 64)}}})
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
-		Expect(key.Status.TokenSHA256).To(Equal(key.Spec.TokenSHA256))
+		Expect(hashes(key)).To(Equal(map[string]string{"token": ""}), "the one in the spec counts")
 		_, err := secretOf(ctx, key)
 		Expect(apierrors.IsNotFound(err)).To(BeTrue())
+	})
+
+	It("rolls over: a second token comes beside the first, which then goes with its Secret", func(ctx SpecContext) {
+		key := create(ctx, managed, v1alpha1.APIKeySpec{})
+		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
+		first, before := key.Status.Token("token").SHA256, key.Status.Token("token").SecretRef.Name
+
+		key.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "token"}, {Name: "spring"}}
+		Expect(k8s.Update(ctx, key)).To(Succeed())
+		Eventually(reload(ctx, key)).Should(WithTransform(hashes, HaveLen(2)))
+		var second corev1.Secret
+		Expect(k8s.Get(ctx, types.NamespacedName{Namespace: managed, Name: key.Name + "-spring"}, &second)).To(Succeed())
+		Expect(hashes(key)).To(Equal(map[string]string{"token": first, "spring": sha(key, &second)}))
+		Expect(first).NotTo(Equal(sha(key, &second)))
+
+		key.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "spring"}}
+		Expect(k8s.Update(ctx, key)).To(Succeed())
+		Eventually(reload(ctx, key)).Should(WithTransform(hashes, Equal(map[string]string{"spring": sha(key, &second)})))
+		var gone corev1.Secret
+		Expect(apierrors.IsNotFound(k8s.Get(ctx, types.NamespacedName{Namespace: managed, Name: before}, &gone))).To(BeTrue())
 	})
 
 	It("that is revoked loses its Secret, and stays revoked", func(ctx SpecContext) {
@@ -144,7 +171,7 @@ var _ = Describe("An APIKey", func() {
 		key.Spec.Revoked = true
 		Expect(k8s.Update(ctx, key)).To(Succeed())
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False Revoked")))
-		Expect(key.Status.TokenSHA256).To(BeEmpty(), "no token is in force")
+		Expect(key.Status.Tokens).To(BeEmpty(), "no token is in force")
 		_, err := secretOf(ctx, key)
 		Expect(apierrors.IsNotFound(err)).To(BeTrue())
 	})
@@ -158,7 +185,7 @@ var _ = Describe("An APIKey", func() {
 	It("stays in force when its Secret is deleted after the token was taken out", func(ctx SpecContext) {
 		key := create(ctx, managed, v1alpha1.APIKeySpec{})
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
-		before := key.Status.TokenSHA256
+		before := hashes(key)
 		key.Status.LastUsedAt = v1alpha1.NewTimePtr(time.Now())
 		Expect(k8s.Status().Update(ctx, key)).To(Succeed())
 		secret, err := secretOf(ctx, key)
@@ -167,7 +194,7 @@ var _ = Describe("An APIKey", func() {
 		key.Spec.Description = "woken"
 		Expect(k8s.Update(ctx, key)).To(Succeed())
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
-		Expect(key.Status.TokenSHA256).To(Equal(before))
+		Expect(hashes(key)).To(Equal(before))
 		Expect(key.Status.LastUsedAt).NotTo(BeNil(), "what the apiserver notes stays")
 	})
 
@@ -175,13 +202,13 @@ var _ = Describe("An APIKey", func() {
 		name := fmt.Sprintf("key-%d", serial.Add(1))
 		planted := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: managed, Name: name + "-token"},
-			Data:       map[string][]byte{"token": []byte("hrld_" + strings.Repeat("a", 52))},
+			Data:       map[string][]byte{"token": []byte(apitoken.New(managed, name))},
 		}
 		Expect(k8s.Create(ctx, planted)).To(Succeed())
 		key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: managed, Name: name}}
 		Expect(k8s.Create(ctx, key)).To(Succeed())
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False SecretRefused")))
-		Expect(key.Status.TokenSHA256).To(BeEmpty())
+		Expect(key.Status.Tokens).To(BeEmpty())
 		key.Spec.Revoked = true
 		Expect(k8s.Update(ctx, key)).To(Succeed())
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("False Revoked")))
@@ -227,7 +254,7 @@ var _ = Describe("A manager that dies on the way", func() {
 			Expect(err).NotTo(HaveOccurred())
 		}
 		Expect(reload(ctx, key)()).To(WithTransform(readiness, Equal("True Active")))
-		Expect(key.Status.TokenSHA256).To(Equal(sha(secret.Data["token"])))
+		Expect(hashes(key)).To(Equal(map[string]string{"token": sha(key, secret)}))
 	})
 
 	It("finishes a revocation", func(ctx SpecContext) {

@@ -23,11 +23,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -41,12 +43,14 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create
-// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;create;update;delete
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=create
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;update;delete,resourceNames=herald-manager-secrets
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=herald-team-secrets
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections;posts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Names of the manager's objects; config/rbac and the chart use the same.
+// Names of the manager's objects; config/rbac and the chart use the same, and
+// config/rbac/policies.yaml holds the manager to them.
 const (
 	// RoleBinding gives ServiceAccount, in each team's namespace, the rights of
 	// ClusterRole to Secrets.
@@ -100,6 +104,12 @@ func New(o Options) (*Reconciler, error) {
 	}}, nil
 }
 
+// RoleBindings says which role bindings the manager's cache holds: those that the
+// manager may list and watch, and that SetupWithManager watches.
+func RoleBindings() cache.ByObject {
+	return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", RoleBinding)}
+}
+
 // SetupWithManager adds the reconciler to a manager. A team is reconciled when it,
 // its namespace or its role binding changes, and when another Team that wants the
 // same namespace does.
@@ -109,12 +119,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			return r.teamsOf(ctx, namespaceOf(obj))
 		})
 	}
-	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetName() == RoleBinding })
 	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, byNamespace(wantedNamespace), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, byNamespace(client.Object.GetName)).
-		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace), builder.WithPredicates(ours))
+		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace))
 	if r.counts() {
 		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 	}

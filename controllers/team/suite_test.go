@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
@@ -60,6 +61,7 @@ var _ = BeforeSuite(func() {
 	// The manager runs with the rights that it is installed with, and no others.
 	apply(env.Client, "manager/role.yaml")
 	apply(env.Client, "team_secrets_role.yaml")
+	apply(env.Client, "policies.yaml")
 	apply(env.Client, "usage.yaml")
 	Expect(env.Client.Create(context.Background(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "herald-manager"},
@@ -71,7 +73,10 @@ var _ = BeforeSuite(func() {
 	asManager, err = client.New(limited, client.Options{Scheme: env.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 
-	mgr, err := ctrl.NewManager(limited, ctrl.Options{Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := ctrl.NewManager(limited, ctrl.Options{
+		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&rbacv1.RoleBinding{}: team.RoleBindings()}},
+	})
 	Expect(err).NotTo(HaveOccurred())
 	r, err := team.New(team.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-team"),

@@ -328,14 +328,41 @@ var _ = DescribeTable("the other kinds", others,
 	Entry("a key that is revoked", &v1alpha1.APIKey{ObjectMeta: meta()}, func(o client.Object) { o.(*v1alpha1.APIKey).Spec.Revoked = true }, ""),
 	Entry("a key that is restored", &v1alpha1.APIKey{ObjectMeta: meta(), Spec: v1alpha1.APIKeySpec{Revoked: true, Description: "old"}},
 		func(o client.Object) { o.(*v1alpha1.APIKey).Spec.Revoked = false }, "stays revoked"),
-	Entry("a key whose token is replaced later", &v1alpha1.APIKey{ObjectMeta: meta()},
-		func(o client.Object) { o.(*v1alpha1.APIKey).Spec.TokenSHA256 = fmt.Sprintf("%064d", 0) }, "when the key is created"),
-	Entry("a key with a hash that is none", &v1alpha1.APIKey{ObjectMeta: meta(), Spec: v1alpha1.APIKeySpec{TokenSHA256: "secret"}}, nil, "tokenSHA256"),
+	Entry("a key that lists its token later", &v1alpha1.APIKey{ObjectMeta: meta()},
+		func(o client.Object) { o.(*v1alpha1.APIKey).Spec.Tokens = apiKey("token").Spec.Tokens }, ""),
+	Entry("a key with a second token", apiKey("a"), func(o client.Object) {
+		o.(*v1alpha1.APIKey).Spec.Tokens = apiKey("a", "b").Spec.Tokens
+	}, ""),
+	Entry("a key that loses its first token", apiKey("a", "b"), func(o client.Object) {
+		o.(*v1alpha1.APIKey).Spec.Tokens = apiKey("b").Spec.Tokens
+	}, ""),
+	Entry("a key with three tokens", apiKey("a", "b", "c"), nil, "at most 2"),
+	Entry("a key with one name twice", apiKey("a", "a"), nil, "Duplicate"),
+	Entry("a key whose token has no name", apiKey(""), nil, "name"),
+	Entry("a key whose token's name is no part of a Secret's", apiKey("A_1"), nil, "name"),
+	Entry("a key whose hash is replaced", apiKey("a"),
+		func(o client.Object) { o.(*v1alpha1.APIKey).Spec.Tokens[0].SHA256 = strings.Repeat("b", 64) }, "cannot be replaced"),
+	Entry("a key whose hash is removed", apiKey("a"),
+		func(o client.Object) { o.(*v1alpha1.APIKey).Spec.Tokens[0].SHA256 = "" }, "cannot be replaced"),
+	Entry("a key whose token ends sooner", apiKey("a"),
+		func(o client.Object) { o.(*v1alpha1.APIKey).Spec.Tokens[0].ExpiresAt = future }, ""),
+	Entry("a key with a hash that is none", &v1alpha1.APIKey{ObjectMeta: meta(), Spec: v1alpha1.APIKeySpec{
+		Tokens: []v1alpha1.APIKeyToken{{Name: "a", SHA256: "secret"}},
+	}}, nil, "sha256"),
 	Entry("a connection", connection(), nil, ""),
 	Entry("a connection whose account changes", connection(), func(o client.Object) { o.(*v1alpha1.Connection).Spec.AccountID = "2" }, "account cannot be changed"),
 	Entry("a connection whose platform changes", connection(), func(o client.Object) { o.(*v1alpha1.Connection).Spec.Platform = v1alpha1.PlatformThreads }, "platform cannot be changed"),
 	Entry("a connection with other credentials", connection(), func(o client.Object) { o.(*v1alpha1.Connection).Spec.CredentialsSecretRef.Name = "new" }, ""),
 )
+
+// apiKey is a key with tokens that another party made.
+func apiKey(tokens ...string) *v1alpha1.APIKey {
+	k := &v1alpha1.APIKey{ObjectMeta: meta()}
+	for _, name := range tokens {
+		k.Spec.Tokens = append(k.Spec.Tokens, v1alpha1.APIKeyToken{Name: name, SHA256: strings.Repeat("a", 64)})
+	}
+	return k
+}
 
 func team(namespace string, s v1alpha1.Subscription) *v1alpha1.Team {
 	m := meta()

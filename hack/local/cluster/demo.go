@@ -85,11 +85,12 @@ func demoToken(ctx context.Context, c client.Client) (string, error) {
 	if err := WaitReady(ctx, c, key, &key.Status.Conditions); err != nil {
 		return "", err
 	}
-	if key.Status.SecretRef == nil {
+	made := key.Status.Token(v1alpha1.DefaultTokenName)
+	if made == nil || made.SecretRef == nil {
 		return "", fmt.Errorf("the APIKey %s/%s has no Secret with a token; delete it and start again", DemoNamespace, demoKey)
 	}
 	var secret corev1.Secret
-	if err := c.Get(ctx, client.ObjectKey{Namespace: DemoNamespace, Name: key.Status.SecretRef.Name}, &secret); err != nil {
+	if err := c.Get(ctx, client.ObjectKey{Namespace: DemoNamespace, Name: made.SecretRef.Name}, &secret); err != nil {
 		return "", err
 	}
 	token := string(secret.Data[v1alpha1.APIKeyTokenKey])

@@ -44,7 +44,7 @@ func (m manager) observe(ctx context.Context, c client.Client, object client.Obj
 		if err := client.IgnoreAlreadyExists(c.Create(ctx, secret)); err != nil {
 			return err
 		}
-		o.Status.SecretRef = &v1alpha1.LocalReference{Name: secret.Name}
+		o.Status.Tokens = []v1alpha1.APIKeyTokenStatus{{Name: v1alpha1.DefaultTokenName, SecretRef: &v1alpha1.LocalReference{Name: secret.Name}}}
 		o.Status.Conditions = []metav1.Condition{ready}
 	case *v1alpha1.Connection:
 		if o.Annotations[v1alpha1.ProbeAnnotation] == o.Status.LastHandledProbe {

@@ -65,10 +65,12 @@ func sampleTeam() *v1alpha1.Team {
 
 func sampleKey() *v1alpha1.APIKey {
 	key := &v1alpha1.APIKey{
-		Spec: v1alpha1.APIKeySpec{Description: "d", ExpiresAt: &at, Revoked: true, TokenSHA256: hash},
+		Spec: v1alpha1.APIKeySpec{Description: "d", ExpiresAt: &at, Revoked: true, Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: &at, SHA256: hash}}},
 		Status: v1alpha1.APIKeyStatus{
-			Conditions: conditions, ObservedGeneration: 1, TokenSHA256: hash, Prefix: "hk_",
-			LastUsedAt: &at, SecretRef: &v1alpha1.LocalReference{Name: "s"},
+			Conditions: conditions, ObservedGeneration: 1, LastUsedAt: &at,
+			Tokens: []v1alpha1.APIKeyTokenStatus{{
+				Name: "a", CreatedAt: at, SHA256: hash, Prefix: "hrld_", SecretRef: &v1alpha1.LocalReference{Name: "s"},
+			}},
 		},
 	}
 	key.TypeMeta, key.ObjectMeta = meta("APIKey")

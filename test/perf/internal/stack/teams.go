@@ -5,9 +5,6 @@ package stack
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,9 +16,12 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/internal/apitoken"
 )
 
 const (
+	// keyName is the name of each team's API key.
+	keyName = "bench"
 	// atOnce is how many objects are made side by side.
 	atOnce = 16
 	// tokenLife lets tokens outlive the benchmark, so that Herald renews none: the floor does not either.
@@ -69,11 +69,10 @@ func (s *Stack) makeTeam(ctx context.Context, t *Team) error {
 	if err := s.waitReady(ctx, team, &team.Status.Conditions); err != nil {
 		return err
 	}
-	t.Token = "hrld_" + rand.Text()
-	sum := sha256.Sum256([]byte(t.Token))
+	t.Token = apitoken.New(t.Namespace, keyName)
 	key := &v1alpha1.APIKey{
-		ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: "bench"},
-		Spec:       v1alpha1.APIKeySpec{TokenSHA256: hex.EncodeToString(sum[:])},
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: keyName},
+		Spec:       v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "bench", SHA256: apitoken.Hash(t.Namespace, keyName, t.Token)}}},
 	}
 	if err := s.Kubernetes.Create(ctx, key); err != nil {
 		return err

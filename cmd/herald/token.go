@@ -1,0 +1,34 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/herald-social/herald/internal/apitoken"
+)
+
+// runToken prints a new token for an API key, and the hash to put into the key.
+func runToken(_ context.Context, args []string) error {
+	return printToken(os.Stdout, args)
+}
+
+func printToken(out io.Writer, args []string) error {
+	flags := newFlagSet("token")
+	namespace := flags.String("namespace", "", "namespace of the APIKey")
+	name := flags.String("name", "", "name of the APIKey")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	if *namespace == "" || *name == "" {
+		return usageError{errors.New("--namespace and --name: want those of the APIKey, which its tokens are bound to")}
+	}
+	token := apitoken.New(*namespace, *name)
+	_, err := fmt.Fprintf(out, "token: %s\nsha256: %s\n", token, apitoken.Hash(*namespace, *name, token))
+	return err
+}

@@ -1,0 +1,89 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apitoken_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/internal/apitoken"
+)
+
+// known was made by New; it must stay good in every later release.
+const (
+	known     = "hrld_08kSIeCzvgH7_HiOdtG6ZjNN1jpcC1bKJ1nk6gI36rGT3g8VhtwRAA7F1txN0g"
+	knownID   = "08kSIeCzvgH7"
+	knownHash = "fbbaf33c447f9733028d869e2e4c8147c99b255555e81322e0f34f2586166967"
+)
+
+func TestNew(t *testing.T) {
+	t.Parallel()
+	token := apitoken.New("team-acme", "ci")
+	if token == apitoken.New("team-acme", "ci") {
+		t.Errorf("the same token twice: %s", token)
+	}
+	if !regexp.MustCompile(`^hrld_0[0-9A-Za-z]{11}_[0-9A-Za-z]{49}$`).MatchString(token) {
+		t.Errorf("%q has not the form that scanners look for", token)
+	}
+	if id, ok := apitoken.Parse(token); !ok || id != knownID {
+		t.Errorf("Parse(%q) = %q, %v; want %q", token, id, ok, knownID)
+	}
+	if want := token[:len("hrld_0aaaaaaaaaaa_")+4]; apitoken.Shown(token) != want {
+		t.Errorf("%q of it is shown, want %q", apitoken.Shown(token), want)
+	}
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	swapped := []byte(known)
+	swapped[25], swapped[26] = swapped[26], swapped[25]
+	tests := map[string]struct {
+		reason string
+		token  string
+		want   bool
+	}{
+		"Known":       {"tokens outlive releases", known, true},
+		"Mistyped":    {"one character is another", strings.Replace(known, "hrld_0", "hrld_1", 1), false},
+		"Swapped":     {"two characters changed places", string(swapped), false},
+		"CutOff":      {"the end was not copied", known[:len(known)-1], false},
+		"TooLong":     {"something was copied with it", known + "0", false},
+		"Lower":       {"capitals count", strings.ToLower(known), false},
+		"Blank":       {"a line break was copied into it", known[:30] + "\n" + known[31:], false},
+		"OtherPrefix": {"it belongs to another product", "x" + known[1:], false},
+		"Old":         {"tokens had no id before", "hrld_" + strings.Repeat("a", 52), false},
+		"NoID":        {"nothing could be found by it", "hrld__" + known[len(known)-49:], false},
+		"PrefixOnly":  {"there is nothing behind it", "hrld_", false},
+		"Empty":       {"there is no token", "", false},
+		"Hash":        {"what is stored is no token", knownHash, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			id, ok := apitoken.Parse(tc.token)
+			if ok != tc.want || ok && id != knownID {
+				t.Errorf("%s: Parse(%q) = %q, %v; want %v", tc.reason, tc.token, id, ok, tc.want)
+			}
+		})
+	}
+}
+
+func TestHash(t *testing.T) {
+	t.Parallel()
+	sum := sha256.Sum256([]byte("team-acme/ci/" + known))
+	if want := hex.EncodeToString(sum[:]); apitoken.Hash("team-acme", "ci", known) != want || want != knownHash {
+		t.Errorf("got %s, want %s as people compute it with sha256sum, and %s as stored by earlier releases", apitoken.Hash("team-acme", "ci", known), want, knownHash)
+	}
+	for _, other := range []struct{ reason, namespace, name string }{
+		{"a hash copied to another namespace opens nothing", "team-other", "ci"},
+		{"nor does it under another name", "team-acme", "ci2"},
+		{"the boundary between the two counts", "team-acme-c", "i"},
+	} {
+		if apitoken.Hash(other.namespace, other.name, known) == knownHash || apitoken.ID(other.namespace, other.name) == knownID {
+			t.Errorf("%s: %s/%s", other.reason, other.namespace, other.name)
+		}
+	}
+}

@@ -1,0 +1,288 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rights_test checks what Herald's two accounts may do in a cluster that has
+// config/rbac as it is shipped: what an attacker gains who has one of the processes.
+package rights_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/test/envtest"
+)
+
+func TestRights(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "rights of the two accounts")
+}
+
+// Namespaces of the suite: that of a team, of another one where a role is bound
+// wrongly already, and one that is no team's.
+const (
+	ofTeam  = "team-acme"
+	misused = "team-misused"
+	foreign = "shop"
+)
+
+var (
+	admin client.Client
+	// manager and apiserver have the rights that they are installed with.
+	// powerful is the manager with every right to the kinds that the policies
+	// are about, so that these alone hold it.
+	manager, powerful, apiserver client.Client
+)
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	ctrl.SetLogger(GinkgoLogr)
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	env, err := envtest.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(env.Stop)
+	admin = env.Client
+	Expect(cluster.ApplyFolders(ctx, admin, filepath.Join("..", "..", "config", "rbac"))).To(Succeed())
+	grantAll(ctx)
+	as := func(account string, groups ...string) client.Client {
+		config := rest.CopyConfig(env.Config)
+		config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:herald-system:" + account, Groups: groups}
+		c, err := client.New(config, client.Options{Scheme: env.Scheme})
+		Expect(err).NotTo(HaveOccurred())
+		return c
+	}
+	manager, powerful, apiserver = as("herald-manager"), as("herald-manager", "powerful"), as("herald-apiserver")
+
+	for name, labels := range map[string]map[string]string{
+		ofTeam: {v1alpha1.TeamLabel: "acme"}, misused: {v1alpha1.TeamLabel: "misused"}, foreign: nil,
+	} {
+		Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})).To(Succeed())
+	}
+	theirs := func(b *rbacv1.RoleBinding) { b.Name, b.Subjects[0].Name = "theirs", "default" }
+	for _, b := range []*rbacv1.RoleBinding{
+		binding("kube-system", theirs),
+		binding(misused, theirs),
+		binding(misused, func(b *rbacv1.RoleBinding) { b.RoleRef.Name = "view" }),
+	} {
+		Expect(admin.Create(ctx, b)).To(Succeed())
+	}
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "herald-team-secrets"}}
+	Expect(admin.Create(ctx, role)).To(Succeed())
+	Expect(admin.Create(ctx, key())).To(Succeed())
+	waitForPolicies(ctx)
+})
+
+// grantAll gives the group "powerful" what RBAC would refuse.
+func grantAll(ctx context.Context) {
+	GinkgoHelper()
+	Expect(admin.Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "powerful"}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{"", rbacv1.GroupName}, Verbs: []string{"*"},
+		Resources: []string{"namespaces", "secrets", "rolebindings", "clusterroles", "roles"},
+	}}})).To(Succeed())
+	Expect(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "powerful"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "powerful"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "powerful"}},
+	})).To(Succeed())
+}
+
+// waitForPolicies returns when the API server holds the accounts to every policy: it
+// learns of them a moment after they are stored.
+func waitForPolicies(ctx context.Context) {
+	GinkgoHelper()
+	for policy, attempt := range map[string]func() error{
+		"herald-manager-role-bindings": func() error { return powerful.Create(ctx, binding("kube-system"), client.DryRunAll) },
+		"herald-manager-namespaces":    func() error { return powerful.Create(ctx, namespace("probe", ""), client.DryRunAll) },
+		"herald-manager-secrets": func() error {
+			return powerful.Create(ctx, secret(ofTeam, corev1.SecretTypeServiceAccountToken), client.DryRunAll)
+		},
+		"herald-apiserver-keys": func() error { return patchKey(ctx, `{"status":{"observedGeneration":7}}`, client.DryRunAll) },
+	} {
+		Eventually(attempt).Should(MatchError(ContainSubstring(policy)))
+	}
+}
+
+// binding is the one that the manager makes in a namespace, but for the edits.
+func binding(namespace string, edits ...func(*rbacv1.RoleBinding)) *rbacv1.RoleBinding {
+	b := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "herald-manager-secrets"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "herald-team-secrets"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "herald-system", Name: "herald-manager"}},
+	}
+	for _, edit := range edits {
+		edit(b)
+	}
+	return b
+}
+
+func namespace(name, team string) *corev1.Namespace {
+	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if team != "" {
+		n.Labels = map[string]string{v1alpha1.TeamLabel: team}
+	}
+	return n
+}
+
+func secret(namespace string, kind corev1.SecretType) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, GenerateName: "s-", Annotations: map[string]string{corev1.ServiceAccountNameKey: "default"},
+		},
+		Type: kind,
+	}
+}
+
+// key is the key that the apiserver reads.
+func key() *v1alpha1.APIKey {
+	return &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "ci"}}
+}
+
+// patchKey changes the key's status with the apiserver's rights.
+func patchKey(ctx context.Context, patch string, options ...client.SubResourcePatchOption) error {
+	return apiserver.Status().Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(patch)), options...)
+}
+
+// Who refuses a request: nobody, the roles of the account, or a policy.
+const (
+	nobody = ""
+	roles  = "cannot"
+	grants = "is attempting to grant RBAC permissions not currently held"
+	policy = "ValidatingAdmissionPolicy"
+)
+
+// outcomeIs checks that a request was refused with words of the one who refuses it.
+func outcomeIs(err error, words ...string) {
+	GinkgoHelper()
+	if words[0] == nobody {
+		Expect(err).NotTo(HaveOccurred())
+		return
+	}
+	Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
+	for _, word := range words {
+		Expect(err).To(MatchError(ContainSubstring(word)))
+	}
+}
+
+var _ = DescribeTable("The manager creates a RoleBinding", func(ctx SpecContext, b *rbacv1.RoleBinding, words ...string) {
+	outcomeIs(manager.Create(ctx, b, client.DryRunAll), words...)
+},
+	Entry("in a team's namespace: that is its work", binding(ofTeam), nobody),
+	Entry("in kube-system: it would have the Secrets of Kubernetes itself", binding("kube-system"), policy, "namespaces of teams only"),
+	Entry("in a namespace that is no team's: it would have the Secrets there", binding(foreign), policy, "namespaces of teams only"),
+	Entry("in its own namespace: not even there", binding("herald-system"), policy, "namespaces of teams only"),
+	Entry("with another name: it would never be taken back", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Name = "mine" }), policy, "no RoleBinding but"),
+	Entry("with a name that the API server makes: that is another one", binding(ofTeam, func(b *rbacv1.RoleBinding) {
+		b.Name, b.GenerateName = "", "herald-manager-secrets"
+	}), policy, "no RoleBinding but"),
+	Entry("for a person: they would have the team's Secrets", binding(ofTeam, func(b *rbacv1.RoleBinding) {
+		b.Subjects[0] = rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}
+	}), policy, "nobody but"),
+	Entry("for another account: so would that", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Subjects[0].Name = "herald-apiserver" }), policy, "nobody but"),
+	Entry("for an account of the same name elsewhere: so would that", binding(ofTeam, func(b *rbacv1.RoleBinding) {
+		b.Subjects[0].Namespace = foreign
+	}), policy, "nobody but"),
+	Entry("for one subject more: so would that", binding(ofTeam, func(b *rbacv1.RoleBinding) {
+		b.Subjects = append(b.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:authenticated"})
+	}), policy, "nobody but"),
+	Entry("for no subject: it would be of no use", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Subjects = nil }), policy, "nobody but"),
+	Entry("to another role: it has not the right to bind that", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.RoleRef.Name = "cluster-admin" }), grants),
+)
+
+var _ = DescribeTable("The policies hold the manager whatever roles it has: it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+	outcomeIs(attempt(ctx), words...)
+},
+	Entry("binds another role", func(ctx context.Context) error {
+		return powerful.Create(ctx, binding(ofTeam, func(b *rbacv1.RoleBinding) { b.RoleRef.Name = "cluster-admin" }), client.DryRunAll)
+	}, policy, "no role but"),
+	Entry("binds a Role that is called like the ClusterRole", func(ctx context.Context) error {
+		return powerful.Create(ctx, binding(ofTeam, func(b *rbacv1.RoleBinding) { b.RoleRef.Kind = "Role" }), client.DryRunAll)
+	}, policy, "no role but"),
+	Entry("deletes another's binding in kube-system", func(ctx context.Context) error {
+		return powerful.Delete(ctx, binding("kube-system", func(b *rbacv1.RoleBinding) { b.Name = "theirs" }), client.DryRunAll)
+	}, policy, "no RoleBinding but"),
+	Entry("deletes another's binding in a team's namespace", func(ctx context.Context) error {
+		return powerful.Delete(ctx, binding(misused, func(b *rbacv1.RoleBinding) { b.Name = "theirs" }), client.DryRunAll)
+	}, policy, "no RoleBinding but"),
+	Entry("makes another namespace one of a team", func(ctx context.Context) error {
+		return powerful.Patch(ctx, namespace(foreign, ""), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/team":"x"}}}`)), client.DryRunAll)
+	}, policy, "neither change nor delete"),
+	Entry("deletes a namespace", func(ctx context.Context) error {
+		return powerful.Delete(ctx, namespace(ofTeam, ""), client.DryRunAll)
+	}, policy, "neither change nor delete"),
+)
+
+var _ = DescribeTable("With the roles that it is installed with, the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+	outcomeIs(attempt(ctx), words...)
+},
+	Entry("deletes its binding where it refers to another role: it has to, to correct it", func(ctx context.Context) error {
+		return manager.Delete(ctx, binding(misused), client.DryRunAll)
+	}, nobody),
+	Entry("deletes another's binding", func(ctx context.Context) error {
+		return manager.Delete(ctx, binding(misused, func(b *rbacv1.RoleBinding) { b.Name = "theirs" }), client.DryRunAll)
+	}, roles),
+	Entry("reads another's binding", func(ctx context.Context) error {
+		return manager.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "theirs"}, &rbacv1.RoleBinding{})
+	}, roles),
+	Entry("lists its bindings, as its cache does", func(ctx context.Context) error {
+		return manager.List(ctx, &rbacv1.RoleBindingList{}, client.MatchingFields{"metadata.name": "herald-manager-secrets"})
+	}, nobody),
+	Entry("lists all bindings", func(ctx context.Context) error { return manager.List(ctx, &rbacv1.RoleBindingList{}) }, roles),
+	Entry("creates a namespace for a team", func(ctx context.Context) error {
+		return manager.Create(ctx, namespace("team-new", "new"), client.DryRunAll)
+	}, nobody),
+	Entry("creates a namespace without the label", func(ctx context.Context) error {
+		return manager.Create(ctx, namespace("new", ""), client.DryRunAll)
+	}, policy, "namespaces of teams only"),
+	Entry("creates a namespace that looks like Kubernetes' own", func(ctx context.Context) error {
+		return manager.Create(ctx, namespace("kube-new", "new"), client.DryRunAll)
+	}, policy, "namespaces of teams only"),
+	Entry("makes another namespace one of a team", func(ctx context.Context) error {
+		return manager.Patch(ctx, namespace(foreign, ""), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/team":"x"}}}`)), client.DryRunAll)
+	}, roles),
+	Entry("reads a Secret of kube-system", func(ctx context.Context) error {
+		return manager.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "crown"}, &corev1.Secret{})
+	}, roles),
+)
+
+var _ = Describe("In a team's namespace the manager", func() {
+	It("writes Secrets once it has bound the role, but none that Kubernetes fills with a token", func(ctx SpecContext) {
+		Expect(manager.Create(ctx, binding(ofTeam))).To(Succeed())
+		Eventually(func() error { return manager.Create(ctx, secret(ofTeam, corev1.SecretTypeOpaque), client.DryRunAll) }).Should(Succeed())
+		outcomeIs(manager.Create(ctx, secret(ofTeam, corev1.SecretTypeServiceAccountToken), client.DryRunAll), policy, "token of a ServiceAccount")
+	})
+})
+
+var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
+	outcomeIs(attempt(ctx), words...)
+},
+	Entry("notes when a key was last used", func(ctx context.Context) error {
+		return patchKey(ctx, `{"status":{"lastUsedAt":"2026-12-01T09:00:00Z"}}`)
+	}, nobody),
+	Entry("plants the hash of a token", func(ctx context.Context) error {
+		return patchKey(ctx, `{"status":{"tokens":[{"name":"token","createdAt":"2026-12-01T09:00:00Z","sha256":"`+strings.Repeat("a", 64)+`"}]}}`)
+	}, policy, "nothing in the status of an APIKey but lastUsedAt"),
+	Entry("takes back what the manager found", func(ctx context.Context) error {
+		return patchKey(ctx, `{"status":{"conditions":[],"observedGeneration":9}}`)
+	}, policy, "nothing in the status of an APIKey but lastUsedAt"),
+	Entry("changes a key", func(ctx context.Context) error {
+		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"description":"x"}}`)))
+	}, roles),
+	Entry("reads a Secret", func(ctx context.Context) error {
+		return apiserver.Get(ctx, client.ObjectKey{Namespace: ofTeam, Name: "ci-token"}, &corev1.Secret{})
+	}, roles),
+)
