@@ -45,8 +45,8 @@ generate: ## Write generated Go code: deep copies, and whatever else go:generate
 manifests: ## Write CRDs and roles from the markers in the code
 	@echo "manifests: config/crd/bases, config/rbac"
 	go tool controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
-	go tool controller-gen rbac:roleName=herald-manager paths="{./controllers/...,./internal/preflight}" output:rbac:artifacts:config=config/rbac/manager
-	go tool controller-gen rbac:roleName=herald-apiserver paths="{./apiserver/...,./internal/preflight}" output:rbac:artifacts:config=config/rbac/apiserver
+	go tool controller-gen rbac:roleName=herald-manager paths="{./controllers/...,./cmd/herald/internal/preflight}" output:rbac:artifacts:config=config/rbac/manager
+	go tool controller-gen rbac:roleName=herald-apiserver paths="{./apiserver/...,./cmd/herald/internal/preflight}" output:rbac:artifacts:config=config/rbac/apiserver
 
 # Generated files are those that .gitattributes says are.
 generated_files := git ls-files --cached --others --exclude-standard -z -- ':(attr:linguist-generated)'
@@ -142,7 +142,7 @@ $(BIN)/kube-apiserver: package := k8s.io/kubernetes/cmd/kube-apiserver
 $(BIN)/kubectl: package := k8s.io/kubernetes/cmd/kubectl
 $(BIN)/oldest/kube-apiserver: package := k8s.io/kubernetes/cmd/kube-apiserver
 $(addprefix $(BIN)/,etcd kube-apiserver kubectl): hack/controlplane/go.mod hack/controlplane/go.sum
-# The oldest that Herald works with (internal/preflight), for its suites.
+# The oldest that Herald works with (cmd/herald/internal/preflight), for its suites.
 $(BIN)/oldest/kube-apiserver: hack/controlplane/oldest/go.mod hack/controlplane/oldest/go.sum
 $(addprefix $(BIN)/,etcd kube-apiserver kubectl oldest/kube-apiserver):
 	@echo "building $(@:$(CURDIR)/%=%) (a few minutes the first time)"

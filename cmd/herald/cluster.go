@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/herald-social/herald/config/crd"
-	"github.com/herald-social/herald/internal/preflight"
+	"github.com/herald-social/herald/cmd/herald/internal/preflight"
 )
 
 // checkCluster refuses a Kubernetes API that is too old for this version, or that
