@@ -14,7 +14,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,11 +43,11 @@ func treeOf(cards int, more string, connections ...string) string {
 	return fmt.Sprintf(`{"category":"tree","targets":[%s],"tree_cards":[%s]%s}`, strings.Join(targets, ","), strings.Join(texts, ","), more)
 }
 
-// counts lists the ConfigMaps in which something is counted for the team.
-func (t *team) counts(ctx context.Context) []corev1.ConfigMap {
+// counts lists what is counted for the team.
+func (t *team) counts(ctx context.Context) []v1alpha1.Usage {
 	GinkgoHelper()
-	var found corev1.ConfigMapList
-	Expect(admin.List(ctx, &found, client.MatchingLabels{v1alpha1.QuotaOfLabel: t.namespace}, client.HasLabels{v1alpha1.QuotaLabel})).To(Succeed())
+	var found v1alpha1.UsageList
+	Expect(admin.List(ctx, &found, client.InNamespace(t.namespace))).To(Succeed())
 	return found.Items
 }
 
@@ -184,7 +183,8 @@ var _ = Describe("The starter plan's 30 posts to X a month", func() {
 		t.create(ctx, text("acme-x", "a", inMarch))
 		counts := t.counts(ctx)
 		Expect(counts).To(HaveLen(1))
-		Expect(counts[0].Namespace).NotTo(Equal(t.namespace), "who may do anything in the team's namespace must not change its limits")
+		Expect(counts[0].Spec).To(Equal(v1alpha1.UsageSpec{Resource: v1alpha1.ResourceXPosts, Period: "2199-03"}))
+		Expect([]int32{counts[0].Status.Used, counts[0].Status.Limit}).To(Equal([]int32{1, 30}))
 	})
 })
 

@@ -59,9 +59,6 @@ type Config struct {
 	Files bridge.Files
 	// Verify examines an uploaded file.
 	Verify func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
-	// UsageNamespace is where is counted what the plans limit; by default
-	// quota.DefaultNamespace.
-	UsageNamespace string
 	// RequestsPerMinute is how many requests each API key may make; zero for
 	// no limit.
 	RequestsPerMinute int
@@ -99,7 +96,7 @@ const (
 // New returns a Server that does nothing before Run.
 func New(config Config) (*Server, error) {
 	s := &Server{config: config}
-	client, configMaps, err := kube.NewClients(config.Kubernetes, config.UserAgent)
+	client, err := kube.NewClient(config.Kubernetes, config.UserAgent)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +112,7 @@ func New(config Config) (*Server, error) {
 		Owner:       teams.Owner,
 		Connections: connections,
 		Posts:       kube.NewPosts(client),
-		Quota:       quota.NewStore(configMaps, config.UsageNamespace, config.Clock),
+		Quota:       quota.NewStore(kube.NewUsages(client)),
 		Media:       kube.NewMedia(client),
 		Files:       config.Files,
 		Verify:      config.Verify,

@@ -4,7 +4,6 @@
 package apiserver_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net"
@@ -17,7 +16,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,7 +30,6 @@ import (
 	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/store"
-	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/facebook"
@@ -94,8 +91,7 @@ var _ = BeforeSuite(func() {
 	DeferCleanup(func() { instance.stop() })
 })
 
-// asAPIServer makes a user that has the generated role and, where the counts are
-// kept, the role there; nothing else.
+// asAPIServer makes a user that has the generated role and nothing else.
 func asAPIServer(environment *envtest.Environment) *rest.Config {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{}
@@ -108,33 +104,9 @@ func asAPIServer(environment *envtest.Environment) *rest.Config {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "herald-apiserver"}},
 	})).To(Succeed())
-	Expect(admin.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: quota.DefaultNamespace}})).To(Succeed())
-	usage := usageRole("herald-apiserver-usage")
-	Expect(admin.Create(context.Background(), usage)).To(Succeed())
-	Expect(admin.Create(context.Background(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: usage.Namespace, Name: usage.Name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: usage.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "herald-apiserver"}},
-	})).To(Succeed())
 	user, err := environment.AddUser(envtest.User{Name: "herald-apiserver"}, nil)
 	Expect(err).NotTo(HaveOccurred())
 	return user.Config()
-}
-
-// usageRole is the role of that name in config/rbac/usage.yaml.
-func usageRole(name string) *rbacv1.Role {
-	GinkgoHelper()
-	manifests, err := os.ReadFile(filepath.Join("..", "config", "rbac", "usage.yaml"))
-	Expect(err).NotTo(HaveOccurred())
-	for manifest := range bytes.SplitSeq(manifests, []byte("\n---\n")) {
-		role := &rbacv1.Role{}
-		Expect(yaml.Unmarshal(manifest, role)).To(Succeed())
-		if role.Kind == "Role" && role.Name == name {
-			return role
-		}
-	}
-	Fail("config/rbac/usage.yaml has no role " + name)
-	return nil
 }
 
 // running is a server under test.

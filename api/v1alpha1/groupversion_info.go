@@ -27,6 +27,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&Connection{}, &ConnectionList{},
 		&Media{}, &MediaList{},
 		&Post{}, &PostList{},
+		&Usage{}, &UsageList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

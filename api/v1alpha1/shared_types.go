@@ -62,13 +62,6 @@ const (
 	// TeamLabel stands on the namespace of a team and names the Team.
 	TeamLabel = "social.herald.dev/team"
 
-	// QuotaLabel stands on the ConfigMaps in which Herald counts what a team may
-	// do only so often, and names what is counted.
-	QuotaLabel = "social.herald.dev/quota"
-
-	// QuotaOfLabel stands beside QuotaLabel and names the team's namespace.
-	QuotaOfLabel = "social.herald.dev/quota-of"
-
 	// OriginLabel tells how a Post or a Media was made.
 	OriginLabel = "social.herald.dev/origin"
 	// OriginAPI is the OriginLabel of what was made through the REST API.

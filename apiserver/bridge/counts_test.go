@@ -9,117 +9,120 @@ import (
 	"sync"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/posting/usage"
 )
 
-// counts is the real count on ConfigMaps in memory. For books of the kind full
-// there is nothing left, and down is what taking fails with. Nothing is ever
-// missing when a request looks first: another request takes the last one between.
+// counts is the real count on Usages in memory. Of the resource full there is
+// nothing left, and down is what counting fails with; afterwards, if set, it
+// fails only from the second write on. Nothing is ever missing when a request
+// looks first: another request takes the last one between.
 type counts struct {
 	*quota.Store
 
-	maps *configMaps
-	full string
-	down error
-	// taking, if set, is called at each take.
+	full       string
+	down       error
+	afterwards bool
+	amends     int
+	// taking, if set, is called at each write.
 	taking func()
 }
 
 func newCounts() *counts {
-	maps := &configMaps{stored: map[string]*corev1.ConfigMap{}}
-	return &counts{Store: quota.NewStore(maps, "", clocktesting.NewFakePassiveClock(now)), maps: maps}
+	return &counts{Store: quota.NewStore(&usages{stored: map[string]*v1alpha1.Usage{}})}
 }
 
-func (c *counts) Check(context.Context, quota.Counter, *quota.Reservation, quota.Limit) (quota.Answer, error) {
-	return quota.Answer{}, nil
+func (c *counts) Read(_ context.Context, _ string, counter v1alpha1.UsageSpec) (*v1alpha1.Usage, error) {
+	return &v1alpha1.Usage{Spec: counter}, nil
 }
 
-func (c *counts) Take(ctx context.Context, b quota.Counter, w *quota.Reservation, limit quota.Limit) (quota.Answer, error) {
+func (c *counts) Amend(ctx context.Context, namespace string, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage) error) error {
 	if c.taking != nil {
 		c.taking()
 	}
-	if b.Kind == c.full {
-		limit.Most = 0
+	c.amends++
+	if c.down != nil && (!c.afterwards || c.amends > 1) {
+		return c.down
 	}
-	if c.down != nil {
-		return quota.Answer{}, c.down
+	if counter.Resource == c.full {
+		return change(fullUsage(counter))
 	}
-	return c.Store.Take(ctx, b, w, limit)
+	return c.Store.Amend(ctx, namespace, counter, change)
 }
 
-// held is what the posts have taken of a book: so much per target.
-func (c *counts) held(t *testing.T, b quota.Counter) map[int]int {
+// fullUsage has nothing left for the time of the tests.
+func fullUsage(counter v1alpha1.UsageSpec) *v1alpha1.Usage {
+	u := &v1alpha1.Usage{Spec: counter}
+	usage.Reserve(u, usage.Reservation{Post: "others", Uses: []usage.Use{{Count: 30, At: now}}}, 30, now)
+	return u
+}
+
+// held is what the posts have taken: so much per target.
+func (c *counts) held(t *testing.T, counter v1alpha1.UsageSpec) map[int]int {
 	t.Helper()
-	page, err := c.Entries(t.Context(), b)
+	stored, err := c.Store.Read(t.Context(), caller.Namespace, counter)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var held map[int]int
-	for _, entry := range page {
-		for _, item := range entry.Items {
-			if held == nil {
-				held = map[int]int{}
-			}
-			held[item.Target] += item.Count
+	for _, entry := range stored.Status.Entries {
+		if held == nil {
+			held = map[int]int{}
 		}
+		held[int(entry.Target)] += int(entry.Count)
 	}
 	return held
 }
 
-// configMaps are those of one namespace, under optimistic concurrency.
-type configMaps struct {
-	typedcorev1.ConfigMapInterface
-
+// usages are those of one namespace, under optimistic concurrency.
+type usages struct {
 	mu      sync.Mutex
-	stored  map[string]*corev1.ConfigMap
+	stored  map[string]*v1alpha1.Usage
 	version int
 }
 
-var configMapsResource = schema.GroupResource{Resource: "configmaps"}
+var usagesResource = schema.GroupResource{Resource: "usages"}
 
-func (c *configMaps) ConfigMaps(string) typedcorev1.ConfigMapInterface { return c }
-
-func (c *configMaps) Get(ctx context.Context, name string, _ metav1.GetOptions) (*corev1.ConfigMap, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if found, ok := c.stored[name]; ok && ctx.Err() == nil {
-		return found.DeepCopy(), nil
-	}
+func (u *usages) Get(ctx context.Context, _, name string) (*v1alpha1.Usage, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return nil, apierrors.NewNotFound(configMapsResource, name)
-}
-
-func (c *configMaps) Create(_ context.Context, m *corev1.ConfigMap, _ metav1.CreateOptions) (*corev1.ConfigMap, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.stored[m.Name]; ok {
-		return nil, apierrors.NewAlreadyExists(configMapsResource, m.Name)
+	if found, ok := u.stored[name]; ok {
+		return found.DeepCopy(), nil
 	}
-	return c.put(m), nil
+	return nil, apierrors.NewNotFound(usagesResource, name)
 }
 
-func (c *configMaps) Update(_ context.Context, m *corev1.ConfigMap, _ metav1.UpdateOptions) (*corev1.ConfigMap, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if found, ok := c.stored[m.Name]; !ok || found.ResourceVersion != m.ResourceVersion {
-		return nil, apierrors.NewConflict(configMapsResource, m.Name, nil)
+func (u *usages) Create(_ context.Context, usage *v1alpha1.Usage) (*v1alpha1.Usage, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if _, ok := u.stored[usage.Name]; ok {
+		return nil, apierrors.NewAlreadyExists(usagesResource, usage.Name)
 	}
-	return c.put(m), nil
+	created := usage.DeepCopy()
+	created.Status = v1alpha1.UsageStatus{}
+	return u.put(created), nil
 }
 
-func (c *configMaps) put(m *corev1.ConfigMap) *corev1.ConfigMap {
-	c.version++
-	stored := m.DeepCopy()
-	stored.ResourceVersion = strconv.Itoa(c.version)
-	c.stored[m.Name] = stored
-	return stored
+func (u *usages) UpdateStatus(_ context.Context, usage *v1alpha1.Usage) (*v1alpha1.Usage, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if found, ok := u.stored[usage.Name]; !ok || found.ResourceVersion != usage.ResourceVersion {
+		return nil, apierrors.NewConflict(usagesResource, usage.Name, nil)
+	}
+	return u.put(usage), nil
+}
+
+func (u *usages) put(usage *v1alpha1.Usage) *v1alpha1.Usage {
+	u.version++
+	stored := usage.DeepCopy()
+	stored.ResourceVersion = strconv.Itoa(u.version)
+	u.stored[usage.Name] = stored
+	return stored.DeepCopy()
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -44,7 +45,21 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if found && !errors.As(err, &reused) || err != nil && reused == nil {
 		return detail, err
 	}
-	connections := s.lookup(caller.Namespace)
+	detail, err = s.createNew(ctx, post, &in, now, reused)
+	if refused := (*Error)(nil); errors.As(err, &refused) && reused == nil {
+		// The same request may have been served meanwhile, and have taken what this
+		// one did not get.
+		if served, found, failed := s.earlier(ctx, post); found && failed == nil {
+			return served, nil
+		}
+	}
+	return detail, err
+}
+
+// createNew creates a post that was not there a moment ago. If its key was used
+// for another request, reused says so; other refusals come before.
+func (s *Service) createNew(ctx context.Context, post *v1alpha1.Post, in *CreatePost, now time.Time, reused *Error) (PostDetail, error) {
+	connections := s.lookup(post.Namespace)
 	find := connections.in(ctx)
 	needs, err := s.withinPlan(ctx, post, find)
 	if err != nil {
@@ -63,7 +78,7 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if len(errs) > 0 || len(in.Problems) > 0 {
 		return PostDetail{}, invalid(errs, in.Problems...)
 	}
-	if err := needs.check(ctx, true); err != nil {
+	if err := needs.check(ctx, v1alpha1.ResourceTikTokDrafts); err != nil {
 		return PostDetail{}, err
 	}
 	var notReady error
@@ -94,28 +109,34 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 // given back if the post certainly did not come into being.
 func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post) (*v1alpha1.Post, error) {
 	if err := needs.take(ctx); err != nil {
-		needs.giveBack(ctx, nil)
+		needs.giveBack(ctx)
 		return nil, err
 	}
+	existed := false
 	created, err := createOnce(ctx,
 		func() (*v1alpha1.Post, error) { return s.Posts.Create(ctx, post) },
-		func() (*v1alpha1.Post, error) { return s.Posts.Get(ctx, post.Namespace, post.Name) })
-	if err != nil && answerLost(err) {
+		func() (*v1alpha1.Post, error) {
+			existed = true
+			return s.Posts.Get(ctx, post.Namespace, post.Name)
+		})
+	switch {
+	case err == nil:
+		err = requireSame(created, post)
+	case answerLost(err):
 		return nil, fmt.Errorf("%w: %w", ErrUncertain, err)
-	}
-	var other *v1alpha1.Post
-	if err == nil {
-		if err = requireSame(created, post); err != nil {
-			other = created
+	default:
+		if refused := refusedByKubernetes(err); refused != nil {
+			err = refused
+		} else {
+			err = fmt.Errorf("create a post: %w", err)
 		}
-	} else if refused := refusedByKubernetes(err); refused != nil {
-		err = refused
-	} else {
-		err = fmt.Errorf("create a post: %w", err)
 	}
 	if err != nil {
-		needs.giveBack(ctx, other)
+		needs.giveBack(ctx)
 		return nil, err
+	}
+	if existed {
+		needs.leaveTo(ctx, created)
 	}
 	return created, nil
 }

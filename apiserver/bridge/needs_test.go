@@ -15,30 +15,30 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/readiness"
-	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/posting/plan"
+	"github.com/herald-social/herald/posting/usage"
 )
 
-// refusing is a count of which nothing is left for books of a kind when a request looks first.
+// refusing is a count of which nothing is left of a resource when a request looks first.
 type refusing struct {
 	*counts
 
-	kind string
-	err  error
+	resource string
+	err      error
 }
 
-func (r *refusing) Check(_ context.Context, b quota.Counter, w *quota.Reservation, _ quota.Limit) (quota.Answer, error) {
+func (r *refusing) Read(ctx context.Context, namespace string, counter v1alpha1.UsageSpec) (*v1alpha1.Usage, error) {
 	if r.err != nil {
-		return quota.Answer{}, r.err
+		return nil, r.err
 	}
-	if b.Kind == r.kind {
-		return quota.Answer{Refused: []int{w.Items[0].Target}, Used: 30}, nil
+	if counter.Resource == r.resource {
+		return fullUsage(counter), nil
 	}
-	return quota.Answer{}, nil
+	return r.counts.Read(ctx, namespace, counter)
 }
 
 // TestCreateLooksFirst refuses what cannot be counted before anything is checked that would cost a call.
@@ -56,10 +56,10 @@ func TestCreateLooksFirst(t *testing.T) {
 		want    string
 		message string
 	}{
-		"PlanFirst":     {"what the plan does not allow is told before what is wrong", quota.KindXPosts, nil, []v1alpha1.PostTarget{bad}, "SUBSCRIPTION_REQUIRED", "30 of December 2026 are used and this post needs 1"},
-		"PlatformAfter": {"what is wrong is told before what a platform does not take", quota.KindTikTokDrafts, nil, []v1alpha1.PostTarget{bad, inbox}, "VALIDATION_ERROR", "caption"},
-		"Platform":      {"a platform does not take it", quota.KindTikTokDrafts, nil, []v1alpha1.PostTarget{inbox}, "VALIDATION_ERROR", "targets[0].tiktok_draft: "},
-		"Both":          {"the plan comes first", quota.KindXPosts, nil, []v1alpha1.PostTarget{inbox, target("acme")}, "SUBSCRIPTION_REQUIRED", ""},
+		"PlanFirst":     {"what the plan does not allow is told before what is wrong", v1alpha1.ResourceXPosts, nil, []v1alpha1.PostTarget{bad}, "SUBSCRIPTION_REQUIRED", "30 of December 2026 are used and this post needs 1"},
+		"PlatformAfter": {"what is wrong is told before what a platform does not take", v1alpha1.ResourceTikTokDrafts, nil, []v1alpha1.PostTarget{bad, inbox}, "VALIDATION_ERROR", "caption"},
+		"Platform":      {"a platform does not take it", v1alpha1.ResourceTikTokDrafts, nil, []v1alpha1.PostTarget{inbox}, "VALIDATION_ERROR", "targets[0].tiktok_draft: "},
+		"Both":          {"the plan comes first", v1alpha1.ResourceXPosts, nil, []v1alpha1.PostTarget{inbox, target("acme")}, "SUBSCRIPTION_REQUIRED", ""},
 		"Down":          {"what cannot be counted is not created", "", errors.New("boom"), []v1alpha1.PostTarget{target("acme")}, "internal", ""},
 		"Room":          {"there is enough of all", "", nil, []v1alpha1.PostTarget{inbox, target("acme")}, "", ""},
 	} {
@@ -97,15 +97,15 @@ func TestDraftsOfOneInbox(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[int]int{0: 1, 2: 1}, c.held(t, boxBook)); diff != "" {
+	if diff := cmp.Diff(map[int]int{0: 1, 2: 1}, c.held(t, ofBox)); diff != "" {
 		t.Errorf("what is counted of the inbox:\n%s", diff)
 	}
-	if diff := cmp.Diff(map[int]int{1: 1}, c.held(t, quota.TikTokDrafts(other))); diff != "" {
+	if diff := cmp.Diff(map[int]int{1: 1}, c.held(t, plan.TikTokDrafts(other))); diff != "" {
 		t.Errorf("what is counted of the other inbox:\n%s", diff)
 	}
 }
 
-// returning notes what is given back.
+// returning notes how much of two entries of the post p1 stays.
 type returning struct {
 	*counts
 
@@ -113,8 +113,13 @@ type returning struct {
 	err      error
 }
 
-func (r *returning) Return(_ context.Context, b quota.Counter, post string, _ types.UID, keep func(int) int) error {
-	r.returned = append(r.returned, fmt.Sprintf("%s of %s, %d and %d kept", b.Kind, post, keep(0), keep(1)))
+func (r *returning) Amend(_ context.Context, _ string, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage) error) error {
+	stored := &v1alpha1.Usage{Spec: counter}
+	usage.Reserve(stored, usage.Reservation{Post: "p1", Uses: []usage.Use{{Count: 1, At: now}, {Target: 1, Count: 1, At: now}}}, 2, now)
+	if err := change(stored); err != nil {
+		return err
+	}
+	r.returned = append(r.returned, fmt.Sprintf("%s: %d of 2 stay", counter.Resource, len(stored.Status.Entries)))
 	return r.err
 }
 
@@ -124,7 +129,9 @@ func TestGiveBackFails(t *testing.T) {
 	p := &posts{stored: map[string]*v1alpha1.Post{}, faults: []fault{{false, apierrors.NewForbidden(resource, "p", errors.New("no"))}}}
 	s := counting(p, newCounts())
 	var log bytes.Buffer
-	s.Quota, s.Log = &stuck{newCounts()}, slog.New(slog.NewTextHandler(&log, nil))
+	c := newCounts()
+	c.down, c.afterwards = errors.New("boom"), true
+	s.Quota, s.Log = c, slog.New(slog.NewTextHandler(&log, nil))
 	if _, err := s.CreatePost(t.Context(), caller, hello("acme")); code(err) != "internal" || !strings.HasPrefix(err.Error(), "create a post: ") {
 		t.Errorf("error %v, want that of the create", err)
 	}
@@ -141,20 +148,20 @@ func TestKeepsWhatTheOtherPostTakes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason       string
 		outer, inner bridge.CreatePost
-		want         string
+		want         map[int]int
 	}{
-		"OnX":       {"it goes to X as well, and to one account only", both, hello("acme"), "1 and 0 kept"},
-		"Elsewhere": {"it goes elsewhere", hello("acme"), hello("box"), "0 and 0 kept"},
+		"OnX":       {"it goes to X as well, and to one account only", both, hello("acme"), map[int]int{0: 1}},
+		"Elsewhere": {"it goes elsewhere", hello("acme"), hello("box"), nil},
 		"OnXAndMore": {"it goes to X and elsewhere", both, bridge.CreatePost{Spec: v1alpha1.PostSpec{
 			Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{target("acme"), target("box")},
-		}}, "1 and 0 kept"},
+		}}, map[int]int{0: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tc.outer.IdempotencyKey, tc.inner.IdempotencyKey = "k", "k"
 			p := &posts{stored: map[string]*v1alpha1.Post{}}
-			s, r := counting(p, newCounts()), &returning{counts: newCounts()}
-			s.Quota = r
+			c := newCounts()
+			s := counting(p, c)
 			p.creating = func() {
 				p.creating = nil
 				if _, err := s.CreatePost(t.Context(), caller, tc.inner); err != nil {
@@ -164,8 +171,8 @@ func TestKeepsWhatTheOtherPostTakes(t *testing.T) {
 			if _, err := s.CreatePost(t.Context(), caller, tc.outer); code(err) != "CONFLICT" {
 				t.Fatalf("error %v", err)
 			}
-			if len(r.returned) != 1 || !strings.HasSuffix(r.returned[0], tc.want) {
-				t.Errorf("%s: given back is %q, want %q", tc.reason, r.returned, tc.want)
+			if diff := cmp.Diff(tc.want, c.held(t, ofX)); diff != "" {
+				t.Errorf("%s: what stays counted:\n%s", tc.reason, diff)
 			}
 		})
 	}
@@ -175,43 +182,49 @@ func TestKeepsWhatTheOtherPostTakes(t *testing.T) {
 func TestGivesBackWhatItTook(t *testing.T) {
 	t.Parallel()
 	c := newCounts()
-	c.full = quota.KindXPosts
+	c.full = v1alpha1.ResourceXPosts
 	s := counting(&posts{stored: map[string]*v1alpha1.Post{}}, c)
 	var log bytes.Buffer
-	s.Quota, s.Log = &stuck{c}, slog.New(slog.NewTextHandler(&log, nil))
-	if _, err := s.CreatePost(t.Context(), caller, hello("acme")); code(err) != "SUBSCRIPTION_REQUIRED" || log.Len() > 0 {
-		t.Errorf("error %v, logged is %q", err, log.String())
+	s.Log = slog.New(slog.NewTextHandler(&log, nil))
+	if _, err := s.CreatePost(t.Context(), caller, hello("acme")); code(err) != "SUBSCRIPTION_REQUIRED" || log.Len() > 0 || c.amends != 1 {
+		t.Errorf("error %v, logged is %q after %d writes", err, log.String(), c.amends)
 	}
 }
 
-// delivered is a count that knows a delivered post of the same name until it is told that it is gone.
-type delivered struct{ *counts }
-
-func (d *delivered) Check(_ context.Context, _ quota.Counter, w *quota.Reservation, _ quota.Limit) (quota.Answer, error) {
-	if w.Gone == "1" {
-		return quota.Answer{}, nil
-	}
-	return quota.Answer{Delivered: "1"}, nil
-}
-
-// TestDeliveredBefore reads the post of the same name that was delivered: whether it is there decides what is counted.
-func TestDeliveredBefore(t *testing.T) {
+// TestRefusedMeanwhile looks again for the post under a key before it says that nothing is left: the same request may
+// have been served in between, and have taken the last one.
+func TestRefusedMeanwhile(t *testing.T) {
 	t.Parallel()
-	p := &posts{stored: map[string]*v1alpha1.Post{}}
-	s := counting(p, newCounts())
-	s.Quota = &delivered{newCounts()}
-	if _, err := s.CreatePost(t.Context(), caller, hello("acme")); err != nil || p.creates != 1 {
-		t.Errorf("it is gone, so that another may be created: %v", err)
+	other := one()
+	other.Spec.Targets[0].Caption = "Another"
+	for name, tc := range map[string]struct {
+		reason string
+		inner  *bridge.CreatePost
+		want   string
+	}{
+		"Served":  {"the same request", new(one()), ""},
+		"Another": {"another request under the key: the limit is told before that", &other, "SUBSCRIPTION_REQUIRED"},
+		"Nothing": {"no other request", nil, "SUBSCRIPTION_REQUIRED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, p := newCounts(), &posts{stored: map[string]*v1alpha1.Post{}}
+			s := counting(p, c)
+			c.taking = func() {
+				c.taking = nil
+				if tc.inner != nil {
+					if _, err := s.CreatePost(t.Context(), caller, *tc.inner); err != nil {
+						t.Error(err)
+					}
+				}
+				c.full = v1alpha1.ResourceXPosts
+			}
+			if _, err := s.CreatePost(t.Context(), caller, one()); code(err) != tc.want {
+				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.want)
+			}
+			if tc.inner != nil && p.creates != 1 {
+				t.Errorf("%s: %d creates", tc.reason, p.creates)
+			}
+		})
 	}
-	s.Posts = &unreadable{p}
-	if _, err := s.CreatePost(t.Context(), caller, hello("acme")); code(err) != "internal" || !strings.Contains(err.Error(), "read what was created") || p.creates != 1 {
-		t.Errorf("it cannot be read, so that nothing is created: %v", err)
-	}
-}
-
-// stuck are counts from which nothing can be taken back.
-type stuck struct{ *counts }
-
-func (*stuck) Undo(context.Context, quota.Counter, *quota.Reservation, quota.Answer, quota.Limit) error {
-	return errors.New("boom")
 }

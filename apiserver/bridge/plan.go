@@ -10,20 +10,15 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/posting/plan"
+	"github.com/herald-social/herald/posting/usage"
 )
 
-// Quota counts what a team may do only so often.
+// Quota stores what is counted of a team; package quota says more.
 type Quota interface {
-	Check(ctx context.Context, b quota.Counter, w *quota.Reservation, limit quota.Limit) (quota.Answer, error)
-	Take(ctx context.Context, b quota.Counter, w *quota.Reservation, limit quota.Limit) (quota.Answer, error)
-	Undo(ctx context.Context, b quota.Counter, w *quota.Reservation, granted quota.Answer, limit quota.Limit) error
-	Return(ctx context.Context, b quota.Counter, post string, uid types.UID, keep func(target int) int) error
+	Read(ctx context.Context, namespace string, counter v1alpha1.UsageSpec) (*v1alpha1.Usage, error)
+	Amend(ctx context.Context, namespace string, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage) error) error
 }
 
 // returnWithin bounds the giving back of what a post does not take. The manager
@@ -33,111 +28,50 @@ const returnWithin = 5 * time.Second
 // needs is what a post takes of what is counted.
 type needs struct {
 	service *Service
-	// by distinguishes this request from others under the same Idempotency-Key;
+	post    *v1alpha1.Post
+	find    plan.Connections
+	limits  plan.Limits
+	// request tells this request apart from others under the same Idempotency-Key;
 	// empty without one.
-	by   string
-	find func(string) *v1alpha1.Connection
-	// all begins with limits of the team's plan, which come before those of
-	// platforms.
-	all []need
+	request string
+	// all begins with what the team's plan limits, which comes before what platforms
+	// do; the first taken of them are, or may be, reserved.
+	all   []need
+	taken int
 }
 
 // need is what a post takes of one count.
 type need struct {
-	counter quota.Counter
-	limit   quota.Limit
-	// ofPlatform is set for a limit of a platform, not of the team's plan.
-	ofPlatform  bool
-	reservation quota.Reservation
-	// granted is what came of it.
-	granted quota.Answer
-	// use is what a target of a post takes of the count, given its connection.
-	use func(post *v1alpha1.Post, target int, connection *v1alpha1.Connection) plan.Use
-	// refusal words that there is not enough left.
-	refusal func(quota.Answer) *Error
+	counter v1alpha1.UsageSpec
+	limit   int
+	uses    []usage.Use
 }
 
 // withinPlan returns what a post takes, and refuses what the team's plan does not
 // allow as things stand. A draft takes nothing.
-func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find func(string) *v1alpha1.Connection) (*needs, error) {
+func (s *Service) withinPlan(ctx context.Context, post *v1alpha1.Post, find plan.Connections) (*needs, error) {
 	limits := plan.LimitsOf(s.Owner(post.Namespace))
 	if refused := s.requireCovered(post, limits, find); refused != nil {
 		return nil, refused
 	}
-	n := &needs{service: s, find: find}
+	n := &needs{service: s, post: post, find: find, limits: limits}
 	if post.Spec.Draft {
 		return n, nil
 	}
 	if post.Annotations[v1alpha1.RequestAnnotation] != "" {
-		n.by = rand.Text()
+		n.request = rand.Text()
 	}
-	var onX []quota.Item
-	for i := range post.Spec.Targets {
-		connection := find(post.Spec.Targets[i].ConnectionRef.Name)
-		if connection == nil {
-			continue
-		}
-		at := plan.IntendedAt(post, i, 0)
-		switch platform := connection.Spec.Platform; {
-		case platform == v1alpha1.PlatformX && limits.XPosts > 0:
-			onX = append(onX, quota.Item{Target: i, Count: plan.Cost(post), At: at})
-		case plan.IsTikTokDraft(post, i, platform):
-			n.addTikTokDraft(post.Name, connection, quota.Item{Target: i, Count: 1, At: at})
-		}
+	for _, counter := range limits.Counters(post, find, 0) {
+		n.all = append(n.all, need{counter, limits.Max(&counter), plan.Uses(&counter, post, find, 0)})
 	}
-	if len(onX) > 0 {
-		n.all = slices.Insert(n.all, 0, n.xPosts(post, onX, limits.XPosts))
-	}
-	if err := n.check(ctx, false); err != nil {
+	if err := n.check(ctx, v1alpha1.ResourceXPosts); err != nil {
 		return nil, err
 	}
 	return n, nil
 }
 
-func (n *needs) xPosts(post *v1alpha1.Post, items []quota.Item, most int) need {
-	asked, at := 0, items[0].At
-	for _, item := range items {
-		asked += item.Count
-	}
-	return need{
-		counter:     quota.XPosts(post.Namespace, at),
-		limit:       quota.Limit{Most: most},
-		reservation: quota.Reservation{Post: post.Name, By: n.by, Items: items},
-		use:         plan.XUse,
-		refusal: func(a quota.Answer) *Error {
-			return errorf(CodeSubscriptionRequired, "the starter plan allows %d posts to X in a calendar month (UTC), each account and each card of a tree counted; "+
-				"%d of %s are used and this post needs %d. Cancel a scheduled post, choose another month, or change the plan.",
-				most, a.Used, at.UTC().Format("January 2006"), asked)
-		},
-	}
-}
-
-// addTikTokDraft adds a target that goes to the inbox of an account. Several
-// targets of a post may go to the same one.
-func (n *needs) addTikTokDraft(post string, connection *v1alpha1.Connection, item quota.Item) {
-	counter := quota.TikTokDrafts(connection)
-	for i := range n.all {
-		if n.all[i].counter.Name == counter.Name {
-			n.all[i].reservation.Items = append(n.all[i].reservation.Items, item)
-			return
-		}
-	}
-	n.all = append(n.all, need{
-		counter:     counter,
-		limit:       quota.Limit{Most: plan.MaxTikTokDrafts, Within: plan.TikTokDraftsFor},
-		ofPlatform:  true,
-		reservation: quota.Reservation{Post: post, By: n.by, Items: []quota.Item{item}},
-		use:         plan.InboxUse,
-		refusal: func(a quota.Answer) *Error {
-			return errorf(CodeValidation, "targets[%d].tiktok_draft: TikTok takes at most %d pending drafts of an account within 24 hours, and besides this post %d are sent or scheduled for connection %q; "+
-				"schedule it for another day, or publish it without tiktok_draft",
-				a.Refused[0], plan.MaxTikTokDrafts, a.Used, connection.Name)
-		},
-	})
-}
-
 // requireCovered refuses a post to an account beyond those that the plan covers.
-func (s *Service) requireCovered(post *v1alpha1.Post, limits plan.Limits, find func(string) *v1alpha1.Connection) error {
+func (s *Service) requireCovered(post *v1alpha1.Post, limits plan.Limits, find plan.Connections) error {
 	if limits.Accounts == 0 {
 		return nil
 	}
@@ -164,82 +98,86 @@ func (s *Service) requireCovered(post *v1alpha1.Post, limits plan.Limits, find f
 	return nil
 }
 
-// check refuses what cannot be taken as things stand, before anything else is
-// looked at that would have to be taken back.
-func (n *needs) check(ctx context.Context, ofPlatform bool) error {
+// check refuses what cannot be taken of a resource as things stand, before
+// anything else is looked at that would have to be taken back.
+func (n *needs) check(ctx context.Context, resource string) error {
 	for i := range n.all {
-		if n.all[i].ofPlatform != ofPlatform {
+		wanted := &n.all[i]
+		if wanted.counter.Resource != resource {
 			continue
 		}
-		if _, err := n.ask(ctx, &n.all[i], n.service.Quota.Check); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// take reserves what the post takes, all of it or nothing.
-func (n *needs) take(ctx context.Context) (err error) {
-	for i := range n.all {
-		if n.all[i].granted, err = n.ask(ctx, &n.all[i], n.service.Quota.Take); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ask asks for what a post takes, and refuses it if there is not enough left. A post
-// that was delivered may have had the same name, that is the same Idempotency-Key: if
-// it is gone, it still counts, and the new one needs a share of its own.
-func (n *needs) ask(ctx context.Context, wanted *need,
-	put func(context.Context, quota.Counter, *quota.Reservation, quota.Limit) (quota.Answer, error),
-) (quota.Answer, error) {
-	answer, err := put(ctx, wanted.counter, &wanted.reservation, wanted.limit)
-	if err == nil && answer.Delivered != "" {
-		made, failed := n.service.Posts.Get(ctx, wanted.counter.Namespace, wanted.reservation.Post)
-		switch {
-		case failed == nil && made.UID == answer.Delivered: // and the create will find it
-		case failed == nil, apierrors.IsNotFound(failed):
-			wanted.reservation.Gone = answer.Delivered
-			answer, err = put(ctx, wanted.counter, &wanted.reservation, wanted.limit)
-		default:
-			err = fmt.Errorf("read what was created under an Idempotency-Key: %w", failed)
-		}
-	}
-	switch {
-	case err != nil:
-		return quota.Answer{}, fmt.Errorf("count what a post takes: %w", err)
-	case len(answer.Refused) > 0:
-		return quota.Answer{}, wanted.refusal(answer)
-	default:
-		return answer, nil
-	}
-}
-
-// giveBack undoes take, as far as no other request under the same key relies on
-// what was taken. If made is given, that is the post of another such request, and
-// no more than it takes stays counted. It goes on when the client has left.
-func (n *needs) giveBack(ctx context.Context, made *v1alpha1.Post) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
-	defer cancel()
-	for i := range n.all {
-		taken := &n.all[i]
-		var err error
-		if len(taken.granted.Added) > 0 {
-			err = n.service.Quota.Undo(ctx, taken.counter, &taken.reservation, taken.granted, taken.limit)
-		}
-		if err == nil && made != nil {
-			err = n.service.Quota.Return(ctx, taken.counter, made.Name, "", func(target int) int {
-				var connection *v1alpha1.Connection
-				if target < len(made.Spec.Targets) {
-					connection = n.find(made.Spec.Targets[target].ConnectionRef.Name)
-				}
-				return taken.use(made, target, connection).Count
-			})
-		}
+		stored, err := n.service.Quota.Read(ctx, n.post.Namespace, wanted.counter)
 		if err != nil {
-			n.service.Log.WarnContext(ctx, "Cannot give back yet what a post did not take; the manager will", "error", err)
+			return fmt.Errorf("count what a post takes: %w", err)
 		}
+		if refused := n.reserve(wanted, stored); refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+// take reserves what the post takes. After an error, part of it is reserved.
+func (n *needs) take(ctx context.Context) error {
+	for i := range n.all {
+		wanted := &n.all[i]
+		var refused *Error
+		err := n.service.Quota.Amend(ctx, n.post.Namespace, wanted.counter, func(stored *v1alpha1.Usage) error {
+			refused = n.reserve(wanted, stored)
+			return nil
+		})
+		if refused != nil {
+			return refused
+		}
+		n.taken = i + 1
+		if err != nil {
+			return fmt.Errorf("count what a post takes: %w", err)
+		}
+	}
+	return nil
+}
+
+// reserve enters what the post takes, or words why that is refused.
+func (n *needs) reserve(wanted *need, stored *v1alpha1.Usage) *Error {
+	refused := usage.Reserve(stored, usage.Reservation{Post: n.post.Name, Request: n.request, Uses: wanted.uses},
+		wanted.limit, n.service.Clock.Now())
+	if len(refused) == 0 {
+		return nil
+	}
+	first := refused[0]
+	if wanted.counter.Resource == v1alpha1.ResourceTikTokDrafts {
+		return errorf(CodeValidation, "targets[%d].tiktok_draft: TikTok takes at most %d pending drafts of an account within 24 hours, and besides this post %d are sent or scheduled for connection %q; "+
+			"schedule it for another day, or publish it without tiktok_draft",
+			first.Target, wanted.limit, first.Used, n.post.Spec.Targets[first.Target].ConnectionRef.Name)
+	}
+	asked := 0
+	for _, use := range wanted.uses {
+		if !use.Assumed {
+			asked += use.Count
+		}
+	}
+	return errorf(CodeSubscriptionRequired, "the starter plan allows %d posts to X in a calendar month (UTC), each account and each card of a tree counted; "+
+		"%d of %s are used and this post needs %d. Cancel a scheduled post, choose another month, or change the plan.",
+		wanted.limit, first.Used, plan.IntendedAt(n.post, 0, 0).UTC().Format("January 2006"), asked)
+}
+
+// giveBack takes back what this request reserved. What others reserved under the
+// same key stays. It goes on when the client has left.
+func (n *needs) giveBack(ctx context.Context) {
+	n.amend(ctx, func(stored *v1alpha1.Usage, _ *need) { usage.Release(stored, n.post.Name, n.request) })
+}
+
+// leaveTo leaves what is counted to a post that was there already: this request
+// may have reserved after the post's delivery took what it needs.
+func (n *needs) leaveTo(ctx context.Context, made *v1alpha1.Post) {
+	n.amend(ctx, func(stored *v1alpha1.Usage, of *need) {
+		usage.Settle(stored, plan.Stored(&of.counter, made, n.find, 0))
+	})
+}
+
+func (n *needs) amend(ctx context.Context, change func(*v1alpha1.Usage, *need)) {
+	for i := range n.taken {
+		n.service.settle(ctx, n.post, n.all[i].counter, func(stored *v1alpha1.Usage) { change(stored, &n.all[i]) })
 	}
 }
 
@@ -248,25 +186,23 @@ func (s *Service) returnAll(ctx context.Context, post *v1alpha1.Post) {
 	if post.Spec.Draft {
 		return
 	}
-	var counters []quota.Counter
-	if plan.LimitsOf(s.Owner(post.Namespace)).XPosts > 0 {
-		counters = append(counters, quota.XPosts(post.Namespace, plan.IntendedAt(post, 0, 0)))
+	find := s.inMemory(post.Namespace)
+	for _, counter := range plan.LimitsOf(s.Owner(post.Namespace)).Counters(post, find, 0) {
+		s.settle(ctx, post, counter, func(stored *v1alpha1.Usage) { usage.Settle(stored, plan.Stored(&counter, post, find, 0)) })
 	}
-	for i := range post.Spec.Targets {
-		connection := s.Connections.Get(post.Namespace, post.Spec.Targets[i].ConnectionRef.Name)
-		if connection != nil && plan.IsTikTokDraft(post, i, connection.Spec.Platform) {
-			counters = append(counters, quota.TikTokDrafts(connection))
-		}
-	}
-	if len(counters) == 0 {
-		return
-	}
+}
+
+// settle lowers what is counted for a post. It goes on when the client has left;
+// the manager does later what cannot be done now.
+func (s *Service) settle(ctx context.Context, post *v1alpha1.Post, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
 	defer cancel()
-	for _, counter := range counters {
-		if err := s.Quota.Return(ctx, counter, post.Name, post.UID, func(int) int { return 0 }); err != nil {
-			s.Log.WarnContext(ctx, "Cannot give back yet what a cancelled post took; the manager will",
-				"namespace", post.Namespace, "post", post.Name, "error", err)
-		}
+	err := s.Quota.Amend(ctx, post.Namespace, counter, func(stored *v1alpha1.Usage) error {
+		change(stored)
+		return nil
+	})
+	if err != nil {
+		s.Log.WarnContext(ctx, "Cannot give back yet what a post does not take; the manager will",
+			"namespace", post.Namespace, "post", post.Name, "error", err)
 	}
 }

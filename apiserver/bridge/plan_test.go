@@ -11,13 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
-	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting/plan"
+	"github.com/herald-social/herald/posting/usage"
 )
 
 type starter struct{}
@@ -40,8 +40,8 @@ func counting(p *posts, c *counts) *bridge.Service {
 }
 
 var (
-	xBook   = quota.XPosts(caller.Namespace, now)
-	boxBook = quota.TikTokDrafts(&v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: "box"}})
+	ofX   = plan.XPosts(now)
+	ofBox = plan.TikTokDrafts(onX("box"))
 )
 
 // What is counted for a post stays counted exactly if the post is there, or may
@@ -63,8 +63,8 @@ func TestCountsWhatMayBeThere(t *testing.T) {
 		"Refused":    {"Kubernetes took nothing", "", nil, []fault{forbidden}, "internal", nil, nil},
 		"LostAnswer": {"it may be there, and the manager will know", "", nil, []fault{{true, lost}, {true, lost}, {true, lost}}, "", onBoth, inBox},
 		"Uncertain":  {"nobody can tell, so it counts until the manager can", "", nil, []fault{{false, lost}, {false, lost}, {false, lost}}, "uncertain", onBoth, inBox},
-		"NoMoreX":    {"the plan has run out meanwhile", quota.KindXPosts, nil, nil, "SUBSCRIPTION_REQUIRED", nil, nil},
-		"NoMoreBox":  {"the inbox has run full meanwhile: what was counted before is given back", quota.KindTikTokDrafts, nil, nil, "VALIDATION_ERROR", nil, nil},
+		"NoMoreX":    {"the plan has run out meanwhile", v1alpha1.ResourceXPosts, nil, nil, "SUBSCRIPTION_REQUIRED", nil, nil},
+		"NoMoreBox":  {"the inbox has run full meanwhile: what was counted before is given back", v1alpha1.ResourceTikTokDrafts, nil, nil, "VALIDATION_ERROR", nil, nil},
 		"Down":       {"what cannot be counted is not created", "", lost, nil, "internal", nil, nil},
 	}
 	for name, tc := range tests {
@@ -81,10 +81,10 @@ func TestCountsWhatMayBeThere(t *testing.T) {
 			if code(err) != tc.want {
 				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.want)
 			}
-			if diff := cmp.Diff(tc.x, c.held(t, xBook)); diff != "" {
+			if diff := cmp.Diff(tc.x, c.held(t, ofX)); diff != "" {
 				t.Errorf("%s: what is counted of the posts to X:\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.box, c.held(t, boxBook)); diff != "" {
+			if diff := cmp.Diff(tc.box, c.held(t, ofBox)); diff != "" {
 				t.Errorf("%s: what is counted of the inbox:\n%s", tc.reason, diff)
 			}
 		})
@@ -142,7 +142,7 @@ func TestTwoRequestsUnderOneKey(t *testing.T) {
 			if code(outer) != tc.wantOuter || code(inner) != tc.wantInner {
 				t.Errorf("%s: errors %v and %v, want %q and %q", tc.reason, outer, inner, tc.wantOuter, tc.wantInner)
 			}
-			if diff := cmp.Diff(tc.held, c.held(t, xBook)); diff != "" {
+			if diff := cmp.Diff(tc.held, c.held(t, ofX)); diff != "" {
 				t.Errorf("%s: what is counted afterwards:\n%s", tc.reason, diff)
 			}
 		})
@@ -156,22 +156,28 @@ func TestKeyOfADeliveredPost(t *testing.T) {
 	deliver := func(t *testing.T, c *counts, post *v1alpha1.Post, uid types.UID, others int) {
 		t.Helper()
 		post.UID = uid
-		for _, w := range []*quota.Reservation{
-			{Post: post.Name, UID: uid, Items: []quota.Item{{Count: 1, At: now}}, AllowPartial: true},
-			{Post: "others", UID: "o", Items: []quota.Item{{Count: others, At: now}}, AllowPartial: true},
-		} {
-			if answer, err := c.Store.Take(t.Context(), xBook, w, quota.Limit{Most: 30}); err != nil || len(answer.Refused) > 0 {
-				t.Fatalf("%+v %v", answer, err)
+		err := c.Store.Amend(t.Context(), caller.Namespace, ofX, func(stored *v1alpha1.Usage) error {
+			for _, p := range []usage.Post{
+				{Name: post.Name, UID: uid, Uses: []usage.Use{{Count: 1, At: now}}},
+				{Name: "others", UID: "o", Uses: []usage.Use{{Count: others, At: now}}},
+			} {
+				if refused := usage.Confirm(stored, p, 30, now); len(refused) > 0 {
+					t.Fatalf("refused are %+v", refused)
+				}
 			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	used := func(t *testing.T, c *counts) int {
 		t.Helper()
-		page, err := c.Entries(t.Context(), xBook)
+		stored, err := c.Store.Read(t.Context(), caller.Namespace, ofX)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return page.Used()
+		return int(stored.Status.Used)
 	}
 	for name, tc := range map[string]struct {
 		reason string
@@ -200,27 +206,29 @@ func TestKeyOfADeliveredPost(t *testing.T) {
 			}
 		})
 	}
-	t.Run("DeliveredMeanwhile", func(t *testing.T) {
-		t.Parallel()
-		c, p := newCounts(), &posts{stored: map[string]*v1alpha1.Post{}}
-		s := counting(p, c)
-		// The other request's post is created and delivered before this one takes.
-		c.taking = func() {
-			c.taking = nil
-			detail, err := s.CreatePost(t.Context(), caller, one())
-			if err != nil {
-				t.Error(err)
-				return
+	for name, others := range map[string]int{"DeliveredMeanwhile": 29, "DeliveredMeanwhileWithRoom": 20} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, p := newCounts(), &posts{stored: map[string]*v1alpha1.Post{}}
+			s := counting(p, c)
+			// The other request's post is created and delivered before this one takes.
+			c.taking = func() {
+				c.taking = nil
+				detail, err := s.CreatePost(t.Context(), caller, one())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				deliver(t, c, p.stored[detail.ID], "1", others)
 			}
-			deliver(t, c, p.stored[detail.ID], "1", 29)
-		}
-		if _, err := s.CreatePost(t.Context(), caller, one()); err != nil {
-			t.Errorf("error %v, want the post that is there", err)
-		}
-		if got := used(t, c); got != 30 {
-			t.Errorf("%d are used, want 30: it is one post", got)
-		}
-	})
+			if _, err := s.CreatePost(t.Context(), caller, one()); err != nil {
+				t.Errorf("error %v, want the post that is there", err)
+			}
+			if got := used(t, c); got != others+1 {
+				t.Errorf("%d are used, want %d: it is one post", got, others+1)
+			}
+		})
+	}
 }
 
 func TestGivesBackWhenTheClientLeaves(t *testing.T) {
@@ -231,7 +239,7 @@ func TestGivesBackWhenTheClientLeaves(t *testing.T) {
 	if _, err := counting(p, c).CreatePost(ctx, caller, hello("acme")); err == nil || strings.Contains(err.Error(), "perhaps") {
 		t.Fatalf("error %v, want a clear one", err)
 	}
-	if held := c.held(t, xBook); len(held) > 0 {
+	if held := c.held(t, ofX); len(held) > 0 {
 		t.Errorf("%v is still counted, although the post was refused", held)
 	}
 }

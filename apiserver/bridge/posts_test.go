@@ -19,7 +19,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/internal/quota"
 )
 
 func TestPages(t *testing.T) {
@@ -114,7 +113,7 @@ func TestCancelReturnsWhatWasCounted(t *testing.T) {
 	t.Parallel()
 	inbox := target("box")
 	inbox.TikTok = &v1alpha1.TikTokOptions{Draft: true}
-	onXPosts, onInbox := quota.KindXPosts+" of p1, 0 and 0 kept", quota.KindTikTokDrafts+" of p1, 0 and 0 kept"
+	onXPosts, onInbox := v1alpha1.ResourceXPosts+": 0 of 2 stay", v1alpha1.ResourceTikTokDrafts+": 0 of 2 stay"
 	for name, tc := range map[string]struct {
 		reason    string
 		draft     bool

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/gentype"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -34,6 +33,8 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/status,verbs=patch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get;create
+// +kubebuilder:rbac:groups=social.herald.dev,resources=usages/status,verbs=update
 
 // FieldOwner is the owner of the fields that the apiserver writes.
 const FieldOwner = "herald-apiserver"
@@ -52,26 +53,19 @@ const (
 // until then a revoked key would still be good.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// NewClients returns a client for the resources of Herald, and one for the
-// ConfigMaps in which Herald counts. Those lie in namespace herald-usage, where one
-// static Role gives the apiserver the right to them (config/rbac/usage.yaml). The
-// clients do not throttle themselves: the Kubernetes API has its own priority and
-// fairness.
-func NewClients(config *rest.Config, userAgent string) (rest.Interface, typedcorev1.ConfigMapsGetter, error) {
+// NewClient returns a client for the resources of Herald. It does not throttle
+// itself: the Kubernetes API has its own priority and fairness.
+func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return nil, nil, fmt.Errorf("register the resources: %w", err)
+		return nil, fmt.Errorf("register the resources: %w", err)
 	}
 	cfg := rest.CopyConfig(config)
 	cfg.UserAgent = userAgent
 	cfg.QPS = -1
 	httpClient, err := newHTTPClient(cfg)
 	if err != nil {
-		return nil, nil, err
-	}
-	configMaps, err := typedcorev1.NewForConfigAndClient(cfg, httpClient)
-	if err != nil {
-		return nil, nil, fmt.Errorf("make a Kubernetes client for ConfigMaps: %w", err)
+		return nil, err
 	}
 	cfg.APIPath = "/apis"
 	cfg.GroupVersion = &v1alpha1.GroupVersion
@@ -80,9 +74,9 @@ func NewClients(config *rest.Config, userAgent string) (rest.Interface, typedcor
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	client, err := rest.RESTClientForConfigAndClient(cfg, httpClient)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a Kubernetes client: %w", err)
+		return nil, fmt.Errorf("make a Kubernetes client: %w", err)
 	}
-	return client, configMaps, nil
+	return client, nil
 }
 
 // newHTTPClient speaks HTTP/1.1 over many connections: one HTTP/2 connection,

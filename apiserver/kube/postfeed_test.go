@@ -74,7 +74,7 @@ func feed(t *testing.T) (index *postindex.Index, requests <-chan request, synced
 			}
 		}
 	}))
-	client, _, err := kube.NewClients(&rest.Config{Host: server.URL}, "test")
+	client, err := kube.NewClient(&rest.Config{Host: server.URL}, "test")
 	if err != nil {
 		t.Fatal(err)
 	}

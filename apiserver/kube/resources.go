@@ -97,3 +97,24 @@ func (m Media) AwaitUntil(ctx context.Context, namespace, name string, until tim
 	_, err := m.annotate(ctx, namespace, name, v1alpha1.UploadUntilAnnotation, until.UTC().Format(time.RFC3339))
 	return err
 }
+
+// Usages reads and writes what is counted of the teams.
+type Usages struct {
+	kind[v1alpha1.Usage, *v1alpha1.Usage]
+}
+
+// NewUsages returns a Usages that uses client.
+func NewUsages(client rest.Interface) Usages {
+	return Usages{kind[v1alpha1.Usage, *v1alpha1.Usage]{client, "usages"}}
+}
+
+// Create stores a Usage, without its status.
+func (u Usages) Create(ctx context.Context, usage *v1alpha1.Usage) (*v1alpha1.Usage, error) {
+	return u.in(usage.Namespace).Create(ctx, usage, metav1.CreateOptions{})
+}
+
+// UpdateStatus stores a count, on the condition that the Usage is still as it was
+// read: a write in between wins, and the error is a conflict.
+func (u Usages) UpdateStatus(ctx context.Context, usage *v1alpha1.Usage) (*v1alpha1.Usage, error) {
+	return u.in(usage.Namespace).UpdateStatus(ctx, usage, metav1.UpdateOptions{})
+}

@@ -89,7 +89,6 @@ func runAPIServer(ctx context.Context, args []string) error {
 		return err
 	}
 	config.UserAgent = config.Kubernetes.UserAgent
-	config.UsageNamespace = f.usageNamespace
 	config.Capabilities = platforms.Capabilities
 	config.Files = files
 	config.Verify = (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify

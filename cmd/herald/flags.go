@@ -20,8 +20,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
-
-	"github.com/herald-social/herald/internal/quota"
 )
 
 // newFlagSet returns a flag set whose errors are left to report and whose help goes to stdout, where `--help | less`
@@ -57,7 +55,6 @@ type commonFlags struct {
 	platformsConfig string
 	metricsAddress  string
 	pprofAddress    string
-	usageNamespace  string
 	logFormat       string
 	logLevel        slog.Level
 	media           mediaFlags
@@ -68,7 +65,6 @@ func (f *commonFlags) add(flags *flag.FlagSet, metricsPaths string) {
 	flags.StringVar(&f.platformsConfig, "platforms-config", "", "YAML file that says how to reach the platforms")
 	flags.StringVar(&f.metricsAddress, "metrics-bind-address", ":8081", "address of "+metricsPaths+"; 0 for none")
 	flags.StringVar(&f.pprofAddress, "pprof-bind-address", "", "address of /debug/pprof, for measuring only: profiles show what is in memory, so keep it off the network; empty for none")
-	flags.StringVar(&f.usageNamespace, "usage-namespace", quota.DefaultNamespace, "namespace of the counters of what the teams' plans limit; the same for manager and apiserver")
 	flags.StringVar(&f.logFormat, "log-format", "text", "format of the log: text or json")
 	flags.TextVar(&f.logLevel, "log-level", slog.LevelInfo, "least level to log: debug, info, warn or error")
 	f.media.add(flags)

@@ -7,10 +7,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 
 	"github.com/go-logr/logr"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -43,11 +41,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 	if err != nil {
 		return err
 	}
-	configMaps, err := typedcorev1.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return fmt.Errorf("cannot create a client for ConfigMaps: %w", err)
-	}
-	counts := quota.NewStore(configMaps, f.usageNamespace, now)
+	counts := quota.NewStore(quota.NewAPI(live, cached))
 	posts := f.posts
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
 	posts.Platforms = registry
@@ -66,7 +60,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 	return errors.Join(
 		setup(team.New(team.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-team"),
-			ManagerNamespace: f.namespace, UsageNamespace: f.usageNamespace, Owner: teams.Owner, Quota: counts,
+			ManagerNamespace: f.namespace, Owner: teams.Owner, Quota: counts,
 		})),
 		setup(apikey.New(apikey.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-apikey"),

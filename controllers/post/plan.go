@@ -5,6 +5,7 @@ package post
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/plan"
+	"github.com/herald-social/herald/posting/usage"
 )
 
 // Plans tells whose namespace it is, and counts what a plan or a platform
@@ -50,51 +52,62 @@ func (l *plans) withinPlan(ctx context.Context, p *pass, deliveries []*publish.D
 		return deliveries, err
 	}
 	deliveries = covered
+	refused, err := l.confirm(ctx, p, deliveries, limits)
+	if err != nil {
+		return deliveries, err
+	}
 	var within []*publish.Delivery
 	for _, d := range deliveries {
-		at := plan.IntendedAt(p.post, d.Target, l.o.StartingDeadline)
-		ok := true
-		switch platform := d.Conn.Spec.Platform; {
-		case platform == v1alpha1.PlatformX && limits.XPosts > 0:
-			ok, err = l.take(ctx, p, d, quota.XPosts(p.key.Namespace, at), quota.Limit{Most: limits.XPosts},
-				quota.Item{Target: d.Target, Count: plan.Cost(p.post), At: at}, v1alpha1.ReasonPlanLimit,
-				func(used int) string {
-					return fmt.Sprintf("not published: the starter plan allows %d posts to X in a calendar month (UTC), each account and each card of a tree counted; "+
-						"%d of %s are used and this one needs %d. Change the plan or wait for another month, and post again",
-						limits.XPosts, used, at.UTC().Format("January 2006"), plan.Cost(p.post))
-				})
-		case plan.IsTikTokDraft(p.post, d.Target, platform):
-			ok, err = l.take(ctx, p, d, quota.TikTokDrafts(d.Conn), quota.Limit{Most: plan.MaxTikTokDrafts, Within: plan.TikTokDraftsFor},
-				quota.Item{Target: d.Target, Count: 1, At: at}, v1alpha1.ReasonDraftLimit,
-				func(used int) string {
-					return fmt.Sprintf("not sent: TikTok takes at most %d pending drafts of an account within 24 hours, and %d are sent or scheduled for connection %q; post again another day",
-						plan.MaxTikTokDrafts, used, d.Conn.Name)
-				})
-		}
-		if err != nil {
-			return deliveries, err
-		}
-		if ok {
+		if why, over := refused[d.Target]; !over {
 			within = append(within, d)
+		} else if err := l.turnAway(p, d, why.reason, why.message); err != nil {
+			return deliveries, err
 		}
 	}
 	return within, nil
 }
 
-// take counts one target, or fails it.
-func (l *plans) take(ctx context.Context, p *pass, d *publish.Delivery, counter quota.Counter, limit quota.Limit, share quota.Item,
-	reason string, message func(used int) string,
-) (bool, error) {
-	answer, err := l.o.Plans.Quota.Take(ctx, counter, &quota.Reservation{
-		Post: p.key.Name, UID: p.post.UID, Items: []quota.Item{share}, Keep: l.usesOf(ctx, p, counter), AllowPartial: true,
-	}, limit)
-	if err != nil {
-		return false, err
+// refusal is why a target is not sent.
+type refusal struct{ reason, message string }
+
+// confirm counts what the post takes, wherever its deliveries go, and returns the
+// targets for which nothing is left.
+func (l *plans) confirm(ctx context.Context, p *pass, deliveries []*publish.Delivery, limits plan.Limits) (map[int]refusal, error) {
+	counters := map[v1alpha1.UsageSpec]bool{}
+	for _, d := range deliveries {
+		if counter, ok := limits.CounterOf(p.post, d.Target, d.Conn, l.o.StartingDeadline); ok {
+			counters[counter] = true
+		}
 	}
-	if len(answer.Refused) == 0 {
-		return true, nil
+	refused := map[int]refusal{}
+	for counter := range counters {
+		post, limit := l.stored(ctx, p, &counter), limits.Max(&counter)
+		var over []usage.Refusal
+		err := l.o.Plans.Quota.Amend(ctx, p.key.Namespace, counter, func(stored *v1alpha1.Usage) error {
+			over = usage.Confirm(stored, post, limit, l.o.Clock.Now())
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range over {
+			refused[o.Target] = l.refuse(p, &counter, limit, o)
+		}
 	}
-	return false, l.turnAway(p, d, reason, message(answer.Used))
+	return refused, nil
+}
+
+func (l *plans) refuse(p *pass, counter *v1alpha1.UsageSpec, limit int, over usage.Refusal) refusal {
+	if counter.Resource == v1alpha1.ResourceTikTokDrafts {
+		return refusal{v1alpha1.ReasonDraftLimit, fmt.Sprintf(
+			"not sent: TikTok takes at most %d pending drafts of an account within 24 hours, and %d are sent or scheduled for connection %q; post again another day",
+			limit, over.Used, p.post.Spec.Targets[over.Target].ConnectionRef.Name)}
+	}
+	at := plan.IntendedAt(p.post, over.Target, l.o.StartingDeadline)
+	return refusal{v1alpha1.ReasonPlanLimit, fmt.Sprintf(
+		"not published: the starter plan allows %d posts to X in a calendar month (UTC), each account and each card of a tree counted; "+
+			"%d of %s are used and this one needs %d. Change the plan or wait for another month, and post again",
+		limit, over.Used, at.UTC().Format("January 2006"), plan.Cost(p.post))}
 }
 
 // coveredAccounts fails the targets whose accounts the team's plan does not
@@ -134,10 +147,14 @@ func (l *plans) returnUnused(ctx context.Context, p *pass) {
 	if l.o.Plans == nil || !unused(p.post) {
 		return
 	}
-	counters, err := l.countersOf(ctx, p)
-	for _, counter := range counters {
-		if err == nil {
-			err = l.o.Plans.Quota.Return(ctx, counter, p.post.Name, p.post.UID, l.usesOf(ctx, p, counter))
+	team, err := l.o.Plans.Owner(ctx, p.key.Namespace)
+	if err == nil {
+		find := func(name string) *v1alpha1.Connection { return l.known(ctx, p, name) }
+		for _, counter := range plan.LimitsOf(team).Counters(p.post, find, l.o.StartingDeadline) {
+			err = errors.Join(err, l.o.Plans.Quota.Amend(ctx, p.key.Namespace, counter, func(stored *v1alpha1.Usage) error {
+				usage.Settle(stored, l.stored(ctx, p, &counter))
+				return nil
+			}))
 		}
 	}
 	if err != nil {
@@ -155,50 +172,10 @@ func unused(post *v1alpha1.Post) bool {
 	return false
 }
 
-// countersOf lists the counters that may count the post.
-func (l *plans) countersOf(ctx context.Context, p *pass) (counters []quota.Counter, err error) {
-	team, err := l.o.Plans.Owner(ctx, p.key.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	if plan.LimitsOf(team).XPosts > 0 {
-		seen := map[string]bool{}
-		for i := range p.post.Spec.Targets {
-			if counter := quota.XPosts(p.key.Namespace, plan.IntendedAt(p.post, i, l.o.StartingDeadline)); !seen[counter.Name] {
-				seen[counter.Name] = true
-				counters = append(counters, counter)
-			}
-		}
-	}
-	for i := range p.post.Spec.Targets {
-		if !plan.IsTikTokDraft(p.post, i, v1alpha1.PlatformTikTok) {
-			continue
-		}
-		conn := l.known(ctx, p, p.post.Spec.Targets[i].ConnectionRef.Name)
-		if conn != nil && conn.Spec.Platform == v1alpha1.PlatformTikTok {
-			counters = append(counters, quota.TikTokDrafts(conn))
-		}
-	}
-	return counters, nil
-}
-
-// usesOf returns what tells how much each target takes of a counter. What was
-// reserved for a target that goes elsewhere since is nothing of it.
-func (l *plans) usesOf(ctx context.Context, p *pass, counter quota.Counter) func(target int) int {
-	return func(target int) int {
-		var conn *v1alpha1.Connection
-		if target < len(p.post.Spec.Targets) {
-			conn = l.known(ctx, p, p.post.Spec.Targets[target].ConnectionRef.Name)
-		}
-		switch {
-		case counter.Kind == quota.KindXPosts:
-			return plan.XUse(p.post, target, conn).Count
-		case conn != nil && quota.TikTokDrafts(conn).Name != counter.Name:
-			return 0
-		default:
-			return plan.InboxUse(p.post, target, conn).Count
-		}
-	}
+// stored is the post as a Usage is compared with it.
+func (l *plans) stored(ctx context.Context, p *pass, counter *v1alpha1.UsageSpec) usage.Post {
+	find := func(name string) *v1alpha1.Connection { return l.known(ctx, p, name) }
+	return plan.Stored(counter, p.post, find, l.o.StartingDeadline)
 }
 
 // known is a connection as the cache has it; nil if it cannot be read.

@@ -5,22 +5,23 @@ package post_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/posting/plan"
+	"github.com/herald-social/herald/posting/usage"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -30,10 +31,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		quotas *quota.Store
 	)
 	BeforeAll(func() {
-		maps, err := typedcorev1.NewForConfig(kubeConfig)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(client.IgnoreAlreadyExists(k8s.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: quota.DefaultNamespace}}))).To(Succeed())
-		quotas = quota.NewStore(maps, "", clock.RealClock{})
+		quotas = quota.NewStore(quota.NewAPI(k8s, k8s))
 		m = startManager(interceptor.Funcs{}, func(o *post.Options) {
 			o.Plans = &post.Plans{Quota: quotas, Owner: func(context.Context, string) (*v1alpha1.Team, error) {
 				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, nil
@@ -45,22 +43,33 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 	AfterAll(func() { m.stop() })
 
 	// All posts are due within this test, or in months of their own.
-	month := func(t team) quota.Counter { return quota.XPosts(t.namespace, time.Now()) }
-	use := func(ctx context.Context, counter quota.Counter, post string, uid types.UID, counts ...int) {
+	month := plan.XPosts(time.Now())
+	reserve := func(ctx context.Context, t team, counter v1alpha1.UsageSpec, post string, counts ...int) {
 		GinkgoHelper()
-		w := &quota.Reservation{Post: post, UID: uid}
-		for i, count := range counts {
-			w.Items = append(w.Items, quota.Item{Target: i, Count: count, At: time.Now()})
-		}
-		answer, err := quotas.Take(ctx, counter, w, quota.Limit{Most: 30})
+		at, err := time.Parse("2006-01", counter.Period)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(answer.Refused).To(BeEmpty())
+		r := usage.Reservation{Post: post}
+		for i, count := range counts {
+			r.Uses = append(r.Uses, usage.Use{Target: i, Count: count, At: at})
+		}
+		Expect(quotas.Amend(ctx, t.namespace, counter, func(u *v1alpha1.Usage) error {
+			Expect(usage.Reserve(u, r, 30, time.Now())).To(BeEmpty())
+			return nil
+		})).To(Succeed())
 	}
-	used := func(ctx context.Context, counter quota.Counter) func() int {
+	// before is what other posts took.
+	before := func(ctx context.Context, t team, count int) {
+		GinkgoHelper()
+		Expect(quotas.Amend(ctx, t.namespace, month, func(u *v1alpha1.Usage) error {
+			Expect(usage.Confirm(u, usage.Post{Name: "before", UID: "an-older-post", Uses: []usage.Use{{Count: count, At: time.Now()}}}, 30, time.Now())).To(BeEmpty())
+			return nil
+		})).To(Succeed())
+	}
+	used := func(ctx context.Context, t team, counter v1alpha1.UsageSpec) func() int {
 		return func() int {
-			page, err := quotas.Entries(ctx, counter)
+			stored, err := quotas.Read(ctx, t.namespace, counter)
 			Expect(err).NotTo(HaveOccurred())
-			return page.Used()
+			return int(stored.Status.Used)
 		}
 	}
 	target := func(ctx context.Context, p *v1alpha1.Post, i int) v1alpha1.TargetStatus {
@@ -80,7 +89,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 
 	It("is published while something is left, and then fails with PlanLimit, unsent", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		use(ctx, month(t), "before", "an-older-post", 29)
+		before(ctx, t, 29)
 		p := t.post(ctx, "the 30th")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		p = t.post(ctx, "the 31st")
@@ -90,39 +99,39 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		Expect(failed.Message).To(And(ContainSubstring("30 posts to X in a calendar month"), ContainSubstring("Change the plan")))
 		Expect(failed.Attempt).To(BeNil(), "nothing was claimed")
 		Expect(t.published(ctx)).To(Equal([]string{"the 30th"}))
-		Expect(used(ctx, month(t))()).To(Equal(30))
+		Expect(used(ctx, t, month)()).To(Equal(30))
 	})
 
 	It("is not counted again if it was when it was created", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		use(ctx, month(t), "before", "an-older-post", 29)
-		p := t.post(ctx, "reserved", func(p *v1alpha1.Post) { use(ctx, month(t), p.Name, "", 1) })
+		before(ctx, t, 29)
+		p := t.post(ctx, "reserved", func(p *v1alpha1.Post) { reserve(ctx, t, month, p.Name, 1) })
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		page, err := quotas.Entries(ctx, month(t))
+		stored, err := quotas.Read(ctx, t.namespace, month)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(page.Used()).To(Equal(30))
-		Expect(page[p.Name].UID).To(Equal(read(ctx, p).UID), "from its claim on it counts, whatever becomes of the object")
+		Expect(stored.Status.Used).To(BeEquivalentTo(30))
+		Expect(stored.Status.Entries).To(ContainElement(And(HaveField("Post", p.Name), HaveField("UID", read(ctx, p).UID))), "from its claim on it counts, whatever becomes of the object")
 	})
 
 	It("takes what was reserved for it along when its targets change places", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		connectTikTok(ctx, t)
-		use(ctx, month(t), "before", "an-older-post", 29)
+		before(ctx, t, 29)
 		// Reserved while the first target went to X; it is the second that does now.
 		p := t.post(ctx, "swapped", func(p *v1alpha1.Post) {
-			use(ctx, month(t), p.Name, "", 1)
+			reserve(ctx, t, month, p.Name, 1)
 			p.Spec.Targets = []v1alpha1.PostTarget{
 				{ConnectionRef: v1alpha1.LocalReference{Name: "tiktok"}, Caption: "swapped"}, p.Spec.Targets[0],
 			}
 		})
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Expect(used(ctx, month(t))()).To(Equal(30), "one post to X counts once")
+		Expect(used(ctx, t, month)()).To(Equal(30), "one post to X counts once")
 	})
 
 	It("sends to as many accounts as are left", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.connect(ctx, "second")
-		use(ctx, month(t), "before", "an-older-post", 29)
+		before(ctx, t, 29)
 		p := t.post(ctx, "to two", func(p *v1alpha1.Post) {
 			p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "second"}, Caption: "to two"})
 		})
@@ -139,7 +148,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		for i := range 3 {
 			t.connect(ctx, fmt.Sprint("x", i))
 		}
-		use(ctx, month(t), "before", "an-older-post", 26)
+		before(ctx, t, 26)
 		calls := publishCalls(ctx)
 		var posts []*v1alpha1.Post
 		for i := range 12 {
@@ -156,30 +165,30 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		}
 		Eventually(count).Should(Equal(map[v1alpha1.PostPhase]int{v1alpha1.PhasePosted: 4, v1alpha1.PhaseFailed: 8}))
 		Expect(publishCalls(ctx) - calls).To(Equal(4))
-		Expect(used(ctx, month(t))()).To(Equal(30))
+		Expect(used(ctx, t, month)()).To(Equal(30))
 	})
 
 	It("that is a tree counts by its cards, once", func(ctx SpecContext) {
 		t := newTeam(ctx)
-		use(ctx, month(t), "before", "an-older-post", 27)
+		before(ctx, t, 27)
 		p := t.post(ctx, "", ofTree)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Expect(used(ctx, month(t))()).To(Equal(29))
+		Expect(used(ctx, t, month)()).To(Equal(29))
 		p = t.post(ctx, "", ofTree)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseFailed))
 		Expect(target(ctx, p, 0)).To(And(HaveField("Reason", v1alpha1.ReasonPlanLimit), HaveField("Message", ContainSubstring("this one needs 2"))))
 		Expect(t.published(ctx)).To(HaveLen(2))
-		Expect(used(ctx, month(t))()).To(Equal(29))
+		Expect(used(ctx, t, month)()).To(Equal(29))
 	})
 
 	It("counts once it is no draft any more", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "kept", func(p *v1alpha1.Post) { p.Spec.Draft = true })
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseDraft))
-		Expect(used(ctx, month(t))()).To(BeZero())
+		Expect(used(ctx, t, month)()).To(BeZero())
 		Expect(k8s.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"draft":false}}`)))).To(Succeed())
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Expect(used(ctx, month(t))()).To(Equal(1))
+		Expect(used(ctx, t, month)()).To(Equal(1))
 	})
 
 	DescribeTable("gives back what it did not take", func(ctx context.Context, change func(*v1alpha1.Post), then func(context.Context, team, *v1alpha1.Post)) {
@@ -192,10 +201,10 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 				// The platform's answer comes after the claim.
 				t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 403})
 			}
-			use(ctx, quota.XPosts(t.namespace, at), p.Name, "", 1)
+			reserve(ctx, t, plan.XPosts(at), p.Name, 1)
 		})
 		then(ctx, t, p)
-		Eventually(used(ctx, quota.XPosts(t.namespace, at))).Should(BeZero())
+		Eventually(used(ctx, t, plan.XPosts(at))).Should(BeZero())
 	},
 		Entry("when it is cancelled", at(40*24*time.Hour), func(ctx context.Context, _ team, p *v1alpha1.Post) {
 			Expect(k8s.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"cancelled":true}}`)))).To(Succeed())
@@ -219,7 +228,7 @@ var _ = Describe("A post of a team whose plan has limits", Ordered, func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(k8s.Delete(ctx, p)).To(Succeed())
 		Eventually(func() error { return client.IgnoreNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(p), p)) }).Should(Succeed())
-		Consistently(used(ctx, month(t)), 300*time.Millisecond).Should(Equal(1))
+		Consistently(used(ctx, t, month), 300*time.Millisecond).Should(Equal(1))
 	})
 
 	It("fails for an account that the plan does not cover", func(ctx SpecContext) {
@@ -296,11 +305,10 @@ var _ = Describe("A post of a team whose plan has no limits", func() {
 
 var _ = Describe("A post that cannot be counted", func() {
 	It("says so, and goes out when it can", func(ctx SpecContext) {
-		maps, err := typedcorev1.NewForConfig(kubeConfig)
-		Expect(err).NotTo(HaveOccurred())
-		namespace := fmt.Sprintf("usage-%d", serial.Add(1))
+		api := &unavailable{API: quota.NewAPI(k8s, k8s)}
+		api.down.Store(true)
 		m := startManager(interceptor.Funcs{}, func(o *post.Options) {
-			o.Plans = &post.Plans{Quota: quota.NewStore(maps, namespace, clock.RealClock{}), Owner: func(context.Context, string) (*v1alpha1.Team, error) {
+			o.Plans = &post.Plans{Quota: quota.NewStore(api), Owner: func(context.Context, string) (*v1alpha1.Team, error) {
 				return &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter}}}, nil
 			}}
 		})
@@ -312,10 +320,24 @@ var _ = Describe("A post that cannot be counted", func() {
 				return s.Targets[0].Reason + ": " + s.Targets[0].Message
 			}
 			return ""
-		}).Should(And(HavePrefix(v1alpha1.ReasonUsageUnavailable), ContainSubstring("--usage-namespace")))
+		}).Should(And(HavePrefix(v1alpha1.ReasonUsageUnavailable), ContainSubstring("usages.social.herald.dev")))
 		Expect(t.published(ctx)).To(BeEmpty())
-		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+		api.down.Store(false)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(Equal([]string{"not counted"}))
 	})
 })
+
+// unavailable cannot be read while it is down.
+type unavailable struct {
+	quota.API
+
+	down atomic.Bool
+}
+
+func (u *unavailable) Get(ctx context.Context, namespace, name string) (*v1alpha1.Usage, error) {
+	if u.down.Load() {
+		return nil, errors.New("the server could not find the requested resource")
+	}
+	return u.API.Get(ctx, namespace, name)
+}

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package team creates the namespace of each Team, and gives the manager the right to
-// the Secrets in it. It keeps the counters of the team's plan correct, and shows them
-// in status.usage.
+// the Secrets in it. It keeps the team's Usages correct, and shows them in
+// status.usage.
 //
 // Deleting a Team leaves its namespace with everything in it: connections and posts
 // must not be lost by one mistaken command. To remove the namespace, delete it; to
@@ -47,6 +47,8 @@ import (
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;update;delete,resourceNames=herald-manager-secrets
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=herald-team-secrets
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections;posts,verbs=get;list;watch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get;list;create;delete
+// +kubebuilder:rbac:groups=social.herald.dev,resources=usages/status,verbs=update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Names of the manager's objects; config/rbac and the chart use the same, and
@@ -75,10 +77,8 @@ type Options struct {
 	// ManagerNamespace is the namespace of the manager's service account. It can
 	// belong to no team.
 	ManagerNamespace string
-	// UsageNamespace is the namespace of Quota. It can belong to no team.
-	UsageNamespace string
 	// Owner returns the team that owns a namespace, or nil; Quota stores what a
-	// team has used. Without them nothing is counted.
+	// team uses. Without them nothing is counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	Quota *quota.Store
 }
@@ -88,7 +88,7 @@ type Reconciler struct {
 	Options
 
 	status conditions.Reporter
-	// swept is when the counters of each team were last swept, by its name.
+	// swept is when the Usages of each team were last swept, by its name.
 	swept sync.Map
 }
 
@@ -98,7 +98,6 @@ func New(o Options) (*Reconciler, error) {
 		return nil, errors.New("the team reconciler needs Client, APIReader and Clock")
 	}
 	o.ManagerNamespace = cmp.Or(o.ManagerNamespace, DefaultNamespace)
-	o.UsageNamespace = cmp.Or(o.UsageNamespace, quota.DefaultNamespace)
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile", Normal: []string{v1alpha1.ReasonNamespaceReady},
 	}}, nil
@@ -195,7 +194,7 @@ func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.
 	if err := r.Client.List(ctx, &teams); err != nil {
 		return conditions.Summary{}, fmt.Errorf("cannot list the teams: %w", err)
 	}
-	if refusal, refused := refuseTeam(team, teams.Items, r.ManagerNamespace, r.UsageNamespace); refused {
+	if refusal, refused := refuseTeam(team, teams.Items, r.ManagerNamespace); refused {
 		return refusal, nil
 	}
 	namespace, err := r.namespace(ctx, team)

@@ -6,20 +6,24 @@ package team_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/team"
 	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/posting/plan"
+	"github.com/herald-social/herald/posting/usage"
 )
 
 // What is counted is looked at step by step, with the rights that the manager
@@ -41,9 +45,8 @@ var _ = Describe("What a team uses", func() {
 		Expect(k8s.Create(ctx, t)).To(Succeed())
 		Eventually(readiness(ctx, ns)).Should(Equal("True NamespaceReady"))
 		clock = clocktesting.NewFakePassiveClock(now)
-		maps, err := typedcorev1.NewForConfig(limited)
-		Expect(err).NotTo(HaveOccurred())
-		store = quota.NewStore(maps, "", clock)
+		store = quota.NewStore(quota.NewAPI(asManager, asManager))
+		var err error
 		r, err = team.New(team.Options{
 			Client: asManager, APIReader: asManager, Clock: clock, Quota: store,
 			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
@@ -52,19 +55,24 @@ var _ = Describe("What a team uses", func() {
 		request = ctrl.Request{NamespacedName: types.NamespacedName{Name: ns}}
 	})
 
+	// reserve counts something for a post; with a UID, as its delivery does.
 	reserve := func(ctx context.Context, at time.Time, post string, uid types.UID, count int) {
 		GinkgoHelper()
-		answer, err := store.Take(ctx, quota.XPosts(ns, at), &quota.Reservation{
-			Post: post, UID: uid, Items: []quota.Item{{Count: count, At: at}},
-		}, quota.Limit{Most: 30})
-		Expect(err).NotTo(HaveOccurred())
-		Expect(answer.Refused).To(BeEmpty())
+		uses := []usage.Use{{Count: count, At: at}}
+		Expect(store.Amend(ctx, ns, plan.XPosts(at), func(u *v1alpha1.Usage) error {
+			if uid == "" {
+				Expect(usage.Reserve(u, usage.Reservation{Post: post, Request: "a-request", Uses: uses}, 30, clock.Now())).To(BeEmpty())
+			} else {
+				Expect(usage.Confirm(u, usage.Post{Name: post, UID: uid, Uses: uses}, 30, clock.Now())).To(BeEmpty())
+			}
+			return nil
+		})).To(Succeed())
 	}
-	used := func(ctx context.Context, at time.Time) int {
+	stored := func(ctx context.Context) []v1alpha1.Usage {
 		GinkgoHelper()
-		page, err := store.Entries(ctx, quota.XPosts(ns, at))
-		Expect(err).NotTo(HaveOccurred())
-		return page.Used()
+		var found v1alpha1.UsageList
+		Expect(k8s.List(ctx, &found, client.InNamespace(ns))).To(Succeed())
+		return found.Items
 	}
 	// look makes a pass and returns the usage as "X posts, accounts".
 	look := func(ctx context.Context) string {
@@ -144,20 +152,25 @@ var _ = Describe("What a team uses", func() {
 		Expect(look(ctx)).To(Equal("6, 0"), "the count is shown more often than it is put in order")
 		clock.SetTime(now.Add(10 * time.Minute))
 		Expect(look(ctx)).To(Equal("3, 0"))
-		page, err := store.Entries(ctx, quota.XPosts(ns, now))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(page).To(And(HaveLen(3), HaveKey("waits"), HaveKey("comes-any-moment"), HaveKey("delivered-and-deleted")))
+		usages := stored(ctx)
+		Expect(usages).To(HaveLen(1))
+		Expect(usages[0].Status.Entries).To(ConsistOf(
+			And(HaveField("Post", "waits"), HaveField("Request", BeEmpty())),
+			HaveField("Post", "comes-any-moment"),
+			And(HaveField("Post", "delivered-and-deleted"), HaveField("Settled", true)),
+		))
 	})
 
-	It("is put in order although somebody spoilt another count", func(ctx SpecContext) {
-		// By name it is the first of the books.
-		spoilt := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: quota.DefaultNamespace, Name: ns + ".x-posts.2026-10", Labels: map[string]string{
-				v1alpha1.QuotaLabel: quota.KindXPosts, v1alpha1.QuotaOfLabel: ns,
-			}},
-			Data: map[string]string{"a": "30?"},
+	It("is put in order although another Usage is not what it seems", func(ctx SpecContext) {
+		october := plan.XPosts(now.AddDate(0, -1, 0))
+		// By name it is the first.
+		spoilt := &v1alpha1.Usage{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: quota.Name(&october)},
+			Spec:       v1alpha1.UsageSpec{Resource: "others", Period: october.Period},
 		}
 		Expect(k8s.Create(ctx, spoilt)).To(Succeed())
+		copied := &v1alpha1.Usage{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a-copy"}, Spec: october}
+		Expect(k8s.Create(ctx, copied)).To(Succeed())
 		reserve(ctx, now, "never-came", "", 1)
 		clock.SetTime(now.Add(10 * time.Minute))
 		Expect(look(ctx)).To(Equal("0, 0"))
@@ -167,14 +180,30 @@ var _ = Describe("What a team uses", func() {
 		august, october := now.AddDate(0, -3, 0), now.AddDate(0, -1, 0)
 		reserve(ctx, august, "old", "uid", 1)
 		reserve(ctx, october, "late", "uid", 1)
-		conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tiktok", UID: "c"}}
-		drafts := quota.TikTokDrafts(conn)
-		_, err := store.Take(ctx, drafts, &quota.Reservation{Post: "draft", UID: "uid", Items: []quota.Item{{Count: 1, At: now.Add(-49 * time.Hour)}}}, quota.Limit{Most: 5, Within: 24 * time.Hour})
-		Expect(err).NotTo(HaveOccurred())
+		drafts := plan.TikTokDrafts(&v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{AccountID: "tiktok"}})
+		Expect(store.Amend(ctx, ns, drafts, func(u *v1alpha1.Usage) error {
+			usage.Confirm(u, usage.Post{Name: "draft", UID: "uid", Uses: []usage.Use{{Count: 1, At: now.Add(-49 * time.Hour)}}}, 5, now)
+			return nil
+		})).To(Succeed())
 		Expect(look(ctx)).To(Equal("0, 0"))
-		counters, err := store.Counters(ctx, ns)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(counters).To(HaveLen(1))
-		Expect(used(ctx, october)).To(Equal(1))
+		Expect(stored(ctx)).To(ConsistOf(And(HaveField("Spec.Period", "2026-10"), HaveField("Status.Used", int32(1)))))
+	})
+
+	It("is in its namespace, where people who may edit cannot change it", func(ctx SpecContext) {
+		reserve(ctx, now, "a", "uid", 1)
+		apply(k8s, "users/usage_roles.yaml")
+		var roles rbacv1.ClusterRoleList
+		Expect(k8s.List(ctx, &roles)).To(Succeed())
+		for _, role := range roles.Items {
+			aggregated := false
+			for label := range role.Labels {
+				aggregated = aggregated || strings.HasPrefix(label, "rbac.authorization.k8s.io/aggregate-to-")
+			}
+			for _, rule := range role.Rules {
+				if aggregated && slices.Contains(rule.Resources, "usages") {
+					Expect(rule.Verbs).To(ConsistOf("get", "list", "watch"), role.Name)
+				}
+			}
+		}
 	})
 })

@@ -5,7 +5,6 @@ package team
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,11 +22,11 @@ const (
 )
 
 // refuseTeam returns why a team cannot have the namespace that it wants, as far as
-// the teams tell: no team can have Kubernetes' own namespaces or Herald's, and of
+// the teams tell: no team can have Kubernetes' own namespaces or the manager's, and of
 // several teams that want the same one, the oldest gets it.
-func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, ours ...string) (conditions.Summary, bool) {
+func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, managers string) (conditions.Summary, bool) {
 	wanted := team.Spec.Namespace
-	if strings.HasPrefix(wanted, "kube-") || wanted == metav1.NamespaceDefault || slices.Contains(ours, wanted) {
+	if strings.HasPrefix(wanted, "kube-") || wanted == metav1.NamespaceDefault || wanted == managers {
 		return stuck(v1alpha1.ReasonNamespaceRefused,
 			"namespace %q cannot belong to a team; create another Team with a namespace of its own", wanted), true
 	}

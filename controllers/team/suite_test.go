@@ -62,7 +62,6 @@ var _ = BeforeSuite(func() {
 	apply(env.Client, "manager/role.yaml")
 	apply(env.Client, "team_secrets_role.yaml")
 	apply(env.Client, "policies.yaml")
-	apply(env.Client, "usage.yaml")
 	Expect(env.Client.Create(context.Background(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "herald-manager"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "herald-manager"},

@@ -15,31 +15,27 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/posting/plan"
+	"github.com/herald-social/herald/posting/usage"
 	"github.com/herald-social/herald/test/envtest"
 )
 
+const limit = 30
+
 var (
-	noon  = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	limit = quota.Limit{Most: 30}
-	env   *envtest.Environment
+	noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	env  *envtest.Environment
 )
 
 func TestMain(m *testing.M) {
 	var err error
 	if env, err = envtest.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	usage := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: quota.DefaultNamespace}}
-	if err := env.Client.Create(context.Background(), usage); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -53,22 +49,52 @@ func TestMain(m *testing.M) {
 // replica is a store as another process has it: with a client of its own.
 func replica(t *testing.T) *quota.Store {
 	t.Helper()
-	maps, err := typedcorev1.NewForConfig(env.Config)
+	c, err := client.New(env.Config, client.Options{Scheme: env.Scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return quota.NewStore(maps, "", clocktesting.NewFakePassiveClock(noon))
+	return quota.NewStore(quota.NewAPI(c, c))
 }
 
-func one(post string, uid types.UID) *quota.Reservation {
-	return &quota.Reservation{Post: post, UID: uid, Items: []quota.Item{{Count: 1, At: noon}}}
+// team makes the namespace of a team.
+func team(t *testing.T, name string) string {
+	t.Helper()
+	if err := env.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+var uses = []usage.Use{{Count: 1, At: noon}}
+
+// take counts one for a post: a reservation, or with a UID a delivery. It reports
+// whether that was granted.
+func take(ctx context.Context, s *quota.Store, namespace, post string, uid types.UID) (granted bool, err error) {
+	err = s.Amend(ctx, namespace, plan.XPosts(noon), func(u *v1alpha1.Usage) error {
+		if uid == "" {
+			granted = len(usage.Reserve(u, usage.Reservation{Post: post, Request: "r-" + post, Uses: uses}, limit, noon)) == 0
+		} else {
+			granted = len(usage.Confirm(u, usage.Post{Name: post, UID: uid, Uses: uses}, limit, noon)) == 0
+		}
+		return nil
+	})
+	return granted, err
+}
+
+func used(t *testing.T, s *quota.Store, namespace string) int {
+	t.Helper()
+	u, err := s.Read(t.Context(), namespace, plan.XPosts(noon))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(u.Status.Used)
 }
 
 // Three processes, many requests each, and a manager that delivers what never
 // was reserved: what is granted is never more than the limit, at no moment.
 func TestRaceNeverExceedsTheLimit(t *testing.T) {
 	t.Parallel()
-	counter := quota.XPosts("race", noon)
+	namespace := team(t, "race")
 	stores := []*quota.Store{replica(t), replica(t), replica(t)}
 	var granted, returned atomic.Int64
 	done := make(chan struct{})
@@ -80,13 +106,13 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 				return
 			default:
 			}
-			page, err := stores[0].Entries(t.Context(), counter)
+			u, err := stores[0].Read(t.Context(), namespace, plan.XPosts(noon))
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			if used := page.Used(); used > limit.Most {
-				t.Errorf("%d of %d are used", used, limit.Most)
+			if u.Status.Used > limit || int(u.Status.Used) != len(u.Status.Entries) {
+				t.Errorf("%d of %d are used by %d posts", u.Status.Used, limit, len(u.Status.Entries))
 				return
 			}
 		}
@@ -98,17 +124,21 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 			if i%3 == 2 {
 				uid = types.UID(fmt.Sprintf("uid-%d", i)) // the manager at a claim
 			}
-			answer, err := store.Take(t.Context(), counter, one(post, uid), limit)
+			ok, err := take(t.Context(), store, namespace, post, uid)
 			if err != nil {
 				t.Errorf("take for %s: %v", post, err)
 				return
 			}
-			if len(answer.Refused) > 0 {
+			if !ok {
 				return
 			}
 			granted.Add(1)
 			if i%5 == 0 { // this post is cancelled at once
-				if err := store.Return(t.Context(), counter, post, uid, func(int) int { return 0 }); err != nil {
+				err := store.Amend(t.Context(), namespace, plan.XPosts(noon), func(u *v1alpha1.Usage) error {
+					usage.Settle(u, usage.Post{Name: post, UID: uid, Uses: []usage.Use{{Final: true}}})
+					return nil
+				})
+				if err != nil {
 					t.Errorf("return for %s: %v", post, err)
 				}
 				returned.Add(1)
@@ -118,15 +148,11 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 	racing.Wait()
 	close(done)
 	watching.Wait()
-	page, err := stores[1].Entries(t.Context(), counter)
-	if err != nil {
-		t.Fatal(err)
+	if got := used(t, stores[1], namespace); int64(got) != granted.Load()-returned.Load() {
+		t.Errorf("%d are used, but %d were granted and %d given back", got, granted.Load(), returned.Load())
 	}
-	if used := page.Used(); int64(used) != granted.Load()-returned.Load() {
-		t.Errorf("%d are used, but %d were granted and %d given back", used, granted.Load(), returned.Load())
-	}
-	if granted.Load() < int64(limit.Most) {
-		t.Errorf("only %d of 96 were granted, although %d fit", granted.Load(), limit.Most)
+	if granted.Load() < limit {
+		t.Errorf("only %d of 96 were granted, although %d fit", granted.Load(), limit)
 	}
 }
 
@@ -134,171 +160,158 @@ func TestRaceNeverExceedsTheLimit(t *testing.T) {
 // counts once.
 func TestRaceOfOnePostCountsOnce(t *testing.T) {
 	t.Parallel()
-	counter := quota.XPosts("once", noon)
+	namespace := team(t, "once")
 	stores := []*quota.Store{replica(t), replica(t)}
-	var added atomic.Int64
 	var racing sync.WaitGroup
 	for i := range 32 {
 		racing.Go(func() {
-			answer, err := stores[i%2].Take(t.Context(), counter, one("same", ""), limit)
-			if err != nil || len(answer.Refused) > 0 {
-				t.Errorf("%+v %v", answer, err)
+			err := stores[i%2].Amend(t.Context(), namespace, plan.XPosts(noon), func(u *v1alpha1.Usage) error {
+				if refused := usage.Reserve(u, usage.Reservation{Post: "same", Request: fmt.Sprint(i), Uses: uses}, 1, noon); len(refused) > 0 {
+					return fmt.Errorf("refused: %+v", refused)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
 			}
-			added.Add(int64(len(answer.Added)))
 		})
 	}
 	racing.Wait()
-	page, err := stores[0].Entries(t.Context(), counter)
-	if err != nil || page.Used() != 1 || added.Load() != 1 {
-		t.Errorf("%d are used, taken %d times (%v); want 1", page.Used(), added.Load(), err)
+	if got := used(t, stores[0], namespace); got != 1 {
+		t.Errorf("%d are used; want 1", got)
 	}
 }
 
-func TestMonthsAndAccountsAreApart(t *testing.T) {
+func TestUsagesAreApart(t *testing.T) {
 	t.Parallel()
-	ns, store, ctx := "apart", replica(t), t.Context()
-	last := time.Date(2026, 11, 30, 23, 59, 59, 999e6, time.UTC)
-	tokyo := time.FixedZone("JST", 9*3600)
-	for _, b := range []quota.Counter{
-		quota.XPosts(ns, last), quota.XPosts(ns, last.Add(time.Millisecond)), quota.XPosts(ns, last.AddDate(1, 0, 0)),
-	} {
-		if answer, err := store.Take(ctx, b, &quota.Reservation{Post: "a", Items: []quota.Item{{Count: 30, At: last}}}, limit); err != nil || len(answer.Refused) > 0 {
-			t.Errorf("%s: %+v %v", b.Name, answer, err)
+	store, ctx := replica(t), t.Context()
+	one, other := team(t, "apart"), team(t, "apart-too")
+	account := v1alpha1.UsageSpec{Resource: v1alpha1.ResourceTikTokDrafts, Account: strings.Repeat("An Account!", 11), Period: "24h"}
+	second := account
+	second.Account = "another"
+	enter := func(u *v1alpha1.Usage) error {
+		if len(u.Status.Entries) > 0 {
+			t.Errorf("%s/%s has entries of another Usage", u.Namespace, u.Name)
 		}
+		usage.Reserve(u, usage.Reservation{Post: "a", Uses: uses}, limit, noon)
+		return nil
 	}
-	if name := quota.XPosts(ns, last.In(tokyo)).Name; name != "apart.x-posts.2026-11" {
-		t.Errorf("the month of a time in Tokyo is counted in %s; months are those of UTC", name)
-	}
-	if answer, err := store.Check(ctx, quota.XPosts(ns, last), one("b", ""), limit); err != nil || len(answer.Refused) != 1 || answer.Used != 30 {
-		t.Errorf("a full month takes another: %+v %v", answer, err)
-	}
-	connection := &v1alpha1.Connection{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "first", UID: "c1"},
-		Spec:       v1alpha1.ConnectionSpec{AccountID: strings.Repeat("An Account!", 20)},
-	}
-	drafts := quota.TikTokDrafts(connection)
-	if _, err := store.Take(ctx, drafts, one("a", ""), quota.Limit{Most: 5, Within: 24 * time.Hour}); err != nil {
-		t.Error(err)
-	}
-	anew := connection.DeepCopy()
-	anew.Name, anew.UID = "second", "c2"
-	if again := quota.TikTokDrafts(anew); again != drafts {
-		t.Errorf("another connection to the same account counts in %s; the account is still the same", again.Name)
-	}
-	anew.Spec.AccountID = "another"
-	if other := quota.TikTokDrafts(anew); other == drafts {
-		t.Errorf("two accounts are counted in %s", other.Name)
-	}
-	if _, err := store.Take(ctx, quota.XPosts(ns+"-too", last), one("a", ""), limit); err != nil {
-		t.Error(err)
-	}
-	counters, err := store.Counters(ctx, ns)
-	if err != nil || len(counters) != 4 {
-		t.Errorf("found %+v (%v), want the four books of the team and none of another's", counters, err)
-	}
-	for _, b := range counters {
-		month, ofX := b.Month()
-		if ofX != (b.Kind == quota.KindXPosts) || ofX && quota.XPosts(ns, month) != b {
-			t.Errorf("book %+v is of %s (%v)", b, month, ofX)
-		}
-	}
-}
-
-func TestReturnTouchesNobodyElses(t *testing.T) {
-	t.Parallel()
-	counter, store, ctx := quota.XPosts("return", noon), replica(t), t.Context()
-	none := func(int) int { return 0 }
-	if err := store.Return(ctx, counter, "a", "", none); err != nil {
-		t.Errorf("nothing was taken, so nothing is to be given back: %v", err)
-	}
-	if err := env.Client.Get(ctx, types.NamespacedName{Namespace: quota.DefaultNamespace, Name: counter.Name}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
-		t.Errorf("a book was made for nothing: %v", err)
-	}
-	if _, err := store.Take(ctx, counter, one("a", "uid-1"), limit); err != nil {
-		t.Fatal(err)
-	}
-	for _, uid := range []types.UID{"", "uid-2"} {
-		if err := store.Return(ctx, counter, "a", uid, none); err != nil {
-			t.Fatal(err)
-		}
-		if page, err := store.Entries(ctx, counter); err != nil || page.Used() != 1 {
-			t.Errorf("%q gave back what the delivery of uid-1 took (%v)", uid, err)
-		}
-	}
-	if err := store.Return(ctx, counter, "a", "uid-1", none); err != nil {
-		t.Fatal(err)
-	}
-	if page, err := store.Entries(ctx, counter); err != nil || len(page) != 0 {
-		t.Errorf("it was not given back: %+v %v", page, err)
-	}
-}
-
-func TestWhatNobodyCanReadIsNotNothing(t *testing.T) {
-	t.Parallel()
-	ns, store, ctx := "unreadable", replica(t), t.Context()
-	counter := quota.XPosts(ns, noon)
-	broken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: quota.DefaultNamespace, Name: counter.Name}, Data: map[string]string{"a": "30?"}}
-	if err := env.Client.Create(ctx, broken); err != nil {
-		t.Fatal(err)
-	}
-	_, err := store.Take(ctx, counter, one("b", ""), limit)
-	if err == nil || !strings.Contains(err.Error(), counter.Name) || !strings.Contains(err.Error(), `data["a"]`) {
-		t.Errorf("error %v, want one that names the ConfigMap and the key", err)
-	}
-}
-
-func TestDropsWhatIsOverUnread(t *testing.T) {
-	t.Parallel()
-	counter, store, ctx := quota.XPosts("over", noon), replica(t), t.Context()
-	broken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: quota.DefaultNamespace, Name: counter.Name}, Data: map[string]string{"a": "30?"}}
-	if err := env.Client.Create(ctx, broken); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Drop(ctx, counter, func(quota.Entries) bool { return true }); err == nil {
-		t.Error("a book that nobody can read was asked what it holds")
-	}
-	if err := store.Drop(ctx, counter, nil); err != nil {
-		t.Errorf("nobody needs to read what is over: %v", err)
-	}
-	if page, err := store.Entries(ctx, counter); err != nil || len(page) != 0 {
-		t.Errorf("the book is still there: %+v %v", page, err)
-	}
-}
-
-func TestDropLosesNothingThatIsWritten(t *testing.T) {
-	t.Parallel()
-	counter, store, ctx := quota.XPosts("drop", noon), replica(t), t.Context()
-	if _, err := store.Take(ctx, counter, one("a", ""), limit); err != nil {
-		t.Fatal(err)
-	}
-	other := replica(t)
-	// Another process takes an item after the entries were found unneeded.
-	err := store.Drop(ctx, counter, func(quota.Entries) bool {
-		if _, err := other.Take(ctx, counter, one("b", ""), limit); err != nil {
+	for _, counter := range []v1alpha1.UsageSpec{plan.XPosts(noon), plan.XPosts(noon.AddDate(0, 1, 0)), plan.XPosts(noon.AddDate(1, 0, 0)), account, second} {
+		if err := store.Amend(ctx, one, counter, enter); err != nil {
 			t.Error(err)
 		}
-		return true
+	}
+	if err := store.Amend(ctx, other, account, enter); err != nil {
+		t.Error(err)
+	}
+	var found v1alpha1.UsageList
+	if err := env.Client.List(ctx, &found, client.InNamespace(one)); err != nil || len(found.Items) != 5 {
+		t.Errorf("found %d Usages of the team (%v), want five", len(found.Items), err)
+	}
+	if name := quota.Name(new(plan.XPosts(noon))); name != "x-posts-2026-11" {
+		t.Errorf("the count of November is called %s", name)
+	}
+}
+
+func TestStoresNothingForNothing(t *testing.T) {
+	t.Parallel()
+	namespace, store := team(t, "nothing"), replica(t)
+	err := store.Amend(t.Context(), namespace, plan.XPosts(noon), func(u *v1alpha1.Usage) error {
+		usage.Release(u, "a", "")
+		return nil
 	})
 	if err != nil {
+		t.Errorf("nothing was taken, so nothing is to be given back: %v", err)
+	}
+	var found v1alpha1.UsageList
+	if err := env.Client.List(t.Context(), &found, client.InNamespace(namespace)); err != nil || len(found.Items) > 0 {
+		t.Errorf("a Usage was made for nothing: %+v %v", found.Items, err)
+	}
+}
+
+// broken is an API that fails, or does as a process that crashes between its
+// writes.
+type broken struct {
+	quota.API
+
+	get, create, update error
+}
+
+func (b *broken) Get(ctx context.Context, namespace, name string) (*v1alpha1.Usage, error) {
+	if b.get != nil {
+		return nil, b.get
+	}
+	return b.API.Get(ctx, namespace, name)
+}
+
+func (b *broken) Create(ctx context.Context, u *v1alpha1.Usage) (*v1alpha1.Usage, error) {
+	if b.create != nil {
+		return nil, b.create
+	}
+	return b.API.Create(ctx, u)
+}
+
+func (b *broken) UpdateStatus(ctx context.Context, u *v1alpha1.Usage) (*v1alpha1.Usage, error) {
+	if b.update != nil {
+		return nil, b.update
+	}
+	return b.API.UpdateStatus(ctx, u)
+}
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	namespace, boom := team(t, "failures"), errors.New("boom")
+	for name, tc := range map[string]struct {
+		reason string
+		api    broken
+		want   string
+	}{
+		"Read":   {"it cannot be read", broken{get: boom}, "cannot read Usage failures/x-posts-2026-11: boom"},
+		"Create": {"it cannot be created", broken{create: boom}, "cannot create Usage failures/x-posts-2026-11: boom"},
+	} {
+		tc.api.API = quota.NewAPI(env.Client, env.Client)
+		if _, err := take(t.Context(), quota.NewStore(&tc.api), namespace, "a", ""); err == nil || err.Error() != tc.want {
+			t.Errorf("%s: %s: error %v, want %q", name, tc.reason, err, tc.want)
+		}
+	}
+	api := &broken{API: quota.NewAPI(env.Client, env.Client), update: boom}
+	store := quota.NewStore(api)
+	if _, err := take(t.Context(), store, namespace, "a", ""); err == nil || err.Error() != "cannot write Usage failures/x-posts-2026-11: boom" {
+		t.Errorf("error %v when it cannot be written", err)
+	}
+	if got := used(t, store, namespace); got != 0 {
+		t.Errorf("%d are used, although the count was never written", got)
+	}
+	api.update = nil
+	if ok, err := take(t.Context(), store, namespace, "a", ""); err != nil || !ok {
+		t.Errorf("it goes on with the Usage that was created before: %v %v", ok, err)
+	}
+	if err := store.Amend(t.Context(), namespace, plan.XPosts(noon), func(*v1alpha1.Usage) error { return boom }); !errors.Is(err, boom) {
+		t.Errorf("error %v, want that of the change", err)
+	}
+}
+
+func TestRefusesWhatCountsSomethingElse(t *testing.T) {
+	t.Parallel()
+	namespace, store := team(t, "else"), replica(t)
+	counter := plan.XPosts(noon)
+	foreign := &v1alpha1.Usage{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: quota.Name(&counter)},
+		Spec:       v1alpha1.UsageSpec{Resource: "y-posts", Period: counter.Period},
+	}
+	if err := env.Client.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
-	if page, err := store.Entries(ctx, counter); err != nil || page.Used() != 2 {
-		t.Errorf("the book was dropped with what somebody wrote meanwhile: %+v %v", page, err)
-	}
-	if err := store.Drop(ctx, counter, func(p quota.Entries) bool { return p.Used() == 2 }); err != nil {
-		t.Fatal(err)
-	}
-	if page, err := store.Entries(ctx, counter); err != nil || len(page) != 0 {
-		t.Errorf("the book is still there: %+v %v", page, err)
+	if _, err := take(t.Context(), store, namespace, "a", ""); err == nil || !strings.Contains(err.Error(), "else/x-posts-2026-11") || !strings.Contains(err.Error(), "delete it") {
+		t.Errorf("error %v, want one that names the Usage and the remedy", err)
 	}
 }
 
 func TestAmendEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	counter, store := quota.XPosts("ends", noon), replica(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := store.Take(ctx, counter, one("a", ""), limit); !errors.Is(err, context.Canceled) {
+	if _, err := take(ctx, replica(t), "ends", "a", ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
 }

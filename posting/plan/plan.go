@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package plan says what a team's plan allows, and what a post takes of it. It
-// does no I/O; internal/quota keeps the count.
+// does no I/O; package usage counts, and internal/quota stores the count.
 package plan
 
 import (
@@ -12,6 +12,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/usage"
 )
 
 // What the plans allow (contract, section Limits).
@@ -26,8 +27,8 @@ const (
 // TikTok's own limit on what lies in an account's inbox, whatever the plan
 // (contract: at most 5 pending drafts per 24 hours).
 const (
-	MaxTikTokDrafts = 5
-	TikTokDraftsFor = 24 * time.Hour
+	MaxTikTokDrafts    = 5
+	tikTokDraftsPeriod = "24h"
 )
 
 // Limits is what a plan allows.
@@ -112,21 +113,11 @@ func IntendedAt(post *v1alpha1.Post, i int, startingDeadline time.Duration) time
 	return posting.Created(post)
 }
 
-// Use is what a target takes of what was counted for it.
-type Use struct {
-	// Count is how many posts it takes, or still may; zero if none.
-	Count int
-	// Final says that this does not change any more.
-	Final bool
-}
-
-// UseOf tells what target i of a post takes. What is published counts, what may
-// have been published counts until that is settled, and what failed or was
-// withdrawn gives back what was counted for it.
-func UseOf(post *v1alpha1.Post, i int) Use {
-	if i >= len(post.Spec.Targets) {
-		return Use{Final: posting.Started(post)}
-	}
+// UseOf tells what target i of a post takes, wherever it goes. What is published
+// counts, what may have been published counts until that is settled, and what
+// failed or was withdrawn gives back what was counted for it.
+func UseOf(post *v1alpha1.Post, i int) usage.Use {
+	use := usage.Use{Target: i}
 	cost := Cost(post)
 	t := posting.Target(post, i)
 	if t == nil {
@@ -134,53 +125,16 @@ func UseOf(post *v1alpha1.Post, i int) Use {
 	}
 	switch state := posting.StateOf(t); {
 	case state == v1alpha1.TargetPosted:
-		return Use{Count: cost, Final: true}
+		use.Count, use.Final = cost, true
 	case state == v1alpha1.TargetFailed:
-		return Use{Count: min(len(t.Cards), cost), Final: true}
+		use.Count, use.Final = min(len(t.Cards), cost), true
 	case state == v1alpha1.TargetUndecided, t.Attempt != nil:
-		return Use{Count: cost}
+		use.Count = cost
 	case post.Spec.Cancelled && !posting.Started(post):
-		return Use{Final: true}
+		use.Final = true
 	case post.Spec.Draft, !post.DeletionTimestamp.IsZero():
-		return Use{}
 	default:
-		return Use{Count: cost}
-	}
-}
-
-// XUse tells what target i of a post takes of the posts to X, given its
-// connection: nothing if it goes elsewhere. Where it goes is known as long as
-// the connection is (else nil); what began goes where it went.
-func XUse(post *v1alpha1.Post, i int, connection *v1alpha1.Connection) Use {
-	use := UseOf(post, i)
-	if platform := platformOf(post, i, connection); platform != "" && platform != v1alpha1.PlatformX {
-		use.Count = 0
+		use.Count = cost
 	}
 	return use
-}
-
-// InboxUse tells what target i of a post takes of the drafts in a TikTok
-// account's inbox, like XUse.
-func InboxUse(post *v1alpha1.Post, i int, connection *v1alpha1.Connection) Use {
-	use := UseOf(post, i)
-	if platform := platformOf(post, i, connection); platform != "" && !IsTikTokDraft(post, i, platform) {
-		use.Count = 0
-	}
-	use.Count = min(use.Count, 1)
-	return use
-}
-
-// platformOf is where target i goes, or went; "" if that is not known or there is
-// no such target.
-func platformOf(post *v1alpha1.Post, i int, connection *v1alpha1.Connection) v1alpha1.Platform {
-	if i >= len(post.Spec.Targets) {
-		return ""
-	}
-	if t := posting.Target(post, i); t != nil && t.Attempt != nil && t.Platform != "" {
-		return t.Platform
-	}
-	if connection != nil {
-		return connection.Spec.Platform
-	}
-	return ""
 }

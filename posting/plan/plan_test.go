@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/usage"
 )
 
 var noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
@@ -112,21 +113,21 @@ func TestUseOf(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		post   *v1alpha1.Post
-		want   Use
+		want   usage.Use
 	}{
-		"New":            {"it is to be published", text(), Use{1, false}},
-		"Tree":           {"each card is a post", text(cards(7)), Use{7, false}},
-		"Draft":          {"drafts do not count", text(draft), Use{0, false}},
-		"Cancelled":      {"a cancel gives back", text(cancelled), Use{0, true}},
-		"Deleting":       {"nobody is going to send it", text(deleting), Use{0, false}},
-		"Sending":        {"it may be out already", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), Use{1, false}},
-		"SendingDeleted": {"it may be out already, whoever deletes it", text(deleting, entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), Use{1, false}},
-		"Posted":         {"it is out", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), Use{1, true}},
-		"PostedDeleted":  {"it stays out", text(deleting, entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), Use{1, true}},
-		"Refused":        {"the platform did not take it", text(failed(v1alpha1.ReasonRefused)), Use{0, true}},
-		"Missed":         {"its time went by", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonMissedSchedule})), Use{0, true}},
-		"Unknown":        {"it may be out, and a person may say that it is not", text(failed(v1alpha1.ReasonOutcomeUnknown)), Use{1, false}},
-		"PartOfTree":     {"two of four cards are out", text(cards(4), failed(v1alpha1.ReasonRefused, v1alpha1.CardStatus{Index: 0}, v1alpha1.CardStatus{Index: 1})), Use{2, true}},
+		"New":            {"it is to be published", text(), usage.Use{Count: 1, Final: false}},
+		"Tree":           {"each card is a post", text(cards(7)), usage.Use{Count: 7, Final: false}},
+		"Draft":          {"drafts do not count", text(draft), usage.Use{Count: 0, Final: false}},
+		"Cancelled":      {"a cancel gives back", text(cancelled), usage.Use{Count: 0, Final: true}},
+		"Deleting":       {"nobody is going to send it", text(deleting), usage.Use{Count: 0, Final: false}},
+		"Sending":        {"it may be out already", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), usage.Use{Count: 1, Final: false}},
+		"SendingDeleted": {"it may be out already, whoever deletes it", text(deleting, entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), usage.Use{Count: 1, Final: false}},
+		"Posted":         {"it is out", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), usage.Use{Count: 1, Final: true}},
+		"PostedDeleted":  {"it stays out", text(deleting, entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), usage.Use{Count: 1, Final: true}},
+		"Refused":        {"the platform did not take it", text(failed(v1alpha1.ReasonRefused)), usage.Use{Count: 0, Final: true}},
+		"Missed":         {"its time went by", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonMissedSchedule})), usage.Use{Count: 0, Final: true}},
+		"Unknown":        {"it may be out, and a person may say that it is not", text(failed(v1alpha1.ReasonOutcomeUnknown)), usage.Use{Count: 1, Final: false}},
+		"PartOfTree":     {"two of four cards are out", text(cards(4), failed(v1alpha1.ReasonRefused, v1alpha1.CardStatus{Index: 0}, v1alpha1.CardStatus{Index: 1})), usage.Use{Count: 2, Final: true}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -135,51 +136,6 @@ func TestUseOf(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v", tc.reason, got, tc.want)
 			}
 		})
-	}
-	if got := UseOf(text(), 2); got.Count != 0 {
-		t.Errorf("a target that an edit took away takes %+v", got)
-	}
-}
-
-// What is counted is counted where it goes to.
-func TestUseByPlatform(t *testing.T) {
-	t.Parallel()
-	to := func(platform v1alpha1.Platform) *v1alpha1.Connection {
-		return &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: platform}}
-	}
-	inbox := func(p *v1alpha1.Post) { p.Spec.Targets[0].TikTok = &v1alpha1.TikTokOptions{Draft: true} }
-	attempt := &v1alpha1.Attempt{Number: 1}
-	postedOn := func(platform v1alpha1.Platform) func(*v1alpha1.Post) {
-		return entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt, Platform: platform})
-	}
-	waitsFor := entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseScheduled, Platform: v1alpha1.PlatformX})
-	tests := map[string]struct {
-		reason     string
-		post       *v1alpha1.Post
-		target     int
-		connection *v1alpha1.Connection
-		x, inbox   Use
-	}{
-		"X":           {"it goes to X", text(), 0, to(v1alpha1.PlatformX), Use{1, false}, Use{0, false}},
-		"Threads":     {"it goes elsewhere, perhaps since an edit", text(), 0, to(v1alpha1.PlatformThreads), Use{0, false}, Use{0, false}},
-		"Moved":       {"what was noted before an edit does not hold", text(waitsFor), 0, to(v1alpha1.PlatformThreads), Use{0, false}, Use{0, false}},
-		"Inbox":       {"a draft on TikTok", text(inbox), 0, to(v1alpha1.PlatformTikTok), Use{0, false}, Use{1, false}},
-		"NotInInbox":  {"published on TikTok", text(), 0, to(v1alpha1.PlatformTikTok), Use{0, false}, Use{0, false}},
-		"Unknown":     {"nobody can tell, so it stays counted", text(inbox), 0, nil, Use{1, false}, Use{1, false}},
-		"Replaced":    {"it was published on X, and its connection's name is another's now", text(postedOn(v1alpha1.PlatformX)), 0, to(v1alpha1.PlatformThreads), Use{1, true}, Use{0, true}},
-		"Elsewhere":   {"it was published on Threads, and its connection is gone", text(postedOn(v1alpha1.PlatformThreads)), 0, nil, Use{0, true}, Use{0, true}},
-		"Tree":        {"the cards count", text(cards(7)), 0, to(v1alpha1.PlatformX), Use{7, false}, Use{0, false}},
-		"UnknownTree": {"a draft in an inbox is one, whatever it shows", text(cards(7)), 0, nil, Use{7, false}, Use{1, false}},
-		"NoTarget":    {"an edit took the last target away, and its connection is known", text(), 2, to(v1alpha1.PlatformTikTok), Use{0, false}, Use{0, false}},
-		"NotATarget":  {"an edit took the target away", text(), 2, nil, Use{0, false}, Use{0, false}},
-	}
-	for name, tc := range tests {
-		if got := XUse(tc.post, tc.target, tc.connection); got != tc.x {
-			t.Errorf("%s: %s: %+v of the posts to X, want %+v", name, tc.reason, got, tc.x)
-		}
-		if got := InboxUse(tc.post, tc.target, tc.connection); got != tc.inbox {
-			t.Errorf("%s: %s: %+v of the inbox, want %+v", name, tc.reason, got, tc.inbox)
-		}
 	}
 }
 

@@ -30,7 +30,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/media/store"
-	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/storetest"
 )
@@ -84,9 +83,7 @@ var _ = BeforeSuite(func() {
 	Expect(os.WriteFile(filepath.Join(folder, "kubeconfig"), []byte(kubeconfig), 0o600)).To(Succeed())
 	points = newHook()
 	DeferCleanup(points.close)
-	for _, name := range []string{"herald-system", quota.DefaultNamespace} {
-		Expect(k8s.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
-	}
+	Expect(k8s.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "herald-system"}})).To(Succeed())
 
 	startSandbox()
 	files = storetest.Start(GinkgoT())

@@ -189,6 +189,37 @@ var _ = DescribeTable("a Team when its status is written",
 	Entry("less than nothing is used", v1alpha1.TeamUsage{XPostsThisMonth: new(int32(-1))}, "xPostsThisMonth"),
 )
 
+// counting is a Usage that counts a resource, of an account if one is given.
+func counting(resource, account, period string) *v1alpha1.Usage {
+	return &v1alpha1.Usage{ObjectMeta: meta(), Spec: v1alpha1.UsageSpec{Resource: resource, Account: account, Period: period}}
+}
+
+var _ = DescribeTable("what a Usage counts", others,
+	Entry("a month", counting("x-posts", "", "2026-11"), nil, ""),
+	Entry("any 24 hours of an account", counting("tiktok-drafts", "act.1", "24h"), nil, ""),
+	Entry("the thirteenth month", counting("x-posts", "", "2026-13"), nil, "spec.period"),
+	Entry("days, which Go does not know", counting("x-posts", "", "1d"), nil, "spec.period"),
+	Entry("no time", counting("x-posts", "", "0h"), nil, "spec.period"),
+	Entry("a resource whose name no object can have", counting("X posts", "", "24h"), nil, "spec.resource"),
+	Entry("something else later", counting("x-posts", "", "2026-11"), func(o client.Object) { o.(*v1alpha1.Usage).Spec.Period = "2026-12" }, "cannot be changed"),
+)
+
+var _ = DescribeTable("a Usage when its status is written",
+	func(ctx SpecContext, change func(*v1alpha1.UsageEntry), message string) {
+		u := counting("x-posts", "", "2026-11")
+		Expect(k8s.Create(ctx, u)).To(Succeed())
+		entry := v1alpha1.UsageEntry{Post: "a", Target: 99, Count: 1, At: *future, Since: *future}
+		change(&entry)
+		u.Status = v1alpha1.UsageStatus{Limit: 30, Used: 1, Entries: []v1alpha1.UsageEntry{entry}}
+		outcomeIs(k8s.Status().Update(ctx, u), message)
+	},
+	Entry("something is reserved", func(e *v1alpha1.UsageEntry) { e.Request = "r" }, ""),
+	Entry("something is delivered", func(e *v1alpha1.UsageEntry) { e.UID, e.Settled = "u", true }, ""),
+	Entry("an entry that counts nothing", func(e *v1alpha1.UsageEntry) { e.Count = 0 }, "count"),
+	Entry("a target that no post has", func(e *v1alpha1.UsageEntry) { e.Target = 100 }, "target"),
+	Entry("an entry of no post", func(e *v1alpha1.UsageEntry) { e.Post = "" }, "post"),
+)
+
 // outcomeIs expects a write to be refused with a message, or to succeed if
 // that is empty.
 func outcomeIs(err error, message string) {

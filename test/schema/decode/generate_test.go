@@ -139,6 +139,8 @@ func (c *changer) string(s *schema.Structural) any {
 		return c.time()
 	case validation != nil && strings.Contains(validation.Pattern, "h)?"):
 		return c.duration()
+	case validation != nil && strings.HasSuffix(validation.Pattern, "h)$"):
+		return pick(c.entropy, "2026-12", "1000-01", "1h", "999999h", "2026-13", "0026-12", "2026", "0h", "1000000h", "1d")
 	case validation != nil && strings.Contains(validation.Pattern, "{64}"):
 		return strings.Repeat(pick(c.entropy, "0", "a", "A", "g"), 63+c.below(3))
 	case validation != nil && strings.HasPrefix(validation.Pattern, "^https"):

@@ -39,6 +39,7 @@ func samples(tb testing.TB) []sample {
 		{"key", "apikeys", sampleKey(), func() any { return new(v1alpha1.APIKey) }},
 		{"connection", "connections", sampleConnection(), func() any { return new(v1alpha1.Connection) }},
 		{"media", "media", sampleMedia(), func() any { return new(v1alpha1.Media) }},
+		{"usage", "usages", sampleUsage(), func() any { return new(v1alpha1.Usage) }},
 	}
 	for _, post := range samplePosts() {
 		list = append(list, sample{string(post.Spec.Category), "posts", post, func() any { return new(v1alpha1.Post) }})
@@ -98,6 +99,18 @@ func sampleConnection() *v1alpha1.Connection {
 	}
 	connection.TypeMeta, connection.ObjectMeta = meta("Connection")
 	return connection
+}
+
+func sampleUsage() *v1alpha1.Usage {
+	usage := &v1alpha1.Usage{
+		Spec: v1alpha1.UsageSpec{Resource: v1alpha1.ResourceTikTokDrafts, Account: "1", Period: "24h"},
+		Status: v1alpha1.UsageStatus{Limit: 5, Used: 2, Entries: []v1alpha1.UsageEntry{
+			{Post: "a", Target: 1, Count: 1, At: at, Request: "r", Since: at},
+			{Post: "b", Target: 0, Count: 1, At: at, UID: "u", Since: at, Settled: true},
+		}},
+	}
+	usage.TypeMeta, usage.ObjectMeta = meta("Usage")
+	return usage
 }
 
 func sampleMedia() *v1alpha1.Media {

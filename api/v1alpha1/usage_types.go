@@ -1,0 +1,150 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// What is counted: the values of spec.resource of a Usage.
+const (
+	// ResourceXPosts are posts to X, each account and each card of a tree counted.
+	ResourceXPosts = "x-posts"
+	// ResourceTikTokDrafts are drafts in the inbox of a TikTok account.
+	ResourceTikTokDrafts = "tiktok-drafts"
+)
+
+// UsageSpec says what is counted.
+//
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="what a Usage counts cannot be changed; Herald creates another one"
+type UsageSpec struct {
+	// resource that is counted, such as "x-posts" or "tiktok-drafts".
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Resource string `json:"resource"`
+
+	// account whose use is counted, by the platform's own id. Absent where all
+	// accounts of the team are counted together.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Account string `json:"account,omitempty"`
+
+	// period that the limit holds for: a calendar month in UTC, such as
+	// "2026-11", or a sliding window in hours, such as "24h".
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=7
+	// +kubebuilder:validation:Pattern=`^([12][0-9]{3}-(0[1-9]|1[0-2])|[1-9][0-9]{0,5}h)$`
+	Period string `json:"period"`
+}
+
+// UsageStatus says how much is used, and by which posts.
+type UsageStatus struct {
+	// limit is how much the period allows, as of the last time that something
+	// was counted.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	Limit int32 `json:"limit,omitempty"`
+
+	// used is how much is taken; of a sliding window, in the fullest one.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	Used int32 `json:"used"`
+
+	// entries say what takes it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4096
+	Entries []UsageEntry `json:"entries,omitempty"`
+}
+
+// UsageEntry is what one target of a post takes.
+type UsageEntry struct {
+	// post that takes it, by name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Post string `json:"post"`
+
+	// target of the post, by its index.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=99
+	Target int32 `json:"target"`
+
+	// count is how much the target takes.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Count int32 `json:"count"`
+
+	// at is when the target is to be published.
+	// +required
+	At Time `json:"at"`
+
+	// uid of the post whose delivery took this. Without it, the entry is only
+	// reserved: before the post exists, or before its delivery begins.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	UID types.UID `json:"uid,omitempty"`
+
+	// request that reserved this, of several that may come under one
+	// Idempotency-Key. At most one of them creates the post: of their
+	// reservations the largest counts.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Request string `json:"request,omitempty"`
+
+	// since is when this was reserved or taken.
+	// +required
+	Since Time `json:"since"`
+
+	// settled says that this does not change any more.
+	// +optional
+	Settled bool `json:"settled,omitempty"`
+}
+
+// Usage counts what a team may do only so often. Herald alone writes it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=usages,singular=usage,shortName=huse,categories=herald
+// +kubebuilder:printcolumn:name="Resource",type=string,JSONPath=`.spec.resource`
+// +kubebuilder:printcolumn:name="Period",type=string,JSONPath=`.spec.period`
+// +kubebuilder:printcolumn:name="Used",type=integer,JSONPath=`.status.used`
+// +kubebuilder:printcolumn:name="Limit",type=integer,JSONPath=`.status.limit`
+// +kubebuilder:printcolumn:name="Account",type=string,JSONPath=`.spec.account`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Usage struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata of the object.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is counted.
+	// +required
+	Spec UsageSpec `json:"spec"`
+
+	// status is the count.
+	// +optional
+	Status UsageStatus `json:"status,omitzero"`
+}
+
+// UsageList is a list of usages.
+//
+// +kubebuilder:object:root=true
+type UsageList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Usage `json:"items"`
+}

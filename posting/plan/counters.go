@@ -1,0 +1,118 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/usage"
+)
+
+// Connections finds a connection of the post's namespace by its name; nil if it
+// is not known.
+type Connections func(name string) *v1alpha1.Connection
+
+// XPosts is what counts a team's posts to X in the calendar month (UTC) of a time.
+func XPosts(at time.Time) v1alpha1.UsageSpec {
+	return v1alpha1.UsageSpec{Resource: v1alpha1.ResourceXPosts, Period: usage.Month(at)}
+}
+
+// TikTokDrafts is what counts the drafts that a team sends to the inbox of an
+// account. A new connection of the same account continues it.
+func TikTokDrafts(c *v1alpha1.Connection) v1alpha1.UsageSpec {
+	return v1alpha1.UsageSpec{Resource: v1alpha1.ResourceTikTokDrafts, Account: c.Spec.AccountID, Period: tikTokDraftsPeriod}
+}
+
+// Max is how much a plan or a platform allows of what a Usage counts.
+func (l Limits) Max(counter *v1alpha1.UsageSpec) int {
+	if counter.Resource == v1alpha1.ResourceXPosts {
+		return l.XPosts
+	}
+	return MaxTikTokDrafts
+}
+
+// CounterOf is what counts target i of a post, given its connection; false if
+// nothing does. startingDeadline is that of IntendedAt.
+func (l Limits) CounterOf(post *v1alpha1.Post, i int, c *v1alpha1.Connection, startingDeadline time.Duration) (v1alpha1.UsageSpec, bool) {
+	switch {
+	case c.Spec.Platform == v1alpha1.PlatformX && l.XPosts > 0:
+		return XPosts(IntendedAt(post, i, startingDeadline)), true
+	case IsTikTokDraft(post, i, c.Spec.Platform):
+		return TikTokDrafts(c), true
+	default:
+		return v1alpha1.UsageSpec{}, false
+	}
+}
+
+// Counters lists what counts a post, those of the team's plan before those of
+// platforms. A target whose connection is not known may have been on X.
+func (l Limits) Counters(post *v1alpha1.Post, find Connections, startingDeadline time.Duration) []v1alpha1.UsageSpec {
+	var ofPlan, ofPlatforms []v1alpha1.UsageSpec
+	for i := range post.Spec.Targets {
+		c := find(post.Spec.Targets[i].ConnectionRef.Name)
+		if c == nil {
+			c = &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX}}
+		}
+		switch counter, ok := l.CounterOf(post, i, c, startingDeadline); {
+		case !ok, slices.Contains(ofPlan, counter), slices.Contains(ofPlatforms, counter):
+		case counter.Resource == v1alpha1.ResourceXPosts:
+			ofPlan = append(ofPlan, counter)
+		default:
+			ofPlatforms = append(ofPlatforms, counter)
+		}
+	}
+	return append(ofPlan, ofPlatforms...)
+}
+
+// Uses lists what the targets of a post take of what a Usage counts. Where a
+// target goes is known as long as its connection is; what began goes where it
+// went.
+func Uses(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, startingDeadline time.Duration) []usage.Use {
+	uses := make([]usage.Use, 0, len(post.Spec.Targets))
+	for i := range post.Spec.Targets {
+		c := find(post.Spec.Targets[i].ConnectionRef.Name)
+		use := UseOf(post, i)
+		use.At = IntendedAt(post, i, startingDeadline)
+		platform := platformOf(post, i, c)
+		use.Assumed = platform == "" && !use.Final
+		if platform != "" && !counts(counter, post, i, platform, c) {
+			use.Count = 0
+		}
+		if counter.Resource != v1alpha1.ResourceXPosts {
+			use.Count = min(use.Count, 1)
+		}
+		uses = append(uses, use)
+	}
+	return uses
+}
+
+// Stored is a post as a Usage is compared with it.
+func Stored(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, startingDeadline time.Duration) usage.Post {
+	return usage.Post{
+		Name: post.Name, UID: post.UID, Begun: posting.Started(post), Uses: Uses(counter, post, find, startingDeadline),
+	}
+}
+
+// counts reports whether a Usage counts target i, which goes to a platform, by a
+// connection that may be nil.
+func counts(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, i int, platform v1alpha1.Platform, c *v1alpha1.Connection) bool {
+	if counter.Resource == v1alpha1.ResourceXPosts {
+		return platform == v1alpha1.PlatformX
+	}
+	return IsTikTokDraft(post, i, platform) && (c == nil || TikTokDrafts(c) == *counter)
+}
+
+// platformOf is where target i goes, or went; "" if that is not known.
+func platformOf(post *v1alpha1.Post, i int, c *v1alpha1.Connection) v1alpha1.Platform {
+	if t := posting.Target(post, i); t != nil && t.Attempt != nil && t.Platform != "" {
+		return t.Platform
+	}
+	if c != nil {
+		return c.Spec.Platform
+	}
+	return ""
+}

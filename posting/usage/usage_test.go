@@ -1,0 +1,384 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package usage
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// monthly is a Usage of the month of noon, daily one of any 24 hours.
+func monthly(entries ...[]v1alpha1.UsageEntry) *v1alpha1.Usage { return counting("2026-11", entries) }
+func daily(entries ...[]v1alpha1.UsageEntry) *v1alpha1.Usage   { return counting("24h", entries) }
+
+func counting(period string, entries [][]v1alpha1.UsageEntry) *v1alpha1.Usage {
+	u := &v1alpha1.Usage{Spec: v1alpha1.UsageSpec{Resource: "r", Period: period}}
+	for _, some := range entries {
+		u.Status.Entries = append(u.Status.Entries, some...)
+	}
+	return u
+}
+
+// uses are those of the first targets of a post, so much each.
+func uses(counts ...int) []Use {
+	var all []Use
+	for target, count := range counts {
+		all = append(all, Use{Target: target, Count: count, At: noon})
+	}
+	return all
+}
+
+func final(uses []Use) []Use {
+	for i := range uses {
+		uses[i].Final = true
+	}
+	return uses
+}
+
+func assumed(uses []Use) []Use {
+	for i := range uses {
+		uses[i].Assumed = true
+	}
+	return uses
+}
+
+func at(uses []Use, times ...time.Time) []Use {
+	for i := range uses {
+		uses[i].At = times[i]
+	}
+	return uses
+}
+
+// reserved are entries of the first targets of a post, delivered those that the
+// delivery of the post with this UID took, by those of one of several requests.
+func reserved(post string, counts ...int) []v1alpha1.UsageEntry { return by("", post, counts...) }
+
+func by(request, post string, counts ...int) []v1alpha1.UsageEntry {
+	var all []v1alpha1.UsageEntry
+	for _, use := range uses(counts...) {
+		if use.Count > 0 {
+			entry := newEntry(post, use, noon)
+			entry.Request = request
+			all = append(all, entry)
+		}
+	}
+	return all
+}
+
+func delivered(uid types.UID, post string, counts ...int) []v1alpha1.UsageEntry {
+	all := reserved(post, counts...)
+	for i := range all {
+		all[i].UID = uid
+	}
+	return all
+}
+
+func settled(entries []v1alpha1.UsageEntry) []v1alpha1.UsageEntry {
+	for i := range entries {
+		entries[i].Settled = true
+	}
+	return entries
+}
+
+func moved(entries []v1alpha1.UsageEntry, to time.Time) []v1alpha1.UsageEntry {
+	for i := range entries {
+		entries[i].At = v1alpha1.NewTime(to)
+	}
+	return entries
+}
+
+// same compares what became of a Usage with what is wanted.
+func same(t *testing.T, reason string, got, want *v1alpha1.Usage) {
+	t.Helper()
+	if diff := cmp.Diff(want.Status.Entries, got.Status.Entries, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s:\n%s", reason, diff)
+	}
+}
+
+func TestReserve(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		reason  string
+		before  *v1alpha1.Usage
+		request string
+		uses    []Use
+		refused []Refusal
+		used    int
+	}{
+		"First":        {"nothing is counted yet", monthly(), "", uses(1), nil, 1},
+		"Last":         {"it is exactly enough", monthly(reserved("b", 3)), "", uses(2), nil, 5},
+		"OneTooMany":   {"it would be six of five", monthly(reserved("b", 4)), "", uses(2), []Refusal{{0, 4}}, 4},
+		"AllOrNothing": {"one of two has no room, so neither is taken", monthly(reserved("b", 4)), "", uses(1, 1), []Refusal{{1, 4}}, 4},
+		"Nothing":      {"no target is counted here", monthly(reserved("b", 5)), "", uses(0), nil, 5},
+		"NotKnown":     {"a target whose connection is not known takes nothing", monthly(), "", assumed(uses(1)), nil, 0},
+		"Repeated":     {"another request for the same post adds nothing, also where all is taken", monthly(by("r1", "a", 5)), "r2", uses(5), nil, 5},
+		"Larger":       {"one of two requests for the same post creates it: the larger one counts", monthly(by("r1", "a", 2)), "r2", uses(4), nil, 4},
+		"Smaller":      {"the larger one counts also if it came first", monthly(by("r1", "a", 4)), "r2", uses(2), nil, 4},
+		"OtherTargets": {"the requests are compared as a whole, not by target", monthly(by("r1", "a", 0, 4)), "r2", uses(4), nil, 4},
+		"TooLarge":     {"the larger one does not fit, and the smaller one keeps what it has", monthly(by("r1", "a", 2), reserved("b", 2)), "r2", uses(4), []Refusal{{0, 4}}, 4},
+		"FormerPost":   {"a post of that name was delivered and is gone: both count", monthly(delivered("1", "a", 2)), "r1", uses(3), nil, 5},
+		"FormerFull":   {"the former one still counts", monthly(delivered("1", "a", 4)), "r1", uses(2), []Refusal{{0, 4}}, 4},
+		"OverLimit":    {"the limit was lowered: what is reserved stays, and nothing is added", monthly(reserved("b", 9)), "", uses(1), []Refusal{{0, 9}}, 9},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := tc.before
+			got := Reserve(u, Reservation{Post: "a", Request: tc.request, Uses: tc.uses}, 5, noon)
+			if diff := cmp.Diff(tc.refused, got); diff != "" {
+				t.Errorf("%s: refused:\n%s", tc.reason, diff)
+			}
+			if used := sum(u.Status.Entries, func(time.Time) bool { return true }); used != tc.used {
+				t.Errorf("%s: %d are used, want %d", tc.reason, used, tc.used)
+			}
+			if len(tc.refused) == 0 && (int(u.Status.Used) != tc.used || u.Status.Limit != 5) {
+				t.Errorf("%s: shown are %d of %d, want %d of 5", tc.reason, u.Status.Used, u.Status.Limit, tc.used)
+			}
+			once := u.DeepCopy()
+			Reserve(u, Reservation{Post: "a", Request: tc.request, Uses: tc.uses}, 5, noon)
+			same(t, tc.reason+": asked once more, it takes no more", u, once)
+		})
+	}
+}
+
+func TestSlidingWindow(t *testing.T) {
+	t.Parallel()
+	others := func(hours ...int) []v1alpha1.UsageEntry {
+		var all []v1alpha1.UsageEntry
+		for i, h := range hours {
+			all = append(all, newEntry("other", Use{Target: i, Count: 1, At: noon.Add(time.Duration(h) * time.Hour)}, noon))
+		}
+		return all
+	}
+	tests := map[string]struct {
+		reason string
+		taken  []v1alpha1.UsageEntry
+		ok     bool
+	}{
+		"Empty":      {"nothing else is there", nil, true},
+		"OneBefore":  {"two within a day", others(-5), true},
+		"TwoBefore":  {"three within the day that ends now", others(-5, -3), false},
+		"TwoAfter":   {"three within the day that begins now", others(3, 5), false},
+		"Between":    {"three within a day that began before and ends later", others(-10, 10), false},
+		"Apart":      {"no day holds both others with this one", others(-13, 13), true},
+		"ADayApart":  {"a day does not include its end", others(-24, -24), true},
+		"ADayAfter":  {"nor does it the other way round", others(24, 24), true},
+		"JustWithin": {"an hour less than a day apart", others(-23, -23), false},
+		"LongAgo":    {"they have nothing to do with it", others(-100, -100), true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for delivers, count := range map[bool]func(*v1alpha1.Usage) []Refusal{
+				false: func(u *v1alpha1.Usage) []Refusal {
+					return Reserve(u, Reservation{Post: "new", Uses: uses(1)}, 2, noon)
+				},
+				true: func(u *v1alpha1.Usage) []Refusal {
+					return Confirm(u, Post{Name: "new", UID: "1", Uses: uses(1)}, 2, noon)
+				},
+			} {
+				if got := count(daily(tc.taken)); len(got) == 0 != tc.ok {
+					t.Errorf("%s (it is delivered: %v): refused are %v", tc.reason, delivers, got)
+				}
+			}
+		})
+	}
+	u := daily(moved(reserved("a", 3), noon.Add(-30*time.Hour)), reserved("b", 2), moved(reserved("c", 2), noon.Add(20*time.Hour)))
+	Forget(u, noon)
+	if u.Status.Used != 4 {
+		t.Errorf("%d are shown as used, want the four of the fullest day", u.Status.Used)
+	}
+}
+
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	u := monthly(by("r1", "a", 2), by("r2", "a", 4), delivered("1", "a", 1), by("r1", "b", 1))
+	Release(u, "a", "r2")
+	same(t, "what another request, a delivery or another post has stays", u, monthly(joined(by("r1", "a", 2), delivered("1", "a", 1)), by("r1", "b", 1)))
+	if u.Status.Used != 4 {
+		t.Errorf("%d are used, want 4", u.Status.Used)
+	}
+}
+
+// joined lists entries in the order in which they are stored.
+func joined(some ...[]v1alpha1.UsageEntry) []v1alpha1.UsageEntry {
+	var all []v1alpha1.UsageEntry
+	for _, entries := range some {
+		all = append(all, entries...)
+	}
+	return all
+}
+
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	hours := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }
+	tests := map[string]struct {
+		reason  string
+		before  *v1alpha1.Usage
+		uses    []Use
+		refused []Refusal
+		want    *v1alpha1.Usage
+	}{
+		"Reserved":     {"what was reserved is taken over", monthly(reserved("a", 1)), uses(1), nil, monthly(delivered("u", "a", 1))},
+		"ByRequests":   {"whichever request created the post", monthly(by("r1", "a", 4), by("r2", "a", 1)), uses(1), nil, monthly(delivered("u", "a", 1))},
+		"Full":         {"what is held is not asked for anew", monthly(reserved("a", 1), reserved("b", 4)), uses(1), nil, monthly(delivered("u", "a", 1), reserved("b", 4))},
+		"OverLimit":    {"nor is it if the limit was lowered", monthly(reserved("a", 1), reserved("b", 7)), uses(1), nil, monthly(delivered("u", "a", 1), reserved("b", 7))},
+		"Applied":      {"it did not come through the apiserver", monthly(), uses(1), nil, monthly(delivered("u", "a", 1))},
+		"Partly":       {"the delivery takes what there is", monthly(reserved("b", 4)), uses(1, 1), []Refusal{{1, 5}}, monthly(delivered("u", "a", 1), reserved("b", 4))},
+		"SmallerFits":  {"what is too much for one target may suit the next", monthly(reserved("b", 4)), uses(2, 1), []Refusal{{0, 4}}, monthly(delivered("u", "a", 0, 1), reserved("b", 4))},
+		"Twice":        {"a second attempt takes nothing more", monthly(delivered("u", "a", 1), reserved("b", 4)), uses(1), nil, monthly(delivered("u", "a", 1), reserved("b", 4))},
+		"MoreTargets":  {"another target of the post joins", monthly(delivered("u", "a", 1)), uses(1, 1), nil, monthly(delivered("u", "a", 1, 1))},
+		"HeldFirst":    {"what is held comes before what is asked for anew", monthly(delivered("u", "a", 0, 1), reserved("b", 4)), uses(1, 1), []Refusal{{0, 5}}, monthly(delivered("u", "a", 0, 1), reserved("b", 4))},
+		"MoreCards":    {"the tree has grown", monthly(reserved("a", 2)), uses(4), nil, monthly(delivered("u", "a", 4))},
+		"FewerCards":   {"the tree has shrunk", monthly(reserved("a", 4)), uses(2), nil, monthly(delivered("u", "a", 2))},
+		"TooManyCards": {"the tree has grown too much", monthly(reserved("a", 2), reserved("b", 3)), uses(3), []Refusal{{0, 3}}, monthly(reserved("b", 3))},
+		"Former":       {"another post of that name was delivered and deleted: both count", monthly(delivered("0", "a", 2)), uses(2), nil, monthly(delivered("0", "a", 2), delivered("u", "a", 2))},
+		"FormerFull":   {"the former one still counts", monthly(delivered("0", "a", 4)), uses(2), []Refusal{{0, 4}}, monthly(delivered("0", "a", 4))},
+		"Swapped": {
+			"the first target was changed to another platform, the second to this one",
+			monthly(reserved("a", 1), reserved("b", 4)), uses(0, 1), nil, monthly(delivered("u", "a", 0, 1), reserved("b", 4)),
+		},
+		"SwappedTooMany": {
+			"what the first target does not take any more is given back, whether or not there is enough for the other",
+			monthly(reserved("a", 1), reserved("b", 4)), uses(0, 2),
+			[]Refusal{{1, 4}},
+			monthly(reserved("b", 4)),
+		},
+		"NotKnown":     {"a target that may have been counted here keeps that, and takes nothing", monthly(delivered("u", "a", 1)), assumed(uses(1, 1)), nil, monthly(delivered("u", "a", 1))},
+		"AlreadyOut":   {"what is out was counted, or was not when the plan had no limit", monthly(delivered("u", "a", 1)), final(uses(1, 1)), nil, monthly(settled(delivered("u", "a", 1)))},
+		"OtherMonth":   {"another target is counted in another month", monthly(), at(uses(1, 1), noon, noon.AddDate(0, 1, 0)), nil, monthly(delivered("u", "a", 1))},
+		"OnTheDay":     {"the time is that of the reservation", daily(reserved("a", 1), reserved("b", 4)), uses(1), nil, daily(delivered("u", "a", 1), reserved("b", 4))},
+		"OnAnotherDay": {"the time was changed to a day that is full", daily(reserved("a", 1), moved(reserved("b", 5), hours(48))), at(uses(1), hours(48)), []Refusal{{0, 5}}, daily(moved(reserved("b", 5), hours(48)))},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := tc.before
+			post := Post{Name: "a", UID: "u", Uses: tc.uses}
+			if diff := cmp.Diff(tc.refused, Confirm(u, post, 5, noon)); diff != "" {
+				t.Errorf("%s: refused:\n%s", tc.reason, diff)
+			}
+			same(t, tc.reason, u, tc.want)
+			Confirm(u, post, 5, noon)
+			same(t, tc.reason+": a second time, nothing changes", u, tc.want)
+		})
+	}
+}
+
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	next := noon.AddDate(0, 0, 10) // in December
+	begun := func(uses []Use) Post { return Post{Name: "a", UID: "u", Begun: true, Uses: uses} }
+	waits := func(uses []Use) Post { return Post{Name: "a", UID: "u", Uses: uses} }
+	tests := map[string]struct {
+		reason string
+		before *v1alpha1.Usage
+		post   Post
+		want   *v1alpha1.Usage
+	}{
+		"Waiting":      {"it is to be published", monthly(reserved("a", 1, 1)), waits(uses(1, 1)), monthly(reserved("a", 1, 1))},
+		"Rescheduled":  {"it was moved to another month, and is counted there when it is sent", monthly(reserved("a", 1)), waits(at(uses(1), next)), monthly()},
+		"Cancelled":    {"the apiserver could not give it back", monthly(reserved("a", 1)), waits(final(uses(0))), monthly()},
+		"Less":         {"one of two targets goes elsewhere since an edit", monthly(reserved("a", 1, 1)), waits(uses(1, 0)), monthly(reserved("a", 1))},
+		"FewerNow":     {"an edit took a target away", monthly(reserved("a", 1, 1)), waits(uses(1)), monthly(reserved("a", 1))},
+		"NotKnown":     {"the connection is gone, so that it may be on X", monthly(reserved("a", 1)), waits(assumed(uses(1))), monthly(reserved("a", 1))},
+		"MovedUnknown": {"it is published in another month, wherever", monthly(reserved("a", 1)), waits(at(assumed(uses(1)), next)), monthly()},
+		"Requests":     {"only one of the requests created it", monthly(by("r1", "a", 5), by("r2", "a", 1)), waits(uses(1)), monthly(reserved("a", 1))},
+		"BestRequest":  {"the one that reserved most of what it takes", monthly(by("r1", "a", 1), by("r2", "a", 1, 2)), waits(uses(1, 2)), monthly(reserved("a", 1, 2))},
+		"OneMoment":    {"a repeated request for a post that is published at once came later", daily(moved(reserved("a", 1), noon.Add(30*time.Second))), waits(uses(1)), daily(moved(reserved("a", 1), noon.Add(30*time.Second)))},
+		"OtherTime":    {"a request for another time did not create it", daily(moved(reserved("a", 1), noon.Add(2*time.Minute))), waits(uses(1)), daily()},
+		"Elsewhere":    {"its delivery began and took what it needs in another Usage", monthly(reserved("a", 1)), begun(uses(1)), monthly()},
+		"After":        {"a request reserved after the delivery had counted", monthly(delivered("u", "a", 1), by("r1", "a", 1)), waits(uses(1)), monthly(delivered("u", "a", 1))},
+		"Sending":      {"it may be out", monthly(delivered("u", "a", 1)), begun(uses(1)), monthly(delivered("u", "a", 1))},
+		"Posted":       {"it is out, for good", monthly(delivered("u", "a", 1)), begun(final(uses(1))), monthly(settled(delivered("u", "a", 1)))},
+		"PostedLate":   {"it counts where it was counted", monthly(delivered("u", "a", 1)), begun(at(final(uses(1)), next)), monthly(settled(delivered("u", "a", 1)))},
+		"HalfFailed":   {"one of two was refused", monthly(delivered("u", "a", 1, 1)), begun(final(uses(1, 0))), monthly(settled(delivered("u", "a", 1)))},
+		"Claimless":    {"the manager counted it and its claim failed; then it was cancelled", monthly(delivered("u", "a", 1)), waits(final(uses(0))), monthly()},
+		"OtherPost":    {"the post that took it is gone, and another has its name", monthly(delivered("0", "a", 1)), waits(uses(1)), monthly(settled(delivered("0", "a", 1)))},
+		"Others":       {"other posts are not touched", monthly(reserved("b", 3)), waits(uses(1)), monthly(reserved("b", 3))},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := tc.before
+			for range 2 {
+				Settle(u, tc.post)
+				same(t, tc.reason, u, tc.want)
+			}
+		})
+	}
+}
+
+func TestOrphan(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		reason string
+		before *v1alpha1.Usage
+		age    time.Duration
+		want   *v1alpha1.Usage
+	}{
+		"JustReserved": {"its request may be about to create the post", monthly(reserved("a", 1)), reservedFor - time.Second, monthly(reserved("a", 1))},
+		"Forgotten":    {"no request takes so long: the post never came into being", monthly(reserved("a", 1)), reservedFor, monthly()},
+		"Delivered":    {"the post was delivered and deleted; it still counts", monthly(delivered("u", "a", 1)), 1000 * time.Hour, monthly(settled(delivered("u", "a", 1)))},
+		"Others":       {"other posts are not touched", monthly(reserved("b", 1)), 1000 * time.Hour, monthly(reserved("b", 1))},
+	}
+	for name, tc := range tests {
+		Orphan(tc.before, "a", noon.Add(tc.age))
+		same(t, name+": "+tc.reason, tc.before, tc.want)
+	}
+}
+
+func TestForgetAndOver(t *testing.T) {
+	t.Parallel()
+	old := moved(reserved("a", 1), noon.Add(-49*time.Hour))
+	u := daily(old, moved(reserved("b", 1), noon.Add(-47*time.Hour)))
+	Forget(u, noon)
+	same(t, "no new draft can share a day with what is two days old", u, daily(moved(reserved("b", 1), noon.Add(-47*time.Hour))))
+	u = monthly(old)
+	Forget(u, noon)
+	same(t, "a month is kept whole", u, monthly(old))
+
+	end := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		reason string
+		usage  *v1alpha1.Usage
+		now    time.Time
+		want   bool
+	}{
+		"Kept":   {"people may want to look it up", monthly(), end.Add(keptFor), false},
+		"Over":   {"it was kept for long enough", monthly(), end.Add(keptFor + time.Second), true},
+		"Window": {"a sliding window is never over", daily(), end.AddDate(5, 0, 0), false},
+	} {
+		if got := Over(&tc.usage.Spec, tc.now); got != tc.want {
+			t.Errorf("%s: %s: over is %v", name, tc.reason, got)
+		}
+	}
+}
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	u := monthly(reserved("a", 1, 1), settled(delivered("1", "b", 1)), delivered("2", "c", 1))
+	if diff := cmp.Diff([]string{"a", "c"}, Open(u)); diff != "" {
+		t.Errorf("posts are listed once, and settled ones are not:\n%s", diff)
+	}
+}
+
+func TestMonth(t *testing.T) {
+	t.Parallel()
+	last := time.Date(2026, 11, 30, 23, 59, 59, 999e6, time.UTC)
+	tokyo := time.FixedZone("JST", 9*3600)
+	for at, want := range map[time.Time]string{last: "2026-11", last.In(tokyo): "2026-11", last.Add(time.Millisecond): "2026-12"} {
+		if got := Month(at); got != want {
+			t.Errorf("%s is counted in %s, want %s: months are those of UTC", at, got, want)
+		}
+	}
+}
