@@ -33,8 +33,8 @@ const (
 // August 2026). The service took the old ones last; a name that it does not know
 // it refuses with status 400.
 var fieldNames = []struct{ parameter, fields string }{
-	{"tweet.fields", "created_at,text,entities,referenced_tweets,note_tweet,attachments"},
-	{"post.fields", "created_at,text,entities,referenced_posts,note_post,attachments"},
+	{"tweet.fields", "created_at,text,entities,conversation_id,referenced_tweets,note_tweet,attachments"},
+	{"post.fields", "created_at,text,entities,conversation_id,referenced_posts,note_post,attachments"},
 }
 
 // Lookup searches the account's timeline for the job's text, among what was
@@ -104,14 +104,14 @@ func (p *Platform) add(s *search, post *listedPost) {
 	case !fits, listing.IsOld(s.job, at, time.Millisecond), listing.IsTaken(s.job, id):
 	case post.repliedTo() == to:
 		s.matches.Add(listing.Post{ID: id, URL: p.postURL(s.job.Account, id), At: at})
-	case len(post.references()) == 0:
+	case len(post.references()) == 0 && !post.standsAlone():
 		s.unclear = true
 	}
 }
 
 // result tells what was found. X leaves the references out of a post that has
-// none. Where one of the cards of a tree has none, X may give them under another
-// name, so that its absence is not proven.
+// none. Where a post that fits has none and does not begin a conversation, X may
+// give them under another name, so that the card's absence is not proven.
 func (s *search) result() (platforms.LookupResult, error) {
 	if len(s.matches) == 0 && s.unclear {
 		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown,
@@ -156,6 +156,9 @@ type listedPost struct {
 
 	ID        jsondoc.Text `json:"id"`
 	CreatedAt jsondoc.Text `json:"created_at"`
+	// ConversationID is the id of the post with which its conversation began
+	// (docs.x.com, fundamentals/conversation-id).
+	ConversationID jsondoc.Text `json:"conversation_id"`
 	// Note holds the full text of a long post; see fieldNames for the second
 	// name, and for that of References.
 	Note           listedText  `json:"note_tweet"`
@@ -185,6 +188,12 @@ func (p *Platform) readPage(resp *transport.Response) (timelinePage, *platforms.
 		return timelinePage{}, p.api.NoList()
 	}
 	return page, nil
+}
+
+// standsAlone reports whether X says that a post begins a conversation, and so
+// hangs from none.
+func (p *listedPost) standsAlone() bool {
+	return p.ConversationID.String() != "" && p.ConversationID.String() == p.ID.String()
 }
 
 // shows reports whether a listed post shows the files that were uploaded under

@@ -184,6 +184,16 @@ func TestLookupCard(t *testing.T) {
 			"a card of which X does not tell what it hangs from may be the one, so that absence is not proven",
 			"hello", "hello", nil, 0, platforms.ClassUnknown,
 		},
+		"a conversation begins": {
+			"X tells that it answers nothing, so it is another post with the same words", "hello", "hello",
+			[]string{`"conversation_id":"` + id + `"`},
+			0, "",
+		},
+		"in a conversation": {
+			"it answers something, and X does not tell what", "hello", "hello",
+			[]string{`"conversation_id":"1"`},
+			0, platforms.ClassUnknown,
+		},
 		"other references": {
 			"what X tells of one that quotes is that it hangs from nothing", "hello", "hello",
 			[]string{`"referenced_tweets":[{"type":"quoted","id":"1"}]`},
