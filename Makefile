@@ -257,7 +257,7 @@ test-crash: ## Kill the manager at its worst moments and count what was publishe
 	  exit 0
 	fi
 	$(MAKE) controlplane
-	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 $(if $(LONG),-timeout 12h,-short -timeout 30m)
+	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 $(if $(LONG),-timeout 12h -ginkgo.timeout 12h,-short -timeout 30m)
 
 .PHONY: test-explore
 test-explore: ## Walk through every schedule of the delivery protocol within bounds (LONG=1 for one more fault)

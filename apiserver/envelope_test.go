@@ -20,7 +20,7 @@ func raw(request string) (*http.Response, []byte) {
 	GinkgoHelper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(instance.site, "http://"))
 	Expect(err).NotTo(HaveOccurred())
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // it has served its purpose
 	_, err = io.WriteString(conn, request)
 	Expect(err).NotTo(HaveOccurred())
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -39,7 +39,10 @@ var _ = Describe("what is no request", func() {
 			Expect(response.Header.Get("Content-Type")).To(Equal("application/json; charset=utf-8"))
 			Expect(response.Header.Get("X-Request-Id")).NotTo(BeEmpty())
 			var envelope struct {
-				Error struct{ Code, Message string }
+				Error struct {
+					Code    string `json:"code"`
+					Message string `json:"message"`
+				} `json:"error"`
 			}
 			Expect(json.Unmarshal(body, &envelope)).To(Succeed(), "%s", body)
 			Expect(envelope.Error.Code).To(Equal("VALIDATION_ERROR"))

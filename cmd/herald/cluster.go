@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/herald-social/herald/config/crd"
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
+	"github.com/herald-social/herald/config/crd"
 )
 
 // checkCluster refuses a Kubernetes API that is too old for this version, or that

@@ -79,7 +79,7 @@ func checkVersion(served string) error {
 		return fmt.Errorf("the Kubernetes API calls itself %q, which is no version: %w", served, err)
 	}
 	if have.LessThan(version.MustParseGeneric(Oldest)) {
-		return fmt.Errorf("Kubernetes %s is too old: Herald needs %s or newer, which can select posts by the fields of their status; upgrade the cluster", served, Oldest)
+		return fmt.Errorf("the cluster's Kubernetes, %s, is too old: Herald needs %s or newer, which can select posts by the fields of their status; upgrade the cluster", served, Oldest)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func TestCheck(t *testing.T) {
 		"this version": {"nothing is wrong", "v1.37.1", nil, 0, ""},
 		"the oldest":   {"it is taken", "v1.32.0", nil, 0, ""},
 		"a provider's": {"what stands behind the number says nothing", "v1.34.2-gke.100", nil, 0, ""},
-		"too old":      {"it drops selectable fields without a word", "v1.31.9", nil, 0, "Kubernetes v1.31.9 is too old: Herald needs 1.32 or newer"},
+		"too old":      {"it drops selectable fields without a word", "v1.31.9", nil, 0, "Kubernetes, v1.31.9, is too old: Herald needs 1.32 or newer"},
 		"no version":   {"it is no Kubernetes", "latest", nil, 0, `"latest", which is no version`},
 		"not applied":  {"the definitions come first", "v1.37.1", nil, http.StatusNotFound, "does not serve apikeys.social.herald.dev; apply the resource definitions"},
 		"not readable": {"the right is missing", "v1.37.1", nil, http.StatusForbidden, "may not read apikeys.social.herald.dev; give it the right"},
