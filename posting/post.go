@@ -82,8 +82,8 @@ func AllSettled(post *v1alpha1.Post) bool {
 
 // Waits reports whether the post is due and what it waits for is recorded.
 func Waits(post *v1alpha1.Post) bool {
-	for i := range post.Status.Targets {
-		if post.Status.Targets[i].TryUntil != nil {
+	for i := range post.Spec.Targets {
+		if t := Target(post, i); t != nil && t.TryUntil != nil {
 			return !post.Spec.Draft
 		}
 	}

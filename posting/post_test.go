@@ -78,6 +78,7 @@ func TestPhases(t *testing.T) {
 		{"refused, cancelled", "once is enough", post(func(p *v1alpha1.Post) { scheduled(p); refused(2)(p); p.Spec.Cancelled = true }), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
 		{"due and waiting", "what it waits for is recorded, whatever the clock says", post(scheduled, waits), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
 		{"due and waiting, cancelled", "nothing is claimed", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Cancelled = true }, waits), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
+		{"what waited is gone", "an edit took the target out and gave the post another time", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Targets = p.Spec.Targets[:1] }, v1alpha1.TargetStatus{}, waits), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, true},
 		{"made a draft again", "a draft waits for nothing", post(func(p *v1alpha1.Post) { p.Spec.Draft = true }, waits), v1alpha1.PhaseDraft, v1alpha1.PhaseDraft, true},
 		{"given up", "what it waited for did not come in time: nothing can go out any more", post(scheduled, entry(v1alpha1.PhaseFailed, false)), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, false},
 	} {

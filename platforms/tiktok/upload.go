@@ -83,6 +83,8 @@ type upload struct {
 	parts
 	// sent is how many bytes have arrived.
 	sent int64
+	// blind is set if TikTok does not tell how many: it may have all of them.
+	blind bool
 }
 
 // session is the part of an upload that is kept as a secret: its address is

@@ -98,6 +98,9 @@ func (p *Platform) prepareVideo(ctx context.Context, job platforms.Job) (string,
 			return u.ticket, err
 		case !ended:
 			return u.ticket, u.complete(ctx, &job)
+		case u.blind:
+			// To begin anew could show the video twice.
+			return u.ticket, platforms.Errorf(platforms.ClassTransient, msgNoState)
 		}
 		u = nil
 	}
@@ -122,7 +125,7 @@ func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *pla
 		switch {
 		case ok && p.clock.Now().Before(known.Ends.Add(-leastLeft)):
 			// Whatever it has: of one ticket there is one post at most.
-			return &upload{ticket: job.Checkpoint, session: known, parts: cut, sent: max(found.uploaded, 0)}, nil
+			return &upload{ticket: job.Checkpoint, session: known, parts: cut, sent: max(found.uploaded, 0), blind: found.silent()}, nil
 		case found.partial(size):
 			return nil, nil
 		}

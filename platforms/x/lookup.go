@@ -82,6 +82,9 @@ func (p *Platform) search(ctx context.Context, s *search, fields url.Values) *pl
 		if failure != nil {
 			return failure
 		}
+		if slices.ContainsFunc(page.Data, func(l listedPost) bool { return l.CreatedAt.String() == "" }) {
+			return p.fieldsIgnored()
+		}
 		for i := range page.Data {
 			p.add(s, &page.Data[i])
 		}
@@ -91,6 +94,15 @@ func (p *Platform) search(ctx context.Context, s *search, fields url.Values) *pl
 		}
 	}
 	return p.api.TooManyPages()
+}
+
+// fieldsIgnored is the failure of a page that does not have what was asked for: a
+// post without its files, links or references is not known again, and is no proof of
+// absence. It is permanent, so that the other names are tried.
+func (p *Platform) fieldsIgnored() *platforms.Error {
+	failure := *p.api.NoList()
+	failure.Class = platforms.ClassPermanent
+	return &failure
 }
 
 // add looks at a listed post.

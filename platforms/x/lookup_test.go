@@ -25,7 +25,7 @@ func post(t *testing.T, id, text string, fields ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return `{"id":"` + id + `","text":` + string(quoted) + strings.Join(append([]string{""}, fields...), ",") + `}`
+	return `{"id":"` + id + `","created_at":"2026-12-01T09:00:00.000Z","text":` + string(quoted) + strings.Join(append([]string{""}, fields...), ",") + `}`
 }
 
 func urls(entries ...string) string {
@@ -139,6 +139,16 @@ func TestLookup(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLookupWithoutFields asks an X that overlooks the names of the fields.
+func TestLookupWithoutFields(t *testing.T) {
+	p, _ := newX(t, Config{}, says(200, timeline(`{"id":"`+snowflake(noon)+`","text":"something else"}`)))
+	job := jobFor("hello")
+	job.SearchFrom = noon
+	if got, err := p.Lookup(t.Context(), job); err == nil {
+		t.Errorf("got %+v: what is listed without its links and files proves no absence", got)
 	}
 }
 
