@@ -155,7 +155,7 @@ var _ = Describe("Delivery", Ordered, func() {
 	It("waits for a connection that is not ready", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		t.setReady(ctx, "x", metav1.ConditionFalse, v1alpha1.ReasonRevoked, t.account.Username)
-		p := t.post(ctx, "patience")
+		p := t.post(ctx, "patience", at(time.Second)) // so that the manager has seen the connection by then
 		Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonConnectionNotReady))
 		Expect(t.published(ctx)).To(BeEmpty())
 		t.setReady(ctx, "x", metav1.ConditionTrue, v1alpha1.ReasonConnected, t.account.Username)
