@@ -41,12 +41,12 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 		return PostDetail{}, err
 	}
 	detail, found, err := s.earlier(ctx, post)
-	var reused *Error
-	if found && !errors.As(err, &reused) || err != nil && reused == nil {
+	reused, isReused := errors.AsType[*Error](err)
+	if !isReused && (found || err != nil) {
 		return detail, err
 	}
 	detail, err = s.createNew(ctx, post, &in, now, reused)
-	if refused := (*Error)(nil); errors.As(err, &refused) && reused == nil {
+	if _, refused := errors.AsType[*Error](err); refused && !isReused {
 		// The same request may have been served meanwhile, and have taken what this
 		// one did not get.
 		if served, found, failed := s.earlier(ctx, post); found && failed == nil {

@@ -146,3 +146,18 @@ func (k kind[T, P]) patch(ctx context.Context, namespace, name string, changes m
 func (k kind[T, P]) annotate(ctx context.Context, namespace, name, key, value string) (P, error) {
 	return k.patch(ctx, namespace, name, map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
 }
+
+// writable is a kind whose resources are created whole, and whose status is then
+// written by itself.
+type writable[T any, P object[T]] struct{ kind[T, P] }
+
+// Create stores a resource, without its status.
+func (w writable[T, P]) Create(ctx context.Context, created P) (P, error) {
+	return w.in(created.GetNamespace()).Create(ctx, created, metav1.CreateOptions{FieldManager: FieldOwner})
+}
+
+// UpdateStatus stores a status, on the condition that the resource is still as it was
+// when it was read.
+func (w writable[T, P]) UpdateStatus(ctx context.Context, updated P) (P, error) {
+	return w.in(updated.GetNamespace()).UpdateStatus(ctx, updated, metav1.UpdateOptions{FieldManager: FieldOwner})
+}

@@ -71,24 +71,12 @@ func (p Posts) Cancel(ctx context.Context, namespace, name, resourceVersion stri
 // Media reads and writes media files' resources. They are not watched: few
 // requests name one, and those ask for what was uploaded a moment ago.
 type Media struct {
-	kind[v1alpha1.Media, *v1alpha1.Media]
+	writable[v1alpha1.Media, *v1alpha1.Media]
 }
 
 // NewMedia returns a Media that uses client.
 func NewMedia(client rest.Interface) Media {
-	return Media{kind[v1alpha1.Media, *v1alpha1.Media]{client, "media"}}
-}
-
-// Create registers a file.
-func (m Media) Create(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error) {
-	return m.in(media.Namespace).Create(ctx, media, metav1.CreateOptions{FieldManager: FieldOwner})
-}
-
-// UpdateStatus stores what a verification found, on the condition that the
-// media file is still as it was read: a write in between wins, and the
-// error is a conflict.
-func (m Media) UpdateStatus(ctx context.Context, media *v1alpha1.Media) (*v1alpha1.Media, error) {
-	return m.in(media.Namespace).UpdateStatus(ctx, media, metav1.UpdateOptions{FieldManager: FieldOwner})
+	return Media{writable[v1alpha1.Media, *v1alpha1.Media]{kind[v1alpha1.Media, *v1alpha1.Media]{client, "media"}}}
 }
 
 // AwaitUntil records for the manager until when an address to upload a file to is
@@ -100,21 +88,10 @@ func (m Media) AwaitUntil(ctx context.Context, namespace, name string, until tim
 
 // Usages reads and writes what is counted of the teams.
 type Usages struct {
-	kind[v1alpha1.Usage, *v1alpha1.Usage]
+	writable[v1alpha1.Usage, *v1alpha1.Usage]
 }
 
 // NewUsages returns a Usages that uses client.
 func NewUsages(client rest.Interface) Usages {
-	return Usages{kind[v1alpha1.Usage, *v1alpha1.Usage]{client, "usages"}}
-}
-
-// Create stores a Usage, without its status.
-func (u Usages) Create(ctx context.Context, usage *v1alpha1.Usage) (*v1alpha1.Usage, error) {
-	return u.in(usage.Namespace).Create(ctx, usage, metav1.CreateOptions{})
-}
-
-// UpdateStatus stores a count, on the condition that the Usage is still as it was
-// read: a write in between wins, and the error is a conflict.
-func (u Usages) UpdateStatus(ctx context.Context, usage *v1alpha1.Usage) (*v1alpha1.Usage, error) {
-	return u.in(usage.Namespace).UpdateStatus(ctx, usage, metav1.UpdateOptions{})
+	return Usages{writable[v1alpha1.Usage, *v1alpha1.Usage]{kind[v1alpha1.Usage, *v1alpha1.Usage]{client, "usages"}}}
 }

@@ -149,8 +149,7 @@ func (l *plans) returnUnused(ctx context.Context, p *pass) {
 	}
 	team, err := l.o.Plans.Owner(ctx, p.key.Namespace)
 	if err == nil {
-		find := func(name string) *v1alpha1.Connection { return l.known(ctx, p, name) }
-		for _, counter := range plan.LimitsOf(team).Counters(p.post, find, l.o.StartingDeadline) {
+		for _, counter := range plan.LimitsOf(team).Counters(p.post, l.connections(ctx, p), l.o.StartingDeadline) {
 			err = errors.Join(err, l.o.Plans.Quota.Amend(ctx, p.key.Namespace, counter, func(stored *v1alpha1.Usage) error {
 				usage.Settle(stored, l.stored(ctx, p, &counter))
 				return nil
@@ -174,18 +173,20 @@ func unused(post *v1alpha1.Post) bool {
 
 // stored is the post as a Usage is compared with it.
 func (l *plans) stored(ctx context.Context, p *pass, counter *v1alpha1.UsageSpec) usage.Post {
-	find := func(name string) *v1alpha1.Connection { return l.known(ctx, p, name) }
-	return plan.Stored(counter, p.post, find, l.o.StartingDeadline)
+	return plan.Stored(counter, p.post, l.connections(ctx, p), l.o.StartingDeadline)
 }
 
-// known is a connection as the cache has it; nil if it cannot be read.
-func (l *plans) known(ctx context.Context, p *pass, name string) *v1alpha1.Connection {
-	if conn := p.connections[name]; conn != nil {
-		return conn
+// connections finds those that the pass has read, and others as the cache has them;
+// nil for one that cannot be read.
+func (l *plans) connections(ctx context.Context, p *pass) plan.Connections {
+	return func(name string) *v1alpha1.Connection {
+		if conn := p.connections[name]; conn != nil {
+			return conn
+		}
+		var conn v1alpha1.Connection
+		if err := l.o.Client.Get(ctx, types.NamespacedName{Namespace: p.key.Namespace, Name: name}, &conn); err != nil {
+			return nil
+		}
+		return &conn
 	}
-	var conn v1alpha1.Connection
-	if err := l.o.Client.Get(ctx, types.NamespacedName{Namespace: p.key.Namespace, Name: name}, &conn); err != nil {
-		return nil
-	}
-	return &conn
 }

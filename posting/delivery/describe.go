@@ -74,27 +74,20 @@ func finished(post *v1alpha1.Post) bool {
 
 // summarize puts the state of a post into the words of its conditions.
 func summarize(post *v1alpha1.Post) conditions.Summary {
-	phase := posting.PhaseOf(post)
-	if accepted := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted); accepted != nil && accepted.Status == metav1.ConditionFalse {
-		switch phase {
-		case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing:
-			return notAccepted(accepted)
-		case v1alpha1.PhasePosted, v1alpha1.PhaseFailed, v1alpha1.PhaseCancelled:
-		}
-	}
-	switch phase {
-	case v1alpha1.PhasePosted:
+	accepted := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted)
+	switch phase := posting.PhaseOf(post); {
+	case phase == v1alpha1.PhasePosted:
 		return settled(v1alpha1.ReasonPosted, "published to "+counted(len(post.Spec.Targets)))
-	case v1alpha1.PhaseDraft:
-		return settled(v1alpha1.ReasonDraft, "kept as a draft; remove spec.draft to publish it")
-	case v1alpha1.PhaseCancelled:
+	case phase == v1alpha1.PhaseCancelled:
 		return settled(v1alpha1.ReasonCancelled, "cancelled; nothing was published")
-	case v1alpha1.PhaseFailed:
+	case phase == v1alpha1.PhaseFailed:
 		return failure(post)
-	case v1alpha1.PhaseScheduled:
+	case accepted != nil && accepted.Status == metav1.ConditionFalse:
+		return notAccepted(accepted)
+	case phase == v1alpha1.PhaseDraft:
+		return settled(v1alpha1.ReasonDraft, "kept as a draft; remove spec.draft to publish it")
+	case phase == v1alpha1.PhaseScheduled:
 		return settled(v1alpha1.ReasonScheduled, "will be published at "+post.Spec.ScheduledAt.String())
-	case v1alpha1.PhaseProcessing:
-		return underway(post, v1alpha1.ReasonProcessing, "being published")
 	default:
 		return underway(post, v1alpha1.ReasonProcessing, "being published")
 	}

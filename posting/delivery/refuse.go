@@ -52,14 +52,14 @@ func (f *Facts) refusalReason(errs field.ErrorList) string {
 // deadline: an old post does not go out because of a new connection.
 func (f *Facts) refuse(errs field.ErrorList) []Action {
 	f.enterTargets()
-	due := !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) <= 0
+	scheduled := !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) > 0
 	for i := range f.Post.Spec.Targets {
 		t := posting.Target(f.Post, i)
 		if attempt.Settled(t) {
 			continue
 		}
 		attempt.Block(t, f.refusal(errs, i))
-		if !due {
+		if scheduled || f.Post.Spec.Draft {
 			continue
 		}
 		f.setTryUntil(t)
@@ -78,7 +78,7 @@ func (f *Facts) refuse(errs field.ErrorList) []Action {
 	}
 	setAccepted(f.Post, f.Now, reason, message)
 	wait := f.wait(time.Time{}, true)
-	if posting.Wait(f.Post, f.Now) > 0 && !f.Post.Spec.Draft {
+	if scheduled {
 		wait = f.waitForTime()
 		wait.ForInputs = true
 	}

@@ -7,6 +7,7 @@ package preflight
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,6 +28,9 @@ import (
 const Oldest = "1.32"
 
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get,resourceNames=apikeys.social.herald.dev;connections.social.herald.dev;media.social.herald.dev;posts.social.herald.dev;teams.social.herald.dev;usages.social.herald.dev
+
+// apply is the command that brings the resource definitions up to this version.
+const apply = "kubectl apply --server-side -f config/crd/bases"
 
 // ErrUnread says that the resource definitions could not be compared, since this
 // account may not read them.
@@ -56,18 +60,18 @@ func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
 		data, err := client.RESTClient().Get().AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", want.Name).DoRaw(ctx)
 		switch {
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("the Kubernetes API does not serve %s; apply the resource definitions of this version (kubectl apply --server-side -f config/crd/bases)", want.Name)
+			return fmt.Errorf("the Kubernetes API does not serve %s; apply the resource definitions of this version (%s)", want.Name, apply)
 		case apierrors.IsForbidden(err):
 			return fmt.Errorf("%w: this account may not read %s; give it the right to (config/rbac)", ErrUnread, want.Name)
 		case err != nil:
 			return fmt.Errorf("read the resource definition %s: %w", want.Name, err)
 		}
-		if err := yaml.Unmarshal(data, served); err != nil {
+		if err := json.Unmarshal(data, served); err != nil {
 			return fmt.Errorf("read the resource definition %s: %w", want.Name, err)
 		}
 		if lacks := missing(want, served); len(lacks) > 0 {
-			return fmt.Errorf("the resource definition %s that is served is older than this program: it lacks %s; apply that of this version (kubectl apply --server-side -f config/crd/bases)",
-				want.Name, strings.Join(lacks, ", "))
+			return fmt.Errorf("the resource definition %s that is served is older than this program: it lacks %s; apply that of this version (%s)",
+				want.Name, strings.Join(lacks, ", "), apply)
 		}
 	}
 	return nil
