@@ -24,7 +24,8 @@ func TestDispatch(t *testing.T) {
 		"wrong log format": {"nothing starts with half of its flags understood", []string{"apiserver", "--log-format=xml"}, exitUsage, "", "want text or json"},
 		"check nothing":    {"the file must be named", []string{"config", "check"}, exitUsage, "", "herald config check FILE"},
 		"check mistakes":   {"editors and pipelines find the place", []string{"config", "check", "internal/config/testdata/twenty.yaml"}, exitFailure, "", "has 20 mistakes"},
-		"failure":          {"what may pass is told apart from a wrong command line", []string{"apiserver", "--kubeconfig=/does/not/exist"}, exitFailure, "", "herald apiserver: "},
+		"no configuration": {"nothing else tells what to do", []string{"manager"}, exitUsage, "", "--config is required"},
+		"failure":          {"what may pass is told apart from a wrong command line", []string{"apiserver", "--config=/does/not/exist"}, exitFailure, "", "herald apiserver: "},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -20,8 +20,6 @@ type ManagerConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
 	Common          `json:",inline"`
 
-	// Namespaces are the namespaces in which posts, connections, media files and keys are looked after; all if empty.
-	Namespaces []string `json:"namespaces,omitempty"`
 	// ReleaseName is what the names of the installation's objects begin with: the lease and the role binding of the
 	// manager, the webhook with its Service and Secret, and the role for Secrets. The default is "herald".
 	ReleaseName string `json:"releaseName,omitempty"`
@@ -37,7 +35,7 @@ type ManagerConfiguration struct {
 	Retention Retention `json:"retention,omitzero"`
 	// ShutdownTimeout is how long calls under way may take once the process is told to stop (130 s). It is longer than
 	// the longest call of a platform (60 s) and delivery.recordFor together, and shorter than the pod's termination grace.
-	ShutdownTimeout metav1.Duration `json:"shutdownTimeout,omitzero"`
+	ShutdownTimeout metav1.Duration `json:"shutdownTimeout"`
 	// Webhook is the admission webhook.
 	Webhook Webhook `json:"webhook,omitzero"`
 	// Thumbnails are the pictures that are taken out of videos.
@@ -105,9 +103,9 @@ type TLS struct {
 // Shutdown is how the apiserver stops.
 type Shutdown struct {
 	// Delay is how long it goes on serving, not ready any more, so that load balancers learn of it (3 s).
-	Delay metav1.Duration `json:"delay,omitzero"`
+	Delay metav1.Duration `json:"delay"`
 	// Timeout is how long requests under way may take then (20 s).
-	Timeout metav1.Duration `json:"timeout,omitzero"`
+	Timeout metav1.Duration `json:"timeout"`
 }
 
 // Kubernetes paces requests to the Kubernetes API.
@@ -122,11 +120,11 @@ type Kubernetes struct {
 // twice; so these only balance a quick hand-over after a crash against restarts when the Kubernetes API is away.
 type LeaderElection struct {
 	// LeaseDuration is how long after its last renewal another process waits before it takes the lease (60 s).
-	LeaseDuration metav1.Duration `json:"leaseDuration,omitzero"`
+	LeaseDuration metav1.Duration `json:"leaseDuration"`
 	// RenewDeadline is for how long renewing is tried before the process ends (40 s).
-	RenewDeadline metav1.Duration `json:"renewDeadline,omitzero"`
+	RenewDeadline metav1.Duration `json:"renewDeadline"`
 	// RetryPeriod is the pause between tries (5 s).
-	RetryPeriod metav1.Duration `json:"retryPeriod,omitzero"`
+	RetryPeriod metav1.Duration `json:"retryPeriod"`
 }
 
 // Concurrency holds the sizes of the pools: how many of each are worked on at once.
@@ -150,22 +148,22 @@ type Concurrency struct {
 // Delivery holds the times of publishing.
 type Delivery struct {
 	// StartingDeadline is how late a post may still go out, and how long temporary refusals are tried again (1 h).
-	StartingDeadline metav1.Duration `json:"startingDeadline,omitzero"`
+	StartingDeadline metav1.Duration `json:"startingDeadline"`
 	// PrepareAhead is how long before its time the files of a scheduled post are uploaded, as far as they stay hidden
 	// (30 min); big files begin earlier.
-	PrepareAhead metav1.Duration `json:"prepareAhead,omitzero"`
+	PrepareAhead metav1.Duration `json:"prepareAhead"`
 	// SendWindow is how long after its claim a call may be begun (5 s).
-	SendWindow metav1.Duration `json:"sendWindow,omitzero"`
+	SendWindow metav1.Duration `json:"sendWindow"`
 	// ClockMargin is how far the clocks of two processes may differ (2 s).
-	ClockMargin metav1.Duration `json:"clockMargin,omitzero"`
+	ClockMargin metav1.Duration `json:"clockMargin"`
 	// RecordFor is how long the result of a call is tried to be written by the pass that made it (1 min).
-	RecordFor metav1.Duration `json:"recordFor,omitzero"`
+	RecordFor metav1.Duration `json:"recordFor"`
 }
 
 // Retention says how long things are kept.
 type Retention struct {
 	// UnusedMedia is how long media files are kept that no post refers to (24 h).
-	UnusedMedia metav1.Duration `json:"unusedMedia,omitzero"`
+	UnusedMedia metav1.Duration `json:"unusedMedia"`
 }
 
 // Webhook is the admission webhook.

@@ -76,7 +76,7 @@ func TestMistakes(t *testing.T) {
 		"no kind":           {"nothing can be judged without it", "apiVersion: config.herald.dev/v1alpha1\n", ":1: kind: "},
 		"another kind":      {"a Pod is none", "apiVersion: v1\nkind: Pod\n", ":2: kind: "},
 		"another version":   {"what it means is not known", "apiVersion: config.herald.dev/v9\nkind: ManagerConfiguration\n", ":1: apiVersion: "},
-		"capitals":          {"the field that was meant is named", managerHead + "Namespaces: [a]\n", "write namespaces"},
+		"capitals":          {"the field that was meant is named", managerHead + "Webhook: {}\n", "write webhook"},
 		"old platforms":     {"a section of the file that had no version", managerHead + "x: {}\n", ":3: x: there is no such field"},
 		"alias":             {"lines could not be told", managerHead + "platforms: {x: &a {}, threads: *a}\n", "aliases are not understood"},
 		"number as text":    {"an id of digits is text", managerHead + "platforms: {tiktok: {clientID: 123}}\n", "put it into quotes"},
@@ -139,7 +139,7 @@ func TestDefaults(t *testing.T) {
 
 func TestValues(t *testing.T) {
 	got, err := Manager(write(t, managerHead+`
-namespaces: [team-a, team-b]
+webhook: {hosts: [a, b]}
 concurrency:
   posts: 0x10
 delivery: {startingDeadline: 1h30m}
@@ -153,7 +153,7 @@ platforms: {x: {clientID: "1"}, facebook: {}}
 		t.Fatal(err)
 	}
 	want := configv1alpha1.DefaultManager()
-	want.Namespaces = []string{"team-a", "team-b"}
+	want.Webhook.Hosts = []string{"a", "b"}
 	want.Concurrency.Posts = 16
 	want.Delivery.StartingDeadline.Duration = 90 * time.Minute
 	want.Metrics.BindAddress, want.Metrics.Plain = "127.0.0.1:9000", true

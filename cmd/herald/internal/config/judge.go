@@ -39,11 +39,6 @@ func (j *judge) says(path, problem, remedy string) {
 
 func (j *judge) manager(c *configv1alpha1.ManagerConfiguration) {
 	j.common(&c.Common)
-	for i, namespace := range c.Namespaces {
-		if len(validation.IsDNS1123Label(namespace)) > 0 {
-			j.says(fmt.Sprintf("namespaces[%d]", i), "it is no name of a namespace", "write a name of small letters, digits and dashes")
-		}
-	}
 	// The longest name that is derived ends in -webhook-certificate, and that of a Service has 63 characters at most.
 	if len(validation.IsDNS1035Label(c.ReleaseName)) > 0 || len(c.ReleaseName) > longestRelease {
 		j.says("releaseName", "the names of objects cannot begin with it",
