@@ -85,15 +85,20 @@ func (h *admissionWebhook) setup(mgr ctrl.Manager, startingDeadline time.Duratio
 		}
 	}
 	served := mgr.GetWebhookServer().StartedChecker()
-	metrics.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	metrics.Registry.MustRegister(webhookServed(func() error { return served(nil) }))
+	return admission.SetupWithManager(mgr, admission.Options{
+		Reader: mgr.GetClient(), Platforms: registry, StartingDeadline: startingDeadline, Clock: clock.RealClock{},
+	})
+}
+
+// webhookServed is the metric that says whether the webhook answers, which check tells.
+func webhookServed(check func() error) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_webhook_served", Help: "1 if the admission webhook answers on this process, else 0.",
 	}, func() float64 {
-		if served(nil) != nil {
+		if check() != nil {
 			return 0
 		}
 		return 1
-	}))
-	return admission.SetupWithManager(mgr, admission.Options{
-		Reader: mgr.GetClient(), Platforms: registry, StartingDeadline: startingDeadline, Clock: clock.RealClock{},
 	})
 }

@@ -264,7 +264,7 @@ func (r *Reconciler) cannotCount(ctx context.Context, p *pass, deliveries []*pub
 		attempt.Block(t, v1alpha1.Blocked{
 			Reason:  v1alpha1.ReasonUsageUnavailable,
 			Problem: "what the team's plan allows cannot be counted",
-			Remedy:  "see that the namespace for it exists (the manager's flag --usage-namespace) and that the manager may write there",
+			Remedy:  "see that the namespace for it exists and that the manager may write there",
 		})
 		t.NextTryAt = v1alpha1.NewTimePtr(r.o.Clock.Now().Add(countPause))
 	}

@@ -312,7 +312,7 @@ var _ = Describe("A post that cannot be counted", func() {
 				return s.Targets[0].Reason + ": " + s.Targets[0].Message
 			}
 			return ""
-		}).Should(And(HavePrefix(v1alpha1.ReasonUsageUnavailable), ContainSubstring("--usage-namespace")))
+		}).Should(And(HavePrefix(v1alpha1.ReasonUsageUnavailable), ContainSubstring("the namespace for it exists")))
 		Expect(t.published(ctx)).To(BeEmpty())
 		Expect(k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))

@@ -45,6 +45,7 @@ var _ = Describe("What a team uses", func() {
 		Expect(err).NotTo(HaveOccurred())
 		store = quota.NewStore(maps, "", clock)
 		r, err = team.New(team.Options{
+			Manager: manager, ManagerNamespace: manager.Namespace, Names: names,
 			Client: asManager, APIReader: asManager, Clock: clock, Quota: store,
 			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
 		})
