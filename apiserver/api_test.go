@@ -5,6 +5,8 @@ package apiserver_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -17,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -354,6 +357,29 @@ var _ = Describe("stopping", func() {
 		Eventually(slow).Should(Receive(&r))
 		Expect(r.status).To(Equal(http.StatusCreated), "%s", r.body)
 		Eventually(own.done).Should(Receive(Succeed()))
+	})
+
+	It("serves HTTPS with the certificate that it is given", func(ctx context.Context) {
+		certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
+		Expect(err).NotTo(HaveOccurred())
+		pair, err := tls.X509KeyPair(certificate, key)
+		Expect(err).NotTo(HaveOccurred())
+		own := start(restricted, func(c *apiserver.Config) {
+			c.TLS = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }}
+		})
+		defer own.stop()
+		roots := x509.NewCertPool()
+		Expect(roots.AppendCertsFromPEM(certificate)).To(BeTrue())
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+		defer client.CloseIdleConnections()
+		Eventually(func(g Gomega) {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(own.site, "http:", "https:", 1)+"/health", http.NoBody)
+			g.Expect(err).NotTo(HaveOccurred())
+			response, err := client.Do(request)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(response.Body.Close()).To(Succeed())
+			g.Expect(response.StatusCode).To(Equal(http.StatusOK))
+		}).Should(Succeed())
 	})
 
 	It("stops while it still waits for the Kubernetes API", func() {

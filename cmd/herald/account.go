@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -40,7 +41,7 @@ func account(ctx context.Context, config *rest.Config, client *http.Client) (rba
 		return problem == nil, nil
 	})
 	if err != nil {
-		return rbacv1.Subject{}, fmt.Errorf("cannot ask the Kubernetes API for this process's own account within %s: %w", askFor, problem)
+		return rbacv1.Subject{}, fmt.Errorf("cannot ask the Kubernetes API for this process's own account within %s: %w", askFor, errors.Join(problem, err))
 	}
 	return subject(review.Status.UserInfo.Username), nil
 }
