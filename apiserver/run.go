@@ -28,7 +28,7 @@ func (s *Server) Run(ctx context.Context) error {
 	failed := make(chan error, 2)
 	serve := func(server *http.Server, listener net.Listener, what string) {
 		background.Go(func() {
-			err := error(nil)
+			var err error
 			if server.TLSConfig != nil {
 				err = server.ServeTLS(listener, "", "")
 			} else {

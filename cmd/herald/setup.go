@@ -59,6 +59,12 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	if err != nil {
 		return err
 	}
+	posts := postOptions(c)
+	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
+	posts.Platforms = registry
+	posts.Tokens = connection.Tokens{Cache: credentials.NewCache(store, now)}
+	posts.Files, posts.Renditions, posts.Thumbnails = files, rendition.NewMaker(files), pictures
+	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}
 	setup := func(c interface{ SetupWithManager(mgr ctrl.Manager) error }, err error) error {
 		if err != nil {
 			return err
@@ -89,21 +95,18 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 
 			MaxConcurrentReconciles: c.Concurrency.Media, MaxFetches: c.Concurrency.Fetches,
 		})),
-		setup(post.New(post.Options{
-			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-post"),
-			Platforms: registry,
-			Tokens:    connection.Tokens{Cache: credentials.NewCache(store, now)},
-			Files:     files, Renditions: rendition.NewMaker(files), Thumbnails: pictures,
-			NewID:     rand.Text,
-			Plans:     &post.Plans{Owner: teams.Owner, Quota: counts},
-			Metrics:   post.NewMetrics(metrics.Registry),
-			Failpoint: crashPoint(),
-
-			MaxConcurrentReconciles: c.Concurrency.Posts, MaxUploads: c.Concurrency.Uploads,
-			PrepareAhead: c.Delivery.PrepareAhead.Duration, StartingDeadline: c.Delivery.StartingDeadline.Duration,
-			SendWindow: c.Delivery.SendWindow.Duration, ClockMargin: c.Delivery.ClockMargin.Duration, RecordFor: c.Delivery.RecordFor.Duration,
-		})),
+		setup(post.New(posts)),
 	)
+}
+
+// postOptions are those that the configuration decides, and those that need nothing.
+func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
+	return post.Options{
+		MaxConcurrentReconciles: c.Concurrency.Posts, MaxUploads: c.Concurrency.Uploads,
+		PrepareAhead: c.Delivery.PrepareAhead.Duration, StartingDeadline: c.Delivery.StartingDeadline.Duration,
+		SendWindow: c.Delivery.SendWindow.Duration, ClockMargin: c.Delivery.ClockMargin.Duration, RecordFor: c.Delivery.RecordFor.Duration,
+		NewID: rand.Text, Metrics: post.NewMetrics(metrics.Registry), Failpoint: crashPoint(),
+	}
 }
 
 // thumbnails returns what takes pictures out of videos with a program; nil without one.

@@ -4,6 +4,7 @@
 package transport
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"io"
@@ -33,7 +34,7 @@ func TestProxy(t *testing.T) {
 					w.WriteHeader(http.StatusBadGateway)
 					return
 				}
-				tunnel(t, w, r.Host)
+				tunnel(r.Context(), t, w, r.Host)
 			}))
 			defer proxy.Close()
 			roots := x509.NewCertPool()
@@ -57,9 +58,9 @@ func TestProxy(t *testing.T) {
 }
 
 // tunnel connects the client of a CONNECT with its target until both have gone.
-func tunnel(t *testing.T, w http.ResponseWriter, target string) {
+func tunnel(ctx context.Context, t *testing.T, w http.ResponseWriter, target string) {
 	t.Helper()
-	far, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", target)
+	far, err := (&net.Dialer{}).DialContext(ctx, "tcp", target)
 	if err != nil {
 		t.Error(err)
 		return

@@ -81,7 +81,9 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 	s.Setup.EditManager = func(c *configv1alpha1.ManagerConfiguration) {
 		c.Concurrency.Posts, c.Profiling.BindAddress = options.PostWorkers, s.Setup.Address(ManagerPprof)
 	}
-	s.Setup.EditAPIServer = func(c *configv1alpha1.APIServerConfiguration) { c.Profiling.BindAddress = s.Setup.Address(APIServerPprof) }
+	s.Setup.EditAPIServer = func(c *configv1alpha1.APIServerConfiguration) {
+		c.Profiling.BindAddress = s.Setup.Address(APIServerPprof)
+	}
 	err := s.Setup.Prepare()
 	if err != nil {
 		return nil, err
