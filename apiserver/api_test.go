@@ -5,18 +5,22 @@ package apiserver_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -376,19 +380,15 @@ var _ = Describe("the site", func() {
 		t := newTeam(ctx)
 		t.call(ctx, "GET", "/posts/p123", "")
 		do(ctx, instance, "POST", base+"/posts", "{}", nil)
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, instance.private+"/metrics", http.NoBody)
-		Expect(err).NotTo(HaveOccurred())
-		response, err := http.DefaultClient.Do(request)
-		Expect(err).NotTo(HaveOccurred())
-		defer response.Body.Close()
-		metrics, err := io.ReadAll(response.Body)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(string(metrics)).To(ContainSubstring(`herald_http_requests_total{code="404",operation="getPost"}`))
-		Expect(string(metrics)).To(ContainSubstring(`herald_http_requests_total{code="401",operation="createPost"}`))
-		Expect(string(metrics)).To(ContainSubstring(`herald_http_request_duration_seconds_count{operation="listPosts"}`))
-		Expect(string(metrics)).To(ContainSubstring(`herald_post_index_posts `))
-		Expect(string(metrics)).NotTo(ContainSubstring("p123"))
-		Expect(statusOf(instance.private + "/healthz")).To(Equal(200))
+		answer := httptest.NewRecorder()
+		promhttp.HandlerFor(instance.metrics, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+		metrics := answer.Body.String()
+		Expect(metrics).To(ContainSubstring(`herald_http_requests_total{code="404",operation="getPost"}`))
+		Expect(metrics).To(ContainSubstring(`herald_http_requests_total{code="401",operation="createPost"}`))
+		Expect(metrics).To(ContainSubstring(`herald_http_request_duration_seconds_count{operation="listPosts"}`))
+		Expect(metrics).To(ContainSubstring(`herald_post_index_posts `))
+		Expect(metrics).NotTo(ContainSubstring("p123"))
+		Expect(statusOf(instance.private + "/livez")).To(Equal(200))
 	})
 })
 
@@ -422,11 +422,34 @@ var _ = Describe("stopping", func() {
 		Eventually(own.done).Should(Receive(Succeed()))
 	})
 
+	It("serves HTTPS with the certificate that it is given", func(ctx context.Context) {
+		certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
+		Expect(err).NotTo(HaveOccurred())
+		pair, err := tls.X509KeyPair(certificate, key)
+		Expect(err).NotTo(HaveOccurred())
+		own := start(restricted, func(c *apiserver.Config) {
+			c.TLS = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }}
+		})
+		defer own.stop()
+		roots := x509.NewCertPool()
+		Expect(roots.AppendCertsFromPEM(certificate)).To(BeTrue())
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+		defer client.CloseIdleConnections()
+		Eventually(func(g Gomega) {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(own.site, "http:", "https:", 1)+"/health", http.NoBody)
+			g.Expect(err).NotTo(HaveOccurred())
+			response, err := client.Do(request)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(response.Body.Close()).To(Succeed())
+			g.Expect(response.StatusCode).To(Equal(http.StatusOK))
+		}).Should(Succeed())
+	})
+
 	It("stops while it still waits for the Kubernetes API", func() {
 		nowhere := *restricted
 		nowhere.Host = "https://127.0.0.1:1"
 		own := run(configure(&nowhere))
-		Eventually(func() int { return statusOf(own.private + "/healthz") }).Should(Equal(200))
+		Eventually(func() int { return statusOf(own.private + "/livez") }).Should(Equal(200))
 		Expect(statusOf(own.private + "/readyz")).To(Equal(503))
 		own.stop()
 	})

@@ -28,14 +28,20 @@ func (s *Server) Run(ctx context.Context) error {
 	failed := make(chan error, 2)
 	serve := func(server *http.Server, listener net.Listener, what string) {
 		background.Go(func() {
-			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			var err error
+			if server.TLSConfig != nil {
+				err = server.ServeTLS(listener, "", "")
+			} else {
+				err = server.Serve(listener)
+			}
+			if !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("serve the %s: %w", what, err)
 			}
 		})
 	}
-	if s.config.MetricsListener != nil {
-		serve(s.private, s.config.MetricsListener, "metrics")
-		defer s.private.Close() //nolint:errcheck // nothing is lost with it
+	if s.config.HealthListener != nil {
+		serve(s.health, s.config.HealthListener, "probes")
+		defer s.health.Close() //nolint:errcheck // nothing is lost with it
 	}
 	if !s.watch(ctx, watching, &background) {
 		return s.config.Listener.Close()

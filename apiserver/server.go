@@ -7,6 +7,7 @@ package apiserver
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -15,7 +16,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	kuberest "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -45,17 +45,20 @@ type Config struct {
 	// SiteURL is where clients find the site, such as https://herald.example.com;
 	// it stands in the examples of the page for people.
 	SiteURL string
-	// Listener is where the API is served; MetricsListener, where /metrics,
-	// /healthz and /readyz are. Run closes both. MetricsListener may be nil.
-	Listener        net.Listener
-	MetricsListener net.Listener
+	// Listener is where the API is served, by HTTPS if TLS is not nil;
+	// HealthListener, where /livez and /readyz are. Run closes both. HealthListener
+	// may be nil.
+	Listener       net.Listener
+	TLS            *tls.Config
+	HealthListener net.Listener
 	// ShutdownDelay is how long the server goes on serving after it said that
 	// it is not ready any more, so that load balancers learn of it;
 	// ShutdownTimeout, how long the requests under way may then take. Both may
 	// be zero.
 	ShutdownDelay   time.Duration
 	ShutdownTimeout time.Duration
-	// Files signs addresses to upload media files to.
+	// Files signs addresses to upload media files to; nil if this installation keeps
+	// none.
 	Files bridge.Files
 	// Verify examines an uploaded file.
 	Verify func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
@@ -65,7 +68,7 @@ type Config struct {
 	// Started, which may be nil, is called once the API is served.
 	Started func()
 	// Registry takes the metrics.
-	Registry *prometheus.Registry
+	Registry prometheus.Registerer
 	Clock    clock.Clock
 	Log      *slog.Logger
 }
@@ -78,9 +81,9 @@ type Server struct {
 	posts     *kube.PostFeed
 	used      *apikeys.LastUsed
 
-	api     *http.Server
-	private *http.Server
-	ready   atomic.Bool
+	api    *http.Server
+	health *http.Server
+	ready  atomic.Bool
 }
 
 // Timeouts of connections: a client that sends or reads slower than that is
@@ -151,11 +154,11 @@ func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter
 		}
 	}
 	s.api = server(&observer{next: site, metrics: m, clock: s.config.Clock, log: s.config.Log})
+	s.api.TLSConfig = s.config.TLS
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.config.Registry, promhttp.HandlerOpts{ErrorLog: errorLog}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)
-	s.private = server(mux)
+	s.health = server(mux)
 	return nil
 }
 

@@ -113,6 +113,7 @@ func asAPIServer(environment *envtest.Environment) *rest.Config {
 type running struct {
 	site    string
 	private string
+	metrics *prometheus.Registry
 	cancel  context.CancelFunc
 	done    chan error
 }
@@ -134,7 +135,7 @@ func configure(config *rest.Config, edits ...func(*apiserver.Config)) apiserver.
 		Files:           files,
 		Verify:          (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
 		Listener:        listen(),
-		MetricsListener: listen(),
+		HealthListener:  listen(),
 		ShutdownTimeout: 10 * time.Second,
 		Registry:        prometheus.NewRegistry(),
 		Clock:           clock.RealClock{},
@@ -162,7 +163,8 @@ func run(c apiserver.Config) *running {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{
 		site:    "http://" + c.Listener.Addr().String(),
-		private: "http://" + c.MetricsListener.Addr().String(),
+		private: "http://" + c.HealthListener.Addr().String(),
+		metrics: c.Registry.(*prometheus.Registry),
 		cancel:  cancel,
 		done:    make(chan error, 1),
 	}

@@ -65,7 +65,8 @@ type Config struct {
 	Posts       Posts
 	Quota       Quota
 	Media       Media
-	Files       Files
+	// Files may be nil: then nothing can be uploaded.
+	Files Files
 	// Verify examines the uploaded file of a Media and returns the status that
 	// follows; store.ErrNotFound if nothing was uploaded, and
 	// store.ErrChanged if it is overwritten all the time.

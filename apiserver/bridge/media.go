@@ -44,6 +44,9 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	if err := checkUpload(&in.Spec); err != nil {
 		return MediaUpload{}, err
 	}
+	if s.Files == nil {
+		return MediaUpload{}, errorf(CodeValidation, "this installation keeps no media files: post text, or ask the people who run it for a store")
+	}
 	media, err := newMedia(caller.Namespace, &in)
 	if err != nil {
 		return MediaUpload{}, err

@@ -103,6 +103,18 @@ func photo(change func(*v1alpha1.MediaSpec)) v1alpha1.MediaSpec {
 	return spec
 }
 
+func TestUploadWithoutStore(t *testing.T) {
+	t.Parallel()
+	f := &files{stored: map[string]*v1alpha1.Media{}}
+	s := withFiles(f)
+	s.Files = nil
+	_, err := s.CreateMediaUpload(t.Context(), caller, bridge.CreateMediaUpload{Spec: photo(nil)})
+	var refusal *bridge.Error
+	if !errors.As(err, &refusal) || refusal.Code != bridge.CodeValidation || !strings.Contains(refusal.Message, "keeps no media files") || len(f.stored) != 0 {
+		t.Errorf("the client is told that it can post text only, and nothing is left behind: %v, %d files", err, len(f.stored))
+	}
+}
+
 func TestCheckUpload(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -66,7 +66,7 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 	}
 	status, err := s.Verify(ctx, media)
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrNone):
 		return media, nil
 	case errors.Is(err, store.ErrChanged):
 		// The rules tell the client. The manager checks too, and records it

@@ -5,20 +5,25 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/apiserver/kube"
-	"github.com/herald-social/herald/apiserver/rest"
+	apirest "github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/internal/headroom"
 	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/transport"
@@ -28,80 +33,119 @@ import (
 // garbage is collected. Listing 20 posts leaves about 7 KB of garbage.
 const apiserverHeadroom = 96 << 20
 
-// apiserverFlags are the flags of `herald apiserver`; those that the server itself
-// knows stand in config.
-type apiserverFlags struct {
-	commonFlags
-
-	listen string
-	config apiserver.Config
-}
-
-func parseAPIServerFlags(args []string) (*apiserverFlags, error) {
-	f := &apiserverFlags{}
-	flags := newFlagSet("apiserver")
-	f.add(flags, "/metrics, /healthz and /readyz")
-	flags.StringVar(&f.listen, "listen", ":8080", "address to serve the API on")
-	flags.StringVar(&f.config.SiteURL, "site-url", "", "address under which clients reach this server, such as https://herald.example.com; empty takes --listen")
-	flags.DurationVar(&f.config.ShutdownDelay, "shutdown-delay", 3*time.Second, "how long to go on serving, not ready any more, before stopping")
-	flags.DurationVar(&f.config.ShutdownTimeout, "shutdown-timeout", 20*time.Second, "how long requests under way may take once stopping")
-	flags.IntVar(&f.config.RequestsPerMinute, "requests-per-minute", 600, "how many requests each API key may make; 0 for no limit")
-	if err := parse(flags, args); err != nil {
-		return nil, err
-	}
-	if f.config.ShutdownDelay < 0 || f.config.ShutdownTimeout < 0 {
-		return nil, usageError{errors.New("--shutdown-delay and --shutdown-timeout: want zero or more")}
-	}
-	return f, nil
-}
-
 // runAPIServer serves the HTTP API until ctx ends.
 func runAPIServer(ctx context.Context, args []string) error {
-	f, err := parseAPIServerFlags(args)
-	if err != nil {
+	f := &commonFlags{}
+	flags := newFlagSet("apiserver")
+	f.add(flags, configv1alpha1.APIServerKind)
+	if err := parse(flags, args); err != nil {
 		return err
 	}
 	log, err := f.setupLog()
 	if err != nil {
 		return err
 	}
-	config := &f.config
-	if config.Kubernetes, err = f.kubeConfig(kube.FieldOwner); err != nil {
+	c, err := read(f, config.APIServer)
+	if err != nil {
 		return err
 	}
-	if err := checkCluster(ctx, config.Kubernetes, log); err != nil {
+	cluster, err := f.kubeConfig(kube.FieldOwner)
+	if err != nil {
 		return err
 	}
+	if err := checkCluster(ctx, cluster.Config, log); err != nil {
+		return err
+	}
+	server, err := newAPIServer(ctx, c, cluster.Config, log)
+	if err != nil {
+		return err
+	}
+	return server.Run(ctx)
+}
+
+// newAPIServer sets up the server, with its listeners open, and what is served beside it.
+func newAPIServer(ctx context.Context, c *configv1alpha1.APIServerConfiguration, cluster *rest.Config, log *slog.Logger) (*apiserver.Server, error) {
 	// This process uses only the platforms' capabilities: it has neither their
 	// secrets nor any token, and calls none of them.
-	platforms, err := loadPlatforms(f.platformsConfig, transport.New(transport.Options{}), false)
+	platforms, err := loadPlatforms(&c.Platforms, transport.New(transport.Options{}), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	files, err := f.media.store()
+	files, err := openStore(c.Media)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := f.openListeners(ctx); err != nil {
-		return err
+	options := apiserver.Config{
+		Kubernetes: cluster, UserAgent: cluster.UserAgent,
+		Capabilities: platforms.Capabilities,
+		SiteURL:      strings.TrimRight(c.SiteURL, "/"),
+		Verify:       (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
+		Registry:     metrics.Registry,
+		Clock:        clock.RealClock{}, Log: log,
+		ShutdownDelay: c.Shutdown.Delay.Duration, ShutdownTimeout: c.Shutdown.Timeout.Duration,
+		RequestsPerMinute: c.RequestsPerMinute,
+		Started:           keepHeadroom,
 	}
-	if err := servePprof(ctx, f.pprofAddress, log); err != nil {
-		return err
+	if c.Media != nil {
+		options.Files = files
 	}
-	config.UserAgent = config.Kubernetes.UserAgent
-	config.Capabilities = platforms.Capabilities
-	config.Files = files
-	config.Verify = (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify
-	config.Registry = prometheus.NewRegistry()
-	config.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	config.Clock, config.Log = clock.RealClock{}, log
-	config.Started = keepHeadroom
-	server, err := apiserver.New(*config)
+	if options.TLS, err = serveTLS(ctx, c.TLS, log); err != nil {
+		return nil, err
+	}
+	if err := openListeners(ctx, c, &options); err != nil {
+		return nil, err
+	}
+	if err := servePprof(ctx, c.Profiling, log); err != nil {
+		return nil, err
+	}
+	if err := serveMetrics(ctx, &c.Metrics, cluster, log); err != nil {
+		return nil, err
+	}
+	server, err := apiserver.New(options)
 	if err != nil {
-		return fmt.Errorf("cannot set up the apiserver: %w", err)
+		return nil, fmt.Errorf("cannot set up the apiserver: %w", err)
 	}
-	log.InfoContext(ctx, "Starting", "version", version, "baseUrl", config.SiteURL+rest.Prefix)
-	return server.Run(ctx)
+	log.InfoContext(ctx, "Starting", "version", version, "baseUrl", options.SiteURL+apirest.Prefix)
+	return server, nil
+}
+
+// serveTLS returns the way to serve HTTPS with the certificate of two files, which is read again when they change; nil
+// for HTTP.
+func serveTLS(ctx context.Context, c *configv1alpha1.TLS, log *slog.Logger) (*tls.Config, error) {
+	if c == nil {
+		return nil, nil //nolint:nilnil // nil is HTTP
+	}
+	watcher, err := certwatcher.New(c.CertFile, c.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	go func() {
+		if err := watcher.Start(ctx); err != nil {
+			log.ErrorContext(ctx, "The certificate is no longer read again when it changes", "error", err)
+		}
+	}()
+	return &tls.Config{GetCertificate: watcher.GetCertificate, MinVersion: tls.VersionTLS12}, nil
+}
+
+// serveMetrics serves the metrics until ctx ends, if they are wanted.
+func serveMetrics(ctx context.Context, c *configv1alpha1.Metrics, cluster *rest.Config, log *slog.Logger) error {
+	client, err := rest.HTTPClientFor(cluster)
+	if err != nil {
+		return fmt.Errorf("cannot reach the Kubernetes API: %w", err)
+	}
+	server, err := metricsserver.NewServer(metricsOptions(c), cluster, client)
+	if err != nil {
+		return fmt.Errorf("cannot serve the metrics: %w", err)
+	}
+	if server == nil {
+		return nil
+	}
+	go func() {
+		if err := server.Start(ctx); err != nil {
+			log.ErrorContext(ctx, "The metrics are not served", "error", err)
+		}
+	}()
+	return nil
 }
 
 // keepHeadroom makes the process collect garbage less often, unless the environment
@@ -113,20 +157,24 @@ func keepHeadroom() {
 }
 
 // openListeners opens both listeners; the second stays nil if it is not wanted.
-// Clients reach the server at the first unless the flags say otherwise.
-func (f *apiserverFlags) openListeners(ctx context.Context) (err error) {
+// Clients reach the server at the first unless the configuration says otherwise.
+func openListeners(ctx context.Context, c *configv1alpha1.APIServerConfiguration, options *apiserver.Config) (err error) {
 	var listen net.ListenConfig
-	if f.config.Listener, err = listen.Listen(ctx, "tcp", f.listen); err != nil {
-		return fmt.Errorf("--listen: %w", err)
+	if options.Listener, err = listen.Listen(ctx, "tcp", c.BindAddress); err != nil {
+		return fmt.Errorf("bindAddress: %w", err)
 	}
-	if f.config.SiteURL = strings.TrimRight(f.config.SiteURL, "/"); f.config.SiteURL == "" {
-		f.config.SiteURL = "http://" + f.config.Listener.Addr().String()
+	if options.SiteURL == "" {
+		scheme := "http://"
+		if options.TLS != nil {
+			scheme = "https://"
+		}
+		options.SiteURL = scheme + options.Listener.Addr().String()
 	}
-	if f.metricsAddress == "0" {
+	if c.Health.Off() {
 		return nil
 	}
-	if f.config.MetricsListener, err = listen.Listen(ctx, "tcp", f.metricsAddress); err != nil {
-		return errors.Join(fmt.Errorf("--metrics-bind-address: %w", err), f.config.Listener.Close())
+	if options.HealthListener, err = listen.Listen(ctx, "tcp", c.Health.BindAddress); err != nil {
+		return errors.Join(fmt.Errorf("health.bindAddress: %w", err), options.Listener.Close())
 	}
 	return nil
 }

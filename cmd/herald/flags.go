@@ -4,22 +4,18 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/http"
-	"net/http/pprof" // it adds itself to the default mux, which this program serves nowhere
 	"os"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // newFlagSet returns a flag set whose errors are left to report and whose help goes to stdout, where `--help | less`
@@ -49,25 +45,27 @@ func parse(flags *flag.FlagSet, args []string) error {
 	return nil
 }
 
-// commonFlags are the flags that both long-running parts of Herald have.
+// commonFlags are the flags that both long-running parts of Herald have. All else is in the file that --config names.
 type commonFlags struct {
-	kubeconfig      string
-	platformsConfig string
-	metricsAddress  string
-	pprofAddress    string
-	logFormat       string
-	logLevel        slog.Level
-	media           mediaFlags
+	kubeconfig string
+	config     string
+	logFormat  string
+	logLevel   slog.Level
 }
 
-func (f *commonFlags) add(flags *flag.FlagSet, metricsPaths string) {
+func (f *commonFlags) add(flags *flag.FlagSet, kind string) {
+	flags.StringVar(&f.config, "config", "", "file of kind "+kind+"; see `herald config check`")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside a cluster")
-	flags.StringVar(&f.platformsConfig, "platforms-config", "", "YAML file that says how to reach the platforms")
-	flags.StringVar(&f.metricsAddress, "metrics-bind-address", ":8081", "address of "+metricsPaths+"; 0 for none")
-	flags.StringVar(&f.pprofAddress, "pprof-bind-address", "", "address of /debug/pprof, for measuring only: profiles show what is in memory, so keep it off the network; empty for none")
 	flags.StringVar(&f.logFormat, "log-format", "text", "format of the log: text or json")
 	flags.TextVar(&f.logLevel, "log-level", slog.LevelInfo, "least level to log: debug, info, warn or error")
-	f.media.add(flags)
+}
+
+// read reads the configuration that --config names.
+func read[T any](f *commonFlags, from func(path string) (T, error)) (config T, err error) {
+	if f.config == "" {
+		return config, usageError{errors.New("--config is required: name a configuration file")}
+	}
+	return from(f.config)
 }
 
 // setupLog returns the logger that the flags ask for, which writes to stderr. What Kubernetes' libraries log goes there
@@ -83,49 +81,32 @@ func (f *commonFlags) setupLog() (*slog.Logger, error) {
 	default:
 		return nil, usageError{fmt.Errorf("--log-format=%s: want text or json", f.logFormat)}
 	}
-	klog.SetLogger(logr.FromSlogHandler(handler))
+	log := logr.FromSlogHandler(handler)
+	klog.SetLogger(log)
+	ctrl.SetLogger(log)
 	return slog.New(handler), nil
 }
 
-// kubeConfig returns the configuration of the client of the Kubernetes API, to which the process calls itself by the name.
-func (f *commonFlags) kubeConfig(name string) (*rest.Config, error) {
-	var config *rest.Config
-	var err error
-	if f.kubeconfig == "" {
-		config, err = rest.InClusterConfig()
-	} else {
-		config, err = clientcmd.BuildConfigFromFlags("", f.kubeconfig)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot find the Kubernetes API (name a kubeconfig with --kubeconfig, or run inside a cluster): %w", err)
-	}
-	config.UserAgent = name + "/" + version
-	return config, nil
+// kubernetes is the way to the Kubernetes API.
+type kubernetes struct {
+	*rest.Config
+	// namespace is that of this process: its pod's, or that of the kubeconfig's context.
+	namespace string
 }
 
-// pprofHeaderTimeout is how long a client may take to send a request's header.
-const pprofHeaderTimeout = 10 * time.Second
-
-// servePprof serves profiles until ctx ends; an empty address serves none.
-func servePprof(ctx context.Context, address string, log *slog.Logger) error {
-	if address == "" {
-		return nil
-	}
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", address)
+// kubeConfig finds the Kubernetes API, to which the process calls itself by the name, and the namespace of this process.
+func (f *commonFlags) kubeConfig(name string) (kubernetes, error) {
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: f.kubeconfig}
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil)
+	// Without a kubeconfig the loader takes the pod's service account for both.
+	config, err := loader.ClientConfig()
 	if err != nil {
-		return fmt.Errorf("--pprof-bind-address: %w", err)
+		return kubernetes{}, fmt.Errorf("cannot find the Kubernetes API (name a kubeconfig with --kubeconfig, or run inside a cluster): %w", err)
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: pprofHeaderTimeout}
-	context.AfterFunc(ctx, func() { _ = server.Close() }) // nothing is lost with it
-	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.ErrorContext(ctx, "Profiles are served no longer", "error", err)
-		}
-	}()
-	return nil
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return kubernetes{}, fmt.Errorf("cannot tell the namespace of this process: %w", err)
+	}
+	config.UserAgent = name + "/" + version
+	return kubernetes{Config: config, namespace: namespace}, nil
 }

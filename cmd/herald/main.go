@@ -14,6 +14,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/herald-social/herald/cmd/herald/internal/config"
 )
 
 // version is set by the linker to the release or, between releases, to the commit.
@@ -37,6 +39,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"apiserver", "serve the HTTP API", runAPIServer},
+		{"config", "check a configuration file: herald config check FILE", runConfig},
 		{"manager", "deliver posts, and look after teams, keys and connections", runManager},
 		{"token", "make a token for an API key", runToken},
 		{"version", "print the version", runVersion},
@@ -81,12 +84,17 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 // report says what went wrong and returns the exit code for it.
 func report(name string, err error, stderr io.Writer) int {
 	var usage usageError
+	var mistakes *config.Mistakes
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "herald %s: %v\nSee `herald %s --help`.\n", name, err, name)
 		return exitUsage
+	case errors.As(err, &mistakes):
+		// The lines begin with the file, as editors and pipelines want them.
+		fmt.Fprintf(stderr, "%v\nherald %s: the configuration has %d mistakes\n", mistakes, name, len(mistakes.List))
+		return exitFailure
 	default:
 		fmt.Fprintf(stderr, "herald %s: %v\n", name, err)
 		return exitFailure

@@ -22,7 +22,10 @@ func TestDispatch(t *testing.T) {
 		"unknown flag":     {"a wrong flag is the caller's mistake", []string{"apiserver", "--port=1"}, exitUsage, "", "-port"},
 		"stray argument":   {"a flag without dashes must not be ignored", []string{"apiserver", "listen"}, exitUsage, "", `unexpected argument "listen"`},
 		"wrong log format": {"nothing starts with half of its flags understood", []string{"apiserver", "--log-format=xml"}, exitUsage, "", "want text or json"},
-		"failure":          {"what may pass is told apart from a wrong command line", []string{"apiserver", "--kubeconfig=/does/not/exist"}, exitFailure, "", "herald apiserver: "},
+		"check nothing":    {"the file must be named", []string{"config", "check"}, exitUsage, "", "herald config check FILE"},
+		"check mistakes":   {"editors and pipelines find the place", []string{"config", "check", "internal/config/testdata/twenty.yaml"}, exitFailure, "", "has 20 mistakes"},
+		"no configuration": {"nothing else tells what to do", []string{"manager"}, exitUsage, "", "--config is required"},
+		"failure":          {"what may pass is told apart from a wrong command line", []string{"apiserver", "--config=/does/not/exist"}, exitFailure, "", "herald apiserver: "},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

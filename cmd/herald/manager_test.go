@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
 func TestFindFFmpeg(t *testing.T) {
@@ -19,8 +21,8 @@ func TestFindFFmpeg(t *testing.T) {
 		reason, path, name, want string
 		fails                    bool
 	}{
-		"found":          {"the default suffices where it is installed", full, defaultFFmpeg, program, false},
-		"not installed":  {"nobody asked for it", empty, defaultFFmpeg, "", false},
+		"found":          {"the default suffices where it is installed", full, configv1alpha1.DefaultFFmpeg, program, false},
+		"not installed":  {"nobody asked for it", empty, configv1alpha1.DefaultFFmpeg, "", false},
 		"switched off":   {"it is there and not wanted", full, "", "", false},
 		"named":          {"it lies elsewhere", empty, program, program, false},
 		"named, missing": {"a typing error must show", full, filepath.Join(empty, "ffmpeg"), "", true},

@@ -9,43 +9,68 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/internal/media/store"
 )
 
 func TestMediaStore(t *testing.T) {
 	const good = `{"accessKey":"a","secretKey":"b"}`
 	for name, tc := range map[string]struct {
 		reason, endpoint, public, credentials string
-		usage                                 bool
 		err                                   string
 	}{
-		"local":                 {"a store on the same machine", "http://127.0.0.1:9000", "", good, false, ""},
-		"public":                {"clients reach it by another name", "http://store:9000", "https://files.example.com/", good, false, ""},
-		"yaml":                  {"a Secret may hold either", "https://s3.example.com", "", "accessKey: a\nsecretKey: b\n", false, ""},
-		"none":                  {"posts with media need one", "", "", good, true, "--media-endpoint"},
-		"no scheme":             {"with or without TLS must be said", "s3.example.com", "", good, true, "--media-endpoint"},
-		"a path":                {"the bucket has a flag of its own", "https://s3.example.com/bucket", "", good, true, "--media-endpoint"},
-		"another scheme":        {"S3 speaks HTTP", "s3://bucket", "", good, true, "--media-endpoint"},
-		"bad public":            {"it is checked as well", "https://s3.example.com", "files", good, true, "--media-public-endpoint"},
-		"empty credentials":     {"nothing could be signed", "https://s3.example.com", "", "{}", false, "must not be empty"},
-		"misspelt credentials":  {"a misspelt name is no name", "https://s3.example.com", "", "access_key: a", false, "want accessKey and secretKey"},
-		"credentials not shown": {"what is wrong in a secret is not repeated", "https://s3.example.com", "", "hunter2", false, "want accessKey and secretKey"},
+		"local":                 {"a store on the same machine", "http://127.0.0.1:9000", "", good, ""},
+		"public":                {"clients reach it by another name", "http://store:9000", "https://files.example.com/", good, ""},
+		"yaml":                  {"a Secret may hold either", "https://s3.example.com", "", "accessKey: a\nsecretKey: b\n", ""},
+		"empty credentials":     {"nothing could be signed", "https://s3.example.com", "", "{}", "must not be empty"},
+		"misspelt credentials":  {"a misspelt name is no name", "https://s3.example.com", "", "access_key: a", "want accessKey and secretKey"},
+		"credentials not shown": {"what is wrong in a secret is not repeated", "https://s3.example.com", "", "hunter2", "want accessKey and secretKey"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "key")
 			if err := os.WriteFile(file, []byte(tc.credentials), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			f := mediaFlags{endpoint: tc.endpoint, publicEndpoint: tc.public, bucket: "b", credentials: file}
-			_, err := f.store()
+			c := configv1alpha1.Media{Endpoint: tc.endpoint, PublicEndpoint: tc.public, Bucket: "b", CredentialsFile: file}
+			_, err := openStore(&c)
 			if tc.err == "" && err == nil {
 				return
 			}
 			if err == nil || tc.err == "" || !strings.Contains(err.Error(), tc.err) || strings.Contains(err.Error(), "hunter2") {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
-			if errors.As(err, &usageError{}) != tc.usage {
-				t.Errorf("%s: a wrong command line is told apart: %v", tc.reason, err)
-			}
 		})
+	}
+}
+
+// TestCredentialsOfTheEnvironment signs with what the environment holds, as a pod with a role of its own does.
+func TestCredentialsOfTheEnvironment(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "from-the-environment")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+	t.Setenv("AWS_SESSION_TOKEN", "session")
+	files, err := openStore(&configv1alpha1.Media{Endpoint: "https://s3.example.com", Bucket: "files"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, _, err := files.PresignPut(t.Context(), "a/b", "image/png")
+	if err != nil || !strings.Contains(address, "from-the-environment") || !strings.Contains(address, "X-Amz-Security-Token=session") {
+		t.Errorf("got %q, %v", address, err)
+	}
+}
+
+func TestNoStore(t *testing.T) {
+	files, err := openStore(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := files.PresignPut(t.Context(), "a/b", "image/png"); !errors.Is(err, store.ErrNone) {
+		t.Errorf("no address is signed for a store that is not there: %v", err)
+	}
+	if _, err := files.Stat(t.Context(), "a/b"); !errors.Is(err, store.ErrNone) {
+		t.Errorf("no file is there, and none is missing: %v", err)
+	}
+	if err := files.DeleteAll(t.Context(), "a/b"); !errors.Is(err, store.ErrNone) {
+		t.Errorf("nor can one be deleted: %v", err)
 	}
 }

@@ -4,14 +4,15 @@
 package main
 
 import (
+	"crypto/x509"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
-	"slices"
 	"strings"
+	"sync/atomic"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
-
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -23,65 +24,14 @@ import (
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
-// platformsConfig is the file that --platforms-config names: YAML with one
-// section per platform, `{}` for one that needs nothing said. A platform that
-// is left out is not available. Misspelt names are errors.
-//
-//	x:
-//	  clientID: aB3…
-//	  clientSecretFile: /etc/herald/x/client-secret
-//	facebook: {}
-type platformsConfig struct {
-	Facebook  *platformConfig `json:"facebook,omitempty"`
-	Instagram *platformConfig `json:"instagram,omitempty"`
-	Threads   *platformConfig `json:"threads,omitempty"`
-	TikTok    *platformConfig `json:"tiktok,omitempty"`
-	X         *platformConfig `json:"x,omitempty"`
-	YouTube   *platformConfig `json:"youtube,omitempty"`
-}
-
-// platformConfig says how to reach one platform, and as which app. All sections have
-// the same fields, and all but the app have a default; a platform ignores the fields
-// that it does not use.
-type platformConfig struct {
-	// APIURL is the address of the platform's API, and WebURL that of its web site
-	// (Facebook, TikTok, X, YouTube). They default to the platform's own addresses;
-	// others are for proxies and simulators.
-	APIURL string `json:"apiURL,omitempty"`
-	WebURL string `json:"webURL,omitempty"`
-	// FacebookURL is the address of the API for accounts of Instagram that were
-	// connected through their Facebook Page, and UploadURL that for their videos.
-	FacebookURL string `json:"facebookURL,omitempty"`
-	UploadURL   string `json:"uploadURL,omitempty"`
-	// Login says how accounts of Instagram were connected if their Secret names no
-	// scopes: "instagram" by default, or "facebook".
-	Login instagram.Login `json:"login,omitempty"`
-	// Version is the version of a graph: v25.0 by default for Facebook and
-	// Instagram, v1.0 for Threads.
-	Version string `json:"version,omitempty"`
-	// ClientID identifies the app; TikTok calls it the client key. TikTok, X and
-	// YouTube need it to renew tokens.
-	ClientID string `json:"clientID,omitempty"`
-	// ClientSecretFile holds the app's secret; empty for a public client of X.
-	ClientSecretFile string `json:"clientSecretFile,omitempty"`
-	// ListingLag is how long a published post may be missing when the platform
-	// is asked for it (Facebook, Instagram, Threads, TikTok, X, YouTube).
-	ListingLag metav1.Duration `json:"listingLag,omitzero"`
-}
-
-// loadPlatforms builds the registry: one entry per platform. It reads secrets only if
-// withSecrets is set: the process that faces the internet does not need them.
-func loadPlatforms(path string, client *transport.Client, withSecrets bool) (platforms.Registry, error) {
-	config, err := readPlatformsConfig(path)
-	if err != nil {
-		return nil, err
-	}
+// loadPlatforms builds the registry: one entry per platform. The process that faces the internet needs no secrets of the
+// platforms' apps, and passes none.
+func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, secrets *secrets) (platforms.Registry, error) {
 	registry := platforms.Registry{}
-	secrets := secretReader{wanted: withSecrets}
 	if c := config.X; c != nil {
 		registry[v1alpha1.PlatformX] = x.New(x.Config{
 			APIURL: c.APIURL, WebURL: c.WebURL, ListingLag: c.ListingLag.Duration,
-			ClientID: c.ClientID, ClientSecret: secrets.read("x", c),
+			ClientID: c.ClientID, ClientSecret: secrets.open("x", c),
 		}, client)
 	}
 	if c := config.Threads; c != nil {
@@ -91,7 +41,7 @@ func loadPlatforms(path string, client *transport.Client, withSecrets bool) (pla
 	}
 	if c := config.Instagram; c != nil {
 		registry[v1alpha1.PlatformInstagram] = instagram.New(instagram.Config{
-			APIURL: c.APIURL, FacebookURL: c.FacebookURL, UploadURL: c.UploadURL, Version: c.Version, Login: c.Login,
+			APIURL: c.APIURL, FacebookURL: c.FacebookURL, UploadURL: c.UploadURL, Version: c.Version, Login: instagram.Login(c.Login),
 			ListingLag: c.ListingLag.Duration,
 		}, client)
 	}
@@ -103,53 +53,73 @@ func loadPlatforms(path string, client *transport.Client, withSecrets bool) (pla
 	if c := config.TikTok; c != nil {
 		registry[v1alpha1.PlatformTikTok] = tiktok.New(tiktok.Config{
 			APIURL: c.APIURL, WebURL: c.WebURL, ListingLag: c.ListingLag.Duration,
-			ClientKey: c.ClientID, ClientSecret: secrets.read("tiktok", c),
+			ClientKey: c.ClientID, ClientSecret: secrets.open("tiktok", c),
 		}, client)
 	}
 	if c := config.YouTube; c != nil {
 		registry[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{
 			APIURL: c.APIURL, WebURL: c.WebURL, ListingLag: c.ListingLag.Duration,
-			ClientID: c.ClientID, ClientSecret: secrets.read("youtube", c),
+			ClientID: c.ClientID, ClientSecret: secrets.open("youtube", c),
 		}, client)
 	}
-	if secrets.err != nil {
-		return nil, fmt.Errorf("%s: %w", path, secrets.err)
+	if secrets != nil && secrets.err != nil {
+		return nil, secrets.err
 	}
 	return registry, nil
 }
 
-func readPlatformsConfig(path string) (platformsConfig, error) {
-	var config platformsConfig
-	if path == "" {
-		return config, usageError{fmt.Errorf("--platforms-config is required: name a YAML file that says how to reach the platforms")}
-	}
-	data, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own flag
-	if err != nil {
-		return config, fmt.Errorf("cannot read the platforms' configuration: %w", err)
-	}
-	if err := yaml.UnmarshalStrict(data, &config); err != nil {
-		return config, fmt.Errorf("%s: %w", path, err)
-	}
-	if c := config.Instagram; c != nil && !slices.Contains([]instagram.Login{"", instagram.InstagramLogin, instagram.FacebookLogin}, c.Login) {
-		return config, fmt.Errorf("%s: instagram.login is %q; it must be %q or %q", path, c.Login, instagram.InstagramLogin, instagram.FacebookLogin)
-	}
-	return config, nil
+// secrets opens the secrets of the platforms' apps; nil opens none.
+type secrets struct {
+	log *slog.Logger
+	// err says which one could not be read at first.
+	err error
 }
 
-// secretReader reads secrets, if they are wanted, until one cannot be read.
-type secretReader struct {
-	wanted bool
-	err    error
+func newSecrets(log *slog.Logger) *secrets { return &secrets{log: log} }
+
+// open returns what reads the secret of a platform's app, "" if there is none. The file is read at each call: tokens are
+// renewed every few minutes at most, and a secret that was replaced holds from the next renewal on. While it cannot be
+// read, as in the moment in which it is replaced, the last one holds.
+func (s *secrets) open(name string, c *configv1alpha1.Platform) func() string {
+	if s == nil || c.ClientSecretFile == "" {
+		return func() string { return "" }
+	}
+	var last atomic.Pointer[string]
+	read := func() error {
+		data, err := os.ReadFile(c.ClientSecretFile)
+		if err != nil {
+			return fmt.Errorf("platforms.%s.clientSecretFile: %w", name, err)
+		}
+		if secret := strings.TrimSpace(string(data)); secret != "" {
+			last.Store(&secret)
+			return nil
+		}
+		return fmt.Errorf("platforms.%s.clientSecretFile: %s is empty", name, c.ClientSecretFile)
+	}
+	s.err = errors.Join(s.err, read())
+	return func() string {
+		if err := read(); err != nil {
+			s.log.Warn("The secret of a platform's app cannot be read; the last one is used", "error", err)
+		}
+		return *last.Load()
+	}
 }
 
-// read returns the secret of a platform's app, or "" if there is none.
-func (r *secretReader) read(name string, c *platformConfig) string {
-	if !r.wanted || c.ClientSecretFile == "" || r.err != nil {
-		return ""
+// rootsOf returns the authorities of the system and those of a PEM file; nil, which means those of the system, without one.
+func rootsOf(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil //nolint:nilnil // nil is what crypto/tls takes for the authorities of the system
 	}
-	data, err := os.ReadFile(c.ClientSecretFile)
+	pem, err := os.ReadFile(file) //nolint:gosec // the path is the operator's own configuration
 	if err != nil {
-		r.err = fmt.Errorf("%s.clientSecretFile: %w", name, err)
+		return nil, fmt.Errorf("egress.caBundle: %w", err)
 	}
-	return strings.TrimSpace(string(data))
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the system's authorities: %w", err)
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("egress.caBundle: %s holds no certificate in PEM", file)
+	}
+	return roots, nil
 }

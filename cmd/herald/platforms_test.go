@@ -4,56 +4,52 @@
 package main
 
 import (
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/internal/transport"
 )
 
-func TestLoadPlatforms(t *testing.T) {
-	full := `
-x: {apiURL: http://s/x, webURL: http://s/x, clientID: id, clientSecretFile: SECRET, listingLag: 5s}
-threads: {apiURL: http://s/threads, version: v1.0, listingLag: 5s}
-instagram: {apiURL: http://s/instagram, facebookURL: http://s/f, uploadURL: http://s/u, login: facebook, version: v26.0, listingLag: 5s}
-facebook: {apiURL: http://s/facebook, webURL: http://s/facebook, version: v26.0, listingLag: 5s}
-tiktok: {apiURL: http://s/tiktok, webURL: http://s/tiktok, clientID: key, clientSecretFile: SECRET, listingLag: 5s}
-youtube: {apiURL: http://s/youtube, clientID: id, clientSecretFile: SECRET}
-`
-	all := []v1alpha1.Platform{"facebook", "instagram", "threads", "tiktok", "x", "youtube"}
-	tests := map[string]struct {
-		reason, config string
-		withSecrets    bool
-		want           []v1alpha1.Platform
-		err            string
-	}{
-		"everything":      {"every platform can be configured", full, true, all, ""},
-		"defaults":        {"a platform that is named is available, at its own address", "facebook: {}\nthreads: {}", true, []v1alpha1.Platform{"facebook", "threads"}, ""},
-		"nothing":         {"none is available unasked", "", true, nil, ""},
-		"misspelt field":  {"what is misspelt must not be ignored", "x: {apiAddress: http://s}", true, nil, "apiAddress"},
-		"unknown login":   {"nor a way to connect that there is not", "instagram: {login: google}", true, nil, "instagram.login"},
-		"unknown section": {"nor a platform that there is not", "myspace: {}", true, nil, "myspace"},
-		"no secret":       {"the file that is missing is named", "tiktok: {clientSecretFile: /nowhere/secret}", true, nil, "tiktok.clientSecretFile"},
-		"secret unwanted": {"a process that needs no secrets reads none", "tiktok: {clientSecretFile: /nowhere/secret}", false, []v1alpha1.Platform{"tiktok"}, ""},
+func everyPlatform(secret string) *configv1alpha1.Platforms {
+	section := func() *configv1alpha1.Platform {
+		return &configv1alpha1.Platform{ClientID: "id", ClientSecretFile: secret}
 	}
-	for name, tc := range tests {
+	return &configv1alpha1.Platforms{
+		Facebook: section(), Instagram: section(), Threads: section(), TikTok: section(), X: section(), YouTube: section(),
+	}
+}
+
+func TestLoadPlatforms(t *testing.T) {
+	all := []v1alpha1.Platform{"facebook", "instagram", "threads", "tiktok", "x", "youtube"}
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("s3cr3t\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reads := newSecrets
+	for name, tc := range map[string]struct {
+		reason  string
+		config  *configv1alpha1.Platforms
+		secrets *secrets
+		want    []v1alpha1.Platform
+		err     string
+	}{
+		"everything":      {"every platform can be configured", everyPlatform(secret), reads(slog.Default()), all, ""},
+		"nothing":         {"none is available unasked", &configv1alpha1.Platforms{}, reads(slog.Default()), nil, ""},
+		"no secret":       {"the file that is missing is named", everyPlatform("/nowhere/secret"), reads(slog.Default()), nil, "platforms.tiktok.clientSecretFile"},
+		"secret unwanted": {"a process that needs no secrets reads none", everyPlatform("/nowhere/secret"), nil, all, ""},
+	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			secret, path := filepath.Join(dir, "secret"), filepath.Join(dir, "platforms.yaml")
-			if err := os.WriteFile(secret, []byte("s3cr3t\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(strings.ReplaceAll(tc.config, "SECRET", secret)), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			registry, err := loadPlatforms(path, transport.New(transport.Options{}), tc.withSecrets)
+			registry, err := loadPlatforms(tc.config, transport.New(transport.Options{}), tc.secrets)
 			if (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Fatalf("%s: got error %v", tc.reason, err)
 			}
@@ -64,20 +60,65 @@ youtube: {apiURL: http://s/youtube, clientID: id, clientSecretFile: SECRET}
 	}
 }
 
+// TestSecretIsReadAgain replaces the secret of an app while the process runs.
+func TestSecretIsReadAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secret")
+	put := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("old\n")
+	s := newSecrets(slog.New(slog.DiscardHandler))
+	secret := s.open("x", &configv1alpha1.Platform{ClientSecretFile: file})
+	if s.err != nil || secret() != "old" {
+		t.Fatalf("got %q, %v", secret(), s.err)
+	}
+	put("new\n")
+	if secret() != "new" {
+		t.Errorf("got %q: no restart is needed", secret())
+	}
+	put("")
+	if secret() != "new" {
+		t.Errorf("got %q: half of a replacement is not taken", secret())
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if secret() != "new" {
+		t.Errorf("got %q: a Secret that was unmounted does not end what works", secret())
+	}
+}
+
+func TestRoots(t *testing.T) {
+	if roots, err := rootsOf(""); roots != nil || err != nil {
+		t.Errorf("without a bundle the system decides: %v, %v", roots, err)
+	}
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(file, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rootsOf(file); err == nil || !strings.Contains(err.Error(), "egress.caBundle") {
+		t.Errorf("a bundle without a certificate is a mistake: %v", err)
+	}
+}
+
 // TestShutdownWaitsForCalls compares the time that the manager has to stop with
 // the longest that it may need.
 func TestShutdownWaitsForCalls(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "platforms.yaml")
-	if err := os.WriteFile(path, []byte("x: {}\nthreads: {}\ninstagram: {}\nfacebook: {}\ntiktok: {}\nyoutube: {}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	registry, err := loadPlatforms(path, transport.New(transport.Options{}), true)
+	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil)
 	if err != nil || len(registry) != 6 {
 		t.Fatalf("got %d platforms, %v", len(registry), err)
 	}
+	c := configv1alpha1.DefaultManager()
 	for name, platform := range registry {
-		if call := platform.Capabilities().CallTimeout; call+post.DefaultRecordFor >= gracefulShutdown {
-			t.Errorf("a call to %s takes up to %v and its record up to %v, but the manager has %v to stop", name, call, post.DefaultRecordFor, gracefulShutdown)
+		call := platform.Capabilities().CallTimeout
+		if call > time.Minute {
+			t.Errorf("a call to %s takes up to %v; the check of the configuration reckons with a minute", name, call)
+		}
+		if record := c.Delivery.RecordFor.Duration; call+record >= c.ShutdownTimeout.Duration {
+			t.Errorf("a call to %s takes up to %v and its record up to %v, but the manager has %v to stop", name, call, record, c.ShutdownTimeout)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/controllers/apikey"
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/controllers/media"
@@ -29,9 +30,15 @@ import (
 
 // setupControllers adds every reconciler to the manager, in the order in which a
 // new installation needs them.
-func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, registry platforms.Registry, identity string) error {
+func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, namespace string,
+	registry platforms.Registry, identity string,
+) error {
 	now := clock.RealClock{}
-	files, err := f.media.store()
+	files, err := openStore(c.Media)
+	if err != nil {
+		return err
+	}
+	own, err := account(ctx, mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
 	}
@@ -42,15 +49,16 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 		return err
 	}
 	counts := quota.NewStore(quota.NewAPI(live, cached))
-	posts := f.posts
+	pictures, err := thumbnails(mgr.GetLogger(), files, c.Thumbnails.FFmpeg)
+	if err != nil {
+		return err
+	}
+	posts := postOptions(c)
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
 	posts.Platforms = registry
 	posts.Tokens = connection.Tokens{Cache: credentials.NewCache(store, now)}
-	posts.Files, posts.Renditions, posts.Thumbnails = files, rendition.NewMaker(files), thumbnails(mgr.GetLogger(), files, f.ffmpeg)
-	posts.NewID = rand.Text
+	posts.Files, posts.Renditions, posts.Thumbnails = files, rendition.NewMaker(files), pictures
 	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}
-	posts.Metrics = post.NewMetrics(metrics.Registry)
-	posts.Failpoint = crashPoint()
 	setup := func(c interface{ SetupWithManager(mgr ctrl.Manager) error }, err error) error {
 		if err != nil {
 			return err
@@ -60,33 +68,50 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, f *managerFlags, re
 	return errors.Join(
 		setup(team.New(team.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-team"),
-			ManagerNamespace: f.namespace, Owner: teams.Owner, Quota: counts,
+			Manager: own, ManagerNamespace: namespace, Names: namesOf(c.ReleaseName), Owner: teams.Owner, Quota: counts,
+			MaxConcurrentReconciles: c.Concurrency.Teams,
 		})),
 		setup(apikey.New(apikey.Options{
-			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-apikey"),
+			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-apikey"), MaxConcurrentReconciles: c.Concurrency.APIKeys,
 		})),
 		setup(connection.New(connection.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-connection"),
 			Platforms: registry, Store: store, Owner: teams.Owner, Metrics: connection.NewMetrics(metrics.Registry, now),
+			MaxConcurrentReconciles: c.Concurrency.Connections,
 		})),
 		setup(media.New(media.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-media"),
 			Store:       files,
 			Verify:      (&probe.Verifier{Store: files, Clock: now}).Verify,
 			Source:      fetch.New(fetch.Options{}),
-			UnusedAfter: f.keepUnusedMedia,
+			UnusedAfter: c.Retention.UnusedMedia.Duration,
 			Metrics:     media.NewMetrics(metrics.Registry),
+
+			MaxConcurrentReconciles: c.Concurrency.Media, MaxFetches: c.Concurrency.Fetches,
 		})),
 		setup(post.New(posts)),
 	)
 }
 
-// thumbnails returns what takes pictures out of videos with the program at a
-// path; nil without one.
-func thumbnails(log logr.Logger, files rendition.Store, path string) post.Thumbnails {
-	if path == "" {
-		log.Info("videos on YouTube get no chosen thumbnails: there is no ffmpeg (install it, or name it with --ffmpeg)")
-		return nil
+// postOptions are those that the configuration decides, and those that need nothing.
+func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
+	return post.Options{
+		MaxConcurrentReconciles: c.Concurrency.Posts, MaxUploads: c.Concurrency.Uploads,
+		PrepareAhead: c.Delivery.PrepareAhead.Duration, StartingDeadline: c.Delivery.StartingDeadline.Duration,
+		SendWindow: c.Delivery.SendWindow.Duration, ClockMargin: c.Delivery.ClockMargin.Duration, RecordFor: c.Delivery.RecordFor.Duration,
+		NewID: rand.Text, Metrics: post.NewMetrics(metrics.Registry), Failpoint: crashPoint(),
 	}
-	return thumbnail.NewMaker(files, thumbnail.FFmpeg{Path: path})
+}
+
+// thumbnails returns what takes pictures out of videos with a program; nil without one.
+func thumbnails(log logr.Logger, files rendition.Store, program string) (post.Thumbnails, error) {
+	path, err := findFFmpeg(program)
+	if err != nil {
+		return nil, err
+	}
+	if path == "" {
+		log.Info("videos on YouTube get no chosen thumbnails: there is no ffmpeg (install it, or name it in thumbnails.ffmpeg)")
+		return nil, nil //nolint:nilnil // without a program there are no thumbnails, which is no error
+	}
+	return thumbnail.NewMaker(files, thumbnail.FFmpeg{Path: path}), nil
 }

@@ -5,98 +5,100 @@ package main
 
 import (
 	"crypto/tls"
-	"flag"
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/controllers/admission"
 	"github.com/herald-social/herald/internal/webhookcert"
 	"github.com/herald-social/herald/platforms"
 )
 
-// Names of what config/webhook and config/rbac hold.
-const (
-	webhookConfiguration = "herald"
-	webhookService       = "herald-webhook"
-	webhookSecret        = "herald-webhook-certificate"
-)
+// admissionWebhook is the webhook of the configuration, in one installation.
+type admissionWebhook struct {
+	configv1alpha1.Webhook
 
-// webhookFlags are the flags of the admission webhook.
-type webhookFlags struct {
-	address string
-	hosts   string
-	certDir string
-	// keeper maintains the certificate; nil if certDir holds one.
+	release, namespace string
+	// keeper maintains the certificate; nil if CertDir holds one.
 	keeper *webhookcert.Keeper
 }
 
-func (f *webhookFlags) add(flags *flag.FlagSet) {
-	flags.StringVar(&f.address, "webhook-bind-address", ":9443", "address of the admission webhook; 0 for none")
-	flags.StringVar(&f.hosts, "webhook-hosts", "", "comma-separated names and addresses under which the API server calls the webhook; empty takes those of Service "+webhookService)
-	flags.StringVar(&f.certDir, "webhook-cert-dir", "", "folder with tls.crt and tls.key, and caBundle is yours to set (cert-manager does both); empty makes a certificate and sets caBundle")
-}
-
-func (f *webhookFlags) off() bool { return f.address == "0" || f.address == "" }
+// service is the Service of the webhook, and certificate the Secret.
+func (h *admissionWebhook) service() string     { return h.release + "-webhook" }
+func (h *admissionWebhook) certificate() string { return h.release + "-webhook-certificate" }
 
 // server is the manager's webhook server. It listens only if a webhook is
 // registered with it.
-func (f *webhookFlags) server() (webhook.Server, error) {
-	if f.off() {
+func (h *admissionWebhook) server() (webhook.Server, error) {
+	if h.Off() {
 		return webhook.NewServer(webhook.Options{Port: -1}), nil
 	}
-	host, port, err := net.SplitHostPort(f.address)
+	host, port, err := net.SplitHostPort(h.BindAddress)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--webhook-bind-address=%s: want HOST:PORT or :PORT", f.address)}
+		return nil, fmt.Errorf("webhook.bindAddress: %w", err)
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || number == 0 {
-		return nil, usageError{fmt.Errorf("--webhook-bind-address=%s: want a port from 1 to 65535", f.address)}
+	if err != nil {
+		return nil, fmt.Errorf("webhook.bindAddress: %w", err)
 	}
-	options := webhook.Options{Host: host, Port: int(number), CertDir: f.certDir}
-	if f.certDir == "" {
+	options := webhook.Options{Host: host, Port: int(number), CertDir: h.CertDir}
+	if h.CertDir == "" {
 		options.TLSOpts = []func(*tls.Config){func(c *tls.Config) {
-			c.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return f.keeper.GetCertificate(hello) }
+			c.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return h.keeper.GetCertificate(hello) }
 		}}
 	}
 	return webhook.NewServer(options), nil
 }
 
-// setup serves the webhook and, unless certDir holds one, maintains its certificate.
-func (f *webhookFlags) setup(mgr ctrl.Manager, namespace string, startingDeadline time.Duration, registry platforms.Registry) error {
-	if f.off() {
+// setup serves the webhook and, unless CertDir holds one, maintains its certificate. Whether it is served is a metric and
+// no part of readiness, since nothing rests on it.
+func (h *admissionWebhook) setup(mgr ctrl.Manager, startingDeadline time.Duration, registry platforms.Registry) error {
+	if h.Off() {
 		return nil
 	}
-	if f.certDir == "" {
-		hosts := []string{webhookService + "." + namespace + ".svc", webhookService + "." + namespace + ".svc.cluster.local"}
-		if f.hosts != "" {
-			hosts = strings.Split(f.hosts, ",")
+	if h.CertDir == "" {
+		hosts := h.Hosts
+		if len(hosts) == 0 {
+			service := h.service() + "." + h.namespace + ".svc"
+			hosts = []string{service, service + ".cluster.local"}
 		}
 		var err error
-		f.keeper, err = webhookcert.New(webhookcert.Options{
+		h.keeper, err = webhookcert.New(webhookcert.Options{
 			Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(),
-			Secret:  types.NamespacedName{Namespace: namespace, Name: webhookSecret},
-			Webhook: webhookConfiguration, Hosts: hosts, Clock: clock.RealClock{},
+			Secret:  types.NamespacedName{Namespace: h.namespace, Name: h.certificate()},
+			Webhook: h.release, Hosts: hosts, Clock: clock.RealClock{},
 		})
 		if err != nil {
 			return err
 		}
-		if err := mgr.Add(f.keeper); err != nil {
+		if err := mgr.Add(h.keeper); err != nil {
 			return fmt.Errorf("cannot set up the webhook's certificate: %w", err)
 		}
 	}
-	// Only then does a Service send it requests.
-	if err := mgr.AddReadyzCheck("webhook", mgr.GetWebhookServer().StartedChecker()); err != nil {
-		return fmt.Errorf("cannot add the readiness check of the webhook: %w", err)
-	}
+	served := mgr.GetWebhookServer().StartedChecker()
+	metrics.Registry.MustRegister(webhookServed(func() error { return served(nil) }))
 	return admission.SetupWithManager(mgr, admission.Options{
 		Reader: mgr.GetClient(), Platforms: registry, StartingDeadline: startingDeadline, Clock: clock.RealClock{},
+	})
+}
+
+// webhookServed is the metric that says whether the webhook answers, which check tells.
+func webhookServed(check func() error) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "herald_webhook_served", Help: "1 if the admission webhook answers on this process, else 0.",
+	}, func() float64 {
+		if check() != nil {
+			return 0
+		}
+		return 1
 	})
 }

@@ -10,6 +10,7 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,9 +43,6 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// workers is how many connections are examined at once, most of
-	// the time waiting for platforms.
-	workers = 32
 	// reportWithin bounds the writing of a status.
 	reportWithin = 10 * time.Second
 	// mostReports is how often the write of a status is tried after conflicts.
@@ -70,6 +68,9 @@ type Options struct {
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// Metrics exposes the state of connections; nil exposes nothing.
 	Metrics *Metrics
+	// MaxConcurrentReconciles is how many connections are examined at once, most of
+	// the time waiting for platforms (default 32).
+	MaxConcurrentReconciles int
 }
 
 // Reconciler reconciles connections.
@@ -102,7 +103,7 @@ func New(o Options) (*Reconciler, error) {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested()))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 32)})
 	if r.Owner != nil {
 		changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 		ctl = ctl.

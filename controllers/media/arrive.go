@@ -68,6 +68,11 @@ func (r *Reconciler) overwritten(ctx context.Context, m *v1alpha1.Media, before 
 // unavailable shows that the store does not answer, and returns an error so that the
 // work queue tries again. What the store said is for the log.
 func (r *Reconciler) unavailable(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus, err error) error {
+	if errors.Is(err, store.ErrNone) {
+		r.describe(m, v1alpha1.MediaPending, conditions.Stuck, v1alpha1.ReasonStoreUnavailable,
+			"This installation keeps no media files: post text, or have the section media of its configuration written.")
+		return r.write(ctx, m, before)
+	}
 	r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonStoreUnavailable,
 		"The store of media files does not answer; the manager tries again.")
 	return errors.Join(fmt.Errorf("cannot verify the media file: %w", err), r.write(ctx, m, before))
@@ -88,6 +93,8 @@ func (r *Reconciler) verify(ctx context.Context, m *v1alpha1.Media) error {
 func (r *Reconciler) compare(ctx context.Context, m *v1alpha1.Media) error {
 	object, err := r.Store.Stat(ctx, store.Key(m))
 	switch {
+	case errors.Is(err, store.ErrNone):
+		// What was verified stays so until there is a store again.
 	case errors.Is(err, store.ErrNotFound):
 		r.describe(m, v1alpha1.MediaUploaded, conditions.Stuck, v1alpha1.ReasonFileMissing,
 			"The store does not have the file any more. Upload it as another Media, or check that the manager uses the right store.")
@@ -102,28 +109,26 @@ func (r *Reconciler) compare(ctx context.Context, m *v1alpha1.Media) error {
 	return nil
 }
 
-// How many files are fetched at once, in all and for one namespace: a slow server
-// delays its own team first. Both leave workers for uploads.
-const (
-	maxFetches             = 8
-	maxFetchesPerNamespace = 2
-)
+// maxFetchesPerNamespace is how many files are fetched at once for one namespace: a
+// slow server delays its own team first.
+const maxFetchesPerNamespace = 2
 
 // slots counts the fetches under way.
 type slots struct {
+	most  int
 	mu    sync.Mutex
 	total int
 	taken map[string]int
 }
 
-func newSlots() *slots { return &slots{taken: map[string]int{}} }
+func newSlots(most int) *slots { return &slots{most: most, taken: map[string]int{}} }
 
 // take reports whether another fetch may begin for a namespace; if so, the caller
 // calls give afterwards.
 func (s *slots) take(namespace string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.total >= maxFetches || s.taken[namespace] >= maxFetchesPerNamespace {
+	if s.total >= s.most || s.taken[namespace] >= maxFetchesPerNamespace {
 		return false
 	}
 	s.total++

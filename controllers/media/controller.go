@@ -10,6 +10,7 @@
 package media
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,9 +42,6 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// workers is how many media files are reconciled at once: most of the time they
-	// wait for the store.
-	workers = 16
 	// conflictPause is how long to wait after a conflict; meanwhile the watch
 	// delivers the other change.
 	conflictPause = time.Second
@@ -90,6 +88,11 @@ type Options struct {
 	Events events.EventRecorder
 	// Metrics counts what is done; nil counts nothing.
 	Metrics *Metrics
+	// MaxConcurrentReconciles is how many media files are reconciled at once: most of
+	// the time they wait for the store (default 16). MaxFetches is how many of them are
+	// fetched from their source (default 8), so that workers are left for uploads.
+	MaxConcurrentReconciles int
+	MaxFetches              int
 }
 
 // Reconciler reconciles media files.
@@ -108,7 +111,7 @@ func New(o Options) (*Reconciler, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
 	}
-	return &Reconciler{Options: o, slots: newSlots(), status: conditions.Reporter{
+	return &Reconciler{Options: o, slots: newSlots(cmp.Or(o.MaxFetches, 8)), status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile",
 		Normal: []string{v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching},
 	}}, nil
@@ -124,7 +127,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Media{}).
 		Watches(&v1alpha1.Post{}, mediaOf(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(r.MaxConcurrentReconciles, 16)}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up the media controller: %w", err)
@@ -208,7 +211,7 @@ func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) error {
 
 // drop deletes the file and its renditions from the store; a missing file is no error.
 func (r *Reconciler) drop(ctx context.Context, m *v1alpha1.Media) error {
-	if err := r.Store.DeleteAll(ctx, store.Key(m)); err != nil {
+	if err := r.Store.DeleteAll(ctx, store.Key(m)); err != nil && !errors.Is(err, store.ErrNone) {
 		return fmt.Errorf("cannot delete the media file from the store: %w", err)
 	}
 	return nil

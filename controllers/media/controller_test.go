@@ -23,6 +23,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/media/fetch"
+	"github.com/herald-social/herald/internal/media/probe"
 	"github.com/herald-social/herald/internal/media/store"
 )
 
@@ -123,6 +124,23 @@ var _ = Describe("a file that is awaited", func() {
 		Expect(meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady).Message).NotTo(ContainSubstring("10.0.0.7"))
 		d.Verify = verify
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonAwaitingUpload))
+	})
+
+	It("says that the installation has no store, and lets go of what is deleted", func(ctx SpecContext) {
+		d := newDesk(loose())
+		none := store.None()
+		d.Store, d.Verify = none, (&probe.Verifier{Store: none, Clock: d.clock}).Verify
+		m := newMedia(byHand, fromTheAPI)
+		Expect(k8s.Create(ctx, m)).To(Succeed())
+		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonStoreUnavailable))
+		Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue(), "it waits for a person")
+		Expect(d.sweepFiles(ctx, nil)).To(Succeed())
+		Expect(k8s.Delete(ctx, m)).To(Succeed())
+		Eventually(func(g Gomega) {
+			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
+		}).Should(Succeed())
 	})
 
 	It("shows that a file is overwritten all the time, and goes on when that ends", func(ctx SpecContext) {

@@ -242,6 +242,9 @@ func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1al
 	}
 	unlisted := maps.Clone(found.known)
 	for object, err := range s.Store.List(ctx, "") {
+		if errors.Is(err, store.ErrNone) {
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("cannot list the files in the store: %w", err)
 		}

@@ -196,7 +196,7 @@ func TestGoesAt(t *testing.T) {
 }
 
 func TestSlots(t *testing.T) {
-	s := newSlots()
+	s := newSlots(8)
 	steps := []struct {
 		namespace string
 		want      bool

@@ -90,6 +90,8 @@ type Options struct {
 	Metrics *Metrics
 	// MaxConcurrentReconciles is how many posts are worked on at once (default 256).
 	MaxConcurrentReconciles int
+	// MaxUploads is how many targets with files are prepared at once (default 32).
+	MaxUploads int
 	// PrepareAhead is how long before its time a scheduled post with files is
 	// prepared: uploaded, as far as that is not visible (default 30 min). Big files
 	// begin earlier, and what a platform keeps for a short time begins later.
@@ -121,6 +123,7 @@ func (o *Options) setDefaults() {
 	o.ClockMargin = cmp.Or(o.ClockMargin, 2*time.Second)
 	o.RecordFor = cmp.Or(o.RecordFor, DefaultRecordFor)
 	o.MaxConcurrentReconciles = cmp.Or(o.MaxConcurrentReconciles, 256)
+	o.MaxUploads = cmp.Or(o.MaxUploads, 32)
 	if o.Failpoint == nil {
 		o.Failpoint = func(string) {}
 	}
@@ -178,7 +181,7 @@ func New(o Options) (*Reconciler, error) {
 	}
 	r.preparer = prepare.New(prepare.Options{
 		Client: o.Client, APIReader: o.APIReader, Platforms: o.Platforms, Files: o.Files, Renditions: o.Renditions, Thumbnails: o.Thumbnails,
-		Clock: o.Clock, Failpoint: o.Failpoint,
+		Clock: o.Clock, Failpoint: o.Failpoint, MaxUploads: o.MaxUploads,
 	})
 	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,

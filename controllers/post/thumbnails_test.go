@@ -117,7 +117,7 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 		t := channel(ctx)
 		file(ctx, t, "film", "faststart.mp4", v1alpha1.MimeMP4)
 		publish(ctx, t, "without")
-		Eventually(notes(ctx, t)).Should(ConsistOf(ContainSubstring("--ffmpeg")))
+		Eventually(notes(ctx, t)).Should(ConsistOf(ContainSubstring("thumbnails.ffmpeg")))
 	})
 
 	It("is told to be missing if none can be made", func(ctx SpecContext) {

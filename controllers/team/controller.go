@@ -11,7 +11,6 @@
 package team
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -51,20 +51,16 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages/status,verbs=update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Names of the manager's objects; config/rbac and the chart use the same, and
-// config/rbac/policies.yaml holds the manager to them.
-const (
-	// RoleBinding gives ServiceAccount, in each team's namespace, the rights of
+// Names are those of objects that belong to one release of Herald.
+type Names struct {
+	// RoleBinding gives the manager, in each team's namespace, the rights of
 	// ClusterRole to Secrets.
-	RoleBinding    = "herald-manager-secrets"
-	ClusterRole    = "herald-team-secrets"
-	ServiceAccount = "herald-manager"
-	// DefaultNamespace is the default of Options.ManagerNamespace.
-	DefaultNamespace = "herald-system"
-)
+	RoleBinding string
+	ClusterRole string
+}
 
-// Options is what the reconciler needs. Client, APIReader and Clock are required;
-// the namespaces have defaults.
+// Options is what the reconciler needs. Client, APIReader, Clock, Manager,
+// ManagerNamespace and Names are required.
 type Options struct {
 	// Client reads from the cache and writes to the API server. APIReader reads from
 	// the API server: whether a namespace is taken must not be decided from an old
@@ -74,13 +70,20 @@ type Options struct {
 	Clock     clock.PassiveClock
 	// Events takes the events of teams; nil emits none.
 	Events events.EventRecorder
-	// ManagerNamespace is the namespace of the manager's service account. It can
-	// belong to no team.
+	// Manager is the account of this process, which gets the right to Secrets in
+	// teams' namespaces.
+	Manager rbacv1.Subject
+	// ManagerNamespace is the namespace of this installation. It can belong to no
+	// team.
 	ManagerNamespace string
+	// Names are those of the release.
+	Names Names
 	// Owner returns the team that owns a namespace, or nil; Quota stores what a
 	// team uses. Without them nothing is counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	Quota *quota.Store
+	// MaxConcurrentReconciles is how many teams are worked on at once (default 1).
+	MaxConcurrentReconciles int
 }
 
 // Reconciler reconciles teams.
@@ -94,10 +97,9 @@ type Reconciler struct {
 
 // New returns a reconciler; an error says which of the required options is missing.
 func New(o Options) (*Reconciler, error) {
-	if o.Client == nil || o.APIReader == nil || o.Clock == nil {
-		return nil, errors.New("the team reconciler needs Client, APIReader and Clock")
+	if o.Client == nil || o.APIReader == nil || o.Clock == nil || o.Manager.Name == "" || o.ManagerNamespace == "" || o.Names == (Names{}) {
+		return nil, errors.New("the team reconciler needs Client, APIReader, Clock, Manager, ManagerNamespace and Names")
 	}
-	o.ManagerNamespace = cmp.Or(o.ManagerNamespace, DefaultNamespace)
 	return &Reconciler{Options: o, status: conditions.Reporter{
 		Client: o.Client, Events: o.Events, Action: "Reconcile", Normal: []string{v1alpha1.ReasonNamespaceReady},
 	}}, nil
@@ -105,8 +107,8 @@ func New(o Options) (*Reconciler, error) {
 
 // RoleBindings says which role bindings the manager's cache holds: those that the
 // manager may list and watch, and that SetupWithManager watches.
-func RoleBindings() cache.ByObject {
-	return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", RoleBinding)}
+func (n Names) RoleBindings() cache.ByObject {
+	return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", n.RoleBinding)}
 }
 
 // SetupWithManager adds the reconciler to a manager. A team is reconciled when it,
@@ -122,7 +124,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Team{}, byNamespace(wantedNamespace), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, byNamespace(client.Object.GetName)).
-		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace))
+		WatchesMetadata(&rbacv1.RoleBinding{}, byNamespace(client.Object.GetNamespace)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrentReconciles})
 	if r.counts() {
 		ctl = ctl.Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.teamOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 	}
@@ -259,11 +262,11 @@ func (r *Reconciler) binding(team *v1alpha1.Team) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: team.Spec.Namespace,
-			Name:      RoleBinding,
+			Name:      r.Names.RoleBinding,
 			Labels:    map[string]string{managedBy: managedByHerald},
 		},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ClusterRole},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.ManagerNamespace, Name: ServiceAccount}},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: r.Names.ClusterRole},
+		Subjects: []rbacv1.Subject{r.Manager},
 	}
 }
 

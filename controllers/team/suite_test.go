@@ -49,6 +49,12 @@ var (
 	serial    atomic.Int64
 )
 
+// The manager's account and names, as config/rbac has them.
+var (
+	manager = rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "herald-system", Name: "herald-manager"}
+	names   = team.Names{RoleBinding: "herald-manager-secrets", ClusterRole: "herald-team-secrets"}
+)
+
 var _ = BeforeSuite(func() {
 	ctrl.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyTimeout(30 * time.Second)
@@ -65,20 +71,21 @@ var _ = BeforeSuite(func() {
 	Expect(env.Client.Create(context.Background(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "herald-manager"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "herald-manager"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: team.DefaultNamespace, Name: team.ServiceAccount}},
+		Subjects:   []rbacv1.Subject{manager},
 	})).To(Succeed())
 	limited = rest.CopyConfig(env.Config)
-	limited.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + team.DefaultNamespace + ":" + team.ServiceAccount}
+	limited.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + manager.Namespace + ":" + manager.Name}
 	asManager, err = client.New(limited, client.Options{Scheme: env.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 
 	mgr, err := ctrl.NewManager(limited, ctrl.Options{
 		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&rbacv1.RoleBinding{}: team.RoleBindings()}},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&rbacv1.RoleBinding{}: names.RoleBindings()}},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	r, err := team.New(team.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-team"),
+		Manager: manager, ManagerNamespace: manager.Namespace, Names: names,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
@@ -132,7 +139,7 @@ func readiness(ctx context.Context, teamName string) func(g Gomega) string {
 func binding(ctx context.Context, namespace string) func() (*rbacv1.RoleBinding, error) {
 	return func() (*rbacv1.RoleBinding, error) {
 		var b rbacv1.RoleBinding
-		err := k8s.Get(ctx, types.NamespacedName{Namespace: namespace, Name: team.RoleBinding}, &b)
+		err := k8s.Get(ctx, types.NamespacedName{Namespace: namespace, Name: names.RoleBinding}, &b)
 		return &b, err
 	}
 }

@@ -5,7 +5,6 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"io"
@@ -32,8 +31,7 @@ func TestDoSpeaksHTTP1(t *testing.T) {
 			defer server.Close()
 			roots := x509.NewCertPool()
 			roots.AddCert(server.Certificate())
-			client := New(Options{})
-			transportOf(t, client).TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+			client := New(Options{RootCAs: roots})
 			if _, err := client.Do(t.Context(), Call{}, newRequest(t, http.MethodPost, server.URL, "text")); err != nil {
 				t.Fatal(err)
 			}

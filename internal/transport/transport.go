@@ -18,6 +18,8 @@ package transport
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -77,6 +79,11 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// Clock measures how long calls take. Defaults to the real one.
 	Clock clock.PassiveClock
+	// Proxy returns the proxy for a request, as http.ProxyFromEnvironment does. Nil
+	// uses none.
+	Proxy func(*http.Request) (*url.URL, error)
+	// RootCAs are the authorities to trust; nil for those of the system.
+	RootCAs *x509.CertPool
 }
 
 // Client makes calls. It may be used from many goroutines at once.
@@ -97,7 +104,9 @@ func New(o Options) *Client {
 	return &Client{
 		http: &http.Client{
 			Transport: &http.Transport{
+				Proxy:                  o.Proxy,
 				DialContext:            dialer.DialContext,
+				TLSClientConfig:        &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
 				TLSHandshakeTimeout:    tlsTimeout,
 				MaxIdleConnsPerHost:    maxIdlePerHost,
 				IdleConnTimeout:        idleTimeout,

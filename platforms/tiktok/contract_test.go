@@ -19,7 +19,7 @@ func TestContract(t *testing.T) {
 		New: func(t *testing.T, url string) platforms.Platform {
 			t.Helper()
 			return tiktok.New(tiktok.Config{
-				APIURL: url + "/tiktok", WebURL: url + "/tiktok", ClientKey: "herald", ClientSecret: "secret",
+				APIURL: url + "/tiktok", WebURL: url + "/tiktok", ClientKey: "herald", ClientSecret: func() string { return "secret" },
 			}, transport.New(transport.Options{}))
 		},
 		Renewal:        platformtest.ByRotation,

@@ -82,7 +82,9 @@ type Config struct {
 	// APIURL and WebURL default to DefaultAPIURL and DefaultWebURL.
 	APIURL, WebURL string
 	// ClientKey and ClientSecret are the app's, to renew tokens with.
-	ClientKey, ClientSecret string
+	ClientKey string
+	// ClientSecret is asked for each renewal; nil for none.
+	ClientSecret func() string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
 	// Clock tells when tokens and the addresses of uploads end, and waits for
@@ -112,11 +114,20 @@ func New(c Config, way *transport.Client) *Platform {
 		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}),
 	}
 	p.tokens = oauth2.Endpoint{
-		Client: p.api, Path: "/v2/oauth/token/", App: url.Values{"client_key": {c.ClientKey}, "client_secret": {c.ClientSecret}},
+		Client: p.api, Path: "/v2/oauth/token/", App: c.app,
 		Timeout: readTimeout, Clock: p.clock, Dead: refreshDead, AnyStatus: true,
 		Refused: func(resp *transport.Response, code string) *platforms.Error { return p.refused(resp.Status, code) },
 	}
 	return p
+}
+
+// app names the app, which shows its secret in the form.
+func (c *Config) app() oauth2.App {
+	form := url.Values{"client_key": {c.ClientKey}}
+	if c.ClientSecret != nil {
+		form.Set("client_secret", c.ClientSecret())
+	}
+	return oauth2.App{Form: form}
 }
 
 // Capabilities declares TikTok's rules. It takes no posts of text alone. Its list of

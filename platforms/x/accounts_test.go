@@ -125,7 +125,7 @@ func TestRefreshNamesTheClient(t *testing.T) {
 		basic     bool
 		inTheBody string
 	}{
-		"confidential": {"an app with a secret shows it in the header and nothing in the body", Config{ClientID: "id", ClientSecret: "secret"}, true, ""},
+		"confidential": {"an app with a secret shows it in the header and nothing in the body", Config{ClientID: "id", ClientSecret: func() string { return "secret" }}, true, ""},
 		"public":       {"an app without one names itself in the body", Config{ClientID: "id"}, false, "id"},
 	}
 	for name, tc := range tests {

@@ -60,7 +60,9 @@ type Config struct {
 	APIURL, WebURL string
 	// ClientID and ClientSecret are the app's, to renew tokens with. An app
 	// without a secret is a public client.
-	ClientID, ClientSecret string
+	ClientID string
+	// ClientSecret is asked for each renewal; nil for an app without.
+	ClientSecret func() string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
 	// Clock tells when a token that was just handed out ends. Defaults to the
@@ -90,17 +92,24 @@ func New(c Config, way *transport.Client) *Platform {
 		clock: cmp.Or[clock.Clock](c.Clock, clock.RealClock{}),
 	}
 	p.tokens = oauth2.Endpoint{
-		Client: p.api, Path: "/2/oauth2/token", ID: c.ClientID, Secret: c.ClientSecret, Timeout: readTimeout, Clock: p.clock,
+		Client: p.api, Path: "/2/oauth2/token", App: c.app, Timeout: readTimeout, Clock: p.clock,
 		NoRefresh: noRefresh, Dead: refreshDead, IsDead: isDead,
 		Refused: func(resp *transport.Response, _ string) *platforms.Error {
 			failure, _ := p.classify(resp)
 			return failure
 		},
 	}
-	if c.ClientSecret == "" {
-		p.tokens.App = url.Values{"client_id": {c.ClientID}}
-	}
 	return p
+}
+
+// app names the app: one with a secret in the header, a public one in the form.
+func (c *Config) app() oauth2.App {
+	if c.ClientSecret != nil {
+		if secret := c.ClientSecret(); secret != "" {
+			return oauth2.App{ID: c.ClientID, Secret: secret}
+		}
+	}
+	return oauth2.App{Form: url.Values{"client_id": {c.ClientID}}}
 }
 
 // Capabilities declares X's rules for an account without a subscription: 280

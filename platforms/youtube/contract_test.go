@@ -17,7 +17,7 @@ func TestContract(t *testing.T) {
 		Name: "youtube",
 		New: func(t *testing.T, url string) platforms.Platform {
 			t.Helper()
-			return youtube.New(youtube.Config{APIURL: url + "/youtube", WebURL: url + "/youtube", ClientID: "herald", ClientSecret: "secret"}, transport.New(transport.Options{}))
+			return youtube.New(youtube.Config{APIURL: url + "/youtube", WebURL: url + "/youtube", ClientID: "herald", ClientSecret: func() string { return "secret" }}, transport.New(transport.Options{}))
 		},
 		Renewal: platformtest.ByRefreshToken,
 		// YouTube takes no angle brackets.

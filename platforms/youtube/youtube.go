@@ -73,7 +73,9 @@ type Config struct {
 	// WebURL defaults to DefaultWebURL.
 	WebURL string
 	// ClientID and ClientSecret are the app's, to renew tokens with.
-	ClientID, ClientSecret string
+	ClientID string
+	// ClientSecret is asked for each renewal; nil for none.
+	ClientSecret func() string
 	// ListingLag defaults to DefaultListingLag.
 	ListingLag time.Duration
 	// Clock tells when a token that was just handed out ends. Defaults to the
@@ -104,7 +106,7 @@ func New(c Config, way *transport.Client) *Platform {
 	}
 	p.tokens = oauth2.Endpoint{
 		Client: client.Client{Platform: "youtube", Name: "Google", BaseURL: client.Address(c.APIURL, DefaultTokenURL), Transport: way},
-		Path:   "/token", App: url.Values{"client_id": {c.ClientID}, "client_secret": {c.ClientSecret}},
+		Path:   "/token", App: c.app,
 		Timeout: readTimeout, Clock: p.clock, Dead: refreshDead,
 		Refused: func(resp *transport.Response, _ string) *platforms.Error {
 			failure, _ := p.accountRefused(resp)
@@ -112,6 +114,15 @@ func New(c Config, way *transport.Client) *Platform {
 		},
 	}
 	return p
+}
+
+// app names the app, which shows its secret in the form.
+func (c *Config) app() oauth2.App {
+	form := url.Values{"client_id": {c.ClientID}}
+	if c.ClientSecret != nil {
+		form.Set("client_secret", c.ClientSecret())
+	}
+	return oauth2.App{Form: form}
 }
 
 // Capabilities declares YouTube's rules. It takes videos only, with the caption as

@@ -53,10 +53,7 @@ const alone = "--leader-elect=false"
 // one works at once; what keeps them apart is the claim.
 func startManager(flags ...string) *process {
 	args := append([]string{
-		"manager", "--kubeconfig", filepath.Join(folder, "kubeconfig"), "--platforms-config", filepath.Join(folder, "platforms.yaml"),
-		"--media-endpoint", "http://" + toStore.address(), "--media-public-endpoint", "http://" + files.Endpoint,
-		"--media-bucket", files.Bucket, "--media-path-style", "--media-credentials", filepath.Join(folder, "store-key.json"),
-		"--leader-identity", "crash", "--metrics-bind-address", "0", "--health-probe-bind-address", "0", "--webhook-bind-address", "0",
+		"manager", "--kubeconfig", filepath.Join(folder, "kubeconfig"), "--config", filepath.Join(folder, "manager.yaml"), "--leader-identity", "crash",
 	}, flags...)
 	p := start("herald", "manager", []string{"HERALD_CRASH_HOOK=" + points.url()}, args...)
 	p.flags = flags

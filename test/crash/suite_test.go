@@ -27,7 +27,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/test/sandboxtest"
@@ -92,6 +94,7 @@ var _ = BeforeSuite(func() {
 	DeferCleanup(toStore.close)
 	credentials := fmt.Sprintf(`{"accessKey":%q,"secretKey":%q}`, files.AccessKey, files.SecretKey)
 	Expect(os.WriteFile(filepath.Join(folder, "store-key.json"), []byte(credentials), 0o600)).To(Succeed())
+	writeConfiguration()
 })
 
 func startSandbox() {
@@ -110,12 +113,35 @@ func startSandbox() {
 	toPlatform, err = newProxy(address)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(toPlatform.close)
-	config := ""
-	for _, name := range connected() {
-		config += fmt.Sprintf("%[1]s: {apiURL: http://%[2]s/%[1]s, webURL: %[3]s/%[1]s, "+
-			"facebookURL: http://%[2]s/%[1]s/graph.facebook.com, uploadURL: http://%[2]s/%[1]s/rupload.facebook.com, clientID: crash, listingLag: 2s}\n", name, toPlatform.address(), platform.URL)
+}
+
+// writeConfiguration writes the file of every manager. Its lease is short: a manager that has lost the Kubernetes API is
+// to end within the patience of a spec.
+func writeConfiguration() {
+	config := configv1alpha1.DefaultManager()
+	lease := &config.LeaderElection
+	lease.LeaseDuration.Duration, lease.RenewDeadline.Duration, lease.RetryPeriod.Duration = 15*time.Second, 10*time.Second, 2*time.Second
+	config.Health.BindAddress, config.Metrics.BindAddress, config.Webhook.BindAddress = "0", "0", "0"
+	config.Media = &configv1alpha1.Media{
+		Endpoint: "http://" + toStore.address(), PublicEndpoint: "http://" + files.Endpoint, Region: "us-east-1", Bucket: files.Bucket,
+		PathStyle: true, CredentialsFile: filepath.Join(folder, "store-key.json"),
 	}
-	Expect(os.WriteFile(filepath.Join(folder, "platforms.yaml"), []byte(config), 0o600)).To(Succeed())
+	sections := map[string]**configv1alpha1.Platform{
+		"facebook": &config.Platforms.Facebook, "instagram": &config.Platforms.Instagram, "threads": &config.Platforms.Threads,
+		"tiktok": &config.Platforms.TikTok, "x": &config.Platforms.X, "youtube": &config.Platforms.YouTube,
+	}
+	for _, name := range connected() {
+		base := "http://" + toPlatform.address() + "/" + string(name)
+		section := &configv1alpha1.Platform{
+			APIURL: base, WebURL: platform.URL + "/" + string(name), FacebookURL: base + "/graph.facebook.com",
+			UploadURL: base + "/rupload.facebook.com", ClientID: "crash",
+		}
+		section.ListingLag.Duration = 2 * time.Second
+		*sections[string(name)] = section
+	}
+	data, err := yaml.Marshal(config)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(filepath.Join(folder, "manager.yaml"), data, 0o600)).To(Succeed())
 }
 
 func freeAddress() string {

@@ -126,7 +126,12 @@ func (s *Setup) writeKubeconfig(identity, token string, certificate []byte) erro
 	config := api.NewConfig()
 	config.Clusters[contextName] = &api.Cluster{Server: "https://" + s.Address(KubeAPIServer), CertificateAuthorityData: certificate}
 	config.AuthInfos[identity] = &api.AuthInfo{Token: token}
-	config.Contexts[contextName] = &api.Context{Cluster: contextName, AuthInfo: identity, Namespace: s.Namespace}
+	// Herald's own processes take their namespace from here, as a pod takes it from its service account.
+	namespace := systemNamespace
+	if identity == Admin {
+		namespace = s.Namespace
+	}
+	config.Contexts[contextName] = &api.Context{Cluster: contextName, AuthInfo: identity, Namespace: namespace}
 	config.CurrentContext = contextName
 	data, err := clientcmd.Write(*config)
 	if err != nil {

@@ -12,10 +12,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"sigs.k8s.io/yaml"
-
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/hack/local/workspace"
 )
 
 // Names of the processes. Each has a port of this name, except Manager and APIServer.
@@ -35,12 +33,14 @@ const (
 	ManagerWebhook   = "manager-webhook"
 	APIServerMetrics = "apiserver-metrics"
 
-	etcdPeer      = "etcd-peer"
-	managerHealth = "manager-health"
+	etcdPeer        = "etcd-peer"
+	managerHealth   = "manager-health"
+	apiserverHealth = "apiserver-health"
 )
 
 var portNames = []string{
 	Etcd, etcdPeer, KubeAPIServer, Store, Sandbox, Site, ManagerMetrics, managerHealth, ManagerWebhook, APIServerMetrics,
+	apiserverHealth,
 }
 
 const (
@@ -62,8 +62,11 @@ type Setup struct {
 	MorePorts []string
 	// Platforms are those that the sandbox simulates.
 	Platforms []v1alpha1.Platform
-	// Namespace is that of the kubeconfigs' context.
+	// Namespace is that of the context in the administrator's kubeconfig.
 	Namespace string
+	// EditManager and EditAPIServer, which may be nil, change the configuration of the two.
+	EditManager   func(*configv1alpha1.ManagerConfiguration)
+	EditAPIServer func(*configv1alpha1.APIServerConfiguration)
 
 	ports map[string]int
 }
@@ -88,7 +91,7 @@ func (s *Setup) Prepare() error {
 	if _, err := s.StoreKey(); err != nil {
 		return err
 	}
-	return s.writePlatforms()
+	return s.writeConfigurations()
 }
 
 func isProgram(path string) error {
@@ -116,45 +119,12 @@ func (s *Setup) Kubeconfig(identity string) string {
 	return s.path(identity + ".kubeconfig")
 }
 
-func (s *Setup) path(name string) string { return filepath.Join(s.Dir, name) }
-func (s *Setup) keyFile() string         { return s.path("tls.key") }
-func (s *Setup) certificateFile() string { return s.path("tls.crt") }
-func (s *Setup) tokenFile() string       { return s.path("tokens.csv") }
-func (s *Setup) storeKeyFile() string    { return s.path("store-key.json") }
-func (s *Setup) platformsFile() string   { return s.path("platforms.yaml") }
-
-// platformConfig is how manager and apiserver reach one platform; here, that is the sandbox.
-type platformConfig struct {
-	APIURL           string `json:"apiURL"`
-	WebURL           string `json:"webURL"`
-	FacebookURL      string `json:"facebookURL"`
-	UploadURL        string `json:"uploadURL"`
-	ClientID         string `json:"clientID"`
-	ClientSecretFile string `json:"clientSecretFile"`
-	ListingLag       string `json:"listingLag"`
-}
-
-// writePlatforms points every platform to the sandbox. It knows any client and takes any secret. Its listings lag only
-// when a test asks for it; the lag here is about what the real platforms show.
-func (s *Setup) writePlatforms() error {
-	secret := s.path("client-secret")
-	if err := workspace.WriteFile(secret, []byte(contextName+"\n"), 0o600); err != nil {
-		return err
-	}
-	configs := map[string]platformConfig{}
-	for _, platform := range s.Platforms {
-		base := s.PlatformURL(platform)
-		configs[string(platform)] = platformConfig{
-			APIURL: base, WebURL: base, FacebookURL: base + "/graph.facebook.com", UploadURL: base + "/rupload.facebook.com",
-			ClientID: contextName, ClientSecretFile: secret, ListingLag: "5s",
-		}
-	}
-	data, err := yaml.Marshal(configs)
-	if err != nil {
-		return err
-	}
-	return workspace.WriteFile(s.platformsFile(), data, 0o600)
-}
+func (s *Setup) path(name string) string          { return filepath.Join(s.Dir, name) }
+func (s *Setup) keyFile() string                  { return s.path("tls.key") }
+func (s *Setup) certificateFile() string          { return s.path("tls.crt") }
+func (s *Setup) tokenFile() string                { return s.path("tokens.csv") }
+func (s *Setup) storeKeyFile() string             { return s.path("store-key.json") }
+func (s *Setup) configFile(process string) string { return s.path(process + ".yaml") }
 
 // PlatformURL is the address of a simulated platform.
 func (s *Setup) PlatformURL(platform v1alpha1.Platform) string {

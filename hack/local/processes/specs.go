@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -124,37 +123,19 @@ func (s *Setup) Sandbox(more ...string) supervisor.Spec {
 }
 
 // Manager is Herald's manager. Its identity outlives it: started again, it still holds its lease.
-func (s *Setup) Manager(more ...string) supervisor.Spec {
-	return s.herald(Manager, s.answers(managerHealth, "/readyz"), more,
-		"--leader-election-namespace", systemNamespace,
-		"--leader-identity", "local-manager",
-		"--metrics-bind-address", s.Address(ManagerMetrics),
-		"--health-probe-bind-address", s.Address(managerHealth),
-		"--webhook-bind-address", s.Address(ManagerWebhook),
-		"--webhook-hosts", "127.0.0.1")
+func (s *Setup) Manager() supervisor.Spec {
+	return s.herald(Manager, s.answers(managerHealth, "/readyz"), "--leader-identity", "local-manager")
 }
 
-// APIServer is Herald's apiserver. It does not wait for a load balancer when it ends.
-func (s *Setup) APIServer(more ...string) supervisor.Spec {
-	return s.herald(APIServer, s.answers(APIServerMetrics, "/readyz"), more,
-		"--listen", s.Address(Site),
-		"--site-url", s.URL(Site),
-		"--requests-per-minute", "0",
-		"--metrics-bind-address", s.Address(APIServerMetrics),
-		"--shutdown-delay", "0s")
+// APIServer is Herald's apiserver.
+func (s *Setup) APIServer() supervisor.Spec {
+	return s.herald(APIServer, s.answers(apiserverHealth, "/readyz"))
 }
 
-// herald is a process of Herald. Browsers and clients on this machine reach the store by the same address as Herald.
-func (s *Setup) herald(name string, ready func(context.Context) error, more []string, args ...string) supervisor.Spec {
-	return supervisor.Spec{Name: name, Path: filepath.Join(s.Bin, "herald"), Grace: heraldGrace, Ready: ready, Args: slices.Concat([]string{
-		name,
-		"--kubeconfig", s.Kubeconfig(name),
-		"--platforms-config", s.platformsFile(),
-		"--media-endpoint", s.URL(Store),
-		"--media-bucket", Bucket,
-		"--media-credentials", s.storeKeyFile(),
-		"--media-path-style",
-	}, args, more)}
+// herald is a process of Herald.
+func (s *Setup) herald(name string, ready func(context.Context) error, more ...string) supervisor.Spec {
+	args := []string{name, "--kubeconfig", s.Kubeconfig(name), "--config", s.configFile(name)}
+	return supervisor.Spec{Name: name, Path: filepath.Join(s.Bin, "herald"), Grace: heraldGrace, Ready: ready, Args: append(args, more...)}
 }
 
 // answers asks for a page and wants status 200.

@@ -33,6 +33,8 @@ var (
 	ErrNotFound = errors.New("the store has no such file")
 	// ErrChanged is returned when a file has another etag than the one asked for.
 	ErrChanged = errors.New("the file was changed")
+	// ErrNone is returned for every file by the Store that None returns.
+	ErrNone = errors.New("this installation keeps no media files")
 )
 
 // Config says how to reach the store.
@@ -47,7 +49,9 @@ type Config struct {
 	Region string
 	// Bucket holds the files. It belongs to one installation of Herald.
 	Bucket string
-	// AccessKey and SecretKey are the credentials.
+	// AccessKey and SecretKey are the credentials. Without them they come from the
+	// environment (AWS_ACCESS_KEY_ID and the like), the file ~/.aws/credentials, or the
+	// identity of the pod or machine, in this order, and are renewed in time.
 	AccessKey, SecretKey string
 	// PathStyle puts the bucket into the path instead of the host name.
 	PathStyle bool
@@ -82,6 +86,8 @@ type Store struct {
 	public *minio.Client
 	bucket string
 	clock  clock.PassiveClock
+	// none says that there is no store; all requests end in ErrNone.
+	none bool
 	// safe holds the files that cannot be overwritten, by key and etag; copying
 	// holds the copies in progress.
 	safe    *cache.LRUExpireCache
@@ -90,8 +96,8 @@ type Store struct {
 
 // New returns a Store; it makes no request.
 func New(c Config) (*Store, error) {
-	if c.Endpoint == "" || c.Bucket == "" || c.AccessKey == "" || c.SecretKey == "" {
-		return nil, errors.New("the media store needs an endpoint, a bucket, an access key and a secret key")
+	if c.Endpoint == "" || c.Bucket == "" || (c.AccessKey == "") != (c.SecretKey == "") {
+		return nil, errors.New("the media store needs an endpoint and a bucket, and an access key only together with its secret key")
 	}
 	if strings.Contains(c.Endpoint+c.PublicEndpoint, "/") {
 		return nil, errors.New("the media store's endpoints are a host and perhaps a port, like s3.example.com:9000, without https://")
@@ -105,13 +111,14 @@ func New(c Config) (*Store, error) {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}
 	}
+	keys := c.credentials()
 	options := func(insecure bool) *minio.Options {
 		lookup := minio.BucketLookupDNS
 		if c.PathStyle {
 			lookup = minio.BucketLookupPath
 		}
 		return &minio.Options{
-			Creds: credentials.NewStaticV4(c.AccessKey, c.SecretKey, ""), Secure: !insecure, Region: c.Region,
+			Creds: keys, Secure: !insecure, Region: c.Region,
 			BucketLookup: lookup, Transport: c.Transport, MaxRetries: maxTries,
 		}
 	}
@@ -128,6 +135,33 @@ func New(c Config) (*Store, error) {
 	}, nil
 }
 
+// credentials are the static ones, or else a chain of where a platform puts them.
+func (c *Config) credentials() *credentials.Credentials {
+	if c.AccessKey != "" {
+		return credentials.NewStaticV4(c.AccessKey, c.SecretKey, "")
+	}
+	return credentials.NewChainCredentials([]credentials.Provider{
+		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
+	})
+}
+
+// None returns the Store of an installation without one: all it does ends in ErrNone,
+// and it makes no request.
+func None() *Store {
+	s, err := New(Config{Endpoint: "none.invalid", Bucket: "none", AccessKey: "none", SecretKey: "none", Transport: refusal{}})
+	if err != nil {
+		panic(err) // the configuration is the one above
+	}
+	s.none = true
+	return s
+}
+
+// refusal is the transport of no store.
+type refusal struct{}
+
+// RoundTrip returns ErrNone.
+func (refusal) RoundTrip(*http.Request) (*http.Response, error) { return nil, ErrNone }
+
 // maxTries is how often a request is tried; reconcilers and clients repeat the
 // whole operation.
 const maxTries = 3
@@ -138,6 +172,9 @@ func Key(m *v1alpha1.Media) string { return m.Namespace + "/" + string(m.UID) }
 // PresignPut returns an address that takes a file by PUT with exactly this
 // Content-Type, and when the address expires.
 func (s *Store) PresignPut(ctx context.Context, key, mimeType string) (url string, expires time.Time, err error) {
+	if s.none {
+		return "", time.Time{}, ErrNone
+	}
 	expires = s.clock.Now().Add(v1alpha1.UploadURLLifetime)
 	address, err := s.public.PresignHeader(ctx, http.MethodPut, s.bucket, key, v1alpha1.UploadURLLifetime, nil, http.Header{"Content-Type": {mimeType}})
 	if err != nil {
@@ -150,6 +187,9 @@ func (s *Store) PresignPut(ctx context.Context, key, mimeType string) (url strin
 // that fetch files themselves. It serves whatever lies under the key then; see
 // Verified.
 func (s *Store) PresignGet(ctx context.Context, key string, valid time.Duration) (string, error) {
+	if s.none {
+		return "", ErrNone
+	}
 	address, err := s.public.PresignedGetObject(ctx, s.bucket, key, valid, nil)
 	if err != nil {
 		return "", fmt.Errorf("cannot sign an address to read from: %w", err)

@@ -130,7 +130,7 @@ func (f FFmpeg) Take(ctx context.Context, video Video, at time.Duration) (Pictur
 }
 
 func notStarted(err error) *Problem {
-	return &Problem{Message: "ffmpeg cannot be started; see --ffmpeg of the manager", Err: fmt.Errorf("cannot start ffmpeg: %w", err)}
+	return &Problem{Message: "ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: fmt.Errorf("cannot start ffmpeg: %w", err)}
 }
 
 // run runs the program to its end. It can read the video only once its limits hold.

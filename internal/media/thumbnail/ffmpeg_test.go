@@ -169,7 +169,7 @@ func TestTakeEndsWhenTheStoreStalls(t *testing.T) {
 
 func TestTakeWithoutAProgram(t *testing.T) {
 	_, err := thumbnail.FFmpeg{Path: filepath.Join(t.TempDir(), "none")}.Take(t.Context(), video([]byte("film")), 0)
-	if problem := new(thumbnail.Problem); !errors.As(err, &problem) || problem.Final || !strings.Contains(problem.Message, "--ffmpeg") {
+	if problem := new(thumbnail.Problem); !errors.As(err, &problem) || problem.Final || !strings.Contains(problem.Message, "thumbnails.ffmpeg") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -28,10 +28,9 @@ type Endpoint struct {
 	client.Client
 	// Path is the endpoint's path.
 	Path string
-	// App holds the fields of the form that name Herald's app. With a Secret
-	// the app is named in the header instead, by ID and Secret.
-	App        url.Values
-	ID, Secret string
+	// App names Herald's app. It is asked for each renewal: the secret may have been
+	// replaced.
+	App func() App
 	// Timeout bounds the call.
 	Timeout time.Duration
 	// Clock tells when a new token ends.
@@ -47,6 +46,13 @@ type Endpoint struct {
 	AnyStatus bool
 	// Refused reads an answer that is none of the endpoint's own errors.
 	Refused func(resp *transport.Response, code string) *platforms.Error
+}
+
+// App names an app: by fields of the form, or, with a Secret, in the header by ID and
+// Secret.
+type App struct {
+	Form       url.Values
+	ID, Secret string
 }
 
 // answer is what the endpoint says.
@@ -72,12 +78,13 @@ func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.
 	}
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh}}
 	call := client.Call{Action: "refresh_token", Path: e.Path, Timeout: e.Timeout}
-	if e.Secret != "" {
+	app := e.App()
+	if app.Secret != "" {
 		r := http.Request{Header: http.Header{}}
-		r.SetBasicAuth(e.ID, e.Secret)
+		r.SetBasicAuth(app.ID, app.Secret)
 		call.Header = r.Header
 	}
-	maps.Copy(form, e.App)
+	maps.Copy(form, app.Form)
 	call.Body = client.Fields(form)
 	resp, err := e.Do(ctx, call)
 	if err != nil {

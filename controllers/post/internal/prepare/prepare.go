@@ -39,9 +39,6 @@ const (
 	// lanesPerAccount is how many texts are prepared for one account at once. The
 	// calls go out one after another, so that more would only run ahead of them.
 	lanesPerAccount = 4
-	// uploads is how many targets with files are prepared at once. Each holds some
-	// kilobytes of a file at a time. Teams share them as they share the workers.
-	uploads = 32
 	// maxTargets is how many targets a post has at most, by its schema.
 	maxTargets = 100
 )
@@ -62,6 +59,9 @@ type Options struct {
 	Clock      clock.WithTicker
 	// Failpoint is called at the named points.
 	Failpoint func(point string)
+	// MaxUploads is how many targets with files are prepared at once. Each holds some
+	// kilobytes of a file at a time. Teams share them as they share the workers.
+	MaxUploads int
 }
 
 // Preparer prepares the targets of posts.
@@ -77,7 +77,7 @@ type Preparer struct {
 func New(o Options) *Preparer {
 	return &Preparer{
 		o: o, sessions: sessions{client: o.Client, live: o.APIReader},
-		uploads: dispatch.NewScheduler(uploads), lanes: dispatch.NewGates(lanesPerAccount),
+		uploads: dispatch.NewScheduler(o.MaxUploads), lanes: dispatch.NewGates(lanesPerAccount),
 	}
 }
 

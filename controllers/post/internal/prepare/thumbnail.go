@@ -88,7 +88,7 @@ func (c converter) addThumbnail(ctx context.Context, content *platforms.Content)
 
 // Reasons why a video is online without its thumbnail.
 const (
-	whyNoProgram  = "the manager has no ffmpeg to take it out of the video (install ffmpeg, or name it with the manager's flag --ffmpeg)"
+	whyNoProgram  = "the manager has no ffmpeg to take it out of the video (install ffmpeg, or name it in thumbnails.ffmpeg of the manager's configuration)"
 	whyNotThere   = "its picture could not be made, or read in the media store, in time"
 	whyLostAnswer = "the answer to the upload was lost, and the thumbnail belongs to that call"
 )

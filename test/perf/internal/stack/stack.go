@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/hack/local/processes"
@@ -78,6 +78,12 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 		MorePorts: []string{Plain, ManagerPprof, APIServerPprof},
 		Platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformYouTube},
 	}}
+	s.Setup.EditManager = func(c *configv1alpha1.ManagerConfiguration) {
+		c.Concurrency.Posts, c.Profiling.BindAddress = options.PostWorkers, s.Setup.Address(ManagerPprof)
+	}
+	s.Setup.EditAPIServer = func(c *configv1alpha1.APIServerConfiguration) {
+		c.Profiling.BindAddress = s.Setup.Address(APIServerPprof)
+	}
 	err := s.Setup.Prepare()
 	if err != nil {
 		return nil, err
@@ -123,8 +129,7 @@ func (s *Stack) startServers(ctx context.Context) error {
 
 // StartHerald starts the manager and the apiserver with their defaults and returns once both do their work.
 func (s *Stack) StartHerald(ctx context.Context) error {
-	manager := s.Setup.Manager("--post-workers", strconv.Itoa(s.options.PostWorkers), "--pprof-bind-address", s.Setup.Address(ManagerPprof))
-	s.herald = append(s.herald, s.children.Start(manager), s.children.Start(s.apiserver()))
+	s.herald = append(s.herald, s.children.Start(s.Setup.Manager()), s.children.Start(s.apiserver()))
 	for _, child := range s.herald {
 		if err := child.WaitReady(ctx); err != nil {
 			return err
@@ -144,7 +149,7 @@ func (s *Stack) StartAPIServer(ctx context.Context) (*supervisor.Child, error) {
 }
 
 func (s *Stack) apiserver() supervisor.Spec {
-	return s.Setup.APIServer("--pprof-bind-address", s.Setup.Address(APIServerPprof))
+	return s.Setup.APIServer()
 }
 
 // waitForWork waits until the manager leads and its caches are there: until it has looked at a draft.

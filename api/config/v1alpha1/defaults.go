@@ -1,0 +1,63 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DefaultManager returns the configuration of a manager whose file says nothing.
+func DefaultManager() *ManagerConfiguration {
+	return &ManagerConfiguration{
+		TypeMeta:    metav1.TypeMeta{APIVersion: APIVersion, Kind: ManagerKind},
+		Common:      defaultCommon(),
+		ReleaseName: "herald",
+		Kubernetes:  Kubernetes{QPS: -1},
+		LeaderElection: LeaderElection{
+			LeaseDuration: duration(time.Minute), RenewDeadline: duration(40 * time.Second), RetryPeriod: duration(5 * time.Second),
+		},
+		Concurrency: Concurrency{Posts: 256, Uploads: 32, Media: 16, Fetches: 8, Connections: 32, Teams: 1, APIKeys: 1},
+		Delivery: Delivery{
+			StartingDeadline: duration(time.Hour), PrepareAhead: duration(30 * time.Minute),
+			SendWindow: duration(5 * time.Second), ClockMargin: duration(2 * time.Second), RecordFor: duration(time.Minute),
+		},
+		Retention:       Retention{UnusedMedia: duration(24 * time.Hour)},
+		ShutdownTimeout: duration(130 * time.Second),
+		Webhook:         Webhook{Endpoint: Endpoint{BindAddress: ":9443"}},
+		Thumbnails:      Thumbnails{FFmpeg: DefaultFFmpeg},
+	}
+}
+
+// DefaultFFmpeg is the program that takes thumbnails. If it is not installed, there are none.
+const DefaultFFmpeg = "ffmpeg"
+
+// DefaultAPIServer returns the configuration of an apiserver whose file says nothing.
+func DefaultAPIServer() *APIServerConfiguration {
+	return &APIServerConfiguration{
+		TypeMeta:          metav1.TypeMeta{APIVersion: APIVersion, Kind: APIServerKind},
+		Common:            defaultCommon(),
+		BindAddress:       ":8080",
+		Shutdown:          Shutdown{Delay: duration(3 * time.Second), Timeout: duration(20 * time.Second)},
+		RequestsPerMinute: 600,
+	}
+}
+
+func defaultCommon() Common {
+	return Common{
+		Health:  Endpoint{BindAddress: ":8081"},
+		Metrics: Metrics{Endpoint: Endpoint{BindAddress: ":8443"}},
+	}
+}
+
+// SetDefaults fills a section that was named: a store has defaults only if there is one.
+func (m *Media) SetDefaults() {
+	m.Region, m.Bucket = "us-east-1", "herald-media"
+}
+
+// Off reports whether nothing is served there.
+func (e Endpoint) Off() bool { return e.BindAddress == "" || e.BindAddress == "0" }
+
+func duration(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }

@@ -1,0 +1,244 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 holds the configuration files of Herald's two processes, in version v1alpha1 of config.herald.dev. A
+// file is read strictly, with the defaults that DefaultManager and DefaultAPIServer return: only what is written in it
+// differs from them. `herald config check FILE` reports each mistake in a file.
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// The apiVersion and the kinds of the files.
+const (
+	APIVersion    = "config.herald.dev/v1alpha1"
+	ManagerKind   = "ManagerConfiguration"
+	APIServerKind = "APIServerConfiguration"
+)
+
+// ManagerConfiguration is the file of `herald manager`.
+type ManagerConfiguration struct {
+	metav1.TypeMeta `json:",inline"`
+	Common          `json:",inline"`
+
+	// ReleaseName is what the names of the installation's objects begin with: the lease and the role binding of the
+	// manager, the webhook with its Service and Secret, and the role for Secrets. The default is "herald".
+	ReleaseName string `json:"releaseName,omitempty"`
+	// Kubernetes paces requests to the Kubernetes API.
+	Kubernetes Kubernetes `json:"kubernetes,omitzero"`
+	// LeaderElection holds the times of the lease.
+	LeaderElection LeaderElection `json:"leaderElection,omitzero"`
+	// Concurrency holds the sizes of the pools.
+	Concurrency Concurrency `json:"concurrency,omitzero"`
+	// Delivery holds the times of publishing.
+	Delivery Delivery `json:"delivery,omitzero"`
+	// Retention says how long things are kept.
+	Retention Retention `json:"retention,omitzero"`
+	// ShutdownTimeout is how long calls under way may take once the process is told to stop (130 s). It is longer than
+	// the longest call of a platform (60 s) and delivery.recordFor together, and shorter than the pod's termination grace.
+	ShutdownTimeout metav1.Duration `json:"shutdownTimeout"`
+	// Webhook is the admission webhook.
+	Webhook Webhook `json:"webhook,omitzero"`
+	// Thumbnails are the pictures that are taken out of videos.
+	Thumbnails Thumbnails `json:"thumbnails,omitzero"`
+	// Egress is the way to the platforms. A proxy comes from the environment: HTTPS_PROXY, HTTP_PROXY and NO_PROXY.
+	Egress Egress `json:"egress,omitzero"`
+}
+
+// APIServerConfiguration is the file of `herald apiserver`.
+type APIServerConfiguration struct {
+	metav1.TypeMeta `json:",inline"`
+	Common          `json:",inline"`
+
+	// BindAddress is where the API is served (":8080").
+	BindAddress string `json:"bindAddress,omitempty"`
+	// TLS serves the API by HTTPS; absent, by HTTP.
+	TLS *TLS `json:"tls,omitempty"`
+	// SiteURL is the address under which clients reach this server, such as https://herald.example.com. The default is
+	// the address that it listens on.
+	SiteURL string `json:"siteURL,omitempty"`
+	// Shutdown is how the process stops.
+	Shutdown Shutdown `json:"shutdown,omitzero"`
+	// RequestsPerMinute is how many requests each API key may make (600); 0 for no limit.
+	RequestsPerMinute int `json:"requestsPerMinute"`
+}
+
+// Common is what both processes have.
+type Common struct {
+	// Health serves /livez and /readyz.
+	Health Endpoint `json:"health,omitzero"`
+	// Metrics serves /metrics.
+	Metrics Metrics `json:"metrics,omitzero"`
+	// Profiling serves /debug/pprof, for measuring only: profiles show what is in memory. The default is none.
+	Profiling Endpoint `json:"profiling,omitzero"`
+	// Media is the store of media files; absent in an installation for posts of text alone.
+	Media *Media `json:"media,omitempty"`
+	// Platforms are those that can be published to.
+	Platforms Platforms `json:"platforms,omitzero"`
+}
+
+// Endpoint is where something is served.
+type Endpoint struct {
+	// BindAddress is HOST:PORT or :PORT; "0" for nowhere.
+	BindAddress string `json:"bindAddress,omitempty"`
+}
+
+// Metrics says where and how metrics are served.
+type Metrics struct {
+	Endpoint `json:",inline"`
+
+	// Plain serves them by HTTP to everyone. By default HTTPS is spoken, and only clients whose token Kubernetes
+	// recognises, and whom a role allows to get /metrics, are answered.
+	Plain bool `json:"plain,omitempty"`
+	// CertDir is a folder with tls.crt and tls.key; empty makes a certificate at each start. It is read again when it
+	// changes.
+	CertDir string `json:"certDir,omitempty"`
+}
+
+// TLS names a certificate. Both files are read again when they change.
+type TLS struct {
+	CertFile string `json:"certFile"`
+	KeyFile  string `json:"keyFile"`
+}
+
+// Shutdown is how the apiserver stops.
+type Shutdown struct {
+	// Delay is how long it goes on serving, not ready any more, so that load balancers learn of it (3 s).
+	Delay metav1.Duration `json:"delay"`
+	// Timeout is how long requests under way may take then (20 s).
+	Timeout metav1.Duration `json:"timeout"`
+}
+
+// Kubernetes paces requests to the Kubernetes API.
+type Kubernetes struct {
+	// QPS is the number of requests a second; -1, the default, leaves pacing to the API's priority and fairness.
+	QPS float64 `json:"qps"`
+	// Burst is how many requests may come at once when QPS is positive.
+	Burst int `json:"burst"`
+}
+
+// LeaderElection holds the times of the lease. The claim of a post, and not the lease, keeps two managers from publishing
+// twice; so these only balance a quick hand-over after a crash against restarts when the Kubernetes API is away.
+type LeaderElection struct {
+	// LeaseDuration is how long after its last renewal another process waits before it takes the lease (60 s).
+	LeaseDuration metav1.Duration `json:"leaseDuration"`
+	// RenewDeadline is for how long renewing is tried before the process ends (40 s).
+	RenewDeadline metav1.Duration `json:"renewDeadline"`
+	// RetryPeriod is the pause between tries (5 s).
+	RetryPeriod metav1.Duration `json:"retryPeriod"`
+}
+
+// Concurrency holds the sizes of the pools: how many of each are worked on at once.
+type Concurrency struct {
+	// Posts is the number of posts (256).
+	Posts int `json:"posts"`
+	// Uploads is the number of files on their way to platforms (32).
+	Uploads int `json:"uploads"`
+	// Media is the number of media files that are examined (16).
+	Media int `json:"media"`
+	// Fetches is the number of media files that are fetched from their source (8); fewer than Media.
+	Fetches int `json:"fetches"`
+	// Connections is the number of accounts that are examined (32).
+	Connections int `json:"connections"`
+	// Teams is the number of teams (1).
+	Teams int `json:"teams"`
+	// APIKeys is the number of keys (1).
+	APIKeys int `json:"apiKeys"`
+}
+
+// Delivery holds the times of publishing.
+type Delivery struct {
+	// StartingDeadline is how late a post may still go out, and how long temporary refusals are tried again (1 h).
+	StartingDeadline metav1.Duration `json:"startingDeadline"`
+	// PrepareAhead is how long before its time the files of a scheduled post are uploaded, as far as they stay hidden
+	// (30 min); big files begin earlier.
+	PrepareAhead metav1.Duration `json:"prepareAhead"`
+	// SendWindow is how long after its claim a call may be begun (5 s).
+	SendWindow metav1.Duration `json:"sendWindow"`
+	// ClockMargin is how far the clocks of two processes may differ (2 s).
+	ClockMargin metav1.Duration `json:"clockMargin"`
+	// RecordFor is how long the result of a call is tried to be written by the pass that made it (1 min).
+	RecordFor metav1.Duration `json:"recordFor"`
+}
+
+// Retention says how long things are kept.
+type Retention struct {
+	// UnusedMedia is how long media files are kept that no post refers to (24 h).
+	UnusedMedia metav1.Duration `json:"unusedMedia"`
+}
+
+// Webhook is the admission webhook.
+type Webhook struct {
+	// BindAddress is where it is served (":9443"); "0" for nowhere.
+	Endpoint `json:",inline"`
+
+	// Hosts are the names and addresses under which the Kubernetes API calls it. The default is those of its Service.
+	Hosts []string `json:"hosts,omitempty"`
+	// CertDir is a folder with tls.crt and tls.key, and caBundle is yours to set (cert-manager does both). Empty makes a
+	// certificate and sets caBundle.
+	CertDir string `json:"certDir,omitempty"`
+}
+
+// Thumbnails are the pictures that are taken out of videos.
+type Thumbnails struct {
+	// FFmpeg is the program that does it, a name in PATH or a path ("ffmpeg"). Without it, or if empty, videos go out
+	// without.
+	FFmpeg string `json:"ffmpeg"`
+}
+
+// Egress is the way to the platforms.
+type Egress struct {
+	// CABundle is a PEM file with authorities to trust beside those of the system, such as that of a proxy.
+	CABundle string `json:"caBundle,omitempty"`
+}
+
+// Media is the store of media files.
+type Media struct {
+	// Endpoint is the address of the S3-compatible store, such as https://s3.eu-central-1.amazonaws.com.
+	Endpoint string `json:"endpoint"`
+	// PublicEndpoint is the same store's address as clients reach it to upload files; empty if it is the same.
+	PublicEndpoint string `json:"publicEndpoint,omitempty"`
+	// Region is what requests are signed for ("us-east-1").
+	Region string `json:"region,omitempty"`
+	// Bucket is the bucket of this installation ("herald-media"). Files in it that belong to no Media are removed.
+	Bucket string `json:"bucket,omitempty"`
+	// PathStyle puts the bucket into the path instead of the host name, as stores on hosts of their own usually want it.
+	PathStyle bool `json:"pathStyle,omitempty"`
+	// CredentialsFile is a YAML or JSON file with accessKey and secretKey. Empty asks the environment (AWS_ACCESS_KEY_ID
+	// and AWS_SECRET_ACCESS_KEY), the file ~/.aws/credentials, and the identity of the pod or machine, in this order.
+	CredentialsFile string `json:"credentialsFile,omitempty"`
+}
+
+// Platforms has one section per platform, `{}` for one that needs nothing said. A platform that is left out is not
+// available.
+type Platforms struct {
+	Facebook  *Platform `json:"facebook,omitempty"`
+	Instagram *Platform `json:"instagram,omitempty"`
+	Threads   *Platform `json:"threads,omitempty"`
+	TikTok    *Platform `json:"tiktok,omitempty"`
+	X         *Platform `json:"x,omitempty"`
+	YouTube   *Platform `json:"youtube,omitempty"`
+}
+
+// Platform says how to reach one platform, and as which app. All sections have the same fields, and all but the app have
+// a default; a platform ignores the fields that it does not use.
+type Platform struct {
+	// APIURL is the address of the platform's API, and WebURL that of its web site (Facebook, TikTok, X, YouTube). They
+	// default to the platform's own addresses; others are for proxies and simulators.
+	APIURL string `json:"apiURL,omitempty"`
+	WebURL string `json:"webURL,omitempty"`
+	// FacebookURL is the address of the API for accounts of Instagram that were connected through their Facebook Page,
+	// and UploadURL that for their videos.
+	FacebookURL string `json:"facebookURL,omitempty"`
+	UploadURL   string `json:"uploadURL,omitempty"`
+	// Login says how accounts of Instagram were connected if their Secret names no scopes: "instagram" by default, or
+	// "facebook".
+	Login string `json:"login,omitempty"`
+	// Version is the version of a graph: v25.0 by default for Facebook and Instagram, v1.0 for Threads.
+	Version string `json:"version,omitempty"`
+	// ClientID identifies the app; TikTok calls it the client key. TikTok, X and YouTube need it to renew tokens.
+	ClientID string `json:"clientID,omitempty"`
+	// ClientSecretFile holds the app's secret; empty for a public client of X. The file is read again when it changes.
+	ClientSecretFile string `json:"clientSecretFile,omitempty"`
+	// ListingLag is how long a published post may be missing when the platform is asked for it.
+	ListingLag metav1.Duration `json:"listingLag,omitzero"`
+}

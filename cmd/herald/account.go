@@ -1,0 +1,62 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	typedauthenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/herald-social/herald/controllers/team"
+)
+
+// The Kubernetes API may come up after this process: it is asked again for askFor, each askEvery.
+const (
+	askFor   = time.Minute
+	askEvery = time.Second
+)
+
+// account asks the Kubernetes API which account this process has. The manager gives this one the right to Secrets in
+// the teams' namespaces.
+func account(ctx context.Context, config *rest.Config, client *http.Client) (rbacv1.Subject, error) {
+	reviews, err := typedauthenticationv1.NewForConfigAndClient(config, client)
+	if err != nil {
+		return rbacv1.Subject{}, fmt.Errorf("cannot ask for this process's own account: %w", err)
+	}
+	var review *authenticationv1.SelfSubjectReview
+	var problem error
+	err = wait.PollUntilContextTimeout(ctx, askEvery, askFor, true, func(ctx context.Context) (bool, error) {
+		review, problem = reviews.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+		return problem == nil, nil
+	})
+	if err != nil {
+		return rbacv1.Subject{}, fmt.Errorf("cannot ask the Kubernetes API for this process's own account within %s: %w", askFor, errors.Join(problem, err))
+	}
+	return subject(review.Status.UserInfo.Username), nil
+}
+
+// subject is a user as a role binding names it.
+func subject(username string) rbacv1.Subject {
+	if rest, ok := strings.CutPrefix(username, "system:serviceaccount:"); ok {
+		if namespace, name, ok := strings.Cut(rest, ":"); ok {
+			return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
+		}
+	}
+	return rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: username}
+}
+
+// namesOf returns the names of the objects that the team controller uses in a release.
+func namesOf(release string) team.Names {
+	return team.Names{RoleBinding: release + "-manager-secrets", ClusterRole: release + "-team-secrets"}
+}

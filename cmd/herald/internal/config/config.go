@@ -1,0 +1,160 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package config reads the configuration files of Herald's processes, and finds every mistake in one at once.
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+)
+
+// Mistake is one thing that is wrong in a file.
+type Mistake struct {
+	// Line is where it stands, from 1 on; the line of the section if a field is missing.
+	Line int
+	// Path is the field, such as media.endpoint; empty for the whole file.
+	Path string
+	// Problem says what is wrong with it, and Remedy what to do.
+	Problem, Remedy string
+}
+
+// Mistakes is everything that is wrong in a file, by line.
+type Mistakes struct {
+	File string
+	List []Mistake
+}
+
+// Error has one line per mistake: FILE:LINE: FIELD: what is wrong; what to do.
+func (m *Mistakes) Error() string {
+	var out strings.Builder
+	for i, mistake := range m.List {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		fmt.Fprintf(&out, "%s:%d: ", m.File, mistake.Line)
+		if mistake.Path != "" {
+			out.WriteString(mistake.Path + ": ")
+		}
+		out.WriteString(mistake.Problem + "; " + mistake.Remedy)
+	}
+	return out.String()
+}
+
+// Manager reads the configuration of a manager. An error that is *Mistakes holds everything that is wrong in the file.
+func Manager(path string) (*configv1alpha1.ManagerConfiguration, error) {
+	return read[*configv1alpha1.ManagerConfiguration](path, configv1alpha1.ManagerKind)
+}
+
+// APIServer reads the configuration of an apiserver. An error that is *Mistakes holds everything that is wrong in the file.
+func APIServer(path string) (*configv1alpha1.APIServerConfiguration, error) {
+	return read[*configv1alpha1.APIServerConfiguration](path, configv1alpha1.APIServerKind)
+}
+
+// Check reads a file of either kind and returns which one it is. An error that is *Mistakes holds everything that is
+// wrong in the file.
+func Check(path string) (kind string, err error) {
+	config, err := read[any](path, "")
+	switch config.(type) {
+	case *configv1alpha1.ManagerConfiguration:
+		kind = configv1alpha1.ManagerKind
+	case *configv1alpha1.APIServerConfiguration:
+		kind = configv1alpha1.APIServerKind
+	}
+	return kind, err
+}
+
+func read[T any](path, kind string) (config T, err error) {
+	data, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own flag
+	if err != nil {
+		return config, fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	found, mistakes := parse(data, kind)
+	if len(mistakes) > 0 {
+		slices.SortFunc(mistakes, func(a, b Mistake) int {
+			return cmp.Or(a.Line-b.Line, strings.Compare(a.Path, b.Path), strings.Compare(a.Problem, b.Problem))
+		})
+		return config, &Mistakes{File: path, List: mistakes}
+	}
+	return found.(T), nil //nolint:forcetypeassert // parse returns what kind asks for
+}
+
+// parse reads a file and judges it. An empty kind takes either.
+func parse(data []byte, kind string) (config any, mistakes []Mistake) {
+	root, wrong := document(data)
+	if wrong != nil {
+		return nil, []Mistake{*wrong}
+	}
+	d := &decoder{lines: map[string]int{}, wrong: map[string]bool{}}
+	found, line := scalarOf(root, "kind")
+	switch {
+	case kind != "" && found != kind && (found == configv1alpha1.ManagerKind || found == configv1alpha1.APIServerKind):
+		d.mistake(line, "kind", "this is the file of the other process", "name a file of kind "+kind)
+		return nil, d.mistakes
+	case found == configv1alpha1.ManagerKind:
+		config = configv1alpha1.DefaultManager()
+	case found == configv1alpha1.APIServerKind:
+		config = configv1alpha1.DefaultAPIServer()
+	default:
+		d.mistake(line, "kind", fmt.Sprintf("%q is no kind of configuration", found),
+			"write "+configv1alpha1.ManagerKind+" or "+configv1alpha1.APIServerKind)
+		return nil, d.mistakes
+	}
+	if version, line := scalarOf(root, "apiVersion"); version != configv1alpha1.APIVersion {
+		d.mistake(line, "apiVersion", fmt.Sprintf("%q is not a version that this program reads", version), "write "+configv1alpha1.APIVersion)
+	}
+	d.value(root, reflect.ValueOf(config).Elem(), "")
+	j := &judge{decoder: d}
+	switch config := config.(type) {
+	case *configv1alpha1.ManagerConfiguration:
+		j.manager(config)
+	case *configv1alpha1.APIServerConfiguration:
+		j.apiserver(config)
+	}
+	return config, d.mistakes
+}
+
+// document returns the one document of a file.
+func document(data []byte) (*yaml.Node, *Mistake) {
+	var root, more yaml.Node
+	documents := yaml.NewDecoder(bytes.NewReader(data))
+	err := documents.Decode(&root)
+	if errors.Is(err, io.EOF) || err == nil && (len(root.Content) == 0 || root.Content[0].Kind != yaml.MappingNode) {
+		return nil, &Mistake{Line: 1, Problem: "the file holds no fields", Remedy: "write apiVersion: " + configv1alpha1.APIVersion + " and kind first"}
+	}
+	if err == nil {
+		if err = documents.Decode(&more); err == nil {
+			return nil, &Mistake{Line: more.Line, Problem: "a second document begins", Remedy: "keep one document per file"}
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		line := 1
+		problem := strings.TrimPrefix(err.Error(), "yaml: ")
+		if _, scanned := fmt.Sscanf(problem, "line %d:", &line); scanned == nil {
+			_, problem, _ = strings.Cut(problem, ": ")
+		}
+		return nil, &Mistake{Line: line, Problem: "this is not YAML: " + problem, Remedy: "mend it, and check again: what follows was not read"}
+	}
+	return root.Content[0], nil
+}
+
+// scalarOf returns a field of the document and its line, or "" and the line of the document.
+func scalarOf(root *yaml.Node, name string) (value string, line int) {
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value == name {
+			return root.Content[i+1].Value, root.Content[i].Line
+		}
+	}
+	return "", root.Line
+}

@@ -1,0 +1,167 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+)
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "herald.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const managerHead = "apiVersion: config.herald.dev/v1alpha1\nkind: ManagerConfiguration\n"
+
+// TestTwentyMistakes checks a file with twenty mistakes. Each line that has one ends in a comment with a part of what is
+// to be said about it, and nothing is to be said about any other line.
+func TestTwentyMistakes(t *testing.T) {
+	path := filepath.Join("testdata", "twenty.yaml")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Check(path)
+	var mistakes *Mistakes
+	if !errors.As(err, &mistakes) {
+		t.Fatalf("got %v", err)
+	}
+	if len(mistakes.List) != 20 {
+		t.Errorf("got %d mistakes, want 20:\n%v", len(mistakes.List), err)
+	}
+	said := map[int]string{}
+	for _, m := range mistakes.List {
+		if m.Path == "" || m.Problem == "" || m.Remedy == "" {
+			t.Errorf("a mistake has a place, a problem and a remedy: %+v", m)
+		}
+		said[m.Line] += m.Path + ": " + m.Problem + "; " + m.Remedy
+	}
+	for i, line := range strings.Split(string(data), "\n") {
+		_, want, wrong := strings.Cut(line, "# ")
+		switch got := said[i+1]; {
+		case wrong && !strings.Contains(got, want):
+			t.Errorf("line %d: got %q, want %q", i+1, got, want)
+		case !wrong && got != "":
+			t.Errorf("line %d is right, but got %q", i+1, got)
+		}
+	}
+	if strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("a value may be a secret in the wrong place: %v", err)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, text, want string
+	}{
+		"empty":             {"the file was not written", "", ":1: the file holds no fields"},
+		"comments":          {"no more than empty", "# nothing\n", ":1: the file holds no fields"},
+		"a list":            {"nor is this a configuration", "[]", ":1: the file holds no fields"},
+		"two documents":     {"the second would be ignored", managerHead + "---\na: b\n", ":3: a second document"},
+		"no YAML":           {"what follows cannot be read", managerHead + "platforms: {x: {}\nwebhook: [", "this is not YAML"},
+		"no kind":           {"nothing can be judged without it", "apiVersion: config.herald.dev/v1alpha1\n", ":1: kind: "},
+		"another kind":      {"a Pod is none", "apiVersion: v1\nkind: Pod\n", ":2: kind: "},
+		"another version":   {"what it means is not known", "apiVersion: config.herald.dev/v9\nkind: ManagerConfiguration\n", ":1: apiVersion: "},
+		"capitals":          {"the field that was meant is named", managerHead + "Webhook: {}\n", "write webhook"},
+		"old platforms":     {"a section of the file that had no version", managerHead + "x: {}\n", ":3: x: there is no such field"},
+		"alias":             {"lines could not be told", managerHead + "platforms: {x: &a {}, threads: *a}\n", "aliases are not understood"},
+		"number as text":    {"an id of digits is text", managerHead + "platforms: {tiktok: {clientID: 123}}\n", "put it into quotes"},
+		"section as text":   {"it needs fields", managerHead + "platforms: hunter2\n", "platforms: it is text; write a section"},
+		"unlocked lease":    {"another leader while this one works", managerHead + "leaderElection: {leaseDuration: 20s}\n", "leaseDuration: another process"},
+		"one try":           {"a single lost request would end the process", managerHead + "leaderElection: {retryPeriod: 39s}\n", "renewDeadline: it leaves no time"},
+		"short shutdown":    {"results would be lost", managerHead + "shutdownTimeout: 2m\n", "write more than 2m0s"},
+		"more fetches":      {"uploads would wait for them", managerHead + "concurrency: {fetches: 17}\n", "only 16 workers"},
+		"long release":      {"a Service takes 63 letters", managerHead + "releaseName: " + strings.Repeat("a", 44) + "\n", "43 characters at most"},
+		"nothing served":    {"an apiserver that serves nothing", "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\nbindAddress: \"0\"\n", "served nowhere"},
+		"half of a pair":    {"TLS needs both", "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\ntls: {certFile: a}\n", "tls.keyFile: it is missing"},
+		"negative shutdown": {"time does not run back", "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\nshutdown: {delay: -1s}\n", "it is negative"},
+		"site address":      {"links would not work", "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\nsiteURL: herald.example.com\n", "https://herald.example.com"},
+		"store with path":   {"the bucket has a field of its own", managerHead + "media: {endpoint: \"https://s3.example.com/bucket\"}\n", "media.bucket"},
+		"other scheme":      {"S3 speaks HTTP", managerHead + "media: {endpoint: \"s3://bucket\"}\n", "write one like"},
+		"no store":          {"a section without its address", managerHead + "media: {}\n", "remove the section media"},
+		"unknown login":     {"there is no such way to connect", managerHead + "platforms: {instagram: {login: google}}\n", "write instagram or facebook"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Check(write(t, tc.text))
+			var mistakes *Mistakes
+			if !errors.As(err, &mistakes) || !strings.Contains(err.Error(), tc.want) || len(mistakes.List) != 1 {
+				t.Errorf("%s: got %v, want one mistake with %q", tc.reason, err, tc.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("a value may be a secret: %v", err)
+			}
+		})
+	}
+}
+
+func TestOtherProcess(t *testing.T) {
+	_, err := APIServer(write(t, managerHead))
+	if err == nil || !strings.Contains(err.Error(), "name a file of kind APIServerConfiguration") {
+		t.Errorf("the file of the manager is none of the apiserver: %v", err)
+	}
+	if _, err := Manager(filepath.Join(t.TempDir(), "missing")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file is told: %v", err)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	got, err := Manager(write(t, managerHead))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(configv1alpha1.DefaultManager(), got); diff != "" {
+		t.Errorf("a file that says nothing changes nothing: %s", diff)
+	}
+	server, err := APIServer(write(t, "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\nrequestsPerMinute: 0\ntls: null\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := configv1alpha1.DefaultAPIServer()
+	want.RequestsPerMinute = 0
+	if diff := cmp.Diff(want, server); diff != "" {
+		t.Errorf("zero is a value, and null is none: %s", diff)
+	}
+}
+
+func TestValues(t *testing.T) {
+	got, err := Manager(write(t, managerHead+`
+webhook: {hosts: [a, b]}
+concurrency:
+  posts: 0x10
+delivery: {startingDeadline: 1h30m}
+metrics: {bindAddress: "127.0.0.1:9000", plain: True}
+kubernetes: {qps: 12.5, burst: 20}
+thumbnails: {ffmpeg: ""}
+media: {endpoint: "http://127.0.0.1:9000", pathStyle: true}
+platforms: {x: {clientID: "1"}, facebook: {}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := configv1alpha1.DefaultManager()
+	want.Webhook.Hosts = []string{"a", "b"}
+	want.Concurrency.Posts = 16
+	want.Delivery.StartingDeadline.Duration = 90 * time.Minute
+	want.Metrics.BindAddress, want.Metrics.Plain = "127.0.0.1:9000", true
+	want.Kubernetes = configv1alpha1.Kubernetes{QPS: 12.5, Burst: 20}
+	want.Thumbnails.FFmpeg = ""
+	want.Media = &configv1alpha1.Media{Endpoint: "http://127.0.0.1:9000", Region: "us-east-1", Bucket: "herald-media", PathStyle: true}
+	want.Platforms = configv1alpha1.Platforms{X: &configv1alpha1.Platform{ClientID: "1"}, Facebook: &configv1alpha1.Platform{}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

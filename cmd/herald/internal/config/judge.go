@@ -1,0 +1,222 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+)
+
+// longestCall is the longest timeout of a call to a platform; a test compares it with the platforms'.
+const longestCall = time.Minute
+
+// judge judges values that were copied.
+type judge struct {
+	*decoder
+}
+
+// says records a mistake about a field, at the line of the field or of the nearest section around it, unless its value
+// is known to be wrong already.
+func (j *judge) says(path, problem, remedy string) {
+	if j.wrong[path] {
+		return
+	}
+	at := path
+	for at != "" && j.lines[at] == 0 {
+		at = at[:max(0, strings.LastIndexByte(at, '.'))]
+	}
+	j.mistake(j.lines[at], path, problem, remedy)
+}
+
+func (j *judge) manager(c *configv1alpha1.ManagerConfiguration) {
+	j.common(&c.Common)
+	// The longest name that is derived ends in -webhook-certificate, and that of a Service has 63 characters at most.
+	if len(validation.IsDNS1035Label(c.ReleaseName)) > 0 || len(c.ReleaseName) > longestRelease {
+		j.says("releaseName", "the names of objects cannot begin with it",
+			fmt.Sprintf("write small letters, digits and dashes, a letter first, %d characters at most", longestRelease))
+	}
+	j.atLeast(1, map[string]int{
+		"concurrency.posts": c.Concurrency.Posts, "concurrency.uploads": c.Concurrency.Uploads, "concurrency.media": c.Concurrency.Media,
+		"concurrency.fetches": c.Concurrency.Fetches, "concurrency.connections": c.Concurrency.Connections,
+		"concurrency.teams": c.Concurrency.Teams, "concurrency.apiKeys": c.Concurrency.APIKeys,
+	})
+	if c.Concurrency.Fetches > c.Concurrency.Media {
+		j.says("concurrency.fetches", fmt.Sprintf("there are only %d workers for media files", c.Concurrency.Media), "write fewer, or raise concurrency.media")
+	}
+	j.atLeast(0, map[string]int{"kubernetes.burst": c.Kubernetes.Burst})
+	if c.Kubernetes.QPS <= 0 && c.Kubernetes.QPS != -1 {
+		j.says("kubernetes.qps", "requests could never be sent", "write a positive number, or -1 for no pacing")
+	}
+	j.times(c)
+	j.endpoint("webhook.bindAddress", c.Webhook.BindAddress)
+	for i, host := range c.Webhook.Hosts {
+		if host == "" {
+			j.says(fmt.Sprintf("webhook.hosts[%d]", i), "it is empty", "write a name or an address, or remove it")
+		}
+	}
+}
+
+// longestRelease leaves room for the longest ending of a name that is derived.
+const longestRelease = 63 - len("-webhook-certificate")
+
+// times judges durations, each alone and with those that it must fit.
+func (j *judge) times(c *configv1alpha1.ManagerConfiguration) {
+	j.positive(map[string]time.Duration{
+		"leaderElection.leaseDuration": c.LeaderElection.LeaseDuration.Duration,
+		"leaderElection.renewDeadline": c.LeaderElection.RenewDeadline.Duration,
+		"leaderElection.retryPeriod":   c.LeaderElection.RetryPeriod.Duration,
+		"delivery.startingDeadline":    c.Delivery.StartingDeadline.Duration,
+		"delivery.prepareAhead":        c.Delivery.PrepareAhead.Duration,
+		"delivery.sendWindow":          c.Delivery.SendWindow.Duration,
+		"delivery.clockMargin":         c.Delivery.ClockMargin.Duration,
+		"delivery.recordFor":           c.Delivery.RecordFor.Duration,
+		"retention.unusedMedia":        c.Retention.UnusedMedia.Duration,
+		"shutdownTimeout":              c.ShutdownTimeout.Duration,
+	})
+	lease := c.LeaderElection
+	if lease.LeaseDuration.Duration <= lease.RenewDeadline.Duration {
+		j.says("leaderElection.leaseDuration", "another process could take the lease while this one still works",
+			fmt.Sprintf("write more than renewDeadline, which is %s", lease.RenewDeadline.Duration))
+	}
+	// client-go refuses less: it lengthens each pause by up to a fifth.
+	if 5*lease.RenewDeadline.Duration <= 6*lease.RetryPeriod.Duration {
+		j.says("leaderElection.renewDeadline", "it leaves no time for a second try", fmt.Sprintf("write more than 1.2 times retryPeriod, which is %s", lease.RetryPeriod.Duration))
+	}
+	if need := longestCall + c.Delivery.RecordFor.Duration; c.ShutdownTimeout.Duration <= need {
+		j.says("shutdownTimeout", "a call under way and the record of its result could take longer",
+			fmt.Sprintf("write more than %s: %s for a call, and delivery.recordFor", need, longestCall))
+	}
+}
+
+func (j *judge) apiserver(c *configv1alpha1.APIServerConfiguration) {
+	j.common(&c.Common)
+	if (configv1alpha1.Endpoint{BindAddress: c.BindAddress}).Off() {
+		j.says("bindAddress", "the API would be served nowhere", "write HOST:PORT or :PORT")
+	} else {
+		j.endpoint("bindAddress", c.BindAddress)
+	}
+	if c.TLS != nil {
+		j.required("tls.certFile", c.TLS.CertFile, "name the PEM file of the certificate")
+		j.required("tls.keyFile", c.TLS.KeyFile, "name the PEM file of its key")
+	}
+	if c.SiteURL != "" {
+		j.webAddress("siteURL", c.SiteURL, "https://herald.example.com")
+	}
+	for path, d := range map[string]time.Duration{"shutdown.delay": c.Shutdown.Delay.Duration, "shutdown.timeout": c.Shutdown.Timeout.Duration} {
+		if d < 0 {
+			j.says(path, "it is negative", "write 0s or more")
+		}
+	}
+	j.atLeast(0, map[string]int{"requestsPerMinute": c.RequestsPerMinute})
+}
+
+// common judges what both files have.
+func (j *judge) common(c *configv1alpha1.Common) {
+	j.endpoint("health.bindAddress", c.Health.BindAddress)
+	j.endpoint("metrics.bindAddress", c.Metrics.BindAddress)
+	j.endpoint("profiling.bindAddress", c.Profiling.BindAddress)
+	if c.Metrics.Plain && c.Metrics.CertDir != "" {
+		j.says("metrics.certDir", "plain metrics have no certificate", "remove it, or plain")
+	}
+	if m := c.Media; m != nil {
+		j.required("media.endpoint", m.Endpoint, "write the address of the store, or remove the section media from an installation for text alone")
+		j.required("media.bucket", m.Bucket, "write the name of the bucket")
+		for path, address := range map[string]string{"media.endpoint": m.Endpoint, "media.publicEndpoint": m.PublicEndpoint} {
+			if address != "" {
+				j.store(path, address)
+			}
+		}
+	}
+	for name, platform := range PlatformSections(&c.Platforms) {
+		if platform != nil {
+			j.platform("platforms."+name, platform)
+		}
+	}
+}
+
+// PlatformSections returns the sections of the platforms by their names; nil for one that is not available.
+func PlatformSections(p *configv1alpha1.Platforms) map[string]*configv1alpha1.Platform {
+	return map[string]*configv1alpha1.Platform{
+		"facebook": p.Facebook, "instagram": p.Instagram, "threads": p.Threads, "tiktok": p.TikTok, "x": p.X, "youtube": p.YouTube,
+	}
+}
+
+func (j *judge) platform(path string, p *configv1alpha1.Platform) {
+	for name, address := range map[string]string{"apiURL": p.APIURL, "webURL": p.WebURL, "facebookURL": p.FacebookURL, "uploadURL": p.UploadURL} {
+		if address != "" {
+			j.webAddress(path+"."+name, address, "https://graph.example.com")
+		}
+	}
+	if path == "platforms.instagram" && p.Login != "" && p.Login != "instagram" && p.Login != "facebook" {
+		j.says(path+".login", "it is no way to connect an account", "write instagram or facebook")
+	}
+	if p.ClientSecretFile != "" && p.ClientID == "" {
+		j.says(path+".clientSecretFile", "a secret without its app", "write clientID too")
+	}
+	if p.ListingLag.Duration < 0 {
+		j.says(path+".listingLag", "it is negative", "write 0s or more")
+	}
+}
+
+func (j *judge) required(path, value, remedy string) {
+	if value == "" {
+		j.says(path, "it is missing", remedy)
+	}
+}
+
+func (j *judge) atLeast(least int, fields map[string]int) {
+	for path, n := range fields {
+		if n < least {
+			j.says(path, fmt.Sprintf("%d is too small", n), fmt.Sprintf("write %d or more", least))
+		}
+	}
+}
+
+func (j *judge) positive(fields map[string]time.Duration) {
+	for path, d := range fields {
+		if d <= 0 {
+			j.says(path, fmt.Sprintf("%s is too short", d), "write more than zero")
+		}
+	}
+}
+
+// endpoint judges where something listens.
+func (j *judge) endpoint(path, address string) {
+	if (configv1alpha1.Endpoint{BindAddress: address}).Off() {
+		return
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		j.says(path, fmt.Sprintf("%q is no address to listen on", address), `write HOST:PORT or :PORT with a port up to 65535, or "0" for none`)
+	}
+}
+
+// webAddress judges the address of something that speaks HTTP.
+func (j *judge) webAddress(path, address, example string) (u *url.URL, ok bool) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" || u.User != nil {
+		j.says(path, "it is no address", "write one like "+example)
+		return nil, false
+	}
+	return u, true
+}
+
+// store judges the address of a store, which has no path.
+func (j *judge) store(path, address string) {
+	const example = "https://s3.example.com"
+	if u, ok := j.webAddress(path, address, example); ok && u.Path != "" && u.Path != "/" {
+		j.says(path, "it has a path", "write one like "+example+"; the bucket has a field of its own, media.bucket")
+	}
+}

@@ -1,0 +1,68 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof" // it adds itself to the default mux, which this program serves nowhere
+	"time"
+
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/cmd/herald/internal/metricsauth"
+)
+
+// metricsOptions says how controller-runtime serves the metrics of either process. Without a folder for it, the
+// certificate is made at each start: who reads the metrics has a token, and no reason to trust the name.
+func metricsOptions(c *configv1alpha1.Metrics) metricsserver.Options {
+	if c.Off() {
+		return metricsserver.Options{BindAddress: "0"}
+	}
+	options := metricsserver.Options{BindAddress: c.BindAddress}
+	if !c.Plain {
+		options.SecureServing, options.CertDir, options.FilterProvider = true, c.CertDir, metricsauth.Filter
+	}
+	return options
+}
+
+// bound is an endpoint as controller-runtime takes it, for which "0" is none.
+func bound(e configv1alpha1.Endpoint) string {
+	if e.Off() {
+		return "0"
+	}
+	return e.BindAddress
+}
+
+// pprofHeaderTimeout is how long a client may take to send a request's header.
+const pprofHeaderTimeout = 10 * time.Second
+
+// servePprof serves profiles until ctx ends, if they are wanted.
+func servePprof(ctx context.Context, endpoint configv1alpha1.Endpoint, log *slog.Logger) error {
+	if endpoint.Off() {
+		return nil
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", endpoint.BindAddress)
+	if err != nil {
+		return fmt.Errorf("profiling.bindAddress: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: pprofHeaderTimeout}
+	context.AfterFunc(ctx, func() { _ = server.Close() }) // nothing is lost with it
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.ErrorContext(ctx, "Profiles are served no longer", "error", err)
+		}
+	}()
+	return nil
+}

@@ -1,0 +1,84 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/workspace"
+)
+
+// sandboxLag is how long a new post may be missing from the listings of a platform. The sandbox's lag only when a test asks
+// for it; this is about what the real platforms show.
+const sandboxLag = 5 * time.Second
+
+// writeConfigurations writes the files of manager and apiserver. Metrics are plain: they are for this machine only.
+func (s *Setup) writeConfigurations() error {
+	secret := s.path("client-secret")
+	if err := workspace.WriteFile(secret, []byte(contextName+"\n"), 0o600); err != nil {
+		return err
+	}
+	manager := configv1alpha1.DefaultManager()
+	manager.Common = s.common(secret, managerHealth, ManagerMetrics)
+	manager.Webhook.BindAddress, manager.Webhook.Hosts = s.Address(ManagerWebhook), []string{"127.0.0.1"}
+	if s.EditManager != nil {
+		s.EditManager(manager)
+	}
+	apiserver := configv1alpha1.DefaultAPIServer()
+	apiserver.Common = s.common(secret, apiserverHealth, APIServerMetrics)
+	apiserver.BindAddress, apiserver.SiteURL = s.Address(Site), s.URL(Site)
+	apiserver.RequestsPerMinute = 0
+	// There is no load balancer that has to learn of the end.
+	apiserver.Shutdown.Delay.Duration = 0
+	if s.EditAPIServer != nil {
+		s.EditAPIServer(apiserver)
+	}
+	for process, config := range map[string]any{Manager: manager, APIServer: apiserver} {
+		data, err := yaml.Marshal(config)
+		if err != nil {
+			return fmt.Errorf("write the configuration of %s: %w", process, err)
+		}
+		if err := workspace.WriteFile(s.configFile(process), data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// common is what both processes have. Browsers and clients on this machine reach the store by the same address as Herald.
+func (s *Setup) common(secret, health, metrics string) configv1alpha1.Common {
+	return configv1alpha1.Common{
+		Health:  configv1alpha1.Endpoint{BindAddress: s.Address(health)},
+		Metrics: configv1alpha1.Metrics{Endpoint: configv1alpha1.Endpoint{BindAddress: s.Address(metrics)}, Plain: true},
+		Media: &configv1alpha1.Media{
+			Endpoint: s.URL(Store), Region: "us-east-1", Bucket: Bucket, PathStyle: true, CredentialsFile: s.storeKeyFile(),
+		},
+		Platforms: s.platforms(secret),
+	}
+}
+
+// platforms points every platform to the sandbox. It knows any client and takes any secret.
+func (s *Setup) platforms(secret string) configv1alpha1.Platforms {
+	var platforms configv1alpha1.Platforms
+	sections := map[v1alpha1.Platform]**configv1alpha1.Platform{
+		v1alpha1.PlatformFacebook: &platforms.Facebook, v1alpha1.PlatformInstagram: &platforms.Instagram,
+		v1alpha1.PlatformThreads: &platforms.Threads, v1alpha1.PlatformTikTok: &platforms.TikTok,
+		v1alpha1.PlatformX: &platforms.X, v1alpha1.PlatformYouTube: &platforms.YouTube,
+	}
+	for _, platform := range s.Platforms {
+		base := s.PlatformURL(platform)
+		section := &configv1alpha1.Platform{
+			APIURL: base, WebURL: base, FacebookURL: base + "/graph.facebook.com", UploadURL: base + "/rupload.facebook.com",
+			ClientID: contextName, ClientSecretFile: secret,
+		}
+		section.ListingLag.Duration = sandboxLag
+		*sections[platform] = section
+	}
+	return platforms
+}
