@@ -62,6 +62,9 @@ type Config struct {
 	Files bridge.Files
 	// Verify examines an uploaded file.
 	Verify func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
+	// Watches says whether this installation serves a namespace; nil serves all. Keys
+	// of others open nothing.
+	Watches func(namespace string) bool
 	// RequestsPerMinute is how many requests each API key may make; zero for
 	// no limit.
 	RequestsPerMinute int
@@ -103,7 +106,7 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, teams, connections := kube.NewAPIKeys(client, apikeys.Indexers()), kube.NewTeams(client), kube.NewConnections(client)
+	keys, teams, connections := kube.NewAPIKeys(client, apikeys.Indexers(config.Watches)), kube.NewTeams(client), kube.NewConnections(client)
 	s.informers = []cache.SharedIndexInformer{keys, teams, connections}
 	index := postindex.New()
 	m := newMetrics(config.Registry, index.Len)

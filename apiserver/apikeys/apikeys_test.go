@@ -67,6 +67,7 @@ func TestAuthenticate(t *testing.T) {
 		token   string
 		want    string
 		wantErr error
+		serves  func(namespace string) bool
 	}{
 		"FromSpec": {
 			reason: "a token set at creation works before the manager has seen the key",
@@ -97,6 +98,16 @@ func TestAuthenticate(t *testing.T) {
 			reason: "the key has another token",
 			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
 			token:  second, wantErr: apikeys.ErrUnknown,
+		},
+		"Served": {
+			reason: "the team is one of those that this installation serves",
+			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
+			token:  token, want: "a/k", serves: func(namespace string) bool { return namespace == "a" },
+		},
+		"NotServed": {
+			reason: "the team belongs to another installation",
+			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
+			token:  token, wantErr: apikeys.ErrUnknown, serves: func(namespace string) bool { return namespace == "b" },
 		},
 		"NoSuchKey": {
 			reason: "no key has the token's id",
@@ -189,7 +200,7 @@ func TestAuthenticate(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, apikeys.Indexers())
+			indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, apikeys.Indexers(tc.serves))
 			for _, k := range tc.keys {
 				if err := indexer.Add(k); err != nil {
 					t.Fatal(err)

@@ -28,12 +28,16 @@ var (
 	ErrExpired   = errors.New("this API key has expired; create a new one")
 )
 
-// Indexers are what the informer that feeds a Cache needs.
-func Indexers() cache.Indexers {
+// Indexers are what the informer that feeds a Cache needs. Keys of namespaces that
+// serves refuses open nothing; nil refuses none.
+func Indexers(serves func(namespace string) bool) cache.Indexers {
 	return cache.Indexers{idIndex: func(obj any) ([]string, error) {
 		key, ok := obj.(*v1alpha1.APIKey)
 		if !ok {
 			return nil, fmt.Errorf("%T is not an APIKey", obj)
+		}
+		if serves != nil && !serves(key.Namespace) {
+			return nil, nil
 		}
 		return []string{apitoken.ID(key.Namespace, key.Name)}, nil
 	}}

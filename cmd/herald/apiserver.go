@@ -84,6 +84,7 @@ func newAPIServer(ctx context.Context, c *configv1alpha1.APIServerConfiguration,
 		Clock:        clock.RealClock{}, Log: log,
 		ShutdownDelay: c.Shutdown.Delay.Duration, ShutdownTimeout: c.Shutdown.Timeout.Duration,
 		RequestsPerMinute: c.RequestsPerMinute,
+		Watches:           c.Watches,
 		Started:           keepHeadroom,
 	}
 	if c.Media != nil {

@@ -10,12 +10,16 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
 // newFlagSet returns a flag set whose errors are left to report and whose help goes to stdout, where `--help | less`
@@ -49,23 +53,35 @@ func parse(flags *flag.FlagSet, args []string) error {
 type commonFlags struct {
 	kubeconfig string
 	config     string
+	namespaces string
 	logFormat  string
 	logLevel   slog.Level
 }
 
 func (f *commonFlags) add(flags *flag.FlagSet, kind string) {
 	flags.StringVar(&f.config, "config", "", "file of kind "+kind+"; see `herald config check`")
+	flags.StringVar(&f.namespaces, "namespace", "", "namespaces of the teams to serve, separated by commas, in the place of those in the file; empty for these")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside a cluster")
 	flags.StringVar(&f.logFormat, "log-format", "text", "format of the log: text or json")
 	flags.TextVar(&f.logLevel, "log-level", slog.LevelInfo, "least level to log: debug, info, warn or error")
 }
 
 // read reads the configuration that --config names.
-func read[T any](f *commonFlags, from func(path string) (T, error)) (config T, err error) {
+func read[T interface{ Shared() *configv1alpha1.Common }](f *commonFlags, from func(path string) (T, error)) (config T, err error) {
 	if f.config == "" {
 		return config, usageError{errors.New("--config is required: name a configuration file")}
 	}
-	return from(f.config)
+	if config, err = from(f.config); err != nil || f.namespaces == "" {
+		return config, err
+	}
+	namespaces := strings.Split(f.namespaces, ",")
+	for _, namespace := range namespaces {
+		if len(validation.IsDNS1123Label(namespace)) > 0 {
+			return config, usageError{fmt.Errorf("--namespace: %q is no name of a namespace; write small letters, digits and dashes, and commas between names", namespace)}
+		}
+	}
+	config.Shared().Namespaces = namespaces
+	return config, nil
 }
 
 // setupLog returns the logger that the flags ask for, which writes to stderr. What Kubernetes' libraries log goes there

@@ -14,14 +14,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -115,7 +111,7 @@ func runManager(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := hook.setup(mgr, c.Delivery.StartingDeadline.Duration, registry); err != nil {
+	if err := hook.setup(mgr, c, registry); err != nil {
 		return err
 	}
 	if err := setupControllers(ctx, mgr, c, cluster.namespace, registry, identity); err != nil {
@@ -129,7 +125,8 @@ func runManager(ctx context.Context, args []string) error {
 	return nil
 }
 
-func newManager(cluster kubernetes, f *managerFlags, c *configv1alpha1.ManagerConfiguration, identity string, hook *admissionWebhook) (ctrl.Manager, error) {
+// managerOptions are those that the configuration decides.
+func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	options := ctrl.Options{
 		Scheme:                  runtime.NewScheme(),
 		Metrics:                 metricsOptions(&c.Metrics),
@@ -137,7 +134,6 @@ func newManager(cluster kubernetes, f *managerFlags, c *configv1alpha1.ManagerCo
 		LivenessEndpointName:    "/livez",
 		PprofBindAddress:        bound(c.Profiling),
 		GracefulShutdownTimeout: &c.ShutdownTimeout.Duration,
-		LeaderElection:          f.leaderElect,
 		LeaseDuration:           &c.LeaderElection.LeaseDuration.Duration,
 		RenewDeadline:           &c.LeaderElection.RenewDeadline.Duration,
 		RetryPeriod:             &c.LeaderElection.RetryPeriod.Duration,
@@ -151,42 +147,41 @@ func newManager(cluster kubernetes, f *managerFlags, c *configv1alpha1.ManagerCo
 		&v1alpha1.Post{}:      {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
 		&rbacv1.RoleBinding{}: namesOf(c.ReleaseName).RoleBindings(),
 	}
+	if len(c.Namespaces) > 0 {
+		options.Cache.DefaultNamespaces = map[string]cache.Config{}
+		for _, namespace := range c.Namespaces {
+			options.Cache.DefaultNamespaces[namespace] = cache.Config{}
+		}
+	}
 	options.Client.FieldOwner = managerName
 	// Secrets are never cached.
 	options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}
+	return options
+}
+
+func newManager(cluster kubernetes, f *managerFlags, c *configv1alpha1.ManagerConfiguration, identity string, hook *admissionWebhook) (ctrl.Manager, error) {
+	options := managerOptions(c)
+	alive := healthz.Ping
+	if f.leaderElect {
+		lease, err := leaseLock(cluster, c, identity)
+		if err != nil {
+			return nil, fmt.Errorf("cannot set up leader election: %w", err)
+		}
+		options.LeaderElection, options.LeaderElectionResourceLockInterface = true, lease
+		alive = lease.Check
+	}
 	var err error
 	if options.WebhookServer, err = hook.server(); err != nil {
 		return nil, err
-	}
-	if options.LeaderElection {
-		if options.LeaderElectionResourceLockInterface, err = leaseLock(cluster, c, identity); err != nil {
-			return nil, fmt.Errorf("cannot set up leader election: %w", err)
-		}
 	}
 	mgr, err := ctrl.NewManager(cluster.Config, options)
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+	if err := errors.Join(mgr.AddHealthzCheck("leader", alive), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return nil, fmt.Errorf("cannot add the checks of health: %w", err)
 	}
 	return mgr, nil
-}
-
-// leaseLock is the lease that the leader holds. Its client gives up early enough for
-// another try before the lease is lost.
-func leaseLock(cluster kubernetes, c *configv1alpha1.ManagerConfiguration, identity string) (resourcelock.Interface, error) {
-	config := rest.CopyConfig(cluster.Config)
-	config.Timeout = c.LeaderElection.RenewDeadline.Duration / 2
-	leases, err := coordinationv1.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	return &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: cluster.namespace, Name: c.ReleaseName + "-manager"},
-		Client:     leases,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
-	}, nil
 }
 
 // identity names this process. A restart keeps the name only if

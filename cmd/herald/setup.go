@@ -59,16 +59,12 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	posts.Tokens = connection.Tokens{Cache: credentials.NewCache(store, now)}
 	posts.Files, posts.Renditions, posts.Thumbnails = files, rendition.NewMaker(files), pictures
 	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}
-	setup := func(c interface{ SetupWithManager(mgr ctrl.Manager) error }, err error) error {
-		if err != nil {
-			return err
-		}
-		return c.SetupWithManager(mgr)
-	}
+	setup := func(c controller, err error) error { return add(mgr, c, err) }
 	return errors.Join(
 		setup(team.New(team.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-team"),
-			Manager: own, ManagerNamespace: namespace, Names: namesOf(c.ReleaseName), Owner: teams.Owner, Quota: counts,
+			Manager: own, ManagerNamespace: namespace, Names: namesOf(c.ReleaseName), Watches: c.Watches,
+			Owner: teams.Owner, Quota: counts,
 			MaxConcurrentReconciles: c.Concurrency.Teams,
 		})),
 		setup(apikey.New(apikey.Options{
@@ -84,6 +80,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 			Store:       files,
 			Verify:      (&probe.Verifier{Store: files, Clock: now}).Verify,
 			Source:      fetch.New(fetch.Options{}),
+			Watches:     c.Watches,
 			UnusedAfter: c.Retention.UnusedMedia.Duration,
 			Metrics:     media.NewMetrics(metrics.Registry),
 
@@ -93,13 +90,27 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	)
 }
 
+// controller is what New of a controller's package returns.
+type controller interface {
+	SetupWithManager(mgr ctrl.Manager) error
+}
+
+// add adds a controller to the manager, unless making it failed.
+func add(mgr ctrl.Manager, c controller, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.SetupWithManager(mgr)
+}
+
 // postOptions are those that the configuration decides, and those that need nothing.
 func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
 	return post.Options{
 		MaxConcurrentReconciles: c.Concurrency.Posts, MaxUploads: c.Concurrency.Uploads,
 		PrepareAhead: c.Delivery.PrepareAhead.Duration, StartingDeadline: c.Delivery.StartingDeadline.Duration,
 		SendWindow: c.Delivery.SendWindow.Duration, ClockMargin: c.Delivery.ClockMargin.Duration, RecordFor: c.Delivery.RecordFor.Duration,
-		NewID: rand.Text, Metrics: post.NewMetrics(metrics.Registry), Failpoint: crashPoint(),
+		Namespaces: c.Namespaces,
+		NewID:      rand.Text, Metrics: post.NewMetrics(metrics.Registry), Failpoint: crashPoint(),
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,7 +60,7 @@ func (h *admissionWebhook) server() (webhook.Server, error) {
 
 // setup serves the webhook and, unless CertDir holds one, maintains its certificate. Whether it is served is a metric and
 // no part of readiness, since nothing rests on it.
-func (h *admissionWebhook) setup(mgr ctrl.Manager, startingDeadline time.Duration, registry platforms.Registry) error {
+func (h *admissionWebhook) setup(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, registry platforms.Registry) error {
 	if h.Off() {
 		return nil
 	}
@@ -87,7 +86,8 @@ func (h *admissionWebhook) setup(mgr ctrl.Manager, startingDeadline time.Duratio
 	served := mgr.GetWebhookServer().StartedChecker()
 	metrics.Registry.MustRegister(webhookServed(func() error { return served(nil) }))
 	return admission.SetupWithManager(mgr, admission.Options{
-		Reader: mgr.GetClient(), Platforms: registry, StartingDeadline: startingDeadline, Clock: clock.RealClock{},
+		Reader: mgr.GetClient(), Platforms: registry, StartingDeadline: c.Delivery.StartingDeadline.Duration, Clock: clock.RealClock{},
+		Watches: c.Watches,
 	})
 }
 

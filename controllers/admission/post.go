@@ -43,7 +43,7 @@ const PostPath = "/validate-post"
 // configuration, so that a client learns why the post was not checked.
 const answerWithin = 3 * time.Second
 
-// Options is what the webhook needs. Every field is required.
+// Options is what the webhook needs. Every field but Watches is required.
 type Options struct {
 	// Reader reads Connections and Media; it may be a cache.
 	Reader client.Reader
@@ -52,6 +52,9 @@ type Options struct {
 	// StartingDeadline is how late a scheduled post may still go out.
 	StartingDeadline time.Duration
 	Clock            clock.PassiveClock
+	// Watches says whether this installation serves a namespace; nil serves all. Posts
+	// elsewhere are admitted.
+	Watches func(namespace string) bool
 }
 
 // Posts judges posts. It implements admission.Validator.
@@ -91,7 +94,7 @@ func (p *Posts) ValidateDelete(context.Context, *v1alpha1.Post) (admission.Warni
 // judge refuses a post that contradicts existing objects. For missing objects it only
 // warns, since a GitOps tool applies a whole set at once.
 func (p *Posts) judge(ctx context.Context, post *v1alpha1.Post) (admission.Warnings, error) {
-	if post.Spec.Cancelled || !post.DeletionTimestamp.IsZero() {
+	if post.Spec.Cancelled || !post.DeletionTimestamp.IsZero() || p.Watches != nil && !p.Watches(post.Namespace) {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)

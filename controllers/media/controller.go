@@ -64,7 +64,7 @@ type Source interface {
 	Get(ctx context.Context, address string, want fetch.Want, take func(ctx context.Context, size int64, body io.Reader) error) error
 }
 
-// Options is what the reconciler needs. All but Events and Metrics are required.
+// Options is what the reconciler needs. Required are those that say nothing else.
 type Options struct {
 	// Client reads from a cache, in which SetupWithManager indexes the posts, and
 	// writes to the API server.
@@ -82,6 +82,9 @@ type Options struct {
 	// UnusedAfter is how long a file without a post is kept. An upload address in
 	// the status is renewed for as long.
 	UnusedAfter time.Duration
+	// Watches says whether this installation serves a namespace; nil serves all.
+	// Files of other namespaces stay in the store.
+	Watches func(namespace string) bool
 	// Clock is the time.
 	Clock clock.WithTicker
 	// Events takes the events of media files; nil emits none.

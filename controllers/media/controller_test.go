@@ -353,6 +353,30 @@ var _ = Describe("files without a Media", func() {
 	})
 })
 
+var _ = Describe("files of a team that another installation serves", func() {
+	It("stay, since its Media are not watched here", func(ctx SpecContext) {
+		const theirs = "team-of-others"
+		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "others"}}
+		team.Spec.Namespace = theirs
+		team.Spec.Subscription = v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited, State: v1alpha1.SubscriptionActive}
+		Expect(k8s.Create(ctx, team)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, team)).To(Succeed()) })
+		const key = theirs + "/0a1b2c3d-0000-4000-8000-00000000abcd"
+		_, err := bucket.Put(ctx, key, "image/png", 1, strings.NewReader("x"))
+		Expect(err).NotTo(HaveOccurred())
+		d := newDesk(loose())
+		d.Watches = func(namespace string) bool { return namespace != theirs }
+		d.clock.Step(orphanAfter + time.Minute)
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(hasFile(ctx, key)).To(Succeed())
+
+		By("serving the team")
+		d.Watches = nil
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(hasFile(ctx, key)).To(MatchError(store.ErrNotFound))
+	})
+})
+
 var _ = Describe("renditions and the copy of a Media", func() {
 	made := func(ctx context.Context, key string) string {
 		GinkgoHelper()

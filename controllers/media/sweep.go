@@ -70,7 +70,11 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	}
 	ttls := map[string]time.Duration{}
 	for i := range teams.Items {
-		ttls[teams.Items[i].Spec.Namespace] = ttlOf(&teams.Items[i])
+		// The list of Media is that of the namespaces which are watched. In others, each file
+		// would look as if it belonged to none.
+		if namespace := teams.Items[i].Spec.Namespace; s.Watches == nil || s.Watches(namespace) {
+			ttls[namespace] = ttlOf(&teams.Items[i])
+		}
 	}
 	byNamespace := map[string][]*v1alpha1.Media{}
 	for i := range media.Items {

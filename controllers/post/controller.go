@@ -107,6 +107,8 @@ type Options struct {
 	// the pass that made it (default DefaultRecordFor); after that the next
 	// passes go on.
 	RecordFor time.Duration
+	// Namespaces are those that are watched; none watches all.
+	Namespaces []string
 	// Failpoint is called at named points of the protocol, for tests that kill
 	// the process there; nil does nothing.
 	Failpoint func(point string)
@@ -218,7 +220,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the post controller: %w", err)
 	}
-	return mgr.Add(&deletions{reconciler: r, config: mgr.GetConfig(), client: mgr.GetHTTPClient()})
+	return mgr.Add(&deletions{reconciler: r, config: mgr.GetConfig(), client: mgr.GetHTTPClient(), namespaces: r.o.Namespaces})
 }
 
 // wakes has a change of an input wake the posts that wait for it.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,8 @@ type deletions struct {
 	reconciler *Reconciler
 	config     *rest.Config
 	client     *http.Client
+	// namespaces are those that are watched; none watches all.
+	namespaces []string
 }
 
 // Pauses and sizes of the watch.
@@ -49,18 +52,31 @@ func (d *deletions) Start(ctx context.Context) error {
 		return fmt.Errorf("cannot watch for deleted posts: %w", err)
 	}
 	posts := meta.Resource(v1alpha1.GroupVersion.WithResource("posts"))
+	namespaces := d.namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	var watches sync.WaitGroup
+	for _, namespace := range namespaces {
+		watches.Go(func() { d.watch(ctx, posts.Namespace(namespace)) })
+	}
+	watches.Wait()
+	return nil
+}
+
+// watch follows the finished posts until the context ends.
+func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface) {
 	log := ctrl.Log.WithName("deletions")
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := d.follow(ctx, posts); err != nil && ctx.Err() == nil {
 			log.V(1).Info("the watch for deleted posts ended; starting it again", "error", err.Error())
 		}
 	}, deletionsPause)
-	return nil
 }
 
 // follow reads the finished posts once, for those that were deleted while
 // no manager watched, and then follows their changes.
-func (d *deletions) follow(ctx context.Context, posts metadata.Getter) error {
+func (d *deletions) follow(ctx context.Context, posts metadata.ResourceInterface) error {
 	opts := metav1.ListOptions{FieldSelector: finishedPosts, Limit: deletionsPage}
 	var version string
 	for {

@@ -78,6 +78,9 @@ type Options struct {
 	ManagerNamespace string
 	// Names are those of the release.
 	Names Names
+	// Watches says whether this installation serves a namespace; nil serves all.
+	// Teams of other namespaces are left to another installation.
+	Watches func(namespace string) bool
 	// Owner returns the team that owns a namespace, or nil; Quota stores what a
 	// team uses. Without them nothing is counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
@@ -168,7 +171,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.swept.Delete(req.Name)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !team.DeletionTimestamp.IsZero() {
+	if !team.DeletionTimestamp.IsZero() || r.Watches != nil && !r.Watches(team.Spec.Namespace) {
 		return reconcile.Result{}, nil
 	}
 	summary, err := r.sync(ctx, &team)

@@ -15,6 +15,7 @@ import (
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -69,6 +70,25 @@ func (e *Environment) start(assets string) error {
 	e.Config.QPS = -1
 	e.Client, err = client.New(e.Config, client.Options{Scheme: e.Scheme})
 	return err
+}
+
+// Kubeconfig returns a kubeconfig with which a process acts as a user, whose rights
+// are those that roles give to the name, and whose namespace is the context's.
+func (e *Environment) Kubeconfig(user, namespace string) ([]byte, error) {
+	added, err := e.env.AddUser(envtest.User{Name: user}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("cannot add the user %s: %w", user, err)
+	}
+	data, err := added.KubeConfig()
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.Load(data)
+	if err != nil {
+		return nil, err
+	}
+	config.Contexts[config.CurrentContext].Namespace = namespace
+	return clientcmd.Write(*config)
 }
 
 // Stop ends what Start started.

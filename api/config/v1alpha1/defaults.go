@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,6 +56,14 @@ func defaultCommon() Common {
 // SetDefaults fills a section that was named: a store has defaults only if there is one.
 func (m *Media) SetDefaults() {
 	m.Region, m.Bucket = "us-east-1", "herald-media"
+}
+
+// Shared returns what both kinds of configuration have.
+func (c *Common) Shared() *Common { return c }
+
+// Watches reports whether this installation serves a namespace.
+func (c *Common) Watches(namespace string) bool {
+	return len(c.Namespaces) == 0 || slices.Contains(c.Namespaces, namespace)
 }
 
 // Off reports whether nothing is served there.

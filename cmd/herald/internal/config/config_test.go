@@ -84,6 +84,7 @@ func TestMistakes(t *testing.T) {
 		"unlocked lease":    {"another leader while this one works", managerHead + "leaderElection: {leaseDuration: 20s}\n", "leaseDuration: another process"},
 		"one try":           {"a single lost request would end the process", managerHead + "leaderElection: {retryPeriod: 39s}\n", "renewDeadline: it leaves no time"},
 		"short shutdown":    {"results would be lost", managerHead + "shutdownTimeout: 2m\n", "write more than 2m0s"},
+		"no namespace":      {"every team would be left alone", managerHead + "namespaces: [team-acme, Team-B]\n", "namespaces[1]: \"Team-B\" is no name"},
 		"more fetches":      {"uploads would wait for them", managerHead + "concurrency: {fetches: 17}\n", "only 16 workers"},
 		"long release":      {"a Service takes 63 letters", managerHead + "releaseName: " + strings.Repeat("a", 44) + "\n", "43 characters at most"},
 		"nothing served":    {"an apiserver that serves nothing", "apiVersion: config.herald.dev/v1alpha1\nkind: APIServerConfiguration\nbindAddress: \"0\"\n", "served nowhere"},

@@ -121,6 +121,11 @@ func (j *judge) apiserver(c *configv1alpha1.APIServerConfiguration) {
 
 // common judges what both files have.
 func (j *judge) common(c *configv1alpha1.Common) {
+	for i, namespace := range c.Namespaces {
+		if len(validation.IsDNS1123Label(namespace)) > 0 {
+			j.says(fmt.Sprintf("namespaces[%d]", i), fmt.Sprintf("%q is no name of a namespace", namespace), "write small letters, digits and dashes")
+		}
+	}
 	j.endpoint("health.bindAddress", c.Health.BindAddress)
 	j.endpoint("metrics.bindAddress", c.Metrics.BindAddress)
 	j.endpoint("profiling.bindAddress", c.Profiling.BindAddress)

@@ -1,0 +1,227 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package release_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/internal/apitoken"
+)
+
+// at is the name of an object of a namespace.
+func at(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
+
+// connect makes an account on X with a connection in a namespace.
+func connect(ctx context.Context, namespace, account string) *v1alpha1.Connection {
+	GinkgoHelper()
+	made, err := sandbox.Account(ctx, "x", account, nil)
+	Expect(err).NotTo(HaveOccurred())
+	connection := &v1alpha1.Connection{ObjectMeta: at(namespace, "x")}
+	Expect(cluster.CreateConnection(ctx, admin, connection, v1alpha1.PlatformX, cluster.Account{
+		ID: made.ID, AccessToken: made.AccessToken, RefreshToken: made.RefreshToken, Scopes: made.Scopes,
+	})).To(Succeed())
+	return connection
+}
+
+func post(namespace, name, caption string) *v1alpha1.Post {
+	return &v1alpha1.Post{ObjectMeta: at(namespace, name), Spec: v1alpha1.PostSpec{
+		Category: v1alpha1.CategoryText,
+		Targets:  []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: caption}},
+	}}
+}
+
+// token gives a key of a namespace a token that no manager has to make.
+func token(ctx context.Context, namespace string) string {
+	GinkgoHelper()
+	made := apitoken.New(namespace, "ci")
+	key := &v1alpha1.APIKey{ObjectMeta: at(namespace, "ci")}
+	key.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "token", SHA256: apitoken.Hash(namespace, "ci", made)}}
+	Expect(admin.Create(ctx, key)).To(Succeed())
+	return made
+}
+
+// call sends a request to the API and returns the status and the body.
+func call(method, path, token string, body any) (int, string) {
+	GinkgoHelper()
+	data, err := json.Marshal(body)
+	Expect(err).NotTo(HaveOccurred())
+	req, err := http.NewRequest(method, site+path, bytes.NewReader(data))
+	Expect(err).NotTo(HaveOccurred())
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+token)
+	return do(http.DefaultClient, req)
+}
+
+func do(by *http.Client, req *http.Request) (int, string) {
+	GinkgoHelper()
+	resp, err := by.Do(req)
+	Expect(err).NotTo(HaveOccurred())
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	Expect(err).NotTo(HaveOccurred())
+	return resp.StatusCode, string(answer)
+}
+
+var _ = Describe("A release for one team", Ordered, func() {
+	var key string
+
+	BeforeAll(func(ctx SpecContext) {
+		for team, namespace := range map[string]string{"acme": served, "other": elsewhere} {
+			owner := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: team}}
+			owner.Spec.Namespace = namespace
+			owner.Spec.Subscription = v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited, State: v1alpha1.SubscriptionActive}
+			Expect(admin.Create(ctx, owner)).To(Succeed())
+		}
+		Eventually(func() error {
+			return admin.Get(ctx, types.NamespacedName{Name: served}, &corev1.Namespace{})
+		}).Should(Succeed())
+		createNamespace(ctx, elsewhere)
+		key = token(ctx, served)
+	})
+
+	It("publishes what kubectl applies and what REST creates", func(ctx SpecContext) {
+		connect(ctx, served, "1001")
+		applied := post(served, "applied", "by kubectl")
+		Expect(admin.Create(ctx, applied)).To(Succeed())
+		status, answer := 0, ""
+		Eventually(func() int {
+			status, answer = call(http.MethodPost, "/api/v1/posts", key, map[string]any{
+				"category": "text", "targets": []map[string]any{{"connection_id": "x", "caption": "by REST"}},
+			})
+			return status
+		}).Should(Equal(http.StatusCreated), func() string { return answer })
+		Eventually(func() ([]string, error) { return texts(ctx, "1001") }).Should(ConsistOf("by kubectl", "by REST"))
+		Eventually(func() bool {
+			Expect(admin.Get(ctx, client.ObjectKeyFromObject(applied), applied)).To(Succeed())
+			return apimeta.IsStatusConditionTrue(applied.Status.Conditions, v1alpha1.ConditionPublished)
+		}).Should(BeTrue())
+	})
+
+	It("names its objects after itself", func(ctx SpecContext) {
+		for reason, object := range map[string]client.Object{
+			"the right to the team's Secrets":     &rbacv1.RoleBinding{ObjectMeta: at(served, release+"-manager-secrets")},
+			"the lease":                           &coordinationv1.Lease{ObjectMeta: at(system, release+"-manager")},
+			"the certificate of the webhook":      &corev1.Secret{ObjectMeta: at(system, release+"-webhook-certificate")},
+			"the token of a key that it is given": &corev1.Secret{ObjectMeta: at(served, "x-credentials")},
+		} {
+			Expect(admin.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed(), reason)
+		}
+		binding := &rbacv1.RoleBinding{ObjectMeta: at(served, release+"-manager-secrets")}
+		Expect(admin.Get(ctx, client.ObjectKeyFromObject(binding), binding)).To(Succeed())
+		Expect(binding.Subjects).To(Equal([]rbacv1.Subject{{Kind: "ServiceAccount", Namespace: system, Name: release + "-manager"}}))
+	})
+
+	It("leaves the other team to another installation", func(ctx SpecContext) {
+		connect(ctx, elsewhere, "1002")
+		untouched := post(elsewhere, "untouched", "not ours")
+		Expect(admin.Create(ctx, untouched)).To(Succeed())
+		foreign := token(ctx, elsewhere)
+		// A post of our own that is out after them shows that there was time for theirs.
+		later := post(served, "later", "after theirs")
+		Expect(admin.Create(ctx, later)).To(Succeed())
+		Eventually(func() ([]string, error) { return texts(ctx, "1001") }).Should(ContainElement("after theirs"))
+		Expect(texts(ctx, "1002")).To(BeEmpty())
+		Expect(admin.Get(ctx, client.ObjectKeyFromObject(untouched), untouched)).To(Succeed())
+		Expect(untouched.Status).To(Equal(v1alpha1.PostStatus{}))
+		Expect(untouched.Finalizers).To(BeEmpty())
+		var team v1alpha1.Team
+		Expect(admin.Get(ctx, types.NamespacedName{Name: "other"}, &team)).To(Succeed())
+		Expect(team.Status).To(Equal(v1alpha1.TeamStatus{}))
+		var bindings rbacv1.RoleBindingList
+		Expect(admin.List(ctx, &bindings, client.InNamespace(elsewhere))).To(Succeed())
+		Expect(bindings.Items).To(BeEmpty())
+		status, answer := call(http.MethodGet, "/api/v1/connections", foreign, nil)
+		Expect(status).To(Equal(http.StatusUnauthorized), answer)
+	})
+
+	It("judges posts of its team by its webhook, and no others", func(ctx SpecContext) {
+		Eventually(func() ([]byte, error) {
+			var config admissionregistrationv1.ValidatingWebhookConfiguration
+			err := admin.Get(ctx, types.NamespacedName{Name: release}, &config)
+			return config.Webhooks[0].ClientConfig.CABundle, err
+		}).ShouldNot(BeEmpty())
+		blank := func(namespace string) error {
+			return admin.Create(ctx, post(namespace, "blank", "   "), client.DryRunAll)
+		}
+		Eventually(blank).WithArguments(served).Should(MatchError(ContainSubstring("blanks")))
+		Expect(blank(elsewhere)).To(Succeed())
+	})
+
+	It("has no files, and says so", func() {
+		status, answer := call(http.MethodPost, "/api/v1/media/upload-url", key, map[string]any{"mime_type": "image/png", "size_bytes": 1, "name": "a.png"})
+		Expect(status).To(BeNumerically(">=", 400), answer)
+		Expect(answer).To(ContainSubstring("keeps no media files"))
+	})
+
+	DescribeTable("shows its metrics to those with a right to them", func(ctx SpecContext, process string) {
+		account := &corev1.ServiceAccount{ObjectMeta: at("default", "prometheus-"+process)}
+		Expect(admin.Create(ctx, account)).To(Succeed())
+		request := &authenticationv1.TokenRequest{}
+		Expect(admin.SubResource("token").Create(ctx, account, request)).To(Succeed())
+		read := func(token string) int {
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, metrics[process]+"/metrics", http.NoBody)
+			Expect(err).NotTo(HaveOccurred())
+			if token != "" {
+				req.Header.Set("Authorization", "Bearer "+token)
+			}
+			transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+			defer transport.CloseIdleConnections()
+			status, _ := do(&http.Client{Transport: transport}, req)
+			return status
+		}
+		Expect(read("")).To(Equal(http.StatusUnauthorized), "without a token")
+		Expect(read("eyJ"+strconv.Itoa(1))).To(Equal(http.StatusUnauthorized), "with a token of nobody")
+		Expect(read(request.Status.Token)).To(Equal(http.StatusForbidden), "without the role")
+		Expect(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: account.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: release + "-metrics-reader"},
+			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: account.Name}},
+		})).To(Succeed())
+		Eventually(read).WithArguments(request.Status.Token).Should(Equal(http.StatusOK))
+	},
+		Entry("of the manager", "manager"),
+		Entry("of the apiserver", "apiserver"),
+	)
+
+	DescribeTable("answers probes on a port of their own", func(process, path string) {
+		Expect(statusOf(healths[process] + path)).To(Equal(http.StatusOK))
+	},
+		Entry("manager, alive", "manager", "/livez"),
+		Entry("manager, ready", "manager", "/readyz"),
+		Entry("apiserver, alive", "apiserver", "/livez"),
+		Entry("apiserver, ready", "apiserver", "/readyz"),
+	)
+})
+
+// texts are what an account on X has published.
+func texts(ctx context.Context, account string) ([]string, error) {
+	posts, err := sandbox.Posts(ctx, "x", account)
+	var out []string
+	for _, p := range posts {
+		out = append(out, p.Text)
+	}
+	return out, err
+}

@@ -1,0 +1,183 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package release_test runs both of Herald's processes as a release with a name and a
+// namespace of its own, with the rights of config/rbac under that name and nothing
+// else, for some of the cluster's teams, and without a store of files.
+package release_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/test/envtest"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+func TestRelease(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "a release of another name, in another namespace")
+}
+
+// The release, its namespace, that of the team which it serves and that of one which it
+// does not.
+const (
+	release   = "outreach"
+	system    = "social"
+	served    = "team-acme"
+	elsewhere = "team-other"
+)
+
+var (
+	admin   client.Client
+	sandbox sandboxtest.Client
+	folder  string
+	// site is the address of the API, webhook that of the webhook; healths and metrics
+	// are those of both processes.
+	site, webhook    string
+	healths, metrics map[string]string
+)
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	ctrl.SetLogger(GinkgoLogr)
+	SetDefaultEventuallyTimeout(time.Minute)
+	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
+	folder = GinkgoT().TempDir()
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", folder+"/", "../../cmd/...").CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
+	env, err := envtest.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(env.Stop)
+	admin = env.Client
+	Expect(cluster.ApplyFolders(ctx, admin, renamed("rbac"))).To(Succeed())
+	startSandbox()
+	healths, metrics = map[string]string{}, map[string]string{}
+	common := func(process string) configv1alpha1.Common {
+		kubeconfig, err := env.Kubeconfig("system:serviceaccount:"+system+":"+release+"-"+process, system)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(os.WriteFile(filepath.Join(folder, process+".kubeconfig"), kubeconfig, 0o600)).To(Succeed())
+		health, metric := freeAddress(), freeAddress()
+		healths[process], metrics[process] = "http://"+health, "https://"+metric
+		return configv1alpha1.Common{
+			Health:    configv1alpha1.Endpoint{BindAddress: health},
+			Metrics:   configv1alpha1.Metrics{Endpoint: configv1alpha1.Endpoint{BindAddress: metric}},
+			Platforms: configv1alpha1.Platforms{X: &configv1alpha1.Platform{APIURL: sandbox.URL + "/x", WebURL: sandbox.URL + "/x", ClientID: "test"}},
+		}
+	}
+	manager, apiserver := configv1alpha1.DefaultManager(), configv1alpha1.DefaultAPIServer()
+	manager.Common, apiserver.Common = common("manager"), common("apiserver")
+	manager.ReleaseName = release
+	manager.Webhook.BindAddress, manager.Webhook.Hosts = freeAddress(), []string{"127.0.0.1"}
+	webhook = "https://" + manager.Webhook.BindAddress
+	apiserver.BindAddress = freeAddress()
+	apiserver.Shutdown.Delay.Duration = 0
+	site = "http://" + apiserver.BindAddress
+	Expect(cluster.ApplyWebhook(ctx, admin, filepath.Join(renamed("webhook"), "webhook.yaml"), webhook)).To(Succeed())
+	startHerald("manager", manager)
+	startHerald("apiserver", apiserver)
+})
+
+// ours finds the names that a release changes: of objects, and of the namespace. The
+// API's group and the label app.kubernetes.io/name stay.
+var ours = regexp.MustCompile(`(?m)\bherald-|^  (name:|-) herald$`)
+
+// renamed copies a folder of config/ as it is for the release, and returns the copy.
+func renamed(name string) string {
+	GinkgoHelper()
+	to := filepath.Join(folder, name)
+	Expect(os.CopyFS(to, os.DirFS(filepath.Join("..", "..", "config", name)))).To(Succeed())
+	Expect(filepath.WalkDir(to, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		text := strings.ReplaceAll(string(data), "herald-system", system)
+		text = ours.ReplaceAllStringFunc(text, func(found string) string { return strings.Replace(found, "herald", release, 1) })
+		return os.WriteFile(path, []byte(text), 0o600)
+	})).To(Succeed())
+	return to
+}
+
+func startSandbox() {
+	GinkgoHelper()
+	address := freeAddress()
+	sandbox = sandboxtest.Client{URL: "http://" + address}
+	start("herald-sandbox", "--listen", address, "--state-dir", filepath.Join(folder, "sandbox"))
+	Eventually(func(ctx context.Context) error {
+		_, err := sandbox.Calls(ctx, "x")
+		return err
+	}).WithContext(context.Background()).Should(Succeed())
+}
+
+// startHerald runs a process with its configuration and waits until it is ready.
+func startHerald(process string, config any) {
+	GinkgoHelper()
+	data, err := yaml.Marshal(config)
+	Expect(err).NotTo(HaveOccurred())
+	file := filepath.Join(folder, process+".yaml")
+	Expect(os.WriteFile(file, data, 0o600)).To(Succeed())
+	out, err := exec.Command(filepath.Join(folder, "herald"), "config", "check", file).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
+	start("herald", process, "--config", file, "--kubeconfig", filepath.Join(folder, process+".kubeconfig"), "--namespace", served)
+	Eventually(statusOf).WithArguments(healths[process] + "/readyz").Should(Equal(http.StatusOK))
+}
+
+// start runs a program until the suite ends, with its log in the report.
+func start(program string, args ...string) {
+	GinkgoHelper()
+	cmd := exec.Command(filepath.Join(folder, program), args...)
+	cmd.Stdout, cmd.Stderr = GinkgoWriter, GinkgoWriter
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	Expect(cmd.Start()).To(Succeed())
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	DeferCleanup(func() {
+		Expect(cmd.Process.Signal(syscall.SIGTERM)).To(Succeed(), "%s ended by itself", program)
+		Eventually(done).Should(Receive(BeNil()), fmt.Sprintf("%s %v", program, args))
+	})
+}
+
+func freeAddress() string {
+	GinkgoHelper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	defer listener.Close() //nolint:errcheck // the port is free again
+	return listener.Addr().String()
+}
+
+func statusOf(url string) (int, error) {
+	resp, err := http.Get(url)
+	if err != nil {
+		return 0, err
+	}
+	return resp.StatusCode, resp.Body.Close()
+}
+
+// createNamespace creates a namespace that no team has.
+func createNamespace(ctx context.Context, name string) {
+	GinkgoHelper()
+	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
+}
