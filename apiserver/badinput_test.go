@@ -202,6 +202,27 @@ var _ = Describe("bad input", Ordered, func() {
 		Entry("nonsense", "///"),
 	)
 
+	It("that is compressed is refused, with the encoding that is taken", func(ctx SpecContext) {
+		for _, path := range []string{"/posts", "/media/upload-url"} {
+			for encoding, refused := range map[string]bool{"gzip": true, "identity, br": true, "aes128gcm": true, "identity": false, "Identity": false, "": false} {
+				header := map[string]string{"Authorization": "Bearer " + t.token, "Content-Encoding": encoding}
+				r := do(ctx, instance, "POST", base+path, "{}", header)
+				if !refused {
+					r.mustFail(400, "VALIDATION_ERROR", "is missing")
+					continue
+				}
+				r.mustFail(415, "VALIDATION_ERROR", "Content-Encoding")
+				Expect(r.header.Get("Accept-Encoding")).To(Equal("identity"))
+			}
+		}
+	})
+
+	It("is UTF-8, whatever its type says", func(ctx SpecContext) {
+		latin := map[string]string{"Authorization": "Bearer " + t.token, "Content-Type": "application/json; charset=latin1"}
+		do(ctx, instance, "POST", base+"/posts", "{\"category\":\"text\xe4\"}", latin).mustFail(400, "VALIDATION_ERROR", "UTF-8")
+		do(ctx, instance, "POST", base+"/posts", text("nowhere-ä", "a"), latin).mustFail(400, "VALIDATION_ERROR", "nowhere-ä")
+	})
+
 	It("of unknown length is bounded like any other", func(ctx SpecContext) {
 		endless := struct{ io.Reader }{strings.NewReader(`{"a":"` + strings.Repeat("a", 2*bodyLimit))}
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, instance.site+base+"/posts", endless)
@@ -256,9 +277,11 @@ var _ = Describe("bad input", Ordered, func() {
 		},
 		Entry("nothing", "", 1, 20),
 		Entry("parameters that nobody knows, as often as they please", "a=1&a=2&sort=id", 1, 20),
-		Entry("the last page of 64 bits", "page=9223372036854775807&limit=100", 9223372036854775807, 100),
+		Entry("the last page that all readers of JSON hold", "page=9007199254740991&limit=100", 9007199254740991, 100),
+		Entry("one more", "page=9007199254740992&limit=100", 9007199254740991, 100),
+		Entry("the last page of 64 bits", "page=9223372036854775807&limit=100", 9007199254740991, 100),
 		Entry("the least numbers of 64 bits", "page=-9223372036854775808&limit=-9223372036854775808", 1, 1),
-		Entry("numbers of more than 64 bits", "page=99999999999999999999&limit=99999999999999999999", 9223372036854775807, 100),
+		Entry("numbers of more than 64 bits", "page=99999999999999999999&limit=99999999999999999999", 9007199254740991, 100),
 		Entry("and below zero", "page=-99999999999999999999&limit=-99999999999999999999", 1, 1),
 		Entry("a very long limit", "limit="+strings.Repeat("9", 30_000), 1, 100),
 		Entry("zeros before a number", "page=007&limit=0100", 7, 100),

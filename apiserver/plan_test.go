@@ -136,6 +136,8 @@ var _ = Describe("The starter plan's 30 posts to X a month", func() {
 		t.create(ctx, text("acme-x", "the 30th", inMarch))
 		By("the limit is told before what else is wrong: 403 comes before 400 and 409")
 		refuse(ctx, text("revoked-x", "a", inMarch), "30 posts to X")
+		t.call(ctx, "POST", "/posts", `{"category":"text","targets":[{"connection_id":"acme-x","caption":5}]`+inMarch+`}`).
+			mustFail(400, "VALIDATION_ERROR", "targets[0].caption: must be a string") // which cannot be counted
 		refuse(ctx, text("acme-x", strings.Repeat("a", 300), inMarch), "30 posts to X")
 	})
 

@@ -131,6 +131,8 @@ var _ = Describe("creating a post", func() {
 		Entry("an empty caption", text("acme-x", ""), "targets[0].caption: must not be empty"),
 		Entry("no caption", `{"category":"text","targets":[{"connection_id":"acme-x"}]}`, "targets[0].caption: "),
 		Entry("an empty caption in a draft", text("acme-x", "", draft), "targets[0].caption: must not be empty"),
+		Entry("a caption of blanks", text("acme-x", " \u00a0"), "targets[0].caption: consists of blanks only"),
+		Entry("a caption of blanks in a draft", text("acme-x", "  ", draft), "targets[0].caption: consists of blanks only"),
 		Entry("too long a caption", text("acme-x", strings.Repeat("a", 281)), "targets[0].caption: 281 weighted characters are too many for x"),
 		Entry("too long a caption in a draft", text("acme-x", strings.Repeat("a", 281), draft), "targets[0].caption: 281 weighted characters"),
 		Entry("an unknown connection", text("nobody", "a"), `targets[0].connection_id: no such connection "nobody" in this team`),

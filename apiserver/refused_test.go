@@ -146,4 +146,17 @@ var _ = Describe("a post that is refused after it was created", func() {
 		Entry("a draft whose connection was deleted", func() string { return text("acme-x", "a", draft) }, gone(&v1alpha1.Connection{}, "acme-x"),
 			v1alpha1.ReasonConnectionNotFound, "create the connection"),
 	)
+
+	It("is under way until its deadline if it was to go out at once, and cannot be cancelled", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
+		id := t.create(ctx, text("acme-x", "a")).ID
+		gone(&v1alpha1.Connection{}, "acme-x")(ctx, t)
+		DeferCleanup(t.deliver())
+		Eventually(t.accepted(ctx, id)).Should(Equal("False " + v1alpha1.ReasonConnectionNotFound))
+		got := as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data
+		Expect([]any{got.Status, got.CanCancel}).To(Equal([]any{"processing", false}), "it may still go out")
+		t.call(ctx, "DELETE", "/posts/"+id, "").mustFail(409, "CONFLICT", "is being delivered")
+		Expect(t.stored(ctx, id).Spec.Cancelled).To(BeFalse())
+	})
 })

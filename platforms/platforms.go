@@ -110,7 +110,7 @@ type Account struct {
 type Content struct {
 	Category v1alpha1.Category
 	// Text is the caption, exactly as the person wrote it; of a tree, that of
-	// the card.
+	// the card. It is empty if beside files there are blanks alone.
 	Text string
 	// InReplyTo is the platform's id of the card before, from which this card of
 	// a tree hangs; empty for the first card, and outside trees.

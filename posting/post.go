@@ -8,6 +8,7 @@
 package posting
 
 import (
+	"strings"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -250,4 +251,13 @@ func MediaNames(spec *v1alpha1.PostSpec) (names []string) {
 		}
 	}
 	return names
+}
+
+// TextToSend is what is sent of a caption. Blanks alone beside files are no text:
+// each platform takes files without one, and none says what blanks are to it.
+func TextToSend(caption string, besideFiles bool) string {
+	if besideFiles && strings.TrimSpace(caption) == "" {
+		return ""
+	}
+	return caption
 }

@@ -319,3 +319,20 @@ func TestDue(t *testing.T) {
 		t.Errorf("a scheduled post is due at %s, want its time", got)
 	}
 }
+
+func TestTextToSend(t *testing.T) {
+	for _, tt := range []struct {
+		reason, caption string
+		besideFiles     bool
+		want            string
+	}{
+		{"words are sent as they are", " hello\n", true, " hello\n"},
+		{"blanks beside files are no text", " \t\n\u00a0\u3000", true, ""},
+		{"blanks that stand alone are refused by the rules, not dropped", " \n", false, " \n"},
+		{"nothing stays nothing", "", true, ""},
+	} {
+		if got := TextToSend(tt.caption, tt.besideFiles); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.reason, got, tt.want)
+		}
+	}
+}

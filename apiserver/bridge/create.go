@@ -101,7 +101,7 @@ func (s *Service) createNew(ctx context.Context, post *v1alpha1.Post, in *Create
 	if err != nil {
 		return PostDetail{}, err
 	}
-	s.wrote(ctx, created)
+	s.wrote(ctx, created, connections.latest)
 	return s.detail(created, connections.latest), nil
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/plan"
@@ -143,6 +144,9 @@ func TestCreateTellsTheLatest(t *testing.T) {
 			got, err := s.CreatePost(t.Context(), caller, hello("acme"))
 			if err != nil || len(got.Platforms) != 1 || got.Platforms[0].AccountName != tc.want || got.Platforms[0].ConnectionID != "acme" {
 				t.Errorf("%s: got %+v, %v", tc.reason, got.Platforms, err)
+			}
+			if listed := s.ListPosts(caller, postindex.Query{Platform: v1alpha1.PlatformX}).Posts; len(listed) != 1 || len(listed[0].Platforms) != 1 {
+				t.Errorf("%s: the list, which shows own writes at once, says %+v", tc.reason, listed)
 			}
 		})
 	}

@@ -32,7 +32,7 @@ func (s *Service) GetPost(ctx context.Context, caller Caller, id string) (PostDe
 // ListPosts returns a page of the posts of the caller's team. Page and limit are
 // moved into their bounds.
 func (s *Service) ListPosts(caller Caller, q postindex.Query) PostPage {
-	q.Page, q.Limit = max(q.Page, 1), min(max(q.Limit, 1), maxLimit)
+	q.Page, q.Limit = min(max(q.Page, 1), maxPage), min(max(q.Limit, 1), maxLimit)
 	posts, total := s.Index.List(caller.Namespace, q)
 	pages := (total + q.Limit - 1) / q.Limit
 	return PostPage{Posts: posts, Total: total, Page: q.Page, Limit: q.Limit, HasNext: q.Page < pages}
@@ -51,7 +51,7 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 		cancelled, err := s.Posts.Cancel(ctx, post.Namespace, post.Name, post.ResourceVersion)
 		switch {
 		case err == nil:
-			s.wrote(ctx, cancelled)
+			s.wrote(ctx, cancelled, s.inMemory(cancelled.Namespace))
 			s.returnAll(ctx, cancelled)
 			return nil
 		case apierrors.IsConflict(err):
@@ -108,18 +108,23 @@ func (s *Service) inMemory(namespace string) func(string) *v1alpha1.Connection {
 	return func(name string) *v1alpha1.Connection { return s.Connections.Get(namespace, name) }
 }
 
-// wrote adds a post that was just written to the index, ahead of the watch.
-func (s *Service) wrote(ctx context.Context, post *v1alpha1.Post) {
+// wrote adds a post that was just written to the index, ahead of the watch. find
+// returns connections that the watch may not have told yet.
+func (s *Service) wrote(ctx context.Context, post *v1alpha1.Post, find func(string) *v1alpha1.Connection) {
 	version, err := postindex.ParseVersion(post.ResourceVersion)
 	if err != nil {
 		s.Log.ErrorContext(ctx, "Cannot list a post before the watch reports it", "namespace", post.Namespace, "post", post.Name, "error", err)
 		return
 	}
-	s.Index.Upsert(post.Namespace, s.Summarise(post), version)
+	s.Index.Upsert(post.Namespace, summarise(post, find), version)
 }
 
 // Summarise sums a post up for lists.
 func (s *Service) Summarise(post *v1alpha1.Post) postindex.Summary {
+	return summarise(post, s.inMemory(post.Namespace))
+}
+
+func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) postindex.Summary {
 	summary := postindex.Summary{
 		ID:        post.Name,
 		Status:    posting.PhaseOf(post),
@@ -127,7 +132,6 @@ func (s *Service) Summarise(post *v1alpha1.Post) postindex.Summary {
 		Platforms: make([]postindex.PlatformStatus, 0, len(post.Spec.Targets)),
 		DisplayAt: posting.DisplayAt(post),
 	}
-	find := s.inMemory(post.Namespace)
 	summary.Title = posting.Title(post, func(i int) v1alpha1.Platform { return platformOf(post, i, find) })
 	for i := range post.Spec.Targets {
 		if platform := platformOf(post, i, find); platform != "" {

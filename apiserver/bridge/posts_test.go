@@ -42,6 +42,8 @@ func TestPages(t *testing.T) {
 		{"all fit", 1, 4, 4, 1, 4, false},
 		{"behind the last page", 3, 2, 0, 3, 2, false},
 		{"out of bounds", 0, 1000, 4, 1, 100, false},
+		{"the greatest page", 1<<53 - 1, 100, 0, 1<<53 - 1, 100, false},
+		{"beyond what readers of JSON hold", 1 << 53, 100, 0, 1<<53 - 1, 100, false},
 	} {
 		got := s.ListPosts(caller, postindex.Query{Page: tc.page, Limit: tc.limit})
 		if len(got.Posts) != tc.posts || got.Total != 4 || got.Page != tc.onPage || got.Limit != tc.of || got.HasNext != tc.next {

@@ -10,10 +10,13 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// The bounds of a page (contract: limit 1 to 100, default 20).
+// The bounds of a page (contract: limit 1 to 100, default 20). A page is echoed, so
+// that it is no greater than what every reader of JSON holds exactly: 2^53 - 1
+// (RFC 8259, section 6).
 const (
 	DefaultLimit = 20
 	maxLimit     = 100
+	maxPage      = 1<<53 - 1
 )
 
 // Connection is a connected account as clients see it.

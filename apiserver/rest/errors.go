@@ -16,8 +16,9 @@ import (
 )
 
 var (
-	// errNotJSON and errUnread say why a body could not be read.
+	// errNotJSON, errEncoded and errUnread say why a body could not be read.
 	errNotJSON = errors.New("the body is not application/json")
+	errEncoded = errors.New("the body is encoded")
 	errUnread  = errors.New("read the body")
 )
 
@@ -96,6 +97,10 @@ func writeFailure(ctx context.Context, w http.ResponseWriter, err error) {
 	case errors.Is(err, errNotJSON):
 		WriteError(w, http.StatusUnsupportedMediaType, bridge.CodeValidation,
 			`the body must be JSON; send "Content-Type: application/json"`)
+	case errors.Is(err, errEncoded):
+		w.Header().Set("Accept-Encoding", "identity")
+		WriteError(w, http.StatusUnsupportedMediaType, bridge.CodeValidation,
+			"the body must not be compressed; send it without Content-Encoding")
 	case errors.Is(err, errUnread):
 		WriteError(w, http.StatusBadRequest, bridge.CodeValidation, "the body did not arrive in full; send it again")
 	case errors.Is(err, bridge.ErrUncertain):

@@ -224,6 +224,12 @@ func (c *call) readBody(w http.ResponseWriter, r *http.Request) error {
 	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
 		return errNotJSON
 	}
+	// RFC 9110, section 15.5.16. What is compressed has no size to bound.
+	for _, encoding := range r.Header.Values("Content-Encoding") {
+		if encoding != "" && !strings.EqualFold(encoding, "identity") {
+			return errEncoded
+		}
+	}
 	var body bytes.Buffer
 	// Read into one piece of the announced size: growing by doubling would allocate
 	// several times the body.

@@ -6,7 +6,6 @@ package rest
 import (
 	"encoding/json"
 	"log/slog"
-	"math"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -62,7 +61,7 @@ func wantPage(query string) (page, limit string, ok bool) {
 			ok = false
 		}
 	}
-	page, limit = number("page", 1, 1, math.MaxInt64), number("limit", 20, 1, 100)
+	page, limit = number("page", 1, 1, 1<<53-1), number("limit", 20, 1, 100)
 	among("status", "posted", "scheduled", "processing", "failed", "draft")
 	among("platform", "youtube", "tiktok", "instagram", "threads", "x", "facebook")
 	return page, limit, ok

@@ -6,6 +6,7 @@ package facebook
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,20 @@ func TestPublishSendsOneExactRequest(t *testing.T) {
 	}
 	if diff := cmp.Diff(asked, seen[0]); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
+	}
+}
+
+func TestPublishSendsPhotosWithoutAText(t *testing.T) {
+	p, server := newFacebook(t, says(200, `{"id":"42_1001"}`))
+	job := jobFor("")
+	job.Content.Category, job.Content.Media = v1alpha1.CategoryImage, []platforms.File{{Name: "a.png"}}
+	job.Checkpoint = platforms.JoinFileIDs([]string{"7"})
+	if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
+		t.Fatalf("got %+v", got)
+	}
+	want := url.Values{"attached_media[0]": {`{"media_fbid":"7"}`}}
+	if diff := cmp.Diff(want, server.Requests()[0].Form); diff != "" {
+		t.Errorf("form (-want +got):\n%s", diff)
 	}
 }
 

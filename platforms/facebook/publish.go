@@ -22,7 +22,10 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	if p.Prepares(job.Content) && ids == nil {
 		return platforms.Result{Outcome: platforms.NotSent, Err: platforms.Errorf(platforms.ClassTransient, msgUnprepared)}
 	}
-	form := url.Values{"message": {job.Content.Text}}
+	form := url.Values{}
+	if job.Content.Text != "" {
+		form.Set("message", job.Content.Text)
+	}
 	for i, id := range ids {
 		form.Set(fmt.Sprintf("attached_media[%d]", i), fmt.Sprintf(`{"media_fbid":%q}`, id))
 	}

@@ -98,21 +98,23 @@ type post struct {
 	reason   string
 	category v1alpha1.Category
 	files    func(t *testing.T) []platforms.File
+	// silent has the files stand alone, as beside a caption of blanks.
+	silent bool
 }
 
 func posts() map[string]post {
 	picture := func(t *testing.T) platforms.File { return file(t, "picture.jpg", v1alpha1.MimeJPEG, 0) }
 	return map[string]post{
-		"an image": {"the least", v1alpha1.CategoryImage, func(t *testing.T) []platforms.File { return []platforms.File{picture(t)} }},
+		"an image": {"the least", v1alpha1.CategoryImage, func(t *testing.T) []platforms.File { return []platforms.File{picture(t)} }, false},
 		"images": {"their order is kept", v1alpha1.CategoryImage, func(t *testing.T) []platforms.File {
 			return []platforms.File{picture(t), file(t, "picture.jpg", v1alpha1.MimeJPEG, 0), picture(t)}
-		}},
+		}, false},
 		"a video": {"it is processed after its upload", v1alpha1.CategoryVideo, func(t *testing.T) []platforms.File {
 			return []platforms.File{file(t, "tenseconds.mp4", v1alpha1.MimeMP4, 0)}
-		}},
+		}, false},
 		"a long video": {"it goes in several parts", v1alpha1.CategoryVideo, func(t *testing.T) []platforms.File {
 			return []platforms.File{file(t, "tenseconds.mp4", v1alpha1.MimeMP4, 9<<20)}
-		}},
+		}, false},
 	}
 }
 
@@ -136,14 +138,24 @@ func hashes(files []platforms.File) []string {
 
 // testMedia publishes files of every category that the platform delivers.
 func (s *Suite) testMedia(t *testing.T) {
-	for name, tc := range posts() {
+	all := posts()
+	for _, name := range []string{"an image", "a video"} {
+		alone := all[name]
+		alone.reason, alone.silent = "the rules take a caption of blanks beside files, and it is sent as none", true
+		all[name+" without a text"] = alone
+	}
+	for name, tc := range all {
 		t.Run(name, func(t *testing.T) {
 			f, p := s.publisher(t)
 			if !slices.Contains(p.Capabilities().Delivers, tc.category) {
 				t.Skipf("%s delivers no category %s", s.Name, tc.category)
 			}
 			files := tc.files(t)
-			job := f.prepare(t, f.media(t, tc.category, files...))
+			job := f.media(t, tc.category, files...)
+			if tc.silent {
+				job.Content.Text = ""
+			}
+			job = f.prepare(t, job)
 			if got := f.published(t); len(got) > 0 {
 				t.Fatalf("%s: preparing published %+v", tc.reason, got)
 			}

@@ -5,19 +5,22 @@ package youtube
 
 import (
 	"testing"
+	"unicode"
 	"unicode/utf16"
 )
 
 // FuzzCaption shows that a description is counted in bytes, a title in UTF-16
-// code units, and that both are refused for angle brackets and nothing else.
+// code units, and that both are refused for angle brackets, a title for blanks
+// alone, and nothing else.
 func FuzzCaption(f *testing.F) {
-	for _, text := range []string{"", "Hello", "é日本", "a < b", "<b>", "👨‍👩‍👧 and 🇮🇸", "\xff\xed\xa0\x80", "＜b＞"} {
+	for _, text := range []string{"", "Hello", "é日本", "a < b", "<b>", "👨‍👩‍👧 and 🇮🇸", "\xff\xed\xa0\x80", "＜b＞", " \n\u00a0"} {
 		f.Add(text)
 	}
 	limits := New(Config{}, nil).Capabilities()
 	f.Fuzz(func(t *testing.T, text string) {
-		brackets, units := false, 0
+		brackets, blank, units := false, text != "", 0
 		for _, r := range text {
+			blank = blank && unicode.IsSpace(r)
 			brackets = brackets || r == '<' || r == '>'
 			units += utf16.RuneLen(r)
 		}
@@ -27,8 +30,8 @@ func FuzzCaption(f *testing.F) {
 		if got := limits.TitleLength(text); got != units {
 			t.Errorf("%q has %d UTF-16 code units, counted %d", text, units, got)
 		}
-		if got := []bool{limits.CaptionProblem(text) != "", limits.TitleProblem(text) != ""}; got[0] != brackets || got[1] != brackets {
-			t.Errorf("%q has brackets: %t; refused: %t", text, brackets, got)
+		if got := []bool{limits.CaptionProblem(text) != "", limits.TitleProblem(text) != ""}; got[0] != brackets || got[1] != (brackets || blank) {
+			t.Errorf("%q has brackets: %t, is blank: %t; refused: %t", text, brackets, blank, got)
 		}
 	})
 }

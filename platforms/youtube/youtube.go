@@ -133,7 +133,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		Delivers:       []v1alpha1.Category{v1alpha1.CategoryVideo},
 		MaxTitle:       maxTitle,
 		TitleLength:    func(title string) int { return len(utf16.Encode([]rune(title))) },
-		TitleProblem:   captionProblem,
+		TitleProblem:   titleProblem,
 		MaxCaption:     maxDescription,
 		CaptionUnit:    "bytes",
 		CaptionLength:  func(text string) int { return len(text) },
@@ -145,6 +145,16 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		ListingLag:     p.listingLag,
 		RefreshLead:    refreshLead,
 	}
+}
+
+// titleProblem names what YouTube refuses in titles besides length. A title without
+// a visible character is an empty one to it (videos.insert, error invalidTitle: "The
+// request metadata specifies an invalid or empty video title").
+func titleProblem(text string) string {
+	if text != "" && strings.TrimSpace(text) == "" {
+		return "consists of blanks only, which YouTube refuses; write a title"
+	}
+	return captionProblem(text)
 }
 
 // captionProblem names what YouTube refuses besides length.

@@ -31,6 +31,7 @@ func Content(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) 
 	for _, ref := range Files(post, target) {
 		c.Media = append(c.Media, file(ref.Name, media[ref.Name]))
 	}
+	c.Text = posting.TextToSend(c.Text, len(c.Media) > 0)
 	if spec.Video != nil && spec.Video.ThumbnailOffsetMillis != nil {
 		c.ThumbnailAt = new(time.Duration(*spec.Video.ThumbnailOffsetMillis) * time.Millisecond)
 	}

@@ -69,6 +69,9 @@ func TestContent(t *testing.T) {
 		{"a file that does not exist", "its name is known", video(func(s *v1alpha1.PostSpec) { s.Video.MediaRef.Name = "gone" }), platforms.Content{
 			Category: v1alpha1.CategoryVideo, Text: "hello", Media: []platforms.File{{Name: "gone"}},
 		}},
+		{"blanks beside a file", "platforms take a file without text, and do not say what blanks are to them", video(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = " \n\u00a0" }), platforms.Content{
+			Category: v1alpha1.CategoryVideo, Media: []platforms.File{file},
+		}},
 		{"images", "in their order", video(func(s *v1alpha1.PostSpec) {
 			s.Category, s.Video, s.Image = v1alpha1.CategoryImage, nil, &v1alpha1.ImageContent{MediaRefs: refs("m", "gone")}
 		}), platforms.Content{Category: v1alpha1.CategoryImage, Text: "hello", Media: []platforms.File{file, {Name: "gone"}}}},

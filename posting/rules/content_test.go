@@ -29,6 +29,12 @@ func contentEnv() Env {
 	limits := map[v1alpha1.Platform]platforms.Capabilities{
 		v1alpha1.PlatformX: {
 			Categories: all, MaxCaption: 10, CaptionUnit: "characters", CaptionLength: utf8.RuneCountInString, MaxImages: 2, MaxVideoBytes: 500,
+			CaptionProblem: func(text string) string {
+				if strings.TrimSpace(text) == "" {
+					return "is blank"
+				}
+				return ""
+			},
 			Card: platforms.CardLimits{MaxItems: 2, MaxVideos: 1, MaxImageBytes: 50, MaxVideoBytes: 500},
 		},
 		v1alpha1.PlatformThreads: {
@@ -97,6 +103,13 @@ func to(names ...string) []v1alpha1.PostTarget {
 	for _, ref := range refs(names...) {
 		out = append(out, v1alpha1.PostTarget{ConnectionRef: ref, Caption: "fine"})
 	}
+	return out
+}
+
+// says makes a target with this caption.
+func says(name, caption string) []v1alpha1.PostTarget {
+	out := to(name)
+	out[0].Caption = caption
 	return out
 }
 
@@ -268,6 +281,13 @@ func TestContent(t *testing.T) {
 		{"mixed on threads", "images and videos may be mixed", tree(bare("threads"), card("one", "image", "video"), card("two")), nil},
 		{"mixed on x", "images and video cannot be mixed", tree(bare("x"), card("one", "image", "video"), card("two")), []string{"Forbidden spec.tree.cards[0].mediaRefs"}},
 		{"two videos on x", "one video at most", tree(bare("x"), card("one", "video", "video"), card("two")), []string{"Invalid spec.tree.cards[0].mediaRefs"}},
+		{"blanks as words", "the platform takes no post of nothing", v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: says("x", " \n")}, []string{"Invalid spec.targets[0].caption"}},
+		{"blanks as words, draft", "words are checked in drafts too", draft(v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: says("x", " \n")}), []string{"Invalid spec.targets[0].caption"}},
+		{"blanks beside images", "they are sent as no text, which the platform takes there", images(says("x", " \n"), "image"), nil},
+		{"many blanks beside a video", "nor do they count", video(says("x", strings.Repeat(" ", 11)), "video"), nil},
+		{"no caption beside images", "the contract wants at least one character", images(says("x", ""), "image"), []string{"Required spec.targets[0].caption"}},
+		{"a card of blanks", "the platform takes no card of nothing", tree(bare("x"), card("one"), card("\t")), []string{"Invalid spec.tree.cards[1].caption"}},
+		{"a card of blanks and media", "media alone are a card", tree(bare("x"), card("one"), card("\t", "image")), nil},
 		{"a connection twice", "outside trees only", tree(bare("x", "x"), card("one"), card("two")), []string{"Duplicate spec.targets[1].connectionRef.name"}},
 		{"a connection twice, draft", "checked always", draft(tree(bare("x", "x"), card("one"))), []string{"Duplicate spec.targets[1].connectionRef.name"}},
 		{"a platform without trees, draft", "for trees this holds for drafts too", draft(tree(bare("instagram"), card("one"))), []string{"Invalid spec.targets[0].connectionRef.name"}},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
 )
 
 // target checks one target: its connection, and its words for the platform.
@@ -48,7 +49,8 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 		v.takers = append(v.takers, taker{conn.Spec.Platform, limits})
 	}
 	errs = append(errs, validateTitle(target.YouTube, v.post.Spec.Draft, conn.Spec.Platform, limits, path.Child("youtube", "title"))...)
-	return append(errs, validateCaption(target.Caption, conn.Spec.Platform, limits, path.Child("caption"))...)
+	showsFiles := category == v1alpha1.CategoryImage || category == v1alpha1.CategoryVideo
+	return append(errs, validateCaption(posting.TextToSend(target.Caption, showsFiles), conn.Spec.Platform, limits, path.Child("caption"))...)
 }
 
 // ValidateOptions returns what is wrong with the options of targets that only

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting"
 )
 
 // fewestCards is what a tree that is published has at least (the contract).
@@ -37,8 +38,9 @@ func (v *validation) tree(path *field.Path) field.ErrorList {
 		if card.Caption == "" && len(card.MediaRefs) == 0 {
 			errs = append(errs, field.Required(at, "a card needs a caption or media unless the tree is a draft"))
 		}
+		text := posting.TextToSend(card.Caption, len(card.MediaRefs) > 0)
 		for _, t := range v.takers {
-			errs = append(errs, validateCaption(card.Caption, t.name, t.limits, at.Child("caption"))...)
+			errs = append(errs, validateCaption(text, t.name, t.limits, at.Child("caption"))...)
 			errs = append(errs, validateCardMedia(card, media, t, at.Child("mediaRefs"))...)
 		}
 	}
