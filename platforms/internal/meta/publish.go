@@ -32,12 +32,17 @@ func (c *Containers) Publish(ctx context.Context, job platforms.Job) platforms.R
 		c.doubleCheck(ctx, &job, &result)
 	case platforms.NotSent, platforms.Accepted, platforms.Unknown:
 	}
+	if result.Outcome == platforms.Unknown {
+		c.Memory.wasUnclear(job.Checkpoint)
+	}
 	return result
 }
 
 // doubleCheck asks the container whether a refusal holds that may be about it:
-// graphs also refuse to publish what is published, and document no words for
-// that. Other refusals are about the account.
+// graphs also refuse to publish what an earlier call has published, and document no
+// words for that. Only the container's own word that it is not published lets the
+// refusal stand; without one the outcome is unknown. Other refusals are about the
+// account.
 func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refused *platforms.Result) {
 	said, ok := errors.AsType[*Error](refused.Err.Err)
 	isNotYet := ok && c.NotYet(said)
@@ -50,12 +55,13 @@ func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refuse
 	}
 	found, _, bad := c.State(ctx, job, job.Checkpoint)
 	switch {
-	case bad != nil, found == StatePublished:
+	case bad != nil, found == StatePublished, found == StateUnread && !c.Memory.isUnpublished(job.Checkpoint, c.Clock.Now()):
 		refused.Outcome = platforms.Unknown
 	case isNotYet && found == StateFinished:
 		c.Memory.wasRefused(job.Checkpoint, c.Clock.Now())
 	case found != StateFinished && found != StateInProgress && refused.Err.Class == platforms.ClassPermanent:
-		// The container has ended, which another one mends.
+		// The container has ended unpublished, which another one mends, or the graph
+		// does not show it yet.
 		c.notYet(refused.Err)
 	}
 }
