@@ -74,6 +74,12 @@ func TestDecideEnters(t *testing.T) {
 			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}, v1alpha1.NewTimePtr(t0)
 			s.Post.Generation++
 		}, entries, "0 x pending;"},
+		"an edit after a target has failed": {"failed is final, though another target waits and lets the post be edited", func(s *situation) {
+			s.pausedSecond()
+			s.entry(1).Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}
+			fail(s.entry(0), v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: "no room"})
+			s.Post.Generation++
+		}, entries, "0 x failed (PlanLimit: no room);1 x pending until 1h0m0s;"},
 		"no edit": {"what a target waits for stays", func(s *situation) {
 			s.scheduled(time.Hour)
 			t := s.entered()
