@@ -69,7 +69,7 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 		a.comeBack(from)
 		return
 	}
-	if f.blocked(i) != nil || f.beyondPlan(i) != "" {
+	if f.blocked(i) != nil {
 		// A change wakes the post; before that nothing is tried.
 		a.forInputs = true
 		a.comeBack(f.blockedUntil(i))
