@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -50,6 +51,9 @@ func (r *Reconciler) carryOut(ctx context.Context, p *pass, f *delivery.Facts, a
 			err = r.release(ctx, p)
 		case delivery.Wait:
 			p.wait = a
+			if !p.countAt.IsZero() && (a.Until.IsZero() || p.countAt.Before(a.Until)) {
+				p.wait.Until, p.wait.InTurn = p.countAt, false
+			}
 		}
 		if err != nil || p.wrote {
 			return err
@@ -200,6 +204,7 @@ func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
 	if err != nil {
 		return r.cannotCount(ctx, p, within, err)
 	}
+	p.memory.counting = nil
 	if len(within) == 0 {
 		return r.write(ctx, p, delivery.Event{})
 	}
@@ -249,11 +254,14 @@ func (r *Reconciler) turnAway(p *pass, d *publish.Delivery, reason, message stri
 	return nil
 }
 
-// countPause is how soon it is tried again to count what a plan limits.
-const countPause = 5 * time.Second
+// counting says after which pauses it is tried again to count what a plan limits: from
+// a second, for trouble that passes, up to a minute, by which a post may be late when
+// it can be counted again.
+var counting = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: time.Minute}
 
 // cannotCount enters that targets wait because what the plan limits cannot be
-// counted: nothing is sent uncounted.
+// counted: nothing is sent uncounted. When it is tried again is not entered, since
+// every post of the team would be written each time.
 func (r *Reconciler) cannotCount(ctx context.Context, p *pass, deliveries []*publish.Delivery, why error) error {
 	p.log.Error(why, "cannot count what the team's plan limits; trying again", "uid", p.post.UID)
 	for _, d := range deliveries {
@@ -266,8 +274,11 @@ func (r *Reconciler) cannotCount(ctx context.Context, p *pass, deliveries []*pub
 			Problem: "what the team's plan allows cannot be counted",
 			Remedy:  "see that the CustomResourceDefinition usages.social.herald.dev is installed and that the manager may write Usages (config/rbac); its log has the error",
 		})
-		t.NextTryAt = v1alpha1.NewTimePtr(r.o.Clock.Now().Add(countPause))
 	}
+	if p.memory.counting == nil {
+		p.memory.counting = new(counting)
+	}
+	p.countAt = r.o.Clock.Now().Add(p.memory.counting.Step())
 	return r.write(ctx, p, delivery.Event{})
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
@@ -19,6 +20,9 @@ type memory struct {
 	publish publish.Memory
 	// prepare holds what was prepared for the targets.
 	prepare prepare.Memory
+	// counting holds the pauses after which it is tried again to count what a plan
+	// limits; nil while that can be counted.
+	counting *wait.Backoff
 }
 
 // memories holds the memory of each post, and which posts wait for which of their
@@ -105,7 +109,7 @@ func (m *memories) end(post types.NamespacedName, waits bool) {
 	if !waits {
 		m.stopWaiting(post)
 	}
-	if known := m.byPost[post]; known != nil && known.publish.Empty() && known.prepare.Empty() {
+	if known := m.byPost[post]; known != nil && known.publish.Empty() && known.prepare.Empty() && known.counting == nil {
 		delete(m.byPost, post)
 	}
 }

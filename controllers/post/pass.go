@@ -48,8 +48,10 @@ type pass struct {
 	keepsSecret bool
 	// wrote is set once the pass has stored something, which wakes the post again.
 	wrote bool
-	// wait is when the post comes back otherwise.
-	wait delivery.Wait
+	// wait is when the post comes back otherwise, and countAt when it is tried again
+	// to count what a plan limits; zero if nothing waits for that.
+	wait    delivery.Wait
+	countAt time.Time
 }
 
 // conn returns the connection of a target; nil if it does not exist.

@@ -322,6 +322,10 @@ var _ = Describe("A post that cannot be counted", func() {
 			return ""
 		}).Should(And(HavePrefix(v1alpha1.ReasonUsageUnavailable), ContainSubstring("usages.social.herald.dev")))
 		Expect(t.published(ctx)).To(BeEmpty())
+		waiting, asked := read(ctx, p), api.asked.Load()
+		Expect(waiting.Status.Targets[0].Message).To(HaveSuffix("Herald tries again"))
+		Eventually(api.asked.Load).Should(BeNumerically(">=", asked+3))
+		Expect(read(ctx, p).ResourceVersion).To(Equal(waiting.ResourceVersion), "what has not changed is not written")
 		api.down.Store(false)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(Equal([]string{"not counted"}))
@@ -332,10 +336,12 @@ var _ = Describe("A post that cannot be counted", func() {
 type unavailable struct {
 	quota.API
 
-	down atomic.Bool
+	down  atomic.Bool
+	asked atomic.Int32
 }
 
 func (u *unavailable) Get(ctx context.Context, namespace, name string) (*v1alpha1.Usage, error) {
+	u.asked.Add(1)
 	if u.down.Load() {
 		return nil, errors.New("the server could not find the requested resource")
 	}

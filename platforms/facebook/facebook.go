@@ -34,7 +34,7 @@ const (
 
 	// DefaultListingLag is how long a post may be missing from its Page's
 	// list. Facebook promises nothing; its reads follow its writes within
-	// seconds, and absence needs two looks past it.
+	// seconds, and two looks past it end the search.
 	DefaultListingLag = 20 * time.Second
 
 	// callTimeout bounds POST /{page}/feed, which usually takes a second or
@@ -91,14 +91,15 @@ func New(c Config, transport *transport.Client) *Platform {
 // refuses fails with its own words. A Page's token does not end, so
 // that there is nothing to renew ahead of time.
 //
-// Absence of a text from the Page's posts proves nothing: "The API will return
-// approximately 600 ranked, published posts per year" (Graph API reference, "Page
-// Published Posts", Limitations; v25.0 and v26.0), so that a Page with two posts a
-// day is beyond what is listed, and which are missing is not said. What protects
-// a text that is sent again is error 506 alone, and that against the direct
-// repetition only. Photos are shown once: their post is known by their ids, and one
-// that is sent again shows the same photos, which Facebook refuses (subcode
-// 1366051, "These photos were already posted").
+// Absence from the Page's posts proves nothing: "The API will return approximately
+// 600 ranked, published posts per year" (Graph API reference, "Page Published
+// Posts", Limitations; v25.0 and v26.0), so that a Page with two posts a day is
+// beyond what is listed, and which are missing is not said. What protects a text
+// that is sent again is error 506 alone, and that against the direct repetition
+// only. Photos are known by their ids, so that their post is found with certainty
+// if it is listed. Facebook refuses to show the same photos twice (subcode 1366051,
+// "These photos were already posted"), but no reference says so, and photos that it
+// no longer keeps are uploaded again under new ids.
 //
 // A draft that is published by its id (unpublished_content_type DRAFT, then
 // is_published) would tell of itself whether it is online. Meta describes those
@@ -106,15 +107,14 @@ func New(c Config, transport *transport.Client) *Platform {
 // what its followers are told, so that it is not relied on.
 func (p *Platform) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
-		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
-		Delivers:             []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
-		MaxImages:            maxImages,
-		Images:               platforms.ImageLimits{Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimePNG}, MaxBytes: maxPhotoBytes},
-		CaptionProblem:       captionProblem,
-		PreparedLasts:        photoLasts,
-		CallTimeout:          callTimeout,
-		ListingLag:           p.listingLag,
-		ListingAuthoritative: []v1alpha1.Category{v1alpha1.CategoryImage},
+		Categories:     []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
+		Delivers:       []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
+		MaxImages:      maxImages,
+		Images:         platforms.ImageLimits{Types: []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimePNG}, MaxBytes: maxPhotoBytes},
+		CaptionProblem: captionProblem,
+		PreparedLasts:  photoLasts,
+		CallTimeout:    callTimeout,
+		ListingLag:     p.listingLag,
 	}
 }
 

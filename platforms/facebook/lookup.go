@@ -33,8 +33,8 @@ const (
 // lists a photo under the id of its upload is not certain: another post with the
 // same text is an error, for the post's own may still appear, and a person can
 // tell them apart. A text is looked for by its words, among posts that belong to
-// no other job. Absence is only reported if Facebook listed everything;
-// otherwise it is an error.
+// no other job. A list that breaks off is an error; one that ends without the post
+// proves nothing, see Capabilities.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	s := newSearch(job)
 	query := url.Values{
@@ -104,8 +104,7 @@ func (p *Platform) add(s *search, post *entry) bool {
 		s.own.Add(found)
 	case listing.IsOld(&s.job, found.At, time.Second), !s.sameText(post.Message), listing.IsTaken(&s.job, found.ID):
 	case s.shows:
-		// Also if Facebook lists nothing that it shows: a false absence would
-		// publish it twice.
+		// Also if Facebook lists nothing that it shows: it may be the post.
 		s.unclear = true
 	case !shown.media || leadsAway.MatchString(s.job.Content.Text):
 		s.alike.Add(found)

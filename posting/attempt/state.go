@@ -42,10 +42,11 @@ func BlockedBy(t *v1alpha1.TargetStatus, reason string) bool {
 	return t.Blocked != nil && t.Blocked.Reason == reason
 }
 
-// Reset forgets what is recorded of a target without an attempt, which speaks of
-// the spec before an edit. That it is undecided is not forgotten.
+// Reset forgets what a target without an attempt waits for, which speaks of the
+// spec before an edit. What is settled stays: people were told that a failed target
+// is not published, and may have published it in another way.
 func Reset(t *v1alpha1.TargetStatus) {
-	if !Undecided(t) {
+	if !Settled(t) {
 		t.State, t.Blocked, t.TryUntil, t.NextTryAt = v1alpha1.TargetPending, nil, nil, nil
 	}
 }

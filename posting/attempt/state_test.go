@@ -70,7 +70,9 @@ func TestReset(t *testing.T) {
 		want   *v1alpha1.TargetStatus
 	}{
 		{"what it waited for was in the way of the post before the edit", v1alpha1.TargetPending, &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}},
-		{"it failed because of what the post said before the edit", v1alpha1.TargetFailed, &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}},
+		{"the edit that took it out may be taken back", v1alpha1.TargetWithdrawn, &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}},
+		{"people were told that it is not published", v1alpha1.TargetFailed, entry(v1alpha1.TargetFailed)},
+		{"what is published stays published", v1alpha1.TargetPosted, entry(v1alpha1.TargetPosted)},
 		{"no edit tells what became of a call", v1alpha1.TargetUndecided, entry(v1alpha1.TargetUndecided)},
 	} {
 		target := entry(tt.state)

@@ -10,6 +10,7 @@ import (
 	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
 )
 
 const (
@@ -47,7 +48,7 @@ func (a *ahead) comeBack(at time.Time) {
 func (f *Facts) prepareAhead() *ahead {
 	a := &ahead{}
 	for i := range f.Post.Spec.Targets {
-		if f.connection(i) != nil && f.undeliverable(i) == "" {
+		if f.connection(i) != nil && f.undeliverable(i) == "" && !attempt.Settled(posting.Target(f.Post, i)) {
 			f.prepareTargetAhead(a, i)
 		}
 	}
@@ -68,7 +69,7 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 		a.comeBack(from)
 		return
 	}
-	if f.blocked(i) != nil || f.beyondPlan(i) != "" {
+	if f.blocked(i) != nil {
 		// A change wakes the post; before that nothing is tried.
 		a.forInputs = true
 		a.comeBack(f.blockedUntil(i))

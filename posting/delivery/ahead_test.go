@@ -109,6 +109,10 @@ func TestDecideAhead(t *testing.T) {
 			s.scheduled(22 * time.Minute)
 			s.Preparation = aheadOf(PreparationMissing, func(p *Preparation) { p.Lasts = 40 * time.Minute })
 		}, []string{"write Scheduled", "wait 2m55.586552115s"}, nil},
+		"one that has failed": {"it failed before the post was put off, and is not sent any more", func(s *situation) {
+			fail(s.entered(), v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: "no room"})
+			s.Preparation = aheadOf(PreparationMissing, nil)
+		}, []string{"write Scheduled", unhurried}, nil},
 		"no connection": {"nothing can be prepared for it", func(s *situation) {
 			s.Connections = nil
 			s.Preparation = aheadOf(PreparationMissing, nil)

@@ -52,9 +52,11 @@ func Decide(f *Facts) []Action {
 const acceptedMessage = "the post passed every rule"
 
 // mayHaveBeenSent reports whether the object is a copy from a backup of a post
-// whose time had come before.
+// whose time had come before. An edit does not change that: until a person has said
+// of a target what became of it, no other one goes out.
 func (f *Facts) mayHaveBeenSent() bool {
-	return posting.Restored(f.Post) && len(f.Post.Status.Targets) == 0 && !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) <= 0
+	isKnown := len(f.Post.Status.Targets) > 0 && len(undecided(f.Post)) == 0
+	return posting.Restored(f.Post) && !isKnown && !f.Post.Spec.Draft && posting.Wait(f.Post, f.Now) <= 0
 }
 
 // restored is why a copy from a backup is not sent.
@@ -127,7 +129,7 @@ func (f *Facts) waitForTime() Wait {
 	return Wait{Until: f.Post.Spec.ScheduledAt.Time, InTurn: true}
 }
 
-// failAll fails every target of a post of which nothing is recorded.
+// failAll fails every target of a post for which no call was claimed.
 func (f *Facts) failAll(why v1alpha1.Blocked) []Action {
 	f.enterTargets()
 	for i := range f.Post.Status.Targets {

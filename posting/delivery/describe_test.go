@@ -83,6 +83,10 @@ func TestDescribeTarget(t *testing.T) {
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, "X is busy; Herald tries again",
 		},
 		{
+			"not counted", "there will be another try, at a time that is not recorded", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy(v1alpha1.ReasonUsageUnavailable)}),
+			v1alpha1.PhaseProcessing, v1alpha1.ReasonUsageUnavailable, "X is busy; Herald tries again",
+		},
+		{
 			"waits for its connection", "what a person can do is told", post(v1alpha1.TargetStatus{
 				State: v1alpha1.TargetPending, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "the connection is disabled", Remedy: "enable it"},
 			}),

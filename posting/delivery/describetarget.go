@@ -60,7 +60,7 @@ func saidPending(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message
 	switch {
 	case b != nil && open && t.Attempt.OperationID == "":
 		return b.Reason, inWords(b) + "; asking the platform whether it published"
-	case b != nil && !open && t.NextTryAt != nil:
+	case b != nil && !open && (t.NextTryAt != nil || b.Reason == v1alpha1.ReasonUsageUnavailable):
 		return b.Reason, inWords(b) + "; Herald tries again"
 	case b != nil:
 		return b.Reason, inWords(b)

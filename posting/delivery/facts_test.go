@@ -40,6 +40,16 @@ func TestDecideEnters(t *testing.T) {
 		return out
 	}
 	said := func(f *Facts) string { return f.Post.Status.Targets[0].Message }
+	states := func(f *Facts) string {
+		var all []v1alpha1.TargetState
+		for i := range f.Post.Status.Targets {
+			all = append(all, f.Post.Status.Targets[i].State)
+		}
+		return fmt.Sprint(all)
+	}
+	restore := func(s *situation) {
+		s.Post.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(-time.Hour).Format(time.RFC3339Nano)}
+	}
 	missing := func(s *situation) {
 		s.Invalid = func() field.ErrorList {
 			return field.ErrorList{field.NotFound(field.NewPath("spec", "connectionRef"), "x")}
@@ -74,6 +84,41 @@ func TestDecideEnters(t *testing.T) {
 			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}, v1alpha1.NewTimePtr(t0)
 			s.Post.Generation++
 		}, entries, "0 x pending;"},
+		"an edit after a target has failed": {"failed is final, though another target waits and lets the post be edited", func(s *situation) {
+			s.pausedSecond()
+			s.entry(1).Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}
+			fail(s.entry(0), v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: "no room"})
+			s.Post.Generation++
+		}, entries, "0 x failed (PlanLimit: no room);1 x pending until 1h0m0s;"},
+		"restored from a backup": {"each target may have been published", func(s *situation) {
+			restore(s)
+			s.twoTargets()
+		}, states, "[undecided undecided]"},
+		"restored from a backup before its time": {"it cannot have been sent", func(s *situation) {
+			restore(s)
+			s.scheduled(0)
+			s.entered().State = v1alpha1.TargetPending
+		}, states, "[pending]"},
+		"restored from a backup, a target taken out and put back": {"that does not tell whether it was published", func(s *situation) {
+			restore(s)
+			s.pausedSecond()
+			fail(s.entry(0), restored)
+			s.entry(1).State = v1alpha1.TargetWithdrawn
+			s.Post.Generation++
+		}, states, "[undecided undecided]"},
+		"restored from a backup, a target added": {"failed is final: nothing goes out before a person has answered", func(s *situation) {
+			restore(s)
+			fail(s.entered(), restored)
+			s.twoTargets()
+			s.Post.Generation++
+		}, states, "[undecided undecided]"},
+		"restored from a backup, and answered for": {"what a person said stands, and the rest still waits for an answer", func(s *situation) {
+			restore(s)
+			s.pausedSecond()
+			fail(s.entry(0), restored)
+			fail(s.entry(1), restored)
+			EnterResolutions(s.Post, "0=not-sent", &s.Settings, t0)
+		}, states, "[pending undecided]"},
 		"no edit": {"what a target waits for stays", func(s *situation) {
 			s.scheduled(time.Hour)
 			t := s.entered()

@@ -29,13 +29,11 @@ const givenUpAtMost = 0.01
 
 // askable reports whether the platform can be asked what became of a lost call.
 // That of TikTok's photos is known by nothing but its answer, and the list of a
-// Facebook Page does not prove that a text is not online, so that the doubt is left
+// Facebook Page does not prove that a post is not online, so that the doubt is left
 // to a person.
 func askable(p pair) bool {
-	unproven := map[v1alpha1.Platform]v1alpha1.Category{
-		v1alpha1.PlatformTikTok: v1alpha1.CategoryImage, v1alpha1.PlatformFacebook: v1alpha1.CategoryText,
-	}
-	return unproven[p.to] != p.category
+	isTikTokPhoto := p.to == v1alpha1.PlatformTikTok && p.category == v1alpha1.CategoryImage
+	return !isTikTokPhoto && p.to != v1alpha1.PlatformFacebook
 }
 
 // campaign makes posts and, at random moments, trouble.

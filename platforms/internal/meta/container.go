@@ -21,7 +21,10 @@ import (
 // and what is not visible before that.
 type State string
 
-// The states of a container, as Threads and Instagram call them.
+// The states of a container, as Threads and Instagram call them. Three say that it
+// is not published (references, "status_code"): it is finished ("ready to be
+// published"), failed ("failed to complete the publishing process"), or expired
+// ("was not published within 24 hours").
 const (
 	StateInProgress State = "IN_PROGRESS"
 	StateFinished   State = "FINISHED"

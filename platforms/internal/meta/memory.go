@@ -28,22 +28,43 @@ const (
 // process: what is not remembered is found out anew, at the cost of a container or
 // of a minute.
 type Memory struct {
-	// made is when containers were made, and refused when their publication was
-	// refused first, though they were finished.
+	// made holds the containers that this process made, and refused when their
+	// publication was refused first, though they were finished.
 	made, refused *lru.Cache
+}
+
+// made is a container that this process made.
+type made struct {
+	at time.Time
+	// unclear says that a call for it did not tell whether it published.
+	unclear bool
 }
 
 // NewMemory makes an empty memory.
 func NewMemory() *Memory { return &Memory{made: lru.New(remembered), refused: lru.New(remembered)} }
 
 // wasMade enters that a container was made.
-func (m *Memory) wasMade(id string, now time.Time) { m.made.Add(id, now) }
+func (m *Memory) wasMade(id string, now time.Time) { m.made.Add(id, made{at: now}) }
+
+// wasUnclear enters that a call did not tell whether it published a container.
+func (m *Memory) wasUnclear(id string) {
+	if c, known := m.made.Get(id); known {
+		m.made.Add(id, made{at: c.(made).at, unclear: true}) //nolint:forcetypeassert // nothing else is entered
+	}
+}
 
 // isNew reports whether a container was made so lately that its graph cannot have
 // forgotten it.
 func (m *Memory) isNew(id string, now time.Time) bool {
-	at, known := m.made.Get(id)
-	return known && now.Sub(at.(time.Time)) < newFor //nolint:forcetypeassert // only times are entered
+	c, known := m.made.Get(id)
+	return known && now.Sub(c.(made).at) < newFor //nolint:forcetypeassert // nothing else is entered
+}
+
+// isUnpublished reports whether a container is known not to be published without
+// its graph's word: this process made it lately, and every call for it was refused.
+func (m *Memory) isUnpublished(id string, now time.Time) bool {
+	c, known := m.made.Get(id)
+	return known && !c.(made).unclear && m.isNew(id, now) //nolint:forcetypeassert // nothing else is entered
 }
 
 // wasRefused enters that a finished container was refused.

@@ -32,12 +32,17 @@ func (c *Containers) Publish(ctx context.Context, job platforms.Job) platforms.R
 		c.doubleCheck(ctx, &job, &result)
 	case platforms.NotSent, platforms.Accepted, platforms.Unknown:
 	}
+	if result.Outcome == platforms.Unknown {
+		c.Memory.wasUnclear(job.Checkpoint)
+	}
 	return result
 }
 
 // doubleCheck asks the container whether a refusal holds that may be about it:
-// graphs also refuse to publish what is published, and document no words for
-// that. Other refusals are about the account.
+// graphs also refuse to publish what an earlier call has published, and document no
+// words for that. Only the container's own word that it is not published lets the
+// refusal stand; without one the outcome is unknown. Other refusals are about the
+// account.
 func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refused *platforms.Result) {
 	said, ok := errors.AsType[*Error](refused.Err.Err)
 	isNotYet := ok && c.NotYet(said)
@@ -50,12 +55,13 @@ func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refuse
 	}
 	found, _, bad := c.State(ctx, job, job.Checkpoint)
 	switch {
-	case bad != nil, found == StatePublished:
+	case bad != nil, found == StatePublished, found == StateUnread && !c.Memory.isUnpublished(job.Checkpoint, c.Clock.Now()):
 		refused.Outcome = platforms.Unknown
 	case isNotYet && found == StateFinished:
 		c.Memory.wasRefused(job.Checkpoint, c.Clock.Now())
 	case found != StateFinished && found != StateInProgress && refused.Err.Class == platforms.ClassPermanent:
-		// The container has ended, which another one mends.
+		// The container has ended unpublished, which another one mends, or the graph
+		// does not show it yet.
 		c.notYet(refused.Err)
 	}
 }
@@ -100,16 +106,6 @@ const (
 	MaxPages = 32
 )
 
-const (
-	// containerLife is how long a container can be published.
-	containerLife = 24 * time.Hour
-	// datedFor is for how long a published post is looked for by the time of its
-	// publication alone. Meta's references call the time that is listed the
-	// "creation date" of a post and do not say whether that is its container's: if
-	// so, what was prepared ahead of its time is listed with an earlier one.
-	datedFor = 10 * time.Minute
-)
-
 // Listing is where a job's post is listed.
 type Listing struct {
 	// Edge is the last segment of the account's path, and Fields what is asked
@@ -123,6 +119,11 @@ type Listing struct {
 // post that it became among the account's posts. Only the container's word
 // counts for absence; without a container, or if the graph has forgotten it, the
 // listing alone is searched.
+//
+// Meta's references call the time that is listed the "creation date" of a post and
+// do not say whether that is its container's. If so, what was prepared ahead of its
+// time is listed with an earlier one, and is not found here: an older post with the
+// same words may be another one, so that a person has to compare them.
 func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listing) (platforms.LookupResult, error) {
 	published := false
 	if ValidID(job.Checkpoint) {
@@ -141,11 +142,6 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listin
 		}
 	}
 	result, err := c.search(ctx, &job, where)
-	if err == nil && result.Matches == 0 && published && c.Clock.Since(job.SearchFrom) > datedFor {
-		earlier := job
-		earlier.SearchFrom = job.SearchFrom.Add(-containerLife)
-		result, err = c.search(ctx, &earlier, where)
-	}
 	switch {
 	case err != nil:
 		return platforms.LookupResult{}, err
