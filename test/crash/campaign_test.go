@@ -23,9 +23,12 @@ const (
 	somePosts, someKills            = 60, 8
 )
 
-// givenUpAtMost bounds what may be given up in the full campaign, of the targets;
-// the short one has too few to measure a hundredth.
-const givenUpAtMost = 0.01
+// givenUpAtMost bounds which share of the lost calls may be given up where a platform
+// cannot be asked, in the full campaign; the short one has too few to measure it. About
+// half of the calls that a kill cuts off are published, and those are found. The share
+// of all targets would tell how many calls were under way at a kill, so how busy the
+// machine was.
+const givenUpAtMost = 0.65
 
 // askable reports whether the platform can be asked what became of a lost call.
 // That of TikTok's photos is known by nothing but its answer, and the list of a
@@ -271,8 +274,8 @@ var _ = Describe("The campaign", Ordered, func() {
 		tell("campaign", c.sum)
 		expectCalls(ctx, before, c.sum)
 		Expect(c.sum.sum(askable).givenUp).To(BeZero(), "given up although the platform can be asked")
-		if all := c.sum.sum(everyPair); long {
-			Expect(float64(all.givenUp)).To(BeNumerically("<=", givenUpAtMost*float64(all.targets)), "given up")
+		if doubts := c.sum.sum(func(p pair) bool { return !askable(p) }); long {
+			Expect(float64(doubts.givenUp)).To(BeNumerically("<=", givenUpAtMost*float64(doubts.givenUp+doubts.looked)), "given up")
 		}
 	})
 })
