@@ -1,7 +1,7 @@
 # Everything a contributor runs, from one place. `make` alone lists the targets.
 #
 # What is built lands in bin/. Nothing is installed outside the checkout and nothing needs root. All that is downloaded are Go
-# modules, pinned in go.mod and in the go.mod files of hack/.
+# modules, pinned in go.mod and in the go.mod files of hack/, and for one container image Debian packages, pinned in hack/image.
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 SHELL := bash
