@@ -351,7 +351,7 @@ verify-image: image ## Build the images again elsewhere, fail if a byte differs,
 	  done
 	done
 	echo "verify-image: both builds are the same, byte for byte"
-	GOWORK=off go -C hack/image test -count=1 . -args -images=$(IMAGE_DIR)
+	GOWORK=off go -C hack/image test -count=1 -run TestArchives . -args -images=$(IMAGE_DIR) -architectures='$(IMAGE_ARCHS)'
 
 ##@ Tools
 

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"archive/tar"
 	"encoding/json"
 	"os"
 	"regexp"
@@ -117,7 +118,7 @@ func TestUnpack(t *testing.T) {
 				if info.Mode()&os.ModeSticky != 0 {
 					mode |= 0o1000
 				}
-				if mode != file.header.Mode || info.IsDir() != (file.header.Name[len(file.header.Name)-1] == '/') {
+				if mode != file.header.Mode || info.IsDir() != (file.header.Typeflag == tar.TypeDir) {
 					t.Errorf("%s is %s, in the archive its mode is %o", name, info.Mode(), file.header.Mode)
 				}
 				if info.IsDir() {

@@ -30,17 +30,43 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-var imagesDir = flag.String("images", "", "folder with archives to look into; without it, some are packed around a small program")
+var (
+	imagesDir  = flag.String("images", "", "folder with archives to look into; without it, some are packed around a small program")
+	imageArchs = flag.String("architectures", "amd64 arm64", "architectures that those archives are for")
+)
 
 var architectures = []string{"amd64", "arm64"}
 
 // stamp is what the packed images bear.
 var stamp = release{version: "v1.2.3", revision: "0123456789abcdef0123456789abcdef01234567", created: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 
-// programs builds the small program under the name of each program of the images, from a copy of its source.
+// built is the folder of the programs of most tests.
+var built string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "image")
+	if err != nil {
+		panic(err)
+	}
+	built = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// programs returns the folder with the programs of most tests, built by the first of them.
 func programs(t *testing.T) string {
 	t.Helper()
-	source, out := t.TempDir(), t.TempDir()
+	if _, err := os.Stat(filepath.Join(built, "linux_arm64")); errors.Is(err, fs.ErrNotExist) {
+		build(t, built)
+	}
+	return built
+}
+
+// build builds the small program under the name of each program of the images, from a copy of its source.
+func build(t *testing.T, out string) {
+	t.Helper()
+	source := t.TempDir()
 	if err := os.CopyFS(source, os.DirFS("testdata/hello")); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +91,6 @@ func programs(t *testing.T) string {
 			}
 		}
 	}
-	return out
 }
 
 // packed packs all images that need nothing from the network.
@@ -191,7 +216,7 @@ func entries(t *testing.T, image v1.Image) map[string]entry {
 }
 
 func TestArchives(t *testing.T) {
-	dir := *imagesDir
+	dir, architectures := *imagesDir, list(*imageArchs)
 	if dir == "" {
 		dir = packed(t, programs(t), stamp)
 	}
@@ -390,7 +415,9 @@ func checkList(t *testing.T, file string, d definition, image v1.Image, config *
 }
 
 func TestSameBuildSameBytes(t *testing.T) {
-	first, again := packed(t, programs(t), stamp), packed(t, programs(t), stamp)
+	elsewhere := t.TempDir()
+	build(t, elsewhere)
+	first, again := packed(t, programs(t), stamp), packed(t, elsewhere, stamp)
 	later := stamp
 	later.created = later.created.Add(time.Second)
 	other := packed(t, programs(t), later)

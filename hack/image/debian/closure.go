@@ -130,15 +130,17 @@ func (c *closure) follow(program string) error {
 // find returns where a library is: where the loader looks by itself, or the first folder below, such as those between which
 // /etc/alternatives chooses.
 func (c *closure) find(name string) (string, bool) {
-	var elsewhere []string
-	for file := range c.owner {
-		if path.Base(file) != name || strings.Contains(file, "/glibc-hwcaps/") {
-			continue
-		}
-		if dir := path.Dir(file); dir == c.libraries || dir == strings.TrimPrefix(c.libraries, "/usr") {
+	for _, dir := range []string{c.libraries, strings.TrimPrefix(c.libraries, "/usr")} {
+		if file := path.Join(dir, name); c.owner[file] != nil {
 			return file, true
 		}
-		elsewhere = append(elsewhere, file)
+	}
+	var elsewhere []string
+	for file := range c.owner {
+		// Libraries for newer processors would not run on all.
+		if path.Base(file) == name && !strings.Contains(file, "/glibc-hwcaps/") {
+			elsewhere = append(elsewhere, file)
+		}
 	}
 	if len(elsewhere) == 0 {
 		return "", false
