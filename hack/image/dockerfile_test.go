@@ -5,6 +5,7 @@ package main
 
 import (
 	"archive/tar"
+	"bytes"
 	"encoding/json"
 	"os"
 	"regexp"
@@ -125,7 +126,7 @@ func TestUnpack(t *testing.T) {
 					continue
 				}
 				content, err := os.ReadFile(root + name)
-				if err != nil || string(content) != string(file.content) {
+				if err != nil || !bytes.Equal(content, file.content) {
 					t.Errorf("%s has another content than in the archive: %v", name, err)
 				}
 			}

@@ -124,7 +124,11 @@ func open(t *testing.T, file string) opened {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
+	t.Cleanup(func() {
+		if err := in.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	files := tar.NewReader(in)
 	for {
 		header, err := files.Next()
@@ -381,13 +385,12 @@ func checkAuthorities(t *testing.T, text []byte) {
 
 func checkList(t *testing.T, file string, d definition, image v1.Image, config *v1.ConfigFile) {
 	t.Helper()
-	in, err := os.Open(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
 	var bom cdx.BOM
-	if err := cdx.NewBOMDecoder(in, cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
+	if err := cdx.NewBOMDecoder(bytes.NewReader(text), cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
 		t.Fatal(err)
 	}
 	digest, err := image.Digest()

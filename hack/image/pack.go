@@ -5,6 +5,7 @@ package main
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,7 +65,8 @@ func (p packer) content(d definition, architecture string) (content, error) {
 			c.components = append(c.components, sbom.DebianPackage(pkg, debianRelease))
 		}
 	}
-	return c, p.addProgram(&c, d.program, architecture)
+	err = p.addProgram(&c, d.program, architecture)
+	return c, err
 }
 
 // addProgram adds the Go program.
@@ -97,11 +99,14 @@ func checkStatic(file, architecture string) error {
 	if err != nil {
 		return fmt.Errorf("read the program: %w", err)
 	}
-	defer program.Close()
+	segments := program.Progs
+	if err := program.Close(); err != nil {
+		return err
+	}
 	if want, known := machines[architecture]; !known || program.Machine != want {
 		return fmt.Errorf("%s is for %s, not for %s", file, program.Machine, architecture)
 	}
-	for _, segment := range program.Progs {
+	for _, segment := range segments {
 		if segment.Type == elf.PT_INTERP || segment.Type == elf.PT_DYNAMIC {
 			return fmt.Errorf("%s is linked dynamically; build it with CGO_ENABLED=0", file)
 		}
@@ -159,10 +164,7 @@ func (p packer) list(file string, d definition, tag name.Tag, architecture strin
 		Digest:       digest.String(),
 		Created:      p.release.created,
 	}, components)
-	if closing := out.Close(); err == nil {
-		err = closing
-	}
-	return err
+	return errors.Join(err, out.Close())
 }
 
 // unpack writes the files of an image to a folder, for builders that make their images in their own way.

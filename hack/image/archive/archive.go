@@ -8,6 +8,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -133,10 +134,7 @@ func writeTar(file, dir string) error {
 	if err == nil {
 		err = archive.Close()
 	}
-	if closing := out.Close(); err == nil {
-		err = closing
-	}
-	return err
+	return errors.Join(err, out.Close())
 }
 
 // add adds a file or folder to a tar. Times and owners are those of no machine.
@@ -162,7 +160,6 @@ func add(archive *tar.Writer, dir, path string, entry fs.DirEntry) error {
 	if err != nil {
 		return err
 	}
-	defer content.Close()
 	_, err = io.Copy(archive, content)
-	return err
+	return errors.Join(err, content.Close())
 }

@@ -203,7 +203,6 @@ func elfLinkage(content []byte) (loader string, needed []string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	defer file.Close()
 	for _, segment := range file.Progs {
 		if segment.Type == elf.PT_INTERP {
 			name, err := io.ReadAll(segment.Open())

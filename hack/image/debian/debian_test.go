@@ -171,7 +171,7 @@ func built(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink("thing.so.1", filepath.Join(root, "usr/lib/thing.so")); err != nil {
+	if err := os.Symlink("thing.so.1", filepath.Join(root, "usr", "lib", "thing.so")); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "thing_1.0-2_amd64.deb")

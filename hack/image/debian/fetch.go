@@ -78,9 +78,9 @@ func verify(path, sum string) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
 	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
+	_, err = io.Copy(hash, file)
+	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
 	if have := hex.EncodeToString(hash.Sum(nil)); have != sum {

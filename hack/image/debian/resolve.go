@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -24,7 +25,7 @@ func Resolve(suite, architecture, dir string, names ...string) ([]Pin, error) {
 		return nil, err
 	}
 	apt := func(arguments ...string) ([]byte, error) {
-		return run("apt-get", append(options[:len(options):len(options)], arguments...)...)
+		return run("apt-get", append(slices.Clip(options), arguments...)...)
 	}
 	if _, err := apt("update"); err != nil {
 		return nil, err

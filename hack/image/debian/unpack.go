@@ -61,7 +61,7 @@ func (p *Package) read(content io.Reader) error {
 		if err != nil {
 			return err
 		}
-		name := path.Join("/", header.Name)
+		name := path.Join("/", header.Name) //nolint:gosec // a key of a map; nothing is written there
 		switch header.Typeflag {
 		case tar.TypeReg:
 			data, err := io.ReadAll(files)
@@ -70,11 +70,11 @@ func (p *Package) read(content io.Reader) error {
 			}
 			p.Files[name] = data
 		case tar.TypeLink:
-			p.Files[name] = p.Files[path.Join("/", header.Linkname)]
+			p.Files[name] = p.Files[path.Join("/", header.Linkname)] //nolint:gosec // a key of a map
 		case tar.TypeSymlink:
 			target := header.Linkname
 			if !path.IsAbs(target) {
-				target = path.Join(path.Dir(name), target)
+				target = path.Join(path.Dir(name), target) //nolint:gosec // a key of a map
 			}
 			p.Links[name] = path.Clean(target)
 		}

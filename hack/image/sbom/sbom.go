@@ -102,7 +102,7 @@ func Write(w io.Writer, subject Subject, components []cdx.Component) error {
 	components = slices.CompactFunc(components, func(a, b cdx.Component) bool { return a.BOMRef == b.BOMRef })
 	algorithm, digest, found := strings.Cut(subject.Digest, ":")
 	if !found || algorithm != "sha256" {
-		return fmt.Errorf("the digest %q does not begin with sha256:", subject.Digest)
+		return fmt.Errorf("the digest %q is not one of SHA-256", subject.Digest)
 	}
 	address := packageurl.NewPackageURL(packageurl.TypeOCI, "", subject.Name[strings.LastIndex(subject.Name, "/")+1:], subject.Digest,
 		packageurl.QualifiersFromMap(map[string]string{"arch": subject.Architecture, "repository_url": subject.Name, "tag": subject.Version}), "").ToString()
