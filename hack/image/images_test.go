@@ -377,7 +377,7 @@ func checkAuthorities(t *testing.T, text []byte) {
 			t.Errorf("%s is no authority", certificate.Subject)
 		}
 	}
-	// Mozilla trusts some 140.
+	// Mozilla trusts some 120.
 	if count < 100 || len(bytes.TrimSpace(text)) > 0 {
 		t.Errorf("%d authorities, and %d bytes that are none", count, len(text))
 	}
