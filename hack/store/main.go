@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command herald-store is the S3-compatible store of the local run: the Versity gateway over two folders, one for the
+// Command herald-store is the S3-compatible store of the local run and of trials in a cluster: the Versity gateway over two folders, one for the
 // objects and one for their metadata, so that it works on file systems without extended attributes. It has one root
 // key and creates its bucket at the start.
 package main
@@ -38,6 +38,7 @@ const (
 
 type options struct {
 	listen, dataDir, credentials, bucket, region, corsOrigin string
+	allowRemote                                              bool
 }
 
 // credentials is the root key, as it stands in the file that --credentials names. It comes in a file and not in a flag
@@ -71,7 +72,8 @@ func start(args []string) int {
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("herald-store", flag.ContinueOnError)
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:9000", "address to serve S3 on; it must be a loopback address")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:9000", "address to serve S3 on; a loopback address, unless --allow-remote")
+	flags.BoolVar(&o.allowRemote, "allow-remote", false, "listen on any address: in a pod, where network policies say who may reach it")
 	flags.StringVar(&o.dataDir, "data-dir", "", "folder that keeps the objects (required)")
 	flags.StringVar(&o.credentials, "credentials", "", `JSON file with the root key: {"accessKey":"…","secretKey":"…"} (required)`)
 	flags.StringVar(&o.bucket, "bucket", "herald-media", "bucket to create at the start")
@@ -87,8 +89,9 @@ func parse(args []string) (options, error) {
 	if err != nil {
 		return o, fmt.Errorf("--listen %s: want HOST:PORT", o.listen)
 	}
-	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return o, fmt.Errorf("--listen %s: this store is for the local run only and listens on a loopback address such as 127.0.0.1:9000", o.listen)
+	if ip := net.ParseIP(host); !o.allowRemote && (ip == nil || !ip.IsLoopback()) {
+		return o, fmt.Errorf("--listen %s: this store is for the local run and for trials. It listens on a loopback address such as "+
+			"127.0.0.1:9000; in a pod, add --allow-remote", o.listen)
 	}
 	return o, nil
 }

@@ -218,11 +218,17 @@ func TestParse(t *testing.T) {
 		"no folder":     {"it must not write wherever it was started", []string{"--credentials=k"}, "required"},
 		"no key":        {"a store without a key would be open to all", []string{"--data-dir=d"}, "required"},
 		"all addresses": {"it is for one machine", []string{"--data-dir=d", "--credentials=k", "--listen=0.0.0.0:9000"}, "loopback"},
+		"a name":        {"what it stands for may change", []string{"--data-dir=d", "--credentials=k", "--listen=localhost:9000"}, "loopback"},
+		"a pod":         {"a Service reaches no loopback address", []string{"--data-dir=d", "--credentials=k", "--listen=:9000", "--allow-remote"}, ""},
 		"no port":       {"a plain message instead of one from the socket", []string{"--data-dir=d", "--credentials=k", "--listen=127.0.0.1"}, "HOST:PORT"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := parse(tc.args); err == nil || !strings.Contains(err.Error(), tc.want) {
+			_, err := parse(tc.args)
+			if tc.want == "" && err != nil {
+				t.Errorf("refused with %v: %s", err, tc.reason)
+			}
+			if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%v, want %q: %s", err, tc.want, tc.reason)
 			}
 		})

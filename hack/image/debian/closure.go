@@ -1,0 +1,217 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package debian
+
+import (
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/herald-social/herald/hack/image/tree"
+)
+
+// triplets are the names of Debian's library folders by architecture. The loader searches /usr/lib/<triplet> by itself.
+var triplets = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
+
+// Base is the package with the name of the system, by which scanners know whose packages these are, and with the texts of the
+// common licences, to which those of the packages refer.
+const Base = "base-files"
+
+// closure collects a program and the libraries it is linked with.
+type closure struct {
+	libraries string
+	linkage   linkage
+	owner     map[string]*Package
+	files     tree.Tree
+	used      map[*Package]bool
+}
+
+// linkage reads from a program or library which loader it wants, if any, and which libraries it is linked with.
+type linkage func(content []byte) (loader string, needed []string, err error)
+
+// Closure returns a program with the loader and the libraries that it is linked with, directly or through others, and the
+// packages these are from, sorted by name. Libraries that are only opened at run time, such as drivers, are left out. Each
+// library lies under the name that it is asked for, where the loader looks first, so that neither links nor caches are needed.
+func Closure(packages []*Package, architecture, program string) (tree.Tree, []*Package, error) {
+	return collect(packages, architecture, program, elfLinkage)
+}
+
+func collect(packages []*Package, architecture, program string, read linkage) (tree.Tree, []*Package, error) {
+	triplet, known := triplets[architecture]
+	if !known {
+		return nil, nil, fmt.Errorf("architecture %s is none of %s", architecture, slices.Sorted(maps.Keys(triplets)))
+	}
+	c := closure{
+		libraries: "/usr/lib/" + triplet,
+		linkage:   read,
+		owner:     map[string]*Package{},
+		files:     tree.Tree{},
+		used:      map[*Package]bool{},
+	}
+	for _, p := range packages {
+		for name := range p.Files {
+			c.owner[name] = p
+		}
+		for name := range p.Links {
+			c.owner[name] = p
+		}
+	}
+	if err := c.follow(program); err != nil {
+		return nil, nil, err
+	}
+	for _, p := range packages {
+		if c.used[p] || p.Name == Base {
+			c.used[p] = true
+			c.document(p)
+		}
+	}
+	used := slices.SortedFunc(maps.Keys(c.used), func(a, b *Package) int { return cmp.Compare(a.Name, b.Name) })
+	return c.files, used, nil
+}
+
+// follow takes in a program and all it needs.
+func (c *closure) follow(program string) error {
+	type need struct{ name, by string }
+	content, err := c.take(program, program, 0o755)
+	if err != nil {
+		return err
+	}
+	loader, needed, err := c.linkage(content)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", program, err)
+	}
+	if loader != "" {
+		where, found := c.find(path.Base(loader))
+		if !found {
+			return fmt.Errorf("no package has %s, the loader of %s", loader, program)
+		}
+		if _, err := c.take(where, loader, 0o755); err != nil {
+			return err
+		}
+	}
+	var queue []need
+	for _, name := range needed {
+		queue = append(queue, need{name, program})
+	}
+	for len(queue) > 0 {
+		next := queue[0]
+		queue = queue[1:]
+		target := path.Join(c.libraries, next.name)
+		if _, done := c.files[target]; done {
+			continue
+		}
+		where, found := c.find(next.name)
+		if !found {
+			return fmt.Errorf("no package has %s, which %s needs", next.name, next.by)
+		}
+		content, err := c.take(where, target, 0o644)
+		if err != nil {
+			return err
+		}
+		_, needed, err := c.linkage(content)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", where, err)
+		}
+		for _, name := range needed {
+			queue = append(queue, need{name, where})
+		}
+	}
+	return nil
+}
+
+// find returns where a library is: where the loader looks by itself, or the first folder below, such as those between which
+// /etc/alternatives chooses.
+func (c *closure) find(name string) (string, bool) {
+	for _, dir := range []string{c.libraries, strings.TrimPrefix(c.libraries, "/usr")} {
+		if file := path.Join(dir, name); c.owner[file] != nil {
+			return file, true
+		}
+	}
+	var elsewhere []string
+	for file := range c.owner {
+		// Libraries for newer processors would not run on all.
+		if path.Base(file) == name && !strings.Contains(file, "/glibc-hwcaps/") {
+			elsewhere = append(elsewhere, file)
+		}
+	}
+	if len(elsewhere) == 0 {
+		return "", false
+	}
+	return slices.Min(elsewhere), true
+}
+
+// take puts the file at a path, or that to which the link there leads, into the image, and returns its content.
+func (c *closure) take(from, to string, mode fs.FileMode) ([]byte, error) {
+	// As many links as Linux follows.
+	const maxLinks = 40
+	name := from
+	for range maxLinks {
+		owner, found := c.resolve(&name)
+		if !found {
+			return nil, fmt.Errorf("no package has %s, to which %s leads", name, from)
+		}
+		c.used[owner] = true
+		if content, regular := owner.Files[name]; regular {
+			c.files.Add(to, mode, content)
+			return content, nil
+		}
+		name = owner.Links[name]
+	}
+	return nil, fmt.Errorf("the links from %s have no end", from)
+}
+
+// resolve finds the package of a path. /lib, /bin and the like are links to those in /usr, which no package here holds.
+func (c *closure) resolve(name *string) (*Package, bool) {
+	for _, candidate := range []string{*name, path.Join("/usr", *name), strings.TrimPrefix(*name, "/usr")} {
+		if owner, found := c.owner[candidate]; found {
+			*name = candidate
+			return owner, true
+		}
+	}
+	return nil, false
+}
+
+// document takes in what says where a package is from and what it may be used for.
+func (c *closure) document(p *Package) {
+	// Scanners read the installed packages of images without dpkg here.
+	c.files.Add("/var/lib/dpkg/status.d/"+p.Name, 0o644, p.Control)
+	for name, content := range p.Files {
+		if name == "/usr/share/doc/"+p.Name+"/copyright" || strings.HasPrefix(name, "/usr/share/common-licenses/") {
+			c.files.Add(name, 0o644, content)
+		}
+	}
+	for name, target := range p.Links {
+		if strings.HasPrefix(name, "/usr/share/common-licenses/") {
+			c.files.Add(name, 0o644, p.Files[target])
+		}
+	}
+	if release, found := p.Files["/usr/lib/os-release"]; found && p.Name == Base {
+		c.files.Add("/etc/os-release", 0o644, release)
+	}
+}
+
+func elfLinkage(content []byte) (loader string, needed []string, err error) {
+	file, err := elf.NewFile(bytes.NewReader(content))
+	if err != nil {
+		return "", nil, err
+	}
+	for _, segment := range file.Progs {
+		if segment.Type == elf.PT_INTERP {
+			name, err := io.ReadAll(segment.Open())
+			if err != nil {
+				return "", nil, err
+			}
+			loader = string(bytes.TrimRight(name, "\x00"))
+		}
+	}
+	needed, err = file.ImportedLibraries()
+	return loader, needed, err
+}

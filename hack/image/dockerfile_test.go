@@ -1,0 +1,135 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// stages reads the stages of a Dockerfile: the instructions of each, with those of the stage that it is made from before them.
+func stages(t *testing.T, text string) map[string][]string {
+	t.Helper()
+	all, current := map[string][]string{}, ""
+	text = strings.ReplaceAll(text, "\\\n", " ")
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0 || strings.HasPrefix(fields[0], "#"):
+		case fields[0] == "FROM":
+			current = fields[len(fields)-1]
+			all[current] = append([]string{}, all[fields[len(fields)-3]]...)
+		case current != "":
+			all[current] = append(all[current], strings.Join(fields, " "))
+		}
+	}
+	return all
+}
+
+var label = regexp.MustCompile(`(\S+?)="([^"]*)"`)
+
+// declared returns the configuration that instructions of a Dockerfile make.
+func declared(t *testing.T, instructions []string) v1.Config {
+	t.Helper()
+	config := v1.Config{Labels: map[string]string{}}
+	for _, instruction := range instructions {
+		word, rest, _ := strings.Cut(instruction, " ")
+		switch word {
+		case "USER":
+			config.User = rest
+		case "ENV":
+			config.Env = append(config.Env, rest)
+		case "EXPOSE":
+			config.ExposedPorts = map[string]struct{}{rest: {}}
+		case "LABEL":
+			for _, pair := range label.FindAllStringSubmatch(rest, -1) {
+				config.Labels[pair[1]] = pair[2]
+			}
+		case "ENTRYPOINT", "CMD":
+			var words []string
+			if err := json.Unmarshal([]byte(rest), &words); err != nil {
+				t.Errorf("%s: not the form that needs no shell: %v", instruction, err)
+			}
+			if word == "CMD" {
+				config.Cmd = words
+			} else {
+				config.Entrypoint = words
+			}
+		}
+	}
+	return config
+}
+
+func TestDockerfileSaysTheSame(t *testing.T) {
+	text, err := os.ReadFile("../../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := stages(t, string(text))
+	for _, d := range definitions {
+		t.Run(d.name, func(t *testing.T) {
+			have := declared(t, found[d.name])
+			want := d.config(stamp)
+			// What is told apart by build are the arguments of the build.
+			want.Labels["org.opencontainers.image.version"] = "$VERSION"
+			want.Labels["org.opencontainers.image.revision"] = "$REVISION"
+			want.Labels["org.opencontainers.image.created"] = "$CREATED"
+			compare(t, "the stage", have, want)
+			files := strings.Join(found[d.name+"-files"], "\n")
+			if !strings.Contains(files, "make image-files IMAGES="+d.name+" OUT=/files") {
+				t.Errorf("the stage %s-files does not make the files of the image:\n%s", d.name, files)
+			}
+			if !strings.Contains(strings.Join(found[d.name], "\n"), "COPY --from="+d.name+"-files /files /") {
+				t.Error("the stage does not take the files of the image")
+			}
+		})
+	}
+}
+
+// What the Dockerfile copies is what the archives hold.
+func TestUnpack(t *testing.T) {
+	p := packer{release: stamp, registry: "registry.example.com/herald", programs: programs(t), cache: t.TempDir()}
+	for _, d := range definitions {
+		if d.ffmpeg {
+			continue
+		}
+		t.Run(d.name, func(t *testing.T) {
+			out := t.TempDir()
+			if _, err := p.pack(d, []string{"amd64"}, out); err != nil {
+				t.Fatal(err)
+			}
+			root := t.TempDir()
+			if err := p.unpack(d, "amd64", root); err != nil {
+				t.Fatal(err)
+			}
+			for name, file := range entries(t, open(t, out+"/"+d.name+".tar").images["linux/amd64"]) {
+				info, err := os.Stat(root + name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mode := int64(info.Mode().Perm())
+				if info.Mode()&os.ModeSticky != 0 {
+					mode |= 0o1000
+				}
+				if mode != file.header.Mode || info.IsDir() != (file.header.Typeflag == tar.TypeDir) {
+					t.Errorf("%s is %s, in the archive its mode is %o", name, info.Mode(), file.header.Mode)
+				}
+				if info.IsDir() {
+					continue
+				}
+				content, err := os.ReadFile(root + name)
+				if err != nil || !bytes.Equal(content, file.content) {
+					t.Errorf("%s has another content than in the archive: %v", name, err)
+				}
+			}
+		})
+	}
+}

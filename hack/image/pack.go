@@ -1,0 +1,182 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/herald-social/herald/hack/image/archive"
+	"github.com/herald-social/herald/hack/image/sbom"
+	"github.com/herald-social/herald/hack/image/tree"
+)
+
+// packer makes images out of programs that are built.
+type packer struct {
+	release release
+	// registry is the place of the images, such as ghcr.io/herald-social.
+	registry string
+	// programs has the Go programs, each architecture's in linux_<architecture>.
+	programs string
+	// cache keeps the Debian packages.
+	cache string
+}
+
+// content is what an image holds on one architecture.
+type content struct {
+	layers     []archive.Layer
+	components []cdx.Component
+}
+
+// content collects what an image holds. What changes least comes first, so that a new version shares it with the old one.
+func (p packer) content(d definition, architecture string) (content, error) {
+	authorities, err := certificates()
+	if err != nil {
+		return content{}, err
+	}
+	base := tree.Tree{}
+	base.Add(certificatesPath, 0o644, authorities)
+	for _, folder := range d.scratch {
+		base.AddScratch(folder)
+	}
+	module, err := certificatesVersion()
+	if err != nil {
+		return content{}, err
+	}
+	c := content{
+		layers:     []archive.Layer{{Comment: "certificate authorities and folders", Files: base}},
+		components: []cdx.Component{sbom.GoModule(module)},
+	}
+	if d.ffmpeg {
+		files, packages, err := ffmpeg(architecture, p.cache)
+		if err != nil {
+			return content{}, err
+		}
+		c.layers = append(c.layers, archive.Layer{Comment: "ffmpeg from Debian", Files: files})
+		for _, pkg := range packages {
+			c.components = append(c.components, sbom.DebianPackage(pkg, debianRelease))
+		}
+	}
+	err = p.addProgram(&c, d.program, architecture)
+	return c, err
+}
+
+// addProgram adds the Go program.
+func (p packer) addProgram(c *content, program, architecture string) error {
+	file := filepath.Join(p.programs, "linux_"+architecture, program)
+	if err := checkStatic(file, architecture); err != nil {
+		return err
+	}
+	binary, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	files := tree.Tree{}
+	files.Add("/"+program, 0o755, binary)
+	c.layers = append(c.layers, archive.Layer{Comment: program, Files: files})
+	components, err := sbom.GoProgram(file, p.release.version)
+	if err != nil {
+		return err
+	}
+	c.components = append(c.components, components...)
+	return nil
+}
+
+// machines are the architectures that images are made for, as ELF calls them.
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+
+// checkStatic refuses a program of another architecture, or one that would look for a loader, which the image does not have.
+func checkStatic(file, architecture string) error {
+	program, err := elf.Open(file)
+	if err != nil {
+		return fmt.Errorf("read the program: %w", err)
+	}
+	segments := program.Progs
+	if err := program.Close(); err != nil {
+		return err
+	}
+	if want, known := machines[architecture]; !known || program.Machine != want {
+		return fmt.Errorf("%s is for %s, not for %s", file, program.Machine, architecture)
+	}
+	for _, segment := range segments {
+		if segment.Type == elf.PT_INTERP || segment.Type == elf.PT_DYNAMIC {
+			return fmt.Errorf("%s is linked dynamically; build it with CGO_ENABLED=0", file)
+		}
+	}
+	return nil
+}
+
+// pack writes an image for some architectures, and beside it a list of what is in it for each.
+func (p packer) pack(d definition, architectures []string, out string) (v1.Hash, error) {
+	tag, err := name.NewTag(p.registry+"/"+d.name+":"+p.release.version, name.StrictValidation)
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	images := map[string]v1.Image{}
+	for _, architecture := range architectures {
+		c, err := p.content(d, architecture)
+		if err != nil {
+			return v1.Hash{}, err
+		}
+		image, err := archive.Image(architecture, d.config(p.release), c.layers, p.release.created)
+		if err != nil {
+			return v1.Hash{}, err
+		}
+		images[architecture] = image
+		list := filepath.Join(out, fmt.Sprintf("%s_linux_%s.cdx.json", d.name, architecture))
+		if err := p.list(list, d, tag, architecture, image, c.components); err != nil {
+			return v1.Hash{}, err
+		}
+	}
+	index, err := archive.Index(images, d.labels(p.release))
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	if err := archive.Write(filepath.Join(out, d.name+".tar"), index, tag); err != nil {
+		return v1.Hash{}, err
+	}
+	return index.Digest()
+}
+
+// list writes what is in the image of one architecture.
+func (p packer) list(file string, d definition, tag name.Tag, architecture string, image v1.Image, components []cdx.Component) error {
+	digest, err := image.Digest()
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	err = sbom.Write(out, sbom.Subject{
+		Name:         tag.Context().Name(),
+		Version:      p.release.version,
+		Licences:     d.licences,
+		Architecture: architecture,
+		Digest:       digest.String(),
+		Created:      p.release.created,
+	}, components)
+	return errors.Join(err, out.Close())
+}
+
+// unpack writes the files of an image to a folder, for builders that make their images in their own way.
+func (p packer) unpack(d definition, architecture, out string) error {
+	c, err := p.content(d, architecture)
+	if err != nil {
+		return err
+	}
+	for _, layer := range c.layers {
+		if err := layer.Files.WriteDir(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}

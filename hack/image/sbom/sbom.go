@@ -1,0 +1,124 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sbom lists what is in an image, in the CycloneDX format. The list is made from what the image is packed from: the
+// module versions that Go records in a program, and the Debian packages that were unpacked.
+package sbom
+
+import (
+	"cmp"
+	"debug/buildinfo"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/package-url/packageurl-go"
+
+	"github.com/herald-social/herald/hack/image/debian"
+)
+
+// Subject is the image that the list is about.
+type Subject struct {
+	// Name is that of the image in its registry, without a tag.
+	Name, Version, Licences string
+	// Architecture is as Go calls it.
+	Architecture string
+	// Digest is that of the image of this architecture, as sha256:hash.
+	Digest string
+	// Created is the time that the list bears.
+	Created time.Time
+}
+
+// GoProgram returns what a program is made of: itself, Go's standard library, and its modules. The version replaces the one that
+// the program bears for its own module, which is the checkout.
+func GoProgram(file, version string) ([]cdx.Component, error) {
+	info, err := buildinfo.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	components := []cdx.Component{
+		module(cdx.ComponentTypeApplication, debug.Module{Path: info.Path, Version: version}),
+		module(cdx.ComponentTypeLibrary, debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")}),
+	}
+	for _, dependency := range info.Deps {
+		if dependency.Replace != nil {
+			dependency = dependency.Replace
+		}
+		components = append(components, module(cdx.ComponentTypeLibrary, *dependency))
+	}
+	return components, nil
+}
+
+// GoModule returns a module whose content is in the image otherwise than as code.
+func GoModule(m debug.Module) cdx.Component {
+	return module(cdx.ComponentTypeData, m)
+}
+
+func module(kind cdx.ComponentType, m debug.Module) cdx.Component {
+	namespace, name := "", m.Path
+	if slash := strings.LastIndex(m.Path, "/"); slash >= 0 {
+		namespace, name = m.Path[:slash], m.Path[slash+1:]
+	}
+	if m.Path == "std" {
+		namespace, name = "", "stdlib"
+	}
+	address := packageurl.NewPackageURL(packageurl.TypeGolang, namespace, name, m.Version, nil, "").ToString()
+	component := cdx.Component{BOMRef: address, Type: kind, Name: m.Path, Version: m.Version, PackageURL: address}
+	// What go.sum has for a module is the hash of a list of its files. CycloneDX has hashes of one file only.
+	if hash, found := strings.CutPrefix(m.Sum, "h1:"); found {
+		if raw, err := base64.StdEncoding.DecodeString(hash); err == nil {
+			component.Properties = &[]cdx.Property{{Name: "go:h1", Value: hex.EncodeToString(raw)}}
+		}
+	}
+	return component
+}
+
+// DebianPackage returns a package of a Debian release, such as 13.
+func DebianPackage(p *debian.Package, release string) cdx.Component {
+	address := packageurl.NewPackageURL(packageurl.TypeDebian, "debian", p.Name, p.Version, packageurl.QualifiersFromMap(map[string]string{
+		"arch":   p.Architecture,
+		"distro": "debian-" + release,
+	}), "").ToString()
+	component := cdx.Component{BOMRef: address, Type: cdx.ComponentTypeLibrary, Name: p.Name, Version: p.Version, PackageURL: address}
+	component.Properties = &[]cdx.Property{{Name: "debian:source", Value: p.Source}}
+	if p.Pin.SHA256 != "" {
+		component.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: p.Pin.SHA256}}
+		component.ExternalReferences = &[]cdx.ExternalReference{{Type: cdx.ERTypeDistribution, URL: p.Pin.URL}}
+	}
+	return component
+}
+
+// Write writes the list. The same arguments give the same bytes: there is no serial number, and the time is the image's.
+func Write(w io.Writer, subject Subject, components []cdx.Component) error {
+	components = slices.Clone(components)
+	slices.SortFunc(components, func(a, b cdx.Component) int { return cmp.Compare(a.BOMRef, b.BOMRef) })
+	// A module that is in the image in two ways is listed once.
+	components = slices.CompactFunc(components, func(a, b cdx.Component) bool { return a.BOMRef == b.BOMRef })
+	algorithm, digest, found := strings.Cut(subject.Digest, ":")
+	if !found || algorithm != "sha256" {
+		return fmt.Errorf("the digest %q is not one of SHA-256", subject.Digest)
+	}
+	address := packageurl.NewPackageURL(packageurl.TypeOCI, "", subject.Name[strings.LastIndex(subject.Name, "/")+1:], subject.Digest,
+		packageurl.QualifiersFromMap(map[string]string{"arch": subject.Architecture, "repository_url": subject.Name, "tag": subject.Version}), "").ToString()
+	bom := cdx.NewBOM()
+	bom.Metadata = &cdx.Metadata{
+		Timestamp: subject.Created.UTC().Format(time.RFC3339),
+		Component: &cdx.Component{
+			BOMRef:     address,
+			Type:       cdx.ComponentTypeContainer,
+			Name:       subject.Name,
+			Version:    subject.Version,
+			PackageURL: address,
+			Licenses:   &cdx.Licenses{{Expression: subject.Licences}},
+			Hashes:     &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: digest}},
+		},
+	}
+	bom.Components = &components
+	return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).Encode(bom)
+}

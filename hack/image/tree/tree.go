@@ -1,0 +1,113 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tree holds the files of an image in memory, and writes them as a tar or as a folder.
+package tree
+
+import (
+	"archive/tar"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// File is a regular file, or a folder if its mode says so. All belong to root: what runs in an image cannot change it.
+type File struct {
+	Mode    fs.FileMode
+	Content []byte
+}
+
+// Tree maps absolute paths, without a slash at the end, to files. Folders that hold something need no entry of their own.
+type Tree map[string]File
+
+// Add puts in a regular file.
+func (t Tree) Add(name string, mode fs.FileMode, content []byte) {
+	t[path.Clean(name)] = File{Mode: mode, Content: content}
+}
+
+// AddScratch puts in a folder in which every user may write, and delete only what is the user's own.
+func (t Tree) AddScratch(name string) {
+	t[path.Clean(name)] = File{Mode: fs.ModeDir | fs.ModeSticky | 0o777}
+}
+
+// complete returns the tree with all its folders, and the order to write it in: a folder before what is in it.
+func (t Tree) complete() (Tree, []string) {
+	all := maps.Clone(t)
+	for name := range t {
+		for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
+			if _, there := all[dir]; !there {
+				all[dir] = File{Mode: fs.ModeDir | 0o755}
+			}
+		}
+	}
+	return all, slices.Sorted(maps.Keys(all))
+}
+
+// WriteTar writes the tree. The same tree and time give the same bytes.
+func (t Tree) WriteTar(w io.Writer, modified time.Time) error {
+	out := tar.NewWriter(w)
+	all, names := t.complete()
+	for _, name := range names {
+		file := all[name]
+		header := &tar.Header{
+			Name:     strings.TrimPrefix(name, "/"),
+			Typeflag: tar.TypeReg,
+			Mode:     tarMode(file.Mode),
+			Size:     int64(len(file.Content)),
+			ModTime:  modified.UTC().Truncate(time.Second),
+			Format:   tar.FormatPAX,
+		}
+		if file.Mode.IsDir() {
+			header.Typeflag = tar.TypeDir
+			header.Name += "/"
+		}
+		if err := out.WriteHeader(header); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+		if _, err := out.Write(file.Content); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	return out.Close()
+}
+
+// tarMode returns the bits of a mode as tar has them.
+func tarMode(mode fs.FileMode) int64 {
+	bits := int64(mode.Perm())
+	if mode&fs.ModeSticky != 0 {
+		bits |= 0o1000
+	}
+	return bits
+}
+
+// WriteDir writes the tree below a folder.
+func (t Tree) WriteDir(root string) error {
+	all, names := t.complete()
+	for _, name := range names {
+		file, target := all[name], filepath.Join(root, filepath.FromSlash(name))
+		var err error
+		if file.Mode.IsDir() {
+			err = os.MkdirAll(target, 0o755)
+		} else {
+			err = os.MkdirAll(filepath.Dir(target), 0o755)
+			if err == nil {
+				err = os.WriteFile(target, file.Content, 0o644)
+			}
+		}
+		if err == nil {
+			// The umask has no say.
+			err = os.Chmod(target, file.Mode.Perm()|file.Mode&fs.ModeSticky)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
