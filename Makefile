@@ -42,11 +42,16 @@ generate: ## Write generated Go code: deep copies, and whatever else go:generate
 	go generate -skip 'go run \./gen$$' ./...
 
 .PHONY: manifests
-manifests: ## Write CRDs and roles from the markers in the code
+manifests: ## Write CRDs and roles from the markers in the code, and what the chart takes from them
 	@echo "manifests: config/crd/bases, config/rbac"
 	go tool controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	go tool controller-gen rbac:roleName=herald-manager paths="{./controllers/...,./cmd/herald/internal/preflight}" output:rbac:artifacts:config=config/rbac/manager
 	go tool controller-gen rbac:roleName=herald-apiserver paths="{./apiserver/...,./cmd/herald/internal/preflight}" output:rbac:artifacts:config=config/rbac/apiserver
+	echo "manifests: charts/herald, from config/ and values.yaml"
+	$(chart) generate $(CURDIR)
+
+# Writes the chart's generated files, and renders the chart and config/default, with Helm and Kustomize as libraries.
+chart := GOWORK=off go -C hack/chart run .
 
 # Generated files are those that .gitattributes says are.
 generated_files := git ls-files --cached --others --exclude-standard -z -- ':(attr:linguist-generated)'
@@ -116,6 +121,20 @@ lint-fix: $(BIN)/golangci-lint ## Let the linters mend what they can
 	@for module in . $(code_modules); do
 	  (cd "$$module" && $(BIN)/golangci-lint run --fix --config $(CURDIR)/.golangci.yml ./...)
 	done
+
+##@ Install
+
+chart_values := $(wildcard charts/herald/ci/*-values.yaml)
+
+.PHONY: chart-lint
+chart-lint: $(BIN)/helm ## Lint the chart with each of charts/herald/ci, run its unit tests, and compare its generated files
+	@for values in $(chart_values); do $(BIN)/helm lint --strict --quiet charts/herald --values "$$values"; done
+	(cd hack/chart && GOWORK=off $(go_test) ./...)
+	$(MAKE) verify
+
+.PHONY: chart-package
+chart-package: $(BIN)/helm ## Package the chart as dist/herald-VERSION.tgz, which `helm push` brings into an OCI registry
+	@$(BIN)/helm package charts/herald --destination dist --version "$(VERSION:v%=%)" --app-version "$(VERSION)"
 
 ##@ Build and run
 
@@ -298,6 +317,8 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 $(BIN)/golangci-lint: package := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(BIN)/gofumpt: package := mvdan.cc/gofumpt
 $(BIN)/helm: package := helm.sh/helm/v3/cmd/helm
+# The Kubernetes that `helm template` and `helm lint` render for; without it they take 1.20, which the chart refuses.
+$(BIN)/helm: flags := $(foreach package,chartutil lint/rules,-X helm.sh/helm/v3/pkg/$(package).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(package).k8sVersionMinor=37)
 tools := golangci-lint gofumpt helm
 
 .PHONY: tools
@@ -305,5 +326,5 @@ tools: $(tools:%=$(BIN)/%) $(BIN)/kubectl ## Build kubectl, helm, golangci-lint 
 
 $(tools:%=$(BIN)/%): hack/tools/go.mod hack/tools/go.sum
 	@echo "building bin/$(@F) (a few minutes the first time)"
-	go -C hack/tools build -o $@ $(package)
+	go -C hack/tools build -ldflags '$(flags)' -o $@ $(package)
 	touch $@
