@@ -136,6 +136,12 @@ chart-lint: $(BIN)/helm ## Lint the chart with each of charts/herald/ci, run its
 chart-package: $(BIN)/helm ## Package the chart as dist/herald-VERSION.tgz, which `helm push` brings into an OCI registry
 	@$(BIN)/helm package charts/herald --destination dist --version "$(VERSION:v%=%)" --app-version "$(VERSION)"
 
+.PHONY: build-installer
+build-installer: ## Write dist/install.yaml, all of config/default in one file for kubectl
+	@mkdir -p dist
+	$(chart) kustomize $(CURDIR)/config/default >dist/install.yaml
+	echo "dist/install.yaml: kubectl apply --server-side -f dist/install.yaml"
+
 ##@ Build and run
 
 .PHONY: build

@@ -44,7 +44,7 @@ func sources() []source {
 	}
 }
 
-// generate writes what is generated in charts/herald of a checkout.
+// generate writes what is generated in charts/herald of a checkout, and then, from the chart, what is in config/.
 func generate(checkout string) error {
 	chart := filepath.Join(checkout, "charts", "herald")
 	for _, folder := range []string{"crds", "rbac"} {
@@ -73,10 +73,14 @@ func generate(checkout string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(
+	err = errors.Join(
 		os.WriteFile(filepath.Join(chart, "values.schema.json"), schema, generated),
 		os.WriteFile(filepath.Join(chart, "README.md"), bytes.Replace(template, []byte("<!-- values -->\n"), tableOf(all), 1), generated),
 	)
+	if err != nil {
+		return err
+	}
+	return writeProcesses(checkout)
 }
 
 func (s *source) write(config, templates string) error {
