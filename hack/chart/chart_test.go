@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -159,5 +160,40 @@ func TestTemplatesOfTwoReleasesShareNothingButDefinitions(t *testing.T) {
 	}
 	if strings.Contains(text, "outreach") {
 		t.Error("a name of the first release is in the second")
+	}
+}
+
+func TestNotesTellThreeCommands(t *testing.T) {
+	for name, last := range map[string]string{"minimal": "https://herald.example.com/api/v1/connections", "evaluation": "--for=condition=Published post/hello"} {
+		files, err := renderTemplates(chartFolder, outreach, valuesOf(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := files["herald/templates/NOTES.txt"]
+		for _, want := range []string{"installed as outreach in social", "\n1. ", "\n2. ", "\n3. ", last} {
+			if !strings.Contains(notes, want) {
+				t.Errorf("%s: want %q in:\n%s", name, want, notes)
+			}
+		}
+	}
+}
+
+// The program that people and continuous integration use is the library's version.
+func TestOneVersionOfHelm(t *testing.T) {
+	line := regexp.MustCompile(`\thelm\.sh/helm/v3 (\S+)`)
+	versions := map[string]bool{}
+	for _, file := range []string{"go.mod", "../tools/go.mod"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := line.FindSubmatch(text)
+		if found == nil {
+			t.Fatalf("%s pins no Helm", file)
+		}
+		versions[string(found[1])] = true
+	}
+	if len(versions) != 1 {
+		t.Errorf("two versions: %v", versions)
 	}
 }

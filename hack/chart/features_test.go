@@ -51,6 +51,7 @@ func TestValues(t *testing.T) {
 		{"a limit in other units", "minimal", "manager: {resources: {limits: {memory: 1G}}}", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT 900000000"},
 		{"no limit", "minimal", "manager: {resources: {limits: {memory: null}}}", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT "},
 		{"a change of the configuration starts new pods", "minimal", "", "Deployment", "outreach-manager", "{.spec.template.metadata.annotations}", "checksum/config"},
+		{"a new version of the chart alone does not", "minimal", "", "Deployment", "outreach-manager", "{.spec.template.metadata.labels}", "!helm.sh/chart"},
 		{"pods are spread", "minimal", "", "Deployment", "outreach-manager", pod + ".topologySpreadConstraints[0].labelSelector.matchLabels}", `"app.kubernetes.io/component":"manager"`},
 		{"over what is wanted", "minimal", "apiserver: {topologySpreadConstraints: [{topologyKey: rack, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}]}", "Deployment", "outreach-apiserver", pod + ".topologySpreadConstraints[*].topologyKey}", "rack"},
 
@@ -119,7 +120,7 @@ func TestValues(t *testing.T) {
 		{"a trial publishes to the sandbox", "evaluation", "", "ConfigMap", "outreach-manager", config, "apiURL: http://outreach-sandbox.social.svc:9100/x"},
 		{"all platforms of it", "evaluation", "", "ConfigMap", "outreach-manager", config, "apiURL: http://outreach-sandbox.social.svc:9100/youtube"},
 		{"and has a store", "evaluation", "", "Deployment", "outreach-store", container + ".image}", "/herald-store:v0.1.0"},
-		{"with a key that stays where it is told", "evaluation", "evaluation: {storeKey: abcdefghij0123456789}", "Secret", "outreach-store", "{.stringData.secret-key}", "abcdefghij0123456789"},
+		{"with a key that stays where it is told", "evaluation", "evaluation: {storeKey: abcdefghij0123456789}", "Secret", "outreach-store", "{.data.secret-key}", "YWJjZGVmZ2hpajAxMjM0NTY3ODk="},
 		{"and a team to begin with", "evaluation", "", "ConfigMap", "outreach-demo", "{.data.demo\\.yaml}", "name: demo-youtube"},
 		{"nothing of it otherwise", "minimal", "", "Deployment", "outreach-sandbox", "", "-"},
 	} {

@@ -22,20 +22,23 @@ type source struct {
 	turn func(text string) string
 }
 
+// rights is the folder of roles and policies, below config/ and among the templates.
+const rights = "rbac"
+
 func sources() []source {
 	return []source{
 		{"crd/bases", "crds", definition},
-		{"rbac/manager/role.yaml", "rbac", installed},
-		{"rbac/apiserver/role.yaml", "rbac", installed},
-		{"rbac/role_bindings.yaml", "rbac", installed},
-		{"rbac/leader_election.yaml", "rbac", installed},
-		{"rbac/webhook.yaml", "rbac", func(text string) string {
+		{"rbac/manager/role.yaml", rights, installed},
+		{"rbac/apiserver/role.yaml", rights, installed},
+		{"rbac/role_bindings.yaml", rights, installed},
+		{"rbac/leader_election.yaml", rights, installed},
+		{"rbac/webhook.yaml", rights, func(text string) string {
 			return when(`include "herald.webhook.selfMade" .`, installed(text))
 		}},
-		{"rbac/team_secrets_role.yaml", "rbac", installed},
-		{"rbac/policies.yaml", "rbac", installed},
-		{"rbac/metrics.yaml", "rbac", installed},
-		{"rbac/users", "rbac", installed},
+		{"rbac/team_secrets_role.yaml", rights, installed},
+		{"rbac/policies.yaml", rights, installed},
+		{"rbac/metrics.yaml", rights, installed},
+		{"rbac/users", rights, installed},
 		{"webhook/webhook.yaml", "webhook", func(text string) string {
 			return when(".Values.webhook.enabled", annotated(installed(text), "herald.webhook.annotations"))
 		}},
@@ -47,7 +50,7 @@ func sources() []source {
 // generate writes what is generated in charts/herald of a checkout, and then, from the chart, what is in config/.
 func generate(checkout string) error {
 	chart := filepath.Join(checkout, "charts", "herald")
-	for _, folder := range []string{"crds", "rbac"} {
+	for _, folder := range []string{"crds", rights} {
 		if err := os.RemoveAll(filepath.Join(chart, "templates", folder)); err != nil {
 			return err
 		}
@@ -84,15 +87,12 @@ func generate(checkout string) error {
 }
 
 func (s *source) write(config, templates string) error {
-	return filepath.WalkDir(filepath.Join(config, s.from), func(path string, entry fs.DirEntry, err error) error {
+	tree := os.DirFS(config)
+	return fs.WalkDir(tree, s.from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(config, path)
+		text, err := fs.ReadFile(tree, name)
 		if err != nil {
 			return err
 		}
@@ -100,14 +100,14 @@ func (s *source) write(config, templates string) error {
 		if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
 			return err
 		}
-		head := fmt.Sprintf("{{- /* Written by `make manifests` from config/%s. */ -}}\n", filepath.ToSlash(name))
+		head := fmt.Sprintf("{{- /* Written by `make manifests` from config/%s. */ -}}\n", name)
 		return os.WriteFile(to, []byte(head+s.turn(string(text))), generated)
 	})
 }
 
 // name is what a file of config/ is called as a template: what comes after the folder, joined by dashes.
 func (s *source) name(path string) string {
-	_, path, _ = strings.Cut(filepath.ToSlash(path), "/")
+	_, path, _ = strings.Cut(path, "/")
 	if s.to == "crds" {
 		return strings.TrimPrefix(path, "bases/social.herald.dev_")
 	}
@@ -141,7 +141,9 @@ func installed(text string) string {
 // escaped keeps braces that are not Helm's, as in the annotations of alerts.
 func escaped(text string) string { return strings.ReplaceAll(text, "{{", `{{ "{{" }}`) }
 
-func when(condition, text string) string { return "{{- if " + condition + " }}\n" + text + "{{- end }}\n" }
+func when(condition, text string) string {
+	return "{{- if " + condition + " }}\n" + text + "{{- end }}\n"
+}
 
 // annotated lets a helper add annotations to the only object of a template.
 func annotated(text, helper string) string {

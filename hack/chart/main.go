@@ -33,16 +33,16 @@ func run(args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return print(out)(renderChart(args[1], release{name: args[2], namespace: args[3]}, values))
+		return to(out)(renderChart(args[1], release{name: args[2], namespace: args[3]}, values))
 	case len(args) == 2 && args[0] == "kustomize":
-		return print(out)(renderFolder(args[1]))
+		return to(out)(renderFolder(args[1]))
 	default:
 		return errors.New("no such command\n" + usage)
 	}
 }
 
-// print returns what prints a result unless it is an error.
-func print(out io.Writer) func(text string, err error) error {
+// to returns what writes a result unless it is an error.
+func to(out io.Writer) func(text string, err error) error {
 	return func(text string, err error) error {
 		if err != nil {
 			return err

@@ -66,7 +66,6 @@ func writeObjects(out *bytes.Buffer, text, component string) error {
 		}
 		for _, label := range helms {
 			delete(labels, label)
-			delete(part(object, "spec", "template", "metadata", "labels"), label)
 		}
 		// It would not change with the ConfigMap, which people patch.
 		delete(part(object, "spec", "template", "metadata", "annotations"), "checksum/config")

@@ -18,7 +18,7 @@ spec:
   template:
     metadata:
       labels:
-        {{- include "herald.componentLabels" . | nindent 8 }}
+        {{- include "herald.podLabels" . | nindent 8 }}
     spec:
       automountServiceAccountToken: false
       enableServiceLinks: false
@@ -80,7 +80,7 @@ spec:
   policyTypes: [Ingress, Egress]
   ingress:
   - ports:
-    - {port: http}
+    - {port: http, protocol: TCP}
     from:
     - podSelector:
         matchLabels:

@@ -32,6 +32,15 @@ app.kubernetes.io/component: {{ .component }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
+{{/* Labels of pods: without the chart's version, which alone is no reason to restart them. */}}
+{{- define "herald.podLabels" -}}
+{{ include "herald.selector" . }}
+app.kubernetes.io/version: {{ include "herald.tag" .root | trunc 63 | quote }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
 {{- define "herald.tag" -}}
 {{- default .Chart.AppVersion .Values.image.tag -}}
 {{- end }}

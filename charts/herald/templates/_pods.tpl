@@ -8,7 +8,7 @@ annotations:
   {{- toYaml . | nindent 2 }}
   {{- end }}
 labels:
-  {{- include "herald.componentLabels" (dict "root" .root "component" .process) | nindent 2 }}
+  {{- include "herald.podLabels" (dict "root" .root "component" .process) | nindent 2 }}
   {{- with $values.podLabels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
