@@ -262,6 +262,8 @@ var _ = DescribeTable("With the roles that it is installed with, the manager", f
 var _ = Describe("In a team's namespace the manager", func() {
 	It("writes Secrets once it has bound the role, but none that Kubernetes fills with a token", func(ctx SpecContext) {
 		Expect(manager.Create(ctx, binding(ofTeam))).To(Succeed())
+		// Others create it too, and run before or after this one.
+		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, binding(ofTeam))).To(Succeed()) })
 		Eventually(func() error { return manager.Create(ctx, secret(ofTeam, corev1.SecretTypeOpaque), client.DryRunAll) }).Should(Succeed())
 		outcomeIs(manager.Create(ctx, secret(ofTeam, corev1.SecretTypeServiceAccountToken), client.DryRunAll), policy, "token of a ServiceAccount")
 	})
