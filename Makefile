@@ -42,11 +42,16 @@ generate: ## Write generated Go code: deep copies, and whatever else go:generate
 	go generate -skip 'go run \./gen$$' ./...
 
 .PHONY: manifests
-manifests: ## Write CRDs and roles from the markers in the code
+manifests: ## Write CRDs and roles from the markers in the code, and what the chart takes from them
 	@echo "manifests: config/crd/bases, config/rbac"
 	go tool controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	go tool controller-gen rbac:roleName=herald-manager paths="{./controllers/...,./cmd/herald/internal/preflight}" output:rbac:artifacts:config=config/rbac/manager
 	go tool controller-gen rbac:roleName=herald-apiserver paths="{./apiserver/...,./cmd/herald/internal/preflight}" output:rbac:artifacts:config=config/rbac/apiserver
+	echo "manifests: charts/herald, from config/ and values.yaml"
+	$(chart) generate $(CURDIR)
+
+# Writes the chart's generated files, and renders the chart and config/default, with Helm and Kustomize as libraries.
+chart := GOWORK=off go -C hack/chart run .
 
 # Generated files are those that .gitattributes says are.
 generated_files := git ls-files --cached --others --exclude-standard -z -- ':(attr:linguist-generated)'
@@ -116,6 +121,26 @@ lint-fix: $(BIN)/golangci-lint ## Let the linters mend what they can
 	@for module in . $(code_modules); do
 	  (cd "$$module" && $(BIN)/golangci-lint run --fix --config $(CURDIR)/.golangci.yml ./...)
 	done
+
+##@ Install
+
+chart_values := $(wildcard charts/herald/ci/*-values.yaml)
+
+.PHONY: chart-lint
+chart-lint: $(BIN)/helm ## Lint the chart with each of charts/herald/ci, run its unit tests, and compare its generated files
+	@for values in $(chart_values); do $(BIN)/helm lint --strict --quiet charts/herald --values "$$values"; done
+	(cd hack/chart && GOWORK=off go test ./...)
+	$(MAKE) verify
+
+.PHONY: chart-package
+chart-package: $(BIN)/helm ## Package the chart as dist/herald-VERSION.tgz, which `helm push` brings into an OCI registry
+	@$(BIN)/helm package charts/herald --destination dist --version "$(VERSION:v%=%)" --app-version "$(VERSION)"
+
+.PHONY: build-installer
+build-installer: ## Write dist/install.yaml, all of config/default in one file for kubectl
+	@mkdir -p dist
+	$(chart) kustomize $(CURDIR)/config/default >dist/install.yaml
+	echo "dist/install.yaml: kubectl apply --server-side -f dist/install.yaml"
 
 ##@ Build and run
 
@@ -224,14 +249,20 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	  echo "make test: all is well"
 	fi
 
+# Modules of one goroutine: for the race detector all of their libraries would be built a second time.
+without_race := hack/chart
+
 .PHONY: test-unit
 test-unit: ## Unit tests: all packages that need nothing but Go (RACE=1 for the race detector)
 	@tested=$$($(tested))
 	suites=$$($(suites))
 	packages=$$(comm -23 <(echo "$$tested") <(echo "$$suites"))
 	if [ -n "$$packages" ]; then $(go_test) $$packages; else $(call not_run,unit tests; there are none); fi
-	for module in $(code_modules); do
+	for module in $(filter-out $(without_race),$(code_modules)); do
 	  (cd "$$module" && $(go_test) ./...)
+	done
+	for module in $(without_race); do
+	  (cd "$$module" && GOWORK=off go test -timeout 20m ./...)
 	done
 
 .PHONY: test-integration
@@ -359,6 +390,8 @@ verify-image: image ## Build the images again elsewhere, fail if a byte differs,
 $(BIN)/golangci-lint: package := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(BIN)/gofumpt: package := mvdan.cc/gofumpt
 $(BIN)/helm: package := helm.sh/helm/v3/cmd/helm
+# The Kubernetes that `helm template` and `helm lint` render for; without it they take 1.20, which the chart refuses.
+$(BIN)/helm: flags := $(foreach package,chartutil lint/rules,-X helm.sh/helm/v3/pkg/$(package).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(package).k8sVersionMinor=37)
 tools := golangci-lint gofumpt helm
 
 .PHONY: tools
@@ -366,5 +399,5 @@ tools: $(tools:%=$(BIN)/%) $(BIN)/kubectl ## Build kubectl, helm, golangci-lint 
 
 $(tools:%=$(BIN)/%): hack/tools/go.mod hack/tools/go.sum
 	@echo "building bin/$(@F) (a few minutes the first time)"
-	go -C hack/tools build -o $@ $(package)
+	go -C hack/tools build -ldflags '$(flags)' -o $@ $(package)
 	touch $@

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package release_test runs both of Herald's processes as a release with a name and a
-// namespace of its own, with the rights of config/rbac under that name and nothing
-// else, for some of the cluster's teams, and without a store of files.
+// namespace of its own, with the rights that the chart gives them and nothing else, for
+// some of the cluster's teams, and without a store of files.
 package release_test
 
 import (
@@ -14,8 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -30,6 +28,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/test/chart"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -69,7 +68,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(env.Stop)
 	admin = env.Client
-	Expect(cluster.ApplyFolders(ctx, admin, renamed("rbac"))).To(Succeed())
+	createNamespace(ctx, system)
+	rights, admission := writeChart(ctx)
+	Expect(cluster.ApplyFolders(ctx, admin, rights)).To(Succeed())
 	startSandbox()
 	healths, metrics = map[string]string{}, map[string]string{}
 	common := func(process string) configv1alpha1.Common {
@@ -92,33 +93,32 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	apiserver.BindAddress = freeAddress()
 	apiserver.Shutdown.Delay.Duration = 0
 	site = "http://" + apiserver.BindAddress
-	Expect(cluster.ApplyWebhook(ctx, admin, filepath.Join(renamed("webhook"), "webhook.yaml"), webhook)).To(Succeed())
+	Expect(cluster.ApplyWebhook(ctx, admin, admission, webhook)).To(Succeed())
 	startHerald("manager", manager)
 	startHerald("apiserver", apiserver)
 })
 
-// ours finds the names that a release changes: of objects, and of the namespace. The
-// API's group and the label app.kubernetes.io/name stay.
-var ours = regexp.MustCompile(`(?m)\bherald-|^  (name:|-) herald$`)
-
-// renamed copies a folder of config/ as it is for the release, and returns the copy.
-func renamed(name string) string {
+// writeChart writes what the chart installs for the release: a folder with all of it but the webhook's configuration, and
+// a file with that. The definitions are there already, and Deployments stay without pods, since nothing runs them here.
+func writeChart(ctx context.Context) (rights, admission string) {
 	GinkgoHelper()
-	to := filepath.Join(folder, name)
-	Expect(os.CopyFS(to, os.DirFS(filepath.Join("..", "..", "config", name)))).To(Succeed())
-	Expect(filepath.WalkDir(to, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
+	objects, err := chart.Render(ctx, release, system, "minimal-values.yaml")
+	Expect(err).NotTo(HaveOccurred())
+	rights, admission = filepath.Join(folder, "rights"), filepath.Join(folder, "webhook.yaml")
+	Expect(os.Mkdir(rights, 0o700)).To(Succeed())
+	for i, object := range objects {
+		if object.GetKind() == "CustomResourceDefinition" {
+			continue
 		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
+		file := filepath.Join(rights, fmt.Sprintf("%03d.yaml", i))
+		if object.GetKind() == "ValidatingWebhookConfiguration" {
+			file = admission
 		}
-		text := strings.ReplaceAll(string(data), "herald-system", system)
-		text = ours.ReplaceAllStringFunc(text, func(found string) string { return strings.Replace(found, "herald", release, 1) })
-		return os.WriteFile(path, []byte(text), 0o600)
-	})).To(Succeed())
-	return to
+		data, err := yaml.Marshal(object)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(os.WriteFile(file, data, 0o600)).To(Succeed())
+	}
+	return rights, admission
 }
 
 func startSandbox() {

@@ -1,0 +1,107 @@
+{{/* The sections of the platforms, as in the configuration files. The apiserver reads no secrets. Takes a dict with root and process. */}}
+{{- define "herald.platforms" -}}
+{{- $all := dict -}}
+{{- $process := .process -}}
+{{- $sandbox := printf "http://%s-sandbox.%s.svc:9100" (include "herald.fullname" .root) .root.Release.Namespace -}}
+{{- $evaluation := .root.Values.evaluation.enabled -}}
+{{- range $name, $platform := .root.Values.platforms -}}
+{{- if $evaluation -}}
+{{- $base := printf "%s/%s" $sandbox $name -}}
+{{- $section := dict "apiURL" $base "webURL" $base "facebookURL" (printf "%s/graph.facebook.com" $base) "uploadURL" (printf "%s/rupload.facebook.com" $base) "clientID" "evaluation" "listingLag" "5s" -}}
+{{- if eq $process "manager" -}}
+{{- $_ := set $section "clientSecretFile" "/etc/herald/platforms/evaluation/client-secret" -}}
+{{- end -}}
+{{- $_ := set $all $name $section -}}
+{{- else if $platform.enabled -}}
+{{- $section := deepCopy $platform.config -}}
+{{- if $platform.clientID -}}
+{{- $_ := set $section "clientID" $platform.clientID -}}
+{{- end -}}
+{{- if and (eq $process "manager") (dig "clientSecret" "name" "" $platform) -}}
+{{- $_ := set $section "clientSecretFile" (printf "/etc/herald/platforms/%s/client-secret" $name) -}}
+{{- end -}}
+{{- $_ := set $all $name $section -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $all -}}
+{{- end }}
+
+{{/* The section of the store, as in the configuration files; nothing without a store. */}}
+{{- define "herald.media" -}}
+{{- if .Values.evaluation.enabled -}}
+endpoint: http://{{ include "herald.fullname" . }}-store.{{ .Release.Namespace }}.svc:9000
+region: us-east-1
+bucket: herald-media
+pathStyle: true
+{{- else if .Values.media.endpoint -}}
+{{- with .Values.media -}}
+endpoint: {{ .endpoint | quote }}
+{{- with .publicEndpoint }}
+publicEndpoint: {{ . | quote }}
+{{- end }}
+region: {{ .region | quote }}
+bucket: {{ .bucket | quote }}
+pathStyle: {{ .pathStyle }}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* What the files of both processes have. Takes a dict with root and process. */}}
+{{- define "herald.configuration.common" -}}
+{{- with .root.Values.namespaces }}
+namespaces:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+health:
+  bindAddress: ":8081"
+metrics:
+  bindAddress: ":8443"
+  {{- if .root.Values.metrics.plain }}
+  plain: true
+  {{- else if .root.Values.metrics.certificateSecret }}
+  certDir: /etc/herald/metrics
+  {{- end }}
+{{- with include "herald.media" .root }}
+media:
+  {{- . | nindent 2 }}
+{{- end }}
+platforms:
+  {{- include "herald.platforms" . | nindent 2 }}
+{{- end }}
+
+{{- define "herald.configuration.manager" -}}
+apiVersion: config.herald.dev/v1alpha1
+kind: ManagerConfiguration
+releaseName: {{ include "herald.fullname" . }}
+{{- include "herald.configuration.common" (dict "root" . "process" "manager") }}
+webhook:
+{{- if not .Values.webhook.enabled }}
+  bindAddress: "0"
+{{- else }}
+  bindAddress: ":9443"
+  {{- if .Values.webhook.certManager.enabled }}
+  certDir: /etc/herald/webhook
+  {{- end }}
+{{- end }}
+thumbnails:
+  ffmpeg: {{ ternary "ffmpeg" "" .Values.thumbnails.enabled | quote }}
+{{- if .Values.caBundle.configMap }}
+egress:
+  caBundle: /etc/herald/ca/ca.crt
+{{- end }}
+{{ toYaml .Values.manager.config }}
+{{- end }}
+
+{{- define "herald.configuration.apiserver" -}}
+apiVersion: config.herald.dev/v1alpha1
+kind: APIServerConfiguration
+siteURL: {{ include "herald.siteURL" . }}
+bindAddress: ":8080"
+{{- if include "herald.tls.secret" . }}
+tls:
+  certFile: /etc/herald/tls/tls.crt
+  keyFile: /etc/herald/tls/tls.key
+{{- end }}
+{{- include "herald.configuration.common" (dict "root" . "process" "apiserver") }}
+{{ toYaml .Values.apiserver.config }}
+{{- end }}

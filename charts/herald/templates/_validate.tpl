@@ -1,0 +1,117 @@
+{{/* Says everything that is wrong with the values at once. The schema has judged each of them alone before. */}}
+{{- define "herald.validate" -}}
+{{- $mistakes := list -}}
+{{- $v := .Values -}}
+{{- if not (include "herald.siteURL" .) -}}
+{{- $mistakes = append $mistakes "siteURL is required: write the address under which clients reach the REST API, such as https://herald.example.com" -}}
+{{- end -}}
+{{- $mistakes = concat $mistakes (include "herald.validate.platforms" . | fromYamlArray) -}}
+{{- $mistakes = concat $mistakes (include "herald.validate.times" . | fromYamlArray) -}}
+{{- $mistakes = concat $mistakes (include "herald.validate.api" . | fromYamlArray) -}}
+{{- if and $v.media.credentials.name (not $v.media.endpoint) -}}
+{{- $mistakes = append $mistakes "media.credentials.name is set without a store: set media.endpoint, or remove it" -}}
+{{- end -}}
+{{- if and $v.metrics.serviceMonitor.enabled $v.metrics.podMonitor.enabled -}}
+{{- $mistakes = append $mistakes "metrics.serviceMonitor.enabled and metrics.podMonitor.enabled: both would read the same metrics; enable one of them" -}}
+{{- end -}}
+{{- if and $v.metrics.podMonitor.enabled (not $v.metrics.plain) (not $v.metrics.podMonitor.tokenSecret.name) -}}
+{{- $mistakes = append $mistakes "metrics.podMonitor.tokenSecret.name is required: a PodMonitor shows the token of a Secret; name it, use metrics.serviceMonitor, or set metrics.plain" -}}
+{{- end -}}
+{{- if and $v.metrics.plain $v.metrics.certificateSecret -}}
+{{- $mistakes = append $mistakes "metrics.certificateSecret: plain metrics have no certificate; remove it, or metrics.plain" -}}
+{{- end -}}
+{{- range $process := list "manager" "apiserver" -}}
+{{- $pdb := (get $v $process).pdb -}}
+{{- if and (hasKey $pdb "minAvailable") (hasKey $pdb "maxUnavailable") -}}
+{{- $mistakes = append $mistakes (printf "%s.pdb: minAvailable and maxUnavailable are set, and Kubernetes takes one of them; remove the other" $process) -}}
+{{- end -}}
+{{- end -}}
+{{- if $mistakes -}}
+{{- fail (printf "\n\nherald: the values do not fit together:\n  - %s\n" (join "\n  - " $mistakes)) -}}
+{{- end -}}
+{{- end }}
+
+{{- define "herald.validate.platforms" -}}
+{{- $mistakes := list -}}
+{{- $enabled := list -}}
+{{- range $name, $platform := .Values.platforms -}}
+{{- if $platform.enabled -}}
+{{- $enabled = append $enabled $name -}}
+{{- if and (hasKey $platform "clientID") (not $platform.clientID) -}}
+{{- $mistakes = append $mistakes (printf "platforms.%s.clientID is required: without it no token can be renewed" $name) -}}
+{{- end -}}
+{{- if and (has $name (list "tiktok" "youtube")) (not $platform.clientSecret.name) -}}
+{{- $mistakes = append $mistakes (printf "platforms.%s.clientSecret.name is required: without the app's secret no token can be renewed" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if .Values.evaluation.enabled -}}
+{{- range $enabled -}}
+{{- $mistakes = append $mistakes (printf "platforms.%s.enabled: an evaluation publishes to simulated platforms alone; remove it, or evaluation.enabled" .) -}}
+{{- end -}}
+{{- if .Values.media.endpoint -}}
+{{- $mistakes = append $mistakes "media.endpoint: an evaluation brings its own store; remove it, or evaluation.enabled" -}}
+{{- end -}}
+{{- else if not $enabled -}}
+{{- $mistakes = append $mistakes "platforms: none is enabled, and nothing could be published; enable one, such as platforms.facebook.enabled" -}}
+{{- end -}}
+{{- toYaml $mistakes -}}
+{{- end }}
+
+{{- define "herald.validate.times" -}}
+{{- $mistakes := list -}}
+{{- $c := .Values.manager.config -}}
+{{- $shutdown := include "herald.seconds" $c.shutdownTimeout | float64 -}}
+{{- if le (float64 .Values.manager.terminationGracePeriodSeconds) $shutdown -}}
+{{- $mistakes = append $mistakes (printf "manager.terminationGracePeriodSeconds is %v: calls under way would be killed before manager.config.shutdownTimeout, which is %s; write more" .Values.manager.terminationGracePeriodSeconds $c.shutdownTimeout) -}}
+{{- end -}}
+{{- if le $shutdown (addf 60 (include "herald.seconds" $c.delivery.recordFor | float64)) -}}
+{{- $mistakes = append $mistakes (printf "manager.config.shutdownTimeout is %s: a call (1m) and the record of its result (manager.config.delivery.recordFor, %s) could take longer; write more" $c.shutdownTimeout $c.delivery.recordFor) -}}
+{{- end -}}
+{{- $lease := include "herald.seconds" $c.leaderElection.leaseDuration | float64 -}}
+{{- $renew := include "herald.seconds" $c.leaderElection.renewDeadline | float64 -}}
+{{- if le $lease $renew -}}
+{{- $mistakes = append $mistakes (printf "manager.config.leaderElection.leaseDuration is %s: another replica could take the lease while this one still works; write more than renewDeadline, which is %s" $c.leaderElection.leaseDuration $c.leaderElection.renewDeadline) -}}
+{{- end -}}
+{{- if le $renew (mulf 1.2 (include "herald.seconds" $c.leaderElection.retryPeriod | float64)) -}}
+{{- $mistakes = append $mistakes (printf "manager.config.leaderElection.renewDeadline is %s: it leaves no time for a second try; write more than 1.2 times retryPeriod, which is %s" $c.leaderElection.renewDeadline $c.leaderElection.retryPeriod) -}}
+{{- end -}}
+{{- if gt (int $c.concurrency.fetches) (int $c.concurrency.media) -}}
+{{- $mistakes = append $mistakes (printf "manager.config.concurrency.fetches is %v: there are only %v workers for media files; write fewer, or raise manager.config.concurrency.media" $c.concurrency.fetches $c.concurrency.media) -}}
+{{- end -}}
+{{- with .Values.apiserver -}}
+{{- $stop := addf (include "herald.seconds" .config.shutdown.delay | float64) (include "herald.seconds" .config.shutdown.timeout | float64) -}}
+{{- if le (float64 .terminationGracePeriodSeconds) $stop -}}
+{{- $mistakes = append $mistakes (printf "apiserver.terminationGracePeriodSeconds is %v: requests under way would be cut before apiserver.config.shutdown.delay and timeout are over, which are %s and %s; write more" .terminationGracePeriodSeconds .config.shutdown.delay .config.shutdown.timeout) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $mistakes -}}
+{{- end }}
+
+{{- define "herald.validate.api" -}}
+{{- $mistakes := list -}}
+{{- with .Values.apiserver -}}
+{{- if and .autoscaling.enabled (gt (int .autoscaling.minReplicas) (int .autoscaling.maxReplicas)) -}}
+{{- $mistakes = append $mistakes (printf "apiserver.autoscaling.minReplicas is %v and maxReplicas is %v: write at least as many" .autoscaling.minReplicas .autoscaling.maxReplicas) -}}
+{{- end -}}
+{{- if and .autoscaling.enabled (not (dig "requests" "cpu" "" .resources)) -}}
+{{- $mistakes = append $mistakes "apiserver.resources.requests.cpu is required: apiserver.autoscaling aims at a share of it" -}}
+{{- end -}}
+{{- if and .httpRoute.enabled (not .httpRoute.parentRefs) -}}
+{{- $mistakes = append $mistakes "apiserver.httpRoute.parentRefs is required: name the Gateway that the route belongs to" -}}
+{{- end -}}
+{{- if and .tls.certManager.enabled (not .tls.certManager.issuer.name) -}}
+{{- $mistakes = append $mistakes "apiserver.tls.certManager.issuer.name is required: clients must trust the certificate; name an Issuer" -}}
+{{- end -}}
+{{- if and .tls.certManager.enabled .tls.secretName -}}
+{{- $mistakes = append $mistakes "apiserver.tls.secretName and apiserver.tls.certManager.enabled: both give a certificate; keep one of them" -}}
+{{- end -}}
+{{- if and .ingress.tlsSecret (not .ingress.enabled) -}}
+{{- $mistakes = append $mistakes "apiserver.ingress.tlsSecret is set without an Ingress: set apiserver.ingress.enabled, or remove it" -}}
+{{- end -}}
+{{- end -}}
+{{- if and (or .Values.apiserver.ingress.enabled .Values.apiserver.httpRoute.enabled) (regexMatch "^https?://(\\[|[0-9.]+(:[0-9]+)?(/|$))" .Values.siteURL) -}}
+{{- $mistakes = append $mistakes (printf "siteURL is %s: an Ingress and an HTTPRoute need the name of a host; write one" .Values.siteURL) -}}
+{{- end -}}
+{{- toYaml $mistakes -}}
+{{- end }}

@@ -1,0 +1,199 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// The chart, and the release that tests render.
+const chartFolder = "../../charts/herald"
+
+var outreach = release{name: "outreach", namespace: "social"}
+
+// valuesOf reads one of the chart's own files of values, by the first part of its name.
+func valuesOf(t *testing.T, name string) map[string]any {
+	t.Helper()
+	values, err := readValues(filepath.Join(chartFolder, "ci", name+"-values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// with adds values, in YAML, to those of a file.
+func with(t *testing.T, name, more string) map[string]any {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "more.yaml")
+	if err := os.WriteFile(file, []byte(more), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	values, err := readValues(filepath.Join(chartFolder, "ci", name+"-values.yaml"), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// rendered is the chart as objects.
+func rendered(t *testing.T, values map[string]any) []*unstructured.Unstructured {
+	t.Helper()
+	text, err := renderChart(chartFolder, outreach, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objectsIn(t, text)
+}
+
+func objectsIn(t *testing.T, text string) []*unstructured.Unstructured {
+	t.Helper()
+	var objects []*unstructured.Unstructured
+	documents := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := documents.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+}
+
+// find returns the object of a kind and name, or nil.
+func find(objects []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
+	for _, object := range objects {
+		if object.GetKind() == kind && object.GetName() == name {
+			return object
+		}
+	}
+	return nil
+}
+
+// clusterWide are the kinds of the chart that have no namespace.
+var clusterWide = []string{
+	"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+	"ValidatingWebhookConfiguration",
+}
+
+// What Helm does not look at: two objects of one name, one outside of the release's namespace, one that another release
+// would overwrite, and one that `kubectl get -l` does not find.
+func TestEachObjectIsTheReleases(t *testing.T) {
+	for _, name := range []string{"minimal", "evaluation", "full"} {
+		seen := map[string]bool{}
+		for _, object := range rendered(t, valuesOf(t, name)) {
+			id := object.GetKind() + " " + object.GetName()
+			if seen[id] {
+				t.Errorf("%s: %s is there twice", name, id)
+			}
+			seen[id] = true
+			want := outreach.namespace
+			if slices.Contains(clusterWide, object.GetKind()) {
+				want = ""
+			}
+			if object.GetNamespace() != want {
+				t.Errorf("%s: %s is in namespace %q, want %q", name, id, object.GetNamespace(), want)
+			}
+			if object.GetKind() != "CustomResourceDefinition" && object.GetName() != "outreach" && !strings.HasPrefix(object.GetName(), "outreach-") {
+				t.Errorf("%s: %s has not the release's name", name, id)
+			}
+			labels := object.GetLabels()
+			for label, want := range map[string]string{
+				"app.kubernetes.io/name": "herald", "app.kubernetes.io/instance": "outreach", "app.kubernetes.io/managed-by": "Helm",
+			} {
+				if labels[label] != want {
+					t.Errorf("%s: %s has the label %s=%q, want %q", name, id, label, labels[label], want)
+				}
+			}
+			if labels["app.kubernetes.io/version"] == "" || labels["helm.sh/chart"] == "" {
+				t.Errorf("%s: %s has no version: %v", name, id, labels)
+			}
+		}
+	}
+}
+
+// A selector cannot be changed in a cluster: who does so breaks each upgrade.
+func TestSelectorsStayAsTheyAre(t *testing.T) {
+	objects := rendered(t, with(t, "full", "commonLabels: {a: b}\nfullnameOverride: outreach"))
+	for _, component := range []string{"manager", "apiserver"} {
+		want := map[string]string{
+			"app.kubernetes.io/name": "herald", "app.kubernetes.io/instance": "outreach", "app.kubernetes.io/component": component,
+		}
+		deployment := find(objects, "Deployment", "outreach-"+component)
+		got, _, err := unstructured.NestedStringMap(deployment.Object, "spec", "selector", "matchLabels")
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("%s: %v, %v", component, got, err)
+		}
+	}
+}
+
+func TestTemplatesOfTwoReleasesShareNothingButDefinitions(t *testing.T) {
+	values := valuesOf(t, "full")
+	first := map[string]bool{}
+	for _, object := range rendered(t, values) {
+		first[object.GetKind()+" "+object.GetName()] = true
+	}
+	text, err := renderChart(chartFolder, release{name: "second", namespace: "social"}, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objectsIn(t, text) {
+		if id := object.GetKind() + " " + object.GetName(); first[id] && object.GetKind() != "CustomResourceDefinition" {
+			t.Errorf("%s is in both", id)
+		}
+	}
+	if strings.Contains(text, "outreach") {
+		t.Error("a name of the first release is in the second")
+	}
+}
+
+func TestNotesTellThreeCommands(t *testing.T) {
+	for name, last := range map[string]string{"minimal": "https://herald.example.com/api/v1/connections", "evaluation": "--for=condition=Published post/hello"} {
+		files, err := renderTemplates(chartFolder, outreach, valuesOf(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := files["herald/templates/NOTES.txt"]
+		for _, want := range []string{"installed as outreach in social", "\n1. ", "\n2. ", "\n3. ", last} {
+			if !strings.Contains(notes, want) {
+				t.Errorf("%s: want %q in:\n%s", name, want, notes)
+			}
+		}
+	}
+}
+
+// The program that people and continuous integration use is the library's version.
+func TestOneVersionOfHelm(t *testing.T) {
+	line := regexp.MustCompile(`\thelm\.sh/helm/v3 (\S+)`)
+	versions := map[string]bool{}
+	for _, file := range []string{"go.mod", "../tools/go.mod"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := line.FindSubmatch(text)
+		if found == nil {
+			t.Fatalf("%s pins no Helm", file)
+		}
+		versions[string(found[1])] = true
+	}
+	if len(versions) != 1 {
+		t.Errorf("two versions: %v", versions)
+	}
+}

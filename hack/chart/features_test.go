@@ -1,0 +1,214 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/jsonpath"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+)
+
+const (
+	pod       = "{.spec.template.spec"
+	container = "{.spec.template.spec.containers[0]"
+	env       = container + ".env[?(@.name==\"%\")]"
+	config    = "{.data.config\\.yaml}"
+)
+
+// TestValues shows what each value does: the part of an object, as kubectl prints it by JSONPath, is or contains the text.
+// "-" wants no such object.
+func TestValues(t *testing.T) {
+	for _, tc := range []struct {
+		reason, from, values string
+		kind, name, path     string
+		want                 string
+	}{
+		{"the tag is the chart's version of the program", "minimal", "", "Deployment", "outreach-manager", container + ".image}", "ghcr.io/herald-social/herald:v0.1.0"},
+		{"another registry and tag", "minimal", "image: {repository: r.example.com/h, tag: v2}", "Deployment", "outreach-apiserver", container + ".image}", "r.example.com/h:v2"},
+		{"a digest goes before the tag", "minimal", "image: {digest: 'sha256:" + strings.Repeat("a", 64) + "'}", "Deployment", "outreach-apiserver", container + ".image}", "herald@sha256:aaaa"},
+		{"thumbnails need ffmpeg", "minimal", "thumbnails: {enabled: true}", "Deployment", "outreach-manager", container + ".image}", "/herald-ffmpeg:v0.1.0"},
+		{"and the configuration says so", "minimal", "thumbnails: {enabled: true}", "ConfigMap", "outreach-manager", config, "ffmpeg: \"ffmpeg\""},
+		{"pods are pulled with a Secret", "full", "", "Deployment", "outreach-manager", pod + ".imagePullSecrets}", `[{"name":"registry"}]`},
+
+		{"two managers, so that one can take over", "minimal", "", "Deployment", "outreach-manager", "{.spec.replicas}", "2"},
+		{"as many as are wanted", "minimal", "apiserver: {replicas: 5}", "Deployment", "outreach-apiserver", "{.spec.replicas}", "5"},
+		{"none is said where the autoscaler decides", "full", "", "Deployment", "outreach-apiserver", "{.spec.replicas}", ""},
+		{"by load", "full", "", "HorizontalPodAutoscaler", "outreach-apiserver", "{.spec.metrics[0].resource.target.averageUtilization}", "70"},
+		{"none unless it is wanted", "minimal", "", "HorizontalPodAutoscaler", "outreach-apiserver", "", "-"},
+		{"the manager has none: one replica works", "full", "", "HorizontalPodAutoscaler", "outreach-manager", "", "-"},
+		{"calls under way are finished", "minimal", "", "Deployment", "outreach-manager", pod + ".terminationGracePeriodSeconds}", "150"},
+		{"a list of 100,000 posts takes 10 s", "minimal", "", "Deployment", "outreach-apiserver", container + ".startupProbe.failureThreshold}", "60"},
+		{"half of the memory is not enough for the collector", "minimal", "", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT 483183820"},
+		{"a limit in other units", "minimal", "manager: {resources: {limits: {memory: 1G}}}", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT 900000000"},
+		{"no limit", "minimal", "manager: {resources: {limits: {memory: null}}}", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT "},
+		{"a change of the configuration starts new pods", "minimal", "", "Deployment", "outreach-manager", "{.spec.template.metadata.annotations}", "checksum/config"},
+		{"a new version of the chart alone does not", "minimal", "", "Deployment", "outreach-manager", "{.spec.template.metadata.labels}", "!helm.sh/chart"},
+		{"pods are spread", "minimal", "", "Deployment", "outreach-manager", pod + ".topologySpreadConstraints[0].labelSelector.matchLabels}", `"app.kubernetes.io/component":"manager"`},
+		{"over what is wanted", "minimal", "apiserver: {topologySpreadConstraints: [{topologyKey: rack, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}]}", "Deployment", "outreach-apiserver", pod + ".topologySpreadConstraints[*].topologyKey}", "rack"},
+
+		{"one may be away", "minimal", "", "PodDisruptionBudget", "outreach-apiserver", "{.spec.maxUnavailable}", "1"},
+		{"zero is a number too", "minimal", "apiserver: {pdb: {minAvailable: 0}}", "PodDisruptionBudget", "outreach-apiserver", "{.spec.minAvailable}", "0"},
+		{"a share", "minimal", "apiserver: {pdb: {minAvailable: 50%}}", "PodDisruptionBudget", "outreach-apiserver", "{.spec.minAvailable}", "50%"},
+		{"none", "minimal", "apiserver: {pdb: {enabled: false}}", "PodDisruptionBudget", "outreach-apiserver", "", "-"},
+
+		{"the app's secret is a file", "full", "", "ConfigMap", "outreach-manager", config, "clientSecretFile: /etc/herald/platforms/x/client-secret"},
+		{"of a Secret that is there", "full", "", "Deployment", "outreach-manager", pod + ".volumes[?(@.name==\"platforms\")]..secret}", `{"items":[{"key":"secret","path":"x/client-secret"}],"name":"x-app"}`},
+		{"a public client of X has none", "minimal", "platforms: {x: {enabled: true, clientID: a}}", "Deployment", "outreach-manager", pod + ".volumes[*].name}", "config"},
+		{"keys of the store come from a Secret", "full", "", "Deployment", "outreach-apiserver", env + ".valueFrom.secretKeyRef}", `AWS_SECRET_ACCESS_KEY {"key":"secret-key","name":"store-keys"}`},
+		{"or from the cloud", "minimal", "media: {endpoint: 'https://s3.example.com'}\nmanager: {serviceAccount: {annotations: {a: b}}}", "ServiceAccount", "outreach-manager", "{.metadata.annotations}", `{"a":"b"}`},
+		{"then there are no keys", "minimal", "media: {endpoint: 'https://s3.example.com'}", "Deployment", "outreach-apiserver", env + ".name}", "AWS_ACCESS_KEY_ID "},
+		{"the store is in both files", "full", "", "ConfigMap", "outreach-apiserver", config, "endpoint: \"https://s3.example.com:9443\""},
+		{"without a store there is no section", "minimal", "", "ConfigMap", "outreach-apiserver", config, "!media:"},
+		{"the teams to serve", "full", "", "ConfigMap", "outreach-apiserver", config, "- team-beta"},
+		{"the names that the manager derives", "minimal", "fullnameOverride: social", "ConfigMap", "social-manager", config, "releaseName: social"},
+
+		{"a proxy for the platforms", "full", "", "Deployment", "outreach-manager", env + ".value}", "HTTPS_PROXY http://proxy.example.com:3128"},
+		{"and none for the Kubernetes API", "full", "", "Deployment", "outreach-manager", env + ".value}", "NO_PROXY $(KUBERNETES_SERVICE_HOST),localhost,127.0.0.1,::1,.svc,.cluster.local,s3.example.com"},
+		{"no proxy, no exceptions", "minimal", "", "Deployment", "outreach-manager", env + ".name}", "NO_PROXY "},
+		{"its authority, for the platforms", "full", "", "ConfigMap", "outreach-manager", config, "caBundle: /etc/herald/ca/ca.crt"},
+		{"and for the store", "full", "", "Deployment", "outreach-apiserver", env + ".value}", "SSL_CERT_DIR /etc/herald/ca"},
+
+		{"the API speaks HTTP behind an Ingress", "minimal", "", "Service", "outreach-apiserver", "{.spec.ports[0].port}", "80"},
+		{"or HTTPS itself", "minimal", "apiserver: {tls: {secretName: api-tls}}", "Service", "outreach-apiserver", "{.spec.ports[0].port}", "443"},
+		{"with the certificate of a Secret", "minimal", "apiserver: {tls: {secretName: api-tls}}", "Deployment", "outreach-apiserver", pod + ".volumes[?(@.name==\"tls\")].secret.secretName}", "api-tls"},
+		{"whose files are in the configuration", "minimal", "apiserver: {tls: {secretName: api-tls}}", "ConfigMap", "outreach-apiserver", config, "certFile: /etc/herald/tls/tls.crt"},
+		{"or of cert-manager", "full", "", "Certificate", "outreach-apiserver", "{.spec.dnsNames}", `["herald.example.com","outreach-apiserver.social.svc"`},
+		{"the site's host", "full", "", "Ingress", "outreach-apiserver", "{.spec.rules[0].host}", "herald.example.com"},
+		{"without its port", "minimal", "siteURL: 'https://h.example.com:8443/x/'\napiserver: {ingress: {enabled: true}}", "Ingress", "outreach-apiserver", "{.spec.rules[0].host}", "h.example.com"},
+		{"a route of a Gateway", "full", "", "HTTPRoute", "outreach-apiserver", "{.spec.rules[0].backendRefs[0]}", `{"name":"outreach-apiserver","port":443}`},
+		{"neither unless it is wanted", "minimal", "", "Ingress", "outreach-apiserver", "", "-"},
+
+		{"the webhook of the release", "minimal", "", "ValidatingWebhookConfiguration", "outreach", "{.webhooks[0].clientConfig.service}", `{"name":"outreach-webhook","namespace":"social","path":"/validate-post","port":443}`},
+		{"posts of the apiserver are judged already", "minimal", "", "ValidatingWebhookConfiguration", "outreach", "{.webhooks[0].matchConditions[0].expression}", "system:serviceaccount:social:outreach-apiserver"},
+		{"the manager may keep its certificate", "minimal", "", "Role", "outreach-webhook-certificate", "{.rules[1].resourceNames}", `["outreach-webhook-certificate"]`},
+		{"cert-manager keeps it", "full", "", "Certificate", "outreach-webhook", "{.spec.secretName}", "outreach-webhook-certificate"},
+		{"by an issuer of the chart", "full", "", "Issuer", "outreach-webhook", "{.spec.selfSigned}", "{}"},
+		{"or another", "minimal", "webhook: {certManager: {enabled: true, issuer: {name: a, kind: ClusterIssuer}}}", "Certificate", "outreach-webhook", "{.spec.issuerRef}", `{"group":"cert-manager.io","kind":"ClusterIssuer","name":"a"}`},
+		{"and sets the authority", "full", "", "ValidatingWebhookConfiguration", "outreach", "{.metadata.annotations}", `"cert-manager.io/inject-ca-from":"social/outreach-webhook"`},
+		{"then the manager needs no right to the Secret", "full", "", "Role", "outreach-webhook-certificate", "", "-"},
+		{"no webhook", "minimal", "webhook: {enabled: false}", "ValidatingWebhookConfiguration", "outreach", "", "-"},
+		{"is said to the manager", "minimal", "webhook: {enabled: false}", "ConfigMap", "outreach-manager", config, `bindAddress: "0"`},
+
+		{"definitions come with the chart", "minimal", "", "CustomResourceDefinition", "posts.social.herald.dev", "{.metadata.annotations}", `"helm.sh/resource-policy":"keep"`},
+		{"and may go with it", "minimal", "crds: {keep: false}", "CustomResourceDefinition", "posts.social.herald.dev", "{.metadata.annotations}", "!resource-policy"},
+		{"or come otherwise", "minimal", "crds: {enabled: false}", "CustomResourceDefinition", "posts.social.herald.dev", "", "-"},
+
+		{"metrics are read by those with the right", "full", "", "ClusterRoleBinding", "outreach-metrics-readers", "{.subjects[0]}", `{"kind":"ServiceAccount","name":"prometheus","namespace":"monitoring"}`},
+		{"a ServiceMonitor finds the Services", "full", "", "Service", "outreach-manager-metrics", "{.metadata.labels}", `"herald.dev/serves":"metrics"`},
+		{"and checks the certificate", "full", "", "ServiceMonitor", "outreach", "{.spec.endpoints[0].tlsConfig.serverName}", "outreach-metrics"},
+		{"a PodMonitor shows a token", "minimal", "metrics: {podMonitor: {enabled: true, tokenSecret: {name: a}}}", "PodMonitor", "outreach", "{.spec.podMetricsEndpoints[0].authorization.credentials}", `{"key":"token","name":"a"}`},
+		{"unless metrics are plain", "minimal", "metrics: {plain: true, podMonitor: {enabled: true}}", "PodMonitor", "outreach", "{.spec.podMetricsEndpoints[0].scheme}", "http"},
+		{"which the process is told", "minimal", "metrics: {plain: true}", "ConfigMap", "outreach-apiserver", config, "plain: true"},
+		{"alerts, whose own templates stay", "full", "", "PrometheusRule", "outreach-manager", "{.spec.groups[0].rules[0].annotations.summary}", "{{ $labels.namespace }}/{{ $labels.pod }}"},
+		{"alerts with Prometheus' label", "full", "", "PrometheusRule", "outreach-connections", "{.metadata.labels}", `"release":"prometheus"`},
+
+		{"pods reach what they need", "minimal", "", "NetworkPolicy", "outreach-manager", "{.spec.egress[*].ports[*].port}", "53 53 443 6443"},
+		{"and the ports of store and proxy", "full", "", "NetworkPolicy", "outreach-apiserver", "{.spec.egress[1].ports[*].port}", "443 6443 3128 9443"},
+		{"and of a platform's other address", "minimal", "platforms: {facebook: {config: {apiURL: 'http://fb.example.com'}}}", "NetworkPolicy", "outreach-manager", "{.spec.egress[1].ports[*].port}", "443 6443 80"},
+		{"metrics are for monitoring", "full", "", "NetworkPolicy", "outreach-manager", "{.spec.ingress[2].from[0].namespaceSelector.matchLabels}", "monitoring"},
+		{"no policies", "minimal", "networkPolicy: {enabled: false}", "NetworkPolicy", "outreach-manager", "", "-"},
+
+		{"a trial publishes to the sandbox", "evaluation", "", "ConfigMap", "outreach-manager", config, "apiURL: http://outreach-sandbox.social.svc:9100/x"},
+		{"all platforms of it", "evaluation", "", "ConfigMap", "outreach-manager", config, "apiURL: http://outreach-sandbox.social.svc:9100/youtube"},
+		{"and has a store", "evaluation", "", "Deployment", "outreach-store", container + ".image}", "/herald-store:v0.1.0"},
+		{"with a key that stays where it is told", "evaluation", "evaluation: {storeKey: abcdefghij0123456789}", "Secret", "outreach-store", "{.data.secret-key}", "YWJjZGVmZ2hpajAxMjM0NTY3ODk="},
+		{"and a team to begin with", "evaluation", "", "ConfigMap", "outreach-demo", "{.data.demo\\.yaml}", "name: demo-youtube"},
+		{"nothing of it otherwise", "minimal", "", "Deployment", "outreach-sandbox", "", "-"},
+	} {
+		values := with(t, tc.from, tc.values)
+		if tc.kind != "CustomResourceDefinition" {
+			// They are most of the text, and take most of the time.
+			values["crds"] = map[string]any{"enabled": false}
+		}
+		object := find(rendered(t, values), tc.kind, tc.name)
+		if (object == nil) != (tc.want == "-") {
+			t.Errorf("%s: there is %s %s: %t", tc.reason, tc.kind, tc.name, object != nil)
+		}
+		if object == nil {
+			continue
+		}
+		path, want := tc.path, tc.want
+		if strings.HasPrefix(path, env) {
+			var name string
+			name, want, _ = strings.Cut(want, " ")
+			path = strings.Replace(path, "%", name, 1)
+		}
+		got := at(t, object, path)
+		if unwanted, isNot := strings.CutPrefix(want, "!"); isNot {
+			if strings.Contains(got, unwanted) {
+				t.Errorf("%s: %s has %q: %s", tc.reason, path, unwanted, got)
+			}
+			continue
+		}
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %s is %q, want %q", tc.reason, path, got, want)
+		}
+	}
+}
+
+// at returns a part of an object as kubectl prints it.
+func at(t *testing.T, object *unstructured.Unstructured, path string) string {
+	t.Helper()
+	p := jsonpath.New("").AllowMissingKeys(true)
+	if err := p.Parse(path); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	var out bytes.Buffer
+	if err := p.Execute(&out, object.Object); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return out.String()
+}
+
+// TestPodsAreRestricted holds all pods to the strictest of the Pod Security Standards.
+func TestPodsAreRestricted(t *testing.T) {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restricted := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
+	for _, name := range []string{"minimal", "evaluation", "full"} {
+		var found []string
+		for _, object := range rendered(t, valuesOf(t, name)) {
+			if object.GetKind() != "Deployment" {
+				continue
+			}
+			found = append(found, object.GetName())
+			template, _, err := unstructured.NestedMap(object.Object, "spec", "template")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var made corev1.PodTemplateSpec
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(template, &made, true); err != nil {
+				t.Fatalf("%s: %s: %v", name, object.GetName(), err)
+			}
+			for _, result := range evaluator.EvaluatePod(restricted, &made.ObjectMeta, &made.Spec) {
+				if !result.Allowed {
+					t.Errorf("%s: %s: %s: %s", name, object.GetName(), result.ForbiddenReason, result.ForbiddenDetail)
+				}
+			}
+			for _, c := range made.Spec.Containers {
+				if c.SecurityContext.ReadOnlyRootFilesystem == nil || !*c.SecurityContext.ReadOnlyRootFilesystem {
+					t.Errorf("%s: %s: the root of its file system can be written", name, object.GetName())
+				}
+			}
+		}
+		want := []string{"outreach-apiserver", "outreach-manager"}
+		if name == "evaluation" {
+			want = append(want, "outreach-sandbox", "outreach-store")
+		}
+		slices.Sort(found)
+		if !slices.Equal(found, want) {
+			t.Errorf("%s: looked at %v, want %v", name, found, want)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// source is a file or a folder of config/ that becomes templates, so that the chart cannot differ from it.
+type source struct {
+	// from is below config/, to is a folder below charts/herald/templates/.
+	from, to string
+	// turn makes a template of a manifest.
+	turn func(text string) string
+}
+
+// rights is the folder of roles and policies, below config/ and among the templates.
+const rights = "rbac"
+
+func sources() []source {
+	return []source{
+		{"crd/bases", "crds", definition},
+		{"rbac/manager/role.yaml", rights, installed},
+		{"rbac/apiserver/role.yaml", rights, installed},
+		{"rbac/role_bindings.yaml", rights, installed},
+		{"rbac/leader_election.yaml", rights, installed},
+		{"rbac/webhook.yaml", rights, func(text string) string {
+			return when(`include "herald.webhook.selfMade" .`, installed(text))
+		}},
+		{"rbac/team_secrets_role.yaml", rights, installed},
+		{"rbac/policies.yaml", rights, installed},
+		{"rbac/metrics.yaml", rights, installed},
+		{"rbac/users", rights, installed},
+		{"webhook/webhook.yaml", "webhook", func(text string) string {
+			return when(".Values.webhook.enabled", annotated(installed(text), "herald.webhook.annotations"))
+		}},
+		{"prometheus/rules-connections.yaml", "monitoring", alerts},
+		{"prometheus/rules-manager.yaml", "monitoring", alerts},
+	}
+}
+
+// generate writes what is generated in charts/herald of a checkout, and then, from the chart, what is in config/.
+func generate(checkout string) error {
+	chart := filepath.Join(checkout, "charts", "herald")
+	for _, folder := range []string{"crds", rights} {
+		if err := os.RemoveAll(filepath.Join(chart, "templates", folder)); err != nil {
+			return err
+		}
+	}
+	for _, s := range sources() {
+		if err := s.write(filepath.Join(checkout, "config"), filepath.Join(chart, "templates")); err != nil {
+			return err
+		}
+	}
+	values, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
+	if err != nil {
+		return err
+	}
+	all, err := parseValues(values)
+	if err != nil {
+		return fmt.Errorf("values.yaml: %w", err)
+	}
+	schema, err := schemaOf(all)
+	if err != nil {
+		return err
+	}
+	template, err := os.ReadFile(filepath.Join(chart, "README.md.tmpl"))
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		os.WriteFile(filepath.Join(chart, "values.schema.json"), schema, generated),
+		os.WriteFile(filepath.Join(chart, "README.md"), bytes.Replace(template, []byte("<!-- values -->\n"), tableOf(all), 1), generated),
+	)
+	if err != nil {
+		return err
+	}
+	return writeProcesses(checkout)
+}
+
+func (s *source) write(config, templates string) error {
+	tree := os.DirFS(config)
+	return fs.WalkDir(tree, s.from, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(templates, s.to, s.name(name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
+			return err
+		}
+		head := fmt.Sprintf("{{- /* Written by `make manifests` from config/%s. */ -}}\n", name)
+		return os.WriteFile(to, []byte(head+s.turn(string(text))), generated)
+	})
+}
+
+// name is what a file of config/ is called as a template: what comes after the folder, joined by dashes.
+func (s *source) name(path string) string {
+	_, path, _ = strings.Cut(path, "/")
+	if s.to == "crds" {
+		return strings.TrimPrefix(path, "bases/social.herald.dev_")
+	}
+	return strings.NewReplacer("/", "-", "_", "-").Replace(path)
+}
+
+var (
+	// ours finds the names that a release changes: of objects, and of the namespace. The API's group and the label
+	// app.kubernetes.io/name stay.
+	ours      = regexp.MustCompile(`(?m)\bherald-|^  (?:name:|-) herald$`)
+	labels    = regexp.MustCompile(`(?m)^  labels:\n    app\.kubernetes\.io/name: herald$`)
+	unlabeled = regexp.MustCompile(`(?m)^(metadata:\n  name: .*\n)([^ ])`)
+)
+
+// generated is the mode of files that everyone with the checkout may read.
+const generated = 0o644
+
+const labelsTemplate = "  labels:\n    {{- include \"herald.labels\" . | nindent 4 }}"
+
+// installed turns a manifest for the release herald in herald-system into a template for every release.
+func installed(text string) string {
+	text = escaped(text)
+	text = strings.ReplaceAll(text, "herald-system", "{{ .Release.Namespace }}")
+	text = labels.ReplaceAllString(text, labelsTemplate)
+	text = unlabeled.ReplaceAllString(text, "${1}"+labelsTemplate+"\n${2}")
+	return ours.ReplaceAllStringFunc(text, func(found string) string {
+		return strings.Replace(found, "herald", `{{ include "herald.fullname" . }}`, 1)
+	})
+}
+
+// escaped keeps braces that are not Helm's, as in the annotations of alerts.
+func escaped(text string) string { return strings.ReplaceAll(text, "{{", `{{ "{{" }}`) }
+
+func when(condition, text string) string {
+	return "{{- if " + condition + " }}\n" + text + "{{- end }}\n"
+}
+
+// annotated lets a helper add annotations to the only object of a template.
+func annotated(text, helper string) string {
+	return strings.Replace(text, "  labels:\n", "  {{- with include \""+helper+"\" . }}\n  annotations:\n    {{- . | nindent 4 }}\n  {{- end }}\n  labels:\n", 1)
+}
+
+func alerts(text string) string {
+	const more = "\n    {{- with .Values.metrics.prometheusRule.labels }}\n    {{- toYaml . | nindent 4 }}\n    {{- end }}"
+	text = strings.Replace(installed(text), labelsTemplate, labelsTemplate+more, 1)
+	return when(".Values.metrics.prometheusRule.enabled", text)
+}
+
+// definition turns a CustomResourceDefinition into a template.
+func definition(text string) string {
+	const keep = "    {{- if .Values.crds.keep }}\n    helm.sh/resource-policy: keep\n    {{- end }}\n"
+	text = strings.Replace(escaped(text), "  annotations:\n", labelsTemplate+"\n  annotations:\n"+keep, 1)
+	return when(".Values.crds.enabled", strings.TrimPrefix(text, "---\n"))
+}

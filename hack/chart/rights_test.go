@@ -1,0 +1,120 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// TestRights compares all that each account may do, by whatever binding, with the lists in testdata. A right more is a
+// decision, and is made there. Bindings in the namespaces of teams are not of the chart: the manager makes them, to the
+// role outreach-team-secrets.
+func TestRights(t *testing.T) {
+	for _, name := range []string{"minimal", "evaluation"} {
+		objects := rendered(t, valuesOf(t, name))
+		for _, account := range []string{"manager", "apiserver"} {
+			want, err := os.ReadFile(filepath.Join("testdata", "rights-"+account+".txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(rightsOf(t, objects, "outreach-"+account), "\n") + "\n"; got != string(want) {
+				t.Errorf("%s: the %s may do:\n%s\nwant what testdata/rights-%s.txt lists:\n%s", name, account, got, account, want)
+			}
+		}
+	}
+}
+
+// TestRightsOfTrials: neither the sandbox nor the store has an account of its own, or the token of another.
+func TestRightsOfTrials(t *testing.T) {
+	for _, object := range rendered(t, valuesOf(t, "evaluation")) {
+		if object.GetKind() != "Deployment" || !slices.Contains([]string{"outreach-sandbox", "outreach-store"}, object.GetName()) {
+			continue
+		}
+		if got := at(t, object, pod+".automountServiceAccountToken}"); got != "false" {
+			t.Errorf("%s has the token of an account: %q", object.GetName(), got)
+		}
+	}
+}
+
+// TestNoWildcards: a right to everything is a right to what does not exist yet. Roles for people may say "all that can be
+// done with posts".
+func TestNoWildcards(t *testing.T) {
+	for _, account := range []string{"manager", "apiserver"} {
+		for _, right := range rightsOf(t, rendered(t, valuesOf(t, "full")), "outreach-"+account) {
+			if strings.Contains(right, "*") {
+				t.Errorf("the %s may: %s", account, right)
+			}
+		}
+	}
+}
+
+// rightsOf lists what the roles that are bound to an account allow, a resource and a role's rule each line.
+func rightsOf(t *testing.T, objects []*unstructured.Unstructured, account string) []string {
+	t.Helper()
+	var rights []string
+	for _, object := range objects {
+		if object.GetKind() != "ClusterRoleBinding" && object.GetKind() != "RoleBinding" {
+			continue
+		}
+		var binding rbacv1.RoleBinding
+		convert(t, object, &binding)
+		mine := slices.ContainsFunc(binding.Subjects, func(s rbacv1.Subject) bool {
+			return s.Kind != rbacv1.ServiceAccountKind || s.Name == account && s.Namespace == outreach.namespace
+		})
+		if !mine {
+			continue
+		}
+		where := "everywhere"
+		if object.GetKind() == "RoleBinding" {
+			where = "in " + object.GetNamespace()
+		}
+		bound := find(objects, binding.RoleRef.Kind, binding.RoleRef.Name)
+		if bound == nil {
+			t.Fatalf("%s binds %s %s, which is not there", object.GetName(), binding.RoleRef.Kind, binding.RoleRef.Name)
+		}
+		var role rbacv1.ClusterRole
+		convert(t, bound, &role)
+		for _, rule := range role.Rules {
+			rights = append(rights, linesOf(rule, where)...)
+		}
+	}
+	slices.Sort(rights)
+	return rights
+}
+
+func linesOf(rule rbacv1.PolicyRule, where string) []string {
+	var lines []string
+	named := ""
+	if len(rule.ResourceNames) > 0 {
+		named = " named " + strings.Join(rule.ResourceNames, ", ")
+	}
+	for _, group := range rule.APIGroups {
+		for _, resource := range rule.Resources {
+			if group != "" {
+				resource += "." + group
+			}
+			lines = append(lines, fmt.Sprintf("%s: %s%s %s", resource, strings.Join(rule.Verbs, " "), named, where))
+		}
+	}
+	for _, url := range rule.NonResourceURLs {
+		lines = append(lines, fmt.Sprintf("%s: %s", url, strings.Join(rule.Verbs, " ")))
+	}
+	return lines
+}
+
+func convert(t *testing.T, object *unstructured.Unstructured, into any) {
+	t.Helper()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,231 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package install_test installs what the chart and config/default render into a real API server, as GitOps tools do, and
+// compares their configuration files with what the programs read.
+package install_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/sandbox"
+	"github.com/herald-social/herald/test/chart"
+	"github.com/herald-social/herald/test/envtest"
+)
+
+func TestInstall(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "what the chart and config/default install")
+}
+
+var (
+	admin client.Client
+	// warnings are what the API server says about requests that it takes.
+	warnings recorder
+	herald   string
+)
+
+// recorder keeps warnings.
+type recorder struct{ texts []string }
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (r *recorder) HandleWarningHeader(_ int, _, text string) { r.texts = append(r.texts, text) }
+
+var _ rest.WarningHandler = (*recorder)(nil)
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	ctrl.SetLogger(GinkgoLogr)
+	env, err := envtest.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(env.Stop)
+	config := rest.CopyConfig(env.Config)
+	config.WarningHandler = &warnings
+	admin, err = client.New(config, client.Options{Scheme: env.Scheme})
+	Expect(err).NotTo(HaveOccurred())
+	herald = filepath.Join(GinkgoT().TempDir(), "herald")
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", herald, "../../cmd/herald").CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
+})
+
+// values writes a file of values.
+func values(text string) string {
+	GinkgoHelper()
+	file := filepath.Join(GinkgoT().TempDir(), "values.yaml")
+	Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
+	return file
+}
+
+// apply applies an object by server-side apply, without force, and returns it as it is stored.
+func apply(ctx context.Context, object *unstructured.Unstructured, owner string) *unstructured.Unstructured {
+	GinkgoHelper()
+	applied := object.DeepCopy()
+	err := admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner(owner))
+	Expect(err).NotTo(HaveOccurred(), "%s %s", object.GetKind(), object.GetName())
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(object.GroupVersionKind())
+	Expect(admin.Get(ctx, client.ObjectKeyFromObject(object), stored)).To(Succeed())
+	return stored
+}
+
+// told is an object without what the API server notes about the request.
+func told(object *unstructured.Unstructured) map[string]any {
+	copied := object.DeepCopy()
+	copied.SetManagedFields(nil)
+	copied.SetResourceVersion("")
+	return copied.Object
+}
+
+// isPlain reports whether an API server without extensions knows the object's kind.
+func isPlain(object *unstructured.Unstructured) bool {
+	return !slices.Contains([]string{"cert-manager.io", "monitoring.coreos.com", "gateway.networking.k8s.io"}, object.GroupVersionKind().Group)
+}
+
+var _ = DescribeTable("Applied by one tool, and then by another, nothing changes:", func(ctx SpecContext, namespace string, render func(context.Context) ([]*unstructured.Unstructured, error)) {
+	objects, err := render(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !isPlain(o) })
+	// The chart has no namespace, since Helm makes it.
+	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))).To(Succeed())
+	warnings.texts = nil
+	for _, object := range objects {
+		// Definitions have a status that changes by itself.
+		if object.GetKind() == "CustomResourceDefinition" {
+			apply(ctx, object, "flux")
+			continue
+		}
+		first := apply(ctx, object, "flux")
+		again := apply(ctx, object, "flux")
+		Expect(again.GetResourceVersion()).To(Equal(first.GetResourceVersion()), "%s %s was written again", object.GetKind(), object.GetName())
+		other := apply(ctx, object, "argocd")
+		Expect(cmp.Diff(told(first), told(other))).To(BeEmpty(), "%s %s", object.GetKind(), object.GetName())
+	}
+	Expect(warnings.texts).To(BeEmpty())
+},
+	Entry("config/default", "herald-system", func(ctx context.Context) ([]*unstructured.Unstructured, error) {
+		return chart.Kustomize(ctx, "default")
+	}),
+	Entry("the chart with the least values", "social", func(ctx context.Context) ([]*unstructured.Unstructured, error) {
+		return chart.Render(ctx, "outreach", "social", "minimal-values.yaml")
+	}),
+	Entry("the chart with everything", "full", func(ctx context.Context) ([]*unstructured.Unstructured, error) {
+		return chart.Render(ctx, "full", "full", "full-values.yaml")
+	}),
+	Entry("a trial", "trial", func(ctx context.Context) ([]*unstructured.Unstructured, error) {
+		return chart.Render(ctx, "trial", "trial", "evaluation-values.yaml", values("evaluation: {storeKey: abcdefghij0123456789}"))
+	}),
+)
+
+// fileOf is the configuration file of a process in what was rendered.
+func fileOf(objects []*unstructured.Unstructured, name string) string {
+	GinkgoHelper()
+	for _, object := range objects {
+		if object.GetKind() == "ConfigMap" && object.GetName() == name {
+			text, _, err := unstructured.NestedString(object.Object, "data", "config.yaml")
+			Expect(err).NotTo(HaveOccurred())
+			return text
+		}
+	}
+	Fail("there is no ConfigMap " + name)
+	return ""
+}
+
+var _ = DescribeTable("The programs take the files of the chart with", func(ctx SpecContext, files ...string) {
+	objects, err := chart.Render(ctx, "outreach", "social", files...)
+	Expect(err).NotTo(HaveOccurred())
+	for _, process := range []string{"manager", "apiserver"} {
+		file := filepath.Join(GinkgoT().TempDir(), process+".yaml")
+		Expect(os.WriteFile(file, []byte(fileOf(objects, "outreach-"+process)), 0o600)).To(Succeed())
+		out, err := exec.CommandContext(ctx, herald, "config", "check", file).CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(out))
+	}
+},
+	Entry("the least values", "minimal-values.yaml"),
+	Entry("everything", "full-values.yaml"),
+	Entry("a trial", "evaluation-values.yaml"),
+)
+
+// The chart's defaults are written down in values.yaml, so that they can be read there; they must be the programs' own.
+var _ = It("has the defaults of the programs", func(ctx SpecContext) {
+	objects, err := chart.Render(ctx, "herald", "herald-system", "minimal-values.yaml")
+	Expect(err).NotTo(HaveOccurred())
+	manager, apiserver := configv1alpha1.DefaultManager(), configv1alpha1.DefaultAPIServer()
+	manager.Platforms.Facebook, apiserver.Platforms.Facebook = &configv1alpha1.Platform{}, &configv1alpha1.Platform{}
+	apiserver.SiteURL = "https://herald.example.com"
+	// The image for thumbnails is another one.
+	manager.Thumbnails.FFmpeg = ""
+	var gotManager configv1alpha1.ManagerConfiguration
+	var gotAPIServer configv1alpha1.APIServerConfiguration
+	Expect(yaml.UnmarshalStrict([]byte(fileOf(objects, "herald-manager")), &gotManager)).To(Succeed())
+	Expect(yaml.UnmarshalStrict([]byte(fileOf(objects, "herald-apiserver")), &gotAPIServer)).To(Succeed())
+	Expect(cmp.Diff(manager, &gotManager)).To(BeEmpty())
+	Expect(cmp.Diff(apiserver, &gotAPIServer)).To(BeEmpty())
+})
+
+// What a process can be told, the chart can say: a new field of the configuration wants a value, or a reason here.
+var _ = It("knows each field of the configuration", func(ctx SpecContext) {
+	elsewhere := map[string]string{
+		"apiVersion": "of the file", "kind": "of the file", "releaseName": "fullnameOverride", "siteURL": "siteURL", "namespaces": "namespaces",
+		"bindAddress": "the ports are the chart's", "health": "the ports are the chart's", "metrics": "metrics", "media": "media and its Secret",
+		"platforms": "platforms", "tls": "apiserver.tls", "webhook": "webhook", "thumbnails": "thumbnails.enabled", "egress": "caBundle",
+	}
+	objects, err := chart.Render(ctx, "herald", "herald-system", "minimal-values.yaml")
+	Expect(err).NotTo(HaveOccurred())
+	for process, kind := range map[string]reflect.Type{
+		"manager": reflect.TypeFor[configv1alpha1.ManagerConfiguration](), "apiserver": reflect.TypeFor[configv1alpha1.APIServerConfiguration](),
+	} {
+		var written map[string]any
+		Expect(yaml.Unmarshal([]byte(fileOf(objects, "herald-"+process)), &written)).To(Succeed())
+		for _, field := range fieldsOf(kind) {
+			if elsewhere[field] == "" {
+				Expect(written).To(HaveKey(field), "%s: no value says it", process)
+			}
+		}
+	}
+})
+
+func fieldsOf(kind reflect.Type) []string {
+	var names []string
+	for field := range kind.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.Anonymous && name == "" {
+			names = append(names, fieldsOf(field.Type)...)
+			continue
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// The team of a trial is connected to the accounts that the sandbox has from the start.
+var _ = It("connects the accounts of the sandbox", func() {
+	data, err := os.ReadFile(filepath.Join("..", "..", "charts", "herald", "files", "demo.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	text := string(data)
+	for _, account := range sandbox.DemoAccounts() {
+		Expect(text).To(ContainSubstring("  platform: " + account.Platform + "\n  accountID: \"" + account.ID + "\"\n"))
+		Expect(text).To(ContainSubstring("  accessToken: " + account.AccessToken + "\n"))
+		if account.RefreshToken != "" {
+			Expect(text).To(ContainSubstring("  refreshToken: " + account.RefreshToken + "\n"))
+		}
+		Expect(text).To(ContainSubstring("  scopes: \"" + strings.Join(account.Scopes, " ") + "\"\n"))
+	}
+})
