@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -443,6 +444,16 @@ var _ = Describe("stopping", func() {
 			g.Expect(response.Body.Close()).To(Succeed())
 			g.Expect(response.StatusCode).To(Equal(http.StatusOK))
 		}).Should(Succeed())
+
+		By("answering what is no request in the shape of every error, too")
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(own.site, "http://"), &tls.Config{RootCAs: roots})
+		Expect(err).NotTo(HaveOccurred())
+		defer conn.Close() //nolint:errcheck // it has served its purpose
+		_, err = io.WriteString(conn, "GET /api/v1/posts/%zz HTTP/1.1\r\nHost: h\r\n\r\n")
+		Expect(err).NotTo(HaveOccurred())
+		answer, err := io.ReadAll(conn)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(answer)).To(And(HavePrefix("HTTP/1.1 400"), ContainSubstring(`"code":"VALIDATION_ERROR"`)))
 	})
 
 	It("stops while it still waits for the Kubernetes API", func() {

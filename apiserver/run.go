@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -28,13 +29,7 @@ func (s *Server) Run(ctx context.Context) error {
 	failed := make(chan error, 2)
 	serve := func(server *http.Server, listener net.Listener, what string) {
 		background.Go(func() {
-			var err error
-			if server.TLSConfig != nil {
-				err = server.ServeTLS(listener, "", "")
-			} else {
-				err = server.Serve(listener)
-			}
-			if !errors.Is(err, http.ErrServerClosed) {
+			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("serve the %s: %w", what, err)
 			}
 		})
@@ -46,7 +41,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if !s.watch(ctx, watching, &background) {
 		return s.config.Listener.Close()
 	}
-	serve(s.api, envelopes{s.config.Listener}, "API")
+	serve(s.api, s.listener(), "API")
 	s.ready.Store(true)
 	if s.config.Started != nil {
 		s.config.Started()
@@ -59,6 +54,17 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	return s.drain(watching)
+}
+
+// listener is that of the API. TLS lies beneath the envelopes, which see what net/http
+// writes; it could not speak HTTP/2 then, in which there is no such text.
+func (s *Server) listener() net.Listener {
+	if s.config.TLS == nil {
+		return envelopes{s.config.Listener}
+	}
+	config := s.config.TLS.Clone()
+	config.NextProtos = []string{"http/1.1"}
+	return envelopes{tls.NewListener(s.config.Listener, config)}
 }
 
 // watch starts what is kept in memory and waits until all of it is there; false

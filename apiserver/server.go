@@ -45,7 +45,7 @@ type Config struct {
 	// SiteURL is where clients find the site, such as https://herald.example.com;
 	// it stands in the examples of the page for people.
 	SiteURL string
-	// Listener is where the API is served, by HTTPS if TLS is not nil;
+	// Listener is where the API is served, by HTTPS (HTTP/1.1) if TLS is not nil;
 	// HealthListener, where /livez and /readyz are. Run closes both. HealthListener
 	// may be nil.
 	Listener       net.Listener
@@ -157,7 +157,6 @@ func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter
 		}
 	}
 	s.api = server(&observer{next: site, metrics: m, clock: s.config.Clock, log: s.config.Log})
-	s.api.TLSConfig = s.config.TLS
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)

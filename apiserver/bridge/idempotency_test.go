@@ -27,22 +27,23 @@ func TestIdempotencyKey(t *testing.T) {
 		between  func(*posts)
 		wantCode string
 		same     bool
+		replayed bool // the second answer says that the post was there
 		creates  int
 		faults   []fault
 		reason   string
 	}{
-		{"sent again", keyed("k", "hi"), caller, nil, "", true, 1, nil, "the post that was created is answered"},
+		{"sent again", keyed("k", "hi"), caller, nil, "", true, true, 1, nil, "the post that was created is answered"},
 		{"sent again when its time has passed", keyed("k", "hi"), caller, func(p *posts) {
 			for _, post := range p.stored {
 				post.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(-time.Hour))
 			}
-		}, "", true, 1, nil, "what was right then is not checked anew"},
-		{"another body", keyed("k", "ho"), caller, nil, "CONFLICT", false, 1, nil, "a key is for one request"},
-		{"another key", keyed("l", "hi"), caller, nil, "", false, 2, nil, "the client wants two posts"},
-		{"no key", keyed("", "hi"), caller, nil, "", false, 2, nil, "without a key each request is a post"},
-		{"another team", keyed("k", "hi"), other, nil, "", false, 2, nil, "keys belong to a team"},
-		{"deleted meanwhile", keyed("k", "hi"), caller, func(p *posts) { clear(p.stored) }, "", true, 2, nil, "whoever deletes a post in Kubernetes frees its key: nothing is left that could remember it"},
-		{"the first answer was lost", keyed("k", "hi"), caller, nil, "", true, 2, []fault{{lands: true, err: apierrors.NewTimeoutError("late", 1)}}, "the name makes the tries one"},
+		}, "", true, true, 1, nil, "what was right then is not checked anew"},
+		{"another body", keyed("k", "ho"), caller, nil, "CONFLICT", false, false, 1, nil, "a key is for one request"},
+		{"another key", keyed("l", "hi"), caller, nil, "", false, false, 2, nil, "the client wants two posts"},
+		{"no key", keyed("", "hi"), caller, nil, "", false, false, 2, nil, "without a key each request is a post"},
+		{"another team", keyed("k", "hi"), other, nil, "", false, false, 2, nil, "keys belong to a team"},
+		{"deleted meanwhile", keyed("k", "hi"), caller, func(p *posts) { clear(p.stored) }, "", true, false, 2, nil, "whoever deletes a post in Kubernetes frees its key: nothing is left that could remember it"},
+		{"the first answer was lost", keyed("k", "hi"), caller, nil, "", true, true, 2, []fault{{lands: true, err: apierrors.NewTimeoutError("late", 1)}}, "the name makes the tries one"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &posts{stored: map[string]*v1alpha1.Post{}, faults: tt.faults}
@@ -50,6 +51,9 @@ func TestIdempotencyKey(t *testing.T) {
 			first, err := s.CreatePost(t.Context(), caller, keyed("k", "hi"))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if first.Replayed {
+				t.Errorf("%s: the first answer says that an earlier request created post %s", tt.reason, first.ID)
 			}
 			if tt.between != nil {
 				tt.between(p)
@@ -60,6 +64,9 @@ func TestIdempotencyKey(t *testing.T) {
 			}
 			if tt.wantCode == "" && (first.ID == second.ID) != tt.same {
 				t.Errorf("%s: posts %s and %s", tt.reason, first.ID, second.ID)
+			}
+			if second.Replayed != tt.replayed {
+				t.Errorf("%s: the second answer says that an earlier request created its post: %v, want %v", tt.reason, second.Replayed, tt.replayed)
 			}
 			if p.creates != tt.creates {
 				t.Errorf("%s: %d creates, want %d", tt.reason, p.creates, tt.creates)

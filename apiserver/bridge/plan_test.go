@@ -58,14 +58,16 @@ func TestCountsWhatMayBeThere(t *testing.T) {
 		faults []fault
 		want   string
 		x, box map[int]int
+		// writes are those of both counts.
+		writes int
 	}{
-		"Created":    {"the usual case", "", nil, nil, "", onBoth, inBox},
-		"Refused":    {"Kubernetes took nothing", "", nil, []fault{forbidden}, "internal", nil, nil},
-		"LostAnswer": {"it may be there, and the manager will know", "", nil, []fault{{true, lost}, {true, lost}, {true, lost}}, "", onBoth, inBox},
-		"Uncertain":  {"nobody can tell, so it counts until the manager can", "", nil, []fault{{false, lost}, {false, lost}, {false, lost}}, "uncertain", onBoth, inBox},
-		"NoMoreX":    {"the plan has run out meanwhile", v1alpha1.ResourceXPosts, nil, nil, "SUBSCRIPTION_REQUIRED", nil, nil},
-		"NoMoreBox":  {"the inbox has run full meanwhile: what was counted before is given back", v1alpha1.ResourceTikTokDrafts, nil, nil, "VALIDATION_ERROR", nil, nil},
-		"Down":       {"what cannot be counted is not created", "", lost, nil, "internal", nil, nil},
+		"Created":    {"what is reserved is the post's, so that nothing has to be given back", "", nil, nil, "", onBoth, inBox, 2},
+		"Refused":    {"Kubernetes took nothing", "", nil, []fault{forbidden}, "internal", nil, nil, 4},
+		"LostAnswer": {"the second try finds it there, and leaves it what it takes", "", nil, []fault{{true, lost}, {true, lost}, {true, lost}}, "", onBoth, inBox, 4},
+		"Uncertain":  {"nobody can tell, so it counts until the manager can", "", nil, []fault{{false, lost}, {false, lost}, {false, lost}}, "uncertain", onBoth, inBox, 2},
+		"NoMoreX":    {"the plan has run out meanwhile", v1alpha1.ResourceXPosts, nil, nil, "SUBSCRIPTION_REQUIRED", nil, nil, 1},
+		"NoMoreBox":  {"the inbox has run full meanwhile: what was counted before is given back", v1alpha1.ResourceTikTokDrafts, nil, nil, "VALIDATION_ERROR", nil, nil, 3},
+		"Down":       {"what cannot be counted is not created", "", lost, nil, "internal", nil, nil, 2},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -86,6 +88,9 @@ func TestCountsWhatMayBeThere(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.box, c.held(t, ofBox)); diff != "" {
 				t.Errorf("%s: what is counted of the inbox:\n%s", tc.reason, diff)
+			}
+			if c.amends != tc.writes {
+				t.Errorf("%s: %d writes, want %d", tc.reason, c.amends, tc.writes)
 			}
 		})
 	}

@@ -72,6 +72,11 @@ func TestContent(t *testing.T) {
 		{"blanks beside a file", "platforms take a file without text, and do not say what blanks are to them", video(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = " \n\u00a0" }), platforms.Content{
 			Category: v1alpha1.CategoryVideo, Media: []platforms.File{file},
 		}},
+		{"blanks alone", "without a file they are what the rules refuse, and are not dropped", func() *v1alpha1.Post {
+			p := post(v1alpha1.TargetStatus{})
+			p.Spec.Targets[0].Caption = " \n\u00a0"
+			return p
+		}(), platforms.Content{Text: " \n\u00a0"}},
 		{"images", "in their order", video(func(s *v1alpha1.PostSpec) {
 			s.Category, s.Video, s.Image = v1alpha1.CategoryImage, nil, &v1alpha1.ImageContent{MediaRefs: refs("m", "gone")}
 		}), platforms.Content{Category: v1alpha1.CategoryImage, Text: "hello", Media: []platforms.File{file, {Name: "gone"}}}},

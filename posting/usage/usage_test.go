@@ -121,6 +121,7 @@ func TestReserve(t *testing.T) {
 		"Nothing":      {"no target is counted here", monthly(reserved("b", 5)), "", uses(0), nil, 5},
 		"NotKnown":     {"a target whose connection is not known takes nothing", monthly(), "", assumed(uses(1)), nil, 0},
 		"Repeated":     {"another request for the same post adds nothing, also where all is taken", monthly(by("r1", "a", 5)), "r2", uses(5), nil, 5},
+		"RepeatedOver": {"nor does it where the limit was lowered since", monthly(by("r1", "a", 7)), "r2", uses(7), nil, 7},
 		"Larger":       {"one of two requests for the same post creates it: the larger one counts", monthly(by("r1", "a", 2)), "r2", uses(4), nil, 4},
 		"Smaller":      {"the larger one counts also if it came first", monthly(by("r1", "a", 4)), "r2", uses(2), nil, 4},
 		"OtherTargets": {"the requests are compared as a whole, not by target", monthly(by("r1", "a", 0, 4)), "r2", uses(4), nil, 4},
@@ -174,6 +175,14 @@ func TestSlidingWindow(t *testing.T) {
 		"ADayAfter":  {"nor does it the other way round", others(24, 24), true},
 		"JustWithin": {"an hour less than a day apart", others(-23, -23), false},
 		"LongAgo":    {"they have nothing to do with it", others(-100, -100), true},
+		"OverLongAgo": {
+			"three within a day, also if the limit was lowered and a day that has nothing to do with it holds as many",
+			others(-100, -100, -100, -5, -3), false,
+		},
+		"OverADayApart": {
+			"three within a day, also if the limit was lowered and a day that ends at this very time holds more",
+			others(-24, -24, -24, -5, -3), false,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -253,10 +262,18 @@ func TestConfirm(t *testing.T) {
 			[]Refusal{{1, 4}},
 			monthly(reserved("b", 4)),
 		},
+		"MovedInMonth": {
+			"a month is counted as a whole: what was reserved for another day of it is taken over, also if the limit was lowered",
+			monthly(moved(reserved("a", 1), hours(24)), reserved("b", 7)), uses(1), nil,
+			monthly(moved(delivered("u", "a", 1), hours(24)), reserved("b", 7)),
+		},
 		"NotKnown":     {"a target that may have been counted here keeps that, and takes nothing", monthly(delivered("u", "a", 1)), assumed(uses(1, 1)), nil, monthly(delivered("u", "a", 1))},
+		"NotKnownMore": {"it keeps that also if it takes more now", monthly(delivered("u", "a", 1)), assumed(uses(2)), nil, monthly(delivered("u", "a", 1))},
+		"OutForLess":   {"what is out keeps what was counted for it, also if that is less than it took", monthly(delivered("u", "a", 1)), final(uses(2)), nil, monthly(settled(delivered("u", "a", 1)))},
 		"AlreadyOut":   {"what is out was counted, or was not when the plan had no limit", monthly(delivered("u", "a", 1)), final(uses(1, 1)), nil, monthly(settled(delivered("u", "a", 1)))},
 		"OtherMonth":   {"another target is counted in another month", monthly(), at(uses(1, 1), noon, noon.AddDate(0, 1, 0)), nil, monthly(delivered("u", "a", 1))},
 		"OnTheDay":     {"the time is that of the reservation", daily(reserved("a", 1), reserved("b", 4)), uses(1), nil, daily(delivered("u", "a", 1), reserved("b", 4))},
+		"OnTheDayOver": {"what was reserved is not asked for anew if the limit was lowered", daily(reserved("a", 1), reserved("b", 7)), uses(1), nil, daily(delivered("u", "a", 1), reserved("b", 7))},
 		"OnAnotherDay": {"the time was changed to a day that is full", daily(reserved("a", 1), moved(reserved("b", 5), hours(48))), at(uses(1), hours(48)), []Refusal{{0, 5}}, daily(moved(reserved("b", 5), hours(48)))},
 	}
 	for name, tc := range tests {
@@ -294,7 +311,9 @@ func TestSettle(t *testing.T) {
 		"MovedUnknown": {"it is published in another month, wherever", monthly(reserved("a", 1)), waits(at(assumed(uses(1)), next)), monthly()},
 		"Requests":     {"only one of the requests created it", monthly(by("r1", "a", 5), by("r2", "a", 1)), waits(uses(1)), monthly(reserved("a", 1))},
 		"BestRequest":  {"the one that reserved most of what it takes", monthly(by("r1", "a", 1), by("r2", "a", 1, 2)), waits(uses(1, 2)), monthly(reserved("a", 1, 2))},
+		"AsGoodAs":     {"two requests hold as much of what it takes: the first in the order of the entries is kept", monthly(by("r1", "a", 1), by("r2", "a", 0, 1)), waits(uses(1, 1)), monthly(reserved("a", 1))},
 		"OneMoment":    {"a repeated request for a post that is published at once came later", daily(moved(reserved("a", 1), noon.Add(30*time.Second))), waits(uses(1)), daily(moved(reserved("a", 1), noon.Add(30*time.Second)))},
+		"StillOne":     {"a minute apart is the longest that counts as the same moment", daily(moved(reserved("a", 1), noon.Add(time.Minute))), waits(uses(1)), daily(moved(reserved("a", 1), noon.Add(time.Minute)))},
 		"OtherTime":    {"a request for another time did not create it", daily(moved(reserved("a", 1), noon.Add(2*time.Minute))), waits(uses(1)), daily()},
 		"Elsewhere":    {"its delivery began and took what it needs in another Usage", monthly(reserved("a", 1)), begun(uses(1)), monthly()},
 		"After":        {"a request reserved after the delivery had counted", monthly(delivered("u", "a", 1), by("r1", "a", 1)), waits(uses(1)), monthly(delivered("u", "a", 1))},
@@ -342,7 +361,10 @@ func TestForgetAndOver(t *testing.T) {
 	old := moved(reserved("a", 1), noon.Add(-49*time.Hour))
 	u := daily(old, moved(reserved("b", 1), noon.Add(-47*time.Hour)))
 	Forget(u, noon)
-	same(t, "no new draft can share a day with what is two days old", u, daily(moved(reserved("b", 1), noon.Add(-47*time.Hour))))
+	same(t, "no new draft can share a day with what is more than two days old", u, daily(moved(reserved("b", 1), noon.Add(-47*time.Hour))))
+	u = daily(moved(reserved("a", 1), noon.Add(-48*time.Hour)))
+	Forget(u, noon)
+	same(t, "what is just two days old stays: only what is older goes", u, daily(moved(reserved("a", 1), noon.Add(-48*time.Hour))))
 	u = monthly(old)
 	Forget(u, noon)
 	same(t, "a month is kept whole", u, monthly(old))
