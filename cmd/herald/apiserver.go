@@ -56,15 +56,22 @@ func runAPIServer(ctx context.Context, args []string) error {
 	if err := checkCluster(ctx, cluster.Config, log); err != nil {
 		return err
 	}
-	server, err := newAPIServer(ctx, c, cluster.Config, log)
+	running, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	server, err := newAPIServer(running, end, c, cluster.Config, log)
 	if err != nil {
 		return err
 	}
-	return server.Run(ctx)
+	err = server.Run(running)
+	if ctx.Err() == nil {
+		err = errors.Join(err, context.Cause(running))
+	}
+	return err
 }
 
-// newAPIServer sets up the server, with its listeners open, and what is served beside it.
-func newAPIServer(ctx context.Context, c *configv1alpha1.APIServerConfiguration, cluster *rest.Config, log *slog.Logger) (*apiserver.Server, error) {
+// newAPIServer sets up the server, with its listeners open, and what is served beside
+// it. If that fails later, end is called with the error.
+func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1alpha1.APIServerConfiguration, cluster *rest.Config, log *slog.Logger) (*apiserver.Server, error) {
 	// This process uses only the platforms' capabilities: it has neither their
 	// secrets nor any token, and calls none of them.
 	platforms, err := loadPlatforms(&c.Platforms, transport.New(transport.Options{}), nil)
@@ -99,7 +106,7 @@ func newAPIServer(ctx context.Context, c *configv1alpha1.APIServerConfiguration,
 	if err := servePprof(ctx, c.Profiling, log); err != nil {
 		return nil, err
 	}
-	if err := serveMetrics(ctx, &c.Metrics, cluster, log); err != nil {
+	if err := serveMetrics(ctx, end, &c.Metrics, cluster); err != nil {
 		return nil, err
 	}
 	server, err := apiserver.New(options)
@@ -128,8 +135,9 @@ func serveTLS(ctx context.Context, c *configv1alpha1.TLS, log *slog.Logger) (*tl
 	return &tls.Config{GetCertificate: watcher.GetCertificate, MinVersion: tls.VersionTLS12}, nil
 }
 
-// serveMetrics serves the metrics until ctx ends, if they are wanted.
-func serveMetrics(ctx context.Context, c *configv1alpha1.Metrics, cluster *rest.Config, log *slog.Logger) error {
+// serveMetrics serves the metrics until ctx ends, if they are wanted. As in the manager,
+// the process ends if they cannot be, since no alert would work.
+func serveMetrics(ctx context.Context, end context.CancelCauseFunc, c *configv1alpha1.Metrics, cluster *rest.Config) error {
 	client, err := rest.HTTPClientFor(cluster)
 	if err != nil {
 		return fmt.Errorf("cannot reach the Kubernetes API: %w", err)
@@ -143,7 +151,7 @@ func serveMetrics(ctx context.Context, c *configv1alpha1.Metrics, cluster *rest.
 	}
 	go func() {
 		if err := server.Start(ctx); err != nil {
-			log.ErrorContext(ctx, "The metrics are not served", "error", err)
+			end(fmt.Errorf("metrics.bindAddress: %w", err))
 		}
 	}()
 	return nil

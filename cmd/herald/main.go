@@ -93,7 +93,11 @@ func report(name string, err error, stderr io.Writer) int {
 		return exitUsage
 	case errors.As(err, &mistakes):
 		// The lines begin with the file, as editors and pipelines want them.
-		fmt.Fprintf(stderr, "%v\nherald %s: the configuration has %d mistakes\n", mistakes, name, len(mistakes.List))
+		many := "mistakes"
+		if len(mistakes.List) == 1 {
+			many = "mistake"
+		}
+		fmt.Fprintf(stderr, "%v\nherald %s: the configuration has %d %s\n", mistakes, name, len(mistakes.List), many)
 		return exitFailure
 	default:
 		fmt.Fprintf(stderr, "herald %s: %v\n", name, err)

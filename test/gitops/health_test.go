@@ -188,7 +188,9 @@ func table(l *lua.LState, value any) lua.LValue {
 	}
 }
 
-// TestFluxExpressions evaluates the expressions of config/gitops by CEL, as Flux does.
+// TestFluxExpressions evaluates the expressions of config/gitops by CEL, in the order in
+// which Flux does (its RFC 0009): what is in progress, failed, current; none of them is
+// in progress.
 func TestFluxExpressions(t *testing.T) {
 	var file struct {
 		HealthCheckExprs []struct{ APIVersion, Kind, Current, Failed, InProgress string }
@@ -205,12 +207,11 @@ func TestFluxExpressions(t *testing.T) {
 		p := s.post(t)
 		got := "InProgress"
 		switch {
-		case holds(t, expressions.Current, p):
-			got = "Current"
+		case expressions.InProgress != "" && holds(t, expressions.InProgress, p):
 		case holds(t, expressions.Failed, p):
 			got = "Failed"
-		case !holds(t, expressions.InProgress, p):
-			got = "Unknown"
+		case holds(t, expressions.Current, p):
+			got = "Current"
 		}
 		want := "InProgress"
 		switch {
@@ -221,6 +222,12 @@ func TestFluxExpressions(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", s.name, got, want)
+		}
+	}
+	applied := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{}}}
+	for _, expression := range []string{expressions.Failed, expressions.Current} {
+		if holds(t, expression, applied) {
+			t.Errorf("%s holds for a post that was applied a moment ago, without conditions", expression)
 		}
 	}
 }

@@ -10,7 +10,11 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -23,7 +27,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/internal/apitoken"
@@ -225,3 +231,20 @@ func texts(ctx context.Context, account string) ([]string, error) {
 	}
 	return out, err
 }
+
+var _ = Describe("An apiserver that cannot serve its metrics", func() {
+	It("ends and names the field, instead of running without alerts", func() {
+		config := configv1alpha1.DefaultAPIServer()
+		config.BindAddress, config.Health.BindAddress = freeAddress(), freeAddress()
+		config.Metrics.BindAddress = strings.TrimPrefix(metrics["apiserver"], "https://") // it is taken
+		config.Shutdown.Delay.Duration = 0
+		data, err := yaml.Marshal(config)
+		Expect(err).NotTo(HaveOccurred())
+		file := filepath.Join(folder, "taken.yaml")
+		Expect(os.WriteFile(file, data, 0o600)).To(Succeed())
+		out, err := exec.Command(filepath.Join(folder, "herald"), "apiserver", "--config", file,
+			"--kubeconfig", filepath.Join(folder, "apiserver.kubeconfig")).CombinedOutput()
+		Expect(err).To(HaveOccurred())
+		Expect(string(out)).To(ContainSubstring("metrics.bindAddress"))
+	})
+})

@@ -84,6 +84,8 @@ func TestMistakes(t *testing.T) {
 		"unlocked lease":    {"another leader while this one works", managerHead + "leaderElection: {leaseDuration: 20s}\n", "leaseDuration: another process"},
 		"one try":           {"a single lost request would end the process", managerHead + "leaderElection: {retryPeriod: 39s}\n", "renewDeadline: it leaves no time"},
 		"short shutdown":    {"results would be lost", managerHead + "shutdownTimeout: 2m\n", "write more than 2m0s"},
+		"one port twice":    {"the default of health was that of the metrics once", managerHead + "metrics: {bindAddress: \":8081\"}\n", "metrics.bindAddress: health.bindAddress listens on port 8081 already"},
+		"no number":         {"requests could never be sent", managerHead + "kubernetes: {qps: .nan}\n", "kubernetes.qps"},
 		"no namespace":      {"every team would be left alone", managerHead + "namespaces: [team-acme, Team-B]\n", "namespaces[1]: \"Team-B\" is no name"},
 		"more fetches":      {"uploads would wait for them", managerHead + "concurrency: {fetches: 17}\n", "only 16 workers"},
 		"long release":      {"a Service takes 63 letters", managerHead + "releaseName: " + strings.Repeat("a", 44) + "\n", "43 characters at most"},

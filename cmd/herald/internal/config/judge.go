@@ -5,8 +5,10 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,11 +55,15 @@ func (j *judge) manager(c *configv1alpha1.ManagerConfiguration) {
 		j.says("concurrency.fetches", fmt.Sprintf("there are only %d workers for media files", c.Concurrency.Media), "write fewer, or raise concurrency.media")
 	}
 	j.atLeast(0, map[string]int{"kubernetes.burst": c.Kubernetes.Burst})
-	if c.Kubernetes.QPS <= 0 && c.Kubernetes.QPS != -1 {
+	if !(c.Kubernetes.QPS > 0) && c.Kubernetes.QPS != -1 { // not a number is no pace either
 		j.says("kubernetes.qps", "requests could never be sent", "write a positive number, or -1 for no pacing")
 	}
 	j.times(c)
 	j.endpoint("webhook.bindAddress", c.Webhook.BindAddress)
+	j.apart(map[string]string{
+		"health.bindAddress": c.Health.BindAddress, "metrics.bindAddress": c.Metrics.BindAddress,
+		"profiling.bindAddress": c.Profiling.BindAddress, "webhook.bindAddress": c.Webhook.BindAddress,
+	})
 	for i, host := range c.Webhook.Hosts {
 		if host == "" {
 			j.says(fmt.Sprintf("webhook.hosts[%d]", i), "it is empty", "write a name or an address, or remove it")
@@ -104,6 +110,10 @@ func (j *judge) apiserver(c *configv1alpha1.APIServerConfiguration) {
 	} else {
 		j.endpoint("bindAddress", c.BindAddress)
 	}
+	j.apart(map[string]string{
+		"bindAddress": c.BindAddress, "health.bindAddress": c.Health.BindAddress,
+		"metrics.bindAddress": c.Metrics.BindAddress, "profiling.bindAddress": c.Profiling.BindAddress,
+	})
 	if c.TLS != nil {
 		j.required("tls.certFile", c.TLS.CertFile, "name the PEM file of the certificate")
 		j.required("tls.keyFile", c.TLS.KeyFile, "name the PEM file of its key")
@@ -117,6 +127,24 @@ func (j *judge) apiserver(c *configv1alpha1.APIServerConfiguration) {
 		}
 	}
 	j.atLeast(0, map[string]int{"requestsPerMinute": c.RequestsPerMinute})
+}
+
+// apart judges that no two things listen on one port of one address.
+func (j *judge) apart(listens map[string]string) {
+	taken := map[string]string{}
+	for _, path := range slices.Sorted(maps.Keys(listens)) {
+		host, port, err := net.SplitHostPort(listens[path])
+		if err != nil || port == "0" {
+			continue
+		}
+		for _, other := range slices.Sorted(maps.Keys(taken)) {
+			otherHost, otherPort, _ := net.SplitHostPort(listens[other])
+			if port == otherPort && (host == otherHost || host == "" || otherHost == "") {
+				j.says(path, fmt.Sprintf("%s listens on port %s already", other, port), "write another port")
+			}
+		}
+		taken[path] = port
+	}
 }
 
 // common judges what both files have.
