@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/apikeys"
 	"github.com/herald-social/herald/apiserver/bridge"
@@ -62,9 +63,8 @@ type Config struct {
 	Files bridge.Files
 	// Verify examines an uploaded file.
 	Verify func(ctx context.Context, media *v1alpha1.Media) (v1alpha1.MediaStatus, error)
-	// Watches says whether this installation serves a namespace; nil serves all. Keys
-	// of others open nothing.
-	Watches func(namespace string) bool
+	// Namespaces are those that this installation serves. Keys of others open nothing.
+	Namespaces configv1alpha1.Namespaces
 	// RequestsPerMinute is how many requests each API key may make; zero for
 	// no limit.
 	RequestsPerMinute int
@@ -106,7 +106,7 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, teams, connections := kube.NewAPIKeys(client, apikeys.Indexers(config.Watches)), kube.NewTeams(client), kube.NewConnections(client)
+	keys, teams, connections := kube.NewAPIKeys(client, apikeys.Indexers(config.Namespaces)), kube.NewTeams(client), kube.NewConnections(client)
 	s.informers = []cache.SharedIndexInformer{keys, teams, connections}
 	index := postindex.New()
 	m := newMetrics(config.Registry, index.Len)

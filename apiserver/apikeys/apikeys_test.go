@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/apikeys"
 	"github.com/herald-social/herald/internal/apitoken"
@@ -67,7 +68,7 @@ func TestAuthenticate(t *testing.T) {
 		token   string
 		want    string
 		wantErr error
-		serves  func(namespace string) bool
+		served  configv1alpha1.Namespaces
 	}{
 		"FromSpec": {
 			reason: "a token set at creation works before the manager has seen the key",
@@ -102,12 +103,12 @@ func TestAuthenticate(t *testing.T) {
 		"Served": {
 			reason: "the team is one of those that this installation serves",
 			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
-			token:  token, want: "a/k", serves: func(namespace string) bool { return namespace == "a" },
+			token:  token, want: "a/k", served: configv1alpha1.Namespaces{"a"},
 		},
 		"NotServed": {
 			reason: "the team belongs to another installation",
 			keys:   []*v1alpha1.APIKey{handedOut("a", "k", token)},
-			token:  token, wantErr: apikeys.ErrUnknown, serves: func(namespace string) bool { return namespace == "b" },
+			token:  token, wantErr: apikeys.ErrUnknown, served: configv1alpha1.Namespaces{"b"},
 		},
 		"NoSuchKey": {
 			reason: "no key has the token's id",
@@ -200,7 +201,7 @@ func TestAuthenticate(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, apikeys.Indexers(tc.serves))
+			indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, apikeys.Indexers(tc.served))
 			for _, k := range tc.keys {
 				if err := indexer.Add(k); err != nil {
 					t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/apitoken"
 )
@@ -28,15 +29,15 @@ var (
 	ErrExpired   = errors.New("this API key has expired; create a new one")
 )
 
-// Indexers are what the informer that feeds a Cache needs. Keys of namespaces that
-// serves refuses open nothing; nil refuses none.
-func Indexers(serves func(namespace string) bool) cache.Indexers {
+// Indexers are what the informer that feeds a Cache needs. Keys of namespaces that are
+// not served open nothing.
+func Indexers(served configv1alpha1.Namespaces) cache.Indexers {
 	return cache.Indexers{idIndex: func(obj any) ([]string, error) {
 		key, ok := obj.(*v1alpha1.APIKey)
 		if !ok {
 			return nil, fmt.Errorf("%T is not an APIKey", obj)
 		}
-		if serves != nil && !serves(key.Namespace) {
+		if !served.Include(key.Namespace) {
 			return nil, nil
 		}
 		return []string{apitoken.ID(key.Namespace, key.Name)}, nil

@@ -5,26 +5,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	typedauthenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/herald-social/herald/controllers/team"
-)
-
-// The Kubernetes API may come up after this process: it is asked again for askFor, each askEvery.
-const (
-	askFor   = time.Minute
-	askEvery = time.Second
 )
 
 // account asks the Kubernetes API which account this process has. The manager gives this one the right to Secrets in
@@ -34,14 +25,9 @@ func account(ctx context.Context, config *rest.Config, client *http.Client) (rba
 	if err != nil {
 		return rbacv1.Subject{}, fmt.Errorf("cannot ask for this process's own account: %w", err)
 	}
-	var review *authenticationv1.SelfSubjectReview
-	var problem error
-	err = wait.PollUntilContextTimeout(ctx, askEvery, askFor, true, func(ctx context.Context) (bool, error) {
-		review, problem = reviews.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-		return problem == nil, nil
-	})
+	review, err := reviews.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
-		return rbacv1.Subject{}, fmt.Errorf("cannot ask the Kubernetes API for this process's own account within %s: %w", askFor, errors.Join(problem, err))
+		return rbacv1.Subject{}, fmt.Errorf("cannot ask the Kubernetes API for this process's own account: %w", err)
 	}
 	return subject(review.Status.UserInfo.Username), nil
 }

@@ -91,7 +91,7 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 		Clock:        clock.RealClock{}, Log: log,
 		ShutdownDelay: c.Shutdown.Delay.Duration, ShutdownTimeout: c.Shutdown.Timeout.Duration,
 		RequestsPerMinute: c.RequestsPerMinute,
-		Watches:           c.Watches,
+		Namespaces:        c.Namespaces,
 		Started:           keepHeadroom,
 	}
 	if c.Media != nil {

@@ -22,10 +22,7 @@ import (
 // metricsOptions says how controller-runtime serves the metrics of either process. Without a folder for it, the
 // certificate is made at each start: who reads the metrics has a token, and no reason to trust the name.
 func metricsOptions(c *configv1alpha1.Metrics) metricsserver.Options {
-	if c.Off() {
-		return metricsserver.Options{BindAddress: "0"}
-	}
-	options := metricsserver.Options{BindAddress: c.BindAddress}
+	options := metricsserver.Options{BindAddress: bound(c.Endpoint)}
 	if !c.Plain {
 		options.SecureServing, options.CertDir, options.FilterProvider = true, c.CertDir, metricsauth.Filter
 	}

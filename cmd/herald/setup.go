@@ -63,7 +63,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	return errors.Join(
 		setup(team.New(team.Options{
 			Client: cached, APIReader: live, Clock: now, Events: mgr.GetEventRecorder("herald-team"),
-			Manager: own, ManagerNamespace: namespace, Names: namesOf(c.ReleaseName), Watches: c.Watches,
+			Manager: own, ManagerNamespace: namespace, Names: namesOf(c.ReleaseName), Namespaces: c.Namespaces,
 			Owner: teams.Owner, Quota: counts,
 			MaxConcurrentReconciles: c.Concurrency.Teams,
 		})),
@@ -80,7 +80,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 			Store:       files,
 			Verify:      (&probe.Verifier{Store: files, Clock: now}).Verify,
 			Source:      fetch.New(fetch.Options{}),
-			Watches:     c.Watches,
+			Namespaces:  c.Namespaces,
 			UnusedAfter: c.Retention.UnusedMedia.Duration,
 			Metrics:     media.NewMetrics(metrics.Registry),
 

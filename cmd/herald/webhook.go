@@ -87,7 +87,7 @@ func (h *admissionWebhook) setup(mgr ctrl.Manager, c *configv1alpha1.ManagerConf
 	metrics.Registry.MustRegister(webhookServed(func() error { return served(nil) }))
 	return admission.SetupWithManager(mgr, admission.Options{
 		Reader: mgr.GetClient(), Platforms: registry, StartingDeadline: c.Delivery.StartingDeadline.Duration, Clock: clock.RealClock{},
-		Watches: c.Watches,
+		Namespaces: c.Namespaces,
 	})
 }
 

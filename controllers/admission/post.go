@@ -24,6 +24,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
@@ -43,7 +44,7 @@ const PostPath = "/validate-post"
 // configuration, so that a client learns why the post was not checked.
 const answerWithin = 3 * time.Second
 
-// Options is what the webhook needs. Every field but Watches is required.
+// Options is what the webhook needs. Every field but Namespaces is required.
 type Options struct {
 	// Reader reads Connections and Media; it may be a cache.
 	Reader client.Reader
@@ -52,9 +53,8 @@ type Options struct {
 	// StartingDeadline is how late a scheduled post may still go out.
 	StartingDeadline time.Duration
 	Clock            clock.PassiveClock
-	// Watches says whether this installation serves a namespace; nil serves all. Posts
-	// elsewhere are admitted.
-	Watches func(namespace string) bool
+	// Namespaces are those that this installation serves. Posts elsewhere are admitted.
+	Namespaces configv1alpha1.Namespaces
 }
 
 // Posts judges posts. It implements admission.Validator.
@@ -94,7 +94,7 @@ func (p *Posts) ValidateDelete(context.Context, *v1alpha1.Post) (admission.Warni
 // judge refuses a post that contradicts existing objects. For missing objects it only
 // warns, since a GitOps tool applies a whole set at once.
 func (p *Posts) judge(ctx context.Context, post *v1alpha1.Post) (admission.Warnings, error) {
-	if post.Spec.Cancelled || !post.DeletionTimestamp.IsZero() || p.Watches != nil && !p.Watches(post.Namespace) {
+	if post.Spec.Cancelled || !post.DeletionTimestamp.IsZero() || !p.Namespaces.Include(post.Namespace) {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)

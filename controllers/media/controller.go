@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/media/fetch"
@@ -82,9 +83,9 @@ type Options struct {
 	// UnusedAfter is how long a file without a post is kept. An upload address in
 	// the status is renewed for as long.
 	UnusedAfter time.Duration
-	// Watches says whether this installation serves a namespace; nil serves all.
-	// Files of other namespaces stay in the store.
-	Watches func(namespace string) bool
+	// Namespaces are those that this installation serves. Files of others stay in the
+	// store.
+	Namespaces configv1alpha1.Namespaces
 	// Clock is the time.
 	Clock clock.WithTicker
 	// Events takes the events of media files; nil emits none.

@@ -20,6 +20,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/media/fetch"
@@ -365,13 +366,13 @@ var _ = Describe("files of a team that another installation serves", func() {
 		_, err := bucket.Put(ctx, key, "image/png", 1, strings.NewReader("x"))
 		Expect(err).NotTo(HaveOccurred())
 		d := newDesk(loose())
-		d.Watches = func(namespace string) bool { return namespace != theirs }
+		d.Namespaces = configv1alpha1.Namespaces{byHand}
 		d.clock.Step(orphanAfter + time.Minute)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, key)).To(Succeed())
 
 		By("serving the team")
-		d.Watches = nil
+		d.Namespaces = nil
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, key)).To(MatchError(store.ErrNotFound))
 	})

@@ -72,7 +72,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	for i := range teams.Items {
 		// The list of Media is that of the namespaces which are watched. In others, each file
 		// would look as if it belonged to none.
-		if namespace := teams.Items[i].Spec.Namespace; s.Watches == nil || s.Watches(namespace) {
+		if namespace := teams.Items[i].Spec.Namespace; s.Namespaces.Include(namespace) {
 			ttls[namespace] = ttlOf(&teams.Items[i])
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/lookup"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
@@ -107,8 +108,8 @@ type Options struct {
 	// the pass that made it (default DefaultRecordFor); after that the next
 	// passes go on.
 	RecordFor time.Duration
-	// Namespaces are those that are watched; none watches all.
-	Namespaces []string
+	// Namespaces are those that this installation serves.
+	Namespaces configv1alpha1.Namespaces
 	// Failpoint is called at named points of the protocol, for tests that kill
 	// the process there; nil does nothing.
 	Failpoint func(point string)

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
@@ -32,8 +33,8 @@ type deletions struct {
 	reconciler *Reconciler
 	config     *rest.Config
 	client     *http.Client
-	// namespaces are those that are watched; none watches all.
-	namespaces []string
+	// namespaces are those that this installation serves.
+	namespaces configv1alpha1.Namespaces
 }
 
 // Pauses and sizes of the watch.

@@ -35,6 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/quota"
@@ -78,9 +79,9 @@ type Options struct {
 	ManagerNamespace string
 	// Names are those of the release.
 	Names Names
-	// Watches says whether this installation serves a namespace; nil serves all.
-	// Teams of other namespaces are left to another installation.
-	Watches func(namespace string) bool
+	// Namespaces are those that this installation serves. Teams of others are left to
+	// another installation.
+	Namespaces configv1alpha1.Namespaces
 	// Owner returns the team that owns a namespace, or nil; Quota stores what a
 	// team uses. Without them nothing is counted.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
@@ -171,7 +172,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.swept.Delete(req.Name)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !team.DeletionTimestamp.IsZero() || r.Watches != nil && !r.Watches(team.Spec.Namespace) {
+	if !team.DeletionTimestamp.IsZero() || !r.Namespaces.Include(team.Spec.Namespace) {
 		return reconcile.Result{}, nil
 	}
 	summary, err := r.sync(ctx, &team)

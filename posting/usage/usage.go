@@ -86,9 +86,7 @@ type Post struct {
 // Reserve enters what a request wants, all of it or, if the limit does not allow
 // it, nothing: then it returns the refused targets.
 func Reserve(u *v1alpha1.Usage, r Reservation, limit int, now time.Time) []Refusal {
-	others := slices.DeleteFunc(slices.Clone(u.Status.Entries), func(e v1alpha1.UsageEntry) bool {
-		return e.Post == r.Post && e.UID == "" && e.Request == r.Request
-	})
+	others := without(u, r.Post, r.Request)
 	next := slices.Clone(others)
 	var refused []Refusal
 	for _, use := range r.Uses {
@@ -110,9 +108,14 @@ func Reserve(u *v1alpha1.Usage, r Reservation, limit int, now time.Time) []Refus
 
 // Release takes back what a request reserved for a post that it did not create.
 func Release(u *v1alpha1.Usage, post, request string) {
-	set(u, slices.DeleteFunc(slices.Clone(u.Status.Entries), func(e v1alpha1.UsageEntry) bool {
+	set(u, without(u, post, request), int(u.Status.Limit))
+}
+
+// without returns the entries but those that a request reserved for a post.
+func without(u *v1alpha1.Usage, post, request string) []v1alpha1.UsageEntry {
+	return slices.DeleteFunc(slices.Clone(u.Status.Entries), func(e v1alpha1.UsageEntry) bool {
 		return e.Post == post && e.UID == "" && e.Request == request
-	}), int(u.Status.Limit))
+	})
 }
 
 // Confirm enters what a post takes whose delivery begins, as far as the limit

@@ -126,10 +126,7 @@ func writeConfiguration() {
 		Endpoint: "http://" + toStore.address(), PublicEndpoint: "http://" + files.Endpoint, Region: "us-east-1", Bucket: files.Bucket,
 		PathStyle: true, CredentialsFile: filepath.Join(folder, "store-key.json"),
 	}
-	sections := map[string]**configv1alpha1.Platform{
-		"facebook": &config.Platforms.Facebook, "instagram": &config.Platforms.Instagram, "threads": &config.Platforms.Threads,
-		"tiktok": &config.Platforms.TikTok, "x": &config.Platforms.X, "youtube": &config.Platforms.YouTube,
-	}
+	sections := config.Platforms.Sections()
 	for _, name := range connected() {
 		base := "http://" + toPlatform.address() + "/" + string(name)
 		section := &configv1alpha1.Platform{

@@ -61,7 +61,7 @@ func (e *Environment) start(assets string) error {
 	e.env = &envtest.Environment{
 		Scheme:                e.Scheme,
 		BinaryAssetsDirectory: folder,
-		CRDDirectoryPaths:     []string{filepath.Join(root(), "config", "crd", "bases")},
+		CRDDirectoryPaths:     []string{filepath.Join(Root(), "config", "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
 	}
 	if e.Config, err = e.env.Start(); err != nil {
@@ -132,8 +132,8 @@ func (e *Environment) binaries(assets string) (string, error) {
 	return temp, nil
 }
 
-// root is the folder of the module, wherever the test is started.
-func root() string {
+// Root is the folder of the module, wherever the test is started.
+func Root() string {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok {
 		return "."

@@ -61,9 +61,19 @@ func (m *Media) SetDefaults() {
 // Shared returns what both kinds of configuration have.
 func (c *Common) Shared() *Common { return c }
 
-// Watches reports whether this installation serves a namespace.
-func (c *Common) Watches(namespace string) bool {
-	return len(c.Namespaces) == 0 || slices.Contains(c.Namespaces, namespace)
+// Namespaces are those that an installation serves; none serves all.
+type Namespaces []string
+
+// Include reports whether a namespace is served.
+func (n Namespaces) Include(namespace string) bool {
+	return len(n) == 0 || slices.Contains(n, namespace)
+}
+
+// Sections returns where the section of each platform stands, by the platform's name.
+func (p *Platforms) Sections() map[string]**Platform {
+	return map[string]**Platform{
+		"facebook": &p.Facebook, "instagram": &p.Instagram, "threads": &p.Threads, "tiktok": &p.TikTok, "x": &p.X, "youtube": &p.YouTube,
+	}
 }
 
 // Off reports whether nothing is served there.

@@ -67,7 +67,7 @@ type Common struct {
 	// Namespaces are those of the teams that this installation serves; empty for all. Posts, connections, media files and
 	// keys elsewhere are left alone, and so are teams that want another namespace, for instance because a second
 	// installation in the cluster serves them. The flag --namespace takes its place.
-	Namespaces []string `json:"namespaces,omitempty"`
+	Namespaces Namespaces `json:"namespaces,omitempty"`
 	// Health serves /livez and /readyz.
 	Health Endpoint `json:"health,omitzero"`
 	// Metrics serves /metrics.

@@ -115,8 +115,17 @@ func readObjects(path string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
+	objects, err := ParseObjects(data)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return objects, nil
+}
+
+// ParseObjects reads the objects of a YAML text with any number of documents.
+func ParseObjects(text []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
-	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for {
 		object := &unstructured.Unstructured{}
 		err := documents.Decode(object)
@@ -124,7 +133,7 @@ func readObjects(path string) ([]*unstructured.Unstructured, error) {
 			return objects, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", path, err)
+			return nil, err
 		}
 		if len(object.Object) > 0 {
 			objects = append(objects, object)

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
-	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/workspace"
 )
 
@@ -66,11 +65,7 @@ func (s *Setup) common(secret, health, metrics string) configv1alpha1.Common {
 // platforms points every platform to the sandbox. It knows any client and takes any secret.
 func (s *Setup) platforms(secret string) configv1alpha1.Platforms {
 	var platforms configv1alpha1.Platforms
-	sections := map[v1alpha1.Platform]**configv1alpha1.Platform{
-		v1alpha1.PlatformFacebook: &platforms.Facebook, v1alpha1.PlatformInstagram: &platforms.Instagram,
-		v1alpha1.PlatformThreads: &platforms.Threads, v1alpha1.PlatformTikTok: &platforms.TikTok,
-		v1alpha1.PlatformX: &platforms.X, v1alpha1.PlatformYouTube: &platforms.YouTube,
-	}
+	sections := platforms.Sections()
 	for _, platform := range s.Platforms {
 		base := s.PlatformURL(platform)
 		section := &configv1alpha1.Platform{
@@ -78,7 +73,7 @@ func (s *Setup) platforms(secret string) configv1alpha1.Platforms {
 			ClientID: contextName, ClientSecretFile: secret,
 		}
 		section.ListingLag.Duration = sandboxLag
-		*sections[platform] = section
+		*sections[string(platform)] = section
 	}
 	return platforms
 }

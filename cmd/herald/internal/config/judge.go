@@ -59,11 +59,7 @@ func (j *judge) manager(c *configv1alpha1.ManagerConfiguration) {
 		j.says("kubernetes.qps", "requests could never be sent", "write a positive number, or -1 for no pacing")
 	}
 	j.times(c)
-	j.endpoint("webhook.bindAddress", c.Webhook.BindAddress)
-	j.apart(map[string]string{
-		"health.bindAddress": c.Health.BindAddress, "metrics.bindAddress": c.Metrics.BindAddress,
-		"profiling.bindAddress": c.Profiling.BindAddress, "webhook.bindAddress": c.Webhook.BindAddress,
-	})
+	j.listens(&c.Common, "webhook.bindAddress", c.Webhook.BindAddress)
 	for i, host := range c.Webhook.Hosts {
 		if host == "" {
 			j.says(fmt.Sprintf("webhook.hosts[%d]", i), "it is empty", "write a name or an address, or remove it")
@@ -107,13 +103,8 @@ func (j *judge) apiserver(c *configv1alpha1.APIServerConfiguration) {
 	j.common(&c.Common)
 	if (configv1alpha1.Endpoint{BindAddress: c.BindAddress}).Off() {
 		j.says("bindAddress", "the API would be served nowhere", "write HOST:PORT or :PORT")
-	} else {
-		j.endpoint("bindAddress", c.BindAddress)
 	}
-	j.apart(map[string]string{
-		"bindAddress": c.BindAddress, "health.bindAddress": c.Health.BindAddress,
-		"metrics.bindAddress": c.Metrics.BindAddress, "profiling.bindAddress": c.Profiling.BindAddress,
-	})
+	j.listens(&c.Common, "bindAddress", c.BindAddress)
 	if c.TLS != nil {
 		j.required("tls.certFile", c.TLS.CertFile, "name the PEM file of the certificate")
 		j.required("tls.keyFile", c.TLS.KeyFile, "name the PEM file of its key")
@@ -129,21 +120,26 @@ func (j *judge) apiserver(c *configv1alpha1.APIServerConfiguration) {
 	j.atLeast(0, map[string]int{"requestsPerMinute": c.RequestsPerMinute})
 }
 
-// apart judges that no two things listen on one port of one address.
-func (j *judge) apart(listens map[string]string) {
-	taken := map[string]string{}
-	for _, path := range slices.Sorted(maps.Keys(listens)) {
-		host, port, err := net.SplitHostPort(listens[path])
+// listens judges where a process listens: the addresses that both have and the one
+// of its own, each alone and that no two take one port.
+func (j *judge) listens(c *configv1alpha1.Common, own, address string) {
+	addresses := map[string]string{
+		"health.bindAddress": c.Health.BindAddress, "metrics.bindAddress": c.Metrics.BindAddress,
+		"profiling.bindAddress": c.Profiling.BindAddress, own: address,
+	}
+	paths := slices.Sorted(maps.Keys(addresses))
+	for i, path := range paths {
+		j.endpoint(path, addresses[path])
+		host, port, err := net.SplitHostPort(addresses[path])
 		if err != nil || port == "0" {
 			continue
 		}
-		for _, other := range slices.Sorted(maps.Keys(taken)) {
-			otherHost, otherPort, _ := net.SplitHostPort(listens[other])
-			if port == otherPort && (host == otherHost || host == "" || otherHost == "") {
+		for _, other := range paths[:i] {
+			otherHost, otherPort, err := net.SplitHostPort(addresses[other])
+			if err == nil && port == otherPort && (host == otherHost || host == "" || otherHost == "") {
 				j.says(path, fmt.Sprintf("%s listens on port %s already", other, port), "write another port")
 			}
 		}
-		taken[path] = port
 	}
 }
 
@@ -154,9 +150,6 @@ func (j *judge) common(c *configv1alpha1.Common) {
 			j.says(fmt.Sprintf("namespaces[%d]", i), fmt.Sprintf("%q is no name of a namespace", namespace), "write small letters, digits and dashes")
 		}
 	}
-	j.endpoint("health.bindAddress", c.Health.BindAddress)
-	j.endpoint("metrics.bindAddress", c.Metrics.BindAddress)
-	j.endpoint("profiling.bindAddress", c.Profiling.BindAddress)
 	if c.Metrics.Plain && c.Metrics.CertDir != "" {
 		j.says("metrics.certDir", "plain metrics have no certificate", "remove it, or plain")
 	}
@@ -169,17 +162,10 @@ func (j *judge) common(c *configv1alpha1.Common) {
 			}
 		}
 	}
-	for name, platform := range PlatformSections(&c.Platforms) {
-		if platform != nil {
-			j.platform("platforms."+name, platform)
+	for name, platform := range c.Platforms.Sections() {
+		if *platform != nil {
+			j.platform("platforms."+name, *platform)
 		}
-	}
-}
-
-// PlatformSections returns the sections of the platforms by their names; nil for one that is not available.
-func PlatformSections(p *configv1alpha1.Platforms) map[string]*configv1alpha1.Platform {
-	return map[string]*configv1alpha1.Platform{
-		"facebook": p.Facebook, "instagram": p.Instagram, "threads": p.Threads, "tiktok": p.TikTok, "x": p.X, "youtube": p.YouTube,
 	}
 }
 
