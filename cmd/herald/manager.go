@@ -11,22 +11,26 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
+	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -107,7 +111,7 @@ func runManager(ctx context.Context, args []string) error {
 		return err
 	}
 	hook := &admissionWebhook{Webhook: c.Webhook, release: c.ReleaseName, namespace: cluster.namespace}
-	mgr, err := newManager(cluster, f, c, identity, hook)
+	mgr, err := newManager(ctx, cluster, f, c, identity, hook)
 	if err != nil {
 		return err
 	}
@@ -139,6 +143,8 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 		RetryPeriod:             &c.LeaderElection.RetryPeriod.Duration,
 		// The process ends as soon as the manager has stopped.
 		LeaderElectionReleaseOnCancel: true,
+		// A manager that waits for the lease has read what it needs to go on at once.
+		Controller: ctrlconfig.Controller{EnableWarmup: new(true)},
 	}
 	utilruntime.Must(clientgoscheme.AddToScheme(options.Scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(options.Scheme))
@@ -159,16 +165,21 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	return options
 }
 
-func newManager(cluster kubernetes, f *managerFlags, c *configv1alpha1.ManagerConfiguration, identity string, hook *admissionWebhook) (ctrl.Manager, error) {
+func newManager(ctx context.Context, cluster kubernetes, f *managerFlags, c *configv1alpha1.ManagerConfiguration, identity string, hook *admissionWebhook) (ctrl.Manager, error) {
 	options := managerOptions(c)
 	alive := healthz.Ping
 	if f.leaderElect {
-		lease, err := leaseLock(cluster, c, identity)
+		held, err := lease.New(lease.Options{
+			Config: cluster.Config, Name: types.NamespacedName{Namespace: cluster.namespace, Name: c.ReleaseName + "-manager"},
+			Identity: identity, Role: namesOf(c.ReleaseName).ClusterRole, Times: c.LeaderElection,
+		})
 		if err != nil {
 			return nil, fmt.Errorf("cannot set up leader election: %w", err)
 		}
-		options.LeaderElection, options.LeaderElectionResourceLockInterface = true, lease
-		alive = lease.Check
+		options.LeaderElection, options.LeaderElectionResourceLockInterface = true, held
+		alive = held.Check
+		// A process that stops claims nothing more; another one need not wait for the calls that this one has begun.
+		context.AfterFunc(ctx, func() { release(held, c.LeaderElection.RenewDeadline.Duration) })
 	}
 	var err error
 	if options.WebhookServer, err = hook.server(); err != nil {
@@ -182,6 +193,15 @@ func newManager(cluster kubernetes, f *managerFlags, c *configv1alpha1.ManagerCo
 		return nil, fmt.Errorf("cannot add the checks of health: %w", err)
 	}
 	return mgr, nil
+}
+
+// release gives the lease back. If it cannot, the election does when the process has stopped.
+func release(held *lease.Lock, within time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	if err := held.Release(ctx); err != nil {
+		ctrl.Log.WithName("lease").Error(err, "another manager takes over when this one has ended")
+	}
 }
 
 // identity names this process. A restart keeps the name only if

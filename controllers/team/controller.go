@@ -46,7 +46,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch;create
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=create
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;update;delete,resourceNames=herald-manager-secrets
-// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=herald-team-secrets
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=get;bind,resourceNames=herald-team-secrets
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections;posts,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get;list;create;delete
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages/status,verbs=update
@@ -211,7 +211,11 @@ func (r *Reconciler) sync(ctx context.Context, team *v1alpha1.Team) (conditions.
 	if refusal, refused := refuseNamespace(team, namespace); refused {
 		return refusal, nil
 	}
-	if err := r.bind(ctx, r.binding(team)); err != nil {
+	wanted := r.binding(team)
+	if wanted.OwnerReferences, err = r.owners(ctx); err != nil {
+		return conditions.Summary{}, err
+	}
+	if err := r.bind(ctx, wanted); err != nil {
 		return conditions.Summary{}, err
 	}
 	return ready(team), nil
@@ -251,8 +255,8 @@ func (r *Reconciler) bind(ctx context.Context, wanted *rbacv1.RoleBinding) error
 		if err = r.Client.Delete(ctx, &found, client.Preconditions{UID: &found.UID}); err == nil {
 			err = r.Client.Create(ctx, wanted)
 		}
-	case !equality.Semantic.DeepEqual(found.Subjects, wanted.Subjects):
-		found.Subjects = wanted.Subjects
+	case !equality.Semantic.DeepEqual(found.Subjects, wanted.Subjects) || !equality.Semantic.DeepEqual(found.OwnerReferences, wanted.OwnerReferences):
+		found.Subjects, found.OwnerReferences = wanted.Subjects, wanted.OwnerReferences
 		err = r.Client.Update(ctx, &found)
 	}
 	if err != nil {
@@ -272,6 +276,21 @@ func (r *Reconciler) binding(team *v1alpha1.Team) *rbacv1.RoleBinding {
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: r.Names.ClusterRole},
 		Subjects: []rbacv1.Subject{r.Manager},
 	}
+}
+
+// owners are those of the role binding: the cluster role of this release. When the release is uninstalled, Kubernetes
+// removes the bindings with it, so that the account's name, free again, has no right to anything. A role that does not
+// exist, as in a local run, owns nothing.
+func (r *Reconciler) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
+	var role rbacv1.ClusterRole
+	err := r.APIReader.Get(ctx, types.NamespacedName{Name: r.Names.ClusterRole}, &role)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read ClusterRole %s, to which the role binding belongs: %w", r.Names.ClusterRole, err)
+	}
+	return []metav1.OwnerReference{{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole", Name: role.Name, UID: role.UID}}, nil
 }
 
 // report writes the conditions and the usage.

@@ -47,12 +47,12 @@ func TestMistakesAreNamed(t *testing.T) {
 			[]string{"manager.config.shutdownTimeout is 2m", "recordFor, 1m"},
 		},
 		{
-			"two would hold the lease", "minimal", "manager: {config: {leaderElection: {leaseDuration: 40s}}}",
-			[]string{"leaderElection.leaseDuration is 40s"},
+			"two would hold the lease", "minimal", "manager: {config: {leaderElection: {leaseDuration: 10s}}}",
+			[]string{"leaderElection.leaseDuration is 10s"},
 		},
 		{
-			"client-go would refuse it", "minimal", "manager: {config: {leaderElection: {retryPeriod: 34s}}}",
-			[]string{"leaderElection.renewDeadline is 40s"},
+			"client-go would refuse it", "minimal", "manager: {config: {leaderElection: {retryPeriod: 9s}}}",
+			[]string{"leaderElection.renewDeadline is 10s"},
 		},
 		{
 			"more fetches than workers", "minimal", "manager: {config: {concurrency: {fetches: 17}}}",

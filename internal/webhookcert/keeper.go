@@ -140,9 +140,14 @@ func (k *Keeper) ensure(ctx context.Context) (*corev1.Secret, error) {
 		return nil, fmt.Errorf("cannot issue a certificate: %w", err)
 	}
 	secret.Data = data
+	owners, err := k.owners(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if missing {
 		secret.ObjectMeta = metav1.ObjectMeta{
 			Namespace: k.Secret.Namespace, Name: k.Secret.Name, Labels: map[string]string{"app.kubernetes.io/name": "herald"},
+			OwnerReferences: owners,
 		}
 		secret.Type = corev1.SecretTypeTLS
 		err = k.Writer.Create(ctx, secret)
@@ -153,6 +158,22 @@ func (k *Keeper) ensure(ctx context.Context) (*corev1.Secret, error) {
 		return nil, fmt.Errorf("cannot keep the certificate in Secret %s: %w", k.Secret, err)
 	}
 	return secret, nil
+}
+
+// owners are those of the Secret: the webhook's configuration, with which Kubernetes removes it when Herald is
+// uninstalled.
+func (k *Keeper) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
+	config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	err := k.Reader.Get(ctx, types.NamespacedName{Name: k.Webhook}, config)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", k.Webhook, err)
+	}
+	return []metav1.OwnerReference{{
+		APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration", Name: config.Name, UID: config.UID,
+	}}, nil
 }
 
 // use makes the API server trust the authority of the Secret and then serves with its

@@ -140,6 +140,22 @@ var _ = Describe("A release for one team", Ordered, func() {
 		Expect(binding.Subjects).To(Equal([]rbacv1.Subject{{Kind: "ServiceAccount", Namespace: system, Name: release + "-manager"}}))
 	})
 
+	It("has Kubernetes remove what it made for itself when it is uninstalled", func(ctx SpecContext) {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: release + "-team-secrets"}}
+		webhook := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: release}}
+		for object, owner := range map[client.Object]client.Object{
+			&rbacv1.RoleBinding{ObjectMeta: at(served, release+"-manager-secrets")}: role,
+			&coordinationv1.Lease{ObjectMeta: at(system, release+"-manager")}:       role,
+			&corev1.Secret{ObjectMeta: at(system, release+"-webhook-certificate")}:  webhook,
+		} {
+			Expect(admin.Get(ctx, client.ObjectKeyFromObject(owner), owner)).To(Succeed())
+			Eventually(func(g Gomega) {
+				g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+				g.Expect(object.GetOwnerReferences()).To(ConsistOf(HaveField("UID", owner.GetUID())), "of %T %s", object, object.GetName())
+			}).Should(Succeed())
+		}
+	})
+
 	It("leaves the other team to another installation", func(ctx SpecContext) {
 		connect(ctx, elsewhere, "1002")
 		untouched := post(elsewhere, "untouched", "not ours")

@@ -18,7 +18,7 @@ func DefaultManager() *ManagerConfiguration {
 		ReleaseName: "herald",
 		Kubernetes:  Kubernetes{QPS: -1},
 		LeaderElection: LeaderElection{
-			LeaseDuration: duration(time.Minute), RenewDeadline: duration(40 * time.Second), RetryPeriod: duration(5 * time.Second),
+			LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second), RetryPeriod: duration(2 * time.Second),
 		},
 		Concurrency: Concurrency{Posts: 256, Uploads: 32, Media: 16, Fetches: 8, Connections: 32, Teams: 1, APIKeys: 1},
 		Delivery: Delivery{

@@ -123,11 +123,11 @@ type Kubernetes struct {
 // LeaderElection holds the times of the lease. The claim of a post, and not the lease, keeps two managers from publishing
 // twice; so these only balance a quick hand-over after a crash against restarts when the Kubernetes API is away.
 type LeaderElection struct {
-	// LeaseDuration is how long after its last renewal another process waits before it takes the lease (60 s).
+	// LeaseDuration is how long after its last renewal another process waits before it takes the lease (15 s).
 	LeaseDuration metav1.Duration `json:"leaseDuration"`
-	// RenewDeadline is for how long renewing is tried before the process ends (40 s).
+	// RenewDeadline is for how long renewing is tried before the process ends (10 s).
 	RenewDeadline metav1.Duration `json:"renewDeadline"`
-	// RetryPeriod is the pause between tries (5 s).
+	// RetryPeriod is the pause between tries (2 s).
 	RetryPeriod metav1.Duration `json:"retryPeriod"`
 }
 

@@ -1,0 +1,223 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// memoryLock is a lock that nothing but the test holds.
+type memoryLock struct {
+	resourcelock.Interface
+
+	record resourcelock.LeaderElectionRecord
+	writes int
+	err    error
+}
+
+func (*memoryLock) Identity() string { return "us" }
+func (*memoryLock) Describe() string { return "herald/herald-manager" }
+
+func (l *memoryLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	found := l.record
+	return &found, nil, l.err
+}
+
+func (l *memoryLock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
+	if l.err == nil {
+		l.record = record
+		l.writes++
+	}
+	return l.err
+}
+
+func held(by string) resourcelock.LeaderElectionRecord {
+	return resourcelock.LeaderElectionRecord{HolderIdentity: by, LeaseDurationSeconds: 60}
+}
+
+const lasts = time.Minute
+
+func TestLeaseOutlived(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		then   func(t *testing.T, l *Lock, m *memoryLock)
+		wait   time.Duration
+		fails  bool
+	}{
+		"Renewed":  {"it leads", nil, lasts, false},
+		"Late":     {"the election may still be ending the process", nil, lasts + overdue, false},
+		"Outlived": {"the election hangs, and another manager leads", nil, lasts + overdue + time.Second, true},
+		"Ended": {"the election gave the lease back", func(t *testing.T, l *Lock, _ *memoryLock) {
+			if err := l.Update(t.Context(), held("")); err != nil {
+				t.Fatal(err)
+			}
+		}, time.Hour, false},
+		"Released": {"a process that stops gave its lease back", func(t *testing.T, l *Lock, _ *memoryLock) {
+			if err := l.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}, time.Hour, false},
+		"TakenOver": {"it knows that another one leads", func(t *testing.T, l *Lock, m *memoryLock) {
+			m.record = held("them")
+			if _, _, err := l.Get(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}, time.Hour, false},
+		"NotRenewed": {"a write that failed renews nothing", func(t *testing.T, l *Lock, m *memoryLock) {
+			l.clock.(*clocktesting.FakeClock).Step(lasts)
+			m.err = errors.New("away")
+			if err := l.Update(t.Context(), held("us")); err == nil {
+				t.Fatal("the lock hides that its write failed")
+			}
+		}, overdue + time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake, memory := clocktesting.NewFakeClock(time.Now()), &memoryLock{record: held("us")}
+			lock := &Lock{Interface: memory, lasts: lasts, clock: fake, watch: func(context.Context) (watch.Interface, error) {
+				return nil, errors.New("cannot be watched")
+			}}
+			if err := lock.Check(nil); err != nil {
+				t.Fatalf("a process that waits for the lease is well: %v", err)
+			}
+			if err := lock.Update(t.Context(), held("us")); err != nil {
+				t.Fatal(err)
+			}
+			if tc.then != nil {
+				tc.then(t, lock, memory)
+			}
+			fake.Step(tc.wait)
+			if err := lock.Check(nil); (err != nil) != tc.fails {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+// A process that waits for the lease learns at once that it may have it.
+func TestWaiting(t *testing.T) {
+	renewal := func(changes *watch.FakeWatcher, by string) {
+		changes.Modify(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &by}})
+	}
+	const release = 7 * time.Second
+	for name, tc := range map[string]struct {
+		reason string
+		// holder does what happens while the lock waits.
+		holder func(m *memoryLock, changes *watch.FakeWatcher)
+		refuse error
+		waits  time.Duration
+		found  string
+	}{
+		"GivenBack": {"the pause of the election would be lost", func(m *memoryLock, changes *watch.FakeWatcher) {
+			renewal(changes, "them")
+			time.Sleep(release)
+			m.record = held("")
+			renewal(changes, "")
+		}, nil, release, ""},
+		"Deleted": {"nobody holds a lease that does not exist", func(m *memoryLock, changes *watch.FakeWatcher) {
+			time.Sleep(release)
+			m.record = held("")
+			changes.Delete(&coordinationv1.Lease{})
+		}, nil, release, ""},
+		"Renewed": {"a holder that renews it keeps it; one that stops to has lost it after its time", func(_ *memoryLock, changes *watch.FakeWatcher) {
+			for range 3 {
+				time.Sleep(lasts - time.Second)
+				renewal(changes, "them")
+			}
+		}, nil, 3*(lasts-time.Second) + lasts, "them"},
+		"WatchEnds": {"the API server ends watches now and then; the election asks again", func(_ *memoryLock, changes *watch.FakeWatcher) {
+			time.Sleep(release)
+			changes.Stop()
+		}, nil, release, "them"},
+		"NotWatched": {"the account may lack the right; the election asks again", nil, errors.New("forbidden"), 0, "them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				memory, changes := &memoryLock{record: held("them")}, watch.NewFake()
+				lock := &Lock{Interface: memory, lasts: lasts, clock: clock.RealClock{}, watch: func(context.Context) (watch.Interface, error) {
+					return changes, tc.refuse
+				}}
+				if tc.holder != nil {
+					go tc.holder(memory, changes)
+				}
+				begun := time.Now()
+				record, _, err := lock.Get(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if waited := time.Since(begun); waited != tc.waits || record.HolderIdentity != tc.found {
+					t.Errorf("%s: it waited %s and found %q, want %s and %q", tc.reason, waited, record.HolderIdentity, tc.waits, tc.found)
+				}
+			})
+		})
+	}
+}
+
+// What is written bears the time of the write: the election takes its own before it asks for the lease.
+func TestTimesOfWrites(t *testing.T) {
+	fake, memory := clocktesting.NewFakeClock(time.Now()), &memoryLock{record: held("")}
+	lock := &Lock{Interface: memory, lasts: lasts, clock: fake}
+	for _, reason := range []string{"it is acquired", "it is renewed"} {
+		fake.Step(lasts)
+		acquired := memory.record.AcquireTime
+		if reason == "it is acquired" {
+			acquired.Time = fake.Now()
+		}
+		record := memory.record
+		record.HolderIdentity = "us"
+		if err := lock.Update(t.Context(), record); err != nil {
+			t.Fatal(err)
+		}
+		if got := memory.record; !got.RenewTime.Time.Equal(fake.Now()) || !got.AcquireTime.Equal(&acquired) {
+			t.Errorf("%s: renewed %s, acquired %s; want %s and %s", reason, got.RenewTime, got.AcquireTime, fake.Now(), acquired)
+		}
+	}
+}
+
+func TestRelease(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		leads  bool
+		stored resourcelock.LeaderElectionRecord
+		err    error
+		// holder and writes are those of a release and of a renewal after it.
+		holder string
+		writes int
+	}{
+		"Leader":   {"another process takes it at once, and this one writes nothing more", true, held("us"), nil, "", 1},
+		"Standby":  {"it has nothing to give back", false, held("them"), nil, "us", 1},
+		"Lost":     {"the lease is another's", true, held("them"), nil, "us", 1},
+		"APIAway":  {"what was not given back is still held", true, held("us"), errors.New("away"), "us", 1},
+		"GaveBack": {"somebody took it away by hand", true, held(""), nil, "us", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memory := &memoryLock{record: tc.stored}
+			lock := &Lock{Interface: memory, lasts: lasts, clock: clock.RealClock{}}
+			if tc.leads {
+				lock.set(time.Now())
+			}
+			memory.err = tc.err
+			if err := lock.Release(t.Context()); (err != nil) != (tc.err != nil) {
+				t.Fatalf("%s: got %v", tc.reason, err)
+			}
+			memory.err = nil
+			// The election renews until the process has ended.
+			if err := lock.Update(t.Context(), held("us")); err != nil {
+				t.Fatal(err)
+			}
+			if memory.record.HolderIdentity != tc.holder || memory.writes != tc.writes {
+				t.Errorf("%s: %q holds it after %d writes, want %q after %d", tc.reason, memory.record.HolderIdentity, memory.writes, tc.holder, tc.writes)
+			}
+		})
+	}
+}

@@ -1,0 +1,49 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"context"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	typedrbacv1 "k8s.io/client-go/kubernetes/typed/rbac/v1"
+)
+
+// owned makes leases belong to a cluster role. client-go's lock writes none but the
+// lease's spec.
+type owned struct {
+	typedcoordinationv1.LeasesGetter
+
+	roles typedrbacv1.ClusterRolesGetter
+	role  string
+}
+
+// Leases implements coordinationv1.LeasesGetter.
+func (o owned) Leases(namespace string) typedcoordinationv1.LeaseInterface {
+	return ownedLeases{LeaseInterface: o.LeasesGetter.Leases(namespace), owned: o}
+}
+
+type ownedLeases struct {
+	typedcoordinationv1.LeaseInterface
+	owned
+}
+
+// Create implements coordinationv1.LeaseInterface.
+func (l ownedLeases) Create(ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions) (*coordinationv1.Lease, error) {
+	lease.OwnerReferences = l.owners(ctx)
+	return l.LeaseInterface.Create(ctx, lease, options)
+}
+
+// owners are those of the lease. A role that cannot be read, as in a local run, owns
+// nothing: to lead matters more than to leave nothing behind.
+func (o owned) owners(ctx context.Context) []metav1.OwnerReference {
+	role, err := o.roles.ClusterRoles().Get(ctx, o.role, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return []metav1.OwnerReference{{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole", Name: role.Name, UID: role.UID}}
+}
