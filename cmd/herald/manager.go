@@ -179,7 +179,7 @@ func newManager(ctx context.Context, cluster kubernetes, f *managerFlags, c *con
 		options.LeaderElection, options.LeaderElectionResourceLockInterface = true, held
 		alive = held.Check
 		// A process that stops claims nothing more; another one need not wait for the calls that this one has begun.
-		context.AfterFunc(ctx, func() { release(held, c.LeaderElection.RenewDeadline.Duration) })
+		context.AfterFunc(ctx, func() { release(context.WithoutCancel(ctx), held, c.LeaderElection.RenewDeadline.Duration) })
 	}
 	var err error
 	if options.WebhookServer, err = hook.server(); err != nil {
@@ -196,8 +196,8 @@ func newManager(ctx context.Context, cluster kubernetes, f *managerFlags, c *con
 }
 
 // release gives the lease back. If it cannot, the election does when the process has stopped.
-func release(held *lease.Lock, within time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), within)
+func release(ctx context.Context, held *lease.Lock, within time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if err := held.Release(ctx); err != nil {
 		ctrl.Log.WithName("lease").Error(err, "another manager takes over when this one has ended")

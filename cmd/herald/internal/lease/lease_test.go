@@ -120,23 +120,23 @@ func TestWaiting(t *testing.T) {
 	}{
 		"GivenBack": {"the pause of the election would be lost", func(m *memoryLock, changes *watch.FakeWatcher) {
 			renewal(changes, "them")
-			time.Sleep(release)
+			time.Sleep(release) //nolint:forbidigo // in a bubble of synctest
 			m.record = held("")
 			renewal(changes, "")
 		}, nil, release, ""},
 		"Deleted": {"nobody holds a lease that does not exist", func(m *memoryLock, changes *watch.FakeWatcher) {
-			time.Sleep(release)
+			time.Sleep(release) //nolint:forbidigo // in a bubble of synctest
 			m.record = held("")
 			changes.Delete(&coordinationv1.Lease{})
 		}, nil, release, ""},
 		"Renewed": {"a holder that renews it keeps it; one that stops to has lost it after its time", func(_ *memoryLock, changes *watch.FakeWatcher) {
 			for range 3 {
-				time.Sleep(lasts - time.Second)
+				time.Sleep(lasts - time.Second) //nolint:forbidigo // in a bubble of synctest
 				renewal(changes, "them")
 			}
 		}, nil, 3*(lasts-time.Second) + lasts, "them"},
 		"WatchEnds": {"the API server ends watches now and then; the election asks again", func(_ *memoryLock, changes *watch.FakeWatcher) {
-			time.Sleep(release)
+			time.Sleep(release) //nolint:forbidigo // in a bubble of synctest
 			changes.Stop()
 		}, nil, release, "them"},
 		"NotWatched": {"the account may lack the right; the election asks again", nil, errors.New("forbidden"), 0, "them"},
