@@ -290,6 +290,13 @@ test-crash: ## Kill the manager at its worst moments and count what was publishe
 	$(MAKE) controlplane
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 $(if $(LONG),-timeout 12h -ginkgo.timeout 12h,-short -timeout 30m)
 
+# In a cluster of its own: it makes and deletes namespaces, definitions and a team there.
+E2E_PREVIOUS ?= v0.1.0
+.PHONY: test-e2e
+test-e2e: $(BIN)/helm ## Install the chart in the cluster of the current kubeconfig and try it (SHORT=1, LOAD=, NODE=; docs/testing.md)
+	@E2E_LOAD='$(LOAD)' E2E_NODE='$(NODE)' E2E_REGISTRY='$(REGISTRY)' E2E_TAG='$(TAG)' E2E_PREVIOUS='$(E2E_PREVIOUS)' SHORT='$(SHORT)' \
+	  go test ./test/e2e -count=1 -v -timeout 60m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)') $(if $(SKIP),-ginkgo.skip='$(SKIP)')
+
 .PHONY: test-explore
 test-explore: ## Walk through every schedule of the delivery protocol within bounds (LONG=1 for one more fault)
 	go test ./posting/explore/ -v -count=1 -run TestProtocol $(if $(LONG),-timeout 12h -args -explore.long,-timeout 30m)
@@ -339,6 +346,7 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 image_go := env CGO_ENABLED=0 GOOS=linux GOFLAGS= GOWORK=off GOEXPERIMENT= GOAMD64=v1 GOARM64=v8.0
 image_build = build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)'
 image_commands = $(if $(filter herald herald-ffmpeg,$(IMAGES)),./cmd/herald) $(if $(filter herald-sandbox,$(IMAGES)),./cmd/herald-sandbox)
+image_tests = $(if $(filter herald-e2e-client,$(IMAGES)),./test/e2e/client)
 image_flags = --images '$(IMAGES)' --architectures '$(IMAGE_ARCHS)' --programs $(IMAGE_DIR)/programs --cache $(IMAGE_CACHE) \
   --registry $(IMAGE_REGISTRY) --version $(VERSION) --revision '$(REVISION)' --created $(SOURCE_DATE_EPOCH)
 image_program = GOWORK=off go -C hack/image run .
@@ -354,6 +362,7 @@ image-programs:
 	  mkdir -p "$$out"
 	  echo "building for linux/$$arch"
 	  if [ -n '$(strip $(image_commands))' ]; then GOARCH=$$arch $(image_go) go $(image_build) -o "$$out/" $(image_commands); fi
+	  if [ -n '$(image_tests)' ]; then GOARCH=$$arch $(image_go) go $(image_build) -o "$$out/herald-e2e-client" $(image_tests); fi
 	  if [ -n '$(filter herald-store,$(IMAGES))' ]; then GOARCH=$$arch $(image_go) go -C hack/store $(image_build) -o "$$out/herald-store" .; fi
 	done
 
@@ -383,6 +392,10 @@ verify-image: image ## Build the images again elsewhere, fail if a byte differs,
 	done
 	echo "verify-image: both builds are the same, byte for byte"
 	GOWORK=off go -C hack/image test -count=1 -run TestArchives . -args -images=$(IMAGE_DIR) -architectures='$(IMAGE_ARCHS)'
+
+.PHONY: version
+version: ## Print the version of this checkout, which is the tag of its images too
+	@echo $(VERSION)
 
 ##@ Tools
 

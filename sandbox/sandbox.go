@@ -39,6 +39,9 @@ type Options struct {
 	// Lenient overlooks parameters and fields that a simulator does not know, where the platform overlooks them too. Without
 	// it they are refused, so that Herald's own tests find a misspelt one; other clients send what they like.
 	Lenient bool
+	// PlainHosts are hosts that TikTok fetches files from by plain HTTP, beside those of this machine: the stores of a
+	// cluster for trials. From all others it wants HTTPS.
+	PlainHosts []string
 	// Logger receives the start, changes by the control API, and what goes wrong; nil means nothing is logged.
 	Logger *slog.Logger
 }
@@ -54,6 +57,7 @@ type Server struct {
 	log       *slog.Logger
 	siteURL   string
 	lenient   bool
+	plain     []string
 	platforms map[string]platform
 	close     func() error
 }
@@ -75,6 +79,7 @@ type platform interface {
 func (s *Server) newPlatforms() []platform {
 	opts := simulator.Options{
 		Store: s.store, Blobs: s.blobs, Gate: s.gate, Clock: s.clock, Logger: s.log, SiteURL: s.site, Lenient: s.lenient,
+		PlainHosts: s.plain,
 	}
 	return []platform{
 		x.New(opts), threads.New(opts), instagram.New(opts), facebook.New(opts), tiktok.New(opts), youtube.New(opts),
@@ -135,7 +140,7 @@ func New(opts Options) (*Server, error) {
 	board := faults.NewBoard()
 	s := &Server{
 		mux: http.NewServeMux(), store: store, blobs: files, board: board, gate: faults.NewGate(board, opts.Clock),
-		clock: opts.Clock, log: opts.Logger, siteURL: strings.TrimSuffix(opts.SiteURL, "/"), lenient: opts.Lenient,
+		clock: opts.Clock, log: opts.Logger, siteURL: strings.TrimSuffix(opts.SiteURL, "/"), lenient: opts.Lenient, plain: opts.PlainHosts,
 		platforms: map[string]platform{},
 	}
 	s.close = sync.OnceValue(func() error {

@@ -53,6 +53,7 @@ type box struct {
 	dir   string
 	// lenient is how the next server is opened.
 	lenient bool
+	plain   []string
 	server  *sandbox.Server
 	http    *httptest.Server
 	client  *http.Client
@@ -76,7 +77,7 @@ func startLenient(t *testing.T) *box {
 // open starts a server with the box's clock.
 func (b *box) open(dir string) {
 	b.t.Helper()
-	server, err := sandbox.New(sandbox.Options{Clock: b.clock, StateDir: dir, Lenient: b.lenient})
+	server, err := sandbox.New(sandbox.Options{Clock: b.clock, StateDir: dir, Lenient: b.lenient, PlainHosts: b.plain})
 	if err != nil {
 		b.t.Fatal(err)
 	}

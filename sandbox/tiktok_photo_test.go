@@ -277,3 +277,21 @@ func TestTikTokVideoList(t *testing.T) {
 		t.Errorf("an unknown field: %d %s", r.status, r.body)
 	}
 }
+
+func TestTikTokFetchesByPlainHTTPWhereItIsAllowed(t *testing.T) {
+	b := &box{t: t, clock: newClock(), plain: []string{"store.trial.svc"}}
+	b.open("")
+	for host, want := range map[string]string{
+		"store.trial.svc:9000":       "ok",
+		"other.trial.svc:9000":       "invalid_params",
+		"store.trial.svc.evil.test":  "invalid_params",
+		"x.store.trial.svc":          "invalid_params",
+		"u:p@store.trial.svc:9000":   "invalid_params",
+		"store.trial.svc:9000@evil/": "invalid_params",
+	} {
+		got := b.onTikTok("content/init/", photosOn("DIRECT_POST", publicPhotos, "", "http://"+host, "/1"))
+		if code := got.text("error", "code"); code != want {
+			t.Errorf("from %s: %s, want %s", host, code, want)
+		}
+	}
+}

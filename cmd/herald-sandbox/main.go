@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -75,6 +76,7 @@ func parse(args []string, stdout, stderr io.Writer) (config, error) {
 	flags.StringVar(&c.listen, "listen", "127.0.0.1:9100", "address to serve on")
 	flags.StringVar(&c.options.StateDir, "state-dir", "", "folder that keeps what was published; empty keeps it in memory only")
 	flags.StringVar(&c.options.SiteURL, "site-url", "", "the sandbox's own address, as browsers reach it; empty takes the address of each request")
+	plain := flags.String("plain-hosts", "", "hosts, with commas between them, that files are fetched from by plain HTTP although a platform wants HTTPS")
 	strict := flags.Bool("strict", false, "refuse parameters and fields that a simulator does not know, also where the platform overlooks them")
 	format := flags.String("log-format", "text", "format of the log: text or json")
 	flags.TextVar(&level, "log-level", slog.LevelInfo, "least level to log: debug, info, warn or error")
@@ -90,6 +92,7 @@ func parse(args []string, stdout, stderr io.Writer) (config, error) {
 		return c, fmt.Errorf("unexpected argument %q; a flag begins with dashes", flags.Arg(0))
 	}
 	c.options.Lenient = !*strict
+	c.options.PlainHosts = strings.FieldsFunc(*plain, func(r rune) bool { return r == ',' })
 	options := &slog.HandlerOptions{Level: level}
 	switch *format {
 	case "text":

@@ -6,6 +6,7 @@ package post_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -207,5 +208,28 @@ var _ = Describe("Kubernetes faults", func() {
 		m.stop()
 		Expect(read(ctx, p).Status.Phase).To(Equal(v1alpha1.PhasePosted), "the result is written before the process ends")
 		Expect(t.published(ctx)).To(Equal([]string{"last call"}))
+	})
+
+	It("finishes a claim that is under way when the manager stops, and what is claimed", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		var stopping sync.Once
+		var stop func()
+		began := make(chan struct{})
+		m := startManager(interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			<-began
+			stopping.Do(stop)
+			// The API server stores what has reached it, also when nobody waits for the answer.
+			if err := c.SubResource(sub).Update(context.WithoutCancel(ctx), obj, opts...); err != nil {
+				return err
+			}
+			return ctx.Err()
+		}})
+		stop = m.cancel
+		close(began)
+		p := t.post(ctx, "claimed late")
+		Eventually(phase(ctx, p)).ShouldNot(BeEmpty())
+		m.stop()
+		Expect(read(ctx, p).Status.Phase).To(Equal(v1alpha1.PhasePosted), "a claim without an answer would leave the next process in doubt")
+		Expect(t.published(ctx)).To(Equal([]string{"claimed late"}))
 	})
 })

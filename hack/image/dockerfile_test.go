@@ -75,6 +75,9 @@ func TestDockerfileSaysTheSame(t *testing.T) {
 	}
 	found := stages(t, string(text))
 	for _, d := range definitions {
+		if d.test {
+			continue
+		}
 		t.Run(d.name, func(t *testing.T) {
 			have := declared(t, found[d.name])
 			want := d.config(stamp)

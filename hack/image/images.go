@@ -30,6 +30,8 @@ type definition struct {
 	ffmpeg bool
 	// licences is an SPDX expression.
 	licences string
+	// test is set if nobody but the tests uses it: it is made only when it is named, and not by the Dockerfile.
+	test bool
 }
 
 // licence is Herald's own.
@@ -72,6 +74,14 @@ var definitions = []definition{
 		ports:       []string{"9000/tcp"},
 		scratch:     []string{"/data", "/tmp"},
 		licences:    licence,
+	},
+	{
+		name:        "herald-e2e-client",
+		title:       "Client of Herald's end-to-end tests",
+		description: "Posts by the REST API from a pod, in tests",
+		program:     "herald-e2e-client",
+		licences:    licence,
+		test:        true,
 	},
 }
 

@@ -110,10 +110,13 @@ func list(names string) []string {
 	return strings.FieldsFunc(names, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
+// names are those of the images that are made unless others are named.
 func names() []string {
 	var names []string
 	for _, d := range definitions {
-		names = append(names, d.name)
+		if !d.test {
+			names = append(names, d.name)
+		}
 	}
 	return names
 }

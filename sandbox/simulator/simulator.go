@@ -41,6 +41,8 @@ type Options struct {
 	SiteURL func(*http.Request) string
 	// Lenient overlooks parameters and fields that are not known, on the platforms that overlook them.
 	Lenient bool
+	// PlainHosts are those that files are fetched from by plain HTTP, beside the hosts of this machine.
+	PlainHosts []string
 }
 
 // Form is what a name must look like.

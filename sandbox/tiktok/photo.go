@@ -57,7 +57,7 @@ func (p *Platform) photos(w http.ResponseWriter, r *faults.Request) {
 	}
 	var t ticket
 	if bad == nil {
-		t, bad = describePhotos(account, body)
+		t, bad = p.describePhotos(account, body)
 	}
 	if bad == nil {
 		bad = p.checkRoom(account, t.Inbox)
@@ -72,7 +72,7 @@ func (p *Platform) photos(w http.ResponseWriter, r *faults.Request) {
 }
 
 // describePhotos takes down how photos are to be posted, or says why TikTok would refuse it.
-func describePhotos(account state.Account, body photoInit) (ticket, *refusal) {
+func (p *Platform) describePhotos(account state.Account, body photoInit) (ticket, *refusal) {
 	direct := body.PostMode == "DIRECT_POST"
 	t := ticket{Source: fromURL, Inbox: !direct, Title: body.Post.Title, detail: detail{
 		MediaType: photo, PhotoCoverIndex: body.Source.CoverIndex, IsAIGC: body.IsAIGC,
@@ -85,7 +85,7 @@ func describePhotos(account state.Account, body photoInit) (ticket, *refusal) {
 	case !direct && body.PostMode != "MEDIA_UPLOAD":
 		return t, invalid("post_mode must be DIRECT_POST or MEDIA_UPLOAD.")
 	}
-	if bad := checkPhotoSource(body); bad != nil {
+	if bad := p.checkPhotoSource(body); bad != nil {
 		return t, bad
 	}
 	if bad := checkLength("post_info.title", body.Post.Title, maxPhotoTitle); bad != nil {
@@ -109,7 +109,7 @@ func describePhotos(account state.Account, body photoInit) (ticket, *refusal) {
 
 func given(flag *bool) bool { return flag != nil && *flag }
 
-func checkPhotoSource(body photoInit) *refusal {
+func (p *Platform) checkPhotoSource(body photoInit) *refusal {
 	images, cover := body.Source.Images, body.Source.CoverIndex
 	switch {
 	case body.Source.Source != fromURL:
@@ -120,7 +120,7 @@ func checkPhotoSource(body photoInit) *refusal {
 		return invalid("source_info.photo_cover_index must be the number of a photo, counted from 0.")
 	}
 	for i, address := range images {
-		if bad := checkURL("source_info.photo_images["+strconv.Itoa(i)+"]", address); bad != nil {
+		if bad := p.checkURL("source_info.photo_images["+strconv.Itoa(i)+"]", address); bad != nil {
 			return bad
 		}
 	}

@@ -78,12 +78,13 @@ func checkLength(field, text string, most int) *refusal {
 	return nil
 }
 
-// checkURL says whether TikTok would fetch from an address: over HTTPS. Within one machine, plain HTTP will do.
-func checkURL(field, address string) *refusal {
+// checkURL says whether TikTok would fetch from an address: over HTTPS. Within one machine, and from hosts that are allowed,
+// plain HTTP will do.
+func (p *Platform) checkURL(field, address string) *refusal {
 	u, err := url.Parse(address)
 	if err == nil && u.Host != "" && u.User == nil && u.Fragment == "" {
 		host := net.ParseIP(u.Hostname())
-		if u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || host != nil && host.IsLoopback()) {
+		if u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || host != nil && host.IsLoopback() || slices.Contains(p.PlainHosts, u.Hostname())) {
 			return nil
 		}
 	}

@@ -116,7 +116,7 @@ func describeVideo(account state.Account, post videoPost) (ticket, *refusal) {
 
 // initVideo begins an upload, or tells TikTok to fetch the video and post it.
 func (p *Platform) initVideo(r *faults.Request, account state.Account, text string, t ticket, from videoSource) (any, *refusal) {
-	if bad := checkSource(from); bad != nil {
+	if bad := p.checkSource(from); bad != nil {
 		return nil, bad
 	}
 	if bad := p.checkRoom(account, t.Inbox); bad != nil {
@@ -143,12 +143,12 @@ func (p *Platform) initVideo(r *faults.Request, account state.Account, text stri
 }
 
 // checkSource says whether TikTok would take a video from there.
-func checkSource(from videoSource) *refusal {
+func (p *Platform) checkSource(from videoSource) *refusal {
 	switch {
 	case from.Source == fromURL && (from.Size != 0 || from.Chunk != 0 || from.Count != 0):
 		return invalid("source_info takes video_url, and only that, when the source is PULL_FROM_URL.")
 	case from.Source == fromURL:
-		return checkURL("source_info.video_url", from.URL)
+		return p.checkURL("source_info.video_url", from.URL)
 	case from.Source != fromFile || from.URL != "":
 		return invalid("source_info.source must be FILE_UPLOAD, without video_url, or PULL_FROM_URL.")
 	default:

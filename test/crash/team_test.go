@@ -11,11 +11,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"image"
 	"image/color"
-	"image/jpeg"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +28,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/mediatest"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
@@ -159,34 +156,17 @@ func (t *team) upload(ctx context.Context, name string) {
 func content(name string) []byte {
 	colours := map[string]color.Color{"red": color.RGBA{R: 200, A: 255}, "blue": color.RGBA{B: 200, A: 255}}
 	if c, ok := colours[name]; ok {
-		picture := image.NewPaletted(image.Rect(0, 0, 720, 720), color.Palette{c})
-		var out bytes.Buffer
-		Expect(jpeg.Encode(&out, picture, nil)).To(Succeed())
-		return out.Bytes()
+		picture, err := mediatest.Picture(c)
+		Expect(err).NotTo(HaveOccurred())
+		return picture
 	}
-	film, err := os.ReadFile(filepath.Join(repository, "internal", "media", "probe", "testdata", "faststart.mp4"))
+	film, err := mediatest.Film(repository)
 	Expect(err).NotTo(HaveOccurred())
-	enlarge(film)
 	if name == "long" {
 		film = binary.BigEndian.AppendUint32(film, 8+inParts)
 		film = append(append(film, "free"...), make([]byte, inParts)...)
 	}
 	return film
-}
-
-// enlarge changes what the headers of a film say of it, to a size and a length
-// that every platform takes.
-func enlarge(film []byte) {
-	header := bytes.Index(film, []byte("mvhd"))
-	Expect(header).To(BeNumerically(">", 0))
-	// Behind the name: version and flags, two times, the units of a second, the length in them.
-	units := binary.BigEndian.Uint32(film[header+16:])
-	binary.BigEndian.PutUint32(film[header+20:], 10*units)
-	track := bytes.Index(film, []byte("tkhd"))
-	Expect(track).To(BeNumerically(">", 0))
-	end := track - 4 + int(binary.BigEndian.Uint32(film[track-4:]))
-	binary.BigEndian.PutUint32(film[end-8:], 720<<16)
-	binary.BigEndian.PutUint32(film[end-4:], 1280<<16)
 }
 
 // post makes a post of a kind for some platforms, of words that no other has.

@@ -1,4 +1,5 @@
-{{/* A Deployment of a trial, with its Service. Takes a dict with root, component, port, args, probe, volumes (of Kubernetes) and mounts. */}}
+{{/* A Deployment of a trial, with its Service. Takes a dict with root, component, port, args, probe, volumes (of Kubernetes),
+mounts, and open if everything in the cluster may connect to it. */}}
 {{- define "herald.evaluation" -}}
 {{- $name := printf "%s-%s" (include "herald.fullname" .root) .component -}}
 apiVersion: apps/v1
@@ -81,11 +82,13 @@ spec:
   ingress:
   - ports:
     - {port: http, protocol: TCP}
+    {{- if not .open }}
     from:
     - podSelector:
         matchLabels:
           app.kubernetes.io/name: herald
           app.kubernetes.io/instance: {{ .root.Release.Name }}
+    {{- end }}
   egress:
   - ports:
     - {port: 53, protocol: UDP}

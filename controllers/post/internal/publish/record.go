@@ -46,10 +46,18 @@ func (m *Memory) Wrote(post *v1alpha1.Post) { m.written = post.ResourceVersion }
 func (m *Memory) Empty() bool { return m.written == "" && len(m.Results) == 0 && len(m.Unsent) == 0 }
 
 // storeClaim stores the attempts of deliveries: one write under the resourceVersion
-// that was read, never retried. After an error that leaves open whether it landed,
-// the attempts are remembered as never sent.
+// that was read, never retried. Once begun, it outlives ctx: the API server may store
+// what is cut off, and the next process would be in doubt about a call that was never
+// made. After an error that leaves open whether it landed, the attempts are remembered
+// as never sent.
 func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory *Memory, deliveries []*Delivery) error {
-	err := p.Client.Status().Update(ctx, post)
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("stopped before claiming the delivery: %w", err)
+	}
+	// Nothing is sent for a claim that took longer.
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.SendWindow)
+	defer cancel()
+	err := p.Client.Status().Update(writing, post)
 	if err == nil {
 		memory.Wrote(post)
 		return nil

@@ -1,0 +1,61 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "fmt"
+
+// content is what posts are made of: the accounts by platform, and the ids of two files.
+type content struct {
+	connections   map[string]string
+	picture, film string
+}
+
+// kinds are the categories with the platforms that they go to. Text is the most usual.
+var kinds = []struct {
+	category  string
+	platforms []string
+}{
+	{"text", []string{"x", "threads", "facebook"}},
+	{"image", []string{"x", "instagram", "threads"}},
+	{"text", []string{"x"}},
+	{"video", []string{"youtube", "instagram"}},
+	{"text", []string{"threads", "facebook"}},
+	{"tree", []string{"x", "threads"}},
+	{"text", []string{"x", "facebook"}},
+	{"image", []string{"tiktok", "facebook"}},
+	{"text", []string{"threads"}},
+	{"video", []string{"tiktok", "x", "threads"}},
+}
+
+// body is that of the request for the post number i. Each of its captions begins with
+// the marker.
+func (c content) body(i int, marker string) map[string]any {
+	kind := kinds[i%len(kinds)]
+	body := map[string]any{"category": kind.category}
+	var targets []map[string]any
+	for _, platform := range kind.platforms {
+		target := map[string]any{"connection_id": c.connections[platform]}
+		if kind.category != "tree" {
+			target["caption"] = marker
+		}
+		if platform == "youtube" {
+			target["youtube_title"] = marker
+		}
+		targets = append(targets, target)
+	}
+	body["targets"] = targets
+	switch kind.category {
+	case "image":
+		body["media_ids"] = []string{c.picture}
+	case "video":
+		body["media_id"] = c.film
+	case "tree":
+		var cards []map[string]any
+		for card := range 3 {
+			cards = append(cards, map[string]any{"caption": fmt.Sprintf("%s, card %d", marker, card)})
+		}
+		body["tree_cards"] = cards
+	}
+	return body
+}

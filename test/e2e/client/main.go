@@ -1,0 +1,113 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command client posts by the REST API, as a careful client does, from a pod of the
+// end-to-end tests. It uploads a picture and a film, makes posts of every category at an
+// even pace, repeats what failed under the same Idempotency-Key, and prints one JSON
+// object for each post that was accepted.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// accepted is what is printed of a post.
+type accepted struct {
+	// ID is the post's, and Marker stands in each of its captions.
+	ID     string `json:"id"`
+	Marker string `json:"marker"`
+	// Tries is how many requests it took.
+	Tries int `json:"tries"`
+	// Due is when it is to go out.
+	Due time.Time `json:"due"`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// load is what the flags ask for.
+type load struct {
+	posts  int
+	over   time.Duration
+	ahead  time.Duration
+	marker string
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	var l load
+	var a api
+	flags := flag.NewFlagSet("client", flag.ContinueOnError)
+	flags.StringVar(&a.url, "url", "", "address of the REST API, ending in /api/v1")
+	tokenFile := flags.String("token-file", "", "file with the key")
+	picture := flags.String("picture", "", "file with a JPEG")
+	film := flags.String("film", "", "file with an MP4")
+	flags.IntVar(&l.posts, "posts", 1, "how many posts to make")
+	flags.DurationVar(&l.over, "over", 0, "how long to take for them")
+	flags.DurationVar(&l.ahead, "ahead", 0, "how far ahead to schedule them; 0 publishes at once")
+	flags.StringVar(&l.marker, "marker", "", "words that tell these posts from others")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	token, err := os.ReadFile(*tokenFile)
+	if err != nil {
+		return fmt.Errorf("cannot read the key: %w", err)
+	}
+	a.token = string(token)
+	c, err := a.prepare(ctx, *picture, *film)
+	if err != nil {
+		return err
+	}
+	return l.post(ctx, &a, c, json.NewEncoder(out))
+}
+
+// post makes the posts, each in its time whatever became of those before it.
+func (l load) post(ctx context.Context, a *api, c content, out *json.Encoder) error {
+	var printing sync.Mutex
+	var posting sync.WaitGroup
+	failures := make(chan error, l.posts)
+	tick := time.NewTicker(max(time.Millisecond, l.over/time.Duration(l.posts)))
+	defer tick.Stop()
+	for i := range l.posts {
+		marker := fmt.Sprintf("%s %04d", l.marker, i)
+		posting.Go(func() {
+			done, err := a.create(ctx, c.body(i, marker), marker, l.ahead)
+			if err != nil {
+				failures <- fmt.Errorf("post %q: %w", marker, err)
+				return
+			}
+			printing.Lock()
+			defer printing.Unlock()
+			if err := out.Encode(done); err != nil {
+				failures <- err
+			}
+		})
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	posting.Wait()
+	select {
+	case err := <-failures:
+		return fmt.Errorf("%d posts were not accepted, among them %w", len(failures)+1, err)
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,89 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/cluster"
+)
+
+// helm runs Helm on the release's namespace.
+func helm(ctx context.Context, args ...string) {
+	GinkgoHelper()
+	command(ctx, repository, filepath.Join(repository, "bin", "helm"), append(args, "--namespace", home)...)
+}
+
+// values are those of an evaluation with the images of a version.
+func values(version string) []string {
+	out := []string{"--set", "evaluation.enabled=true,image.tag=" + version, "--wait", "--timeout", "5m"}
+	if registry != "" {
+		out = append(out, "--set", "image.repository="+registry+"/herald")
+	}
+	return out
+}
+
+func install(ctx context.Context, chart, version string) {
+	GinkgoHelper()
+	begun := time.Now()
+	helm(ctx, append([]string{"install", release, chart}, values(version)...)...)
+	sayf("installed %s in %s", version, time.Since(begun).Round(100*time.Millisecond))
+}
+
+// begin applies what an evaluation begins with, as the notes of the chart say, and waits
+// until all accounts are connected.
+func begin(ctx context.Context) {
+	GinkgoHelper()
+	var shipped corev1.ConfigMap
+	Expect(k8s.Get(ctx, types.NamespacedName{Namespace: home, Name: release + "-demo"}, &shipped)).To(Succeed())
+	objects, err := cluster.ParseObjects([]byte(shipped.Data["demo.yaml"]))
+	Expect(err).NotTo(HaveOccurred())
+	for _, object := range objects {
+		Expect(k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("e2e"), client.ForceOwnership)).To(Succeed())
+	}
+	Eventually(func(g Gomega) {
+		var connections v1alpha1.ConnectionList
+		g.Expect(k8s.List(ctx, &connections, client.InNamespace(demo))).To(Succeed())
+		g.Expect(connections.Items).To(HaveLen(6))
+		for i := range connections.Items {
+			g.Expect(meta.IsStatusConditionTrue(connections.Items[i].Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), connections.Items[i].Name)
+		}
+		g.Expect(k8s.Get(ctx, types.NamespacedName{Namespace: demo, Name: "demo-token"}, &corev1.Secret{})).To(Succeed())
+	}).WithContext(ctx).Should(Succeed())
+}
+
+// rolledOut waits until a Deployment has nothing but new pods.
+func rolledOut(ctx context.Context, name string) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		var d appsv1.Deployment
+		g.Expect(k8s.Get(ctx, types.NamespacedName{Namespace: home, Name: name}, &d)).To(Succeed())
+		g.Expect(d.Status.ObservedGeneration).To(Equal(d.Generation))
+		g.Expect(d.Status.UpdatedReplicas).To(Equal(*d.Spec.Replicas))
+		g.Expect(d.Status.Replicas).To(Equal(*d.Spec.Replicas))
+		g.Expect(d.Status.AvailableReplicas).To(Equal(*d.Spec.Replicas))
+	}).WithContext(ctx).Should(Succeed(), "%s is rolled out", name)
+}
+
+// checkout puts a version of this repository into a folder of its own.
+func checkout(ctx context.Context, version string) string {
+	GinkgoHelper()
+	dir := filepath.Join(repository, "bin", "e2e", version)
+	Expect(os.RemoveAll(dir)).To(Succeed())
+	Expect(os.MkdirAll(dir, 0o755)).To(Succeed())
+	command(ctx, repository, "sh", "-c", `git archive "$0" | tar --extract --directory="$1"`, version, dir)
+	return dir
+}

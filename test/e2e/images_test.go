@@ -1,0 +1,83 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// made are the images that an evaluation needs, and the client's.
+const (
+	made   = "herald herald-sandbox herald-store"
+	helper = "herald-e2e-client"
+)
+
+// command runs a program and returns what it prints.
+func command(ctx context.Context, dir, name string, args ...string) string {
+	GinkgoHelper()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Stderr = dir, GinkgoWriter
+	out, err := cmd.Output()
+	Expect(err).NotTo(HaveOccurred(), "%s %s", name, strings.Join(args, " "))
+	return strings.TrimSpace(string(out))
+}
+
+// build makes the images of a checkout and brings them into the cluster; version is what
+// they are tagged with, that of the checkout if empty. It returns the tag.
+func build(ctx context.Context, checkout, version string) string {
+	GinkgoHelper()
+	load := loadCommand(ctx)
+	images := made
+	if version == "" {
+		version, images = command(ctx, checkout, "make", "-s", "version"), made+" "+helper
+	}
+	out := filepath.Join(repository, "bin", "e2e", "images")
+	Expect(os.RemoveAll(out)).To(Succeed())
+	By("building the images of " + version)
+	command(ctx, checkout, "make", "image", "IMAGES="+images, "IMAGE_ARCHS="+architecture(ctx), "IMAGE_DIR="+out,
+		"IMAGE_CACHE="+filepath.Join(repository, "bin", "images", "cache"), "VERSION="+version)
+	for name := range strings.FieldsSeq(images) {
+		command(ctx, repository, "sh", "-c", load+` "$0"`, filepath.Join(out, name+".tar"))
+	}
+	return version
+}
+
+// architecture is that of the cluster's nodes.
+func architecture(ctx context.Context) string {
+	nodes, err := typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(nodes.Items).NotTo(BeEmpty())
+	return nodes.Items[0].Status.NodeInfo.Architecture
+}
+
+// loadCommand is how an archive comes into the cluster. The tools for local clusters have
+// a command for it.
+func loadCommand(context.Context) string {
+	GinkgoHelper()
+	if loader != "" {
+		return loader
+	}
+	raw, err := kubeconfig.RawConfig()
+	Expect(err).NotTo(HaveOccurred())
+	for prefix, command := range map[string]string{
+		"kind-":    "kind load image-archive --name NAME",
+		"k3d-":     "k3d image import --cluster NAME",
+		"minikube": "minikube image load",
+	} {
+		if name, ok := strings.CutPrefix(raw.CurrentContext, prefix); ok {
+			return strings.ReplaceAll(command, "NAME", name)
+		}
+	}
+	Fail("how do images come into the cluster of the context " + raw.CurrentContext + "? Set LOAD to a command that takes an OCI archive, " +
+		"such as LOAD='k3s ctr images import', or push the images, and set REGISTRY and TAG")
+	return ""
+}

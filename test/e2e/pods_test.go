@@ -1,0 +1,99 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// pods are those of a part of the release that are not being deleted.
+func pods(ctx context.Context, component string) []corev1.Pod {
+	GinkgoHelper()
+	var list corev1.PodList
+	Expect(k8s.List(ctx, &list, client.InNamespace(home), client.MatchingLabels{
+		"app.kubernetes.io/instance": release, "app.kubernetes.io/component": component,
+	})).To(Succeed())
+	var out []corev1.Pod
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp.IsZero() {
+			out = append(out, list.Items[i])
+		}
+	}
+	return out
+}
+
+// leader is the pod of the manager that holds the lease.
+func leader(ctx context.Context) *corev1.Pod {
+	GinkgoHelper()
+	var found *corev1.Pod
+	Eventually(func(g Gomega) {
+		var lease coordinationv1.Lease
+		g.Expect(k8s.Get(ctx, types.NamespacedName{Namespace: home, Name: release + "-manager"}, &lease)).To(Succeed())
+		g.Expect(lease.Spec.HolderIdentity).NotTo(BeNil())
+		for _, pod := range pods(ctx, "manager") {
+			if strings.HasPrefix(*lease.Spec.HolderIdentity, pod.Name+"_") {
+				found = &pod
+				return
+			}
+		}
+		g.Expect(*lease.Spec.HolderIdentity).To(BeEmpty(), "the holder is no pod")
+		g.Expect(found).NotTo(BeNil(), "nobody holds the lease")
+	}).WithContext(ctx).Should(Succeed())
+	return found
+}
+
+// kill deletes a pod without any grace: its processes get SIGKILL.
+func kill(ctx context.Context, pod *corev1.Pod) {
+	GinkgoHelper()
+	Expect(k8s.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
+}
+
+// forward makes a port of a pod reachable here and returns its address. The spec's end
+// ends it.
+func forward(ctx context.Context, pod *corev1.Pod, port int) string {
+	GinkgoHelper()
+	transport, upgrader, err := spdy.RoundTripperFor(config)
+	Expect(err).NotTo(HaveOccurred())
+	url := typed.CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("portforward").URL()
+	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
+	stop, ready := make(chan struct{}), make(chan struct{})
+	forwarder, err := portforward.New(dialer, []string{fmt.Sprintf("0:%d", port)}, stop, ready, io.Discard, GinkgoWriter)
+	Expect(err).NotTo(HaveOccurred())
+	ended := make(chan error, 1)
+	go func() { ended <- forwarder.ForwardPorts() }()
+	DeferCleanup(func() { close(stop) })
+	select {
+	case <-ready:
+	case err := <-ended:
+		Expect(err).NotTo(HaveOccurred())
+	case <-ctx.Done():
+		Fail("the port of " + pod.Name + " was not reached")
+	}
+	ports, err := forwarder.GetPorts()
+	Expect(err).NotTo(HaveOccurred())
+	return fmt.Sprintf("http://127.0.0.1:%d", ports[0].Local)
+}
+
+// platforms is the sandbox.
+func platforms(ctx context.Context) sandboxtest.Client {
+	GinkgoHelper()
+	running := pods(ctx, "sandbox")
+	Expect(running).To(HaveLen(1))
+	return sandboxtest.Client{URL: forward(ctx, &running[0], 9100)}
+}

@@ -1,0 +1,133 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package e2e_test installs the chart in a real cluster and uses it: posts of every
+// category by kubectl and from another pod, pods that are killed, a network that is cut,
+// roll-outs, an upgrade and the way back, and an uninstall. `make test-e2e` runs it on
+// the cluster of the current kubeconfig; docs/testing.md says what it needs.
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+const (
+	// release is the name of the Helm release, and home its namespace. Neither is the
+	// chart's own name, so that nothing works by accident.
+	release = "outreach"
+	home    = "herald-e2e"
+	// clients is the namespace of the pods that use the API.
+	clients = "herald-e2e-clients"
+	// demo is the namespace of the team that an evaluation begins with.
+	demo = "herald-demo"
+)
+
+// repository is the root of this repository.
+var repository, _ = filepath.Abs(filepath.Join("..", ".."))
+
+// What the environment says; docs/testing.md lists it for those who run it.
+var (
+	// short leaves out what takes minutes.
+	short = os.Getenv("SHORT") != ""
+	// loader is the command that brings an OCI archive into the cluster.
+	loader = os.Getenv("E2E_LOAD")
+	// onNode is the command that runs another one on the node.
+	onNode = os.Getenv("E2E_NODE")
+	// registry and tag name images that the cluster can pull; then none are built.
+	registry, tag = os.Getenv("E2E_REGISTRY"), os.Getenv("E2E_TAG")
+	// previous is the version before, a tag of this repository.
+	previous = os.Getenv("E2E_PREVIOUS")
+)
+
+var (
+	config   *rest.Config
+	k8s      client.Client
+	typed    *kubernetes.Clientset
+	resource *discovery.DiscoveryClient
+	// kubeconfig is what the command line tools are called with.
+	kubeconfig clientcmd.ClientConfig
+)
+
+// TestE2E needs a cluster, and says so where there is none.
+func TestE2E(t *testing.T) {
+	kubeconfig = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
+	var err error
+	if config, err = kubeconfig.ClientConfig(); err != nil {
+		t.Skipf("there is no cluster; set KUBECONFIG to one that can be filled and emptied: %v", err)
+	}
+	config.QPS, config.Burst = -1, 0
+	// An inventory lists kinds that are on their way out.
+	config.WarningHandler = rest.NoWarnings{}
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	typed = kubernetes.NewForConfigOrDie(config)
+	resource = typed.DiscoveryClient
+	version, err := resource.ServerVersion()
+	if err != nil {
+		t.Skipf("no cluster answers at %s: %v", config.Host, err)
+	}
+	if k8s, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("the cluster at %s is Kubernetes %s\n", config.Host, version.GitVersion)
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "End to end")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	SetDefaultEventuallyTimeout(3 * time.Minute)
+	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
+	_, err := typed.CoreV1().Namespaces().Get(ctx, home, metav1.GetOptions{})
+	Expect(apierrors.IsNotFound(err)).To(BeTrue(), "namespace %s is of a run that was cut off; delete it, and %s and %s (%v)", home, demo, clients, err)
+	if tag == "" {
+		tag = build(ctx, repository, "")
+	}
+})
+
+// createNamespaces makes the namespaces of a run. What is not restricted cannot run in them.
+func createNamespaces(ctx context.Context) {
+	for _, name := range []string{home, clients} {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "latest",
+		}}}
+		Expect(k8s.Create(ctx, namespace)).To(Succeed())
+	}
+}
+
+// deleteNamespace deletes a namespace and waits for its end.
+func deleteNamespace(ctx context.Context, name string) {
+	err := k8s.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	Expect(client.IgnoreNotFound(err)).To(Succeed())
+	Eventually(func() bool {
+		return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}))
+	}).WithContext(ctx).Should(BeTrue(), "namespace %s ends", name)
+}
+
+// sayf tells a figure to the person who runs it.
+func sayf(format string, args ...any) {
+	GinkgoHelper()
+	fmt.Printf("e2e: "+format+"\n", args...)
+	AddReportEntry(fmt.Sprintf(format, args...))
+}

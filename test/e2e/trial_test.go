@@ -1,0 +1,177 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// chart is the chart of this checkout.
+var chart = filepath.Join(repository, "charts", "herald")
+
+var _ = Describe("An evaluation", Ordered, func() {
+	var before inventory
+
+	BeforeAll(func(ctx SpecContext) {
+		createNamespaces(ctx)
+		before = takeInventory(ctx)
+		DeferCleanup(cleanUp)
+		followLogs()
+		install(ctx, chart, tag)
+		begin(ctx)
+		files(ctx)
+	})
+
+	It("publishes posts of every category that another pod makes by REST", func(ctx SpecContext) {
+		v := send(ctx, "from a pod", 20, 2*time.Second, 0).settled(ctx)
+		sayf("by REST: %s", v)
+		expectWhole(v, 20)
+		Expect(v.givenUp).To(BeZero())
+	})
+
+	It("publishes posts of every category that are applied", func(ctx SpecContext) {
+		for category, post := range applied(ctx) {
+			Expect(k8s.Create(ctx, post)).To(Succeed(), string(category))
+			Eventually(func(g Gomega) {
+				g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(post), post)).To(Succeed())
+				g.Expect(meta.IsStatusConditionTrue(post.Status.Conditions, v1alpha1.ConditionPublished)).To(BeTrue(), "%s: %+v", category, post.Status)
+			}).WithContext(ctx).Should(Succeed())
+		}
+	})
+
+	It("tells at once what is wrong with a post that is applied", func(ctx SpecContext) {
+		post := postTo("too-long", v1alpha1.CategoryText, v1alpha1.PlatformX)
+		post.Spec.Targets[0].Caption = fmt.Sprintf("%0300d", 0)
+		Eventually(func() error { return k8s.Create(ctx, post.DeepCopy()) }).WithContext(ctx).
+			Should(MatchError(ContainSubstring("280")), "the webhook answers")
+	})
+
+	DescribeTable("keeps secrets from the process that faces the internet, and the cluster's from both",
+		func(ctx SpecContext, process, namespace string, allowed bool) {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User:   "system:serviceaccount:" + home + ":" + release + "-" + process,
+				Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + home, "system:authenticated"},
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Namespace: namespace, Verb: "get", Resource: "secrets", Name: "demo-x-credentials",
+				},
+			}}
+			Expect(k8s.Create(ctx, review)).To(Succeed())
+			Expect(review.Status.Allowed).To(Equal(allowed), review.Status.Reason)
+		},
+		Entry("the manager needs the tokens of a team", "manager", demo, true),
+		Entry("the manager reads no Secret elsewhere", "manager", "kube-system", false),
+		Entry("nor those of its own namespace", "manager", home, false),
+		Entry("the apiserver reads no token", "apiserver", demo, false),
+		Entry("nor any other Secret", "apiserver", home, false),
+	)
+
+	It("loses nothing and publishes nothing twice when pods are killed and the network is cut", func(ctx SpecContext) {
+		posts := 300
+		if short {
+			posts = 60
+		}
+		sent := send(ctx, "through trouble", posts, time.Duration(posts)*400*time.Millisecond, 5*time.Second)
+		trouble(ctx, sent)
+		v := sent.settled(ctx)
+		sayf("with pods killed and the network cut: %s", v)
+		expectWhole(v, posts)
+	})
+
+	It("loses nothing and publishes nothing twice while everything is restarted every 10 s", func(ctx SpecContext) {
+		posts := 1000
+		if short {
+			posts = 100
+		}
+		sent := send(ctx, "through restarts", posts, time.Duration(posts)*120*time.Millisecond, 5*time.Second)
+		n := restart(ctx, sent)
+		v := sent.settled(ctx)
+		sayf("%d roll-outs, one every %s: %s", n, restartEvery, v)
+		expectWhole(v, posts)
+		Expect(v.givenUp).To(BeZero(), "a roll-out cuts no call off")
+	})
+
+	It("leaves nothing but definitions and data when it is uninstalled", func(ctx SpecContext) {
+		helm(ctx, "uninstall", release, "--wait")
+		Eventually(func() []string { return takeInventory(ctx).without(before).left() }).
+			WithContext(ctx).WithTimeout(time.Minute).WithPolling(2 * time.Second).Should(BeEmpty())
+	})
+
+	It("goes on with the data when it is installed again", func(ctx SpecContext) {
+		install(ctx, chart, tag)
+		var old v1alpha1.Post
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: demo, Name: "text"}, &old)).To(Succeed())
+		Expect(old.Status.Phase).To(Equal(v1alpha1.PhasePosted))
+		begin(ctx)
+		v := send(ctx, "after all", 5, time.Second, 0)
+		_ = v.all(ctx)
+	})
+})
+
+// postTo makes a post for platforms; the accounts of an evaluation are named after them.
+func postTo(name string, category v1alpha1.Category, on ...v1alpha1.Platform) *v1alpha1.Post {
+	post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: demo, Name: name}, Spec: v1alpha1.PostSpec{Category: category}}
+	for _, platform := range on {
+		target := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "demo-" + string(platform)}}
+		if category != v1alpha1.CategoryTree {
+			target.Caption = "applied " + name
+		}
+		if platform == v1alpha1.PlatformYouTube {
+			target.YouTube = &v1alpha1.YouTubeOptions{Title: "Applied"}
+		}
+		post.Spec.Targets = append(post.Spec.Targets, target)
+	}
+	return post
+}
+
+// applied are posts of every category for every platform that takes it, with files that
+// were uploaded before.
+func applied(ctx context.Context) map[v1alpha1.Category]*v1alpha1.Post {
+	GinkgoHelper()
+	var uploaded v1alpha1.MediaList
+	Expect(k8s.List(ctx, &uploaded, client.InNamespace(demo))).To(Succeed())
+	file := func(of v1alpha1.MimeType) v1alpha1.LocalReference {
+		for i := range uploaded.Items {
+			if uploaded.Items[i].Spec.MimeType == of && uploaded.Items[i].Status.Phase == v1alpha1.MediaUploaded {
+				return v1alpha1.LocalReference{Name: uploaded.Items[i].Name}
+			}
+		}
+		Fail("no file of type " + string(of) + " is there")
+		return v1alpha1.LocalReference{}
+	}
+	text := postTo("text", v1alpha1.CategoryText, v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook)
+	picture := postTo("image", v1alpha1.CategoryImage,
+		v1alpha1.PlatformX, v1alpha1.PlatformInstagram, v1alpha1.PlatformThreads, v1alpha1.PlatformTikTok, v1alpha1.PlatformFacebook)
+	picture.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{file(v1alpha1.MimeJPEG)}}
+	film := postTo("video", v1alpha1.CategoryVideo,
+		v1alpha1.PlatformX, v1alpha1.PlatformInstagram, v1alpha1.PlatformThreads, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube)
+	film.Spec.Video = &v1alpha1.VideoContent{MediaRef: file(v1alpha1.MimeMP4)}
+	tree := postTo("tree", v1alpha1.CategoryTree, v1alpha1.PlatformX, v1alpha1.PlatformThreads)
+	tree.Spec.Tree = &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "applied first"}, {Caption: "applied second"}}}
+	return map[v1alpha1.Category]*v1alpha1.Post{
+		v1alpha1.CategoryText: text, v1alpha1.CategoryImage: picture, v1alpha1.CategoryVideo: film, v1alpha1.CategoryTree: tree,
+	}
+}
+
+// cleanUp leaves the cluster as it was: what holds data goes too.
+func cleanUp(ctx SpecContext) {
+	// With the manager away nothing takes its finalizers off.
+	deleteData(ctx)
+	command(ctx, repository, filepath.Join(repository, "bin", "helm"), "uninstall", release, "--namespace", home, "--ignore-not-found", "--wait")
+	for _, namespace := range []string{home, clients} {
+		deleteNamespace(ctx, namespace)
+	}
+	deleteDefinitions(ctx)
+}

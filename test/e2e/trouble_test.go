@@ -1,0 +1,125 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// restartEvery is how often a roll-out begins.
+	restartEvery = 10 * time.Second
+	// cutFor is how long a network is cut: longer than the manager's lease lasts.
+	cutFor = 25 * time.Second
+	// between is the pause between two troubles.
+	between = 3 * time.Second
+)
+
+// pass lets a time go by, of which the cluster makes something.
+func pass(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// trouble kills pods of each kind and cuts networks, one after another, until the client
+// has made its posts and each thing has happened.
+func trouble(ctx context.Context, sent *traffic) {
+	GinkgoHelper()
+	kinds := []struct {
+		name string
+		do   func(context.Context)
+		node bool
+	}{
+		{"the leader is killed", func(ctx context.Context) { kill(ctx, leader(ctx)) }, false},
+		{"an apiserver is killed", func(ctx context.Context) { kill(ctx, &pods(ctx, "apiserver")[0]) }, false},
+		{"the store is killed, and starts with its files", func(ctx context.Context) { killProcess(ctx, "herald-store") }, true},
+		{"the platforms are killed, and start with what was published", func(ctx context.Context) { killProcess(ctx, "herald-sandbox") }, true},
+		{"the leader is cut off", func(ctx context.Context) { partition(ctx, leader(ctx)) }, true},
+		{"both managers are killed", func(ctx context.Context) {
+			for _, pod := range pods(ctx, "manager") {
+				kill(ctx, &pod)
+			}
+		}, false},
+		{"an apiserver is cut off", func(ctx context.Context) { partition(ctx, &pods(ctx, "apiserver")[0]) }, true},
+	}
+	for round := 0; round == 0 || sent.running(ctx); round++ {
+		for _, kind := range kinds {
+			switch {
+			case kind.node && onNode == "":
+				if round == 0 {
+					sayf("left out: %s. Set NODE to a command that runs another one on the node, such as NODE='docker exec kind-control-plane'", kind.name)
+				}
+				continue
+			case round > 0 && !sent.running(ctx):
+				continue
+			}
+			By(kind.name)
+			kind.do(ctx)
+			pass(ctx, between)
+		}
+	}
+	for _, name := range []string{"manager", "apiserver", "sandbox", "store"} {
+		rolledOut(ctx, release+"-"+name)
+	}
+}
+
+// onTheNode runs a command there.
+func onTheNode(ctx context.Context, args ...string) {
+	GinkgoHelper()
+	command(ctx, repository, "sh", append([]string{"-c", onNode + ` "$@"`, "sh"}, args...)...)
+}
+
+// killProcess kills the process of a container. Its pod, with what lies in its volumes,
+// starts another one.
+func killProcess(ctx context.Context, program string) {
+	onTheNode(ctx, "pkill", "-KILL", "-x", program)
+}
+
+// partition cuts a pod off from everything for a while.
+func partition(ctx context.Context, pod *corev1.Pod) {
+	GinkgoHelper()
+	change := func(how string) {
+		for _, chain := range []string{"INPUT", "FORWARD"} {
+			onTheNode(ctx, "iptables", how, chain, "-s", pod.Status.PodIP, "-j", "DROP")
+		}
+	}
+	change("-I")
+	defer change("-D")
+	pass(ctx, cutFor)
+}
+
+// restart rolls out both processes again and again while the client makes posts, as
+// `kubectl rollout restart` does, and says how often.
+func restart(ctx context.Context, sent *traffic) (n int) {
+	GinkgoHelper()
+	for ; sent.running(ctx); n++ {
+		stamp, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
+			"annotations": map[string]string{"kubectl.kubernetes.io/restartedAt": time.Now().Format(time.RFC3339)},
+		}}}})
+		Expect(err).NotTo(HaveOccurred())
+		for _, name := range []string{"manager", "apiserver"} {
+			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: release + "-" + name}}
+			Expect(k8s.Patch(ctx, d, client.RawPatch(types.StrategicMergePatchType, stamp))).To(Succeed())
+		}
+		pass(ctx, restartEvery)
+	}
+	for _, name := range []string{"manager", "apiserver"} {
+		rolledOut(ctx, release+"-"+name)
+	}
+	return n
+}

@@ -1,0 +1,135 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// item is one object of the cluster.
+type item struct{ resource, namespace, name string }
+
+func (i item) String() string { return i.resource + " " + i.namespace + "/" + i.name }
+
+// inventory is every object of the cluster by its UID.
+type inventory map[types.UID]item
+
+// takeInventory lists everything that can be listed.
+func takeInventory(ctx context.Context) inventory {
+	GinkgoHelper()
+	lists, err := resource.ServerPreferredResources()
+	Expect(err).NotTo(HaveOccurred())
+	reader, err := metadata.NewForConfig(config)
+	Expect(err).NotTo(HaveOccurred())
+	out := inventory{}
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists) {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		Expect(err).NotTo(HaveOccurred())
+		for _, kind := range list.APIResources {
+			objects, err := reader.Resource(version.WithResource(kind.Name)).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				// A definition that has just gone, or one that the API server does not serve to this user.
+				continue
+			}
+			for i := range objects.Items {
+				found := &objects.Items[i]
+				out[found.UID] = item{schema.GroupResource{Group: version.Group, Resource: kind.Name}.String(), found.Namespace, found.Name}
+			}
+		}
+	}
+	return out
+}
+
+func (i inventory) without(other inventory) inventory {
+	out := inventory{}
+	for uid, found := range i {
+		if _, ok := other[uid]; !ok {
+			out[uid] = found
+		}
+	}
+	return out
+}
+
+// left is what is neither a definition nor data, nor what the cluster makes of itself.
+func (i inventory) left() (out []string) {
+	for _, found := range i {
+		_, group, _ := strings.Cut(found.resource, ".")
+		switch {
+		case group == v1alpha1.GroupVersion.Group:
+		// The definitions, and what the API server makes of them.
+		case found.resource == "customresourcedefinitions.apiextensions.k8s.io" && strings.HasSuffix(found.name, "."+v1alpha1.GroupVersion.Group):
+		case found.resource == "apiservices.apiregistration.k8s.io" && strings.HasSuffix(found.name, "."+v1alpha1.GroupVersion.Group):
+		case found.resource == "namespaces" && found.name == demo, found.namespace == clients:
+		case found.namespace == demo && found.resource == "secrets":
+		case found.name == "kube-root-ca.crt", found.resource == "serviceaccounts" && found.name == "default":
+		case found.resource == "events", group == "events.k8s.io", group == "metrics.k8s.io":
+		case found.namespace == "kube-system", found.namespace == "kube-node-lease", found.resource == "componentstatuses":
+		default:
+			out = append(out, found.String())
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// deleteData deletes the team with its namespace. Finalizers that no manager takes off are
+// taken off.
+func deleteData(ctx context.Context) {
+	GinkgoHelper()
+	Expect(client.IgnoreNotFound(k8s.DeleteAllOf(ctx, &v1alpha1.Team{}))).To(Or(Succeed(), MatchError(ContainSubstring("no matches"))))
+	for _, list := range []client.ObjectList{&v1alpha1.PostList{}, &v1alpha1.MediaList{}, &v1alpha1.ConnectionList{}, &v1alpha1.APIKeyList{}} {
+		if err := k8s.List(ctx, list, client.InNamespace(demo)); err != nil {
+			continue // the definitions were never there
+		}
+		raw, err := toUnstructured(ctx, list)
+		Expect(err).NotTo(HaveOccurred())
+		for i := range raw {
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+			Expect(client.IgnoreNotFound(k8s.Patch(ctx, &raw[i], patch))).To(Succeed())
+		}
+	}
+	deleteNamespace(ctx, demo)
+}
+
+func toUnstructured(ctx context.Context, list client.ObjectList) ([]unstructured.Unstructured, error) {
+	kinds, _, err := k8s.Scheme().ObjectKinds(list)
+	if err != nil {
+		return nil, err
+	}
+	out := &unstructured.UnstructuredList{}
+	out.SetGroupVersionKind(kinds[0])
+	if err := k8s.List(ctx, out, client.InNamespace(demo)); err != nil {
+		return nil, fmt.Errorf("cannot list %s: %w", kinds[0].Kind, err)
+	}
+	return out.Items, nil
+}
+
+// deleteDefinitions deletes Herald's definitions.
+func deleteDefinitions(ctx context.Context) {
+	GinkgoHelper()
+	Expect(apiextensionsv1.AddToScheme(k8s.Scheme())).To(Succeed())
+	var definitions apiextensionsv1.CustomResourceDefinitionList
+	Expect(k8s.List(ctx, &definitions)).To(Succeed())
+	for i := range definitions.Items {
+		if definitions.Items[i].Spec.Group == v1alpha1.GroupVersion.Group {
+			Expect(client.IgnoreNotFound(k8s.Delete(ctx, &definitions.Items[i]))).To(Succeed())
+		}
+	}
+}

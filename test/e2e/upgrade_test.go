@@ -1,0 +1,59 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("An installation of the version before", Ordered, func() {
+	var old string
+
+	BeforeAll(func(ctx SpecContext) {
+		if short {
+			Skip("left out of the short form: the images of the version before are built for it")
+		}
+		if err := exec.CommandContext(ctx, "git", "-C", repository, "rev-parse", "--quiet", "--verify", previous+"^{commit}").Run(); err != nil {
+			Skip("this checkout has no history with the tag " + previous + ": git fetch --unshallow --tags")
+		}
+		old = checkout(ctx, previous)
+		createNamespaces(ctx)
+		DeferCleanup(cleanUp)
+		followLogs()
+		build(ctx, old, previous)
+		install(ctx, filepath.Join(old, "charts", "herald"), previous)
+		begin(ctx)
+		files(ctx)
+	})
+
+	DescribeTable("goes on publishing through", func(ctx SpecContext, change string, args func() []string) {
+		const posts = 250
+		sent := send(ctx, change, posts, 40*time.Second, 5*time.Second)
+		Eventually(sent.running).WithContext(ctx).Should(BeTrue())
+		pass(ctx, 10*time.Second)
+		begun := time.Now()
+		helm(ctx, args()...)
+		sayf("%s took %s", change, time.Since(begun).Round(100*time.Millisecond))
+		rolledOut(ctx, release+"-manager")
+		v := sent.settled(ctx)
+		sayf("through %s: %s", change, v)
+		expectWhole(v, posts)
+		Expect(v.givenUp).To(BeZero(), "a roll-out cuts no call off")
+	},
+		Entry("the upgrade to this version", "an upgrade", func() []string {
+			return append([]string{"upgrade", release, chart}, values(tag)...)
+		}),
+		Entry("a roll-out of this version", "a roll-out", func() []string {
+			return append([]string{"upgrade", release, chart, "--set-string", "manager.podAnnotations.again=1,apiserver.podAnnotations.again=1"}, values(tag)...)
+		}),
+		Entry("the way back, with the definitions of this version", "a rollback", func() []string {
+			return []string{"rollback", release, "1", "--wait", "--timeout", "5m"}
+		}),
+	)
+})
