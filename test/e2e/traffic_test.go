@@ -28,6 +28,7 @@ import (
 // traffic is posts that a pod makes by the REST API.
 type traffic struct {
 	marker string
+	posts  int
 	pod    *corev1.Pod
 }
 
@@ -93,7 +94,7 @@ func send(ctx context.Context, marker string, posts int, over, ahead time.Durati
 		},
 	}
 	Expect(k8s.Create(ctx, pod)).To(Succeed())
-	return &traffic{marker: marker, pod: pod}
+	return &traffic{marker: marker, posts: posts, pod: pod}
 }
 
 // running reports whether the client still makes posts.
