@@ -8,8 +8,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -106,7 +105,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		k := keeper(secretName, "herald", now)
 		listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetCertificate: k.GetCertificate})
 		Expect(err).NotTo(HaveOccurred())
-		server := &http.Server{Handler: http.NotFoundHandler(), ErrorLog: log.New(io.Discard, "", 0)}
+		server := &http.Server{Handler: http.NotFoundHandler(), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)}
 		go func() { _ = server.Serve(listener) }()
 		DeferCleanup(server.Close)
 		served := func() *x509.Certificate {

@@ -79,7 +79,7 @@ func (d *door) cut() {
 
 // pass copies one connection in both directions.
 func (d *door) pass(client net.Conn) {
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	d.mu.Lock()
 	holds := d.holds
 	d.open[client] = struct{}{}
@@ -97,7 +97,7 @@ func (d *door) pass(client net.Conn) {
 	if err != nil {
 		return
 	}
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	go func() {
 		_, _ = io.Copy(server, client)
 		_ = server.Close()

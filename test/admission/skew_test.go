@@ -6,6 +6,7 @@ package admission_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -88,9 +89,7 @@ func unstructuredPost(p *v1alpha1.Post, extra map[string]any) *unstructured.Unst
 	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))
 	spec, _, err := unstructured.NestedMap(object.Object, "spec")
 	Expect(err).NotTo(HaveOccurred())
-	for field, value := range extra {
-		spec[field] = value
-	}
+	maps.Copy(spec, extra)
 	object.Object["spec"] = spec
 	return object
 }
