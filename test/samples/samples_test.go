@@ -17,12 +17,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/sandbox"
 	"github.com/herald-social/herald/test/chart"
 	"github.com/herald-social/herald/test/envtest"
@@ -181,6 +183,18 @@ var _ = It("All samples are applied by two tools, and published", func(ctx SpecC
 		Expect(cmp.Diff(declared(first[i]), declared(other))).To(BeEmpty(), "%s %s", object.GetKind(), object.GetName())
 	}
 	Consistently(func() int { return published(ctx) }, "1s").Should(Equal(before), "what is applied again is not published again")
+})
+
+var _ = It("The webhook's configuration can be applied again under the manager, which has put its authority there", func(ctx SpecContext) {
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	key := client.ObjectKey{Name: "herald"}
+	Expect(admin.Get(ctx, key, configuration)).To(Succeed())
+	Expect(configuration.Webhooks[0].ClientConfig.CABundle).NotTo(BeEmpty())
+	address := strings.TrimSuffix(*configuration.Webhooks[0].ClientConfig.URL, "/validate-post")
+	version := configuration.ResourceVersion
+	Expect(cluster.ApplyWebhook(ctx, admin, filepath.Join(envtest.Root(), "config", "webhook", "webhook.yaml"), address)).To(Succeed())
+	Expect(admin.Get(ctx, key, configuration)).To(Succeed())
+	Expect(configuration.ResourceVersion).To(Equal(version), "nothing differs")
 })
 
 // published counts what stands on all platforms.
