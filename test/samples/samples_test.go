@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/ginkgo/v2"
@@ -182,7 +183,7 @@ var _ = It("All samples are applied by two tools, and published", func(ctx SpecC
 		other := apply(ctx, object, "argocd")
 		Expect(cmp.Diff(declared(first[i]), declared(other))).To(BeEmpty(), "%s %s", object.GetKind(), object.GetName())
 	}
-	Consistently(func() int { return published(ctx) }, "1s").Should(Equal(before), "what is applied again is not published again")
+	Consistently(func() int { return published(ctx) }, time.Second).Should(Equal(before), "what is applied again is not published again")
 })
 
 var _ = It("The webhook's configuration can be applied again under the manager, which has put its authority there", func(ctx SpecContext) {
@@ -209,7 +210,7 @@ func published(ctx context.Context) (n int) {
 }
 
 // fences are the blocks of code of a page in Markdown, with their language.
-var fences = regexp.MustCompile("(?ms)^[ ]*```([a-z]*)[^\n]*\n(.*?)^[ ]*```")
+var fences = regexp.MustCompile("(?s)\n *```([a-z]*)[^\n]*\n(.*?)\n *```")
 
 // TestDefaultsAreNotStated looks through what people copy: `draft: false` and `cancelled: false` are what leaving the field out
 // means, and a tool that applies them owns fields that people and the API set.

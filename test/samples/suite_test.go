@@ -123,8 +123,9 @@ func declared(object *unstructured.Unstructured) map[string]any {
 	copied.SetFinalizers(nil)
 	annotations := copied.GetAnnotations()
 	maps.DeleteFunc(annotations, func(name, _ string) bool { return strings.HasPrefix(name, v1alpha1.GroupVersion.Group+"/") })
-	if copied.SetAnnotations(annotations); len(annotations) == 0 {
-		copied.SetAnnotations(nil)
+	if len(annotations) == 0 {
+		annotations = nil
 	}
+	copied.SetAnnotations(annotations)
 	return copied.Object
 }

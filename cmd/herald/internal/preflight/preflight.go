@@ -32,8 +32,8 @@ const Oldest = "1.32"
 // definitionsPath is where the API serves resource definitions.
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// apply is the command that brings the resource definitions up to this version.
-const apply = "kubectl apply --server-side -f config/crd/bases"
+// apply is what brings the resource definitions up to this version.
+const apply = "kubectl apply --server-side -f config/crd/bases, or the chart with crds.enabled"
 
 // ErrUnread says that the resource definitions could not be compared, since this
 // account may not read them.
