@@ -156,8 +156,10 @@ var _ = Describe("With resource definitions of another version", Serial, func() 
 			return w
 		}
 
-		It("an older one says what it drops, and ends the manager", func(ctx SpecContext) {
+		It("an older one says what it drops, and ends both processes", func(ctx SpecContext) {
 			w := delivering(ctx)
+			apiserver := installation.APIServer(GinkgoT())
+			Eventually(apiserver.Log).Should(ContainSubstring("Serving"))
 			restore := serve(ctx, without("onUnknownOutcome", "spec"))
 			before := calls(ctx)
 			p := post("pruned")
@@ -169,9 +171,11 @@ var _ = Describe("With resource definitions of another version", Serial, func() 
 			Expect(warnings.texts).To(ContainElement(ContainSubstring(`unknown field "spec.onUnknownOutcome"`)), "as server-side apply of tools")
 			Expect(p.Spec.OnUnknownOutcome).To(BeEmpty())
 
-			Eventually(w.manager.Done()).Should(BeClosed())
-			Expect(w.manager.ExitCode()).To(Equal(1))
-			Expect(w.manager.Log()).To(ContainSubstring(posts + " that is served is older than this program: it lacks spec.onUnknownOutcome"))
+			for _, process := range []*managertest.Process{w.manager.Process, apiserver} {
+				Eventually(process.Done()).Should(BeClosed())
+				Expect(process.ExitCode()).To(Equal(1))
+				Expect(process.Log()).To(ContainSubstring(posts + " that is served is older than this program: it lacks spec.onUnknownOutcome"))
+			}
 			restore(ctx)
 			w.start()
 			expectPosted(ctx, p)
