@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -181,6 +182,26 @@ var _ = Describe("Without its webhook", func() {
 				w.saved.SetResourceVersion("")
 				Expect(admin.Create(ctx, w.saved)).To(Succeed())
 			}, 0, 0,
+		}),
+		Entry("the manager may not put its authority into the configuration", failure{
+			func(ctx context.Context, w *webhook) {
+				w.manager.Stop()
+				role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "herald-manager"}}
+				Expect(admin.Get(ctx, client.ObjectKeyFromObject(role), role)).To(Succeed())
+				w.saved = role.DeepCopy()
+				role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
+					return slices.Contains(r.Resources, "validatingwebhookconfigurations")
+				})
+				Expect(role.Rules).NotTo(HaveLen(len(w.saved.(*rbacv1.ClusterRole).Rules)))
+				Expect(admin.Update(ctx, role)).To(Succeed())
+				reconfigure(ctx, func(w *admissionregistrationv1.ValidatingWebhook) { w.ClientConfig.CABundle = nil })
+				w.start()
+			},
+			func(ctx context.Context, w *webhook) {
+				Expect(w.manager.Log()).To(ContainSubstring("cannot read ValidatingWebhookConfiguration herald"))
+				w.saved.SetResourceVersion("")
+				Expect(admin.Update(ctx, w.saved)).To(Succeed())
+			}, 1, 0,
 		}),
 	)
 

@@ -7,10 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -115,6 +117,24 @@ var _ = Describe("With resource definitions of another version", Serial, func() 
 		Entry("a field of the record of delivery", without("attempt", "status", "targets"), "status.targets[].attempt"),
 		Entry("the fields to select by", func(d *definition) { d.SelectableFields = nil }, "the selectable field .status.phase, the selectable field .status.finished"),
 	)
+
+	It("a manager that may not read them says so, and works", func(ctx SpecContext) {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "herald-manager"}}
+		Expect(admin.Get(ctx, client.ObjectKeyFromObject(role), role)).To(Succeed())
+		whole := role.DeepCopy()
+		DeferCleanup(func(ctx SpecContext) {
+			whole.SetResourceVersion("")
+			Expect(admin.Update(ctx, whole)).To(Succeed())
+		})
+		role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "customresourcedefinitions") })
+		Expect(role.Rules).NotTo(HaveLen(len(whole.Rules)))
+		Expect(admin.Update(ctx, role)).To(Succeed())
+		w := startWebhook(ctx)
+		Expect(w.manager.Log()).To(And(ContainSubstring("Going on without a comparison of the resource definitions"), ContainSubstring("give it the right to")))
+		p := post("unread")
+		Expect(admin.Create(ctx, p)).To(Succeed())
+		expectPosted(ctx, p)
+	})
 
 	It("a newer one is taken, and what it brings stays", func(ctx SpecContext) {
 		serve(ctx, func(d *definition) {
