@@ -172,6 +172,13 @@ var _ = It("All samples are applied by two tools, and published", func(ctx SpecC
 			g.Expect(meta.IsStatusConditionTrue(now.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
 		}).Should(Succeed())
 	}
+	Eventually(func(g Gomega) {
+		acme, key := &v1alpha1.Team{}, &v1alpha1.APIKey{}
+		g.Expect(admin.Get(ctx, client.ObjectKey{Name: "acme"}, acme)).To(Succeed())
+		g.Expect(meta.IsStatusConditionTrue(acme.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), "%+v", acme.Status)
+		g.Expect(admin.Get(ctx, client.ObjectKey{Namespace: "team-acme", Name: "ci"}, key)).To(Succeed())
+		g.Expect(meta.IsStatusConditionTrue(key.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), "%+v", key.Status)
+	}).Should(Succeed())
 	before := published(ctx)
 	for i, object := range objects {
 		again := apply(ctx, object, "flux")

@@ -41,15 +41,15 @@ func (w *Watch) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reach the Kubernetes API: %w", err)
 	}
-	wanted, err := read(w.Definitions)
+	names, err := w.names()
 	if err != nil {
 		return err
 	}
 	known := ""
 	for {
-		var versions []string
-		for _, definition := range wanted {
-			versions = append(versions, resourceVersion(ctx, client.RESTClient(), definition.Name))
+		versions := make([]string, len(names))
+		for i, name := range names {
+			versions[i] = resourceVersion(ctx, client.RESTClient(), name)
 		}
 		// An empty one could not be read, and says nothing.
 		if now := strings.Join(versions, " "); now != known {
@@ -69,6 +69,15 @@ func (w *Watch) Start(ctx context.Context) error {
 		case <-w.Clock.After(lookEvery):
 		}
 	}
+}
+
+// names are those of the definitions. These themselves are large, and not kept.
+func (w *Watch) names() (names []string, err error) {
+	definitions, err := read(w.Definitions)
+	for _, definition := range definitions {
+		names = append(names, definition.Name)
+	}
+	return names, err
 }
 
 // NeedLeaderElection returns false: every replica looks.
