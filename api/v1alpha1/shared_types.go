@@ -48,7 +48,8 @@ const (
 	// backup, whose delivery history is lost.
 	BornAnnotation = "social.herald.dev/born-at"
 	// RequestAnnotation identifies the request that created a Post under an
-	// Idempotency-Key, so that another request under the same key is told apart.
+	// Idempotency-Key, so that another request under the same key is told apart:
+	// "<version>:<hash>"; without a version, the first one.
 	RequestAnnotation = "social.herald.dev/request"
 
 	// SettleAnnotation carries a person's resolution of a target whose outcome

@@ -97,24 +97,31 @@ func (s *Service) createNew(ctx context.Context, post *v1alpha1.Post, in *Create
 	if notReady != nil {
 		return PostDetail{}, notReady
 	}
-	created, err := s.counted(ctx, needs, post)
+	created, replayed, err := s.counted(ctx, needs, post)
 	if err != nil {
 		return PostDetail{}, err
 	}
 	s.wrote(ctx, created, connections.latest)
-	return s.detail(created, connections.latest), nil
+	detail := s.detail(created, connections.latest)
+	detail.Replayed = replayed
+	return detail, nil
 }
 
 // counted creates a post that counts: what it takes is reserved before, and
-// given back if the post certainly did not come into being.
-func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post) (*v1alpha1.Post, error) {
+// given back if the post certainly did not come into being. replayed says that the
+// same request, sent at the same time, was first. After a lost answer it stays false:
+// the post is most likely our own.
+func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post) (created *v1alpha1.Post, replayed bool, err error) {
 	if err := needs.take(ctx); err != nil {
 		needs.giveBack(ctx)
-		return nil, err
+		return nil, false, err
 	}
-	existed := false
-	created, err := createOnce(ctx,
-		func() (*v1alpha1.Post, error) { return s.Posts.Create(ctx, post) },
+	tries, existed := 0, false
+	created, err = createOnce(ctx,
+		func() (*v1alpha1.Post, error) {
+			tries++
+			return s.Posts.Create(ctx, post)
+		},
 		func() (*v1alpha1.Post, error) {
 			existed = true
 			return s.Posts.Get(ctx, post.Namespace, post.Name)
@@ -123,7 +130,7 @@ func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post
 	case err == nil:
 		err = requireSame(created, post)
 	case answerLost(err):
-		return nil, fmt.Errorf("%w: %w", ErrUncertain, err)
+		return nil, false, fmt.Errorf("%w: %w", ErrUncertain, err)
 	default:
 		if refused := refusedByKubernetes(err); refused != nil {
 			err = refused
@@ -133,12 +140,12 @@ func (s *Service) counted(ctx context.Context, needs *needs, post *v1alpha1.Post
 	}
 	if err != nil {
 		needs.giveBack(ctx)
-		return nil, err
+		return nil, false, err
 	}
 	if existed {
 		needs.leaveTo(ctx, created)
 	}
-	return created, nil
+	return created, existed && tries == 1, nil
 }
 
 // requireReady refuses a post to connections that cannot be posted to. All are

@@ -29,16 +29,46 @@ func identify(created *metav1.ObjectMeta, prefix, key string, spec any) error {
 		created.Name = prefix + strings.ToLower(rand.Text()[:idLength])
 		return nil
 	}
-	asked, err := json.Marshal(spec)
+	asked, err := fingerprint(spec)
 	if err != nil {
-		return fmt.Errorf("fingerprint a request: %w", err)
+		return err
 	}
-	fingerprint := sha256.Sum256(asked)
-	metav1.SetMetaDataAnnotation(created, v1alpha1.RequestAnnotation, hex.EncodeToString(fingerprint[:]))
+	metav1.SetMetaDataAnnotation(created, v1alpha1.RequestAnnotation, asked)
 	sum := sha256.Sum256([]byte(prefix + "\x00" + created.Namespace + "\x00" + key))
 	name := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])
 	created.Name = prefix + strings.ToLower(name[:idLength])
 	return nil
+}
+
+// fingerprintVersion names the form in which a request is hashed: the JSON of the spec
+// that it asks for. A change of that form takes another version.
+const fingerprintVersion = "v1"
+
+// fingerprint identifies what a request asks for, as "version:hash".
+func fingerprint(spec any) (string, error) {
+	asked, err := json.Marshal(spec)
+	if err != nil {
+		return "", fmt.Errorf("fingerprint a request: %w", err)
+	}
+	sum := sha256.Sum256(asked)
+	return fingerprintVersion + ":" + hex.EncodeToString(sum[:]), nil
+}
+
+// sameFingerprint reports whether two fingerprints may be of the same request. Those of
+// different versions cannot be compared: they are taken for the same, so that a request
+// that is sent again across an upgrade is answered with what it has created.
+func sameFingerprint(a, b string) bool {
+	versionA, hashA := splitFingerprint(a)
+	versionB, hashB := splitFingerprint(b)
+	return versionA != versionB || hashA == hashB
+}
+
+// splitFingerprint reads a fingerprint. The first ones bore no version and were of v1.
+func splitFingerprint(f string) (version, hash string) {
+	if version, hash, ok := strings.Cut(f, ":"); ok {
+		return version, hash
+	}
+	return "v1", f
 }
 
 // earlier answers with the post that the request has created before, if it
@@ -65,7 +95,7 @@ func (s *Service) earlier(ctx context.Context, post *v1alpha1.Post) (detail Post
 
 // sameRequest reports whether two resources were created for the same request.
 func sameRequest(made, asked metav1.Object) bool {
-	return made.GetAnnotations()[v1alpha1.RequestAnnotation] == asked.GetAnnotations()[v1alpha1.RequestAnnotation]
+	return sameFingerprint(made.GetAnnotations()[v1alpha1.RequestAnnotation], asked.GetAnnotations()[v1alpha1.RequestAnnotation])
 }
 
 // requireSame refuses a post that was created under the same key for another

@@ -4,6 +4,7 @@
 package bridge_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +71,68 @@ func TestIdempotencyKey(t *testing.T) {
 			}
 			if p.creates != tt.creates {
 				t.Errorf("%s: %d creates, want %d", tt.reason, p.creates, tt.creates)
+			}
+		})
+	}
+}
+
+// TestSimultaneousRequests sends a request, and the same one again while the first is on its way: it finds nothing
+// when it looks, and the first when it creates.
+func TestSimultaneousRequests(t *testing.T) {
+	in := hello("a-x")
+	in.IdempotencyKey = "k"
+	p := &posts{stored: map[string]*v1alpha1.Post{}}
+	s := service(p, inMemory("a-x"))
+	var first bridge.PostDetail
+	p.creating = func() {
+		p.creating = nil
+		var err error
+		if first, err = s.CreatePost(t.Context(), caller, in); err != nil {
+			t.Error(err)
+		}
+	}
+	second, err := s.CreatePost(t.Context(), caller, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.ID != second.ID || first.Replayed || !second.Replayed || len(p.stored) != 1 {
+		t.Errorf("posts %s (replayed: %v) and %s (replayed: %v), %d stored", first.ID, first.Replayed, second.ID, second.Replayed, len(p.stored))
+	}
+}
+
+// TestFingerprintVersions sends a request again that another version of the program has served.
+func TestFingerprintVersions(t *testing.T) {
+	const another = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for name, tt := range map[string]struct {
+		reason   string
+		change   func(fingerprint string) string
+		wantCode string
+	}{
+		"this version":                      {"it is the same request", func(f string) string { return f }, ""},
+		"this version, another request":     {"a key is for one request", func(string) string { return "v1:" + another }, "CONFLICT"},
+		"before versions":                   {"the hash is that of v1", func(f string) string { return strings.TrimPrefix(f, "v1:") }, ""},
+		"before versions, another request":  {"a key is for one request", func(string) string { return another }, "CONFLICT"},
+		"a later version":                   {"its hash cannot be compared, and a retry is no conflict", func(string) string { return "v2:" + another }, ""},
+		"a version of a name not seen here": {"it cannot be compared either", func(string) string { return "sha3:" + another }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := hello("a-x")
+			in.IdempotencyKey = "k"
+			p := &posts{stored: map[string]*v1alpha1.Post{}}
+			s := service(p, inMemory("a-x"))
+			first, err := s.CreatePost(t.Context(), caller, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			annotations := p.stored[first.ID].Annotations
+			written := annotations[v1alpha1.RequestAnnotation]
+			if !strings.HasPrefix(written, "v1:") {
+				t.Errorf("the fingerprint %q has no version", written)
+			}
+			annotations[v1alpha1.RequestAnnotation] = tt.change(written)
+			second, err := s.CreatePost(t.Context(), caller, in)
+			if code(err) != tt.wantCode || tt.wantCode == "" && (second.ID != first.ID || !second.Replayed) {
+				t.Errorf("%s: %v, %v", tt.reason, second.ID, err)
 			}
 		})
 	}

@@ -62,6 +62,11 @@ func runAPIServer(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	go func() {
+		if err := watchCluster(cluster.Config, log).Start(running); err != nil {
+			end(err)
+		}
+	}()
 	err = server.Run(running)
 	if ctx.Err() == nil {
 		err = errors.Join(err, context.Cause(running))

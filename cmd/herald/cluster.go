@@ -9,6 +9,7 @@ import (
 	"log/slog"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/cmd/herald/internal/preflight"
 	"github.com/herald-social/herald/config/crd"
@@ -24,4 +25,9 @@ func checkCluster(ctx context.Context, config *rest.Config, log *slog.Logger) er
 		return nil
 	}
 	return err
+}
+
+// watchCluster looks after the resource definitions while a process runs.
+func watchCluster(config *rest.Config, log *slog.Logger) *preflight.Watch {
+	return &preflight.Watch{Config: config, Definitions: crd.Definitions, Clock: clock.RealClock{}, Log: log}
 }

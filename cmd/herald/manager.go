@@ -121,6 +121,9 @@ func runManager(ctx context.Context, args []string) error {
 	if err := setupControllers(ctx, mgr, c, cluster.namespace, registry, identity); err != nil {
 		return err
 	}
+	if err := mgr.Add(watchCluster(cluster.Config, logger)); err != nil {
+		return fmt.Errorf("cannot look after the resource definitions: %w", err)
+	}
 	mgr.GetLogger().Info("starting", "version", version, "namespace", cluster.namespace, "release", c.ReleaseName,
 		"posts", c.Concurrency.Posts, "kubeAPIQPS", c.Kubernetes.QPS, "startingDeadline", c.Delivery.StartingDeadline.Duration.String())
 	if err := mgr.Start(ctx); err != nil {

@@ -9,7 +9,6 @@ import (
 	"net"
 	"strconv"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -58,8 +57,8 @@ func (h *admissionWebhook) server() (webhook.Server, error) {
 	return webhook.NewServer(options), nil
 }
 
-// setup serves the webhook and, unless CertDir holds one, maintains its certificate. Whether it is served is a metric and
-// no part of readiness, since nothing rests on it.
+// setup serves the webhook and, unless CertDir holds one, maintains its certificate. Whether it is served, and
+// whether the API server trusts it, are metrics and no part of readiness, since nothing rests on it.
 func (h *admissionWebhook) setup(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, registry platforms.Registry) error {
 	if h.Off() {
 		return nil
@@ -84,21 +83,12 @@ func (h *admissionWebhook) setup(mgr ctrl.Manager, c *configv1alpha1.ManagerConf
 		}
 	}
 	served := mgr.GetWebhookServer().StartedChecker()
-	metrics.Registry.MustRegister(webhookServed(func() error { return served(nil) }))
+	metrics.Registry.MustRegister(webhookServed(func() error { return served(nil) }), &webhookTrust{
+		address: h.BindAddress, configuration: h.release, reader: mgr.GetAPIReader(), clock: clock.RealClock{},
+		log: mgr.GetLogger().WithName("webhook"),
+	})
 	return admission.SetupWithManager(mgr, admission.Options{
 		Reader: mgr.GetClient(), Platforms: registry, StartingDeadline: c.Delivery.StartingDeadline.Duration, Clock: clock.RealClock{},
 		Namespaces: c.Namespaces,
-	})
-}
-
-// webhookServed is the metric that says whether the webhook answers, which check tells.
-func webhookServed(check func() error) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "herald_webhook_served", Help: "1 if the admission webhook answers on this process, else 0.",
-	}, func() float64 {
-		if check() != nil {
-			return 0
-		}
-		return 1
 	})
 }

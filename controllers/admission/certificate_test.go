@@ -6,7 +6,10 @@ package admission_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
+	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -17,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/internal/webhookcert"
 )
 
 const secretName = "herald-webhook-certificate"
@@ -92,6 +97,46 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 			_, err = leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "127.0.0.1"})
 			Expect(err).NotTo(HaveOccurred())
 		}
+	})
+
+	It("is renewed by itself, and served and trusted from the next connection on", func(ctx SpecContext) {
+		Expect(user.Delete(ctx, secret(ctx))).To(Succeed())
+		now := clocktesting.NewFakeClock(time.Now().Add(-300 * 24 * time.Hour))
+		k := keeper(secretName, "herald", now)
+		listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetCertificate: k.GetCertificate})
+		Expect(err).NotTo(HaveOccurred())
+		server := &http.Server{Handler: http.NotFoundHandler(), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)}
+		go func() { _ = server.Serve(listener) }()
+		DeferCleanup(server.Close)
+		served := func() *x509.Certificate {
+			certificates, err := webhookcert.Served(ctx, listener.Addr().String())
+			if err != nil {
+				return nil
+			}
+			return certificates[0]
+		}
+		running, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- k.Start(running) }()
+		Eventually(served).ShouldNot(BeNil())
+		first := served()
+		Expect(webhookcert.Untrusted(trusted(ctx), []*x509.Certificate{first}, now.Now())).To(Succeed())
+
+		// A day before a third of its life is left, nothing changes; two days later it is renewed.
+		third := first.NotAfter.Sub(first.NotBefore) / 3
+		for _, tc := range []struct {
+			until   time.Time
+			renewed bool
+		}{{first.NotAfter.Add(-third - 24*time.Hour), false}, {first.NotAfter.Add(-third + 24*time.Hour), true}} {
+			Eventually(now.HasWaiters).Should(BeTrue())
+			now.SetTime(tc.until)
+			Eventually(now.HasWaiters).Should(BeTrue(), "it has looked")
+			Expect(served().Equal(first)).To(Equal(!tc.renewed))
+			Expect(webhookcert.Untrusted(trusted(ctx), []*x509.Certificate{served()}, now.Now())).To(Succeed())
+		}
+		Expect(served().NotAfter).To(BeTemporally(">", first.NotAfter))
+		stop()
+		Eventually(ended).Should(Receive(Succeed()))
 	})
 
 	It("is made once for replicas that are called by different names, as in a roll-out", func(ctx SpecContext) {

@@ -5,6 +5,7 @@ package post
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -209,8 +210,16 @@ func (r *Reconciler) claim(ctx context.Context, p *pass, targets []int) error {
 		return r.write(ctx, p, delivery.Event{})
 	}
 	p.wrote = true
-	return r.publisher.Publish(ctx, &publication{r, p}, p.post, &p.memory.publish, within)
+	err = r.publisher.Publish(ctx, &publication{r, p}, p.post, &p.memory.publish, within)
+	if errors.Is(err, publish.ErrDropped) {
+		r.recorder.warn(p.post, reasonRecordDropped, publish.ErrDropped.Error())
+	}
+	return err
 }
+
+// reasonRecordDropped is the reason of the event about a post that is not sent since its
+// delivery could not be recorded.
+const reasonRecordDropped = "RecordDropped"
 
 // enter asks for the post's turn: the gates of all its connections at once, so that
 // one claim holds all targets. A target whose connection is slow, or stands in the

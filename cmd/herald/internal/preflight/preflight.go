@@ -29,12 +29,18 @@ const Oldest = "1.32"
 
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get,resourceNames=apikeys.social.herald.dev;connections.social.herald.dev;media.social.herald.dev;posts.social.herald.dev;teams.social.herald.dev;usages.social.herald.dev
 
-// apply is the command that brings the resource definitions up to this version.
-const apply = "kubectl apply --server-side -f config/crd/bases"
+// definitionsPath is where the API serves resource definitions.
+const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+// apply is what brings the resource definitions up to this version.
+const apply = "kubectl apply --server-side -f config/crd/bases, or the chart with crds.enabled"
 
 // ErrUnread says that the resource definitions could not be compared, since this
 // account may not read them.
 var ErrUnread = errors.New("the resource definitions cannot be compared with this version")
+
+// ErrOlder says that a resource definition which is served lacks what this program needs.
+var ErrOlder = errors.New("is older than this program")
 
 // Check returns what is wrong with the version of the Kubernetes API, or with the
 // resource definitions that it serves, and what to do. definitions are those that this
@@ -57,7 +63,7 @@ func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
 	}
 	for _, want := range wanted {
 		served := &apiextensionsv1.CustomResourceDefinition{}
-		data, err := client.RESTClient().Get().AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", want.Name).DoRaw(ctx)
+		data, err := client.RESTClient().Get().AbsPath(definitionsPath, want.Name).DoRaw(ctx)
 		switch {
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("the Kubernetes API does not serve %s; apply the resource definitions of this version (%s)", want.Name, apply)
@@ -70,8 +76,8 @@ func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
 			return fmt.Errorf("read the resource definition %s: %w", want.Name, err)
 		}
 		if lacks := missing(want, served); len(lacks) > 0 {
-			return fmt.Errorf("the resource definition %s that is served is older than this program: it lacks %s; apply that of this version (%s)",
-				want.Name, strings.Join(lacks, ", "), apply)
+			return fmt.Errorf("the resource definition %s that is served %w: it lacks %s; apply that of this version (%s)",
+				want.Name, ErrOlder, strings.Join(lacks, ", "), apply)
 		}
 	}
 	return nil

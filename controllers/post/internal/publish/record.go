@@ -4,7 +4,10 @@
 package publish
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -48,19 +51,25 @@ func (m *Memory) Empty() bool { return m.written == "" && len(m.Results) == 0 &&
 // storeClaim stores the attempts of deliveries: one write under the resourceVersion
 // that was read, never retried. Once begun, it outlives ctx: the API server may store
 // what is cut off, and the next process would be in doubt about a call that was never
-// made. After an error that leaves open whether it landed, the attempts are remembered
-// as never sent.
+// made. After an error that leaves open whether it landed, and if it was not stored
+// whole, the attempts are remembered as never sent.
 func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory *Memory, deliveries []*Delivery) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopped before claiming the delivery: %w", err)
 	}
+	written, err := json.Marshal(post.Status.Targets)
+	if err != nil {
+		return fmt.Errorf("cannot claim the delivery: %w", err)
+	}
 	// Nothing is sent for a claim that took longer.
 	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.SendWindow)
 	defer cancel()
-	err := p.Client.Status().Update(writing, post)
+	err = p.Client.Status().Update(writing, post)
 	if err == nil {
 		memory.Wrote(post)
-		return nil
+		if err = requireKept(written, post); err == nil {
+			return nil
+		}
 	}
 	if mayHaveLanded(err) {
 		for _, d := range deliveries {
@@ -68,6 +77,28 @@ func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory 
 		}
 	}
 	return fmt.Errorf("cannot claim the delivery: %w", err)
+}
+
+// ErrDropped says that the API server did not store all of a record.
+var ErrDropped = errors.New("the Kubernetes API dropped part of the record of the delivery, so that nothing was sent: the resource definition " +
+	"posts.social.herald.dev that it serves is older than this program; apply that of this version")
+
+// requireKept refuses to go on with a claim of which the answer to its write lacks something: an API server drops fields
+// that its resource definition does not know, without an error. What is not recorded would be sent again.
+func requireKept(written []byte, post *v1alpha1.Post) error {
+	stored, err := json.Marshal(post.Status.Targets)
+	if err != nil || bytes.Equal(stored, written) {
+		return err
+	}
+	// Text that is not UTF-8 is mended on its way. What was read back once does not change any more.
+	var sent []v1alpha1.TargetStatus
+	if err := json.Unmarshal(written, &sent); err != nil {
+		return err
+	}
+	if written, err = json.Marshal(sent); err == nil && !bytes.Equal(stored, written) {
+		err = ErrDropped
+	}
+	return err
 }
 
 // mayHaveLanded reports whether a write that failed may have taken effect.

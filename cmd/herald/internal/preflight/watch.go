@@ -1,0 +1,94 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+// lookEvery is how often a Watch asks whether the resource definitions were changed.
+const lookEvery = 15 * time.Second
+
+// onlyMetadata asks the API for an object without its content.
+const onlyMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+// Watch looks after the resource definitions while a process runs: those of an older version, such as a rollback of another
+// release brings, drop what this program records.
+type Watch struct {
+	Config      *rest.Config
+	Definitions fs.FS
+	Clock       clock.Clock
+	Log         *slog.Logger
+}
+
+// Start looks until ctx ends. It returns an error once a definition that is served is older than this program, so that the
+// process ends and says so at its next start until that is mended. All other trouble is left to those that it hinders.
+func (w *Watch) Start(ctx context.Context) error {
+	client, err := discovery.NewDiscoveryClientForConfig(w.Config)
+	if err != nil {
+		return fmt.Errorf("reach the Kubernetes API: %w", err)
+	}
+	names, err := w.names()
+	if err != nil {
+		return err
+	}
+	known := ""
+	for {
+		versions := make([]string, len(names))
+		for i, name := range names {
+			versions[i] = resourceVersion(ctx, client.RESTClient(), name)
+		}
+		// An empty one could not be read, and says nothing.
+		if now := strings.Join(versions, " "); now != known {
+			err := Check(ctx, w.Config, w.Definitions)
+			switch {
+			case errors.Is(err, ErrOlder):
+				return err
+			case err == nil:
+				known = now
+			case ctx.Err() == nil:
+				w.Log.DebugContext(ctx, "The resource definitions cannot be compared now", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.Clock.After(lookEvery):
+		}
+	}
+}
+
+// names are those of the definitions. These themselves are large, and not kept.
+func (w *Watch) names() (names []string, err error) {
+	definitions, err := read(w.Definitions)
+	for _, definition := range definitions {
+		names = append(names, definition.Name)
+	}
+	return names, err
+}
+
+// NeedLeaderElection returns false: every replica looks.
+func (w *Watch) NeedLeaderElection() bool { return false }
+
+// resourceVersion is that of a resource definition; "" if it cannot be read.
+func resourceVersion(ctx context.Context, client rest.Interface, name string) string {
+	data, err := client.Get().AbsPath(definitionsPath, name).SetHeader("Accept", onlyMetadata).DoRaw(ctx)
+	var object metav1.PartialObjectMetadata
+	if err != nil || json.Unmarshal(data, &object) != nil {
+		return ""
+	}
+	return object.ResourceVersion
+}

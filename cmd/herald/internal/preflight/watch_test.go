@@ -1,0 +1,131 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/config/crd"
+)
+
+// api answers like a Kubernetes API whose resource definitions change.
+type api struct {
+	mu sync.Mutex
+	// version is that of every definition, status what is answered instead of them, older whether one lacks something.
+	version string
+	status  int
+	older   bool
+	// compared counts how often a whole definition was asked for.
+	compared int
+}
+
+func (a *api) set(change func(*api)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change(a)
+}
+
+// ServeHTTP implements http.Handler.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	if r.URL.Path == "/version" {
+		_ = json.NewEncoder(w).Encode(map[string]string{"gitVersion": "v1.37.1"})
+		return
+	}
+	if a.status != 0 {
+		w.WriteHeader(a.status)
+		return
+	}
+	definitions, _ := read(crd.Definitions)
+	for _, c := range definitions {
+		if !strings.HasSuffix(r.URL.Path, "/"+c.Name) {
+			continue
+		}
+		c.ResourceVersion = a.version
+		if r.Header.Get("Accept") == onlyMetadata {
+			_ = json.NewEncoder(w).Encode(map[string]any{"metadata": c.ObjectMeta})
+			return
+		}
+		a.compared++
+		if a.older {
+			c.Spec.Versions[0].SelectableFields = nil
+		}
+		_ = json.NewEncoder(w).Encode(c)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	server := &api{version: "1"}
+	site := httptest.NewServer(server)
+	defer site.Close()
+	clock := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
+	ctx, stop := context.WithCancel(t.Context())
+	watch := &Watch{Config: &rest.Config{Host: site.URL}, Definitions: crd.Definitions, Clock: clock, Log: slog.New(slog.DiscardHandler)}
+	ended := make(chan error, 1)
+	go func() { ended <- watch.Start(ctx) }()
+	// looked waits until it has looked; false if it has ended instead.
+	looked := func() bool {
+		for !clock.HasWaiters() {
+			select {
+			case err := <-ended:
+				ended <- err
+				return false
+			case <-time.After(time.Millisecond):
+			}
+		}
+		return true
+	}
+	compared := func() (n int) {
+		server.set(func(a *api) { n = a.compared })
+		return n
+	}
+	looked()
+	first := compared()
+	for _, tt := range []struct {
+		reason string
+		change func(*api)
+		again  bool // it compares whole definitions again
+		ends   bool
+	}{
+		{"nothing has changed", func(*api) {}, false, false},
+		{"definitions were applied again, and are as good", func(a *api) { a.version = "2" }, true, false},
+		{"the API has trouble", func(a *api) { a.status = http.StatusServiceUnavailable }, false, false},
+		{"it may not read them any more", func(a *api) { a.status = http.StatusForbidden }, false, false},
+		{"they are gone, as at the end of an installation", func(a *api) { a.status = http.StatusNotFound }, false, false},
+		{"they are as before", func(a *api) { a.status = 0 }, false, false},
+		{"another release has brought older ones", func(a *api) { a.version, a.older = "3", true }, true, true},
+	} {
+		before := compared()
+		server.set(tt.change)
+		clock.Step(lookEvery)
+		if goesOn := looked(); goesOn == tt.ends {
+			t.Fatalf("%s: it goes on: %v", tt.reason, goesOn)
+		}
+		if again := compared() > before; again != tt.again {
+			t.Errorf("%s: compared again: %v", tt.reason, again)
+		}
+	}
+	if err := <-ended; !errors.Is(err, ErrOlder) || first == 0 {
+		t.Errorf("it ended with %v, after %d comparisons", err, first)
+	}
+	stop()
+	if err := watch.Start(ctx); err != nil {
+		t.Errorf("at the end of the process: %v", err)
+	}
+}

@@ -1,0 +1,109 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/internal/webhookcert"
+)
+
+// webhookServed is the metric that says whether the webhook answers, which check tells.
+func webhookServed(check func() error) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "herald_webhook_served", Help: "1 if the admission webhook answers on this process, else 0.",
+	}, func() float64 {
+		if check() != nil {
+			return 0
+		}
+		return 1
+	})
+}
+
+// trustTimeout is how long one scrape may take to look at the certificate and the configuration.
+const trustTimeout = 2 * time.Second
+
+var (
+	webhookTrusted = prometheus.NewDesc("herald_webhook_trusted",
+		"1 if the Kubernetes API accepts the certificate of the admission webhook that this process serves, else 0; absent while the API cannot be asked.", nil, nil)
+	webhookExpiry = prometheus.NewDesc("herald_webhook_certificate_expiry_seconds",
+		"Seconds until the certificate ends that the admission webhook serves on this process; absent while it serves none.", nil, nil)
+)
+
+// webhookTrust collects whether the API server accepts what the webhook serves: a webhook may answer, and still never be
+// called because its certificate has ended or its configuration trusts another authority. It looks at each scrape, and logs
+// when the answer changes.
+type webhookTrust struct {
+	// address is where the webhook is served, and configuration what the webhook's configuration is called.
+	address, configuration string
+	reader                 client.Reader
+	clock                  clock.PassiveClock
+	log                    logr.Logger
+
+	mu sync.Mutex
+	// uncalled is set while there is a problem, which was logged.
+	uncalled bool
+}
+
+var _ prometheus.Collector = (*webhookTrust)(nil)
+
+// Describe implements prometheus.Collector.
+func (w *webhookTrust) Describe(out chan<- *prometheus.Desc) {
+	out <- webhookTrusted
+	out <- webhookExpiry
+}
+
+// Collect implements prometheus.Collector.
+func (w *webhookTrust) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), trustTimeout)
+	defer cancel()
+	now := w.clock.Now()
+	served, err := webhookcert.Served(ctx, w.address)
+	if err == nil {
+		out <- prometheus.MustNewConstMetric(webhookExpiry, prometheus.GaugeValue, served[0].NotAfter.Sub(now).Seconds())
+		config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+		switch err = w.reader.Get(ctx, types.NamespacedName{Name: w.configuration}, config); {
+		case err == nil:
+			err = webhookcert.Untrusted(config, served, now)
+		case apierrors.IsNotFound(err):
+			err = errors.New("there is no ValidatingWebhookConfiguration " + w.configuration + ", so that the Kubernetes API does not call the webhook")
+		case !apierrors.IsForbidden(err):
+			return // the API has other trouble, which passes
+		default:
+			err = fmt.Errorf("cannot read ValidatingWebhookConfiguration %s: %w", w.configuration, err)
+		}
+	}
+	value := 1.0
+	if err != nil {
+		value = 0
+	}
+	out <- prometheus.MustNewConstMetric(webhookTrusted, prometheus.GaugeValue, value)
+	w.tell(err)
+}
+
+// tell logs that the webhook is not called any more, and that it is again.
+func (w *webhookTrust) tell(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case (err != nil) == w.uncalled:
+	case err == nil:
+		w.log.Info("the Kubernetes API accepts the webhook's certificate again")
+	default:
+		w.log.Info("the webhook is not called; posts are judged by the reconciler alone", "problem", err.Error())
+	}
+	w.uncalled = err != nil
+}

@@ -1,0 +1,51 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package publish
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// TestRequireKept compares a claim with what an API server made of it.
+func TestRequireKept(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 12, 1, 9, 0, 0, 123_456_789, time.UTC)
+	for name, tt := range map[string]struct {
+		reason string
+		drop   func(*v1alpha1.TargetStatus)
+		want   error
+	}{
+		"whole":           {"times lose what is shorter than a millisecond, and text what is no UTF-8", func(*v1alpha1.TargetStatus) {}, nil},
+		"no attempt":      {"it would be sent again", func(s *v1alpha1.TargetStatus) { s.Attempt = nil }, ErrDropped},
+		"no state":        {"what becomes of it would not be kept", func(s *v1alpha1.TargetStatus) { s.State = "" }, ErrDropped},
+		"no window":       {"it could never be settled", func(s *v1alpha1.TargetStatus) { s.Attempt.SendBefore = v1alpha1.Time{} }, ErrDropped},
+		"no message":      {"the definition is older all the same", func(s *v1alpha1.TargetStatus) { s.Message = "" }, ErrDropped},
+		"another attempt": {"it is not what was written", func(s *v1alpha1.TargetStatus) { s.Attempt.ID = "b" }, ErrDropped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			post := &v1alpha1.Post{Status: v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{
+				Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPending, Message: "a platform said \xff",
+				Attempt: &v1alpha1.Attempt{Number: 1, ID: "a", SendBefore: v1alpha1.NewTime(at)},
+			}}}}
+			written, err := json.Marshal(post.Status.Targets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answered := &v1alpha1.Post{}
+			if err := json.Unmarshal(written, &answered.Status.Targets); err != nil {
+				t.Fatal(err)
+			}
+			tt.drop(&answered.Status.Targets[0])
+			if got := requireKept(written, answered); !errors.Is(got, tt.want) {
+				t.Errorf("%v, want %v (%s)", got, tt.want, tt.reason)
+			}
+		})
+	}
+}

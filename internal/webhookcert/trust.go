@@ -1,0 +1,72 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhookcert
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+)
+
+// Served returns the certificate that is served at an address, and those that it came with.
+func Served(ctx context.Context, address string) ([]*x509.Certificate, error) {
+	// What is served is judged by Untrusted, which also knows what the API server trusts.
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // nothing is sent
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("the webhook does not answer at %s: %w", address, err)
+	}
+	defer func() { _ = conn.Close() }() // what it was for has been seen
+	secured, ok := conn.(*tls.Conn)
+	if !ok || len(secured.ConnectionState().PeerCertificates) == 0 {
+		return nil, fmt.Errorf("the webhook at %s serves no certificate", address)
+	}
+	return secured.ConnectionState().PeerCertificates, nil
+}
+
+// Untrusted returns why the API server refuses to call webhooks that serve a certificate, the first of the list; nil if it
+// calls them.
+func Untrusted(config *admissionregistrationv1.ValidatingWebhookConfiguration, served []*x509.Certificate, now time.Time) error {
+	if len(served) == 0 {
+		return errors.New("no certificate is served")
+	}
+	between := x509.NewCertPool()
+	for _, certificate := range served[1:] {
+		between.AddCert(certificate)
+	}
+	for i := range config.Webhooks {
+		webhook := &config.Webhooks[i]
+		options := x509.VerifyOptions{DNSName: calledBy(&webhook.ClientConfig), Intermediates: between, CurrentTime: now}
+		// Without a bundle the API server trusts the authorities of its system; those of this one stand for them.
+		if bundle := webhook.ClientConfig.CABundle; len(bundle) > 0 {
+			options.Roots = x509.NewCertPool()
+			options.Roots.AppendCertsFromPEM(bundle)
+		}
+		if _, err := served[0].Verify(options); err != nil {
+			return fmt.Errorf("the Kubernetes API does not accept the certificate of webhook %s: %w", webhook.Name, err)
+		}
+	}
+	return nil
+}
+
+// calledBy is the name under which the API server calls a webhook.
+func calledBy(c *admissionregistrationv1.WebhookClientConfig) string {
+	if c.Service != nil {
+		return c.Service.Name + "." + c.Service.Namespace + ".svc"
+	}
+	if c.URL == nil {
+		return ""
+	}
+	address, err := url.Parse(*c.URL)
+	if err != nil {
+		return ""
+	}
+	return address.Hostname()
+}

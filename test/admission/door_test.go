@@ -1,0 +1,106 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission_test
+
+import (
+	"io"
+	"net"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/herald-social/herald/test/managertest"
+)
+
+// door stands between the API server and the webhook, at an address that stays the same.
+type door struct {
+	address, target string
+
+	mu       sync.Mutex
+	listener net.Listener
+	// holds is set while requests go in and nothing comes out.
+	holds bool
+	open  map[net.Conn]struct{}
+}
+
+// newDoor returns an open door to a target.
+func newDoor(target string) *door {
+	d := &door{address: managertest.FreeAddress(GinkgoT()), target: target, open: map[net.Conn]struct{}{}}
+	d.unlock()
+	DeferCleanup(d.lock)
+	return d
+}
+
+// unlock lets connections through.
+func (d *door) unlock() {
+	GinkgoHelper()
+	listener, err := net.Listen("tcp", d.address)
+	Expect(err).NotTo(HaveOccurred())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.listener = listener
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go d.pass(conn)
+		}
+	}()
+}
+
+// lock refuses connections, as a server that does not listen.
+func (d *door) lock() {
+	d.mu.Lock()
+	_ = d.listener.Close() // twice does no harm
+	d.mu.Unlock()
+	d.cut()
+}
+
+// hold takes connections and lets nothing through; false ends that.
+func (d *door) hold(on bool) {
+	d.mu.Lock()
+	d.holds = on
+	d.mu.Unlock()
+	d.cut()
+}
+
+// cut ends the connections that are open, since the API server keeps them for its next requests.
+func (d *door) cut() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for conn := range d.open {
+		_ = conn.Close() // it may have ended
+	}
+}
+
+// pass copies one connection in both directions.
+func (d *door) pass(client net.Conn) {
+	defer func() { _ = client.Close() }()
+	d.mu.Lock()
+	holds := d.holds
+	d.open[client] = struct{}{}
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		delete(d.open, client)
+		d.mu.Unlock()
+	}()
+	if holds {
+		_, _ = io.Copy(io.Discard, client)
+		return
+	}
+	server, err := net.Dial("tcp", d.target)
+	if err != nil {
+		return
+	}
+	defer func() { _ = server.Close() }()
+	go func() {
+		_, _ = io.Copy(server, client)
+		_ = server.Close()
+	}()
+	_, _ = io.Copy(client, server)
+}

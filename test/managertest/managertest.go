@@ -1,0 +1,218 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package managertest runs `herald manager` for suites, as a process of its own with the rights that config/rbac gives it. It
+// is for tests only.
+package managertest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/test/envtest"
+)
+
+// TB is what a test lends: *testing.T and Ginkgo's GinkgoT() both do.
+type TB interface {
+	Helper()
+	TempDir() string
+	Cleanup(f func())
+	Fatalf(format string, args ...any)
+	Failed() bool
+	Logf(format string, args ...any)
+}
+
+// The namespace of the installation, and the accounts of the two processes in it.
+const (
+	Namespace        = "herald-system"
+	ManagerAccount   = "system:serviceaccount:" + Namespace + ":herald-manager"
+	APIServerAccount = "system:serviceaccount:" + Namespace + ":herald-apiserver"
+)
+
+// Installation is where processes run: the API server, the program, and what stands outside.
+type Installation struct {
+	Env *envtest.Environment
+	// Program is the path of herald.
+	Program string
+	// SandboxURL is the address of the simulated platforms.
+	SandboxURL string
+	// Store keeps media files.
+	Store store.Config
+}
+
+// Build builds herald into a folder of the test and returns its path.
+func Build(t TB) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "herald")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./cmd/herald")
+	build.Dir = envtest.Root()
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build herald: %v\n%s", err, out)
+	}
+	return program
+}
+
+// Config is a manager's configuration, which listens on free ports of the loopback. Its lease is short, so that the next
+// manager need not wait for the end of one that was killed.
+func (i *Installation) Config(t TB) *configv1alpha1.ManagerConfiguration {
+	t.Helper()
+	c := configv1alpha1.DefaultManager()
+	c.Common = i.common(t)
+	c.LeaderElection.LeaseDuration.Duration, c.LeaderElection.RenewDeadline.Duration = 15*time.Second, 10*time.Second
+	c.LeaderElection.RetryPeriod.Duration = time.Second
+	c.Webhook.BindAddress, c.Webhook.Hosts = FreeAddress(t), []string{"127.0.0.1"}
+	return c
+}
+
+// common is what both processes have.
+func (i *Installation) common(t TB) configv1alpha1.Common {
+	t.Helper()
+	folder := t.TempDir()
+	key, secret := filepath.Join(folder, "store-key.json"), filepath.Join(folder, "client-secret")
+	writeFile(t, key, fmt.Appendf(nil, `{"accessKey":%q,"secretKey":%q}`, i.Store.AccessKey, i.Store.SecretKey))
+	writeFile(t, secret, []byte("a sandbox takes any\n"))
+	c := configv1alpha1.Common{
+		Health:  configv1alpha1.Endpoint{BindAddress: FreeAddress(t)},
+		Metrics: configv1alpha1.Metrics{Endpoint: configv1alpha1.Endpoint{BindAddress: FreeAddress(t)}, Plain: true},
+	}
+	if i.Store.Endpoint != "" {
+		c.Media = &configv1alpha1.Media{
+			Endpoint: "http://" + i.Store.Endpoint, Region: i.Store.Region, Bucket: i.Store.Bucket, PathStyle: true, CredentialsFile: key,
+		}
+	}
+	for name, section := range c.Platforms.Sections() {
+		base := i.SandboxURL + "/" + name
+		*section = &configv1alpha1.Platform{
+			APIURL: base, WebURL: base, FacebookURL: base + "/graph.facebook.com", UploadURL: base + "/rupload.facebook.com",
+			ClientID: "test", ClientSecretFile: secret,
+		}
+		(*section).ListingLag.Duration = time.Second
+	}
+	return c
+}
+
+// Process is a process of Herald.
+type Process struct {
+	command *exec.Cmd
+	done    chan struct{}
+	err     error
+	log     *logbook
+}
+
+// logbook is what a process has written.
+type logbook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// Manager starts a manager with a configuration. It is ended with the test, whose failure shows its log.
+func (i *Installation) Manager(t TB, c *configv1alpha1.ManagerConfiguration) *Process {
+	t.Helper()
+	return i.start(t, ManagerAccount, c, "manager", "--leader-identity", "test")
+}
+
+// APIServer starts an apiserver, as Manager does.
+func (i *Installation) APIServer(t TB) *Process {
+	t.Helper()
+	c := configv1alpha1.DefaultAPIServer()
+	c.Common, c.BindAddress = i.common(t), FreeAddress(t)
+	return i.start(t, APIServerAccount, c, "apiserver")
+}
+
+func (i *Installation) start(t TB, account string, config any, args ...string) *Process {
+	t.Helper()
+	kubeconfig, err := i.Env.Kubeconfig(account, Namespace)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	text, err := yaml.Marshal(config)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	folder := t.TempDir()
+	kubeconfigFile, configFile := filepath.Join(folder, "kubeconfig"), filepath.Join(folder, "config.yaml")
+	writeFile(t, kubeconfigFile, kubeconfig)
+	writeFile(t, configFile, text)
+	p := &Process{done: make(chan struct{}), log: &logbook{}}
+	p.command = exec.Command(i.Program, append(args, "--kubeconfig", kubeconfigFile, "--config", configFile)...)
+	p.command.Stdout, p.command.Stderr = p.log, p.log
+	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.command.Start(); err != nil {
+		t.Fatalf("cannot start herald: %v", err)
+	}
+	go func() {
+		defer close(p.done)
+		p.err = p.command.Wait()
+	}()
+	t.Cleanup(func() {
+		p.Stop()
+		if t.Failed() {
+			t.Logf("herald %s:\n%s", args[0], p.Log())
+		}
+	})
+	return p
+}
+
+// Stop asks the process to end, and waits until it has.
+func (p *Process) Stop() {
+	_ = p.command.Process.Signal(syscall.SIGTERM) // it may have ended
+	<-p.done
+}
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// ExitCode is that of a process which has ended: 0 if it was asked to.
+func (p *Process) ExitCode() int {
+	<-p.done
+	if exit, ok := errors.AsType[*exec.ExitError](p.err); ok {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+// Log is what the process has written so far.
+func (p *Process) Log() string {
+	p.log.mu.Lock()
+	defer p.log.mu.Unlock()
+	return p.log.text.String()
+}
+
+// FreeAddress is an address of the loopback on which nothing listens now.
+func FreeAddress(t TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err == nil {
+		err = l.Close()
+	}
+	if err != nil {
+		t.Fatalf("cannot find a free port: %v", err)
+	}
+	return l.Addr().String()
+}
+
+func writeFile(t TB, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatalf("%v", err)
+	}
+}
