@@ -73,7 +73,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		}, []string{labelPlatform, "outcome"}),
 		settles: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_settles_total",
-			Help: "Looks for calls whose answer was lost or did not tell the outcome, by platform and by how the attempt stands after them.",
+			Help: "Lookups of calls whose answer was lost or did not tell the outcome, by platform and by how the attempt stands after them.",
 		}, []string{labelPlatform, "outcome"}),
 		results: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_target_results_total",

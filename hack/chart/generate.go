@@ -44,6 +44,7 @@ func sources() []source {
 		}},
 		{"prometheus/rules-connections.yaml", "monitoring", alerts},
 		{"prometheus/rules-manager.yaml", "monitoring", alerts},
+		{"prometheus/rules-posts.yaml", "monitoring", alerts},
 	}
 }
 
@@ -115,9 +116,9 @@ func (s *source) name(path string) string {
 }
 
 var (
-	// ours finds the names that a release changes: of objects, and of the namespace. The API's group and the label
-	// app.kubernetes.io/name stay.
-	ours      = regexp.MustCompile(`(?m)\bherald-|^  (?:name:|-) herald$`)
+	// ours finds the names that a release changes: of objects, and of the namespace. The API's group, the label
+	// app.kubernetes.io/name and the address of the repository stay.
+	ours      = regexp.MustCompile(`(?m)\bherald-(?:social/)?|^  (?:name:|-) herald$`)
 	labels    = regexp.MustCompile(`(?m)^  labels:\n    app\.kubernetes\.io/name: herald$`)
 	unlabeled = regexp.MustCompile(`(?m)^(metadata:\n  name: .*\n)([^ ])`)
 )
@@ -134,6 +135,9 @@ func installed(text string) string {
 	text = labels.ReplaceAllString(text, labelsTemplate)
 	text = unlabeled.ReplaceAllString(text, "${1}"+labelsTemplate+"\n${2}")
 	return ours.ReplaceAllStringFunc(text, func(found string) string {
+		if strings.HasSuffix(found, "/") {
+			return found
+		}
 		return strings.Replace(found, "herald", `{{ include "herald.fullname" . }}`, 1)
 	})
 }
