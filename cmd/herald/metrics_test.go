@@ -168,7 +168,7 @@ func TestMetricsPage(t *testing.T) {
 		page = strings.Replace(page, "<!-- "+process+" -->\n", table.String(), 1)
 	}
 	if *update {
-		if err := os.WriteFile(metricsPage, []byte(page), 0o644); err != nil { //nolint:gosec // a page of the documentation
+		if err := os.WriteFile(metricsPage, []byte(page), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -34,6 +34,7 @@ type videos struct{ platforms.Publisher }
 func (videos) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{CallTimeout: 10 * time.Second, PreparedLasts: 24 * time.Hour}
 }
+
 func (videos) Prepares(c platforms.Content) bool                                 { return len(c.Media) > 0 }
 func (videos) Prepare(context.Context, platforms.Job) (string, *platforms.Error) { return "", nil }
 
@@ -181,7 +182,8 @@ func TestGauges(t *testing.T) {
 			herald_pending_upload_bytes{namespace="acme",platform="youtube"} 6.291456e+08`,
 		},
 		{
-			"queues are told when they are empty", nil, []string{"herald_queue_depth"},
+			"queues are told when they are empty", nil,
+			[]string{"herald_queue_depth"},
 			`herald_queue_depth{queue="posts"} 0
 			herald_queue_depth{queue="turns"} 0
 			herald_queue_depth{queue="uploads"} 0`,

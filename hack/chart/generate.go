@@ -61,6 +61,9 @@ func generate(checkout string) error {
 			return err
 		}
 	}
+	if err := copyFile(filepath.Join(checkout, "config", "grafana", "herald.json"), filepath.Join(chart, "files", "dashboard.json")); err != nil {
+		return err
+	}
 	values, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
 	if err != nil {
 		return err
@@ -85,6 +88,15 @@ func generate(checkout string) error {
 		return err
 	}
 	return writeProcesses(checkout)
+}
+
+// copyFile copies what is no template: a chart holds all of its files.
+func copyFile(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, generated)
 }
 
 func (s *source) write(config, templates string) error {

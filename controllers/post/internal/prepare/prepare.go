@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/controllers/post/internal/forecast"
 	"github.com/herald-social/herald/internal/dispatch"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/posting/forecast"
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 

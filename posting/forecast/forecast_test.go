@@ -52,15 +52,21 @@ func TestLate(t *testing.T) {
 		{"what is due first goes first", []Upload{upload("a", 60, 20), upload("a", 20, 20)}, 2, []bool{false, false}},
 		{"what is due later is delayed by it", []Upload{upload("a", 30, 20), upload("a", 20, 20)}, 2, []bool{true, false}},
 		{
-			"one that is under way keeps its place", []Upload{upload("a", 90, 15, underWay), upload("a", 20, 10)}, 2,
+			"one that is under way keeps its place",
+			[]Upload{upload("a", 90, 15, underWay), upload("a", 20, 10)},
+			2,
 			[]bool{false, true},
 		},
 		{
-			"one that comes later does not delay what goes before it", []Upload{upload("a", 15, 10), upload("a", 12, 5, from(11))}, 2,
+			"one that comes later does not delay what goes before it",
+			[]Upload{upload("a", 15, 10), upload("a", 12, 5, from(11))},
+			2,
 			[]bool{false, true},
 		},
 		{
-			"another team has a place of its own", []Upload{upload("a", 60, 50, underWay), upload("a", 70, 10), upload("b", 11, 10)}, 2,
+			"another team has a place of its own",
+			[]Upload{upload("a", 60, 50, underWay), upload("a", 70, 10), upload("b", 11, 10)},
+			2,
 			[]bool{false, false, false},
 		},
 		{
@@ -69,7 +75,9 @@ func TestLate(t *testing.T) {
 		},
 		{
 			"more teams than places have one each, up to twice the places",
-			[]Upload{upload("a", 10, 9), upload("b", 10, 9), upload("c", 10, 9)}, 1, []bool{false, false, true},
+			[]Upload{upload("a", 10, 9), upload("b", 10, 9), upload("c", 10, 9)},
+			1,
+			[]bool{false, false, true},
 		},
 		{"no place is taken for one", []Upload{upload("a", 10, 9)}, 0, []bool{false}},
 	} {
