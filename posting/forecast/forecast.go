@@ -54,6 +54,8 @@ type simulation struct {
 	// running are those that hold a place, the first to end at the front.
 	running []running
 	teams   map[string]*team
+	// asking are the teams that have uploads waiting, the first whose turn it is at the front.
+	asking []*team
 }
 
 type running struct {
@@ -63,6 +65,7 @@ type running struct {
 
 // team has the uploads that wait for a place, the first that is due at the front.
 type team struct {
+	name    string
 	holds   int
 	waiting []int
 }
@@ -76,7 +79,7 @@ func (s *simulation) step() bool {
 	}
 	for next := s.next(); next != nil; next = s.next() {
 		upload := next.waiting[0]
-		next.waiting = next.waiting[1:]
+		s.change(next, func() { next.waiting = next.waiting[1:] })
 		s.begin(upload)
 	}
 	switch {
@@ -97,28 +100,25 @@ func (s *simulation) wait(upload int) {
 	at, _ := slices.BinarySearchFunc(tm.waiting, upload, func(a, b int) int {
 		return cmp.Or(s.uploads[a].Due.Compare(s.uploads[b].Due), cmp.Compare(a, b))
 	})
-	tm.waiting = slices.Insert(tm.waiting, at, upload)
+	s.change(tm, func() { tm.waiting = slices.Insert(tm.waiting, at, upload) })
 }
 
 // next returns the team whose turn it is; nil if none that waits may have another place.
-func (s *simulation) next() (next *team) {
+func (s *simulation) next() *team {
 	// dispatch.Scheduler lets many teams have one place each, up to twice the places.
-	if len(s.running) >= 2*s.places {
+	if len(s.asking) == 0 || len(s.running) >= 2*s.places {
 		return nil
 	}
-	share := max(s.places/(len(s.teams)+1), 1)
-	var name string
-	for n, tm := range s.teams {
-		if len(tm.waiting) > 0 && tm.holds < share && (next == nil || tm.holds < next.holds || tm.holds == next.holds && n < name) {
-			next, name = tm, n
-		}
+	if first := s.asking[0]; first.holds < max(s.places/(len(s.teams)+1), 1) {
+		return first
 	}
-	return next
+	return nil
 }
 
 func (s *simulation) begin(upload int) {
 	u := &s.uploads[upload]
-	s.teamOf(upload).holds++
+	tm := s.teamOf(upload)
+	s.change(tm, func() { tm.holds++ })
 	r := running{upload: upload, ends: s.now.Add(max(u.Takes, 0))}
 	s.late[upload] = r.ends.After(u.Due)
 	at, _ := slices.BinarySearchFunc(s.running, r, func(a, b running) int {
@@ -130,16 +130,34 @@ func (s *simulation) begin(upload int) {
 func (s *simulation) end(r running) {
 	s.running = s.running[1:]
 	tm := s.teamOf(r.upload)
-	tm.holds--
+	s.change(tm, func() { tm.holds-- })
 	if tm.holds == 0 && len(tm.waiting) == 0 {
-		delete(s.teams, s.uploads[r.upload].Team)
+		delete(s.teams, tm.name)
+	}
+}
+
+// change changes a team, and puts it where it belongs among those that ask.
+func (s *simulation) change(tm *team, do func()) {
+	find := func() int {
+		at, _ := slices.BinarySearchFunc(s.asking, tm, func(a, b *team) int {
+			return cmp.Or(cmp.Compare(a.holds, b.holds), cmp.Compare(a.name, b.name))
+		})
+		return at
+	}
+	if len(tm.waiting) > 0 {
+		at := find()
+		s.asking = slices.Delete(s.asking, at, at+1)
+	}
+	do()
+	if len(tm.waiting) > 0 {
+		s.asking = slices.Insert(s.asking, find(), tm)
 	}
 }
 
 func (s *simulation) teamOf(upload int) *team {
 	name := s.uploads[upload].Team
 	if s.teams[name] == nil {
-		s.teams[name] = &team{}
+		s.teams[name] = &team{name: name}
 	}
 	return s.teams[name]
 }
