@@ -244,17 +244,17 @@ func TestPromisesHaveMetrics(t *testing.T) {
 		metric string
 		labels []string
 	}{
-		"a post goes out at its time":            {"herald_schedule_lateness_seconds", nil},
-		"whose posts did not":                    {"herald_late_targets_total", []string{"namespace", "platform"}},
-		"what platforms make of calls":           {"herald_publishes_total", []string{"platform", "outcome"}},
-		"whose posts were refused, and why":      {"herald_target_results_total", []string{"namespace", "platform", "state", "reason"}},
-		"nothing is published twice":             {"herald_open_attempts", []string{"namespace", "platform", "window"}},
-		"a person is asked what nobody can tell": {"herald_undecided_targets", []string{"namespace", "platform"}},
-		"nothing is lost":                        {"herald_due_posts", []string{"namespace"}},
-		"tokens are renewed":                     {"herald_connection_token_expiry_seconds", []string{"namespace", "connection", "platform"}},
-		"people are told to connect again":       {"herald_connection_reconnect_seconds", []string{"namespace", "connection", "platform"}},
-		"nothing waits for long":                 {"herald_queue_depth", []string{"queue"}},
-		"files are there in time":                {"herald_late_uploads", []string{"namespace", "platform"}},
+		"a post goes out at its time":       {"herald_schedule_lateness_seconds", nil},
+		"whose posts did not":               {"herald_late_targets_total", []string{"namespace", "platform"}},
+		"what platforms make of calls":      {"herald_publishes_total", []string{"platform", "outcome"}},
+		"whose posts were refused, and why": {"herald_target_results_total", []string{"namespace", "platform", "state", "reason"}},
+		"nothing is published twice":        {"herald_open_attempts", []string{"namespace", "platform", "window"}},
+		"a person is asked where need be":   {"herald_undecided_targets", []string{"namespace", "platform"}},
+		"nothing is lost":                   {"herald_due_posts", []string{"namespace"}},
+		"tokens are renewed":                {"herald_connection_token_expiry_seconds", []string{"namespace", "connection", "platform"}},
+		"people are told to connect again":  {"herald_connection_reconnect_seconds", []string{"namespace", "connection", "platform"}},
+		"nothing waits for long":            {"herald_queue_depth", []string{"queue"}},
+		"files are there in time":           {"herald_late_uploads", []string{"namespace", "platform"}},
 	} {
 		if got, ok := labels[want.metric]; !ok || !slices.Equal(got, want.labels) {
 			t.Errorf("%s: want %s with labels %v, got %v", promise, want.metric, want.labels, got)

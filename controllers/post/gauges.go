@@ -40,7 +40,7 @@ func newGauges() gauges {
 			"Calls whose outcome is not recorded, by the team's namespace, the platform and the window: within it, or past it and being looked for.",
 			[]string{labelNamespace, labelPlatform, "window"}, nil),
 		undecided: prometheus.NewDesc("herald_undecided_targets",
-			"Targets of which only a person can tell whether they were published, by the team's namespace and the platform.",
+			"Targets whose outcome only a person can tell, by the team's namespace and the platform.",
 			[]string{labelNamespace, labelPlatform}, nil),
 		lateUploads: prometheus.NewDesc("herald_late_uploads",
 			"Targets of posts scheduled for the next 24 hours whose files will not be ready in time at the rate that is measured, by the team's namespace and the platform.",

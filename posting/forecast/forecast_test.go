@@ -79,6 +79,19 @@ func TestLate(t *testing.T) {
 			1,
 			[]bool{false, false, true},
 		},
+		{
+			"one that may begin later need not come later in the list", []Upload{upload("a", 40, 10, from(20)), upload("a", 15, 10)}, 2,
+			[]bool{false, false},
+		},
+		{
+			"a team that is done leaves its part to the others",
+			append(many(3, upload("a", 12, 10)), upload("b", 5, 1)), 6, []bool{false, false, false, false},
+		},
+		{
+			"and keeps it while one of its uploads is under way",
+			[]Upload{upload("a", 60, 1, underWay), upload("a", 60, 60, underWay), upload("b", 15, 10), upload("b", 15, 10)}, 4,
+			[]bool{false, false, false, true},
+		},
 		{"no place is taken for one", []Upload{upload("a", 10, 9)}, 0, []bool{false}},
 	} {
 		if diff := cmp.Diff(tt.want, Late(tt.uploads, tt.places, now)); diff != "" {
@@ -127,6 +140,7 @@ func TestPace(t *testing.T) {
 		{"the one that there was", []ended{{1000, 10 * time.Second, 0}}, map[Kind]float64{kind: 100}},
 		{"each counts by how long it took", []ended{{1000, 10 * time.Second, 0}, {9000, 10 * time.Second, 0}}, map[Kind]float64{kind: 500}},
 		{"an old one counts for less", []ended{{1000, 10 * time.Second, 0}, {2000, 10 * time.Second, 15}}, map[Kind]float64{kind: 2500.0 / 15}},
+		{"an empty one tells nothing", []ended{{0, time.Second, 0}}, map[Kind]float64{}},
 		{"one that was there at once tells nothing", []ended{{1000, 0, 0}}, map[Kind]float64{}},
 	} {
 		var p Pace
@@ -150,6 +164,7 @@ func TestLeft(t *testing.T) {
 		{"it has just begun", 1000, 0, 0, 10 * time.Second},
 		{"the platform fetches it, and is expected to be half through", 1000, 0, 5 * time.Second, 5 * time.Second},
 		{"the platform fetches it, and takes longer than others", 1000, 0, 30 * time.Second, 30 * time.Second},
+		{"the platform fetches it, and should be done", 1000, 0, 10 * time.Second, 10 * time.Second},
 		{"half is sent, as fast as others", 1000, 500, 5 * time.Second, 5 * time.Second},
 		{"half is sent, more slowly than others", 1000, 500, 20 * time.Second, 20 * time.Second},
 		{"half is sent, faster than others", 1000, 500, time.Second, 5 * time.Second},

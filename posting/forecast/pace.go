@@ -71,9 +71,9 @@ func Takes(bytes int64, rate float64) time.Duration {
 	return longest
 }
 
-// Left is how much longer an upload takes that has been under way for some time, of which so many bytes were sent; zero if
-// that is not known, because the platform fetches them itself. One that is slower than the rate goes on as slowly; one of
-// which nothing is known takes as long again.
+// Left is how much longer an upload takes that is under way. sent is how many of its bytes have gone out; zero if that is not
+// known, because the platform fetches them itself. An upload that is slower than the rate goes on as slowly. If nothing is
+// known of it, and it should have ended by now, it takes as long again.
 func Left(bytes, sent int64, elapsed time.Duration, rate float64) time.Duration {
 	expected := Takes(bytes, rate)
 	switch {

@@ -80,7 +80,9 @@ func (r *Recording) words(series string) (words []string) {
 }
 
 // number writes a value to three decimals.
-func number(value float64) string { return strconv.FormatFloat(math.Round(value*1000)/1000, 'g', -1, 64) }
+func number(value float64) string {
+	return strconv.FormatFloat(math.Round(value*1000)/1000, 'g', -1, 64)
+}
 
 // Read reads what Write has written.
 func Read(in io.Reader) (*Recording, error) {

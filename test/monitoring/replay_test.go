@@ -59,7 +59,7 @@ func TestRecordingIsOfTheseMetrics(t *testing.T) {
 	}
 }
 
-// notRecorded are the metrics for which nothing happens in the run.
+// notRecorded are metrics that nothing in the run gives a series.
 var notRecorded = map[string]bool{}
 
 // TestEachPanelDraws plays the recorded run to a real Prometheus and asks it what each panel asks.

@@ -90,7 +90,7 @@ var rows = []row{
 		`herald_http_requests_total{namespace="herald-system",operation="createPost",code="400"} 0+90x60`,
 		`herald_http_requests_total{namespace="herald-system",operation="createPost",code="500"} 0+1x60`,
 	}, "25m", 0, "", ""},
-	{"nobody asks", "HeraldAPIErrors", []string{`herald_http_requests_total{namespace="herald-system",operation="createPost",code="500"} 1x60`}, "25m", 0, "", ""},
+	{"there are no requests", "HeraldAPIErrors", []string{`herald_http_requests_total{namespace="herald-system",operation="createPost",code="500"} 1x60`}, "25m", 0, "", ""},
 
 	{"one post waits for a person", "HeraldOutcomeUnknown", []string{`herald_undecided_targets{namespace="acme",platform="threads"} 1x10`}, "2m", 1, "namespace=acme,platform=threads", "1"},
 	{"it was answered", "HeraldOutcomeUnknown", []string{`herald_undecided_targets{namespace="acme",platform="threads"} 1x2 _x10`}, "9m", 0, "", ""},

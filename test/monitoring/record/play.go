@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The teams: one whose posts go out, one that its platform refuses, one that waits, is late, and of whose posts nobody knows.
+// The teams: one whose posts go out, one that its platform refuses, and one whose posts wait, or were sent without an answer.
 const (
 	good, refused, stuck = "team-acme", "team-beta", "team-gamma"
 
