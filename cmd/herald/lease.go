@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
@@ -37,20 +36,6 @@ func leaseLock(cluster kubernetes, c *configv1alpha1.ManagerConfiguration, ident
 		},
 		lasts: c.LeaderElection.LeaseDuration.Duration, clock: clock.RealClock{},
 	}, nil
-}
-
-// leads is the metric that says whether this process works, which it does once elected is closed.
-func leads(elected <-chan struct{}) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "herald_leader", Help: "1 if this manager holds the lease and works, 0 if it waits to take over.",
-	}, func() float64 {
-		select {
-		case <-elected:
-			return 1
-		default:
-			return 0
-		}
-	})
 }
 
 // lateLease is for how long after the end of its lease a leader may live on: by then
