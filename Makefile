@@ -282,15 +282,6 @@ test-oldest: $(BIN)/oldest/kube-apiserver ## The same suites against the oldest 
 	cp -u $(BIN)/etcd $(BIN)/oldest/etcd
 	KUBEBUILDER_ASSETS=$(BIN)/oldest $(go_test) -count=1 $$($(suites))
 
-.PHONY: test-crash
-test-crash: ## Kill the manager at its worst moments and count what was published (LONG=1 for the full matrix)
-	@if [ ! -d test/crash ]; then
-	  $(call not_run,crash matrix; there is no test/crash)
-	  exit 0
-	fi
-	$(MAKE) controlplane
-	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 $(if $(LONG),-timeout 12h -ginkgo.timeout 12h,-short -timeout 30m)
-
 # What the package brings is unpacked and not installed, which needs no root.
 .PHONY: prometheus
 prometheus: ## Find Prometheus and promtool in PATH, or take them out of Debian's package into bin/prometheus
@@ -317,6 +308,15 @@ test-monitoring: ## Play the alerts, the queries of the runbooks and those of th
 record-monitoring: controlplane ## Record a run of the real processes anew, for the test of the dashboard (takes eight minutes)
 	@$(MAKE) prometheus
 	KUBEBUILDER_ASSETS=$(ASSETS) go run ./test/monitoring/record . test/monitoring/testdata/recorded.txt
+
+.PHONY: test-crash
+test-crash: ## Kill the manager at its worst moments and count what was published (LONG=1 for the full matrix)
+	@if [ ! -d test/crash ]; then
+	  $(call not_run,crash matrix; there is no test/crash)
+	  exit 0
+	fi
+	$(MAKE) controlplane
+	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 $(if $(LONG),-timeout 12h -ginkgo.timeout 12h,-short -timeout 30m)
 
 .PHONY: test-explore
 test-explore: ## Walk through every schedule of the delivery protocol within bounds (LONG=1 for one more fault)
