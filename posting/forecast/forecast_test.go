@@ -80,16 +80,20 @@ func TestLate(t *testing.T) {
 			[]bool{false, false, true},
 		},
 		{
-			"one that may begin later need not come later in the list", []Upload{upload("a", 40, 10, from(20)), upload("a", 15, 10)}, 2,
+			"one that may begin later need not come later in the list",
+			[]Upload{upload("a", 40, 10, from(20)), upload("a", 15, 10)},
+			2,
 			[]bool{false, false},
 		},
 		{
 			"a team that is done leaves its part to the others",
-			append(many(3, upload("a", 12, 10)), upload("b", 5, 1)), 6, []bool{false, false, false, false},
+			append(many(3, upload("a", 12, 10)), upload("b", 5, 1)), 6,
+			[]bool{false, false, false, false},
 		},
 		{
 			"and keeps it while one of its uploads is under way",
-			[]Upload{upload("a", 60, 1, underWay), upload("a", 60, 60, underWay), upload("b", 15, 10), upload("b", 15, 10)}, 4,
+			[]Upload{upload("a", 60, 1, underWay), upload("a", 60, 60, underWay), upload("b", 15, 10), upload("b", 15, 10)},
+			4,
 			[]bool{false, false, false, true},
 		},
 		{"no place is taken for one", []Upload{upload("a", 10, 9)}, 0, []bool{false}},
