@@ -235,6 +235,7 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	step 'formatting and linters (make lint)' lint
 	step "unit tests (make test-unit$${race:+ RACE=1})" test-unit RACE=$$race
 	step 'suites with an API server (make test-integration)' test-integration
+	step 'alerts and dashboard in Prometheus (make test-monitoring)' test-monitoring
 	step 'crash matrix, short (make test-crash)' test-crash LONG=
 	printf '\n==> summary\n'
 	printf '%s\n' "$${results[@]}"
@@ -280,6 +281,33 @@ test-oldest: $(BIN)/oldest/kube-apiserver ## The same suites against the oldest 
 	@$(MAKE) controlplane
 	cp -u $(BIN)/etcd $(BIN)/oldest/etcd
 	KUBEBUILDER_ASSETS=$(BIN)/oldest $(go_test) -count=1 $$($(suites))
+
+# What the package brings is unpacked and not installed, which needs no root.
+.PHONY: prometheus
+prometheus: ## Find Prometheus and promtool in PATH, or take them out of Debian's package into bin/prometheus
+	@if [ -x $(BIN)/prometheus/usr/bin/promtool ] || { command -v prometheus && command -v promtool; } >/dev/null; then exit 0; fi
+	if ! { command -v apt-get && command -v dpkg-deb; } >/dev/null; then
+	  echo "there is no Prometheus in PATH, and no Debian to take it from: see https://prometheus.io/download"
+	  exit 1
+	fi
+	tmp=$$(mktemp -d)
+	trap 'rm -rf "$$tmp"' EXIT
+	(cd "$$tmp" && apt-get download --quiet prometheus)
+	rm -rf $(BIN)/prometheus
+	dpkg-deb --extract "$$tmp"/prometheus_*.deb $(BIN)/prometheus
+
+.PHONY: test-monitoring
+test-monitoring: ## Play the alerts, the queries of the runbooks and those of the dashboard to a real Prometheus
+	@if ! why=$$($(MAKE) prometheus 2>&1); then
+	  $(call not_run,alerts and dashboard in Prometheus; it cannot be had: $${why%%$$'\n'*})
+	  exit 0
+	fi
+	go test ./test/monitoring/ -count=1
+
+.PHONY: record-monitoring
+record-monitoring: controlplane ## Record a run of the real processes anew, for the test of the dashboard (takes eight minutes)
+	@$(MAKE) prometheus
+	KUBEBUILDER_ASSETS=$(ASSETS) go run ./test/monitoring/record . test/monitoring/testdata/recorded.txt
 
 .PHONY: test-crash
 test-crash: ## Kill the manager at its worst moments and count what was published (LONG=1 for the full matrix)

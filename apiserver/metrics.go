@@ -21,7 +21,7 @@ func newMetrics(registry prometheus.Registerer, listed func() int) *metrics {
 	register := promauto.With(registry)
 	register.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "herald_post_index_posts",
-		Help: "Posts kept in memory for lists.",
+		Help: "Posts kept in memory for lists, finished ones included: as many as lie in the cluster.",
 	}, func() float64 { return float64(listed()) })
 	return &metrics{
 		requests: register.NewCounterVec(prometheus.CounterOpts{
@@ -39,7 +39,7 @@ func newMetrics(registry prometheus.Registerer, listed func() int) *metrics {
 		}),
 		checks: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_connection_readiness_checks_total",
-			Help: "Answers to the question whether a connection can be posted to, by answer.",
+			Help: "Answers to the question whether a connection can be posted to, by answer: ready, reconnect or unavailable.",
 		}, []string{"answer"}),
 	}
 }

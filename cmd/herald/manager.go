@@ -115,6 +115,7 @@ func runManager(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	metrics.Registry.MustRegister(leads(mgr.Elected()))
 	if err := hook.setup(mgr, c, registry); err != nil {
 		return err
 	}

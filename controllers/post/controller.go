@@ -184,11 +184,11 @@ func New(o Options) (*Reconciler, error) {
 	}
 	r.preparer = prepare.New(prepare.Options{
 		Client: o.Client, APIReader: o.APIReader, Platforms: o.Platforms, Files: o.Files, Renditions: o.Renditions, Thumbnails: o.Thumbnails,
-		Clock: o.Clock, Failpoint: o.Failpoint, MaxUploads: o.MaxUploads,
+		Clock: o.Clock, Failpoint: o.Failpoint, MaxUploads: o.MaxUploads, Sent: o.Metrics.sent,
 	})
 	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
-		Scheduler: r.scheduler, Owners: r.owners, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
+		Scheduler: r.scheduler, Owners: r.owners, Changed: o.Metrics.changed, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
 	}
 	r.reporter = &reporter{o: &r.o, preparer: r.preparer, limits: r.limits, recorder: r.recorder}
 	r.lookups = &lookup.Lookups{
@@ -201,9 +201,7 @@ func New(o Options) (*Reconciler, error) {
 // SetupWithManager registers the reconciler and what wakes it: posts that are not
 // finished, changes of what posts wait for, and turns that have come.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := r.o.Metrics.watch(newUnfinished(r.o)); err != nil {
-		return err
-	}
+	r.o.Metrics.watch(r, mgr.Elected())
 	if err := indexAppBlocked(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}

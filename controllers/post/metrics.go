@@ -4,130 +4,109 @@
 package post
 
 import (
-	"context"
-	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
 
+// lateAfter is from when on a post counts as late for its team. A post that is due alone goes out within
+// milliseconds; ten thousand that are due at once take seconds.
+const lateAfter = 10 * time.Second
+
+// Labels that several metrics have. A namespace is a team's, so that there are as many as teams.
+const (
+	labelNamespace = "namespace"
+	labelPlatform  = "platform"
+)
+
 // Metrics are the promises of delivery as numbers.
 type Metrics struct {
 	lateness  prometheus.Histogram
+	late      *prometheus.CounterVec
 	publishes *prometheus.CounterVec
 	settles   *prometheus.CounterVec
+	results   *prometheus.CounterVec
+	bytes     *prometheus.CounterVec
 
-	registerer prometheus.Registerer
+	// reconciler is whose posts are counted at each scrape; nil before it is set up.
+	reconciler atomic.Pointer[leading]
+	gauges     gauges
+
+	mu sync.Mutex
+	// teams has the namespaces whose series have begun.
+	teams map[string]bool
 }
 
-// unfinished shows, at each scrape, the posts that are not finished and the
-// calls whose outcome is not known, as the cache has them.
-type unfinished struct {
-	o        Options
-	inPhase  *prometheus.Desc
-	attempts *prometheus.Desc
-}
+// leading is a reconciler, and what is closed once it works.
+type leading struct {
+	*Reconciler
 
-func newUnfinished(o Options) *unfinished {
-	return &unfinished{
-		o: o,
-		inPhase: prometheus.NewDesc("herald_unfinished_posts",
-			"Posts that are not finished, by phase.", []string{"phase"}, nil),
-		attempts: prometheus.NewDesc("herald_open_attempts",
-			"Calls whose outcome is not recorded: within their window, or past it and being looked for.", []string{"platform", "window"}, nil),
-	}
-}
-
-func (u *unfinished) Describe(ch chan<- *prometheus.Desc) {
-	ch <- u.inPhase
-	ch <- u.attempts
-}
-
-func (u *unfinished) Collect(ch chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), collectWithin)
-	defer cancel()
-	var posts v1alpha1.PostList
-	if err := u.o.Client.List(ctx, &posts, client.UnsafeDisableDeepCopy); err != nil {
-		ch <- prometheus.NewInvalidMetric(u.inPhase, err)
-		return
-	}
-	phases := map[v1alpha1.PostPhase]int{}
-	attempts := map[[2]string]int{}
-	for i := range posts.Items {
-		post := &posts.Items[i]
-		phases[posting.PhaseOf(post)]++
-		for n := range post.Status.Targets {
-			if t := &post.Status.Targets[n]; attempt.IsOpen(t.Attempt) {
-				attempts[[2]string{string(t.Platform), u.windowOf(t)}]++
-			}
-		}
-	}
-	for phase, n := range phases {
-		ch <- prometheus.MustNewConstMetric(u.inPhase, prometheus.GaugeValue, float64(n), string(phase))
-	}
-	for labels, n := range attempts {
-		ch <- prometheus.MustNewConstMetric(u.attempts, prometheus.GaugeValue, float64(n), labels[0], labels[1])
-	}
-}
-
-// collectWithin bounds the reading of the cache, which does not wait once it
-// is filled.
-const collectWithin = 5 * time.Second
-
-// windowOf tells whether the call of an open attempt may still be under way.
-func (u *unfinished) windowOf(t *v1alpha1.TargetStatus) string {
-	timing := attempt.Timing{SendWindow: u.o.SendWindow, ClockMargin: u.o.ClockMargin}
-	if p, ok := u.o.Platforms[t.Platform]; ok {
-		timing.CallTimeout = p.Capabilities().CallTimeout
-	}
-	if attempt.Quiet(t.Attempt, timing, u.o.Clock.Now()) {
-		return "past"
-	}
-	return "within"
+	elected <-chan struct{}
 }
 
 // NewMetrics makes the metrics and registers them, unless registerer is nil.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	register := promauto.With(registerer)
-	return &Metrics{
-		registerer: registerer,
+	m := &Metrics{
 		lateness: register.NewHistogram(prometheus.HistogramOpts{
 			Name:    "herald_schedule_lateness_seconds",
 			Help:    "Time from a post's scheduled time to the first call to a platform.",
 			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600},
 		}),
+		late: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_late_targets_total",
+			Help: "Targets of scheduled posts whose first call to the platform came more than 10 seconds after the scheduled time, by the team's namespace.",
+		}, []string{labelNamespace, labelPlatform}),
 		publishes: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_publishes_total",
-			Help: "Calls that could publish, by platform and by what is known after them.",
-		}, []string{"platform", "outcome"}),
+			Help: "Calls that could publish, by platform and by what is known after them: " +
+				"posted, refused, notSent, accepted (the platform works on it) or unknown (to be looked up).",
+		}, []string{labelPlatform, "outcome"}),
 		settles: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_settles_total",
-			Help: "Looks for calls whose answer was lost or did not tell the outcome, by platform and by how the attempt stands after them.",
-		}, []string{"platform", "outcome"}),
+			Help: "Lookups of calls whose answer was lost or did not tell the outcome, by platform and by how the attempt stands after them.",
+		}, []string{labelPlatform, "outcome"}),
+		results: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_target_results_total",
+			Help: "Targets of posts that came to an end, by the team's namespace, the platform, the state (posted, failed, withdrawn, " +
+				"or undecided until a person has looked) and the reason that the target's status gives.",
+		}, []string{labelNamespace, labelPlatform, "state", "reason"}),
+		bytes: register.NewCounterVec(prometheus.CounterOpts{
+			Name: "herald_upload_bytes_total",
+			Help: "Bytes of media files that were read to be sent to the platform. Files that a platform fetches itself are not among them.",
+		}, []string{labelPlatform}),
+		gauges: newGauges(),
 	}
+	if registerer != nil {
+		registerer.MustRegister(m)
+	}
+	return m
 }
 
-// watch adds what is counted at each scrape.
-func (m *Metrics) watch(u *unfinished) error {
-	if m.registerer == nil {
-		return nil
-	}
-	if err := m.registerer.Register(u); err != nil {
-		return fmt.Errorf("cannot register the metrics of unfinished posts: %w", err)
-	}
-	return nil
+// watch has the posts of a reconciler counted at each scrape, once it works.
+func (m *Metrics) watch(r *Reconciler, elected <-chan struct{}) {
+	m.reconciler.Store(&leading{r, elected})
 }
 
-func (m *Metrics) late(post *v1alpha1.Post, now time.Time) {
-	if at := post.Spec.ScheduledAt; at != nil {
-		m.lateness.Observe(max(now.Sub(at.Time), 0).Seconds())
+// begun counts the first call of a target.
+func (m *Metrics) begun(post *v1alpha1.Post, conn *v1alpha1.Connection, now time.Time) {
+	at := post.Spec.ScheduledAt
+	if at == nil {
+		return
+	}
+	late := max(now.Sub(at.Time), 0)
+	m.lateness.Observe(late.Seconds())
+	if late > lateAfter {
+		m.late.WithLabelValues(conn.Namespace, string(conn.Spec.Platform)).Inc()
 	}
 }
 
@@ -141,4 +120,48 @@ func (m *Metrics) settled(t *v1alpha1.TargetStatus) {
 		outcome = string(t.Attempt.Outcome)
 	}
 	m.settles.WithLabelValues(string(t.Platform), outcome).Inc()
+}
+
+// changed counts the targets that a stored status has brought to an end.
+func (m *Metrics) changed(post *v1alpha1.Post, before *v1alpha1.PostStatus) {
+	was := &v1alpha1.Post{Status: *before}
+	for i := range post.Status.Targets {
+		t := &post.Status.Targets[i]
+		state := posting.StateOf(t)
+		if old := posting.Target(was, int(t.Index)); state == v1alpha1.TargetPending || old != nil && posting.StateOf(old) == state {
+			continue
+		}
+		reason := ""
+		if t.Blocked != nil {
+			reason = t.Blocked.Reason
+		}
+		m.results.WithLabelValues(post.Namespace, string(t.Platform), string(state), reason).Inc()
+	}
+}
+
+// served says which accounts teams have now, by namespace and platform. Their series begin at zero, so that the first late or
+// refused post of a team shows as a rise; those of teams that are gone end, so that there are no more of them than accounts.
+func (m *Metrics) served(accounts map[account]bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	teams := map[string]bool{}
+	for of := range accounts {
+		teams[of.namespace] = true
+		m.late.WithLabelValues(of.namespace, of.platform)
+		m.results.WithLabelValues(of.namespace, of.platform, string(v1alpha1.TargetPosted), "")
+		m.results.WithLabelValues(of.namespace, of.platform, string(v1alpha1.TargetFailed), v1alpha1.ReasonRefused)
+	}
+	for namespace := range m.teams {
+		if !teams[namespace] {
+			gone := prometheus.Labels{labelNamespace: namespace}
+			m.late.DeletePartialMatch(gone)
+			m.results.DeletePartialMatch(gone)
+		}
+	}
+	m.teams = teams
+}
+
+// sent counts the bytes of files that go to a platform.
+func (m *Metrics) sent(platform v1alpha1.Platform) prepare.Sent {
+	return m.bytes.WithLabelValues(string(platform))
 }

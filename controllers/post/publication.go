@@ -45,7 +45,7 @@ func (u *publication) Claimed(batch []*publish.Delivery) {
 		u.p.memory.prepare.Drop(d.Target)
 		u.p.keepsSecret = u.p.keepsSecret || d.Secret != ""
 		if t := posting.Target(u.p.post, d.Target); t.Attempt.Number == 1 {
-			u.r.o.Metrics.late(u.p.post, now)
+			u.r.o.Metrics.begun(u.p.post, d.Conn, now)
 		}
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -270,12 +271,18 @@ func (t team) connectTo(ctx context.Context, to v1alpha1.Platform, name, id stri
 }
 
 func (t team) setReady(ctx context.Context, name string, status metav1.ConditionStatus, reason, username string) {
-	var conn v1alpha1.Connection
-	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &conn)).To(Succeed())
-	meta.SetStatusCondition(&conn.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: "as the test says"})
-	conn.Status.Username = username
-	conn.Status.LastHandledProbe = conn.Annotations[v1alpha1.ProbeAnnotation]
-	Expect(k8s.Status().Update(ctx, &conn)).To(Succeed())
+	GinkgoHelper()
+	// The manager writes to connections as well: what it learns of limits, and that it asks for a probe.
+	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		var conn v1alpha1.Connection
+		if err := k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &conn); err != nil {
+			return err
+		}
+		meta.SetStatusCondition(&conn.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: "as the test says"})
+		conn.Status.Username = username
+		conn.Status.LastHandledProbe = conn.Annotations[v1alpha1.ProbeAnnotation]
+		return k8s.Status().Update(ctx, &conn)
+	})).To(Succeed())
 }
 
 // post makes a post as the apiserver does.

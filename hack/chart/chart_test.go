@@ -178,6 +178,37 @@ func TestNotesTellThreeCommands(t *testing.T) {
 	}
 }
 
+// An installation by Kustomize has the same dashboard and the same alerts as one by the chart.
+func TestMonitoringByKustomize(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join(chartFolder, "files", "dashboard.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := renderFolder("../../config/grafana")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dashboard := find(objectsIn(t, text), "ConfigMap", "herald-dashboard")
+	if dashboard == nil || dashboard.GetLabels()["grafana_dashboard"] != "1" {
+		t.Fatalf("Grafana's sidecar finds no dashboard in:\n%.300s", text)
+	}
+	if got := at(t, dashboard, "{.data.herald\\.json}"); got != string(want) {
+		t.Error("the dashboard is not that of the chart")
+	}
+	if text, err = renderFolder("../../config/prometheus"); err != nil {
+		t.Fatal(err)
+	}
+	byChart := 0
+	for _, object := range rendered(t, valuesOf(t, "full")) {
+		if object.GetKind() == "PrometheusRule" {
+			byChart++
+		}
+	}
+	if got := len(objectsIn(t, text)); got != byChart || got == 0 {
+		t.Errorf("there are %d objects with alerts by Kustomize, and %d by the chart", got, byChart)
+	}
+}
+
 // The program that people and continuous integration use is the library's version.
 func TestOneVersionOfHelm(t *testing.T) {
 	line := regexp.MustCompile(`\thelm\.sh/helm/v3 (\S+)`)

@@ -110,6 +110,13 @@ func TestValues(t *testing.T) {
 		{"which the process is told", "minimal", "metrics: {plain: true}", "ConfigMap", "outreach-apiserver", config, "plain: true"},
 		{"alerts, whose own templates stay", "full", "", "PrometheusRule", "outreach-manager", "{.spec.groups[0].rules[0].annotations.summary}", "{{ $labels.namespace }}/{{ $labels.pod }}"},
 		{"alerts with Prometheus' label", "full", "", "PrometheusRule", "outreach-connections", "{.metadata.labels}", `"release":"prometheus"`},
+		{"each with its page", "full", "", "PrometheusRule", "outreach-posts", "{.spec.groups[0].rules[0].annotations.runbook_url}", "https://github.com/herald-social/herald/blob/main/docs/runbooks/HeraldOutcomeUnknown.md"},
+		{"no alerts unless they are wanted", "minimal", "", "PrometheusRule", "outreach-posts", "", "-"},
+		{"Grafana's sidecar finds the dashboard", "full", "", "ConfigMap", "outreach-dashboard", "{.metadata.labels}", `"grafana_dashboard":"1"`},
+		{"and puts it into a folder", "full", "", "ConfigMap", "outreach-dashboard", "{.metadata.annotations}", `{"grafana_folder":"Herald"}`},
+		{"whose own templates stay", "full", "", "ConfigMap", "outreach-dashboard", "{.data.outreach\\.json}", `"legendFormat": "{{namespace}}"`},
+		{"by another label", "minimal", "metrics: {dashboard: {enabled: true, labels: {grafana_dashboard: null, dashboards: team}}}", "ConfigMap", "outreach-dashboard", "{.metadata.labels}", `"dashboards":"team"`},
+		{"no dashboard unless it is wanted", "minimal", "", "ConfigMap", "outreach-dashboard", "", "-"},
 
 		{"pods reach what they need", "minimal", "", "NetworkPolicy", "outreach-manager", "{.spec.egress[*].ports[*].port}", "53 53 443 6443"},
 		{"and the ports of store and proxy", "full", "", "NetworkPolicy", "outreach-apiserver", "{.spec.egress[1].ports[*].port}", "443 6443 3128 9443"},

@@ -44,6 +44,7 @@ func sources() []source {
 		}},
 		{"prometheus/rules-connections.yaml", "monitoring", alerts},
 		{"prometheus/rules-manager.yaml", "monitoring", alerts},
+		{"prometheus/rules-posts.yaml", "monitoring", alerts},
 	}
 }
 
@@ -59,6 +60,9 @@ func generate(checkout string) error {
 		if err := s.write(filepath.Join(checkout, "config"), filepath.Join(chart, "templates")); err != nil {
 			return err
 		}
+	}
+	if err := copyFile(filepath.Join(checkout, "config", "grafana", "herald.json"), filepath.Join(chart, "files", "dashboard.json")); err != nil {
+		return err
 	}
 	values, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
 	if err != nil {
@@ -84,6 +88,15 @@ func generate(checkout string) error {
 		return err
 	}
 	return writeProcesses(checkout)
+}
+
+// copyFile copies what is no template: a chart holds all of its files.
+func copyFile(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, generated)
 }
 
 func (s *source) write(config, templates string) error {
@@ -115,9 +128,9 @@ func (s *source) name(path string) string {
 }
 
 var (
-	// ours finds the names that a release changes: of objects, and of the namespace. The API's group and the label
-	// app.kubernetes.io/name stay.
-	ours      = regexp.MustCompile(`(?m)\bherald-|^  (?:name:|-) herald$`)
+	// ours finds the names that a release changes: of objects, and of the namespace. The API's group, the label
+	// app.kubernetes.io/name and the address of the repository stay.
+	ours      = regexp.MustCompile(`(?m)\bherald-(?:social/)?|^  (?:name:|-) herald$`)
 	labels    = regexp.MustCompile(`(?m)^  labels:\n    app\.kubernetes\.io/name: herald$`)
 	unlabeled = regexp.MustCompile(`(?m)^(metadata:\n  name: .*\n)([^ ])`)
 )
@@ -134,6 +147,9 @@ func installed(text string) string {
 	text = labels.ReplaceAllString(text, labelsTemplate)
 	text = unlabeled.ReplaceAllString(text, "${1}"+labelsTemplate+"\n${2}")
 	return ours.ReplaceAllStringFunc(text, func(found string) string {
+		if strings.HasSuffix(found, "/") {
+			return found
+		}
 		return strings.Replace(found, "herald", `{{ include "herald.fullname" . }}`, 1)
 	})
 }

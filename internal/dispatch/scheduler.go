@@ -170,6 +170,16 @@ func (s *Scheduler) Slow(id, key string) {
 	}
 }
 
+// Waiting is how many wait for their turn.
+func (s *Scheduler) Waiting() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, tm := range s.teams {
+		n += tm.waits
+	}
+	return n
+}
+
 // turn gives a ticket its turn, if it can have it, and wakes it.
 func (s *Scheduler) turn(t *ticket) bool {
 	has := s.try(t)

@@ -17,9 +17,6 @@ const (
 	// textAhead is how long before its time a text is prepared: that takes a
 	// moment, and is not recorded.
 	textAhead = time.Minute
-	// aheadRate is how many bytes of its files a second a platform is expected to
-	// take; big files begin earlier.
-	aheadRate = 1 << 20
 	// firstAheadPause and longestAheadPause bound the pauses between two tries
 	// before the post's time.
 	firstAheadPause   = 10 * time.Second
@@ -27,6 +24,10 @@ const (
 	// maxPreparedProblem is the schema's bound on the problem of a preparation.
 	maxPreparedProblem = 1024
 )
+
+// ExpectedRate is how many bytes of its files a second a platform is expected to
+// take; big files begin earlier.
+const ExpectedRate = 1 << 20
 
 // ahead is what is decided about the preparations of a post before its time.
 type ahead struct {
@@ -65,7 +66,7 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 	}
 	t := posting.Target(f.Post, i)
 	outdate(t, p.Hash)
-	if from := f.aheadFrom(i, p.Lasts); from.After(f.Now) {
+	if from := f.AheadFrom(i, p.Lasts); from.After(f.Now) {
 		a.comeBack(from)
 		return
 	}
@@ -115,11 +116,11 @@ func outdate(t *v1alpha1.TargetStatus, hash string) {
 	}
 }
 
-// aheadFrom is from when on a target may be prepared: as long before the post's
-// time as is configured, and earlier for big files, but not so early that the
-// platform would have forgotten it again. Posts of one time do not all begin at
-// once.
-func (f *Facts) aheadFrom(i int, lasts time.Duration) time.Time {
+// AheadFrom is from when on a target of a scheduled post may be prepared: as long
+// before the post's time as is configured, and earlier for big files, but not so
+// early that the platform, which keeps it for lasts, would have forgotten it again.
+// Posts of one time do not all begin at once.
+func (f *Facts) AheadFrom(i int, lasts time.Duration) time.Time {
 	var bytes int64
 	files := Files(f.Post, i)
 	for _, ref := range files {
@@ -127,7 +128,7 @@ func (f *Facts) aheadFrom(i int, lasts time.Duration) time.Time {
 			bytes += m.Status.SizeBytes
 		}
 	}
-	lead := f.Settings.PrepareAhead + time.Duration(bytes/aheadRate)*time.Second
+	lead := f.Settings.PrepareAhead + time.Duration(bytes/ExpectedRate)*time.Second
 	if len(files) == 0 {
 		lead = min(lead, textAhead)
 	}

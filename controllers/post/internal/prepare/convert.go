@@ -123,7 +123,7 @@ func (c converter) convert(ctx context.Context, content *platforms.Content, get 
 		}
 		content.Media[i] = platforms.File{
 			Name: file.Name, MIMEType: v1alpha1.MimeType(r.MIMEType), Size: r.Size, Width: r.Width, Height: r.Height, ETag: r.ETag,
-			Bytes: converted{files: c.files, rendition: r, forget: c.renditions.Forget},
+			Bytes: converted{files: c.files, rendition: r, forget: c.renditions.Forget, sent: original.sent},
 		}
 	}
 	return nil
@@ -174,12 +174,13 @@ type converted struct {
 	files     Files
 	rendition rendition.Rendition
 	forget    func(rendition.Rendition)
+	sent      *sent
 }
 
 // Open implements platforms.Bytes. A rendition that is missing or another is not
 // the person's doing: the next try makes it again.
 func (c converted) Open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-	body, err := c.files.Open(ctx, c.rendition.Key, c.rendition.ETag, offset, length)
+	body, err := c.sent.counting(c.files.Open(ctx, c.rendition.Key, c.rendition.ETag, offset, length))
 	if errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrNotFound) {
 		c.forget(c.rendition)
 	}

@@ -8,12 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/platforms"
 )
+
+// Sent counts bytes of files on their way to platforms; see prometheus.Counter.
+type Sent interface{ Add(bytes float64) }
 
 // Files gives access to the bytes of media files; see store.Store.
 type Files interface {
@@ -32,11 +36,43 @@ type stored struct {
 	key, etag string
 	// overwritable says that its client may still overwrite it.
 	overwritable bool
+	sent         *sent
+}
+
+// sent counts what is read of the files of one call or preparation.
+type sent struct {
+	bytes atomic.Int64
+	// all counts for all of a platform; nil counts nothing.
+	all Sent
+}
+
+// counted is a file whose bytes are counted as they are read.
+type counted struct {
+	io.ReadCloser
+	sent *sent
+}
+
+// Read implements io.Reader.
+func (c counted) Read(p []byte) (n int, err error) {
+	n, err = c.ReadCloser.Read(p)
+	c.sent.bytes.Add(int64(n))
+	if c.sent.all != nil {
+		c.sent.all.Add(float64(n))
+	}
+	return n, err
+}
+
+// counting has what is read of a file counted.
+func (s *sent) counting(body io.ReadCloser, err error) (io.ReadCloser, error) {
+	if err != nil {
+		return nil, err
+	}
+	return counted{body, s}, nil
 }
 
 // Open implements platforms.Bytes.
 func (s stored) Open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-	body, err := s.files.Open(ctx, s.key, s.etag, offset, length)
+	body, err := s.sent.counting(s.files.Open(ctx, s.key, s.etag, offset, length))
 	return body, unlessChanged(err)
 }
 
@@ -66,9 +102,9 @@ func unlessChanged(err error) error {
 
 // bytes gives access to the bytes of a media file. Those of one that does not exist
 // cannot be read.
-func (p *Preparer) bytes(m *v1alpha1.Media) stored {
+func (p *Preparer) bytes(m *v1alpha1.Media, s *sent) stored {
 	if m == nil {
-		return stored{files: p.o.Files}
+		return stored{files: p.o.Files, sent: s}
 	}
-	return stored{files: p.o.Files, key: store.Key(m), etag: m.Status.ETag, overwritable: store.Overwritable(m, p.o.Clock.Now())}
+	return stored{files: p.o.Files, sent: s, key: store.Key(m), etag: m.Status.ETag, overwritable: store.Overwritable(m, p.o.Clock.Now())}
 }

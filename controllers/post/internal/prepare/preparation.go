@@ -33,7 +33,9 @@ type preparation struct {
 	ahead bool
 	// failures counts the failures in a row before it.
 	failures int
-	stop     context.CancelFunc
+	// upload is what it sends; nil for a text.
+	upload *upload
+	stop   context.CancelFunc
 	// done is closed when result, err and endedAt are set.
 	done    chan struct{}
 	result  Prepared

@@ -8,6 +8,7 @@ package prepare
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -19,6 +20,7 @@ import (
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/posting/forecast"
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
@@ -62,6 +64,8 @@ type Options struct {
 	// MaxUploads is how many targets with files are prepared at once. Each holds some
 	// kilobytes of a file at a time. Teams share them as they share the workers.
 	MaxUploads int
+	// Sent counts the bytes of files that go to a platform; nil counts nothing.
+	Sent func(v1alpha1.Platform) Sent
 }
 
 // Preparer prepares the targets of posts.
@@ -71,13 +75,19 @@ type Preparer struct {
 	// uploads has the places for files, and lanes those for texts.
 	uploads *dispatch.Scheduler
 	lanes   *dispatch.Gates
+
+	// pace measures the uploads that have ended; underWay has those that have not, by
+	// uploadID.
+	pace     forecast.Pace
+	mu       sync.Mutex
+	underWay map[string]*upload
 }
 
 // New makes a Preparer.
 func New(o Options) *Preparer {
 	return &Preparer{
 		o: o, sessions: sessions{client: o.Client, live: o.APIReader},
-		uploads: dispatch.NewScheduler(o.MaxUploads), lanes: dispatch.NewGates(lanesPerAccount),
+		uploads: dispatch.NewScheduler(o.MaxUploads), lanes: dispatch.NewGates(lanesPerAccount), underWay: map[string]*upload{},
 	}
 }
 
@@ -115,9 +125,9 @@ func (p *Preparer) Ready(ctx context.Context, name v1alpha1.Platform, job *platf
 
 // Job is what is published next for a target, or looked up.
 func (p *Preparer) Job(t *Target) platforms.Job {
-	content := delivery.Content(t.Post, t.Index, t.Media)
+	content, counting := delivery.Content(t.Post, t.Index, t.Media), p.counting(t.Conn.Spec.Platform)
 	for i, ref := range delivery.Files(t.Post, t.Index) {
-		content.Media[i].Bytes = p.bytes(t.Media[ref.Name])
+		content.Media[i].Bytes = p.bytes(t.Media[ref.Name], counting)
 	}
 	return platforms.Job{
 		Account: platforms.Account{ID: t.Conn.Spec.AccountID, Username: t.Conn.Status.Username, Token: t.Token},
@@ -256,6 +266,7 @@ func (p *Preparer) Start(ctx context.Context, m *Memory, t Target, now time.Time
 	if before != nil && before.finished() && before.err != nil {
 		begun.failures = before.failures + 1
 	}
+	begun.upload = uploadOf(&t, &job.Content, begun)
 	owner := ownerOf(t.Post, t.Index, hash)
 	limit := patience(&job.Content)
 	if p.o.Thumbnails != nil && wantsPicture(c.to.Capabilities(), &job.Content) {
@@ -263,10 +274,12 @@ func (p *Preparer) Start(ctx context.Context, m *Memory, t Target, now time.Time
 	}
 	ctx, begun.stop = context.WithTimeout(context.WithoutCancel(ctx), limit)
 	m.put(t.Index, begun)
+	p.began(&t, begun.upload)
 	go func() {
 		defer begun.stop()
 		begun.result, begun.err = p.make(ctx, c, job, begun, owner, t.Wake)
 		begun.endedAt = p.o.Clock.Now()
+		p.ended(&t, begun.upload, begun.err == nil, begun.endedAt)
 		close(begun.done)
 		leave()
 		if begun.ahead && begun.err == nil {

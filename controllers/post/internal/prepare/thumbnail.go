@@ -82,7 +82,7 @@ func (c converter) addThumbnail(ctx context.Context, content *platforms.Content)
 	}
 	content.Thumbnail = &platforms.File{
 		Name: content.Media[0].Name, MIMEType: v1alpha1.MimeType(r.MIMEType), Size: r.Size, Width: r.Width, Height: r.Height, ETag: r.ETag,
-		Bytes: converted{files: c.files, rendition: r, forget: c.thumbnails.Forget},
+		Bytes: converted{files: c.files, rendition: r, forget: c.thumbnails.Forget, sent: &sent{}},
 	}
 }
 

@@ -51,6 +51,8 @@ type Publisher struct {
 	Scheduler *dispatch.Scheduler
 	// Owners knows which platform ids belong to which target.
 	Owners Owners
+	// Changed is called when a status was stored, with what it was before.
+	Changed func(post *v1alpha1.Post, before *v1alpha1.PostStatus)
 	// Failpoint is called at the named points.
 	Failpoint func(point string)
 	Log       logr.Logger

@@ -156,6 +156,7 @@ func (r *run) recordAndClaim(ctx context.Context, batch, next []*Delivery) bool 
 		r.Log.Info("the next card is not claimed together with the record of the one before", "post", r.key(), "uid", post.UID, "error", err.Error())
 		return false
 	}
+	r.Changed(post, &r.post.Status)
 	*r.post = *post
 	r.Owners.Note(r.post)
 	return true
@@ -249,6 +250,7 @@ func (p *Publisher) enter(post *v1alpha1.Post, results []delivery.Result) {
 }
 
 func (p *Publisher) stored(post, next *v1alpha1.Post, memory *Memory) {
+	p.Changed(next, &post.Status)
 	*post = *next
 	memory.Wrote(post)
 	p.Owners.Note(post)
@@ -283,6 +285,7 @@ func (p *Publisher) Write(ctx context.Context, post *v1alpha1.Post, memory *Memo
 	if err := p.Client.Status().Update(ctx, post); err != nil {
 		return false, fmt.Errorf("cannot write the status: %w", err)
 	}
+	p.Changed(post, stored)
 	memory.Wrote(post)
 	return true, nil
 }

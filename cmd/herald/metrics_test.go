@@ -1,0 +1,281 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"flag"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/apiserver"
+	"github.com/herald-social/herald/controllers/connection"
+	"github.com/herald-social/herald/controllers/media"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/transport"
+)
+
+//go:generate go test . -count=1 -run ^TestMetricsPage$ -args -update
+
+var (
+	update      = flag.Bool("update", false, "write the files that tests compare")
+	metricsPage = filepath.Join("..", "..", "docs", "metrics.md")
+	//go:embed testdata/metrics.md.tmpl
+	metricsTemplate string
+)
+
+// metric is what a collector says of a metric before anything has happened.
+type metric struct {
+	name, help string
+	labels     []string
+	kind       dto.MetricType
+}
+
+// metricsOf returns the metrics that each process registers.
+func metricsOf(t *testing.T) map[string][]metric {
+	t.Helper()
+	manager, server := &collectors{}, &collectors{}
+	transport.New(transport.Options{Registerer: manager})
+	post.NewMetrics(manager)
+	connection.NewMetrics(manager, clock.RealClock{})
+	media.NewMetrics(manager)
+	manager.MustRegister(webhookServed(nil), &webhookTrust{}, leads(nil))
+	_, err := apiserver.New(apiserver.Config{
+		Kubernetes: &rest.Config{}, SiteURL: "https://herald.example.com", Registry: server, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]metric{"manager": manager.metrics(t), "apiserver": server.metrics(t)}
+}
+
+// collectors keeps what is registered with it.
+type collectors struct{ all []prometheus.Collector }
+
+// Register implements prometheus.Registerer.
+func (c *collectors) Register(collector prometheus.Collector) error {
+	c.all = append(c.all, collector)
+	return nil
+}
+
+// MustRegister implements prometheus.Registerer.
+func (c *collectors) MustRegister(all ...prometheus.Collector) { c.all = append(c.all, all...) }
+
+// Unregister implements prometheus.Registerer.
+func (*collectors) Unregister(prometheus.Collector) bool { return false }
+
+// description is how a prometheus.Desc, which hides its parts, prints itself.
+var description = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), unit: "", constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
+
+// metrics describes what was registered, by name.
+func (c *collectors) metrics(t *testing.T) (all []metric) {
+	t.Helper()
+	for _, collector := range c.all {
+		descs := make(chan *prometheus.Desc, 100)
+		collector.Describe(descs)
+		close(descs)
+		for desc := range descs {
+			parts := description.FindStringSubmatch(desc.String())
+			if parts == nil {
+				t.Fatalf("cannot read %s", desc)
+			}
+			m := metric{kind: kindOf(collector)}
+			var err error
+			if m.name, err = strconv.Unquote(parts[1]); err != nil {
+				t.Fatal(err)
+			}
+			if m.help, err = strconv.Unquote(parts[2]); err != nil {
+				t.Fatal(err)
+			}
+			if parts[3] != "" {
+				m.labels = strings.Split(parts[3], ",")
+			}
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b metric) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+// kindOf tells the type of the metrics of a collector. Those of our own collectors, which find their values at each scrape,
+// are gauges; the recorded run of test/monitoring proves it.
+func kindOf(c prometheus.Collector) dto.MetricType {
+	switch c.(type) {
+	case *prometheus.CounterVec:
+		return dto.MetricType_COUNTER
+	case *prometheus.HistogramVec, prometheus.Histogram:
+		return dto.MetricType_HISTOGRAM
+	case prometheus.Gauge: // before Counter, whose methods a gauge has, too
+		return dto.MetricType_GAUGE
+	case prometheus.Counter:
+		return dto.MetricType_COUNTER
+	default:
+		return dto.MetricType_GAUGE
+	}
+}
+
+// unit is what a metric counts in, as its name says.
+func (m *metric) unit() string {
+	name := strings.TrimSuffix(m.name, "_total")
+	switch {
+	case strings.HasSuffix(name, "_timestamp_seconds"):
+		return "seconds since 1970"
+	case strings.HasSuffix(name, "_bytes_per_second"):
+		return "bytes a second"
+	case strings.HasSuffix(name, "_seconds"):
+		return "seconds"
+	case strings.HasSuffix(name, "_bytes"):
+		return "bytes"
+	case strings.HasPrefix(m.help, "1 if "):
+		return "0 or 1"
+	default:
+		return "number"
+	}
+}
+
+// TestMetricsPage compares docs/metrics.md with what the collectors say.
+func TestMetricsPage(t *testing.T) {
+	page := metricsTemplate
+	for process, metrics := range metricsOf(t) {
+		var table bytes.Buffer
+		table.WriteString("| metric | type, unit | labels | meaning |\n| --- | --- | --- | --- |\n")
+		for i := range metrics {
+			m := &metrics[i]
+			labels := make([]string, len(m.labels))
+			for i, label := range m.labels {
+				labels[i] = "`" + label + "`"
+			}
+			fmt.Fprintf(&table, "| `%s` | %s, %s | %s | %s |\n", m.name, strings.ToLower(m.kind.String()), m.unit(),
+				cmp.Or(strings.Join(labels, ", "), "none"), strings.ReplaceAll(m.help, "|", `\|`))
+		}
+		page = strings.Replace(page, "<!-- "+process+" -->\n", table.String(), 1)
+	}
+	if *update {
+		if err := os.WriteFile(metricsPage, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(metricsPage); err != nil || string(got) != page {
+		t.Errorf("docs/metrics.md is not what the collectors say; write it by: go generate ./cmd/herald (%v)", err)
+	}
+}
+
+// TestMetricsAreWellNamed holds the metrics to the conventions of Prometheus and to those of this project.
+func TestMetricsAreWellNamed(t *testing.T) {
+	seen := map[string]string{}
+	for process, metrics := range metricsOf(t) {
+		if len(metrics) == 0 {
+			t.Errorf("the %s has no metrics", process)
+		}
+		for i := range metrics {
+			m := &metrics[i]
+			if other := seen[m.name]; other != "" {
+				t.Errorf("%s is a metric of the %s and of the %s", m.name, other, process)
+			}
+			seen[m.name] = process
+			if !strings.HasPrefix(m.name, "herald_") {
+				t.Errorf("%s does not begin with herald_", m.name)
+			}
+			if !strings.HasSuffix(m.help, ".") || len(m.help) < 20 {
+				t.Errorf("the help of %s is no sentence: %q", m.name, m.help)
+			}
+			for _, label := range m.labels {
+				if !slices.Contains(boundedLabels, label) {
+					t.Errorf("%s has the label %s: how many values it can have must be known (boundedLabels)", m.name, label)
+				}
+			}
+			problems, err := promlint.NewWithMetricFamilies([]*dto.MetricFamily{family(m)}).Lint()
+			if err != nil || len(problems) > 0 {
+				t.Errorf("%s: %v, %v", m.name, problems, err)
+			}
+		}
+	}
+}
+
+// boundedLabels are those whose values come from a list of ours, or are as many as the connections of teams.
+var boundedLabels = []string{
+	"namespace", "connection", // one for each connected account
+	"platform", "phase", "window", "outcome", "state", "reason", "kind", "queue", "answer", "action", "operation", "code",
+}
+
+// family is a metric as it is scraped.
+func family(m *metric) *dto.MetricFamily {
+	one := &dto.Metric{}
+	for _, label := range m.labels {
+		one.Label = append(one.Label, &dto.LabelPair{Name: &label, Value: new("x")})
+	}
+	switch m.kind {
+	case dto.MetricType_COUNTER:
+		one.Counter = &dto.Counter{Value: new(0.0)}
+	case dto.MetricType_HISTOGRAM:
+		one.Histogram = &dto.Histogram{}
+	default:
+		one.Gauge = &dto.Gauge{Value: new(0.0)}
+	}
+	return &dto.MetricFamily{Name: &m.name, Help: &m.help, Type: &m.kind, Metric: []*dto.Metric{one}}
+}
+
+// TestPromisesHaveMetrics names the metric that tells whether each promise is kept.
+func TestPromisesHaveMetrics(t *testing.T) {
+	labels := map[string][]string{}
+	for metrics := range maps.Values(metricsOf(t)) {
+		for _, m := range metrics {
+			labels[m.name] = m.labels
+		}
+	}
+	for promise, want := range map[string]struct {
+		metric string
+		labels []string
+	}{
+		"a post goes out at its time":       {"herald_schedule_lateness_seconds", nil},
+		"whose posts did not":               {"herald_late_targets_total", []string{"namespace", "platform"}},
+		"what platforms make of calls":      {"herald_publishes_total", []string{"platform", "outcome"}},
+		"whose posts were refused, and why": {"herald_target_results_total", []string{"namespace", "platform", "state", "reason"}},
+		"nothing is published twice":        {"herald_open_attempts", []string{"namespace", "platform", "window"}},
+		"a person is asked where need be":   {"herald_undecided_targets", []string{"namespace", "platform"}},
+		"nothing is lost":                   {"herald_due_posts", []string{"namespace"}},
+		"tokens are renewed":                {"herald_connection_token_expiry_seconds", []string{"namespace", "connection", "platform"}},
+		"people are told to connect again":  {"herald_connection_reconnect_seconds", []string{"namespace", "connection", "platform"}},
+		"nothing waits for long":            {"herald_queue_depth", []string{"queue"}},
+		"files are there in time":           {"herald_late_uploads", []string{"namespace", "platform"}},
+	} {
+		if got, ok := labels[want.metric]; !ok || !slices.Equal(got, want.labels) {
+			t.Errorf("%s: want %s with labels %v, got %v", promise, want.metric, want.labels, got)
+		}
+	}
+}
+
+func TestLeads(t *testing.T) {
+	elected := make(chan struct{})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(leads(elected))
+	for _, want := range []float64{0, 1} {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := families[0].GetMetric()[0].GetGauge().GetValue(); got != want {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		if want == 0 {
+			close(elected)
+		}
+	}
+}

@@ -1,0 +1,233 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/prepare"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+)
+
+// gauges are the metrics whose values are found at each scrape, from the posts that are not finished as the cache has them.
+// The manager that leads tells them, and no other: a sum over all is that of the installation.
+type gauges struct {
+	posts, due, overdue        *prometheus.Desc
+	attempts, undecided        *prometheus.Desc
+	lateUploads, bytes, upload *prometheus.Desc
+	queue                      *prometheus.Desc
+}
+
+func newGauges() gauges {
+	return gauges{
+		posts: prometheus.NewDesc("herald_unfinished_posts",
+			"Posts that are not finished, by the team's namespace and by phase.", []string{labelNamespace, "phase"}, nil),
+		due: prometheus.NewDesc("herald_due_posts",
+			"Posts whose time has come and that Herald is not done with, by the team's namespace. Those that wait for a person's answer alone are not among them.",
+			[]string{labelNamespace}, nil),
+		overdue: prometheus.NewDesc("herald_oldest_due_post_age_seconds",
+			"How long ago the time of the oldest of herald_due_posts came, by the team's namespace.", []string{labelNamespace}, nil),
+		attempts: prometheus.NewDesc("herald_open_attempts",
+			"Calls whose outcome is not recorded, by the team's namespace, the platform and the window: within it, or past it and being looked for.",
+			[]string{labelNamespace, labelPlatform, "window"}, nil),
+		undecided: prometheus.NewDesc("herald_undecided_targets",
+			"Targets whose outcome only a person can tell, by the team's namespace and the platform.",
+			[]string{labelNamespace, labelPlatform}, nil),
+		lateUploads: prometheus.NewDesc("herald_late_uploads",
+			"Targets of posts scheduled for the next 24 hours whose files will not be ready in time at the rate that is measured, by the team's namespace and the platform.",
+			[]string{labelNamespace, labelPlatform}, nil),
+		bytes: prometheus.NewDesc("herald_pending_upload_bytes",
+			"Bytes of media files that are to be uploaded for the posts of the next 24 hours, by the team's namespace and the platform.",
+			[]string{labelNamespace, labelPlatform}, nil),
+		upload: prometheus.NewDesc("herald_upload_rate_bytes_per_second",
+			"How fast one upload goes, until the post can be published, by platform and by kind (image or video): "+
+				"a mean of those that have ended, in which one counts half after 15 minutes.",
+			[]string{labelPlatform, "kind"}, nil),
+		queue: prometheus.NewDesc("herald_queue_depth",
+			"How many wait, by queue: posts to be looked at, turns for a worker and for the accounts, or uploads for a place.",
+			[]string{"queue"}, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	g := &m.gauges
+	for _, desc := range []*prometheus.Desc{g.posts, g.due, g.overdue, g.attempts, g.undecided, g.lateUploads, g.bytes, g.upload, g.queue} {
+		ch <- desc
+	}
+}
+
+// collectWithin bounds the reading of the cache, which does not wait once it is filled.
+const collectWithin = 5 * time.Second
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	r := m.reconciler.Load()
+	if r == nil {
+		return
+	}
+	select {
+	case <-r.elected:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), collectWithin)
+	defer cancel()
+	count, err := r.count(ctx)
+	if err != nil {
+		ch <- prometheus.NewInvalidMetric(m.gauges.posts, err)
+		return
+	}
+	m.served(count.accounts)
+	m.gauges.tell(ch, count)
+}
+
+// account is those of one team on one platform.
+type account struct {
+	namespace, platform string
+}
+
+// count is what is found at one scrape.
+type count struct {
+	phases    map[[2]string]int
+	due       map[string]int
+	overdue   map[string]time.Duration
+	attempts  map[account]map[string]int
+	undecided map[account]int
+	uploads   map[prepare.OutlookKey]prepare.Outlook
+	rates     map[[2]string]float64
+	queues    map[string]int
+	// accounts are those that are connected.
+	accounts map[account]bool
+}
+
+// count looks through the posts of the cache.
+func (r *Reconciler) count(ctx context.Context) (*count, error) {
+	var posts v1alpha1.PostList
+	var media v1alpha1.MediaList
+	var connections v1alpha1.ConnectionList
+	if err := r.o.Client.List(ctx, &posts, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list the posts that are not finished: %w", err)
+	}
+	if err := r.o.Client.List(ctx, &media, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list the media files: %w", err)
+	}
+	if err := r.o.Client.List(ctx, &connections, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list the connections: %w", err)
+	}
+	c := &count{
+		phases: map[[2]string]int{}, due: map[string]int{}, overdue: map[string]time.Duration{},
+		attempts: map[account]map[string]int{}, undecided: map[account]int{}, accounts: map[account]bool{}, rates: map[[2]string]float64{},
+		queues: map[string]int{"posts": 0, "turns": r.scheduler.Waiting(), "uploads": r.preparer.Waiting()},
+	}
+	if queue := r.queue.Load(); queue != nil {
+		c.queues["posts"] = (*queue).Len()
+	}
+	for i := range connections.Items {
+		c.accounts[account{connections.Items[i].Namespace, string(connections.Items[i].Spec.Platform)}] = true
+	}
+	now := r.o.Clock.Now()
+	for i := range posts.Items {
+		r.countPost(c, &posts.Items[i], now)
+	}
+	files := make(map[types.NamespacedName]*v1alpha1.Media, len(media.Items))
+	for i := range media.Items {
+		files[client.ObjectKeyFromObject(&media.Items[i])] = &media.Items[i]
+	}
+	settings := r.o.settings()
+	c.uploads = r.preparer.Outlook(posts.Items, files, &settings)
+	for kind, rate := range r.preparer.Rates() {
+		name := "image"
+		if kind.Video {
+			name = "video"
+		}
+		c.rates[[2]string{kind.Platform, name}] = rate
+	}
+	return c, nil
+}
+
+func (r *Reconciler) countPost(c *count, post *v1alpha1.Post, now time.Time) {
+	phase := posting.PhaseOf(post)
+	c.phases[[2]string{post.Namespace, string(phase)}]++
+	if age := now.Sub(r.dueSince(post, now)); age > 0 && (phase == v1alpha1.PhaseScheduled || phase == v1alpha1.PhaseProcessing) {
+		c.due[post.Namespace]++
+		c.overdue[post.Namespace] = max(c.overdue[post.Namespace], age)
+	}
+	for n := range post.Status.Targets {
+		t := &post.Status.Targets[n]
+		of := account{post.Namespace, string(t.Platform)}
+		if attempt.IsOpen(t.Attempt) {
+			if c.attempts[of] == nil {
+				c.attempts[of] = map[string]int{"within": 0, "past": 0}
+			}
+			c.attempts[of][r.windowOf(t, now)]++
+		}
+		if attempt.Undecided(t) {
+			c.undecided[of]++
+		}
+	}
+}
+
+// dueSince is since when a post is to be published: one that was kept as a draft, since it is none any more.
+func (r *Reconciler) dueSince(post *v1alpha1.Post, now time.Time) time.Time {
+	until, _ := posting.TryUntil(post, now, r.o.StartingDeadline)
+	for i := range post.Status.Targets {
+		if t := &post.Status.Targets[i]; t.TryUntil != nil {
+			until = t.TryUntil.Time
+		}
+	}
+	return until.Add(-r.o.StartingDeadline)
+}
+
+// windowOf tells whether the call of an open attempt may still be under way.
+func (r *Reconciler) windowOf(t *v1alpha1.TargetStatus, now time.Time) string {
+	timing := attempt.Timing{SendWindow: r.o.SendWindow, ClockMargin: r.o.ClockMargin}
+	if p, ok := r.o.Platforms[t.Platform]; ok {
+		timing.CallTimeout = p.Capabilities().CallTimeout
+	}
+	if attempt.Quiet(t.Attempt, timing, now) {
+		return "past"
+	}
+	return "within"
+}
+
+// tell says what was found.
+func (g *gauges) tell(ch chan<- prometheus.Metric, c *count) {
+	say := func(desc *prometheus.Desc, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	for of, n := range c.phases {
+		say(g.posts, float64(n), of[0], of[1])
+	}
+	for namespace, n := range c.due {
+		say(g.due, float64(n), namespace)
+		say(g.overdue, c.overdue[namespace].Seconds(), namespace)
+	}
+	for of, windows := range c.attempts {
+		for window, n := range windows {
+			say(g.attempts, float64(n), of.namespace, of.platform, window)
+		}
+	}
+	for of, n := range c.undecided {
+		say(g.undecided, float64(n), of.namespace, of.platform)
+	}
+	for of, outlook := range c.uploads {
+		say(g.lateUploads, float64(outlook.Late), of.Namespace, string(of.Platform))
+		say(g.bytes, float64(outlook.Bytes), of.Namespace, string(of.Platform))
+	}
+	for of, rate := range c.rates {
+		say(g.upload, rate, of[0], of[1])
+	}
+	for queue, n := range c.queues {
+		say(g.queue, float64(n), queue)
+	}
+}

@@ -1,0 +1,213 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package prepare
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
+	"github.com/herald-social/herald/posting/delivery"
+	"github.com/herald-social/herald/posting/forecast"
+)
+
+// upload is a preparation with files, as it is measured.
+type upload struct {
+	kind    forecast.Kind
+	bytes   int64
+	begunAt time.Time
+	sent    *sent
+	// whole is set if nothing of it was there before, so that it tells how fast uploads go.
+	whole bool
+}
+
+// uploadOf is what a preparation that begins sends; nil for a text.
+func uploadOf(t *Target, c *platforms.Content, begun *preparation) *upload {
+	if len(c.Media) == 0 {
+		return nil
+	}
+	u := &upload{kind: kindOf(t.Conn.Spec.Platform, c), bytes: bytesOf(c), begunAt: begun.begunAt, sent: &sent{}, whole: begun.part == Prepared{}}
+	if original, ok := c.Media[0].Bytes.(stored); ok {
+		u.sent = original.sent
+	}
+	return u
+}
+
+func kindOf(platform v1alpha1.Platform, c *platforms.Content) forecast.Kind {
+	return forecast.Kind{Platform: string(platform), Video: len(c.Media) == 1 && c.Media[0].IsVideo()}
+}
+
+func bytesOf(c *platforms.Content) (bytes int64) {
+	for i := range c.Media {
+		bytes += c.Media[i].Size
+	}
+	return bytes
+}
+
+// counting returns what counts the bytes that are read of one job's files.
+func (p *Preparer) counting(platform v1alpha1.Platform) *sent {
+	if p.o.Sent == nil {
+		return &sent{}
+	}
+	return &sent{all: p.o.Sent(platform)}
+}
+
+// began and ended bracket an upload; nil is a text, which is not measured.
+func (p *Preparer) began(t *Target, u *upload) {
+	if u == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.underWay[t.uploadID()] = u
+}
+
+func (p *Preparer) ended(t *Target, u *upload, done bool, now time.Time) {
+	if u == nil {
+		return
+	}
+	if done && u.whole {
+		p.pace.Note(u.kind, u.bytes, now.Sub(u.begunAt), now)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// After an edit another one may be under way already.
+	if id := t.uploadID(); p.underWay[id] == u {
+		delete(p.underWay, id)
+	}
+}
+
+func (t *Target) uploadID() string {
+	return uploadID(client.ObjectKeyFromObject(t.Post).String(), t.Index)
+}
+
+// Waiting is how many targets wait for a place to upload their files.
+func (p *Preparer) Waiting() int { return p.uploads.Waiting() }
+
+// Rates returns the bytes a second of one upload of each kind that this process has measured.
+func (p *Preparer) Rates() map[forecast.Kind]float64 { return p.pace.Rates() }
+
+// Outlook is what is to be expected of the uploads of one team to one platform.
+type Outlook struct {
+	// Bytes are those that are left to send for posts that are due within Horizon.
+	Bytes int64
+	// Late is how many of their targets will not be ready in time.
+	Late int
+}
+
+// OutlookKey says whose uploads they are.
+type OutlookKey struct {
+	Namespace string
+	Platform  v1alpha1.Platform
+}
+
+// Horizon is how far ahead uploads are looked at: what is due later may still be changed, or joined by others.
+const Horizon = 24 * time.Hour
+
+// Outlook tells how the uploads of posts stand. An immediate post has no time to miss, and takes places from those that
+// have.
+func (p *Preparer) Outlook(posts []v1alpha1.Post, media map[types.NamespacedName]*v1alpha1.Media, settings *delivery.Settings) map[OutlookKey]Outlook {
+	now := p.o.Clock.Now()
+	pending := &pending{p: p, media: media, settings: settings, now: now, rates: p.pace.Rates()}
+	for i := range posts {
+		pending.add(&posts[i])
+	}
+	outlooks := map[OutlookKey]Outlook{}
+	for i, late := range forecast.Late(pending.uploads, p.o.MaxUploads, now) {
+		of := &pending.of[i]
+		outlook := outlooks[of.OutlookKey]
+		outlook.Bytes += of.left
+		if late && of.scheduled {
+			outlook.Late++
+		}
+		outlooks[of.OutlookKey] = outlook
+	}
+	return outlooks
+}
+
+// pending collects the uploads that are not complete.
+type pending struct {
+	p        *Preparer
+	media    map[types.NamespacedName]*v1alpha1.Media
+	settings *delivery.Settings
+	now      time.Time
+	rates    map[forecast.Kind]float64
+
+	uploads []forecast.Upload
+	// of says of each upload whose it is.
+	of []pendingUpload
+}
+
+type pendingUpload struct {
+	OutlookKey
+
+	left      int64
+	scheduled bool
+}
+
+// add adds the targets of a post that wait for their files to be uploaded.
+func (l *pending) add(post *v1alpha1.Post) {
+	if post.Spec.Draft || post.Spec.Cancelled || post.Status.Finished || posting.Due(post).Sub(l.now) > Horizon ||
+		!meta.IsStatusConditionTrue(post.Status.Conditions, v1alpha1.ConditionAccepted) {
+		return
+	}
+	for i := range post.Spec.Targets {
+		t := posting.Target(post, i)
+		if t == nil || attempt.Settled(t) || attempt.IsOpen(t.Attempt) || t.Prepared != nil && t.Prepared.Complete {
+			continue
+		}
+		l.addTarget(post, i, t.Platform)
+	}
+}
+
+func (l *pending) addTarget(post *v1alpha1.Post, i int, platform v1alpha1.Platform) {
+	media := map[string]*v1alpha1.Media{}
+	for _, ref := range delivery.Files(post, i) {
+		if m := l.media[types.NamespacedName{Namespace: post.Namespace, Name: ref.Name}]; m != nil {
+			media[ref.Name] = m
+		}
+	}
+	c, ok := l.p.converter(platform)
+	if len(media) == 0 || !ok || delivery.FileProblem(post, i, media) != "" {
+		return
+	}
+	content := delivery.Content(post, i, media)
+	if !c.Prepares(content) {
+		return
+	}
+	u := forecast.Upload{Team: post.Namespace, Due: posting.Due(post), From: l.now}
+	if post.Spec.ScheduledAt != nil {
+		facts := delivery.Facts{Post: post, Now: l.now, Settings: *l.settings, Media: media}
+		u.From = facts.AheadFrom(i, c.lasts())
+	}
+	left := bytesOf(&content)
+	rate, ok := l.rates[kindOf(platform, &content)]
+	if !ok {
+		rate = delivery.ExpectedRate
+	}
+	if running, sent := l.p.running(uploadID(client.ObjectKeyFromObject(post).String(), i)); running != nil {
+		u.UnderWay, u.Takes = true, forecast.Left(left, sent, l.now.Sub(running.begunAt), rate)
+		left = max(left-sent, 0)
+	} else {
+		u.Takes = forecast.Takes(left, rate)
+	}
+	l.uploads = append(l.uploads, u)
+	l.of = append(l.of, pendingUpload{OutlookKey{post.Namespace, platform}, left, post.Spec.ScheduledAt != nil})
+}
+
+// running returns an upload that is under way, and how much of it was sent; nil if there is none.
+func (p *Preparer) running(id string) (u *upload, sent int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if u = p.underWay[id]; u != nil {
+		sent = u.sent.bytes.Load()
+	}
+	return u, sent
+}

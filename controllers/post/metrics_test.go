@@ -1,0 +1,265 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/media/rendition"
+	"github.com/herald-social/herald/internal/media/store"
+	"github.com/herald-social/herald/platforms"
+)
+
+var nine = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+
+// videos is a platform that takes videos in two steps.
+type videos struct{ platforms.Publisher }
+
+func (videos) Capabilities() platforms.Capabilities {
+	return platforms.Capabilities{CallTimeout: 10 * time.Second, PreparedLasts: 24 * time.Hour}
+}
+
+func (videos) Prepares(c platforms.Content) bool                                 { return len(c.Media) > 0 }
+func (videos) Prepare(context.Context, platforms.Job) (string, *platforms.Error) { return "", nil }
+
+// unfinished is a post with one target of a video.
+func unfinished(namespace, name string, due time.Duration, change ...func(*v1alpha1.Post)) *v1alpha1.Post {
+	p := &v1alpha1.Post{}
+	p.Namespace, p.Name, p.UID = namespace, name, "u"
+	p.CreationTimestamp = metav1.NewTime(nine.Add(-30 * time.Minute))
+	p.Spec.ScheduledAt = v1alpha1.NewTimePtr(nine.Add(due))
+	p.Spec.Category, p.Spec.Video = v1alpha1.CategoryVideo, &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: "film"}}
+	p.Spec.Targets = []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "c"}}}
+	p.Status.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformYouTube, State: v1alpha1.TargetPending}}
+	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: "Accepted"})
+	for _, c := range change {
+		c(p)
+	}
+	return p
+}
+
+func film(namespace string) *v1alpha1.Media {
+	m := &v1alpha1.Media{}
+	m.Namespace, m.Name = namespace, "film"
+	m.Spec.FileName, m.Spec.MimeType = "film.mp4", "video/mp4"
+	m.Status.Phase, m.Status.SizeBytes = v1alpha1.MediaUploaded, 600<<20
+	return m
+}
+
+func connected(namespace string) *v1alpha1.Connection {
+	c := &v1alpha1.Connection{}
+	c.Namespace, c.Name, c.Spec.Platform = namespace, "c", v1alpha1.PlatformYouTube
+	return c
+}
+
+// sentAt opens an attempt.
+func sentAt(ago time.Duration) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) {
+		p.Status.Targets[0].Attempt = &v1alpha1.Attempt{Number: 1, ID: "a", SendBefore: v1alpha1.NewTime(nine.Add(-ago))}
+	}
+}
+
+func measured(t *testing.T, objects ...client.Object) (*Metrics, *prometheus.Registry) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	registry := prometheus.NewRegistry()
+	m := NewMetrics(registry)
+	r, err := New(Options{
+		Client: c, APIReader: c, Platforms: platforms.Registry{v1alpha1.PlatformYouTube: videos{}}, Tokens: noTokens{}, Files: &store.Store{},
+		Renditions: &rendition.Maker{}, Clock: clocktesting.NewFakeClock(nine), NewID: func() string { return "" }, Metrics: m,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	elected := make(chan struct{})
+	close(elected)
+	m.watch(r, elected)
+	return m, registry
+}
+
+type noTokens struct{ Tokens }
+
+func TestGauges(t *testing.T) {
+	text := func(p *v1alpha1.Post) { p.Spec.Category, p.Spec.Video = v1alpha1.CategoryText, nil }
+	immediate := func(p *v1alpha1.Post) { p.Spec.ScheduledAt = nil }
+	for _, tt := range []struct {
+		reason  string
+		objects []client.Object
+		metrics []string
+		want    string
+	}{
+		{
+			"teams are told apart, and so are phases",
+			[]client.Object{
+				unfinished("acme", "a", time.Hour, text), unfinished("acme", "b", time.Hour, text), unfinished("beta", "c", -time.Minute, text, sentAt(0)),
+				unfinished("beta", "d", time.Hour, func(p *v1alpha1.Post) { p.Spec.Draft = true }),
+			},
+			[]string{"herald_unfinished_posts"},
+			`herald_unfinished_posts{namespace="acme",phase="scheduled"} 2
+			herald_unfinished_posts{namespace="beta",phase="draft"} 1
+			herald_unfinished_posts{namespace="beta",phase="processing"} 1`,
+		},
+		{
+			"what is due is not done, and the oldest is told",
+			[]client.Object{
+				unfinished("acme", "a", -time.Minute, text), unfinished("acme", "b", -2*time.Minute, text), unfinished("acme", "c", time.Minute, text),
+				unfinished("beta", "d", 0, text, immediate),
+			},
+			[]string{"herald_due_posts", "herald_oldest_due_post_age_seconds"},
+			`herald_due_posts{namespace="acme"} 2
+			herald_due_posts{namespace="beta"} 1
+			herald_oldest_due_post_age_seconds{namespace="acme"} 120
+			herald_oldest_due_post_age_seconds{namespace="beta"} 1800`,
+		},
+		{
+			"a post that was a draft for long is due since it is none",
+			[]client.Object{unfinished("acme", "a", 0, text, immediate, func(p *v1alpha1.Post) {
+				p.Generation, p.Status.ObservedGeneration = 2, 2
+				p.Status.Targets[0].TryUntil = v1alpha1.NewTimePtr(nine.Add(time.Hour - time.Minute))
+			})},
+			[]string{"herald_oldest_due_post_age_seconds"},
+			`herald_oldest_due_post_age_seconds{namespace="acme"} 60`,
+		},
+		{
+			"a draft whose time is over is not due, and neither is what waits for a person",
+			[]client.Object{
+				unfinished("acme", "a", -time.Minute, text, func(p *v1alpha1.Post) { p.Spec.Draft = true }),
+				unfinished("acme", "b", -time.Minute, text, func(p *v1alpha1.Post) { p.Status.Targets[0].State = v1alpha1.TargetUndecided }),
+			},
+			[]string{"herald_due_posts", "herald_undecided_targets"},
+			`herald_undecided_targets{namespace="acme",platform="youtube"} 1`,
+		},
+		{
+			"a call may be under way, or must be looked for",
+			[]client.Object{unfinished("acme", "a", -time.Minute, text, sentAt(0)), unfinished("acme", "b", -time.Minute, text, sentAt(time.Minute))},
+			[]string{"herald_open_attempts"},
+			`herald_open_attempts{namespace="acme",platform="youtube",window="past"} 1
+			herald_open_attempts{namespace="acme",platform="youtube",window="within"} 1`,
+		},
+		{
+			"600 MiB at the 1 MiB/s that is expected are there in time for one post, and not for the other",
+			[]client.Object{film("acme"), unfinished("acme", "a", 10*time.Minute), unfinished("acme", "b", 9*time.Minute)},
+			[]string{"herald_late_uploads", "herald_pending_upload_bytes"},
+			`herald_late_uploads{namespace="acme",platform="youtube"} 1
+			herald_pending_upload_bytes{namespace="acme",platform="youtube"} 1.2582912e+09`,
+		},
+		{
+			"what is ready, refused, kept as a draft, due another day, or has no file waits for no upload; an immediate post is never late",
+			[]client.Object{
+				film("acme"),
+				unfinished("acme", "ready", time.Minute, func(p *v1alpha1.Post) {
+					p.Status.Targets[0].Prepared = &v1alpha1.Prepared{ContentHash: "h", Complete: true}
+				}),
+				unfinished("acme", "refused", time.Minute, func(p *v1alpha1.Post) { p.Status.Conditions[0].Status = metav1.ConditionFalse }),
+				unfinished("acme", "draft", time.Minute, func(p *v1alpha1.Post) { p.Spec.Draft = true }),
+				unfinished("acme", "later", 25*time.Hour),
+				unfinished("acme", "sent", -time.Minute, sentAt(0)),
+				unfinished("beta", "fileless", time.Minute),
+				unfinished("acme", "immediate", 0, immediate),
+			},
+			[]string{"herald_late_uploads", "herald_pending_upload_bytes"},
+			`herald_late_uploads{namespace="acme",platform="youtube"} 0
+			herald_pending_upload_bytes{namespace="acme",platform="youtube"} 6.291456e+08`,
+		},
+		{
+			"queues are told when they are empty", nil,
+			[]string{"herald_queue_depth"},
+			`herald_queue_depth{queue="posts"} 0
+			herald_queue_depth{queue="turns"} 0
+			herald_queue_depth{queue="uploads"} 0`,
+		},
+	} {
+		_, registry := measured(t, tt.objects...)
+		if diff := cmp.Diff(lines(tt.want), values(t, registry, tt.metrics...)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+		}
+	}
+}
+
+// TestSeriesOfTeams holds that series begin at zero with an account and end with the team.
+func TestSeriesOfTeams(t *testing.T) {
+	m, registry := measured(t, connected("acme"), connected("beta"))
+	names := []string{"herald_late_targets_total", "herald_target_results_total"}
+	values(t, registry, names...)
+	m.begun(unfinished("acme", "a", -time.Minute), connected("acme"), nine)
+	m.begun(unfinished("acme", "b", -9*time.Second), connected("acme"), nine)
+	failed := unfinished("gone", "c", 0, func(p *v1alpha1.Post) {
+		p.Status.Targets[0].State, p.Status.Targets[0].Blocked = v1alpha1.TargetFailed, &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit}
+	})
+	m.changed(failed, &v1alpha1.PostStatus{})
+	m.changed(failed, &failed.Status)
+	all := `herald_late_targets_total{namespace="acme",platform="youtube"} 1
+		herald_late_targets_total{namespace="beta",platform="youtube"} 0
+		herald_target_results_total{namespace="acme",platform="youtube",reason="",state="posted"} 0
+		herald_target_results_total{namespace="acme",platform="youtube",reason="Refused",state="failed"} 0
+		herald_target_results_total{namespace="beta",platform="youtube",reason="",state="posted"} 0
+		herald_target_results_total{namespace="beta",platform="youtube",reason="Refused",state="failed"} 0
+		herald_target_results_total{namespace="gone",platform="youtube",reason="PlanLimit",state="failed"} 1`
+	if diff := cmp.Diff(lines(all), values(t, registry, names...)); diff != "" {
+		t.Errorf("a result counts once, and ten seconds are no delay (-want +got):\n%s", diff)
+	}
+	m.served(map[account]bool{{"gone", "youtube"}: true, {"beta", "youtube"}: true})
+	m.served(map[account]bool{{"beta", "youtube"}: true})
+	left := `herald_late_targets_total{namespace="beta",platform="youtube"} 0
+		herald_target_results_total{namespace="beta",platform="youtube",reason="",state="posted"} 0
+		herald_target_results_total{namespace="beta",platform="youtube",reason="Refused",state="failed"} 0`
+	m.reconciler.Store(nil)
+	if diff := cmp.Diff(lines(left), values(t, registry, names...)); diff != "" {
+		t.Errorf("teams that are gone leave nothing (-want +got):\n%s", diff)
+	}
+}
+
+// TestOnlyTheLeaderCounts: another replica has the same posts in its cache, or would fill it for the scrape.
+func TestOnlyTheLeaderCounts(t *testing.T) {
+	m, registry := measured(t, unfinished("acme", "a", time.Hour))
+	m.watch(m.reconciler.Load().Reconciler, make(chan struct{}))
+	if n, err := testutil.GatherAndCount(registry, "herald_unfinished_posts", "herald_queue_depth"); err != nil || n != 0 {
+		t.Errorf("a replica that waits for the lease told %d values, %v", n, err)
+	}
+}
+
+// lines are those of a text without indentation.
+func lines(text string) (all []string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// values are the named metrics as they are scraped, without comments.
+func values(t *testing.T, registry *prometheus.Registry, names ...string) []string {
+	t.Helper()
+	text, err := testutil.GatherAndFormat(registry, expfmt.TypeTextPlain, names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, line := range lines(string(text)) {
+		if !strings.HasPrefix(line, "#") {
+			all = append(all, line)
+		}
+	}
+	return all
+}

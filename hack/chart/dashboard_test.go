@@ -1,0 +1,32 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/grafana/grafana-foundation-sdk/go/cog/plugins"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+)
+
+// Grafana itself says what a dashboard is: an option that it does not know, or one that it misses, would show as an empty panel.
+func TestDashboardIsAsGrafanaHasIt(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(chartFolder, "files", "dashboard.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugins.RegisterDefaultPlugins()
+	var d dashboard.Dashboard
+	if err := d.UnmarshalJSONStrict(text); err != nil {
+		t.Errorf("what is written:\n%v", err)
+	}
+	if err := d.Validate(); err != nil {
+		t.Errorf("what it says:\n%v", err)
+	}
+	if len(d.Panels) == 0 {
+		t.Error("it has no panels")
+	}
+}

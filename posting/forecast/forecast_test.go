@@ -1,0 +1,182 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package forecast
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var now = time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC)
+
+// upload is one of a team, due in so many minutes, that may begin at once and takes so many minutes.
+func upload(team string, due, takes int, change ...func(*Upload)) Upload {
+	u := Upload{Team: team, Due: now.Add(time.Duration(due) * time.Minute), From: now, Takes: time.Duration(takes) * time.Minute}
+	for _, c := range change {
+		c(&u)
+	}
+	return u
+}
+
+func underWay(u *Upload) { u.UnderWay = true }
+
+func from(minutes int) func(*Upload) {
+	return func(u *Upload) { u.From = now.Add(time.Duration(minutes) * time.Minute) }
+}
+
+// many is so many uploads that are alike.
+func many(n int, u Upload) (all []Upload) {
+	for range n {
+		all = append(all, u)
+	}
+	return all
+}
+
+func TestLate(t *testing.T) {
+	for _, tt := range []struct {
+		reason  string
+		uploads []Upload
+		places  int
+		want    []bool
+	}{
+		{"nothing is to be uploaded", nil, 4, []bool{}},
+		{"there is time", []Upload{upload("a", 10, 9)}, 4, []bool{false}},
+		{"it ends when the post is due", []Upload{upload("a", 10, 10)}, 4, []bool{false}},
+		{"alone it takes too long", []Upload{upload("a", 10, 11)}, 4, []bool{true}},
+		{"its time has passed", []Upload{upload("a", -1, 1)}, 4, []bool{true}},
+		{"it may not begin before", []Upload{upload("a", 30, 10, from(25))}, 4, []bool{true}},
+		{"a team has half of the places: the third waits", many(3, upload("a", 10, 9)), 4, []bool{false, false, true}},
+		{"what is due first goes first", []Upload{upload("a", 60, 20), upload("a", 20, 20)}, 2, []bool{false, false}},
+		{"what is due later is delayed by it", []Upload{upload("a", 30, 20), upload("a", 20, 20)}, 2, []bool{true, false}},
+		{
+			"one that is under way keeps its place",
+			[]Upload{upload("a", 90, 15, underWay), upload("a", 20, 10)},
+			2,
+			[]bool{false, true},
+		},
+		{
+			"one that comes later does not delay what goes before it",
+			[]Upload{upload("a", 15, 10), upload("a", 12, 5, from(11))},
+			2,
+			[]bool{false, true},
+		},
+		{
+			"another team has a place of its own",
+			[]Upload{upload("a", 60, 50, underWay), upload("a", 70, 10), upload("b", 11, 10)},
+			2,
+			[]bool{false, false, false},
+		},
+		{
+			"with two teams each has a third of six places", append(many(3, upload("a", 10, 9)), many(3, upload("b", 10, 9))...), 6,
+			[]bool{false, false, true, false, false, true},
+		},
+		{
+			"more teams than places have one each, up to twice the places",
+			[]Upload{upload("a", 10, 9), upload("b", 10, 9), upload("c", 10, 9)},
+			1,
+			[]bool{false, false, true},
+		},
+		{
+			"one that may begin later need not come later in the list",
+			[]Upload{upload("a", 40, 10, from(20)), upload("a", 15, 10)},
+			2,
+			[]bool{false, false},
+		},
+		{
+			"a team that is done leaves its part to the others",
+			append(many(3, upload("a", 12, 10)), upload("b", 5, 1)), 6,
+			[]bool{false, false, false, false},
+		},
+		{
+			"and keeps it while one of its uploads is under way",
+			[]Upload{upload("a", 60, 1, underWay), upload("a", 60, 60, underWay), upload("b", 15, 10), upload("b", 15, 10)},
+			4,
+			[]bool{false, false, false, true},
+		},
+		{"no place is taken for one", []Upload{upload("a", 10, 9)}, 0, []bool{false}},
+	} {
+		if diff := cmp.Diff(tt.want, Late(tt.uploads, tt.places, now)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+		}
+	}
+}
+
+// TestLateInTheMorning is the case that the forecast is made for: videos of 100 MiB for nine o'clock, at 8 MiB/s each. One
+// team has 16 of 32 places, and they begin 32 minutes ahead: one place has room for 153 of them.
+func TestLateInTheMorning(t *testing.T) {
+	for _, tt := range []struct {
+		reason       string
+		videos, late int
+	}{
+		{"there is room for all", 2400, 0},
+		{"as many are late as there is no room for", 3600, 3600 - 16*153},
+	} {
+		video := upload("acme", 60, 0, from(28))
+		video.Takes = Takes(100<<20, 8<<20)
+		n := 0
+		for _, late := range Late(many(tt.videos, video), 32, now) {
+			if late {
+				n++
+			}
+		}
+		if n != tt.late {
+			t.Errorf("%s: %d of %d are late, want %d", tt.reason, n, tt.videos, tt.late)
+		}
+	}
+}
+
+func TestPace(t *testing.T) {
+	type ended struct {
+		bytes   int64
+		took    time.Duration
+		minutes int
+	}
+	kind := Kind{Platform: "youtube", Video: true}
+	for _, tt := range []struct {
+		reason string
+		ended  []ended
+		want   map[Kind]float64
+	}{
+		{"nothing was measured", nil, map[Kind]float64{}},
+		{"the one that there was", []ended{{1000, 10 * time.Second, 0}}, map[Kind]float64{kind: 100}},
+		{"each counts by how long it took", []ended{{1000, 10 * time.Second, 0}, {9000, 10 * time.Second, 0}}, map[Kind]float64{kind: 500}},
+		{"an old one counts for less", []ended{{1000, 10 * time.Second, 0}, {2000, 10 * time.Second, 15}}, map[Kind]float64{kind: 2500.0 / 15}},
+		{"an empty one tells nothing", []ended{{0, time.Second, 0}}, map[Kind]float64{}},
+		{"one that was there at once tells nothing", []ended{{1000, 0, 0}}, map[Kind]float64{}},
+	} {
+		var p Pace
+		for _, e := range tt.ended {
+			p.Note(kind, e.bytes, e.took, now.Add(time.Duration(e.minutes)*time.Minute))
+		}
+		if diff := cmp.Diff(tt.want, p.Rates()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+		}
+	}
+}
+
+func TestLeft(t *testing.T) {
+	const rate = 100
+	for _, tt := range []struct {
+		reason      string
+		bytes, sent int64
+		elapsed     time.Duration
+		want        time.Duration
+	}{
+		{"it has just begun", 1000, 0, 0, 10 * time.Second},
+		{"the platform fetches it, and is expected to be half through", 1000, 0, 5 * time.Second, 5 * time.Second},
+		{"the platform fetches it, and takes longer than others", 1000, 0, 30 * time.Second, 30 * time.Second},
+		{"the platform fetches it, and should be done", 1000, 0, 10 * time.Second, 10 * time.Second},
+		{"half is sent, as fast as others", 1000, 500, 5 * time.Second, 5 * time.Second},
+		{"half is sent, more slowly than others", 1000, 500, 20 * time.Second, 20 * time.Second},
+		{"half is sent, faster than others", 1000, 500, time.Second, 5 * time.Second},
+		{"a part was sent again", 1000, 1200, 20 * time.Second, 0},
+		{"it hardly moves", 1 << 40, 1, time.Hour, longest},
+	} {
+		if got := Left(tt.bytes, tt.sent, tt.elapsed, rate); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.reason, got, tt.want)
+		}
+	}
+}

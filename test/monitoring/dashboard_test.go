@@ -1,0 +1,144 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package monitoring
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	row24       = "row"
+	columns     = 24
+	ownVariable = "${datasource}"
+)
+
+var (
+	heraldMetric = regexp.MustCompile(`herald_[a-z0-9_]+`)
+	variable     = regexp.MustCompile(`\$\{?(\w+)`)
+	ofLabel      = regexp.MustCompile(`\{\{(\w+)\}\}`)
+)
+
+// documented are the metrics of docs/metrics.md, with those that a histogram is scraped as.
+func documented(t *testing.T) map[string]bool {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(checkout, "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, found := range regexp.MustCompile("(?m)^\\| `(herald_[a-z_]+)` \\| (\\w+),").FindAllStringSubmatch(string(page), -1) {
+		all[found[1]] = true
+		if found[2] == "histogram" {
+			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+				all[found[1]+suffix] = true
+			}
+		}
+	}
+	return all
+}
+
+// TestRulesAreAboutWhatIsThere: a rule about a metric that does not exist never fires.
+func TestRulesAreAboutWhatIsThere(t *testing.T) {
+	groups, err := Groups(checkout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := documented(t)
+	for _, group := range groups {
+		for _, rule := range group.Rules {
+			names := heraldMetric.FindAllString(rule.Expr, -1)
+			if len(names) == 0 {
+				t.Errorf("%s is about no metric of Herald's", rule.Alert)
+			}
+			for _, name := range names {
+				if !metrics[name] {
+					t.Errorf("%s is about %s, which docs/metrics.md does not have", rule.Alert, name)
+				}
+			}
+		}
+	}
+}
+
+// TestDashboard holds the dashboard to what Grafana and its readers want.
+func TestDashboard(t *testing.T) {
+	d, err := ReadDashboard(checkout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.UID == "" || d.Title == "" || d.SchemaVersion < 39 {
+		t.Errorf("Grafana knows it by uid %q, title %q, schema version %d", d.UID, d.Title, d.SchemaVersion)
+	}
+	known := []string{"__range", "__rate_interval", "datasource"}
+	for _, v := range d.Templating.List {
+		known = append(known, v.Name)
+	}
+	metrics, ids, titles := documented(t), map[int]bool{}, map[string]bool{}
+	for i := range d.Panels {
+		p := &d.Panels[i]
+		if ids[p.ID] || titles[p.Title] || p.Title == "" {
+			t.Errorf("panel %d (%s): its id and its title must be its own", p.ID, p.Title)
+		}
+		ids[p.ID], titles[p.Title] = true, true
+		if p.Type != row24 {
+			p.check(t, metrics, known)
+		}
+		for n := range d.Panels[:i] {
+			if p.overlaps(&d.Panels[n]) {
+				t.Errorf("%s lies upon %s", p.Title, d.Panels[n].Title)
+			}
+		}
+	}
+}
+
+func (p *Panel) overlaps(o *Panel) bool {
+	a, b := &p.GridPos, &o.GridPos
+	return a.X < b.X+b.W && b.X < a.X+a.W && a.Y < b.Y+b.H && b.Y < a.Y+a.H
+}
+
+// check holds a panel to what its readers want.
+func (p *Panel) check(t *testing.T, metrics map[string]bool, known []string) {
+	t.Helper()
+	if g := &p.GridPos; g.X < 0 || g.W < 1 || g.H < 1 || g.X+g.W > columns {
+		t.Errorf("%s lies beside the grid: %+v", p.Title, *g)
+	}
+	if len(p.Description) < 20 || !strings.HasSuffix(p.Description, ".") {
+		t.Errorf("%s has no description in words: %q", p.Title, p.Description)
+	}
+	if p.Type != "table" && p.FieldConfig.Defaults.Unit == "" {
+		t.Errorf("%s has no unit", p.Title)
+	}
+	if p.Datasource.UID != ownVariable || len(p.Targets) == 0 {
+		t.Errorf("%s has the data source %q and %d queries", p.Title, p.Datasource.UID, len(p.Targets))
+	}
+	if p.Type == "stat" && len(p.FieldConfig.Defaults.Thresholds.Steps) < 2 {
+		t.Errorf("the colour of %s tells nothing", p.Title)
+	}
+	var refs []string
+	for _, q := range p.Targets {
+		if slices.Contains(refs, q.RefID) || q.Datasource.UID != ownVariable || q.Instant == q.Range {
+			t.Errorf("%s, query %s: its letter must be its own, its data source the variable, and it must be for one moment or for all", p.Title, q.RefID)
+		}
+		refs = append(refs, q.RefID)
+		for _, name := range heraldMetric.FindAllString(q.Expr, -1) {
+			if !metrics[name] {
+				t.Errorf("%s asks for %s, which docs/metrics.md does not have", p.Title, name)
+			}
+		}
+		for _, found := range variable.FindAllStringSubmatch(q.Expr, -1) {
+			if !slices.Contains(known, found[1]) {
+				t.Errorf("%s uses $%s, which is no variable", p.Title, found[1])
+			}
+		}
+		for _, found := range ofLabel.FindAllStringSubmatch(q.LegendFormat, -1) {
+			if !regexp.MustCompile(`by \([a-z, ]*\b` + found[1] + `\b`).MatchString(q.Expr) {
+				t.Errorf("the legend of %s names the label %s, which its query does not keep", p.Title, found[1])
+			}
+		}
+	}
+}

@@ -1,0 +1,210 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command record runs Herald's processes on this machine, has three teams publish while this and that goes wrong, lets Prometheus
+// scrape the processes, and writes down what it saw. The dashboard is tested with that.
+//
+//	go run ./test/monitoring/record CHECKOUT FILE
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/hack/local/processes"
+	"github.com/herald-social/herald/hack/local/supervisor"
+	"github.com/herald-social/herald/test/monitoring"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+const (
+	// step is how often Prometheus scrapes, and a value of each series is kept.
+	step = 10 * time.Second
+	// startLimit bounds each preparation.
+	startLimit = 2 * time.Minute
+	grace      = 10 * time.Second
+
+	prometheusName = "prometheus"
+	namespace      = "herald-system"
+)
+
+// recorded are the series that the dashboard and the alerts are about.
+const recorded = `{__name__=~"herald_.+|process_resident_memory_bytes|process_cpu_seconds_total|up",job="herald"}`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	log.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "Usage: record CHECKOUT FILE")
+		os.Exit(2) //nolint:gocritic // nothing has begun
+	}
+	if err := record(ctx, os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "record:", err)
+		os.Exit(1)
+	}
+}
+
+// stage is what runs.
+type stage struct {
+	checkout   string
+	setup      *processes.Setup
+	children   *supervisor.Supervisor
+	manager    *supervisor.Child
+	kubernetes client.Client
+	sandbox    sandboxtest.Client
+	prometheus monitoring.Server
+}
+
+func record(ctx context.Context, checkout, file string) (err error) {
+	dir, err := os.MkdirTemp("", "herald-record-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err == nil {
+			err = os.RemoveAll(dir)
+		} else {
+			err = fmt.Errorf("%w\nlogs are in %s", err, dir)
+		}
+	}()
+	s := &stage{checkout: checkout}
+	if err := s.prepare(ctx, dir); err != nil {
+		return err
+	}
+	defer s.children.Stop(nil)
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	from := time.Now().Truncate(step)
+	if err := s.play(ctx); err != nil {
+		return err
+	}
+	r, err := s.prometheus.Record(ctx, recorded, from, time.Now().Truncate(step), step)
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d series of %d steps\n", len(r.Series), r.Steps())
+	return errors.Join(r.Write(out), out.Close())
+}
+
+// prepare writes all configurations.
+func (s *stage) prepare(ctx context.Context, dir string) error {
+	bin, err := filepath.Abs(filepath.Join(s.checkout, "bin"))
+	if err != nil {
+		return err
+	}
+	s.setup = &processes.Setup{
+		Assets: os.Getenv("KUBEBUILDER_ASSETS"), Bin: bin, Dir: dir, Namespace: namespace, MorePorts: []string{prometheusName},
+		Platforms:   []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook},
+		EditManager: func(c *configv1alpha1.ManagerConfiguration) { c.Metrics.Plain, c.Concurrency.Uploads = false, 2 },
+		// As in a cluster, metrics are for those who have the right.
+		EditAPIServer: func(c *configv1alpha1.APIServerConfiguration) { c.Metrics.Plain = false },
+	}
+	if s.setup.Assets == "" {
+		s.setup.Assets = bin
+	}
+	if err := s.setup.Prepare(); err != nil {
+		return err
+	}
+	group, err := supervisor.OpenGroup(ctx, filepath.Join(dir, "group"))
+	if err != nil {
+		return err
+	}
+	s.children, err = supervisor.New(supervisor.Options{
+		PIDDir: filepath.Join(dir, "pids"), LogDir: dir, Group: group, Once: true,
+		Report: func(name, message string) { fmt.Fprintln(os.Stderr, name, message) },
+	})
+	s.sandbox, s.prometheus = sandboxtest.Client{URL: s.setup.URL(processes.Sandbox)}, monitoring.Server{URL: s.setup.URL(prometheusName)}
+	return err
+}
+
+// start starts everything, Prometheus last.
+func (s *stage) start(ctx context.Context) error {
+	for _, spec := range []supervisor.Spec{s.setup.Etcd(), s.setup.KubeAPIServer(), s.setup.Store(), s.setup.Sandbox("--log-level", "warn")} {
+		if err := s.children.Start(spec).WaitReady(ctx); err != nil {
+			return err
+		}
+	}
+	var err error
+	if s.kubernetes, err = cluster.NewClient(s.setup.Kubeconfig(processes.Admin)); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	if err := cluster.Install(limited, s.kubernetes, filepath.Join(s.checkout, "config"), s.setup.Address(processes.ManagerWebhook)); err != nil {
+		return err
+	}
+	if err := s.startManager(limited); err != nil {
+		return err
+	}
+	if err := s.children.Start(s.setup.APIServer()).WaitReady(limited); err != nil {
+		return err
+	}
+	spec, err := s.prometheusSpec()
+	if err != nil {
+		return err
+	}
+	return s.children.Start(spec).WaitReady(limited)
+}
+
+func (s *stage) startManager(ctx context.Context) error {
+	s.manager = s.children.Start(s.setup.Manager())
+	return s.manager.WaitReady(ctx)
+}
+
+// prometheusSpec is a Prometheus that scrapes both processes as the chart's ServiceMonitor has it do.
+func (s *stage) prometheusSpec() (supervisor.Spec, error) {
+	program, err := monitoring.Program(s.checkout, prometheusName)
+	if err != nil {
+		return supervisor.Spec{}, err
+	}
+	admin, err := clientcmd.BuildConfigFromFlags("", s.setup.Kubeconfig(processes.Admin))
+	if err != nil {
+		return supervisor.Spec{}, err
+	}
+	target := func(port, pod string) map[string]any {
+		return map[string]any{"targets": []string{s.setup.Address(port)}, "labels": map[string]string{"namespace": namespace, "pod": pod}}
+	}
+	config, err := yaml.Marshal(map[string]any{
+		"global": map[string]any{"scrape_interval": step.String()},
+		"scrape_configs": []any{map[string]any{
+			"job_name": "herald", "scheme": "https", "honor_labels": true,
+			"authorization": map[string]string{"credentials": admin.BearerToken},
+			"tls_config":    map[string]bool{"insecure_skip_verify": true},
+			"static_configs": []any{
+				target(processes.ManagerMetrics, "herald-manager-0"), target(processes.APIServerMetrics, "herald-apiserver-0"),
+			},
+		}},
+	})
+	if err != nil {
+		return supervisor.Spec{}, err
+	}
+	file := filepath.Join(s.setup.Dir, "prometheus.yaml")
+	return supervisor.Spec{
+		Name: prometheusName, Path: program, Grace: grace, Ready: s.prometheus.Ready,
+		Args: []string{
+			"--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(s.setup.Dir, "tsdb"), "--web.listen-address=" + s.setup.Address(prometheusName),
+		},
+	}, os.WriteFile(file, config, 0o600)
+}

@@ -1,0 +1,308 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/hack/local/processes"
+	"github.com/herald-social/herald/internal/apitoken"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// The teams: one whose posts go out, one that its platform refuses, and one whose posts wait, or were sent without an answer.
+const (
+	good, refused, stuck = "team-acme", "team-beta", "team-gamma"
+
+	keyName = "record"
+	// forever is more often than anything happens in a run.
+	forever = 1 << 20
+	// fast and slow are how long tokens last. Ten days are so few that the dashboard lists the account.
+	fast, slow = 2 * time.Hour, 10 * 24 * time.Hour
+)
+
+// event is what happens at a time of the run, or every so often from then on.
+type event struct {
+	at, every time.Duration
+	what      func(context.Context) error
+}
+
+// length is how long the run takes: the manager sweeps five minutes after it was started again.
+const length = 7 * time.Minute
+
+// play makes the teams, and lets the run happen.
+func (s *stage) play(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	p := &player{stage: s, keys: map[string]string{}, accounts: map[string]string{}}
+	if err := p.connectAll(limited); err != nil {
+		return err
+	}
+	fmt.Println("recording for", length)
+	begun, ticker := time.Now(), time.NewTicker(250*time.Millisecond)
+	defer ticker.Stop()
+	events := p.events()
+	for now := time.Duration(0); now < length; now = time.Since(begun) {
+		for i := range events {
+			e := &events[i]
+			if e.what == nil || now < e.at {
+				continue
+			}
+			if err := e.what(ctx); err != nil {
+				return fmt.Errorf("at %s: %w", now, err)
+			}
+			if e.at += e.every; e.every == 0 {
+				e.what = nil
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// player acts for teams and platforms.
+type player struct {
+	*stage
+
+	// keys are those of the teams, and accounts the ids of connections, by namespace/name.
+	keys, accounts map[string]string
+	texts, files   int
+}
+
+// events is the run.
+func (p *player) events() []event {
+	x, threads, images, page := "x", "threads", "images", "page"
+	at := func(seconds int) time.Duration { return time.Duration(seconds) * time.Second }
+	return []event{
+		{at(0), at(1), p.posts(good, 0, x, threads)},
+		{at(0), at(2), p.posts(good, 3*time.Second, x)},
+		{at(0), at(5), p.posts(refused, 0, x)},
+		{at(0), at(20), p.posts(stuck, 5*time.Second, x)},
+		{at(0), at(3), p.asks},
+		{at(20), 0, p.pictures(good, images, 3, at(20))},
+		// Without a manager nothing goes out, and what is due then is late.
+		{at(60), 0, func(context.Context) error { p.manager.Stop(nil); return nil }},
+		{at(85), 0, p.startManager},
+		{at(120), 0, p.fault(refused, x, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: forever})},
+		// The answer is lost, and what a Page does not list may be online all the same.
+		{at(150), 0, p.fault(stuck, page, sandboxtest.Fault{Operation: "publish", Kind: "drop_before", Times: 1})},
+		{at(151), 0, p.posts(stuck, 0, page)},
+		// The answer is lost, and X cannot be asked.
+		{at(180), 0, p.fault(stuck, images, sandboxtest.Fault{Operation: "list", Kind: "status", Status: http.StatusServiceUnavailable, Times: forever})},
+		{at(181), 0, p.fault(stuck, images, sandboxtest.Fault{Operation: "publish", Kind: "drop_after", Times: 1})},
+		{at(182), 0, p.posts(stuck, 0, images)},
+		{at(210), 0, p.fault(stuck, x, sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 900, Times: forever})},
+		{at(300), 0, p.fault(good, images, sandboxtest.Fault{Operation: "upload", Kind: "delay", DelayMS: 20000, Times: forever})},
+		{at(320), 0, p.pictures(good, images, 8, at(110))},
+	}
+}
+
+// connectAll makes the teams with a key each and their accounts. One account has lost its tokens.
+func (p *player) connectAll(ctx context.Context) error {
+	id := 1700000000
+	for _, team := range []string{good, refused, stuck} {
+		if err := p.team(ctx, team); err != nil {
+			return err
+		}
+		for _, of := range []struct {
+			name     string
+			platform v1alpha1.Platform
+			lasts    time.Duration
+		}{{"x", v1alpha1.PlatformX, fast}, {"images", v1alpha1.PlatformX, fast}, {"threads", v1alpha1.PlatformThreads, slow}, {"page", v1alpha1.PlatformFacebook, slow}} {
+			id++
+			if err := p.connect(ctx, team, of.name, of.platform, fmt.Sprint(id), of.lasts); err != nil {
+				return err
+			}
+		}
+	}
+	lost := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: refused, Name: "lost"}}
+	return cluster.CreateConnection(ctx, p.kubernetes, lost, v1alpha1.PlatformX, cluster.Account{ID: "1799999999", AccessToken: "none"})
+}
+
+func (p *player) team(ctx context.Context, name string) error {
+	team := &v1alpha1.Team{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1alpha1.TeamSpec{
+			Namespace:    name,
+			Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited, State: v1alpha1.SubscriptionActive},
+		},
+	}
+	if err := p.kubernetes.Create(ctx, team); err != nil {
+		return err
+	}
+	if err := cluster.WaitReady(ctx, p.kubernetes, team, &team.Status.Conditions); err != nil {
+		return err
+	}
+	p.keys[name] = apitoken.New(name, keyName)
+	key := &v1alpha1.APIKey{
+		ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: keyName},
+		Spec:       v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "record", SHA256: apitoken.Hash(name, keyName, p.keys[name])}}},
+	}
+	if err := p.kubernetes.Create(ctx, key); err != nil {
+		return err
+	}
+	return cluster.WaitReady(ctx, p.kubernetes, key, &key.Status.Conditions)
+}
+
+func (p *player) connect(ctx context.Context, team, name string, platform v1alpha1.Platform, id string, lasts time.Duration) error {
+	account, err := p.sandbox.Account(ctx, string(platform), id, map[string]any{"token_ttl_s": int(lasts.Seconds())})
+	if err != nil {
+		return err
+	}
+	connection := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name}}
+	tokens := cluster.Account{ID: account.ID, AccessToken: account.AccessToken, RefreshToken: account.RefreshToken, Scopes: account.Scopes}
+	if !account.ExpiresAt.IsZero() {
+		tokens.ExpiresAt = account.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	if err := cluster.CreateConnection(ctx, p.kubernetes, connection, platform, tokens); err != nil {
+		return err
+	}
+	p.accounts[team+"/"+name] = account.ID
+	return cluster.WaitReady(ctx, p.kubernetes, connection, &connection.Status.Conditions)
+}
+
+func (p *player) fault(team, connection string, f sandboxtest.Fault) func(context.Context) error {
+	return func(ctx context.Context) error {
+		f.Account, f.Platform = p.accounts[team+"/"+connection], string(v1alpha1.PlatformX)
+		if connection == "page" {
+			f.Platform = string(v1alpha1.PlatformFacebook)
+		}
+		return p.sandbox.Fault(ctx, f)
+	}
+}
+
+// posts publishes a text by REST, scheduled for later unless that is zero.
+func (p *player) posts(team string, later time.Duration, connections ...string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		p.texts++
+		body := map[string]any{"category": "text"}
+		if later > 0 {
+			body["scheduled_at"] = time.Now().Add(later).UTC().Format(time.RFC3339Nano)
+		}
+		var targets []any
+		for _, connection := range connections {
+			targets = append(targets, map[string]any{"connection_id": connection, "caption": fmt.Sprintf("number %d of a run", p.texts)})
+		}
+		body["targets"] = targets
+		return p.call(ctx, team, http.MethodPost, "/posts", body)
+	}
+}
+
+// asks lists posts, and asks for one that does not exist.
+func (p *player) asks(ctx context.Context) error {
+	if err := p.call(ctx, good, http.MethodGet, "/posts", nil); err != nil {
+		return err
+	}
+	return p.call(ctx, good, http.MethodGet, "/posts/none", nil)
+}
+
+// call sends a request. What a platform team sees on a dashboard includes requests that are refused.
+func (p *player) call(ctx context.Context, team, method, path string, in any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, method, p.setup.URL(processes.Site)+"/api/v1"+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+p.keys[team])
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(response.Body)
+	if response.StatusCode >= http.StatusBadRequest && method == http.MethodPost {
+		fmt.Printf("%s: %s: %s\n", team, response.Status, text)
+	}
+	_ = response.Body.Close()
+	return err
+}
+
+// pictures schedules posts with an image each.
+func (p *player) pictures(team, connection string, n int, later time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		at := v1alpha1.NewTimePtr(time.Now().Add(later))
+		for range n {
+			p.files++
+			name := fmt.Sprintf("picture-%d", p.files)
+			if err := p.upload(ctx, team, name); err != nil {
+				return err
+			}
+			post := &v1alpha1.Post{
+				ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name},
+				Spec: v1alpha1.PostSpec{
+					Category: v1alpha1.CategoryImage, ScheduledAt: at,
+					Image:   &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: name}}},
+					Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: connection}, Caption: name}},
+				},
+			}
+			if err := p.kubernetes.Create(ctx, post); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// upload puts a picture of noise, about a megabyte, where the manager says.
+func (p *player) upload(ctx context.Context, team, name string) error {
+	const side = 1000
+	noise := rand.New(rand.NewPCG(uint64(p.files), 1))
+	canvas := image.NewGray(image.Rect(0, 0, side, side))
+	for i := range canvas.Pix {
+		canvas.Pix[i] = uint8(noise.Uint32())
+	}
+	var picture bytes.Buffer
+	if err := jpeg.Encode(&picture, canvas, &jpeg.Options{Quality: 95}); err != nil {
+		return err
+	}
+	media := &v1alpha1.Media{
+		ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name},
+		Spec:       v1alpha1.MediaSpec{FileName: name + ".jpg", MimeType: v1alpha1.MimeJPEG, SizeBytes: int64(picture.Len())},
+	}
+	if err := p.kubernetes.Create(ctx, media); err != nil {
+		return err
+	}
+	if err := p.await(ctx, media, func() bool { return media.Status.UploadURL != "" }); err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPut, media.Status.UploadURL, &picture)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", string(v1alpha1.MimeJPEG))
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	_ = response.Body.Close()
+	return p.await(ctx, media, func() bool { return media.Status.Phase == v1alpha1.MediaUploaded })
+}
+
+func (p *player) await(ctx context.Context, media *v1alpha1.Media, done func() bool) error {
+	return cluster.Until(ctx, "the manager to look at "+media.Name, func() (bool, error) {
+		err := p.kubernetes.Get(ctx, client.ObjectKeyFromObject(media), media)
+		return done(), err
+	})
+}

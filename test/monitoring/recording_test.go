@@ -1,0 +1,71 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package monitoring
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRecordingIsReadAsItWasWritten(t *testing.T) {
+	r := &Recording{
+		From: time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC), Step: 10 * time.Second,
+		Series: map[string][]float64{`a{b="c d"}`: {0, 0, 1, 1.5}, `e{}`: {0, 7, 1795371014.903, 0}},
+		Absent: map[string]map[int]bool{`a{b="c d"}`: {0: true, 1: true, 2: false, 3: false}, `e{}`: {0: true, 1: false, 2: false, 3: false}},
+	}
+	var text bytes.Buffer
+	if err := r.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	_, series, _ := strings.Cut(text.String(), "\n")
+	if want := "a{b=\"c d\"} _*2 1 1.5\ne{} _ 7 1.795371014903e+09 0\n"; series != want {
+		t.Errorf("got:\n%s\nwant:\n%s", series, want)
+	}
+	got, err := Read(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, got); diff != "" {
+		t.Errorf("-written +read:\n%s", diff)
+	}
+	if want := r.From.Add(30 * time.Second); got.Steps() != 4 || !got.To().Equal(want) {
+		t.Errorf("it has %d steps and ends at %s", got.Steps(), got.To())
+	}
+	var metrics bytes.Buffer
+	if err := got.OpenMetrics(&metrics); err != nil {
+		t.Fatal(err)
+	}
+	want := `a{b="c d"} 1 1796115620
+a{b="c d"} 1.5 1796115630
+e{} 7 1796115610
+e{} 1.795371014903e+09 1796115620
+e{} 0 1796115630
+# EOF
+`
+	if diff := cmp.Diff(want, metrics.String()); diff != "" {
+		t.Errorf("what is absent has no sample (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatIsNoRecording(t *testing.T) {
+	const head = "# What Prometheus scraped of a run: from 2026-12-01T09:00:00Z on, every 10s.\n"
+	for _, tt := range []struct{ reason, text string }{
+		{"nothing", ""},
+		{"it does not say from when on it is", "# What Prometheus scraped, every 10s.\n"},
+		{"it does not say how often", "# What Prometheus scraped of a run: from 2026-12-01T09:00:00Z on, every day.\n"},
+		{"a word for a number", head + "a{} many\n"},
+		{"a word for how many", head + "a{} 1*many\n"},
+	} {
+		if r, err := Read(strings.NewReader(tt.text)); err == nil {
+			t.Errorf("%s: it was read as %+v", tt.reason, r)
+		}
+	}
+	if _, err := Read(strings.NewReader(head)); err != nil {
+		t.Errorf("without a series it is one all the same: %v", err)
+	}
+}

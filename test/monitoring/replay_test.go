@@ -1,0 +1,208 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package monitoring
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	recorded = "testdata/recorded.txt"
+	// rateInterval is what Grafana takes for $__rate_interval where scrapes are ten seconds apart, rounded up.
+	rateInterval = "1m"
+	allTeams     = ".*"
+)
+
+// recording reads the recorded run.
+func recording(t *testing.T) *Recording {
+	t.Helper()
+	text, err := os.ReadFile(recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Read(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestRecordingIsOfTheseMetrics: a run that was recorded before a metric got its name proves nothing about it.
+func TestRecordingIsOfTheseMetrics(t *testing.T) {
+	r, metrics := recording(t), documented(t)
+	seen := map[string]bool{}
+	for series := range r.Series {
+		name, _, _ := strings.Cut(series, "{")
+		seen[name] = true
+		if strings.HasPrefix(name, "herald_") && !metrics[name] {
+			t.Errorf("%s was recorded, and docs/metrics.md does not have it", name)
+		}
+	}
+	for name := range metrics {
+		if !seen[name] && !seen[name+"_count"] && !notRecorded[name] {
+			t.Errorf("%s was not recorded; `make record-monitoring` records a run anew", name)
+		}
+	}
+}
+
+// notRecorded are metrics that nothing in the run gives a series.
+var notRecorded = map[string]bool{}
+
+// TestEachPanelDraws plays the recorded run to a real Prometheus and asks it what each panel asks.
+func TestEachPanelDraws(t *testing.T) {
+	d, err := ReadDashboard(checkout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := recording(t)
+	server := replay(t, r)
+	for i := range d.Panels {
+		p := &d.Panels[i]
+		for _, q := range p.Targets {
+			if why := q.draws(t, server, r, allTeams); why != "" {
+				t.Errorf("%s, query %s: %s", p.Title, q.RefID, why)
+			}
+		}
+	}
+}
+
+// TestEachTeamHasItsOwn: what is shown for one team is not that of the others.
+func TestEachTeamHasItsOwn(t *testing.T) {
+	d, err := ReadDashboard(checkout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := recording(t)
+	server := replay(t, r)
+	for i := range d.Panels {
+		for _, q := range d.Panels[i].Targets {
+			if !strings.Contains(q.Expr, "$namespace") {
+				continue
+			}
+			results, err := server.Query(t.Context(), q.filled(r, "team-none"), r.To())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := range results {
+				numbers, err := results[n].Numbers()
+				if err != nil || numbers[r.To().Unix()] != 0 {
+					t.Errorf("%s, query %s: a team that does not exist has %v, %v", d.Panels[i].Title, q.RefID, numbers, err)
+				}
+			}
+		}
+	}
+}
+
+// filled is a query as Grafana sends it.
+func (q *Target) filled(r *Recording, team string) string {
+	return strings.NewReplacer(
+		"$namespace", team, "$__rate_interval", rateInterval, "$__range", r.To().Sub(r.From).String(),
+	).Replace(q.Expr)
+}
+
+// draws asks a query and says what is wrong with the answer, or "". A panel that shows zeros alone would look the same if
+// it were about nothing.
+func (q *Target) draws(t *testing.T, server Server, r *Recording, team string) string {
+	t.Helper()
+	ask := func() ([]Result, error) {
+		if q.Instant {
+			return server.Query(t.Context(), q.filled(r, team), r.To())
+		}
+		return server.QueryRange(t.Context(), q.filled(r, team), r.From, r.To(), r.Step)
+	}
+	results, err := ask()
+	if err != nil {
+		return err.Error()
+	}
+	points, nonzero := 0, false
+	for i := range results {
+		numbers, err := results[i].Numbers()
+		if err != nil {
+			return err.Error()
+		}
+		for _, n := range numbers {
+			if !math.IsNaN(n) && !math.IsInf(n, 0) {
+				points++
+				nonzero = nonzero || n != 0
+			}
+		}
+	}
+	switch {
+	case points == 0 || !q.Instant && points < 2:
+		return "it draws nothing: " + q.filled(r, team)
+	case !nonzero && !strings.HasSuffix(q.Expr, "== 0"):
+		return "it draws zeros alone: " + q.filled(r, team)
+	default:
+		return ""
+	}
+}
+
+// replay starts a Prometheus that holds a recording, until the test ends.
+func replay(t *testing.T, r *Recording) Server {
+	t.Helper()
+	promtool, prometheus := program(t, "promtool"), program(t, "prometheus")
+	folder := t.TempDir()
+	text := filepath.Join(folder, "recorded.om")
+	file, err := os.Create(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.OpenMetrics(file), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(folder, "data")
+	run(t, promtool, "tsdb", "create-blocks-from", "openmetrics", text, data)
+	config := filepath.Join(folder, "prometheus.yaml")
+	write(t, config, map[string]any{"global": map[string]any{}})
+	address := freeAddress(t)
+	// It ends before the folder is removed, and not with the test's context, which is over by then.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	server := exec.CommandContext(ctx, prometheus, "--config.file="+config, "--storage.tsdb.path="+data,
+		"--storage.tsdb.retention.time=100y", "--web.listen-address="+address, "--log.level=error")
+	server.Cancel = func() error { return server.Process.Signal(syscall.SIGTERM) }
+	server.Stderr = t.Output()
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = server.Wait() // it was told to end
+	})
+	s := Server{URL: "http://" + address}
+	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		return s.Ready(ctx) == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("Prometheus is not ready: %v", err)
+	}
+	return s
+}
+
+// freeAddress is one at which nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	var listen net.ListenConfig
+	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return address
+}

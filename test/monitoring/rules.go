@@ -1,0 +1,56 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package monitoring proves that alerts and the dashboard work, with Prometheus itself: alerts fire for what their rows say, and each
+// panel of the dashboard draws what a run of the real processes left.
+package monitoring
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Alert is a rule of config/prometheus.
+type Alert struct {
+	Alert       string            `json:"alert"`
+	Expr        string            `json:"expr"`
+	For         string            `json:"for"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+// Group is a group of rules, as Prometheus reads it.
+type Group struct {
+	Name  string  `json:"name"`
+	Rules []Alert `json:"rules"`
+}
+
+// Groups reads the rules in config/prometheus of a checkout.
+func Groups(checkout string) ([]Group, error) {
+	files, err := filepath.Glob(filepath.Join(checkout, "config", "prometheus", "rules-*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(files)
+	var groups []Group
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		var rule struct {
+			Spec struct {
+				Groups []Group `json:"groups"`
+			} `json:"spec"`
+		}
+		if err := yaml.Unmarshal(text, &rule); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		groups = append(groups, rule.Spec.Groups...)
+	}
+	return groups, nil
+}

@@ -1,0 +1,260 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package monitoring
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+const checkout = "../.."
+
+// row is one case of one alert.
+type row struct {
+	reason string
+	alert  string
+	// series are in promtool's notation, a value each minute.
+	series []string
+	// at is when the alert is looked at, and fires how many of it fire then.
+	at    string
+	fires int
+	// labels are those of the alert, and value is what its annotations say for the value; both empty where only the number
+	// counts.
+	labels, value string
+}
+
+var rows = []row{
+	{"a week is left", "HeraldConnectionEndsSoon", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 604799x120`}, "70m", 1, "namespace=acme,connection=a,platform=x", "6d 23h 59m 59s"},
+	{"it has not been so for long: a renewal may be on its way", "HeraldConnectionEndsSoon", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 604799x120`}, "59m", 0, "", ""},
+	{"there is more than a week", "HeraldConnectionEndsSoon", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 604801x120`}, "70m", 0, "", ""},
+	{"two accounts are two alerts", "HeraldConnectionEndsSoon", []string{
+		`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 604799x120`,
+		`herald_connection_reconnect_seconds{namespace="beta",connection="a",platform="x"} 604799x120`,
+	}, "70m", 2, "", ""},
+	{"a day is left", "HeraldConnectionEndsNow", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 86400x60`}, "11m", 1, "namespace=acme,connection=a,platform=x", ""},
+	{"it has ended", "HeraldConnectionEndsNow", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} -1x60`}, "11m", 1, "", ""},
+	{"three days are left", "HeraldConnectionEndsNow", []string{`herald_connection_reconnect_seconds{namespace="acme",connection="a",platform="x"} 259200x60`}, "11m", 0, "", ""},
+	{"the token ended and nothing renewed it", "HeraldTokenNotRenewed", []string{`herald_connection_token_expiry_seconds{namespace="acme",connection="a",platform="x"} 60-60x60`}, "20m", 1, "namespace=acme,connection=a,platform=x", ""},
+	{"it was renewed a little late", "HeraldTokenNotRenewed", []string{`herald_connection_token_expiry_seconds{namespace="acme",connection="a",platform="x"} 60-60x10 7200-60x30`}, "20m", 0, "", ""},
+	{"it cannot be published to for an hour", "HeraldConnectionNotReady", []string{`herald_connection_ready{namespace="acme",connection="a",platform="x"} 0x90`}, "61m", 1, "namespace=acme,connection=a,platform=x", ""},
+	{"it came back in between", "HeraldConnectionNotReady", []string{`herald_connection_ready{namespace="acme",connection="a",platform="x"} 0x30 1 0x60`}, "61m", 0, "", ""},
+	{"it is disabled, which ends its series", "HeraldConnectionNotReady", []string{`herald_connection_ready{namespace="acme",connection="a",platform="x"} 0x30 _x60`}, "61m", 0, "", ""},
+
+	{"nothing serves it", "HeraldWebhookNotServed", []string{`herald_webhook_served{namespace="herald-system",pod="m-1"} 0x30`}, "11m", 1, "namespace=herald-system,pod=m-1", ""},
+	{"a pod that starts needs a moment", "HeraldWebhookNotServed", []string{`herald_webhook_served{namespace="herald-system",pod="m-1"} 0x5 1x30`}, "11m", 0, "", ""},
+	{"one of two pods does not serve it", "HeraldWebhookNotServed", []string{
+		`herald_webhook_served{namespace="herald-system",pod="m-1"} 1x30`, `herald_webhook_served{namespace="herald-system",pod="m-2"} 0x30`,
+	}, "11m", 1, "namespace=herald-system,pod=m-2", ""},
+	{"it is switched off, and has no series", "HeraldWebhookNotServed", nil, "11m", 0, "", ""},
+
+	{"its certificate has ended", "HeraldWebhookNotTrusted", []string{
+		`herald_webhook_served{namespace="herald-system",pod="m-1"} 1x30`, `herald_webhook_trusted{namespace="herald-system",pod="m-1"} 0x30`,
+	}, "11m", 1, "namespace=herald-system,pod=m-1", ""},
+	{"it is replaced in time", "HeraldWebhookNotTrusted", []string{
+		`herald_webhook_served{namespace="herald-system",pod="m-1"} 1x30`, `herald_webhook_trusted{namespace="herald-system",pod="m-1"} 0x2 1x30`,
+	}, "11m", 0, "", ""},
+	{"nothing answers, of which another alert tells", "HeraldWebhookNotTrusted", []string{
+		`herald_webhook_served{namespace="herald-system",pod="m-1"} 0x30`, `herald_webhook_trusted{namespace="herald-system",pod="m-1"} 0x30`,
+	}, "11m", 0, "", ""},
+	{"the Kubernetes API cannot be asked", "HeraldWebhookNotTrusted", []string{`herald_webhook_served{namespace="herald-system",pod="m-1"} 1x30`}, "11m", 0, "", ""},
+
+	{"one of two leads", "HeraldNoLeader", []string{
+		`herald_leader{namespace="herald-system",pod="m-1"} 1x30`, `herald_leader{namespace="herald-system",pod="m-2"} 0x30`,
+	}, "20m", 0, "", ""},
+	{"none of two leads", "HeraldNoLeader", []string{
+		`herald_leader{namespace="herald-system",pod="m-1"} 0x30`, `herald_leader{namespace="herald-system",pod="m-2"} 0x30`,
+	}, "20m", 1, "namespace=herald-system", ""},
+	{"a hand-over takes a minute", "HeraldNoLeader", []string{
+		`herald_leader{namespace="herald-system",pod="m-1"} 1x9 _x30`, `herald_leader{namespace="herald-system",pod="m-2"} 0x11 1x30`,
+	}, "12m", 0, "", ""},
+	{"no manager is there", "HeraldNoLeader", []string{`herald_leader{namespace="herald-system",pod="m-1"} 1x5 _x30`}, "20m", 1, "", ""},
+	{"one of two installations has none", "HeraldNoLeader", []string{
+		`herald_leader{namespace="one",pod="m-1"} 1x30`, `herald_leader{namespace="two",pod="m-1"} 0x30`,
+	}, "20m", 1, "", ""},
+
+	{"it swept an hour ago", "HeraldSweepOverdue", []string{`herald_media_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-1"} 0x300`}, "60m", 0, "", ""},
+	{"it swept more than three hours ago", "HeraldSweepOverdue", []string{`herald_media_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-1"} 60x300`}, "215m", 1, "namespace=herald-system", ""},
+	{"another replica has swept since", "HeraldSweepOverdue", []string{
+		`herald_media_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-1"} 60x300`,
+		`herald_media_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-2"} 7200x300`,
+	}, "215m", 0, "", ""},
+
+	{"more than the sizes are for", "HeraldTooManyPosts", []string{`herald_post_index_posts{namespace="herald-system",pod="a-1"} 100001x90`}, "61m", 1, "namespace=herald-system", "100k"},
+	{"two replicas hold the same posts", "HeraldTooManyPosts", []string{
+		`herald_post_index_posts{namespace="herald-system",pod="a-1"} 60000x90`, `herald_post_index_posts{namespace="herald-system",pod="a-2"} 60000x90`,
+	}, "61m", 0, "", ""},
+
+	{"one in ten fails", "HeraldAPIErrors", []string{
+		`herald_http_requests_total{namespace="herald-system",operation="createPost",code="503"} 0+10x60`,
+		`herald_http_requests_total{namespace="herald-system",operation="createPost",code="201"} 0+90x60`,
+	}, "25m", 1, "namespace=herald-system", "10%"},
+	{"mistakes of clients are theirs", "HeraldAPIErrors", []string{
+		`herald_http_requests_total{namespace="herald-system",operation="createPost",code="400"} 0+90x60`,
+		`herald_http_requests_total{namespace="herald-system",operation="createPost",code="500"} 0+1x60`,
+	}, "25m", 0, "", ""},
+	{"there are no requests", "HeraldAPIErrors", []string{`herald_http_requests_total{namespace="herald-system",operation="createPost",code="500"} 1x60`}, "25m", 0, "", ""},
+
+	{"one post waits for a person", "HeraldOutcomeUnknown", []string{`herald_undecided_targets{namespace="acme",platform="threads"} 1x10`}, "2m", 1, "namespace=acme,platform=threads", "1"},
+	{"it was answered", "HeraldOutcomeUnknown", []string{`herald_undecided_targets{namespace="acme",platform="threads"} 1x2 _x10`}, "9m", 0, "", ""},
+
+	{"it is looked for in vain", "HeraldAttemptNotSettled", []string{`herald_open_attempts{namespace="acme",platform="x",window="past"} 2x30`}, "11m", 1, "namespace=acme,platform=x", "2"},
+	{"lookups take a moment", "HeraldAttemptNotSettled", []string{`herald_open_attempts{namespace="acme",platform="x",window="past"} 1x8 0x30`}, "11m", 0, "", ""},
+	{"calls under way are none of them", "HeraldAttemptNotSettled", []string{
+		`herald_open_attempts{namespace="acme",platform="x",window="past"} 0x30`, `herald_open_attempts{namespace="acme",platform="x",window="within"} 9x30`,
+	}, "11m", 0, "", ""},
+
+	{"a tenth goes out half a minute late", "HeraldPostsLate", []string{
+		`herald_schedule_lateness_seconds_bucket{le="10"} 0+90x60`, `herald_schedule_lateness_seconds_bucket{le="30"} 0+100x60`, `herald_schedule_lateness_seconds_bucket{le="+Inf"} 0+100x60`,
+	}, "30m", 1, "", "28s"},
+	{"one in a thousand does", "HeraldPostsLate", []string{
+		`herald_schedule_lateness_seconds_bucket{le="10"} 0+999x60`, `herald_schedule_lateness_seconds_bucket{le="30"} 0+1000x60`, `herald_schedule_lateness_seconds_bucket{le="+Inf"} 0+1000x60`,
+	}, "30m", 0, "", ""},
+	{"one post was late once", "HeraldPostsLate", []string{
+		`herald_schedule_lateness_seconds_bucket{le="10"} 0x60`, `herald_schedule_lateness_seconds_bucket{le="30"} 0x10 1x50`, `herald_schedule_lateness_seconds_bucket{le="+Inf"} 0x10 1x50`,
+	}, "27m", 0, "", ""},
+
+	{"a post waits", "HeraldPostsStuck", []string{`herald_oldest_due_post_age_seconds{namespace="acme"} 0+60x60`}, "22m", 1, "namespace=acme", "22m 0s"},
+	{"each goes out after some minutes", "HeraldPostsStuck", []string{`herald_oldest_due_post_age_seconds{namespace="acme"} 0+60x10 0+60x10 0+60x10`}, "30m", 0, "", ""},
+	{"it is told by the manager that leads now", "HeraldPostsStuck", []string{
+		`herald_oldest_due_post_age_seconds{namespace="acme",pod="m-1"} 0+60x10 _x30`, `herald_oldest_due_post_age_seconds{namespace="acme",pod="m-2"} _x10 600+60x30`,
+	}, "25m", 1, "", ""},
+
+	{"it refuses all of ten", "HeraldPlatformRefuses", []string{
+		`herald_publishes_total{platform="x",outcome="refused"} 0+1x60`, `herald_publishes_total{platform="x",outcome="posted"} 5x60`,
+	}, "41m", 1, "platform=x", "100%"},
+	{"it refuses a third", "HeraldPlatformRefuses", []string{
+		`herald_publishes_total{platform="x",outcome="refused"} 0+1x60`, `herald_publishes_total{platform="x",outcome="posted"} 0+2x60`,
+	}, "41m", 0, "", ""},
+	{"three mistakes of a team are its own affair", "HeraldPlatformRefuses", []string{`herald_publishes_total{platform="x",outcome="refused"} 0x20 1 2 3x60`}, "41m", 0, "", ""},
+
+	{"two videos will be late", "HeraldUploadsLate", []string{`herald_late_uploads{namespace="acme",platform="youtube"} 2x20`}, "6m", 1, "namespace=acme,platform=youtube", "2"},
+	{"all are expected in time", "HeraldUploadsLate", []string{`herald_late_uploads{namespace="acme",platform="youtube"} 0x20`}, "6m", 0, "", ""},
+	{"the rate was low for a moment", "HeraldUploadsLate", []string{`herald_late_uploads{namespace="acme",platform="youtube"} 1x3 0x20`}, "6m", 0, "", ""},
+}
+
+// TestAlerts has promtool play each row against the rules.
+func TestAlerts(t *testing.T) {
+	promtool := program(t, "promtool")
+	groups, err := Groups(checkout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "rules.yaml"), map[string]any{"groups": groups})
+	run(t, promtool, "check", "rules", filepath.Join(folder, "rules.yaml"))
+
+	rules := map[string]*Alert{}
+	for _, group := range groups {
+		for i := range group.Rules {
+			rules[group.Rules[i].Alert] = &group.Rules[i]
+		}
+	}
+	var tests []any
+	fires, quiet := map[string]bool{}, map[string]bool{}
+	for i := range rows {
+		r := &rows[i]
+		if rules[r.alert] == nil {
+			t.Fatalf("there is no alert %s", r.alert)
+		}
+		if r.fires > 0 {
+			fires[r.alert] = true
+		} else {
+			quiet[r.alert] = true
+		}
+		tests = append(tests, r.test(rules[r.alert]))
+	}
+	for alert := range rules {
+		if !fires[alert] || !quiet[alert] {
+			t.Errorf("%s wants a row in which it fires and one in which it does not", alert)
+		}
+	}
+	file := filepath.Join(folder, "tests.yaml")
+	write(t, file, map[string]any{"rule_files": []string{"rules.yaml"}, "evaluation_interval": "1m", "tests": tests})
+	run(t, promtool, "test", "rules", file)
+}
+
+// test is the row as promtool reads it. ALERTS is the series that Prometheus makes of each alert.
+func (r *row) test(rule *Alert) any {
+	series := []any{}
+	for _, s := range r.series {
+		name, values, _ := strings.Cut(s, "} ")
+		series = append(series, map[string]any{"series": name + "}", "values": values})
+	}
+	query := fmt.Sprintf(`count(ALERTS{alertname=%q,alertstate="firing"}) or vector(0)`, r.alert)
+	test := map[string]any{
+		"name": r.alert + ": " + r.reason, "interval": "1m", "input_series": series,
+		"promql_expr_test": []any{map[string]any{
+			"expr": query, "eval_time": r.at, "exp_samples": []any{map[string]any{"labels": "{}", "value": r.fires}},
+		}},
+	}
+	if r.labels != "" || r.value != "" {
+		test["alert_rule_test"] = []any{map[string]any{"alertname": r.alert, "eval_time": r.at, "exp_alerts": []any{r.alertOf(rule)}}}
+	}
+	return test
+}
+
+// inWords finds the value in an annotation, as it is or turned into words.
+var inWords = regexp.MustCompile(`\{\{ \$value( \| \w+)? \}\}`)
+
+// alertOf is the alert that the row wants, with its annotations in full.
+func (r *row) alertOf(rule *Alert) any {
+	labels := maps.Clone(rule.Labels)
+	annotations := map[string]string{}
+	for name, text := range rule.Annotations {
+		text = inWords.ReplaceAllString(text, r.value)
+		for pair := range strings.SplitSeq(r.labels, ",") {
+			label, value, _ := strings.Cut(pair, "=")
+			if label != "" {
+				labels[label] = value
+				text = strings.ReplaceAll(text, "{{ $labels."+label+" }}", value)
+			}
+		}
+		annotations[name] = text
+	}
+	return map[string]any{"exp_labels": labels, "exp_annotations": annotations}
+}
+
+// program finds a program of Prometheus, or skips the test.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	if path := filepath.Join(checkout, "bin", "prometheus", "usr", "bin", name); exists(path) {
+		return path
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("there is no %s: `make test-monitoring` looks for it, or takes it out of Debian's package prometheus", name)
+	}
+	return path
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func run(t *testing.T, program string, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", strings.Join(args[:2], " "), err, out)
+	}
+}
+
+func write(t *testing.T, file string, content any) {
+	t.Helper()
+	text, err := yaml.Marshal(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
