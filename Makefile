@@ -321,7 +321,7 @@ test-crash: ## Kill the manager at its worst moments and count what was publishe
 # In a cluster of its own: it makes and deletes namespaces, definitions and a team there.
 E2E_PREVIOUS ?= v0.1.0
 .PHONY: test-e2e
-test-e2e: $(BIN)/helm ## Install the chart in the cluster of the current kubeconfig and try it (SHORT=1, LOAD=, NODE=; docs/testing.md)
+test-e2e: $(BIN)/helm $(BIN)/kubectl ## Install the chart in the cluster of the current kubeconfig and try it (SHORT=1, LOAD=, NODE=; docs/testing.md)
 	@E2E_LOAD='$(LOAD)' E2E_NODE='$(NODE)' E2E_REGISTRY='$(REGISTRY)' E2E_TAG='$(TAG)' E2E_PREVIOUS='$(E2E_PREVIOUS)' SHORT='$(SHORT)' \
 	  go test ./test/e2e -count=1 -v -timeout 60m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)') $(if $(SKIP),-ginkgo.skip='$(SKIP)')
 

@@ -36,6 +36,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 	})
 
 	It("publishes posts of every category that another pod makes by REST", func(ctx SpecContext) {
+		memory(ctx, "with no posts")
 		v := send(ctx, "from a pod", 20, 2*time.Second, 0).settled(ctx)
 		sayf("by REST: %s", v)
 		expectWhole(v, 20)
@@ -94,12 +95,25 @@ var _ = Describe("An evaluation", Ordered, func() {
 		}
 	})
 
+	posts, pace := 1000, 120*time.Millisecond
+	if short {
+		posts = 100
+	}
+	over := time.Duration(posts) * pace
+
+	It("publishes as many as it will while it is restarted", func(ctx SpecContext) {
+		sent := send(ctx, "undisturbed", posts, over, scheduledAhead)
+		// Three quarters of the posts are made, and most of them are out.
+		pass(ctx, scheduledAhead+over*3/4)
+		memory(ctx, fmt.Sprintf("with %d posts a minute", time.Minute/pace))
+		v := sent.settled(ctx)
+		sayf("undisturbed: %s", v)
+		expectWhole(v, posts)
+		Expect(v.givenUp).To(BeZero())
+	})
+
 	It("loses nothing and publishes nothing twice while everything is restarted every 10 s", func(ctx SpecContext) {
-		posts := 1000
-		if short {
-			posts = 100
-		}
-		sent := send(ctx, "through restarts", posts, time.Duration(posts)*120*time.Millisecond, 5*time.Second)
+		sent := send(ctx, "through restarts", posts, over, scheduledAhead)
 		n := restart(ctx, sent)
 		v := sent.settled(ctx)
 		sayf("%d roll-outs, one every %s: %s", n, restartEvery, v)

@@ -22,6 +22,8 @@ const (
 	restartEvery = 10 * time.Second
 	// cutFor is how long a network is cut: longer than the manager's lease lasts.
 	cutFor = 25 * time.Second
+	// scheduledAhead is how long before its time a post is made.
+	scheduledAhead = 5 * time.Second
 	// between is the pause between two troubles.
 	between = 3 * time.Second
 )

@@ -1,0 +1,90 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// block is a block of commands in a page.
+var block = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// published is where the page takes the chart from.
+const published = "oci://ghcr.io/herald-social/charts/herald"
+
+// The page creates and deletes its own namespaces.
+var _ = Describe("The quickstart", func() {
+	It("goes word by word from an empty cluster to a published post, and back", func(ctx SpecContext) {
+		page, err := os.ReadFile(filepath.Join(repository, "docs", "quickstart-kubernetes.md"))
+		Expect(err).NotTo(HaveOccurred())
+		var script strings.Builder
+		script.WriteString("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null' EXIT\n")
+		for _, commands := range block.FindAllStringSubmatch(string(page), -1) {
+			script.WriteString(commands[1])
+			// What the page waits for last before it shows the platforms is the first post.
+			if strings.Contains(commands[1], "post/hello") {
+				script.WriteString("echo >&2 published\n")
+			}
+		}
+		text := script.String()
+		Expect(strings.Count(text, published)).To(Equal(1), "the page installs the chart once")
+		arguments := chart + " --set image.tag=" + tag
+		if registry != "" {
+			arguments += " --set image.repository=" + registry + "/herald"
+		}
+		text = strings.Replace(text, published, arguments, 1)
+		DeferCleanup(func(ctx SpecContext) { deleteDefinitions(ctx) })
+
+		begun := time.Now()
+		cmd := exec.CommandContext(ctx, "bash", "-c", text)
+		cmd.Dir = repository
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Join(repository, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+		cmd.Stdout = GinkgoWriter
+		progress := &marks{of: "published\n", begun: begun}
+		cmd.Stderr = progress
+		Expect(cmd.Run()).To(Succeed(), "the commands of the page")
+		sayf("the quickstart: from the first command to a published post %s, to the end %s",
+			progress.at.Round(100*time.Millisecond), time.Since(begun).Round(100*time.Millisecond))
+	})
+})
+
+// marks notes when a line is written.
+type marks struct {
+	of    string
+	begun time.Time
+	at    time.Duration
+}
+
+// Write implements io.Writer.
+func (m *marks) Write(data []byte) (int, error) {
+	if m.at == 0 && strings.Contains(string(data), m.of) {
+		m.at = time.Since(m.begun)
+	}
+	return GinkgoWriter.Write(data)
+}
+
+// memory tells how much memory each pod of the release uses, as the kubelet counts it for
+// limits.
+func memory(ctx context.Context, when string) {
+	GinkgoHelper()
+	for _, component := range []string{"manager", "apiserver"} {
+		for _, pod := range pods(ctx, component) {
+			used, err := workingSet(ctx, &pod)
+			if err != nil {
+				sayf("the kubelet does not tell how much memory pods use: %v", err)
+				return
+			}
+			sayf("memory of %s %s: %d MiB", pod.Name, when, used>>20)
+		}
+	}
+}
