@@ -111,7 +111,9 @@ func runManager(ctx context.Context, args []string) error {
 		return err
 	}
 	hook := &admissionWebhook{Webhook: c.Webhook, release: c.ReleaseName, namespace: cluster.namespace}
-	mgr, err := newManager(ctx, cluster, f, c, identity, hook)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	mgr, err := newManager(ctx, stop, cluster, f, c, identity, hook)
 	if err != nil {
 		return err
 	}
@@ -130,8 +132,15 @@ func runManager(ctx context.Context, args []string) error {
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("the manager stopped: %w", err)
 	}
+	if cause := context.Cause(ctx); errors.Is(cause, errLeaseLost) {
+		return cause
+	}
 	return nil
 }
+
+// errLeaseLost is why a process stops that cannot renew its lease.
+var errLeaseLost = errors.New("the lease could not be renewed in time, and another manager may lead now; " +
+	"see whether the Kubernetes API answers, and whether this account may still write its lease")
 
 // managerOptions are those that the configuration decides.
 func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
@@ -169,13 +178,14 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	return options
 }
 
-func newManager(ctx context.Context, cluster kubernetes, f *managerFlags, c *configv1alpha1.ManagerConfiguration, identity string, hook *admissionWebhook) (ctrl.Manager, error) {
+func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kubernetes, f *managerFlags, c *configv1alpha1.ManagerConfiguration, identity string, hook *admissionWebhook) (ctrl.Manager, error) {
 	options := managerOptions(c)
 	alive := healthz.Ping
 	if f.leaderElect {
 		held, err := lease.New(lease.Options{
 			Config: cluster.Config, Name: types.NamespacedName{Namespace: cluster.namespace, Name: c.ReleaseName + "-manager"},
 			Identity: identity, Role: namesOf(c.ReleaseName).ClusterRole, Times: c.LeaderElection,
+			Stop: func() { stop(errLeaseLost) },
 		})
 		if err != nil {
 			return nil, fmt.Errorf("cannot set up leader election: %w", err)

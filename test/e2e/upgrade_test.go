@@ -10,6 +10,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 var _ = Describe("An installation of the version before", Ordered, func() {
@@ -30,6 +34,11 @@ var _ = Describe("An installation of the version before", Ordered, func() {
 		install(ctx, filepath.Join(old, "charts", "herald"), previous)
 		begin(ctx)
 		files(ctx)
+		// A new pod of theirs would not know what was published.
+		for _, name := range []string{"sandbox", "store"} {
+			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: release + "-" + name}}
+			Expect(k8s.Patch(ctx, d, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"paused":true}}`)))).To(Succeed())
+		}
 	})
 
 	DescribeTable("goes on publishing through", func(ctx SpecContext, change string, args func() []string) {

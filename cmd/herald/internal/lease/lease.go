@@ -5,9 +5,10 @@
 //
 // The claim of a post keeps two managers from publishing it twice, not the lease: it
 // decides who works. What it must do is change hands quickly. client-go's election
-// asks for the lease every few seconds and gives it back when the process has ended.
-// This lock gives it back as soon as the process is told to stop, while calls to
-// platforms are still under way, and a process that waits watches it.
+// asks for the lease every few seconds, gives it back when the process has ended, and
+// ends a process at once that cannot renew it, whatever calls to platforms are under
+// way. This lock gives it back as soon as the process is told to stop, has a process
+// that cannot renew it stop as if it were told to, and one that waits watch it.
 package lease
 
 import (
@@ -35,6 +36,10 @@ import (
 // the election has ended a process that works. client-go's own check uses the same.
 const overdue = 20 * time.Second
 
+// tries is how many requests must fit into the time for which renewing is tried: a
+// write, a read after it, and what the watchdog needs to be first.
+const tries = 3
+
 // Lock is the lease of one process. It knows whether a leader has outlived it: a
 // process whose election hangs would stay leader in its own eyes, and the liveness
 // probe ends it.
@@ -44,15 +49,22 @@ type Lock struct {
 	// watch returns the changes of the lease, its present state first.
 	watch func(context.Context) (watch.Interface, error)
 	lasts time.Duration
-	clock clock.Clock
+	clock clock.WithDelayedExecution
 
-	// writing is held while the lease is written, and guards released.
-	writing  sync.Mutex
-	released bool
+	// patience is for how long a leader tries to renew the lease before stop is called.
+	patience time.Duration
+	stop     func()
+
+	// writing is held while the lease is written.
+	writing sync.Mutex
 
 	mu sync.Mutex
 	// renewed is when this process last wrote that it leads; zero if it does not lead.
 	renewed time.Time
+	// ended is set once the lease was given back or lost. Nothing more is written, and
+	// the election goes on in the belief that this process leads, until that has ended.
+	ended, lost bool
+	watchdog    clock.Timer
 }
 
 // Options are what New needs. Every field is required.
@@ -67,6 +79,8 @@ type Options struct {
 	Role string
 	// Times are those of the election.
 	Times configv1alpha1.LeaderElection
+	// Stop tells the process to stop. It is called when the lease cannot be renewed.
+	Stop func()
 }
 
 // New returns the lock of a lease.
@@ -76,8 +90,8 @@ func New(o Options) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client to watch the lease: %w", err)
 	}
-	// A write gives up early enough for another try before the lease is lost.
-	config.Timeout = o.Times.RenewDeadline.Duration / 2
+	// A write and a read after it give up before the election does.
+	config.Timeout = o.Times.RenewDeadline.Duration / tries
 	leases, err := typedcoordinationv1.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the lease: %w", err)
@@ -96,6 +110,7 @@ func New(o Options) (*Lock, error) {
 			return watches.Leases(o.Name.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, o.Name.Name).String()})
 		},
 		lasts: o.Times.LeaseDuration.Duration, clock: clock.RealClock{},
+		patience: o.Times.RenewDeadline.Duration - o.Times.RetryPeriod.Duration, stop: o.Stop,
 	}, nil
 }
 
@@ -107,14 +122,17 @@ func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 }
 
 // Update implements resourcelock.Interface. It does nothing once the lease is given
-// back: the election, which does not know of that, must not take it again.
+// back or lost: the election, which does not know of that, must not take it again.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	if l.released {
+	if l.hasEnded() {
 		return nil
 	}
-	return l.write(ctx, record, l.Interface.Update)
+	if err := l.write(ctx, record, l.Interface.Update); err != nil && !l.hasEnded() {
+		return err
+	}
+	return nil
 }
 
 // write writes the record, with the time at which it does: the election notes it before
@@ -140,7 +158,10 @@ func (l *Lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 // answers only when that gives it back or stops to renew it.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
-	if err != nil || record.HolderIdentity == l.Identity() || l.isReleased() {
+	if l.hasEnded() {
+		return &resourcelock.LeaderElectionRecord{HolderIdentity: l.Identity()}, nil, nil
+	}
+	if err != nil || record.HolderIdentity == l.Identity() {
 		return record, raw, err
 	}
 	l.set(time.Time{})
@@ -192,7 +213,7 @@ func (l *Lock) await(ctx context.Context) bool {
 func (l *Lock) Release(ctx context.Context) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	if l.released || !l.leads() {
+	if l.hasEnded() || !l.leads() {
 		return nil
 	}
 	held, _, err := l.Interface.Get(ctx)
@@ -207,14 +228,24 @@ func (l *Lock) Release(ctx context.Context) error {
 	if err := l.write(ctx, free, l.Interface.Update); err != nil {
 		return fmt.Errorf("cannot give the lease %s back: %w", l.Describe(), err)
 	}
-	l.released = true
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
 	return nil
 }
 
-func (l *Lock) isReleased() bool {
-	l.writing.Lock()
-	defer l.writing.Unlock()
-	return l.released
+// Lost reports whether the process was told to stop because the lease could not be
+// renewed.
+func (l *Lock) Lost() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost
+}
+
+func (l *Lock) hasEnded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended
 }
 
 func (l *Lock) leads() bool {
@@ -223,10 +254,32 @@ func (l *Lock) leads() bool {
 	return !l.renewed.IsZero()
 }
 
+// set notes when this process last wrote that it leads, or that it does not lead.
 func (l *Lock) set(renewed time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.renewed = renewed
+	if l.watchdog != nil {
+		l.watchdog.Stop()
+		l.watchdog = nil
+	}
+	if renewed.IsZero() || l.ended {
+		return
+	}
+	l.watchdog = l.clock.AfterFunc(l.patience, func() { l.lose(renewed) })
+}
+
+// lose stops the process if the lease has not been renewed since.
+func (l *Lock) lose(since time.Time) {
+	l.mu.Lock()
+	current := !l.ended && l.renewed.Equal(since)
+	if current {
+		l.ended, l.lost, l.renewed = true, true, time.Time{}
+	}
+	l.mu.Unlock()
+	if current {
+		l.stop()
+	}
 }
 
 // Check implements healthz.Checker: it fails in a leader whose lease has ended and that

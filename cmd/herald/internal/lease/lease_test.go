@@ -84,7 +84,7 @@ func TestLeaseOutlived(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake, memory := clocktesting.NewFakeClock(time.Now()), &memoryLock{record: held("us")}
-			lock := &Lock{Interface: memory, lasts: lasts, clock: fake, watch: func(context.Context) (watch.Interface, error) {
+			lock := &Lock{Interface: memory, lasts: lasts, patience: time.Hour, stop: func() {}, clock: fake, watch: func(context.Context) (watch.Interface, error) {
 				return nil, errors.New("cannot be watched")
 			}}
 			if err := lock.Check(nil); err != nil {
@@ -144,7 +144,7 @@ func TestWaiting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				memory, changes := &memoryLock{record: held("them")}, watch.NewFake()
-				lock := &Lock{Interface: memory, lasts: lasts, clock: clock.RealClock{}, watch: func(context.Context) (watch.Interface, error) {
+				lock := &Lock{Interface: memory, lasts: lasts, patience: time.Hour, stop: func() {}, clock: clock.RealClock{}, watch: func(context.Context) (watch.Interface, error) {
 					return changes, tc.refuse
 				}}
 				if tc.holder != nil {
@@ -163,10 +163,75 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
+// A leader that cannot renew the lease stops as if it were told to, so that calls under
+// way end and are recorded, before the election would end it.
+func TestLost(t *testing.T) {
+	const patience = 8 * time.Second
+	for name, tc := range map[string]struct {
+		reason string
+		// then does what follows the last renewal.
+		then    func(t *testing.T, l *Lock, m *memoryLock)
+		stopped bool
+	}{
+		"Away": {"the API server has not answered for too long", func(_ *testing.T, _ *Lock, m *memoryLock) {
+			m.err = errors.New("away")
+			time.Sleep(patience) //nolint:forbidigo // in a bubble of synctest
+		}, true},
+		"BackInTime": {"it answers again", func(t *testing.T, l *Lock, _ *memoryLock) {
+			time.Sleep(patience - time.Second) //nolint:forbidigo // in a bubble of synctest
+			_ = l.Update(t.Context(), held("us"))
+			time.Sleep(patience - time.Second) //nolint:forbidigo // in a bubble of synctest
+		}, false},
+		"TakenOver": {"another process leads, and this one waits", func(t *testing.T, l *Lock, m *memoryLock) {
+			m.record = held("them")
+			_, _, _ = l.Get(t.Context())
+			time.Sleep(time.Hour) //nolint:forbidigo // in a bubble of synctest
+		}, false},
+		"Released": {"it stops anyway", func(t *testing.T, l *Lock, _ *memoryLock) {
+			_ = l.Release(t.Context())
+			time.Sleep(time.Hour) //nolint:forbidigo // in a bubble of synctest
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				memory, stops := &memoryLock{record: held("")}, 0
+				lock := &Lock{
+					Interface: memory, lasts: lasts, patience: patience, clock: clock.RealClock{}, stop: func() { stops++ },
+					watch: func(context.Context) (watch.Interface, error) { return nil, errors.New("cannot be watched") },
+				}
+				if err := lock.Update(t.Context(), held("us")); err != nil {
+					t.Fatal(err)
+				}
+				tc.then(t, lock, memory)
+				synctest.Wait()
+				if (stops == 1) != tc.stopped || lock.Lost() != tc.stopped {
+					t.Fatalf("%s: stopped %d times, lost %t", tc.reason, stops, lock.Lost())
+				}
+				if !tc.stopped {
+					return
+				}
+				// The election takes it for renewed until the process has ended, and takes it from nobody.
+				writes := memory.writes
+				memory.record, memory.err = held("them"), nil
+				if err := lock.Update(t.Context(), held("us")); err != nil || memory.writes != writes {
+					t.Errorf("after the loss: %v, %d writes more", err, memory.writes-writes)
+				}
+				memory.err = errors.New("away")
+				if record, _, err := lock.Get(t.Context()); err != nil || record.HolderIdentity != "us" {
+					t.Errorf("after the loss: %v, %v", record, err)
+				}
+				if err := lock.Check(nil); err != nil {
+					t.Errorf("a process that ends is not killed: %v", err)
+				}
+			})
+		})
+	}
+}
+
 // What is written bears the time of the write: the election takes its own before it asks for the lease.
 func TestTimesOfWrites(t *testing.T) {
 	fake, memory := clocktesting.NewFakeClock(time.Now()), &memoryLock{record: held("")}
-	lock := &Lock{Interface: memory, lasts: lasts, clock: fake}
+	lock := &Lock{Interface: memory, lasts: lasts, patience: time.Hour, stop: func() {}, clock: fake}
 	for _, reason := range []string{"it is acquired", "it is renewed"} {
 		fake.Step(lasts)
 		acquired := memory.record.AcquireTime
@@ -202,7 +267,7 @@ func TestRelease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			memory := &memoryLock{record: tc.stored}
-			lock := &Lock{Interface: memory, lasts: lasts, clock: clock.RealClock{}}
+			lock := &Lock{Interface: memory, lasts: lasts, patience: time.Hour, stop: func() {}, clock: clock.RealClock{}}
 			if tc.leads {
 				lock.set(time.Now())
 			}
