@@ -130,7 +130,22 @@ chart_values := $(wildcard charts/herald/ci/*-values.yaml)
 chart-lint: $(BIN)/helm ## Lint the chart with each of charts/herald/ci, run its unit tests, and compare its generated files
 	@for values in $(chart_values); do $(BIN)/helm lint --strict --quiet charts/herald --values "$$values"; done
 	(cd hack/chart && GOWORK=off go test ./...)
-	$(MAKE) verify
+	$(MAKE) chart-conform verify
+
+# The releases for which it is rendered have the names that hack/conform/explained.yaml speaks of.
+.PHONY: chart-conform
+chart-conform: ## Judge what the chart and config/ render by the oldest and newest Kubernetes (kubeconform), and by kube-score
+	@folder=$$(mktemp -d)
+	trap 'rm -rf "$$folder"' EXIT
+	for values in $(chart_values); do
+	  $(chart) template $(CURDIR)/charts/herald herald herald-system "$(CURDIR)/$$values" >"$$folder/$$(basename "$${values%-values.yaml}").yaml"
+	done
+	$(chart) kustomize $(CURDIR)/config/default >"$$folder/default.yaml"
+	for sample in config/samples/*.yaml config/samples/*/*.yaml; do
+	  printf -- '---\n'
+	  cat "$$sample"
+	done >"$$folder/samples.yaml"
+	GOWORK=off go -C hack/conform run . --checkout $(CURDIR) "$$folder"/*.yaml
 
 .PHONY: chart-package
 chart-package: $(BIN)/helm ## Package the chart as dist/herald-VERSION.tgz, which `helm push` brings into an OCI registry
@@ -234,6 +249,7 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	step 'generated files (make verify)' verify
 	step 'formatting and linters (make lint)' lint
 	step "unit tests (make test-unit$${race:+ RACE=1})" test-unit RACE=$$race
+	step 'chart by Kubernetes and kube-score (make chart-conform)' chart-conform
 	step 'suites with an API server (make test-integration)' test-integration
 	step 'crash matrix, short (make test-crash)' test-crash LONG=
 	printf '\n==> summary\n'
@@ -250,7 +266,7 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	fi
 
 # Modules of one goroutine: for the race detector all of their libraries would be built a second time.
-without_race := hack/chart
+without_race := hack/chart hack/conform
 
 .PHONY: test-unit
 test-unit: ## Unit tests: all packages that need nothing but Go (RACE=1 for the race detector)
