@@ -12,8 +12,9 @@ SHELL := bash
 
 BIN := $(CURDIR)/bin
 
-# The version that `herald --version` prints: the tag, or what can be said without one.
-VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo "v0.0.0-$$(git describe --always --dirty 2>/dev/null || echo unknown)")
+# The version that `herald --version` prints, and the tag of images: the tag in git, or what can be said without one. It is a semantic
+# version behind its v, for charts; a commit may consist of digits alone, and gets a letter.
+VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo "v0.0.0-$$(git describe --always --dirty 2>/dev/null | sed 's/^/g/;q' | grep . || echo unknown)")
 
 # etcd and kube-apiserver for the suites that need a real API server.
 ASSETS = $(or $(KUBEBUILDER_ASSETS),$(BIN))
@@ -148,8 +149,8 @@ chart-conform: ## Judge what the chart and config/ render by the oldest and newe
 	GOWORK=off go -C hack/conform run . --checkout $(CURDIR) "$$folder"/*.yaml
 
 .PHONY: chart-package
-chart-package: $(BIN)/helm ## Package the chart as dist/herald-VERSION.tgz, which `helm push` brings into an OCI registry
-	@$(BIN)/helm package charts/herald --destination dist --version "$(VERSION:v%=%)" --app-version "$(VERSION)"
+chart-package: ## Package the chart as dist/herald-VERSION.tgz, with the tag of the images of the same commit (docs/releasing.md)
+	@$(chart) package $(CURDIR) $(VERSION) $(CURDIR)/dist
 
 .PHONY: build-installer
 build-installer: ## Write dist/install.yaml, all of config/default in one file for kubectl
@@ -362,6 +363,10 @@ image_program = GOWORK=off go -C hack/image run .
 .PHONY: image
 image: image-programs ## Pack container images into bin/images, without a container engine (docs/images.md)
 	@$(image_program) pack --out $(IMAGE_DIR) $(image_flags)
+
+.PHONY: image-tag
+image-tag: ## Print the tag of the images of this checkout: helm install ... --set image.tag=$$(make -s image-tag)
+	@echo $(VERSION)
 
 .PHONY: image-programs
 image-programs:
