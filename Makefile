@@ -253,6 +253,7 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	step 'chart by Kubernetes and kube-score (make chart-conform)' chart-conform
 	step 'suites with an API server (make test-integration)' test-integration
 	step 'crash matrix, short (make test-crash)' test-crash LONG=
+	step 'upgrade and rollback, short (make test-upgrade)' test-upgrade LONG=
 	printf '\n==> summary\n'
 	printf '%s\n' "$${results[@]}"
 	cat "$$HERALD_TEST_NOTES"
@@ -306,6 +307,33 @@ test-crash: ## Kill the manager at its worst moments and count what was publishe
 	fi
 	$(MAKE) controlplane
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 $(if $(LONG),-timeout 12h -ginkgo.timeout 12h,-short -timeout 30m)
+
+# The version that an upgrade comes from and a rollback leads to: a tag or a commit.
+PREVIOUS ?= v0.1.0
+
+# Without a history there is no earlier version; `make test` goes on then, and says so in the end.
+.PHONY: test-upgrade
+test-upgrade: ## Let the manager of PREVIOUS (v0.1.0) take turns with this one while both are killed, and roll back (LONG=1 for ten minutes)
+	@if ! commit=$$(git rev-parse --quiet --verify '$(PREVIOUS)^{commit}' 2>/dev/null); then
+	  why='the upgrade from $(PREVIOUS), which this clone does not have. Get it with: git fetch --tags --unshallow (without --unshallow if the clone is whole), or name another by PREVIOUS='
+	  $(call not_run,$$why)
+	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
+	fi
+	$(MAKE) controlplane
+	previous=$(BIN)/previous/$(subst /,-,$(PREVIOUS))-$${commit:0:12}
+	if [ ! -d "$$previous" ]; then
+	  echo "building $(PREVIOUS)"
+	  checkout=$$(mktemp -d)
+	  trap 'rm -rf "$$checkout"' EXIT
+	  git archive "$$commit" | tar --extract --directory="$$checkout"
+	  (cd "$$checkout" && GOWORK=off CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags crashpoints -ldflags '-X main.version=$(PREVIOUS)' -o herald ./cmd/herald)
+	  rm -rf $(BIN)/previous
+	  mkdir -p "$$previous.part"
+	  mv "$$checkout/herald" "$$previous.part/herald"
+	  mv "$$checkout/config/crd/bases" "$$previous.part/crd"
+	  mv "$$previous.part" "$$previous"
+	fi
+	PREVIOUS_BUILD="$$previous" KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 -ginkgo.label-filter=upgrade -ginkgo.no-color $(if $(LONG),-timeout 2h -ginkgo.timeout 2h,-short -timeout 30m)
 
 .PHONY: test-explore
 test-explore: ## Walk through every schedule of the delivery protocol within bounds (LONG=1 for one more fault)

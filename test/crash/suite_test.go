@@ -9,12 +9,14 @@ package crash_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,10 +25,13 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
@@ -44,11 +49,13 @@ func TestCrash(t *testing.T) {
 const repository = "../.."
 
 var (
-	long     = os.Getenv("LONG") != ""
-	folder   string
-	k8s      client.Client
-	platform sandboxtest.Client
-	serial   atomic.Int64
+	long   = os.Getenv("LONG") != ""
+	folder string
+	k8s    client.Client
+	// kubernetes leads past the proxy, as k8s does.
+	kubernetes *rest.Config
+	platform   sandboxtest.Client
+	serial     atomic.Int64
 	// toKubernetes, toPlatform and toStore stand between every manager and the rest.
 	toKubernetes, toPlatform, toStore *proxy
 	points                            *hook
@@ -58,6 +65,7 @@ var (
 )
 
 var _ = BeforeSuite(func() {
+	log.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyTimeout(2 * time.Minute)
 	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	Expect(os.Getenv("KUBEBUILDER_ASSETS")).NotTo(BeEmpty(), "set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver; `make test-crash` does")
@@ -68,9 +76,11 @@ var _ = BeforeSuite(func() {
 	scheme := runtime.NewScheme()
 	Expect(corev1.AddToScheme(scheme)).To(Succeed())
 	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join(repository, "config", "crd", "bases")}, ErrorIfCRDPathMissing: true}
+	Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
+	env := &envtest.Environment{CRDDirectoryPaths: []string{definitions}, ErrorIfCRDPathMissing: true}
 	config, err := env.Start()
 	Expect(err).NotTo(HaveOccurred())
+	kubernetes = config
 	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
 	k8s, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
@@ -115,7 +125,8 @@ func startSandbox() {
 	DeferCleanup(toPlatform.close)
 }
 
-// writeConfiguration writes the file of every manager. Its lease is short: a manager that has lost the Kubernetes API is
+// writeConfiguration writes the file of every manager, of earlier versions too: what is
+// as by default is left out, since they may not know it. The lease is short: a manager that has lost the Kubernetes API is
 // to end within the patience of a spec.
 func writeConfiguration() {
 	config := configv1alpha1.DefaultManager()
@@ -136,9 +147,35 @@ func writeConfiguration() {
 		section.ListingLag.Duration = 2 * time.Second
 		*sections[string(name)] = section
 	}
-	data, err := yaml.Marshal(config)
+	data, err := yaml.Marshal(beyond(fields(config), fields(configv1alpha1.DefaultManager())))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(os.WriteFile(filepath.Join(folder, "manager.yaml"), data, 0o600)).To(Succeed())
+}
+
+// fields is a configuration as it is written.
+func fields(config *configv1alpha1.ManagerConfiguration) (out map[string]any) {
+	data, err := json.Marshal(config)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(json.Unmarshal(data, &out)).To(Succeed())
+	return out
+}
+
+// beyond is what a configuration says beside its defaults, and its kind.
+func beyond(config, defaults map[string]any) map[string]any {
+	out := map[string]any{}
+	for name, value := range config {
+		section, ok := value.(map[string]any)
+		unset, known := defaults[name].(map[string]any)
+		switch {
+		case ok && known:
+			if section = beyond(section, unset); len(section) > 0 {
+				out[name] = section
+			}
+		case name == "apiVersion", name == "kind", !reflect.DeepEqual(value, defaults[name]):
+			out[name] = value
+		}
+	}
+	return out
 }
 
 func freeAddress() string {
