@@ -85,6 +85,12 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		})
 	})
 
+	It("takes all that the earlier version writes", func() {
+		problems, err := narrowedBetween(earlier, definitions)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(problems).To(BeEmpty(), "the definitions of %s took it; see docs/upgrades.md", previous.name)
+	})
+
 	It("lets both versions take turns over the campaign", func(ctx SpecContext) {
 		posts, kills, teams := someUpgradePosts, someUpgradeKills, 1
 		if long {
