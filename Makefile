@@ -153,9 +153,9 @@ chart-package: ## Package the chart as dist/herald-VERSION.tgz, with the tag of 
 	@$(chart) package $(CURDIR) $(VERSION) $(CURDIR)/dist
 
 .PHONY: build-installer
-build-installer: ## Write dist/install.yaml, all of config/default in one file for kubectl
+build-installer: ## Write dist/install.yaml, all of config/default in one file for kubectl, with the images of the same commit
 	@mkdir -p dist
-	$(chart) kustomize $(CURDIR)/config/default >dist/install.yaml
+	$(chart) installer $(CURDIR) $(VERSION) >dist/install.yaml
 	echo "dist/install.yaml: kubectl apply --server-side -f dist/install.yaml"
 
 ##@ Build and run

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -42,6 +43,20 @@ func packaged(checkout, version, folder string) (string, error) {
 		return "", err
 	}
 	return chartutil.Save(c, folder)
+}
+
+// installer renders config/default of a checkout with the images of a version, which are otherwise those of the chart's.
+func installer(checkout, version string) (string, error) {
+	c, err := loader.Load(filepath.Join(checkout, "charts", "herald"))
+	if err != nil {
+		return "", err
+	}
+	text, err := renderFolder(filepath.Join(checkout, "config", "default"))
+	if err != nil {
+		return "", err
+	}
+	tag := regexp.MustCompile(`(?m)^( *app\.kubernetes\.io/version: | *(?:- )?image: \S+:)` + regexp.QuoteMeta(c.AppVersion()) + "$")
+	return tag.ReplaceAllString(text, "${1}"+version), nil
 }
 
 // image is an entry of artifacthub.io/images.

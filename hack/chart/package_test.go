@@ -74,6 +74,21 @@ func TestPackageRunsTheImagesOfItsVersion(t *testing.T) {
 	}
 }
 
+func TestInstallerRunsTheImagesOfItsVersion(t *testing.T) {
+	text, err := installer("../..", aVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objectsIn(t, text) {
+		if version, ok := object.GetLabels()["app.kubernetes.io/version"]; ok && version != aVersion {
+			t.Errorf("%s %s is of version %s", object.GetKind(), object.GetName(), version)
+		}
+	}
+	if tagged := strings.Count(text, "image: ghcr.io/herald-social/herald:"+aVersion+"\n"); tagged != 2 || strings.Count(text, " image: ") != tagged {
+		t.Errorf("%d containers run this version, want 2 and no other", tagged)
+	}
+}
+
 func TestPackageRefusesWhatIsNoVersion(t *testing.T) {
 	for _, version := range []string{"1.2.3", "v1.2", "main", ""} {
 		if archive, err := packaged("../..", version, t.TempDir()); err == nil {
