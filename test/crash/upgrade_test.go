@@ -29,7 +29,7 @@ import (
 // The campaign of an upgrade in full. With every change some posts go to the platforms
 // on which a call is in doubt for the shortest time, and managers alone are killed.
 const (
-	manyUpgradePosts, manyUpgradeKills, manyUpgradeTeams = 1200, 120, 2
+	manyUpgradePosts, manyUpgradeKills, manyUpgradeTeams = 600, 120, 2
 	someUpgradePosts, someUpgradeKills                   = 20, 4
 )
 
