@@ -308,6 +308,10 @@ test-crash: ## Kill the manager at its worst moments and count what was publishe
 	$(MAKE) controlplane
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 $(if $(LONG),-timeout 12h -ginkgo.timeout 12h,-short -timeout 30m)
 
+.PHONY: test-explore
+test-explore: ## Walk through every schedule of the delivery protocol within bounds (LONG=1 for one more fault)
+	go test ./posting/explore/ -v -count=1 -run TestProtocol $(if $(LONG),-timeout 12h -args -explore.long,-timeout 30m)
+
 # The version that an upgrade comes from and a rollback leads to: a tag or a commit.
 PREVIOUS ?= v0.1.0
 
@@ -334,10 +338,6 @@ test-upgrade: ## Let the manager of PREVIOUS (v0.1.0) take turns with this one w
 	  mv "$$previous.part" "$$previous"
 	fi
 	PREVIOUS_BUILD="$$previous" KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 -ginkgo.label-filter=upgrade -ginkgo.no-color $(if $(LONG),-timeout 2h -ginkgo.timeout 2h,-short -timeout 30m)
-
-.PHONY: test-explore
-test-explore: ## Walk through every schedule of the delivery protocol within bounds (LONG=1 for one more fault)
-	go test ./posting/explore/ -v -count=1 -run TestProtocol $(if $(LONG),-timeout 12h -args -explore.long,-timeout 30m)
 
 # posting/explore is tests alone. A package takes minutes.
 mutated := posting $(filter-out posting/explore,$(patsubst %/,%,$(wildcard posting/*/))) internal/transport apiserver/bridge
