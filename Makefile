@@ -393,7 +393,7 @@ image: image-programs ## Pack container images into bin/images, without a contai
 	@$(image_program) pack --out $(IMAGE_DIR) $(image_flags)
 
 .PHONY: image-tag
-image-tag: ## Print the tag of the images of this checkout: helm install ... --set image.tag=$$(make -s image-tag)
+image-tag: ## Print the tag of the images of this checkout, for helm install --set image.tag=
 	@echo $(VERSION)
 
 .PHONY: image-programs
