@@ -33,10 +33,6 @@ const (
 	someUpgradePosts, someUpgradeKills                   = 20, 4
 )
 
-func quick() []v1alpha1.Platform {
-	return []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads}
-}
-
 // definitions is the folder with the resource definitions of this version.
 var definitions = filepath.Join(repository, "config", "crd", "bases")
 
