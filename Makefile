@@ -12,8 +12,9 @@ SHELL := bash
 
 BIN := $(CURDIR)/bin
 
-# The version that `herald --version` prints: the tag, or what can be said without one.
-VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo "v0.0.0-$$(git describe --always --dirty 2>/dev/null || echo unknown)")
+# The version that `herald --version` prints, and the tag of images: the tag in git, or what can be said without one. It is a semantic
+# version behind its v, for charts; a commit may consist of digits alone, and gets a letter.
+VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo "v0.0.0-$$(git describe --always --dirty 2>/dev/null | sed 's/^/g/;q' | grep . || echo unknown)")
 
 # etcd and kube-apiserver for the suites that need a real API server.
 ASSETS = $(or $(KUBEBUILDER_ASSETS),$(BIN))
@@ -130,16 +131,31 @@ chart_values := $(wildcard charts/herald/ci/*-values.yaml)
 chart-lint: $(BIN)/helm ## Lint the chart with each of charts/herald/ci, run its unit tests, and compare its generated files
 	@for values in $(chart_values); do $(BIN)/helm lint --strict --quiet charts/herald --values "$$values"; done
 	(cd hack/chart && GOWORK=off go test ./...)
-	$(MAKE) verify
+	$(MAKE) chart-conform verify
+
+# The releases for which it is rendered have the names that hack/conform/explained.yaml speaks of.
+.PHONY: chart-conform
+chart-conform: ## Judge what the chart and config/ render by the oldest and newest Kubernetes (kubeconform), and by kube-score
+	@folder=$$(mktemp -d)
+	trap 'rm -rf "$$folder"' EXIT
+	for values in $(chart_values); do
+	  $(chart) template $(CURDIR)/charts/herald herald herald-system "$(CURDIR)/$$values" >"$$folder/$$(basename "$${values%-values.yaml}").yaml"
+	done
+	$(chart) kustomize $(CURDIR)/config/default >"$$folder/default.yaml"
+	for sample in config/samples/*.yaml config/samples/*/*.yaml; do
+	  printf -- '---\n'
+	  cat "$$sample"
+	done >"$$folder/samples.yaml"
+	GOWORK=off go -C hack/conform run . --checkout $(CURDIR) "$$folder"/*.yaml
 
 .PHONY: chart-package
-chart-package: $(BIN)/helm ## Package the chart as dist/herald-VERSION.tgz, which `helm push` brings into an OCI registry
-	@$(BIN)/helm package charts/herald --destination dist --version "$(VERSION:v%=%)" --app-version "$(VERSION)"
+chart-package: ## Package the chart as dist/herald-VERSION.tgz, with the tag of the images of the same commit (docs/releasing.md)
+	@$(chart) package $(CURDIR) $(VERSION) $(CURDIR)/dist
 
 .PHONY: build-installer
-build-installer: ## Write dist/install.yaml, all of config/default in one file for kubectl
+build-installer: ## Write dist/install.yaml, all of config/default in one file for kubectl, with the images of the same commit
 	@mkdir -p dist
-	$(chart) kustomize $(CURDIR)/config/default >dist/install.yaml
+	$(chart) installer $(CURDIR) $(VERSION) >dist/install.yaml
 	echo "dist/install.yaml: kubectl apply --server-side -f dist/install.yaml"
 
 ##@ Build and run
@@ -234,9 +250,11 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	step 'generated files (make verify)' verify
 	step 'formatting and linters (make lint)' lint
 	step "unit tests (make test-unit$${race:+ RACE=1})" test-unit RACE=$$race
+	step 'chart by Kubernetes and kube-score (make chart-conform)' chart-conform
 	step 'suites with an API server (make test-integration)' test-integration
 	step 'alerts and dashboard in Prometheus (make test-monitoring)' test-monitoring
 	step 'crash matrix, short (make test-crash)' test-crash LONG=
+	step 'upgrade and rollback, short (make test-upgrade)' test-upgrade LONG=
 	printf '\n==> summary\n'
 	printf '%s\n' "$${results[@]}"
 	cat "$$HERALD_TEST_NOTES"
@@ -251,7 +269,7 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	fi
 
 # Modules of one goroutine: for the race detector all of their libraries would be built a second time.
-without_race := hack/chart
+without_race := hack/chart hack/conform
 
 .PHONY: test-unit
 test-unit: ## Unit tests: all packages that need nothing but Go (RACE=1 for the race detector)
@@ -319,15 +337,41 @@ test-crash: ## Kill the manager at its worst moments and count what was publishe
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 $(if $(LONG),-timeout 12h -ginkgo.timeout 12h,-short -timeout 30m)
 
 # In a cluster of its own: it makes and deletes namespaces, definitions and a team there.
-E2E_PREVIOUS ?= v0.1.0
 .PHONY: test-e2e
 test-e2e: $(BIN)/helm $(BIN)/kubectl ## Install the chart in the cluster of the current kubeconfig and try it (SHORT=1, LOAD=, NODE=; docs/testing.md)
-	@E2E_LOAD='$(LOAD)' E2E_NODE='$(NODE)' E2E_REGISTRY='$(REGISTRY)' E2E_TAG='$(TAG)' E2E_PREVIOUS='$(E2E_PREVIOUS)' SHORT='$(SHORT)' \
+	@E2E_LOAD='$(LOAD)' E2E_NODE='$(NODE)' E2E_REGISTRY='$(REGISTRY)' E2E_TAG='$(TAG)' E2E_PREVIOUS='$(PREVIOUS)' SHORT='$(SHORT)' \
 	  go test ./test/e2e -count=1 -v -timeout 60m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)') $(if $(SKIP),-ginkgo.skip='$(SKIP)')
 
 .PHONY: test-explore
 test-explore: ## Walk through every schedule of the delivery protocol within bounds (LONG=1 for one more fault)
 	go test ./posting/explore/ -v -count=1 -run TestProtocol $(if $(LONG),-timeout 12h -args -explore.long,-timeout 30m)
+
+# The version that an upgrade comes from and a rollback leads to: a tag or a commit.
+PREVIOUS ?= v0.1.0
+
+# Without a history there is no earlier version; `make test` goes on then, and says so in the end.
+.PHONY: test-upgrade
+test-upgrade: ## Let the manager of PREVIOUS (v0.1.0) take turns with this one while both are killed, and roll back (LONG=1 for ten minutes)
+	@if ! commit=$$(git rev-parse --quiet --verify '$(PREVIOUS)^{commit}' 2>/dev/null); then
+	  why='the upgrade from $(PREVIOUS), which this clone does not have. Get it with: git fetch --tags --unshallow (without --unshallow if the clone is whole), or name another by PREVIOUS='
+	  $(call not_run,$$why)
+	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
+	fi
+	$(MAKE) controlplane
+	previous=$(BIN)/previous/$(subst /,-,$(PREVIOUS))-$${commit:0:12}
+	if [ ! -d "$$previous" ]; then
+	  echo "building $(PREVIOUS)"
+	  checkout=$$(mktemp -d)
+	  trap 'rm -rf "$$checkout"' EXIT
+	  git archive "$$commit" | tar --extract --directory="$$checkout"
+	  (cd "$$checkout" && GOWORK=off CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags crashpoints -ldflags '-X main.version=$(PREVIOUS)' -o herald ./cmd/herald)
+	  rm -rf $(BIN)/previous
+	  mkdir -p "$$previous.part"
+	  mv "$$checkout/herald" "$$previous.part/herald"
+	  mv "$$checkout/config/crd/bases" "$$previous.part/crd"
+	  mv "$$previous.part" "$$previous"
+	fi
+	PREVIOUS_BUILD="$$previous" KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/crash/... -v -count=1 -ginkgo.label-filter=upgrade -ginkgo.no-color $(if $(LONG),-timeout 2h -ginkgo.timeout 2h,-short -timeout 30m)
 
 # posting/explore is tests alone. A package takes minutes.
 mutated := posting $(filter-out posting/explore,$(patsubst %/,%,$(wildcard posting/*/))) internal/transport apiserver/bridge
@@ -383,6 +427,10 @@ image_program = GOWORK=off go -C hack/image run .
 image: image-programs ## Pack container images into bin/images, without a container engine (docs/images.md)
 	@$(image_program) pack --out $(IMAGE_DIR) $(image_flags)
 
+.PHONY: image-tag
+image-tag: ## Print the tag of the images of this checkout, for helm install --set image.tag=
+	@echo $(VERSION)
+
 .PHONY: image-programs
 image-programs:
 	@for arch in $(IMAGE_ARCHS); do
@@ -420,10 +468,6 @@ verify-image: image ## Build the images again elsewhere, fail if a byte differs,
 	done
 	echo "verify-image: both builds are the same, byte for byte"
 	GOWORK=off go -C hack/image test -count=1 -run TestArchives . -args -images=$(IMAGE_DIR) -architectures='$(IMAGE_ARCHS)'
-
-.PHONY: version
-version: ## Print the version of this checkout, which is the tag of its images too
-	@echo $(VERSION)
 
 ##@ Tools
 

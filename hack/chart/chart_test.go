@@ -14,6 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/lint"
+	"helm.sh/helm/v3/pkg/lint/support"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
@@ -90,6 +93,26 @@ func find(objects []*unstructured.Unstructured, kind, name string) *unstructured
 var clusterWide = []string{
 	"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 	"ValidatingWebhookConfiguration",
+}
+
+// As `helm lint --strict` does, which `make chart-lint` runs as well.
+func TestHelmFindsNothing(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(chartFolder, "ci", "*-values.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		values, err := readValues(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kubernetes := chartutil.DefaultCapabilities.KubeVersion
+		for _, message := range lint.AllWithKubeVersion(chartFolder, values, outreach.namespace, &kubernetes).Messages {
+			if message.Severity >= support.WarningSev {
+				t.Errorf("%s: %v", file, message)
+			}
+		}
+	}
 }
 
 // What Helm does not look at: two objects of one name, one outside of the release's namespace, one that another release

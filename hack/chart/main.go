@@ -15,7 +15,9 @@ import (
 const usage = `Usage:
   chart generate CHECKOUT                          write what is generated in charts/herald
   chart template CHART RELEASE NAMESPACE [FILE...]  render the chart with files of values, the last one first among equals
-  chart kustomize FOLDER                           render a folder with a kustomization.yaml`
+  chart kustomize FOLDER                           render a folder with a kustomization.yaml
+  chart installer CHECKOUT VERSION                 render config/default with the images of a version
+  chart package CHECKOUT VERSION FOLDER             write the chart as an archive, with the images of a version such as v0.2.0`
 
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {
@@ -36,6 +38,11 @@ func run(args []string, out io.Writer) error {
 		return to(out)(renderChart(args[1], release{name: args[2], namespace: args[3]}, values))
 	case len(args) == 2 && args[0] == "kustomize":
 		return to(out)(renderFolder(args[1]))
+	case len(args) == 3 && args[0] == "installer":
+		return to(out)(installer(args[1], args[2]))
+	case len(args) == 4 && args[0] == "package":
+		archive, err := packaged(args[1], args[2], args[3])
+		return to(out)(archive+"\n", err)
 	default:
 		return errors.New("no such command\n" + usage)
 	}

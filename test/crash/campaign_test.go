@@ -6,6 +6,7 @@ package crash_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +45,8 @@ type campaign struct {
 	sum      *totals
 	teams    []*team
 	managers []*process
+	// onto are the platforms to post to.
+	onto []v1alpha1.Platform
 	// recent are scheduled posts that may still be cancelled.
 	mu     sync.Mutex
 	recent []func(ctx SpecContext)
@@ -69,7 +72,7 @@ func (c *campaign) post(ctx SpecContext, n int) {
 			p := c.pick(t)
 			to := []v1alpha1.Platform{p.to}
 			if rand.IntN(8) == 0 {
-				to = p.targets()
+				to = slices.DeleteFunc(p.targets(), func(on v1alpha1.Platform) bool { return !slices.Contains(c.onto, on) })
 			}
 			var at time.Time
 			if rand.IntN(3) == 0 {
@@ -91,6 +94,7 @@ func (c *campaign) pick(t *team) pair {
 	all := pairs()
 	for {
 		switch p := all[rand.IntN(len(all))]; {
+		case !slices.Contains(c.onto, p.to):
 		case p.kind == aLongFilm && rand.IntN(4) > 0:
 		case p.kind == aDraft && t.drafts.Add(1) > draftsAtMost:
 		default:
@@ -223,13 +227,13 @@ func (c *campaign) twin() {
 		c.managers = c.managers[:1]
 		return
 	}
-	c.managers = append(c.managers, startManager(alone))
+	c.managers = append(c.managers, c.managers[0].beside())
 }
 
 // hold stops a manager in whatever it does until its time to send is over,
 // while another works.
 func (c *campaign) hold() {
-	held, other := c.managers[0], startManager(alone)
+	held, other := c.managers[0], c.managers[0].beside()
 	held.hold()
 	wait(sendWindow + 3*time.Second)
 	held.release()
@@ -239,6 +243,42 @@ func (c *campaign) hold() {
 	c.sum.holds++
 }
 
+// run makes posts and trouble until there were enough of both.
+func (c *campaign) run(ctx SpecContext, posts, kills int) {
+	began := time.Now()
+	for round := 1; c.kills() < kills || c.count() < posts; round++ {
+		c.post(ctx, posts/kills)
+		c.cancel(ctx)
+		if rand.IntN(2) == 0 {
+			c.fault(ctx)
+		}
+		wait(time.Duration(300+rand.IntN(2700)) * time.Millisecond)
+		c.trouble(ctx)
+		if round%25 == 0 {
+			fmt.Printf("campaign after %s: %d posts, %d kills, %d cuts\n", time.Since(began).Round(time.Second), c.count(), c.kills(), c.sum.cuts)
+		}
+	}
+}
+
+// end kills the managers.
+func (c *campaign) end() {
+	for _, m := range c.managers {
+		m.kill()
+	}
+}
+
+// judge says what became of all posts, and expects what must hold of them.
+// before are the calls to publish before the first of them.
+func (c *campaign) judge(ctx SpecContext, name string, before map[v1alpha1.Platform]int) {
+	GinkgoHelper()
+	for _, t := range c.teams {
+		c.sum.judge(ctx, t)
+	}
+	tell(name, c.sum)
+	expectCalls(ctx, before, c.sum)
+	Expect(c.sum.sum(askable).givenUp).To(BeZero(), "given up although the platform can be asked")
+}
+
 var _ = Describe("The campaign", Ordered, func() {
 	It("makes trouble at random, and ends with each post published exactly once", func(ctx SpecContext) {
 		posts, kills, teams := somePosts, someKills, 1
@@ -246,34 +286,16 @@ var _ = Describe("The campaign", Ordered, func() {
 			posts, kills, teams = manyPosts, manyKills, manyTeams
 		}
 		before := publishCallsEverywhere(ctx)
-		c := &campaign{sum: newTotals(), managers: []*process{startManager()}}
+		c := &campaign{sum: newTotals(), managers: []*process{startManager()}, onto: connected()}
 		for range teams {
 			c.teams = append(c.teams, newTeam(ctx))
 		}
 		began := time.Now()
-		for round := 1; c.kills() < kills || c.count() < posts; round++ {
-			c.post(ctx, posts/kills)
-			c.cancel(ctx)
-			if rand.IntN(2) == 0 {
-				c.fault(ctx)
-			}
-			wait(time.Duration(300+rand.IntN(2700)) * time.Millisecond)
-			c.trouble(ctx)
-			if round%25 == 0 {
-				fmt.Printf("campaign after %s: %d posts, %d kills, %d cuts\n", time.Since(began).Round(time.Second), c.count(), c.kills(), c.sum.cuts)
-			}
-		}
+		c.run(ctx, posts, kills)
 		settle(ctx, c.revive, c.teams...)
-		for _, m := range c.managers {
-			m.kill()
-		}
-		for _, t := range c.teams {
-			c.sum.judge(ctx, t)
-		}
+		c.end()
 		fmt.Printf("campaign: done after %s\n", time.Since(began).Round(time.Second))
-		tell("campaign", c.sum)
-		expectCalls(ctx, before, c.sum)
-		Expect(c.sum.sum(askable).givenUp).To(BeZero(), "given up although the platform can be asked")
+		c.judge(ctx, "campaign", before)
 		if doubts := c.sum.sum(func(p pair) bool { return !askable(p) }); long {
 			Expect(float64(doubts.givenUp)).To(BeNumerically("<=", givenUpAtMost*float64(doubts.givenUp+doubts.looked)), "given up")
 		}

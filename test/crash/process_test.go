@@ -19,15 +19,45 @@ import (
 type process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
-	// flags are what a manager was started with beside what all are.
+	// flags are what a manager was started with beside what all are, of is the
+	// version that it runs.
 	flags []string
+	of    *version
+}
+
+// version is one of Herald.
+type version struct {
+	name string
+	// program and configuration are the manager's, in the test's folder unless
+	// they are absolute.
+	program, configuration string
+	// next is what is started in the place of a manager of this version.
+	next *version
+	// starts counts its managers.
+	starts int
+}
+
+// present is the version in this checkout. Another one takes turns with it in an
+// upgrade alone.
+var present = func() *version {
+	v := &version{name: "this version", program: "herald", configuration: "manager.yaml"}
+	v.next = v
+	return v
+}()
+
+// inFolder is the path of what is in the test's folder, or an absolute path.
+func inFolder(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(folder, path)
 }
 
 // start runs a program that the suite has built, with its log in the test's folder.
 func start(program, name string, environment []string, args ...string) *process {
 	log, err := os.OpenFile(filepath.Join(folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	Expect(err).NotTo(HaveOccurred())
-	cmd := exec.Command(filepath.Join(folder, program), args...)
+	cmd := exec.Command(inFolder(program), args...)
 	cmd.Env = append(os.Environ(), environment...)
 	return launch(cmd, log)
 }
@@ -51,17 +81,23 @@ const alone = "--leader-elect=false"
 
 // startManager starts a manager. The leader's name is stable, so that the next
 // one works at once; what keeps them apart is the claim.
-func startManager(flags ...string) *process {
+func startManager(flags ...string) *process { return present.start(flags...) }
+
+func (v *version) start(flags ...string) *process {
 	args := append([]string{
-		"manager", "--kubeconfig", filepath.Join(folder, "kubeconfig"), "--config", filepath.Join(folder, "manager.yaml"), "--leader-identity", "crash",
+		"manager", "--kubeconfig", inFolder("kubeconfig"), "--config", inFolder(v.configuration), "--leader-identity", "crash",
 	}, flags...)
-	p := start("herald", "manager", []string{"HERALD_CRASH_HOOK=" + points.url()}, args...)
-	p.flags = flags
+	p := start(v.program, "manager", []string{"HERALD_CRASH_HOOK=" + points.url()}, args...)
+	p.flags, p.of = flags, v
+	v.starts++
 	return p
 }
 
 // again starts a manager in the place of one that was killed.
-func (p *process) again() *process { return startManager(p.flags...) }
+func (p *process) again() *process { return p.of.next.start(p.flags...) }
+
+// beside starts a manager that works at the same time and asks nobody who leads.
+func (p *process) beside() *process { return p.of.next.start(alone) }
 
 // kill ends a process as kill -9 does and waits until it is gone.
 func (p *process) kill() {

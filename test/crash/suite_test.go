@@ -9,12 +9,15 @@ package crash_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,10 +26,13 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
@@ -44,11 +50,13 @@ func TestCrash(t *testing.T) {
 const repository = "../.."
 
 var (
-	long     = os.Getenv("LONG") != ""
-	folder   string
-	k8s      client.Client
-	platform sandboxtest.Client
-	serial   atomic.Int64
+	long   = os.Getenv("LONG") != ""
+	folder string
+	k8s    client.Client
+	// kubernetes leads past the proxy, as k8s does.
+	kubernetes *rest.Config
+	platform   sandboxtest.Client
+	serial     atomic.Int64
 	// toKubernetes, toPlatform and toStore stand between every manager and the rest.
 	toKubernetes, toPlatform, toStore *proxy
 	points                            *hook
@@ -58,6 +66,7 @@ var (
 )
 
 var _ = BeforeSuite(func() {
+	log.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyTimeout(2 * time.Minute)
 	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	Expect(os.Getenv("KUBEBUILDER_ASSETS")).NotTo(BeEmpty(), "set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver; `make test-crash` does")
@@ -68,9 +77,11 @@ var _ = BeforeSuite(func() {
 	scheme := runtime.NewScheme()
 	Expect(corev1.AddToScheme(scheme)).To(Succeed())
 	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join(repository, "config", "crd", "bases")}, ErrorIfCRDPathMissing: true}
+	Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
+	env := &envtest.Environment{CRDDirectoryPaths: []string{definitions}, ErrorIfCRDPathMissing: true}
 	config, err := env.Start()
 	Expect(err).NotTo(HaveOccurred())
+	kubernetes = config
 	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
 	k8s, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
@@ -115,8 +126,10 @@ func startSandbox() {
 	DeferCleanup(toPlatform.close)
 }
 
-// writeConfiguration writes the file of every manager. Its lease is short: a manager that has lost the Kubernetes API is
-// to end within the patience of a spec.
+// writeConfiguration writes the file of every manager, of an earlier version too: only
+// sections that the suite sets, since that one may not know the others. The lease is
+// short: a manager that has lost the Kubernetes API is to end within the patience of a
+// spec.
 func writeConfiguration() {
 	config := configv1alpha1.DefaultManager()
 	lease := &config.LeaderElection
@@ -136,7 +149,13 @@ func writeConfiguration() {
 		section.ListingLag.Duration = 2 * time.Second
 		*sections[string(name)] = section
 	}
-	data, err := yaml.Marshal(config)
+	var written map[string]any
+	data, err := json.Marshal(config)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(json.Unmarshal(data, &written)).To(Succeed())
+	set := []string{"apiVersion", "kind", "leaderElection", "health", "metrics", "webhook", "media", "platforms"}
+	maps.DeleteFunc(written, func(name string, _ any) bool { return !slices.Contains(set, name) })
+	data, err = yaml.Marshal(written)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(os.WriteFile(filepath.Join(folder, "manager.yaml"), data, 0o600)).To(Succeed())
 }

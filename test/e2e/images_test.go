@@ -38,7 +38,7 @@ func build(ctx context.Context, checkout, version string) string {
 	load := loadCommand(ctx)
 	images := made
 	if version == "" {
-		version, images = command(ctx, checkout, "make", "-s", "version"), made+" "+helper
+		version, images = command(ctx, checkout, "make", "-s", "image-tag"), made+" "+helper
 	}
 	out := filepath.Join(repository, "bin", "e2e", "images")
 	Expect(os.RemoveAll(out)).To(Succeed())

@@ -1,0 +1,230 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crash_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+// The campaign of an upgrade in full. With every change some posts go to X alone, where a
+// call is in doubt for the shortest time, and managers alone are killed.
+const (
+	manyUpgradePosts, manyUpgradeKills, manyUpgradeTeams = 600, 120, 2
+	someUpgradePosts, someUpgradeKills                   = 20, 4
+)
+
+// definitions is the folder with the resource definitions of this version.
+var definitions = filepath.Join(repository, "config", "crd", "bases")
+
+// install brings the resource definitions in a folder into the API server, as an
+// upgrade or a rollback of the chart does.
+func install(folder string) {
+	GinkgoHelper()
+	Eventually(func() error {
+		_, err := envtest.InstallCRDs(kubernetes, envtest.CRDInstallOptions{Paths: []string{folder}, ErrorIfPathMissing: true})
+		return err
+	}).Should(Succeed())
+}
+
+// takeTurns lets a manager of the other version start in the place of each that
+// is killed, and returns what ends that.
+func takeTurns(a, b *version) (end func()) {
+	a.next, b.next = b, a
+	return func() { a.next, b.next = a, b }
+}
+
+// Between two versions of Herald. The earlier one is built by `make test-upgrade`.
+var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
+	previous := &version{configuration: "manager.yaml"}
+	var earlier string // the folder of its resource definitions
+	var c *campaign
+	var before map[v1alpha1.Platform]int
+
+	BeforeAll(func(ctx SpecContext) {
+		build := os.Getenv("PREVIOUS_BUILD")
+		if build == "" {
+			Skip("PREVIOUS_BUILD names no folder with an earlier version; `make test-upgrade` makes one")
+		}
+		previous.name, previous.program, earlier = filepath.Base(build), filepath.Join(build, "herald"), filepath.Join(build, "crd")
+		for _, v := range []*version{previous, present} {
+			out, err := exec.CommandContext(ctx, inFolder(v.program), "config", "check", inFolder(v.configuration)).CombinedOutput()
+			Expect(err).NotTo(HaveOccurred(), "%s does not take the configuration, which must do for both: %s", v.name, out)
+		}
+		before = publishCallsEverywhere(ctx)
+		c = &campaign{sum: newTotals(), onto: []v1alpha1.Platform{v1alpha1.PlatformX}}
+		if long {
+			c.onto = connected()
+		}
+		DeferCleanup(func() {
+			c.end()
+			install(definitions)
+		})
+	})
+
+	It("takes all that the earlier version writes", func() {
+		problems, err := narrowedBetween(earlier, definitions)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(problems).To(BeEmpty(), "the definitions of %s took it; see docs/upgrades.md", previous.name)
+	})
+
+	It("lets both versions take turns over the campaign", func(ctx SpecContext) {
+		posts, kills, teams := someUpgradePosts, someUpgradeKills, 1
+		if long {
+			posts, kills, teams = manyUpgradePosts, manyUpgradeKills, manyUpgradeTeams
+		}
+		install(earlier)
+		c.managers = append(c.managers, previous.start())
+		for range teams {
+			c.teams = append(c.teams, newTeam(ctx))
+		}
+		c.post(ctx, posts/kills)
+		install(definitions)
+		defer takeTurns(previous, present)()
+		if long {
+			c.run(ctx, posts, kills)
+			return
+		}
+		for c.kills() < kills {
+			c.post(ctx, posts/kills)
+			c.killAtPoint()
+		}
+	})
+
+	// rolledBack has this version begin all kinds of posts, kills it in the middle, and lets the earlier one do the rest.
+	rolledBack := func(ctx SpecContext, meanwhile func()) {
+		GinkgoHelper()
+		c.end()
+		m := present.start()
+		c.managers = []*process{m}
+		Expect(platform.ClearFaults(ctx)).To(Succeed())
+		t := c.teams[rand.IntN(len(c.teams))]
+		for _, on := range c.onto {
+			// Answers that take long are still awaited when the manager dies.
+			Expect(platform.Fault(ctx, sandboxtest.Fault{
+				Platform: string(on), Account: t.accounts[on].ID, Operation: "publish", Kind: "delay", DelayMS: 1500, Times: 3,
+			})).To(Succeed())
+		}
+		met := points.once(post.PointAfterAnswer, m.kill)
+		for i, p := range public() {
+			if !slices.Contains(c.onto, p.to) {
+				continue
+			}
+			var at time.Time
+			if i%3 == 0 {
+				at = time.Now().Add(8 * time.Second)
+			}
+			t.say(ctx, p.kind, fmt.Sprintf("rolled back %d", serial.Add(1)), at, p.to)
+		}
+		Eventually(met).Should(BeClosed())
+		c.sum.kills++
+		meanwhile()
+		c.managers[0] = previous.start()
+		settle(ctx, c.revive, c.teams...)
+		Expect(c.managers[0].of).To(BeIdenticalTo(previous), "the earlier version alone has settled it")
+	}
+
+	It("ends under the earlier version, with the resource definitions of this one", func(ctx SpecContext) {
+		if !long {
+			Skip("waiting for what is in doubt takes its time: the short form does so once")
+		}
+		rolledBack(ctx, func() {})
+	})
+
+	It("ends under the earlier version and its resource definitions", func(ctx SpecContext) {
+		rolledBack(ctx, func() { install(earlier) })
+		c.end()
+	})
+
+	It("has published each post exactly once", func(ctx SpecContext) {
+		fmt.Printf("upgrade: managers were started %d times of %s, %d times of %s\n", previous.starts, previous.name, present.starts, present.name)
+		Expect(previous.starts).NotTo(BeZero())
+		Expect(present.starts).NotTo(BeZero())
+		c.judge(ctx, "upgrade from "+previous.name, before)
+	})
+
+	// What a later version will have added to the status, an earlier one does not know.
+	It("loses fields of the status that the earlier version does not know, and nothing else", func(ctx SpecContext) {
+		const added = "addedLater"
+		install(definitions)
+		extend(ctx, added)
+		m := previous.start()
+		c.managers = []*process{m}
+		t := c.teams[0]
+		var made *sent
+		named := make(chan struct{})
+		met := points.once(post.PointAfterAnswer, func() {
+			<-named
+			write(ctx, made, added)
+		})
+		made = t.post(ctx, aText, "a field added later", v1alpha1.PlatformThreads)
+		close(named)
+		Eventually(met).Should(BeClosed())
+		settle(ctx, c.revive, t)
+		target := targetOf(ctx, made)
+		Expect(target).To(HaveKeyWithValue("phase", string(v1alpha1.PhasePosted)))
+		Expect(target).NotTo(HaveKey(added), "the earlier version writes the status as a whole")
+		sum := newTotals()
+		sum.judge(ctx, t)
+		all := sum.sum(everyPair)
+		Expect([]int{all.twice, all.lost}).To(Equal([]int{0, 0}), "twice, lost")
+	})
+})
+
+// extend adds a field to the status of a post's targets, as a later version of the definition does.
+func extend(ctx SpecContext, field string) {
+	GinkgoHelper()
+	Eventually(func() error {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := k8s.Get(ctx, types.NamespacedName{Name: "posts.social.herald.dev"}, crd); err != nil {
+			return err
+		}
+		targets := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties["targets"]
+		targets.Items.Schema.Properties[field] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+		return k8s.Update(ctx, crd)
+	}).Should(Succeed())
+}
+
+// write enters a value into a field of the first target that Herald's types lack.
+func write(ctx SpecContext, p *sent, field string) {
+	defer GinkgoRecover()
+	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/status/targets/0/" + field, "value": "kept"}})
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func(g Gomega) {
+		g.Expect(k8s.Status().Patch(ctx, p.DeepCopy(), client.RawPatch(types.JSONPatchType, patch))).To(Succeed())
+		// A definition takes effect a moment after it is stored.
+		g.Expect(targetOf(ctx, p)).To(HaveKeyWithValue(field, "kept"))
+	}).Should(Succeed())
+}
+
+// targetOf is the status of a post's first target as it is stored.
+func targetOf(ctx SpecContext, p *sent) map[string]any {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), object)).To(Succeed())
+	targets, _, err := unstructured.NestedSlice(object.Object, "status", "targets")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(targets).NotTo(BeEmpty())
+	target, ok := targets[0].(map[string]any)
+	Expect(ok).To(BeTrue())
+	return target
+}
