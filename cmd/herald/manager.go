@@ -117,7 +117,7 @@ func runManager(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	metrics.Registry.MustRegister(leads(mgr.Elected()))
+	metrics.Registry.MustRegister(leads(mgr.Elected(), ctx.Done()))
 	if err := hook.setup(mgr, c, registry); err != nil {
 		return err
 	}

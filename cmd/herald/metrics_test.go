@@ -56,7 +56,7 @@ func metricsOf(t *testing.T) map[string][]metric {
 	post.NewMetrics(manager)
 	connection.NewMetrics(manager, clock.RealClock{})
 	media.NewMetrics(manager)
-	manager.MustRegister(webhookServed(nil), &webhookTrust{}, leads(nil))
+	manager.MustRegister(webhookServed(nil), &webhookTrust{}, leads(nil, nil))
 	_, err := apiserver.New(apiserver.Config{
 		Kubernetes: &rest.Config{}, SiteURL: "https://herald.example.com", Registry: server, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
 	})
@@ -263,19 +263,25 @@ func TestPromisesHaveMetrics(t *testing.T) {
 }
 
 func TestLeads(t *testing.T) {
-	elected := make(chan struct{})
+	elected, stopping := make(chan struct{}), make(chan struct{})
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(leads(elected))
-	for _, want := range []float64{0, 1} {
+	registry.MustRegister(leads(elected, stopping))
+	for _, tc := range []struct {
+		reason string
+		then   func()
+		want   float64
+	}{
+		{"it waits", func() {}, 0},
+		{"it works", func() { close(elected) }, 1},
+		{"it has given its lease back, and ends the calls that it has begun", func() { close(stopping) }, 0},
+	} {
+		tc.then()
 		families, err := registry.Gather()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := families[0].GetMetric()[0].GetGauge().GetValue(); got != want {
-			t.Errorf("got %v, want %v", got, want)
-		}
-		if want == 0 {
-			close(elected)
+		if got := families[0].GetMetric()[0].GetGauge().GetValue(); got != tc.want {
+			t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
 		}
 	}
 }
