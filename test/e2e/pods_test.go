@@ -5,8 +5,6 @@ package e2e_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -90,33 +88,6 @@ func forward(ctx context.Context, pod *corev1.Pod, port int) string {
 	ports, err := forwarder.GetPorts()
 	Expect(err).NotTo(HaveOccurred())
 	return fmt.Sprintf("http://127.0.0.1:%d", ports[0].Local)
-}
-
-// workingSet is how much memory a pod uses, in bytes, as its node counts it.
-func workingSet(ctx context.Context, pod *corev1.Pod) (uint64, error) {
-	raw, err := typed.CoreV1().RESTClient().Get().Resource("nodes").Name(pod.Spec.NodeName).SubResource("proxy").Suffix("stats/summary").DoRaw(ctx)
-	if err != nil {
-		return 0, err
-	}
-	var summary struct {
-		Pods []struct {
-			PodRef struct {
-				UID types.UID `json:"uid"`
-			} `json:"podRef"`
-			Memory struct {
-				WorkingSetBytes uint64 `json:"workingSetBytes"`
-			} `json:"memory"`
-		} `json:"pods"`
-	}
-	if err := json.Unmarshal(raw, &summary); err != nil {
-		return 0, err
-	}
-	for _, found := range summary.Pods {
-		if found.PodRef.UID == pod.UID {
-			return found.Memory.WorkingSetBytes, nil
-		}
-	}
-	return 0, errors.New("the node does not know the pod")
 }
 
 // platforms is the sandbox.

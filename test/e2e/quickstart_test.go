@@ -4,7 +4,6 @@
 package e2e_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,20 +70,4 @@ func (m *marks) Write(data []byte) (int, error) {
 		m.at = time.Since(m.begun)
 	}
 	return GinkgoWriter.Write(data)
-}
-
-// memory tells how much memory each pod of the release uses, as the kubelet counts it for
-// limits.
-func memory(ctx context.Context, when string) {
-	GinkgoHelper()
-	for _, component := range []string{"manager", "apiserver"} {
-		for _, pod := range pods(ctx, component) {
-			used, err := workingSet(ctx, &pod)
-			if err != nil {
-				sayf("the kubelet does not tell how much memory pods use: %v", err)
-				return
-			}
-			sayf("memory of %s %s: %d MiB", pod.Name, when, used>>20)
-		}
-	}
 }
