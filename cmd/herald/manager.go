@@ -135,6 +135,11 @@ func runManager(ctx context.Context, args []string) error {
 	}
 	mgr.GetLogger().Info("starting", "version", version, "namespace", cluster.namespace, "release", c.ReleaseName,
 		"posts", c.Concurrency.Posts, "kubeAPIQPS", c.Kubernetes.QPS, "startingDeadline", c.Delivery.StartingDeadline.Duration.String())
+	return work(ctx, mgr)
+}
+
+// work runs a manager until ctx ends, which is an error if the lease was lost.
+func work(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("the manager stopped: %w", err)
 	}
