@@ -19,6 +19,7 @@ import (
 
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/internal/tracing"
 )
 
 const (
@@ -29,11 +30,12 @@ const (
 	noOperation = "none"
 )
 
-// observer gives every request an id, writes the access log and the metrics,
+// observer gives every request an id, writes the access log, the metrics and the trace,
 // and turns a panic into an answer.
 type observer struct {
 	next    http.Handler
 	metrics *metrics
+	tracer  *tracing.Tracer
 	clock   clock.PassiveClock
 	log     *slog.Logger
 }
@@ -43,7 +45,7 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := o.clock.Now()
 	out := &recorder{ResponseWriter: w}
 	info := &request.Info{ID: requestID(r), Header: out.Header()}
-	ctx := request.With(r.Context(), info)
+	ctx, span := o.tracer.Serve(request.With(r.Context(), info), r.Header.Get(tracing.Header))
 	out.Header().Set(requestIDHeader, info.ID)
 	out.Header().Set("X-Content-Type-Options", "nosniff")
 	o.metrics.inFlight.Inc()
@@ -52,6 +54,7 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panicked := recover()
 		cut := o.afterPanic(ctx, out, info, panicked)
 		o.report(ctx, r, out, info, o.clock.Since(start))
+		trace(span, out, info)
 		if cut {
 			panic(http.ErrAbortHandler)
 		}
@@ -75,6 +78,24 @@ func (o *observer) afterPanic(ctx context.Context, out *recorder, info *request.
 	}
 	rest.WriteInternal(ctx, out, cause)
 	return false
+}
+
+// trace ends the span of a request. One without a good key leaves none: strangers
+// neither fill the collector nor decide what is recorded.
+func trace(span tracing.Span, out *recorder, info *request.Info) {
+	if info.Key == "" {
+		return
+	}
+	status := cmp.Or(out.status, http.StatusOK)
+	span.Name(cmp.Or(info.Operation, noOperation))
+	span.Text(tracing.Operation, info.Operation)
+	span.Text(tracing.Namespace, info.Namespace)
+	span.Text(tracing.RequestID, info.ID)
+	span.Number(tracing.Status, status)
+	if status >= http.StatusInternalServerError || info.Err != nil {
+		span.Fail("internal")
+	}
+	span.End()
 }
 
 // report writes the line of the access log and counts the request.

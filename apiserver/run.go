@@ -5,13 +5,13 @@ package apiserver
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"sync"
 
+	"golang.org/x/time/rate"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -64,7 +64,10 @@ func (s *Server) listener() net.Listener {
 	}
 	config := s.config.TLS.Clone()
 	config.NextProtos = []string{"http/1.1"}
-	return envelopes{tls.NewListener(s.config.Listener, config)}
+	return envelopes{&handshakes{
+		Listener: s.config.Listener, config: config, clock: s.config.Clock, log: s.config.Log,
+		limit: rate.NewLimiter(rate.Every(handshakeLogEvery), handshakeLogBurst),
+	}}
 }
 
 // watch starts what is kept in memory and waits until all of it is there; false

@@ -30,6 +30,7 @@ import (
 	"github.com/herald-social/herald/apiserver/readiness"
 	"github.com/herald-social/herald/apiserver/rest"
 	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -70,6 +71,8 @@ type Config struct {
 	RequestsPerMinute int
 	// Started, which may be nil, is called once the API is served.
 	Started func()
+	// Tracer traces requests that are authenticated; nil traces none.
+	Tracer *tracing.Tracer
 	// Registry takes the metrics.
 	Registry prometheus.Registerer
 	Clock    clock.Clock
@@ -156,7 +159,7 @@ func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter
 			ErrorLog:          errorLog,
 		}
 	}
-	s.api = server(&observer{next: site, metrics: m, clock: s.config.Clock, log: s.config.Log})
+	s.api = server(&observer{next: site, metrics: m, tracer: s.config.Tracer, clock: s.config.Clock, log: s.config.Log})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)

@@ -52,6 +52,11 @@ const (
 	// "<version>:<hash>"; without a version, the first one.
 	RequestAnnotation = "social.herald.dev/request"
 
+	// TraceparentAnnotation carries the trace of the request that created a Post, as the
+	// header of that name does (W3C Trace Context). The apiserver writes it when it
+	// traces. It is read only for traces, and only if it is exactly of that form.
+	TraceparentAnnotation = "social.herald.dev/traceparent"
+
 	// SettleAnnotation carries a person's resolution of a target whose outcome
 	// is unknown: "<index>=posted:<id>" or "<index>=not-sent".
 	SettleAnnotation = "social.herald.dev/settle"

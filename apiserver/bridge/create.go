@@ -15,6 +15,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/readiness"
+	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/rules"
 )
@@ -39,6 +40,9 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	post, err := newPost(caller.Namespace, &in, now)
 	if err != nil {
 		return PostDetail{}, err
+	}
+	if trace := tracing.Traceparent(ctx); trace != "" {
+		post.Annotations[v1alpha1.TraceparentAnnotation] = trace
 	}
 	detail, found, err := s.earlier(ctx, post)
 	reused, isReused := errors.AsType[*Error](err)
@@ -156,7 +160,12 @@ func (s *Service) requireReady(ctx context.Context, connections map[string]*v1al
 	var wg sync.WaitGroup
 	for _, connection := range connections {
 		wg.Go(func() {
+			ctx, span := tracing.Child(ctx, "check connection")
+			defer span.End()
+			span.Text(tracing.Connection, connection.Name)
+			span.Text(tracing.Platform, string(connection.Spec.Platform))
 			result := s.Readiness(ctx, connection)
+			span.Text(tracing.Outcome, result.State.String())
 			if result.State == readiness.Ready {
 				return
 			}

@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/tracing"
 )
 
 const postsResource = "posts"
@@ -31,6 +33,9 @@ func NewPosts(client rest.Interface) Posts {
 // Create stores a post and returns it with the metadata that it was given. What
 // admission may have changed of its spec is not read back.
 func (p Posts) Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post, error) {
+	ctx, span := tracing.Call(ctx, "store post")
+	defer span.End()
+	span.Text(tracing.Post, post.Name)
 	post.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"}
 	body, err := json.Marshal(post)
 	if err != nil {
@@ -43,6 +48,7 @@ func (p Posts) Create(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Post,
 		Body(body).
 		Do(ctx)
 	if err := result.Error(); err != nil {
+		span.Fail(string(apierrors.ReasonForError(err)))
 		return nil, err
 	}
 	answer, err := result.Raw()

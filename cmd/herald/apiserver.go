@@ -26,6 +26,7 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/internal/headroom"
 	"github.com/herald-social/herald/internal/media/probe"
+	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -41,24 +42,29 @@ func runAPIServer(ctx context.Context, args []string) error {
 	if err := parse(flags, args); err != nil {
 		return err
 	}
-	log, err := f.setupLog()
+	process, err := f.setupLog()
 	if err != nil {
 		return err
 	}
+	log := process.Logger
 	c, err := read(f, config.APIServer)
 	if err != nil {
 		return err
 	}
+	process.take(ctx, &c.Log)
+	go follow(ctx, process, clock.RealClock{}, f.config, config.APIServer)
+	tracer, flush := startTracing(ctx, &c.Tracing, kube.FieldOwner, log)
+	defer flush()
 	cluster, err := f.kubeConfig(kube.FieldOwner)
 	if err != nil {
 		return err
 	}
-	if err := checkCluster(ctx, cluster.Config, log); err != nil {
+	if err := awaitCluster(ctx, c.Health, cluster.Config, log); err != nil || ctx.Err() != nil {
 		return err
 	}
 	running, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	server, err := newAPIServer(running, end, c, cluster.Config, log)
+	server, err := newAPIServer(running, end, c, cluster.Config, tracer, log)
 	if err != nil {
 		return err
 	}
@@ -76,7 +82,7 @@ func runAPIServer(ctx context.Context, args []string) error {
 
 // newAPIServer sets up the server, with its listeners open, and what is served beside
 // it. If that fails later, end is called with the error.
-func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1alpha1.APIServerConfiguration, cluster *rest.Config, log *slog.Logger) (*apiserver.Server, error) {
+func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1alpha1.APIServerConfiguration, cluster *rest.Config, tracer *tracing.Tracer, log *slog.Logger) (*apiserver.Server, error) {
 	// This process uses only the platforms' capabilities: it has neither their
 	// secrets nor any token, and calls none of them.
 	platforms, err := loadPlatforms(&c.Platforms, transport.New(transport.Options{}), nil)
@@ -93,7 +99,7 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 		SiteURL:      strings.TrimRight(c.SiteURL, "/"),
 		Verify:       (&probe.Verifier{Store: files, Clock: clock.RealClock{}}).Verify,
 		Registry:     metrics.Registry,
-		Clock:        clock.RealClock{}, Log: log,
+		Clock:        clock.RealClock{}, Log: log, Tracer: tracer,
 		ShutdownDelay: c.Shutdown.Delay.Duration, ShutdownTimeout: c.Shutdown.Timeout.Duration,
 		RequestsPerMinute: c.RequestsPerMinute,
 		Namespaces:        c.Namespaces,

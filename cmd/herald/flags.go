@@ -12,12 +12,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
@@ -63,7 +60,7 @@ func (f *commonFlags) add(flags *flag.FlagSet, kind string) {
 	flags.StringVar(&f.namespaces, "namespace", "", "namespaces of the teams to serve, separated by commas, in the place of those in the file; empty for these")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside a cluster")
 	flags.StringVar(&f.logFormat, "log-format", "text", "format of the log: text or json")
-	flags.TextVar(&f.logLevel, "log-level", slog.LevelInfo, "least level to log: debug, info, warn or error")
+	flags.TextVar(&f.logLevel, "log-level", slog.LevelInfo, "least level to log, at the start and wherever the file has no log.level: debug, info, warn or error")
 }
 
 // read reads the configuration that --config names.
@@ -82,25 +79,6 @@ func read[T interface{ Shared() *configv1alpha1.Common }](f *commonFlags, from f
 	}
 	config.Shared().Namespaces = namespaces
 	return config, nil
-}
-
-// setupLog returns the logger that the flags ask for, which writes to stderr. What Kubernetes' libraries log goes there
-// as well.
-func (f *commonFlags) setupLog() (*slog.Logger, error) {
-	options := &slog.HandlerOptions{Level: f.logLevel}
-	var handler slog.Handler
-	switch f.logFormat {
-	case "text":
-		handler = slog.NewTextHandler(os.Stderr, options)
-	case "json":
-		handler = slog.NewJSONHandler(os.Stderr, options)
-	default:
-		return nil, usageError{fmt.Errorf("--log-format=%s: want text or json", f.logFormat)}
-	}
-	log := logr.FromSlogHandler(handler)
-	klog.SetLogger(log)
-	ctrl.SetLogger(log)
-	return slog.New(handler), nil
 }
 
 // kubernetes is the way to the Kubernetes API.

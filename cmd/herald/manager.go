@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -81,19 +82,24 @@ func runManager(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	logger, err := f.setupLog()
+	process, err := f.setupLog()
 	if err != nil {
 		return err
 	}
+	logger := process.Logger
 	c, err := read(&f.commonFlags, config.Manager)
 	if err != nil {
 		return err
 	}
+	process.take(ctx, &c.Log)
+	go follow(ctx, process, clock.RealClock{}, f.config, config.Manager)
+	tracer, flush := startTracing(ctx, &c.Tracing, managerName, logger)
+	defer flush()
 	cluster, err := f.kubeConfig(managerName)
 	if err != nil {
 		return err
 	}
-	if err := checkCluster(ctx, cluster.Config, logger); err != nil {
+	if err := awaitCluster(ctx, c.Health, cluster.Config, logger); err != nil || ctx.Err() != nil {
 		return err
 	}
 	cluster.QPS, cluster.Burst = float32(c.Kubernetes.QPS), c.Kubernetes.Burst
@@ -101,7 +107,7 @@ func runManager(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	roots, err := rootsOf(c.Egress.CABundle)
+	roots, err := rootsOf("egress.caBundle", c.Egress.CABundle)
 	if err != nil {
 		return err
 	}
@@ -113,7 +119,7 @@ func runManager(ctx context.Context, args []string) error {
 	hook := &admissionWebhook{Webhook: c.Webhook, release: c.ReleaseName, namespace: cluster.namespace}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	mgr, err := newManager(ctx, stop, cluster, f, c, identity, hook)
+	mgr, err := newManager(ctx, stop, cluster, f, c, identity, hook, clock.RealClock{})
 	if err != nil {
 		return err
 	}
@@ -121,7 +127,7 @@ func runManager(ctx context.Context, args []string) error {
 	if err := hook.setup(mgr, c, registry); err != nil {
 		return err
 	}
-	if err := setupControllers(ctx, mgr, c, cluster.namespace, registry, identity); err != nil {
+	if err := setupControllers(ctx, mgr, c, cluster.namespace, registry, identity, tracer); err != nil {
 		return err
 	}
 	if err := mgr.Add(watchCluster(cluster.Config, logger)); err != nil {
@@ -129,6 +135,11 @@ func runManager(ctx context.Context, args []string) error {
 	}
 	mgr.GetLogger().Info("starting", "version", version, "namespace", cluster.namespace, "release", c.ReleaseName,
 		"posts", c.Concurrency.Posts, "kubeAPIQPS", c.Kubernetes.QPS, "startingDeadline", c.Delivery.StartingDeadline.Duration.String())
+	return work(ctx, mgr)
+}
+
+// work runs a manager until ctx ends, which is an error if the lease was lost.
+func work(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("the manager stopped: %w", err)
 	}
@@ -178,13 +189,15 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	return options
 }
 
-func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kubernetes, f *managerFlags, c *configv1alpha1.ManagerConfiguration, identity string, hook *admissionWebhook) (ctrl.Manager, error) {
+func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kubernetes, f *managerFlags, c *configv1alpha1.ManagerConfiguration,
+	identity string, hook *admissionWebhook, clk clock.WithDelayedExecution,
+) (ctrl.Manager, error) {
 	options := managerOptions(c)
 	alive := healthz.Ping
 	if f.leaderElect {
 		held, err := lease.New(lease.Options{
 			Config: cluster.Config, Name: types.NamespacedName{Namespace: cluster.namespace, Name: c.ReleaseName + "-manager"},
-			Identity: identity, Role: namesOf(c.ReleaseName).ClusterRole, Times: c.LeaderElection,
+			Identity: identity, Role: namesOf(c.ReleaseName).ClusterRole, Times: c.LeaderElection, Clock: clk,
 			Stop: func() { stop(errLeaseLost) },
 		})
 		if err != nil {
@@ -203,7 +216,8 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, cluster kuber
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the manager: %w", err)
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("leader", alive), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+	started := &started{synced: mgr.GetCache().WaitForCacheSync}
+	if err := errors.Join(mgr.AddHealthzCheck("leader", alive), mgr.AddReadyzCheck("started", started.Check), mgr.Add(started)); err != nil {
 		return nil, fmt.Errorf("cannot add the checks of health: %w", err)
 	}
 	return mgr, nil

@@ -105,21 +105,22 @@ func (s *secrets) open(name string, c *configv1alpha1.Platform) func() string {
 	}
 }
 
-// rootsOf returns the authorities of the system and those of a PEM file; nil, which means those of the system, without one.
-func rootsOf(file string) (*x509.CertPool, error) {
+// rootsOf returns the authorities of the system and those of a PEM file, which setting names; nil, which means those of
+// the system, without one.
+func rootsOf(setting, file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // nil is what crypto/tls takes for the authorities of the system
 	}
 	pem, err := os.ReadFile(file) //nolint:gosec // the path is the operator's own configuration
 	if err != nil {
-		return nil, fmt.Errorf("egress.caBundle: %w", err)
+		return nil, fmt.Errorf("%s: %w", setting, err)
 	}
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the system's authorities: %w", err)
 	}
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("egress.caBundle: %s holds no certificate in PEM", file)
+		return nil, fmt.Errorf("%s: %s holds no certificate in PEM", setting, file)
 	}
 	return roots, nil
 }

@@ -92,14 +92,14 @@ func TestSecretIsReadAgain(t *testing.T) {
 }
 
 func TestRoots(t *testing.T) {
-	if roots, err := rootsOf(""); roots != nil || err != nil {
+	if roots, err := rootsOf("egress.caBundle", ""); roots != nil || err != nil {
 		t.Errorf("without a bundle the system decides: %v, %v", roots, err)
 	}
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(file, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rootsOf(file); err == nil || !strings.Contains(err.Error(), "egress.caBundle") {
+	if _, err := rootsOf("egress.caBundle", file); err == nil || !strings.Contains(err.Error(), "egress.caBundle") {
 		t.Errorf("a bundle without a certificate is a mistake: %v", err)
 	}
 }

@@ -25,13 +25,14 @@ import (
 	"github.com/herald-social/herald/internal/media/rendition"
 	"github.com/herald-social/herald/internal/media/thumbnail"
 	"github.com/herald-social/herald/internal/quota"
+	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
 )
 
 // setupControllers adds every reconciler to the manager, in the order in which a
 // new installation needs them.
 func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, namespace string,
-	registry platforms.Registry, identity string,
+	registry platforms.Registry, identity string, tracer *tracing.Tracer,
 ) error {
 	now := clock.RealClock{}
 	files, err := openStore(c.Media)
@@ -55,7 +56,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	}
 	posts := postOptions(c)
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
-	posts.Platforms = registry
+	posts.Platforms, posts.Tracer = registry, tracer
 	posts.Tokens = connection.Tokens{Cache: credentials.NewCache(store, now)}
 	posts.Files, posts.Renditions, posts.Thumbnails = files, rendition.NewMaker(files), pictures
 	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}

@@ -116,6 +116,7 @@ func (r *Reconciler) lookup(ctx context.Context, p *pass, f *delivery.Facts, tar
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopping before looking up: %w", err)
 	}
+	p.asked = true
 	answers := r.lookups.Ask(ctx, f, targets)
 	r.o.Failpoint(PointAfterLookup)
 	if err := ctx.Err(); err != nil {
@@ -150,6 +151,7 @@ func (r *Reconciler) prepare(ctx context.Context, p *pass, f *delivery.Facts, a 
 	r.readTokens(ctx, p, a.Targets)
 	for _, i := range a.Targets {
 		if p.credentials[p.conn(i).Name] == nil {
+			p.asked = true
 			r.preparer.Start(ctx, &p.memory.prepare, *r.target(p, i), p.now)
 		}
 	}

@@ -33,6 +33,7 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/internal/dispatch"
+	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting/delivery"
 )
@@ -89,6 +90,8 @@ type Options struct {
 	Events events.EventRecorder
 	// Metrics counts; nil counts nothing.
 	Metrics *Metrics
+	// Tracer traces what passes do; nil traces nothing.
+	Tracer *tracing.Tracer
 	// MaxConcurrentReconciles is how many posts are worked on at once (default 256).
 	MaxConcurrentReconciles int
 	// MaxUploads is how many targets with files are prepared at once (default 32).

@@ -46,8 +46,9 @@ type pass struct {
 	credentials map[string]error
 	// keepsSecret is set if uploads of the post are known to be kept in a Secret.
 	keepsSecret bool
-	// wrote is set once the pass has stored something, which wakes the post again.
-	wrote bool
+	// wrote is set once the pass has stored something, which wakes the post again, and
+	// asked once it has begun to talk to a platform.
+	wrote, asked bool
 	// wait is when the post comes back otherwise, and countAt when it is tried again
 	// to count what a plan limits; zero if nothing waits for that.
 	wait    delivery.Wait
@@ -97,14 +98,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		// The cache has not seen our own last write yet; its event comes.
 		return ctrl.Result{}, nil
 	}
+	now := r.o.Clock.Now()
+	ctx, span := r.trace(ctx, &post, now)
 	p := &pass{
-		post: post.DeepCopy(), stored: post.Status, key: req.NamespacedName, now: r.o.Clock.Now(), log: ctrl.LoggerFrom(ctx), memory: known,
+		post: post.DeepCopy(), stored: post.Status, key: req.NamespacedName, now: now, log: ctrl.LoggerFrom(ctx), memory: known,
 		tokens: map[string]platforms.Token{}, credentials: map[string]error{}, keepsSecret: prepare.KeepsSecret(&post.Status),
 	}
 	err := r.work(ctx, p)
 	if err == nil && p.over() {
 		r.tidy(ctx, p)
 	}
+	endTrace(span, p, err)
 	r.memories.end(p.key, p.wait.ForInputs || p.wrote || err != nil)
 	switch {
 	case apierrors.IsConflict(err):

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
@@ -176,8 +177,13 @@ type manager struct {
 
 // startManager starts a manager; intercept may disturb its writes.
 func startManager(intercept interceptor.Funcs, change ...func(*post.Options)) *manager {
+	return startManagerWithLog(GinkgoLogr, intercept, change...)
+}
+
+func startManagerWithLog(log logr.Logger, intercept interceptor.Funcs, change ...func(*post.Options)) *manager {
 	mgr, err := ctrl.NewManager(kubeConfig, ctrl.Options{
 		Scheme:  scheme,
+		Logger:  log,
 		Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&v1alpha1.Post{}: {Field: fields.OneTermNotEqualSelector("status.finished", "true")},

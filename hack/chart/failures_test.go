@@ -70,6 +70,9 @@ func TestMistakesAreNamed(t *testing.T) {
 			"a PodMonitor has no account", "minimal", "metrics: {podMonitor: {enabled: true}}",
 			[]string{"metrics.podMonitor.tokenSecret.name is required"},
 		},
+		{"more than all traces", "minimal", "tracing: {endpoint: 'http://c:4318', samplingRatio: 10}", []string{"/tracing/samplingRatio"}},
+		{"a collector's port alone", "minimal", "tracing: {endpoint: 'c:4318'}", []string{"/tracing/endpoint"}},
+		{"a token for nobody", "minimal", "tracing: {headers: {name: a}}", []string{"tracing.headers.name is set without a collector"}},
 		{"plain with a certificate", "minimal", "metrics: {plain: true, certificateSecret: a}", []string{"metrics.certificateSecret"}},
 		{
 			"Kubernetes takes one of the two", "minimal", "manager: {pdb: {minAvailable: 0, maxUnavailable: 1}}",

@@ -51,6 +51,9 @@ func TestValues(t *testing.T) {
 		{"a limit in other units", "minimal", "manager: {resources: {limits: {memory: 1G}}}", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT 900000000"},
 		{"no limit", "minimal", "manager: {resources: {limits: {memory: null}}}", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT "},
 		{"a change of the configuration starts new pods", "minimal", "", "Deployment", "outreach-manager", "{.spec.template.metadata.annotations}", "checksum/config"},
+		{"another level of the log starts none", "minimal", "", "Deployment", "outreach-manager", container + ".args}", "!log-level"},
+		{"running pods take it over", "minimal", "log: {level: debug}", "ConfigMap", "outreach-manager", config, "log:\n  level: debug\n"},
+		{"both of them", "minimal", "log: {level: debug}", "ConfigMap", "outreach-apiserver", config, "log:\n  level: debug\n"},
 		{"a new version of the chart alone does not", "minimal", "", "Deployment", "outreach-manager", "{.spec.template.metadata.labels}", "!helm.sh/chart"},
 		{"pods are spread", "minimal", "", "Deployment", "outreach-manager", pod + ".topologySpreadConstraints[0].labelSelector.matchLabels}", `"app.kubernetes.io/component":"manager"`},
 		{"over what is wanted", "minimal", "apiserver: {topologySpreadConstraints: [{topologyKey: rack, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}]}", "Deployment", "outreach-apiserver", pod + ".topologySpreadConstraints[*].topologyKey}", "rack"},
@@ -119,10 +122,17 @@ func TestValues(t *testing.T) {
 		{"no dashboard unless it is wanted", "minimal", "", "ConfigMap", "outreach-dashboard", "", "-"},
 
 		{"pods reach what they need", "minimal", "", "NetworkPolicy", "outreach-manager", "{.spec.egress[*].ports[*].port}", "53 53 443 6443"},
-		{"and the ports of store and proxy", "full", "", "NetworkPolicy", "outreach-apiserver", "{.spec.egress[1].ports[*].port}", "443 6443 3128 9443"},
+		{"and the ports of store and proxy", "full", "", "NetworkPolicy", "outreach-apiserver", "{.spec.egress[1].ports[*].port}", "443 6443 3128 4318 9443"},
 		{"and of a platform's other address", "minimal", "platforms: {facebook: {config: {apiURL: 'http://fb.example.com'}}}", "NetworkPolicy", "outreach-manager", "{.spec.egress[1].ports[*].port}", "443 6443 80"},
 		{"metrics are for monitoring", "full", "", "NetworkPolicy", "outreach-manager", "{.spec.ingress[2].from[0].namespaceSelector.matchLabels}", "monitoring"},
 		{"no policies", "minimal", "networkPolicy: {enabled: false}", "NetworkPolicy", "outreach-manager", "", "-"},
+
+		{"traces go to a collector", "full", "", "ConfigMap", "outreach-apiserver", config, "tracing:\n  endpoint: \"http://collector.observability.svc:4318\"\n  samplingRatio: 0.1\n"},
+		{"from both processes", "full", "", "ConfigMap", "outreach-manager", config, "tracing:\n  endpoint: \"http://collector.observability.svc:4318\""},
+		{"which show it a token", "full", "", "Deployment", "outreach-manager", env + ".valueFrom.secretKeyRef}", `OTEL_EXPORTER_OTLP_HEADERS {"key":"headers","name":"collector-token"}`},
+		{"there are none unless they are wanted", "minimal", "", "ConfigMap", "outreach-manager", config, "!tracing:"},
+		{"none of them at all is a share, too", "minimal", "tracing: {endpoint: 'https://otlp.example.com', samplingRatio: 0}", "ConfigMap", "outreach-manager", config, "samplingRatio: 0\n"},
+		{"the port of an address without one", "minimal", "tracing: {endpoint: 'http://otlp.example.com'}", "NetworkPolicy", "outreach-manager", "{.spec.egress[1].ports[*].port}", "443 6443 80"},
 
 		{"a trial publishes to the sandbox", "evaluation", "", "ConfigMap", "outreach-manager", config, "apiURL: http://outreach-sandbox.social.svc:9100/x"},
 		{"all platforms of it", "evaluation", "", "ConfigMap", "outreach-manager", config, "apiURL: http://outreach-sandbox.social.svc:9100/youtube"},
@@ -216,6 +226,25 @@ func TestPodsAreRestricted(t *testing.T) {
 		slices.Sort(found)
 		if !slices.Equal(found, want) {
 			t.Errorf("%s: looked at %v, want %v", name, found, want)
+		}
+	}
+}
+
+// TestLogLevelStartsNoPods renders the Deployments with two levels of the log: a change of the level alone changes the
+// ConfigMap, which running pods read again, and nothing of the pods.
+func TestLogLevelStartsNoPods(t *testing.T) {
+	quiet, loud := rendered(t, with(t, "minimal", "log: {level: info}")), rendered(t, with(t, "minimal", "log: {level: debug}"))
+	other := rendered(t, with(t, "minimal", "apiserver: {config: {requestsPerMinute: 7}}\nmanager: {config: {shutdownTimeout: 131s}}"))
+	for _, process := range []string{"outreach-manager", "outreach-apiserver"} {
+		const annotations, template = "{.spec.template.metadata.annotations}", "{.spec.template}"
+		if got, want := at(t, find(loud, "Deployment", process), template), at(t, find(quiet, "Deployment", process), template); got != want {
+			t.Errorf("%s: another level starts new pods:\n%s\n%s", process, want, got)
+		}
+		if got := at(t, find(loud, "ConfigMap", process), config); !strings.Contains(got, "level: debug") {
+			t.Errorf("%s: nothing tells the level: %s", process, got)
+		}
+		if at(t, find(other, "Deployment", process), annotations) == at(t, find(quiet, "Deployment", process), annotations) {
+			t.Errorf("%s: another configuration does not start new pods", process)
 		}
 	}
 }

@@ -27,11 +27,14 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/internal/tracing"
 )
 
 const (
@@ -185,12 +188,35 @@ func (c *Client) Do(ctx context.Context, call Call, req *http.Request) (*Respons
 		call.MaxBody = DefaultMaxBody
 	}
 	started := c.clock.Now()
+	// A span of its own, and nothing in the request: platforms do not learn of traces.
+	ctx, span := tracing.Call(ctx, "call platform")
 	resp, err := c.send(ctx, call, req)
 	c.metrics.observe(call, codeOf(resp, err), c.clock.Since(started))
+	trace(span, call, resp, err)
 	if err != nil {
 		return nil, err
 	}
 	return resp, nil
+}
+
+// trace ends the span of a call. It tells what the call was for and what came of it, and
+// nothing of its address, of what was sent and of what was answered.
+func trace(span tracing.Span, call Call, resp *Response, err *Error) {
+	defer span.End()
+	span.Text(tracing.Platform, call.Platform)
+	span.Text(tracing.Action, call.Action)
+	switch {
+	case err != nil && err.Status != 0:
+		span.Number(tracing.Status, err.Status)
+		span.Fail(codeLost)
+	case err != nil:
+		span.Fail(codeOf(nil, err))
+	default:
+		span.Number(tracing.Status, resp.Status)
+		if resp.Status >= http.StatusBadRequest {
+			span.Fail(strconv.Itoa(resp.Status))
+		}
+	}
 }
 
 func (c *Client) send(ctx context.Context, call Call, req *http.Request) (*Response, *Error) {

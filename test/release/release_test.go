@@ -15,9 +15,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -124,6 +126,50 @@ var _ = Describe("A release for one team", Ordered, func() {
 			Expect(admin.Get(ctx, client.ObjectKeyFromObject(applied), applied)).To(Succeed())
 			return apimeta.IsStatusConditionTrue(applied.Status.Conditions, v1alpha1.ConditionPublished)
 		}).Should(BeTrue())
+	})
+
+	It("traces a post from the request to the call of the platform, through both processes", func(ctx SpecContext) {
+		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+		body, err := json.Marshal(map[string]any{
+			"category": "text", "targets": []map[string]any{{"connection_id": "x", "caption": "a caption of ours"}},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, site+"/api/v1/posts", bytes.NewReader(body))
+		Expect(err).NotTo(HaveOccurred())
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+key)
+		req.Header.Set("traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
+		status, answer := do(http.DefaultClient, req)
+		Expect(status).To(Equal(http.StatusCreated), answer)
+		Eventually(traces.of).WithArguments(trace).Should(ContainElements(
+			"herald-apiserver: createPost", "herald-apiserver: check connection", "herald-apiserver: store post",
+			"herald-manager: deliver", "herald-manager: claim", "herald-manager: publish", "herald-manager: call platform", "herald-manager: record",
+		))
+		Expect(traces.said()).NotTo(Or(ContainSubstring("a caption of ours"), ContainSubstring(key), ContainSubstring(sandbox.URL)))
+		for _, process := range []string{"manager", "apiserver"} {
+			Eventually(logs[process]).Should(gbytes.Say(`"trace_id":"` + trace + `"`))
+		}
+	})
+
+	It("logs more or less while it runs", func() {
+		for process, config := range configs {
+			config.Shared().Log.Level = "debug"
+			writeConfig(process, config)
+		}
+		for process, config := range configs {
+			Eventually(logs[process]).Should(gbytes.Say(`"is":"DEBUG"`), process)
+			config.Shared().Log.Level = ""
+			writeConfig(process, config)
+		}
+		for process := range configs {
+			Eventually(logs[process]).Should(gbytes.Say(`"is":"INFO"`), process)
+		}
+	})
+
+	It("serves profiles where it is told to", func() {
+		for process, config := range configs {
+			Expect(statusOf("http://"+config.Shared().Profiling.BindAddress+"/debug/pprof/heap")).To(Equal(http.StatusOK), process)
+		}
 	})
 
 	It("names its objects after itself", func(ctx SpecContext) {
@@ -264,3 +310,32 @@ var _ = Describe("An apiserver that cannot serve its metrics", func() {
 		Expect(string(out)).To(ContainSubstring("metrics.bindAddress"))
 	})
 })
+
+var _ = DescribeTable("A process that starts while the Kubernetes API is away waits, alive and not ready", func(process string, config any, health *configv1alpha1.Endpoint) {
+	health.BindAddress = freeAddress()
+	nowhere := filepath.Join(folder, "nowhere.kubeconfig")
+	Expect(os.WriteFile(nowhere, []byte(`apiVersion: v1
+kind: Config
+current-context: nowhere
+clusters: [{name: nowhere, cluster: {server: "https://127.0.0.1:1"}}]
+contexts: [{name: nowhere, context: {cluster: nowhere, namespace: default}}]
+`), 0o600)).To(Succeed())
+	cmd := exec.Command(filepath.Join(folder, "herald"), process, "--config", writeConfig(process+"-waiting", config), "--kubeconfig", nowhere)
+	log := gbytes.NewBuffer()
+	cmd.Stderr = io.MultiWriter(log, GinkgoWriter)
+	Expect(cmd.Start()).To(Succeed())
+	Eventually(statusOf).WithArguments("http://" + health.BindAddress + "/livez").Should(Equal(http.StatusOK))
+	Expect(statusOf("http://" + health.BindAddress + "/readyz")).To(Equal(http.StatusServiceUnavailable))
+	Eventually(log).Should(gbytes.Say("The Kubernetes API does not answer; waiting for it, not ready"))
+	Expect(cmd.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	Expect(cmd.Wait()).To(Succeed(), "it was told to stop")
+},
+	func() TableEntry {
+		config := configv1alpha1.DefaultManager()
+		return Entry("manager", "manager", config, &config.Health)
+	}(),
+	func() TableEntry {
+		config := configv1alpha1.DefaultAPIServer()
+		return Entry("apiserver", "apiserver", config, &config.Health)
+	}(),
+)

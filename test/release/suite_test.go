@@ -9,6 +9,7 @@ package release_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -20,6 +21,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -55,6 +57,13 @@ var (
 	// are those of both processes.
 	site, webhook    string
 	healths, metrics map[string]string
+	// traces is where both deliver their traces, and logs is what they log.
+	traces = &collector{}
+	logs   = map[string]*gbytes.Buffer{}
+	// configs are their configurations.
+	configs = map[string]interface {
+		Shared() *configv1alpha1.Common
+	}{}
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -72,6 +81,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	rights, admission := writeChart(ctx)
 	Expect(cluster.ApplyFolders(ctx, admin, rights)).To(Succeed())
 	startSandbox()
+	traces.start()
 	healths, metrics = map[string]string{}, map[string]string{}
 	common := func(process string) configv1alpha1.Common {
 		kubeconfig, err := env.Kubeconfig("system:serviceaccount:"+system+":"+release+"-"+process, system)
@@ -82,6 +92,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		return configv1alpha1.Common{
 			Health:    configv1alpha1.Endpoint{BindAddress: health},
 			Metrics:   configv1alpha1.Metrics{Endpoint: configv1alpha1.Endpoint{BindAddress: metric}},
+			Profiling: configv1alpha1.Endpoint{BindAddress: freeAddress()},
+			Tracing:   configv1alpha1.Tracing{Endpoint: traces.URL},
 			Platforms: configv1alpha1.Platforms{X: &configv1alpha1.Platform{APIURL: sandbox.URL + "/x", WebURL: sandbox.URL + "/x", ClientID: "test"}},
 		}
 	}
@@ -94,6 +106,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	apiserver.Shutdown.Delay.Duration = 0
 	site = "http://" + apiserver.BindAddress
 	Expect(cluster.ApplyWebhook(ctx, admin, admission, webhook)).To(Succeed())
+	configs["manager"], configs["apiserver"] = manager, apiserver
 	startHerald("manager", manager)
 	startHerald("apiserver", apiserver)
 })
@@ -135,21 +148,32 @@ func startSandbox() {
 // startHerald runs a process with its configuration and waits until it is ready.
 func startHerald(process string, config any) {
 	GinkgoHelper()
-	data, err := yaml.Marshal(config)
-	Expect(err).NotTo(HaveOccurred())
-	file := filepath.Join(folder, process+".yaml")
-	Expect(os.WriteFile(file, data, 0o600)).To(Succeed())
+	file := writeConfig(process, config)
 	out, err := exec.Command(filepath.Join(folder, "herald"), "config", "check", file).CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
-	start("herald", process, "--config", file, "--kubeconfig", filepath.Join(folder, process+".kubeconfig"), "--namespace", served)
+	start("herald", process, "--log-format", "json", "--config", file, "--kubeconfig", filepath.Join(folder, process+".kubeconfig"), "--namespace", served)
 	Eventually(statusOf).WithArguments(healths[process] + "/readyz").Should(Equal(http.StatusOK))
+}
+
+// writeConfig writes the configuration of a process, in one piece.
+func writeConfig(process string, config any) (file string) {
+	GinkgoHelper()
+	data, err := yaml.Marshal(config)
+	Expect(err).NotTo(HaveOccurred())
+	file = filepath.Join(folder, process+".yaml")
+	Expect(os.WriteFile(file+".new", data, 0o600)).To(Succeed())
+	Expect(os.Rename(file+".new", file)).To(Succeed())
+	return file
 }
 
 // start runs a program until the suite ends, with its log in the report.
 func start(program string, args ...string) {
 	GinkgoHelper()
 	cmd := exec.Command(filepath.Join(folder, program), args...)
-	cmd.Stdout, cmd.Stderr = GinkgoWriter, GinkgoWriter
+	log := gbytes.NewBuffer()
+	logs[args[0]] = log
+	cmd.Stdout, cmd.Stderr = GinkgoWriter, io.MultiWriter(log, GinkgoWriter)
+	cmd.Env = append(os.Environ(), "OTEL_BSP_SCHEDULE_DELAY=100") // in ms
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	Expect(cmd.Start()).To(Succeed())
 	done := make(chan error, 1)

@@ -74,6 +74,10 @@ type Common struct {
 	Metrics Metrics `json:"metrics,omitzero"`
 	// Profiling serves /debug/pprof, for measuring only: profiles show what is in memory. The default is none.
 	Profiling Endpoint `json:"profiling,omitzero"`
+	// Log says what is logged.
+	Log Log `json:"log,omitzero"`
+	// Tracing delivers traces to an OpenTelemetry collector. The default is none.
+	Tracing Tracing `json:"tracing,omitzero"`
 	// Media is the store of media files; absent in an installation for posts of text alone.
 	Media *Media `json:"media,omitempty"`
 	// Platforms are those that can be published to.
@@ -84,6 +88,28 @@ type Common struct {
 type Endpoint struct {
 	// BindAddress is HOST:PORT or :PORT; "0" for nowhere.
 	BindAddress string `json:"bindAddress,omitempty"`
+}
+
+// Log says what is logged.
+type Log struct {
+	// Level is the least level that is logged: debug, info, warn or error. It is the one field that a running process
+	// takes over when the file changes. Empty leaves it to the flag --log-level.
+	Level string `json:"level,omitempty"`
+}
+
+// LogLevels are the values of Log.Level.
+func LogLevels() []string { return []string{"debug", "info", "warn", "error"} }
+
+// Tracing says where traces go, and which ones. A field that is left out is taken from OpenTelemetry's own variables of
+// the environment, which also set what has no field here, such as headers.
+type Tracing struct {
+	// Endpoint is the address of a collector that takes OTLP over HTTP, such as http://collector:4318; /v1/traces is
+	// added to its path. Empty takes OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT; without these
+	// there are no traces.
+	Endpoint string `json:"endpoint,omitempty"`
+	// SamplingRatio is the share of the traces that begin here and are recorded, from 0 to 1 (1). Requests with a
+	// traceparent bring the decision along. Left out, it is that of OTEL_TRACES_SAMPLER, if there is one.
+	SamplingRatio *float64 `json:"samplingRatio,omitempty"`
 }
 
 // Metrics says where and how metrics are served.

@@ -61,6 +61,13 @@ metrics:
   {{- else if .root.Values.metrics.certificateSecret }}
   certDir: /etc/herald/metrics
   {{- end }}
+{{- with .root.Values.tracing }}
+{{- if .endpoint }}
+tracing:
+  endpoint: {{ .endpoint | quote }}
+  samplingRatio: {{ .samplingRatio }}
+{{- end }}
+{{- end }}
 {{- with include "herald.media" .root }}
 media:
   {{- . | nindent 2 }}

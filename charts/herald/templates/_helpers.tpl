@@ -138,7 +138,7 @@ group: {{ default "cert-manager.io" .group }}
 {{- range .Values.networkPolicy.egressPorts -}}
 {{- $ports = append $ports (int .) -}}
 {{- end -}}
-{{- $addresses := list .Values.proxy.https .Values.proxy.http -}}
+{{- $addresses := list .Values.proxy.https .Values.proxy.http .Values.tracing.endpoint -}}
 {{- with include "herald.media" . | fromYaml -}}
 {{- $addresses = append $addresses .endpoint -}}
 {{- end -}}

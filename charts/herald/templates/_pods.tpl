@@ -91,6 +91,13 @@ readOnlyRootFilesystem: true
 - name: SSL_CERT_DIR
   value: /etc/herald/ca
 {{- end }}
+{{- with .root.Values.tracing.headers }}
+{{- if .name }}
+- name: OTEL_EXPORTER_OTLP_HEADERS
+  valueFrom:
+    secretKeyRef: {name: {{ .name }}, key: {{ .key }}}
+{{- end }}
+{{- end }}
 {{- with $values.env }}
 {{- toYaml . | nindent 0 }}
 {{- end }}

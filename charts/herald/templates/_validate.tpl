@@ -20,6 +20,9 @@
 {{- if and $v.metrics.plain $v.metrics.certificateSecret -}}
 {{- $mistakes = append $mistakes "metrics.certificateSecret: plain metrics have no certificate; remove it, or metrics.plain" -}}
 {{- end -}}
+{{- if and $v.tracing.headers.name (not $v.tracing.endpoint) -}}
+{{- $mistakes = append $mistakes "tracing.headers.name is set without a collector: set tracing.endpoint, or remove it" -}}
+{{- end -}}
 {{- range $process := list "manager" "apiserver" -}}
 {{- $pdb := (get $v $process).pdb -}}
 {{- if and (hasKey $pdb "minAvailable") (hasKey $pdb "maxUnavailable") -}}

@@ -85,6 +85,11 @@ func TestMistakes(t *testing.T) {
 		"one try":           {"a single lost request would end the process", managerHead + "leaderElection: {retryPeriod: 9s}\n", "renewDeadline: it leaves no time"},
 		"short shutdown":    {"results would be lost", managerHead + "shutdownTimeout: 2m\n", "write more than 2m0s"},
 		"one port twice":    {"the default of health was that of the metrics once", managerHead + "metrics: {bindAddress: \":8081\"}\n", "metrics.bindAddress: health.bindAddress listens on port 8081 already"},
+		"no level":          {"it would be found out at night", managerHead + "log: {level: verbose}\n", "log.level: \"verbose\" is no level; write debug, info, warn, error"},
+		"collector":         {"nothing would arrive there", managerHead + "tracing: {endpoint: \"collector:4317\"}\n", "tracing.endpoint: it is no address"},
+		"token in address":  {"it would stand in a ConfigMap", managerHead + "tracing: {endpoint: \"https://u:hunter2@collector\"}\n", "tracing.endpoint: it is no address"},
+		"percent":           {"a share is meant", managerHead + "tracing: {samplingRatio: 10}\n", "tracing.samplingRatio: it is no share"},
+		"no share":          {"none or all of them would be meant", managerHead + "tracing: {samplingRatio: .nan}\n", "tracing.samplingRatio: it is no share"},
 		"no number":         {"requests could never be sent", managerHead + "kubernetes: {qps: .nan}\n", "kubernetes.qps"},
 		"no namespace":      {"every team would be left alone", managerHead + "namespaces: [team-acme, Team-B]\n", "namespaces[1]: \"Team-B\" is no name"},
 		"more fetches":      {"uploads would wait for them", managerHead + "concurrency: {fetches: 17}\n", "only 16 workers"},
@@ -150,6 +155,8 @@ metrics: {bindAddress: "127.0.0.1:9000", plain: True}
 kubernetes: {qps: 12.5, burst: 20}
 thumbnails: {ffmpeg: ""}
 media: {endpoint: "http://127.0.0.1:9000", pathStyle: true}
+log: {level: debug}
+tracing: {endpoint: "http://127.0.0.1:4318", samplingRatio: 0}
 platforms: {x: {clientID: "1"}, facebook: {}}
 `))
 	if err != nil {
@@ -162,6 +169,8 @@ platforms: {x: {clientID: "1"}, facebook: {}}
 	want.Metrics.BindAddress, want.Metrics.Plain = "127.0.0.1:9000", true
 	want.Kubernetes = configv1alpha1.Kubernetes{QPS: 12.5, Burst: 20}
 	want.Thumbnails.FFmpeg = ""
+	want.Log.Level = "debug"
+	want.Tracing = configv1alpha1.Tracing{Endpoint: "http://127.0.0.1:4318", SamplingRatio: new(float64)}
 	want.Media = &configv1alpha1.Media{Endpoint: "http://127.0.0.1:9000", Region: "us-east-1", Bucket: "herald-media", PathStyle: true}
 	want.Platforms = configv1alpha1.Platforms{X: &configv1alpha1.Platform{ClientID: "1"}, Facebook: &configv1alpha1.Platform{}}
 	if diff := cmp.Diff(want, got); diff != "" {

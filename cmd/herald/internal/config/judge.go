@@ -150,6 +150,10 @@ func (j *judge) common(c *configv1alpha1.Common) {
 			j.says(fmt.Sprintf("namespaces[%d]", i), fmt.Sprintf("%q is no name of a namespace", namespace), "write small letters, digits and dashes")
 		}
 	}
+	if level, known := c.Log.Level, configv1alpha1.LogLevels(); level != "" && !slices.Contains(known, level) {
+		j.says("log.level", fmt.Sprintf("%q is no level", level), "write "+strings.Join(known, ", ")+", or nothing for that of --log-level")
+	}
+	j.tracing(&c.Tracing)
 	if c.Metrics.Plain && c.Metrics.CertDir != "" {
 		j.says("metrics.certDir", "plain metrics have no certificate", "remove it, or plain")
 	}
@@ -166,6 +170,15 @@ func (j *judge) common(c *configv1alpha1.Common) {
 		if *platform != nil {
 			j.platform("platforms."+name, *platform)
 		}
+	}
+}
+
+func (j *judge) tracing(t *configv1alpha1.Tracing) {
+	if t.Endpoint != "" {
+		j.webAddress("tracing.endpoint", t.Endpoint, "http://collector.observability:4318")
+	}
+	if r := t.SamplingRatio; r != nil && !(*r >= 0 && *r <= 1) { // not a number is no share either
+		j.says("tracing.samplingRatio", "it is no share", "write a number from 0 to 1, such as 0.1 for a tenth")
 	}
 }
 

@@ -80,7 +80,8 @@ type Options struct {
 	// Times are those of the election.
 	Times configv1alpha1.LeaderElection
 	// Stop tells the process to stop. It is called when the lease cannot be renewed.
-	Stop func()
+	Stop  func()
+	Clock clock.WithDelayedExecution
 }
 
 // New returns the lock of a lease.
@@ -109,7 +110,7 @@ func New(o Options) (*Lock, error) {
 		watch: func(ctx context.Context) (watch.Interface, error) {
 			return watches.Leases(o.Name.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, o.Name.Name).String()})
 		},
-		lasts: o.Times.LeaseDuration.Duration, clock: clock.RealClock{},
+		lasts: o.Times.LeaseDuration.Duration, clock: o.Clock,
 		patience: o.Times.RenewDeadline.Duration - o.Times.RetryPeriod.Duration, stop: o.Stop,
 	}, nil
 }

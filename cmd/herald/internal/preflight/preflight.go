@@ -46,13 +46,15 @@ var ErrOlder = errors.New("is older than this program")
 // resource definitions that it serves, and what to do. definitions are those that this
 // program was built with.
 func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
-	client, err := discovery.NewDiscoveryClientForConfig(config)
+	bounded := rest.CopyConfig(config)
+	bounded.Timeout = answerWithin
+	client, err := discovery.NewDiscoveryClientForConfig(bounded)
 	if err != nil {
 		return fmt.Errorf("reach the Kubernetes API: %w", err)
 	}
-	serverVersion, err := client.ServerVersion()
+	serverVersion, err := client.ServerVersionWithContext(ctx)
 	if err != nil {
-		return fmt.Errorf("ask the Kubernetes API for its version: %w", err)
+		return fmt.Errorf("ask the Kubernetes API for its version: %w", away(err))
 	}
 	if err := checkVersion(serverVersion.GitVersion); err != nil {
 		return err
@@ -70,7 +72,7 @@ func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
 		case apierrors.IsForbidden(err):
 			return fmt.Errorf("%w: this account may not read %s; give it the right to (config/rbac)", ErrUnread, want.Name)
 		case err != nil:
-			return fmt.Errorf("read the resource definition %s: %w", want.Name, err)
+			return fmt.Errorf("read the resource definition %s: %w", want.Name, away(err))
 		}
 		if err := json.Unmarshal(data, served); err != nil {
 			return fmt.Errorf("read the resource definition %s: %w", want.Name, err)

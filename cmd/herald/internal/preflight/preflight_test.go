@@ -111,3 +111,33 @@ func TestCheck(t *testing.T) {
 		})
 	}
 }
+
+// TestAway tells apart what may be otherwise a moment later.
+func TestAway(t *testing.T) {
+	for name, tt := range map[string]struct {
+		reason string
+		status int
+		away   bool
+	}{
+		"nothing listens":   {"the control plane is being restarted", 0, true},
+		"not available":     {"a load balancer without a server behind it", http.StatusServiceUnavailable, true},
+		"too many requests": {"it is busy", http.StatusTooManyRequests, true},
+		"internal":          {"etcd is away", http.StatusInternalServerError, true},
+		"gateway":           {"a proxy in between", http.StatusBadGateway, true},
+		"unauthorized":      {"the token is wrong, and stays so", http.StatusUnauthorized, false},
+		"forbidden":         {"a right is missing", http.StatusForbidden, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				http.Error(w, "trouble", tt.status)
+			}))
+			defer server.Close()
+			if tt.status == 0 {
+				server.Close()
+			}
+			if err := Check(t.Context(), &rest.Config{Host: server.URL}, crd.Definitions); errors.Is(err, ErrAway) != tt.away {
+				t.Errorf("%s: got %v", tt.reason, err)
+			}
+		})
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/internal/text"
+	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -45,10 +46,32 @@ func (l *Lookups) Ask(ctx context.Context, f *delivery.Facts, targets []int) []*
 	for n, i := range targets {
 		a := &delivery.LookupAnswer{Target: i, AskedAt: f.Now}
 		answers[n] = a
-		asked.Go(func() { a.LookupResult, a.Err = l.ask(ctx, f, i) })
+		asked.Go(func() {
+			ctx, span := tracing.Child(ctx, "look up")
+			defer span.End()
+			a.LookupResult, a.Err = l.ask(ctx, f, i)
+			trace(span, posting.Target(f.Post, i), a)
+		})
 	}
 	asked.Wait()
 	return answers
+}
+
+// trace tells the span of a lookup what was asked, and what came of it.
+func trace(span tracing.Span, t *v1alpha1.TargetStatus, a *delivery.LookupAnswer) {
+	span.Number(tracing.Target, a.Target)
+	span.Text(tracing.Platform, string(t.Platform))
+	span.Text(tracing.Attempt, t.Attempt.ID)
+	switch {
+	case a.Err != nil:
+		span.Fail(string(a.Err.Class))
+	case a.Matches == 0:
+		span.Text(tracing.Outcome, "not found")
+	case a.Matches == 1:
+		span.Text(tracing.Outcome, "found")
+	default:
+		span.Text(tracing.Outcome, "many found")
+	}
 }
 
 // ask asks about the open attempt of one target.

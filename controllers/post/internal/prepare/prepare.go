@@ -16,6 +16,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/dispatch"
+	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -277,7 +278,9 @@ func (p *Preparer) Start(ctx context.Context, m *Memory, t Target, now time.Time
 	p.began(&t, begun.upload)
 	go func() {
 		defer begun.stop()
+		ctx, span := tracing.Child(ctx, "prepare")
 		begun.result, begun.err = p.make(ctx, c, job, begun, owner, t.Wake)
+		trace(span, &t, begun.err)
 		begun.endedAt = p.o.Clock.Now()
 		p.ended(&t, begun.upload, begun.err == nil, begun.endedAt)
 		close(begun.done)
@@ -287,6 +290,16 @@ func (p *Preparer) Start(ctx context.Context, m *Memory, t Target, now time.Time
 		}
 		t.Wake()
 	}()
+}
+
+// trace ends the span of a preparation.
+func trace(span tracing.Span, t *Target, err *platforms.Error) {
+	defer span.End()
+	span.Number(tracing.Target, t.Index)
+	span.Text(tracing.Platform, string(t.Conn.Spec.Platform))
+	if err != nil {
+		span.Fail(string(err.Class))
+	}
 }
 
 // adopt returns the preparation that the post remembers; nil if there is none, or

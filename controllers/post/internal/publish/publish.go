@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/dispatch"
+	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -172,7 +174,11 @@ func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
 	if err := r.open(r.post, deliveries); err != nil {
 		return err
 	}
+	ctx, span := tracing.Child(ctx, "claim")
+	defer span.End()
+	span.Number(tracing.Targets, len(deliveries))
 	if err := r.storeClaim(ctx, r.post, r.memory, deliveries); err != nil {
+		span.Fail(string(apierrors.ReasonForError(err)))
 		return err
 	}
 	r.pass.Claimed(deliveries)
@@ -204,7 +210,7 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 		post := *r.post
 		for _, d := range claimed {
 			calls.Go(func() {
-				d.Result = r.send(detached, &post, d)
+				d.Result = r.traced(detached, &post, d)
 				r.pass.Answered(d)
 				if !goesOn(&post, d) {
 					r.Scheduler.Release(r.key(), d.Gate())
@@ -274,6 +280,22 @@ func (r *run) nextBatch(ended <-chan *Delivery, left int, slow <-chan time.Time,
 		}
 	}
 	return batch
+}
+
+// traced is send with a span around it.
+func (r *run) traced(ctx context.Context, post *v1alpha1.Post, d *Delivery) platforms.Result {
+	ctx, span := tracing.Child(ctx, "publish")
+	defer span.End()
+	span.Number(tracing.Target, d.Target)
+	span.Text(tracing.Platform, string(d.Conn.Spec.Platform))
+	span.Text(tracing.Connection, d.Conn.Name)
+	span.Text(tracing.Attempt, d.Attempt)
+	result := r.send(ctx, post, d)
+	span.Text(tracing.Outcome, string(result.Outcome))
+	if result.Err != nil {
+		span.Fail(string(result.Err.Class))
+	}
+	return result
 }
 
 // send makes one call, if its window is still open.

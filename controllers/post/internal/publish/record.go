@@ -12,11 +12,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/tracing"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/delivery"
 )
@@ -138,22 +140,26 @@ func (r *run) nextCards(ctx context.Context, batch []*Delivery) []*Delivery {
 		return nil
 	}
 	recorded := r.post.DeepCopy()
-	r.enter(recorded, results(batch))
+	r.enter(ctx, recorded, results(batch))
 	return r.pass.Next(ctx, recorded, batch)
 }
 
 // recordAndClaim records a batch and claims the next cards in one write, which is
 // tried once. If that fails nothing is sent, and the batch is recorded alone.
 func (r *run) recordAndClaim(ctx context.Context, batch, next []*Delivery) bool {
+	ctx, span := tracing.Child(ctx, "record and claim")
+	defer span.End()
+	span.Number(tracing.Targets, len(batch))
 	r.Failpoint(PointBeforeClaim)
 	post := r.post.DeepCopy()
-	r.enter(post, results(batch))
+	r.enter(ctx, post, results(batch))
 	if err := r.open(post, next); err != nil {
-		r.Log.Error(err, "cannot go on with a tree", "post", r.key(), "uid", post.UID)
+		r.log(ctx).Error(err, "cannot go on with a tree", "post", r.key(), "uid", post.UID)
 		return false
 	}
 	if err := r.storeClaim(ctx, post, r.memory, next); err != nil {
-		r.Log.Info("the next card is not claimed together with the record of the one before", "post", r.key(), "uid", post.UID, "error", err.Error())
+		span.Fail(string(apierrors.ReasonForError(err)))
+		r.log(ctx).Info("the next card is not claimed together with the record of the one before", "post", r.key(), "uid", post.UID, "error", err.Error())
 		return false
 	}
 	r.Changed(post, &r.post.Status)
@@ -180,24 +186,31 @@ const (
 	maxPause   = 5 * time.Second
 )
 
+// log is the log, with the trace of a context.
+func (p *Publisher) log(ctx context.Context) logr.Logger { return tracing.Logger(ctx, p.Log) }
+
 // Record enters results into a post and stores it, trying for as long as
 // Options.RecordFor; then the results are kept in memory for the next pass. post is
 // brought up to what is stored.
 func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *Memory, results []delivery.Result) error {
 	ctx, cancel := context.WithTimeout(ctx, p.RecordFor)
 	defer cancel()
+	ctx, span := tracing.Child(ctx, "record")
+	defer span.End()
+	span.Number(tracing.Targets, len(results))
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		err := p.tryRecord(ctx, post, memory, results)
 		if err == nil {
 			return nil
 		}
-		p.Log.Error(err, "cannot record results yet; trying on", "post", client.ObjectKeyFromObject(post), "uid", post.UID)
+		p.log(ctx).Error(err, "cannot record results yet; trying on", "post", client.ObjectKeyFromObject(post), "uid", post.UID)
 		select {
 		case <-p.Clock.After(pause):
 		case <-ctx.Done():
 			for _, r := range results {
 				memory.Keep(r)
 			}
+			span.Fail(string(apierrors.ReasonForError(err)))
 			return fmt.Errorf("cannot record results: %w", err)
 		}
 	}
@@ -208,14 +221,14 @@ func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *Mem
 func (p *Publisher) tryRecord(ctx context.Context, post *v1alpha1.Post, memory *Memory, results []delivery.Result) error {
 	for {
 		next := post.DeepCopy()
-		p.enter(next, results)
+		p.enter(ctx, next, results)
 		err := p.Client.Status().Update(ctx, next)
 		switch {
 		case err == nil:
 			p.stored(post, next, memory)
 			return nil
 		case apierrors.IsNotFound(err):
-			p.Log.Info("the post was removed while it was being published", "post", client.ObjectKeyFromObject(post), "uid", post.UID)
+			p.log(ctx).Info("the post was removed while it was being published", "post", client.ObjectKeyFromObject(post), "uid", post.UID)
 			return nil
 		case apierrors.IsInvalid(err), posting.TooLarge(err):
 			return p.recordIDs(ctx, post, memory, results, err)
@@ -243,9 +256,9 @@ func (p *Publisher) live(ctx context.Context, post *v1alpha1.Post) (*v1alpha1.Po
 }
 
 // enter enters results into a post. One that comes too late is only logged.
-func (p *Publisher) enter(post *v1alpha1.Post, results []delivery.Result) {
+func (p *Publisher) enter(ctx context.Context, post *v1alpha1.Post, results []delivery.Result) {
 	if err := delivery.EnterResults(post, results, p.Clock.Now()); err != nil {
-		p.Log.Info("a result is not recorded", "post", client.ObjectKeyFromObject(post), "uid", post.UID, "why", err.Error())
+		p.log(ctx).Info("a result is not recorded", "post", client.ObjectKeyFromObject(post), "uid", post.UID, "why", err.Error())
 	}
 }
 
@@ -260,13 +273,13 @@ func (p *Publisher) stored(post, next *v1alpha1.Post, memory *Memory) {
 // of what was published, and the names of what platforms work on, are written alone
 // onto the post as it stands. What is not among these is looked up.
 func (p *Publisher) recordIDs(ctx context.Context, post *v1alpha1.Post, memory *Memory, results []delivery.Result, refused error) error {
-	p.Log.Error(refused, "the status was refused; writing alone what only this process knows", "uid", post.UID)
+	p.log(ctx).Error(refused, "the status was refused; writing alone what only this process knows", "uid", post.UID)
 	fresh, err := p.live(ctx, post)
 	if fresh == nil {
 		return err
 	}
 	for _, target := range delivery.EnterIDs(fresh, results, p.Clock.Now()) {
-		p.Log.Info("a result is not recorded", "uid", post.UID, "target", target)
+		p.log(ctx).Info("a result is not recorded", "uid", post.UID, "target", target)
 	}
 	if err := p.Client.Status().Update(ctx, fresh); err != nil {
 		return err

@@ -1,0 +1,82 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// handshakeLogEvery and handshakeLogBurst bound how many failed handshakes are logged:
+	// so many at once, and then one in so long. Anybody can make one.
+	handshakeLogEvery = 10 * time.Second
+	handshakeLogBurst = 5
+)
+
+// handshakes speaks TLS and logs why a handshake failed, which net/http does only for
+// connections that it knows to be TLS.
+type handshakes struct {
+	net.Listener
+
+	config *tls.Config
+	clock  clock.PassiveClock
+	log    *slog.Logger
+	limit  *rate.Limiter
+	// left is how many were not logged since the last one that was.
+	left atomic.Int64
+}
+
+func (l *handshakes) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // http.Server knows the errors of a listener
+	}
+	return &handshaken{Conn: tls.Server(conn, l.config), from: l}, nil
+}
+
+// handshaken is a connection whose first read makes the handshake.
+type handshaken struct {
+	*tls.Conn
+
+	from *handshakes
+	told atomic.Bool
+}
+
+func (c *handshaken) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil && !c.ConnectionState().HandshakeComplete && !c.told.Swap(true) {
+		c.from.failed(c.RemoteAddr(), err)
+	}
+	return n, err //nolint:wrapcheck // net/http knows the errors of a connection
+}
+
+// failed logs a handshake that failed. A client that said nothing, such as the probe of a
+// load balancer, is no trouble.
+func (l *handshakes) failed(client net.Addr, err error) {
+	level := slog.LevelWarn
+	var silent net.Error
+	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.As(err, &silent) && silent.Timeout() {
+		level = slog.LevelDebug
+	}
+	ctx := context.Background()
+	if !l.log.Enabled(ctx, level) {
+		return
+	}
+	if !l.limit.AllowN(l.clock.Now(), 1) {
+		l.left.Add(1)
+		return
+	}
+	l.log.Log(ctx, level, "A TLS handshake failed", "remote", client.String(), "error", err, "notLogged", l.left.Swap(0))
+}

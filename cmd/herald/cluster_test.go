@@ -1,0 +1,79 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/cmd/herald/internal/preflight"
+)
+
+// hurriedClock is a clock on which every pause is over at once.
+type hurriedClock struct{ *clocktesting.FakeClock }
+
+func (c hurriedClock) After(d time.Duration) <-chan time.Time {
+	over := c.FakeClock.After(d)
+	c.Step(d)
+	return over
+}
+
+// TestAwait starts while the Kubernetes API is away.
+func TestAwait(t *testing.T) {
+	away := fmt.Errorf("%w: connection refused", preflight.ErrAway)
+	for name, tc := range map[string]struct {
+		reason string
+		// until is when the API answers, and with what.
+		until  time.Duration
+		answer error
+		// ends is when the process is told to stop; zero for never.
+		ends  time.Duration
+		says  string
+		lines int
+		waits time.Duration
+	}{
+		"there":      {"nothing is to be said", 0, nil, 0, "", 0, 0},
+		"a moment":   {"a control plane was restarted", 10 * time.Second, nil, 0, "", 2, 10 * time.Second},
+		"an upgrade": {"the log says each minute that it waits, and when that is over", 5 * time.Minute, nil, 0, "", 6, 5 * time.Minute},
+		"away":       {"the wait has an end, and Kubernetes starts the process again", time.Hour, nil, 0, "gave up after 15m0s", 15, apiPatience},
+		"too old":    {"waiting would not mend it", 10 * time.Second, errors.New("too old"), 0, "too old", 1, 10 * time.Second},
+		"at once":    {"nor here", 0, errors.New("too old"), 0, "too old", 0, 0},
+		"stopped":    {"a process that is told to stop does", time.Hour, nil, 20 * time.Second, "", 1, 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			begun := time.Unix(0, 0)
+			clock := hurriedClock{clocktesting.NewFakeClock(begun)}
+			var out bytes.Buffer
+			err := await(ctx, clock, slog.New(slog.NewTextHandler(&out, nil)), func() error {
+				now := clock.Since(begun)
+				if tc.ends > 0 && now >= tc.ends {
+					cancel()
+				}
+				if ctx.Err() != nil || now < tc.until {
+					return away
+				}
+				return tc.answer
+			})
+			if got := fmt.Sprint(err); (tc.says == "") != (err == nil) || !strings.Contains(got, tc.says) {
+				t.Errorf("%s: got %v", tc.reason, err)
+			}
+			if got := strings.Count(out.String(), "\n"); got != tc.lines {
+				t.Errorf("%s: %d lines, want %d:\n%s", tc.reason, got, tc.lines, &out)
+			}
+			if waited := clock.Since(begun); waited < tc.waits || waited > tc.waits+2*apiPause {
+				t.Errorf("%s: it waited %s", tc.reason, waited)
+			}
+		})
+	}
+}

@@ -1,0 +1,86 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+)
+
+// started tells whether the manager does its work, or could as soon as it holds the lease:
+// what it has to know is in its caches, and it was not told to stop.
+type started struct {
+	// synced waits until the caches are filled, or the context ends.
+	synced  func(context.Context) bool
+	running atomic.Bool
+}
+
+// Start implements manager.Runnable. controller-runtime starts the caches before.
+func (s *started) Start(ctx context.Context) error {
+	s.running.Store(true)
+	<-ctx.Done()
+	s.running.Store(false)
+	return nil
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: a replica that waits for
+// the lease is ready to take over.
+func (*started) NeedLeaderElection() bool { return false }
+
+// syncedWithin is how long a probe waits for caches, which are asked ten times a second.
+const syncedWithin = 200 * time.Millisecond
+
+// Check implements healthz.Checker.
+func (s *started) Check(r *http.Request) error {
+	if !s.running.Load() {
+		return errors.New("the process has not begun to work yet, or is stopping")
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), syncedWithin)
+	defer cancel()
+	if !s.synced(ctx) {
+		return errors.New("the caches are not filled yet")
+	}
+	return nil
+}
+
+// healthTimeout is how long a client may take to send a request's header.
+const healthTimeout = 5 * time.Second
+
+// serveWaiting serves the probes of a process that waits for what it cannot start
+// without: it is alive, and not ready. stop frees the address.
+func serveWaiting(ctx context.Context, endpoint configv1alpha1.Endpoint, log *slog.Logger) (stop func(), err error) {
+	if endpoint.Off() {
+		return func() {}, nil
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", endpoint.BindAddress)
+	if err != nil {
+		return nil, fmt.Errorf("health.bindAddress: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "not ready: the Kubernetes API has not answered yet", http.StatusServiceUnavailable)
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: healthTimeout}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.ErrorContext(ctx, "Probes are not answered", "error", err)
+		}
+	}()
+	return func() {
+		_ = server.Close() // a probe that is cut off comes again
+		<-ended
+	}, nil
+}

@@ -1,0 +1,112 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/internal/tracing"
+)
+
+// processLog is the log of a process. Its level can change while the process runs.
+type processLog struct {
+	*slog.Logger
+
+	level *slog.LevelVar
+	// start is the level of --log-level.
+	start slog.Level
+}
+
+// setupLog returns the log that the flags ask for, which writes to stderr. What Kubernetes' libraries log goes there
+// as well.
+func (f *commonFlags) setupLog() (*processLog, error) {
+	l, err := f.newLog(os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	log := logr.FromSlogHandler(l.Handler())
+	klog.SetLogger(log)
+	ctrl.SetLogger(log)
+	// net/http writes there what it has to say of the servers of libraries.
+	slog.SetDefault(l.Logger)
+	return l, nil
+}
+
+func (f *commonFlags) newLog(out io.Writer) (*processLog, error) {
+	l := &processLog{level: &slog.LevelVar{}, start: f.logLevel}
+	l.level.Set(f.logLevel)
+	options := &slog.HandlerOptions{Level: l.level}
+	var handler slog.Handler
+	switch f.logFormat {
+	case "text":
+		handler = slog.NewTextHandler(out, options)
+	case "json":
+		handler = slog.NewJSONHandler(out, options)
+	default:
+		return nil, usageError{fmt.Errorf("--log-format=%s: want text or json", f.logFormat)}
+	}
+	l.Logger = slog.New(tracing.LogHandler(handler))
+	return l, nil
+}
+
+// take logs from a level of the file on; from that of the flag if the file has none.
+func (l *processLog) take(ctx context.Context, c *configv1alpha1.Log) {
+	level := l.start
+	if c.Level != "" {
+		if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+			return // config has judged it
+		}
+	}
+	if was := l.level.Level(); was != level {
+		l.level.Set(level)
+		// Of a level of its own, so that it stands in the log whatever the level is.
+		l.Log(ctx, max(level, slog.LevelInfo), "The log has another level now", "was", was.String(), "is", level.String())
+	}
+}
+
+// rereadEvery is how often the file is looked at. Kubernetes itself takes up to a minute to
+// bring the change of a ConfigMap into a pod.
+const rereadEvery = 5 * time.Second
+
+// follow takes over the level of the file at path when the file changes, until ctx ends.
+// A file with a mistake changes nothing.
+func follow[T interface{ Shared() *configv1alpha1.Common }](ctx context.Context, l *processLog, clk clock.WithTicker, path string, from func(path string) (T, error)) {
+	ticker := clk.NewTicker(rereadEvery)
+	defer ticker.Stop()
+	var known []byte
+	unread := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		data, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own flag
+		was := unread
+		if unread = err != nil; err == nil && known != nil && bytes.Equal(data, known) || was && unread {
+			continue
+		}
+		if err == nil {
+			known = data
+			var c T
+			if c, err = from(path); err == nil {
+				l.take(ctx, &c.Shared().Log)
+				continue
+			}
+		}
+		l.WarnContext(ctx, "The configuration file cannot be read again; the level of the log stays as it is", "error", err)
+	}
+}

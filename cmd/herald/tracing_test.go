@@ -1,0 +1,137 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+)
+
+// TestTracingOptions holds the precedence: the file, then the variable for traces, then the
+// one for everything.
+func TestTracingOptions(t *testing.T) {
+	const base = "http://collector:4318"
+	share := func(f float64) *float64 { return &f }
+	type want struct {
+		URL     string
+		Ratio   string
+		Headers string
+		Timeout time.Duration
+		Gzip    bool
+		Error   string
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		file   configv1alpha1.Tracing
+		env    map[string]string
+		want   want
+	}{
+		"off":           {"nobody asked for traces", configv1alpha1.Tracing{}, nil, want{}},
+		"off, sampling": {"a share of nothing", configv1alpha1.Tracing{SamplingRatio: share(1)}, nil, want{}},
+		"file":          {"the chart writes it", configv1alpha1.Tracing{Endpoint: base}, nil, want{URL: base + "/v1/traces", Ratio: "1"}},
+		"file, path":    {"collectors of companies have one", configv1alpha1.Tracing{Endpoint: "https://otlp.example.com/otlp/"}, nil, want{URL: "https://otlp.example.com/otlp/v1/traces", Ratio: "1"}},
+		"variable": {"an operator of OpenTelemetry sets it in pods", configv1alpha1.Tracing{}, map[string]string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT": base + "/",
+		}, want{URL: base + "/v1/traces", Ratio: "1"}},
+		"variable for traces": {"it is the whole address", configv1alpha1.Tracing{}, map[string]string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT": base, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://traces:4318/ingest",
+		}, want{URL: "http://traces:4318/ingest", Ratio: "1"}},
+		"both": {"what was written for Herald counts", configv1alpha1.Tracing{Endpoint: base, SamplingRatio: share(0.1)}, map[string]string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT": "http://other:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://traces:4318/ingest", "OTEL_TRACES_SAMPLER": "always_on",
+		}, want{URL: base + "/v1/traces", Ratio: "0.1"}},
+		"none of them": {"zero is a share, too", configv1alpha1.Tracing{Endpoint: base, SamplingRatio: share(0)}, nil, want{URL: base + "/v1/traces", Ratio: "0"}},
+		"sampler": {"the variable fills in what the file leaves out", configv1alpha1.Tracing{Endpoint: base}, map[string]string{
+			"OTEL_TRACES_SAMPLER": "parentbased_traceidratio",
+		}, want{URL: base + "/v1/traces", Ratio: "of the SDK"}},
+		"the rest": {"what has no field in the file", configv1alpha1.Tracing{Endpoint: base}, map[string]string{
+			"OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Basic%20aHVudGVyMg==, X-Team = a%2Cb", "OTEL_EXPORTER_OTLP_TIMEOUT": "2500", "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION": "gzip",
+		}, want{URL: base + "/v1/traces", Ratio: "1", Headers: "map[Authorization:[Basic aHVudGVyMg==] X-Team:[a,b]]", Timeout: 2500 * time.Millisecond, Gzip: true}},
+		"switched off": {"OpenTelemetry's own switch", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_SDK_DISABLED": "true"}, want{}},
+		"gRPC": {"Herald does not speak it, and says what to do", configv1alpha1.Tracing{}, map[string]string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT": base, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+		}, want{Error: "http/protobuf"}},
+		"no address": {"the port alone", configv1alpha1.Tracing{}, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"}, want{Error: "write one like http://collector:4318"}},
+		"headers":    {"nothing of them is repeated", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "hunter2"}, want{Error: "key=value"}},
+		"timeout":    {"it is in milliseconds", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": "10s"}, want{Error: "milliseconds"}},
+		"authority":  {"a typing error must show", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_EXPORTER_OTLP_CERTIFICATE": "/does/not/exist"}, want{Error: "OTEL_EXPORTER_OTLP_CERTIFICATE: "}},
+		"half a certificate": {"it has a key", configv1alpha1.Tracing{Endpoint: base}, map[string]string{
+			"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": "/does/not/exist",
+		}, want{Error: "CLIENT_KEY"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options, err := tracingOptions(&tc.file, "herald-manager", slog.New(slog.DiscardHandler), func(name string) string { return tc.env[name] })
+			var got want
+			switch {
+			case err != nil:
+				if strings.Contains(err.Error(), "hunter2") {
+					t.Errorf("a secret is repeated: %v", err)
+				}
+				if tc.want.Error != "" && strings.Contains(err.Error(), tc.want.Error) {
+					return
+				}
+				got.Error = err.Error()
+			case options != nil:
+				got = want{URL: options.Collector.URL, Ratio: "of the SDK", Timeout: options.Collector.Timeout, Gzip: options.Collector.Gzip}
+				if options.SamplingRatio != nil {
+					got.Ratio = fmt.Sprint(*options.SamplingRatio)
+				}
+				if len(options.Collector.Header) > 0 {
+					got.Headers = fmt.Sprint(map[string][]string(options.Collector.Header))
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: %s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestWrongVariable starts with a variable that cannot be used: the process goes on without
+// traces.
+func TestWrongVariable(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4317")
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+	var out bytes.Buffer
+	tracer, flush := startTracing(t.Context(), &configv1alpha1.Tracing{}, "herald-manager", slog.New(slog.NewTextHandler(&out, nil)))
+	flush()
+	if tracer != nil || !strings.Contains(out.String(), "There are no traces") {
+		t.Errorf("got %v, and %s", tracer, &out)
+	}
+}
+
+// TestLinked holds what is in the program: no gRPC, which OpenTelemetry's own exporters
+// bring along, and nothing that calls methods by names (docs/adr/0008).
+func TestLinked(t *testing.T) {
+	packages, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, unwanted := range []string{"google.golang.org/grpc", "github.com/grpc-ecosystem", "html/template", "text/template"} {
+		if strings.Contains("\n"+string(packages), "\n"+unwanted) {
+			t.Errorf("%s is in the program", unwanted)
+		}
+	}
+	if testing.Short() {
+		t.Skip("linking takes some seconds")
+	}
+	dump, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags=-dumpdep", "-o", os.DevNull, ".").CombinedOutput()
+	if err != nil || !bytes.Contains(dump, []byte("main.main")) {
+		t.Fatalf("%v: %.500s", err, dump)
+	}
+	for line := range strings.Lines(string(dump)) {
+		if strings.Contains(line, "ReflectMethod") {
+			t.Errorf("the linker keeps every method of every type because of %s", line)
+		}
+	}
+}

@@ -1,0 +1,224 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/tracing"
+	"github.com/herald-social/herald/test/sandboxtest"
+)
+
+const (
+	requestTrace = "0af7651916cd43dd8448eb211c80319c"
+	traceparent  = "00-" + requestTrace + "-b7ad6b7169203331-01"
+)
+
+func asked(by string) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.TraceparentAnnotation: by} }
+}
+
+// valueOf is what a span says of a key; "" if nothing.
+func valueOf(span sdktrace.ReadOnlySpan, key tracing.Key) string {
+	for _, a := range span.Attributes() {
+		if string(a.Key) == string(key) {
+			return a.Value.String()
+		}
+	}
+	return ""
+}
+
+// lockedBuffer takes the log of a manager.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+var _ = Describe("Traces", Ordered, func() {
+	var m *manager
+	var recorder *tracetest.SpanRecorder
+	var log *lockedBuffer
+	BeforeAll(func() {
+		recorder, log = tracetest.NewSpanRecorder(), &lockedBuffer{}
+		provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
+		m = startManagerWithLog(logr.FromSlogHandler(slog.NewJSONHandler(log, nil)), interceptor.Funcs{}, func(o *post.Options) {
+			o.Tracer = tracing.NewTracer(provider)
+		})
+	})
+	AfterAll(func() { m.stop() })
+
+	// deliveries are the ended passes over a post that ended with it posted.
+	deliveries := func(p *v1alpha1.Post) func() []sdktrace.ReadOnlySpan {
+		return func() (found []sdktrace.ReadOnlySpan) {
+			for _, span := range recorder.Ended() {
+				if span.Name() == "deliver" && valueOf(span, tracing.Post) == p.Name && valueOf(span, tracing.Phase) == "posted" {
+					found = append(found, span)
+				}
+			}
+			return found
+		}
+	}
+	// below are the ended spans below another, by name.
+	below := func(parent sdktrace.ReadOnlySpan) map[string]sdktrace.ReadOnlySpan {
+		found := map[string]sdktrace.ReadOnlySpan{}
+		for _, span := range recorder.Ended() {
+			if span.Parent().SpanID() == parent.SpanContext().SpanID() {
+				found[span.Name()] = span
+			}
+		}
+		return found
+	}
+
+	It("go on from the request to the call of the platform, without a word of the post", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "a caption of ours", asked(traceparent))
+		Eventually(deliveries(p)).Should(HaveLen(1))
+		pass := deliveries(p)()[0]
+		Expect(pass.SpanContext().TraceID().String()).To(Equal(requestTrace))
+		Expect(pass.Links()).To(BeEmpty())
+		Expect(valueOf(pass, tracing.Namespace)).To(Equal(t.namespace))
+
+		steps := below(pass)
+		Expect(steps).To(And(HaveKey("claim"), HaveKey("publish"), HaveKey("record")))
+		Expect(valueOf(steps["claim"], tracing.Targets)).To(Equal("1"))
+		publish := steps["publish"]
+		status := read(ctx, p).Status.Targets[0]
+		Expect(valueOf(publish, tracing.Target)).To(Equal("0"))
+		Expect(valueOf(publish, tracing.Platform)).To(Equal("x"))
+		Expect(valueOf(publish, tracing.Connection)).To(Equal("x"))
+		Expect(valueOf(publish, tracing.Attempt)).To(Equal(status.Attempt.ID))
+		Expect(valueOf(publish, tracing.Outcome)).To(Equal("posted"))
+		call := below(publish)["call platform"]
+		Expect(call).NotTo(BeNil())
+		Expect(valueOf(call, tracing.Action)).To(Equal("publish"))
+		Expect(valueOf(call, tracing.Status)).To(Equal("201"))
+
+		for _, span := range recorder.Ended() {
+			Expect(fmt.Sprintf("%+v", span)).NotTo(Or(ContainSubstring("a caption of ours"), ContainSubstring(t.account.AccessToken), ContainSubstring("://")), span.Name())
+		}
+		Expect(log.String()).To(ContainSubstring(`"trace_id":"` + requestTrace + `"`))
+		Expect(log.String()).NotTo(Or(ContainSubstring("a caption of ours"), ContainSubstring(t.account.AccessToken)))
+	})
+
+	It("begin anew for a scheduled post, with a link to its request", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "later", at(1500*time.Millisecond), asked(traceparent))
+		Eventually(deliveries(p)).Should(HaveLen(1))
+		pass := deliveries(p)()[0]
+		Expect(pass.SpanContext().TraceID().String()).NotTo(Equal(requestTrace))
+		Expect(pass.Parent().IsValid()).To(BeFalse())
+		Expect(pass.Links()).To(HaveLen(1))
+		Expect(pass.Links()[0].SpanContext.TraceID().String()).To(Equal(requestTrace))
+	})
+
+	DescribeTable("begin anew where no request can be read from the annotation", func(ctx SpecContext, annotation string) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "by kubectl", asked(annotation))
+		Eventually(deliveries(p)).Should(HaveLen(1))
+		pass := deliveries(p)()[0]
+		Expect(pass.Parent().IsValid()).To(BeFalse())
+		Expect(pass.Links()).To(BeEmpty())
+	},
+		Entry("which is empty", ""),
+		Entry("which somebody wrote by hand", "delivered by hand"),
+		Entry("which is long", string(bytes.Repeat([]byte("00-"), 10_000))),
+	)
+
+	It("tell of a call that was refused, and of the lookup of one that was lost", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		t.fault(ctx, sandboxtest.Fault{Operation: "publish", Kind: "drop_after"})
+		p := t.post(ctx, "lost and found", asked(traceparent))
+		Eventually(deliveries(p)).ShouldNot(BeEmpty())
+		var publish, lookup sdktrace.ReadOnlySpan
+		for _, span := range recorder.Ended() {
+			if valueOf(span, tracing.Attempt) != read(ctx, p).Status.Targets[0].Attempt.ID {
+				continue
+			}
+			switch span.Name() {
+			case "publish":
+				publish = span
+			case "look up":
+				if valueOf(span, tracing.Outcome) == "found" {
+					lookup = span
+				}
+			}
+		}
+		Expect(publish).NotTo(BeNil())
+		Expect(valueOf(publish, tracing.Outcome)).To(Equal("unknown"))
+		Expect(lookup).NotTo(BeNil())
+		Expect(lookup.SpanContext().TraceID().String()).To(Equal(requestTrace))
+	})
+
+	It("leave no span whose parent is missing", func() {
+		ended := map[string]bool{}
+		for _, span := range recorder.Ended() {
+			ended[span.SpanContext().SpanID().String()] = true
+		}
+		for _, span := range recorder.Ended() {
+			if parent := span.Parent(); parent.IsValid() && !parent.IsRemote() {
+				Expect(ended).To(HaveKey(parent.SpanID().String()), span.Name())
+			}
+		}
+	})
+})
+
+var _ = Describe("A collector that does not answer", Ordered, func() {
+	It("delays no post", func(ctx SpecContext) {
+		var reached sync.Once
+		asked, release := make(chan struct{}), make(chan struct{})
+		hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			reached.Do(func() { close(asked) })
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+		}))
+		DeferCleanup(func() { close(release); hanging.Close() })
+		GinkgoT().Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "4")
+		GinkgoT().Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "2")
+		GinkgoT().Setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
+		provider, err := tracing.Start(ctx, tracing.Options{
+			Collector: tracing.Collector{URL: hanging.URL, Timeout: time.Hour}, Service: "herald-manager", SamplingRatio: new(1.0), Log: slog.New(slog.DiscardHandler),
+		})
+		Expect(err).NotTo(HaveOccurred())
+		m := startManager(interceptor.Funcs{}, func(o *post.Options) { o.Tracer = provider.Tracer() })
+		t := newTeam(ctx)
+		first := t.post(ctx, "first")
+		Eventually(asked).Should(BeClosed())
+		Eventually(phase(ctx, first)).Should(Equal(v1alpha1.PhasePosted))
+		for i := range 10 {
+			p := t.post(ctx, fmt.Sprint("more than the queue holds ", i))
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
+		}
+		Expect(publishesBy(t.account)).To(Equal(11))
+		m.stop()
+	})
+})

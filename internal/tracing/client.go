@@ -1,0 +1,143 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracing
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"time"
+
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// Collector is where spans are delivered to, by OTLP over HTTP.
+type Collector struct {
+	// URL is the whole address, which usually ends in /v1/traces.
+	URL string
+	// Header goes with each request; it may hold a secret.
+	Header http.Header
+	// Timeout bounds the delivery of one batch with all its tries (default
+	// DefaultTimeout).
+	Timeout time.Duration
+	// Gzip compresses what is sent.
+	Gzip bool
+	// TLS are the authorities to trust and the certificate to show; nil for those of
+	// the system and none.
+	TLS *tls.Config
+	// Proxy is as in http.Transport.
+	Proxy func(*http.Request) (*url.URL, error)
+}
+
+// DefaultTimeout is what OpenTelemetry sets for OTEL_EXPORTER_OTLP_TIMEOUT.
+const DefaultTimeout = 10 * time.Second
+
+// tries are those of a batch that the collector does not take now, as OTLP wants them
+// (OTLP 1.x, "OTLP/HTTP Response"). The timeout ends them.
+var tries = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 6}
+
+// longestAnswer is how much of an answer is read, so that its connection can be used
+// again.
+const longestAnswer = 64 << 10
+
+// client delivers spans. It implements otlptrace.Client. OpenTelemetry's own client for
+// HTTP is not used: it brings gRPC into the program, 7 MiB that nothing calls
+// (open-telemetry/opentelemetry-go#2579).
+type client struct {
+	Collector
+
+	http *http.Client
+}
+
+func newClient(c Collector) *client {
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	return &client{Collector: c, http: &http.Client{
+		Transport: &http.Transport{
+			Proxy: c.Proxy, TLSClientConfig: c.TLS, ForceAttemptHTTP2: true,
+			MaxIdleConns: 2, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: c.Timeout, MaxResponseHeaderBytes: longestAnswer,
+		},
+		// The header may hold a secret, which is for the address that was configured.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Start implements otlptrace.Client.
+func (*client) Start(context.Context) error { return nil }
+
+// Stop implements otlptrace.Client.
+func (c *client) Stop(context.Context) error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// UploadTraces implements otlptrace.Client.
+func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
+	// This message and the request of OTLP's service have one encoding; the package of the
+	// service brings gRPC.
+	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
+	if err != nil {
+		return fmt.Errorf("encode spans: %w", err)
+	}
+	if c.Gzip {
+		body = compressed(body)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	var again bool
+	ended := wait.ExponentialBackoffWithContext(ctx, tries, func(ctx context.Context) (done bool, _ error) {
+		again, err = c.send(ctx, body)
+		return !again, nil
+	})
+	return cmp.Or(err, ended) // that the tries have ended says less than why the last one failed
+}
+
+// send sends a batch once, and says whether it is worth another try.
+func (c *client) send(ctx context.Context, body []byte) (again bool, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
+	if err != nil {
+		return false, errors.New("the address of the collector is not a URL")
+	}
+	maps.Copy(request.Header, c.Header)
+	request.Header.Set("Content-Type", "application/x-protobuf")
+	request.Header.Set("User-Agent", "herald")
+	if c.Gzip {
+		request.Header.Set("Content-Encoding", "gzip")
+	}
+	answer, err := c.http.Do(request)
+	if err != nil {
+		if wrapped, ok := errors.AsType[*url.Error](err); ok {
+			err = wrapped.Err // without the address, which may hold a token
+		}
+		return true, fmt.Errorf("the collector could not be reached: %w", err)
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, longestAnswer)) // only for the connection's next use
+	switch status := answer.StatusCode; status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true, fmt.Errorf("the collector answered with HTTP status %d", status)
+	default:
+		if status/100 != 2 {
+			return false, fmt.Errorf("the collector refused spans with HTTP status %d; check its address and the headers", status)
+		}
+		return false, nil
+	}
+}
+
+func compressed(body []byte) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, _ = w.Write(body) // a bytes.Buffer takes everything
+	_ = w.Close()
+	return out.Bytes()
+}

@@ -1,0 +1,53 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracing
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Fields of a line of the log, named as OpenTelemetry wants them outside of its own
+// format.
+const (
+	logTraceID = "trace_id"
+	logSpanID  = "span_id"
+)
+
+// LogHandler adds to each line the trace and the span of its context.
+func LogHandler(next slog.Handler) slog.Handler { return logHandler{next} }
+
+type logHandler struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (h logHandler) Handle(ctx context.Context, line slog.Record) error {
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		line = line.Clone()
+		line.Add(logTraceID, span.TraceID().String(), logSpanID, span.SpanID().String())
+	}
+	return h.Handler.Handle(ctx, line)
+}
+
+// WithAttrs implements slog.Handler.
+func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return logHandler{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (h logHandler) WithGroup(name string) slog.Handler {
+	return logHandler{h.Handler.WithGroup(name)}
+}
+
+// Logger adds the trace and the span of a context to the lines of a logr.Logger, which
+// are written without one.
+func Logger(ctx context.Context, log logr.Logger) logr.Logger {
+	span := trace.SpanContextFromContext(ctx)
+	if !span.IsValid() {
+		return log
+	}
+	return log.WithValues(logTraceID, span.TraceID().String(), logSpanID, span.SpanID().String())
+}
