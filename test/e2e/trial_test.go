@@ -95,20 +95,20 @@ var _ = Describe("An evaluation", Ordered, func() {
 		}
 	})
 
-	posts, pace := 1000, 120*time.Millisecond
+	// As fast as one account on TikTok takes its share: calls to an account follow one another.
+	posts, pace := 1000, 300*time.Millisecond
 	if short {
 		posts = 100
 	}
 	over := time.Duration(posts) * pace
 
-	It("publishes as many as it will while it is restarted", func(ctx SpecContext) {
-		sent := send(ctx, "undisturbed", posts, over, scheduledAhead)
-		// Three quarters of the posts are made, and most of them are out.
-		pass(ctx, scheduledAhead+over*3/4)
+	It("publishes at the pace at which it is restarted below", func(ctx SpecContext) {
+		sent := send(ctx, "undisturbed", posts/4, over/4, scheduledAhead)
+		pass(ctx, scheduledAhead+over/5)
 		memory(ctx, fmt.Sprintf("with %d posts a minute", time.Minute/pace))
 		v := sent.settled(ctx)
 		sayf("undisturbed: %s", v)
-		expectWhole(v, posts)
+		expectWhole(v, posts/4)
 		Expect(v.givenUp).To(BeZero())
 	})
 
