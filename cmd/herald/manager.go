@@ -32,6 +32,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
+	"github.com/herald-social/herald/cmd/herald/internal/preflight"
 	"github.com/herald-social/herald/internal/transport"
 )
 
@@ -130,7 +131,7 @@ func runManager(ctx context.Context, args []string) error {
 	if err := setupControllers(ctx, mgr, c, cluster.namespace, registry, identity, tracer); err != nil {
 		return err
 	}
-	if err := mgr.Add(watchCluster(cluster.Config, logger)); err != nil {
+	if err := mgr.Add(orderly{watchCluster(cluster.Config, logger), stop}); err != nil {
 		return fmt.Errorf("cannot look after the resource definitions: %w", err)
 	}
 	mgr.GetLogger().Info("starting", "version", version, "namespace", cluster.namespace, "release", c.ReleaseName,
@@ -138,12 +139,29 @@ func runManager(ctx context.Context, args []string) error {
 	return work(ctx, mgr)
 }
 
-// work runs a manager until ctx ends, which is an error if the lease was lost.
+// orderly is a watch whose error stops the process as if it were told to. The manager would keep the lease
+// until the calls under way have ended.
+type orderly struct {
+	*preflight.Watch
+
+	stop context.CancelCauseFunc
+}
+
+// Start implements manager.Runnable.
+func (o orderly) Start(ctx context.Context) error {
+	if err := o.Watch.Start(ctx); err != nil {
+		o.stop(err)
+	}
+	return nil
+}
+
+// work runs a manager until ctx ends, which is an error if the lease was lost, or the resource definitions are older than
+// this program.
 func work(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("the manager stopped: %w", err)
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, errLeaseLost) {
+	if cause := context.Cause(ctx); errors.Is(cause, errLeaseLost) || errors.Is(cause, preflight.ErrOlder) {
 		return cause
 	}
 	return nil

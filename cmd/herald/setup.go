@@ -56,7 +56,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	}
 	posts := postOptions(c)
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
-	posts.Platforms, posts.Tracer = registry, tracer
+	posts.Platforms, posts.Tracer, posts.Stopping = registry, tracer, ctx.Done()
 	posts.Tokens = connection.Tokens{Cache: credentials.NewCache(store, now)}
 	posts.Files, posts.Renditions, posts.Thumbnails = files, rendition.NewMaker(files), pictures
 	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}

@@ -90,6 +90,8 @@ type Options struct {
 	Events events.EventRecorder
 	// Metrics counts; nil counts nothing.
 	Metrics *Metrics
+	// Stopping is closed when this process is told to stop; nil never is. Another one may count the posts then.
+	Stopping <-chan struct{}
 	// Tracer traces what passes do; nil traces nothing.
 	Tracer *tracing.Tracer
 	// MaxConcurrentReconciles is how many posts are worked on at once (default 256).
@@ -204,7 +206,7 @@ func New(o Options) (*Reconciler, error) {
 // SetupWithManager registers the reconciler and what wakes it: posts that are not
 // finished, changes of what posts wait for, and turns that have come.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.o.Metrics.watch(r, mgr.Elected())
+	r.o.Metrics.watch(r, mgr.Elected(), r.o.Stopping)
 	if err := indexAppBlocked(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}

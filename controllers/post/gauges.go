@@ -76,6 +76,11 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	select {
+	case <-r.stopping:
+		return
+	default:
+	}
+	select {
 	case <-r.elected:
 	default:
 		return

@@ -46,11 +46,11 @@ type Metrics struct {
 	teams map[string]bool
 }
 
-// leading is a reconciler, and what is closed once it works.
+// leading is a reconciler, and what is closed once it works and once it stops: then another one tells.
 type leading struct {
 	*Reconciler
 
-	elected <-chan struct{}
+	elected, stopping <-chan struct{}
 }
 
 // NewMetrics makes the metrics and registers them, unless registerer is nil.
@@ -92,9 +92,10 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// watch has the posts of a reconciler counted at each scrape, once it works.
-func (m *Metrics) watch(r *Reconciler, elected <-chan struct{}) {
-	m.reconciler.Store(&leading{r, elected})
+// watch has the posts of a reconciler counted at each scrape, once it works and
+// until it stops.
+func (m *Metrics) watch(r *Reconciler, elected, stopping <-chan struct{}) {
+	m.reconciler.Store(&leading{r, elected, stopping})
 }
 
 // begun counts the first call of a target.

@@ -93,7 +93,7 @@ func measured(t *testing.T, objects ...client.Object) (*Metrics, *prometheus.Reg
 	}
 	elected := make(chan struct{})
 	close(elected)
-	m.watch(r, elected)
+	m.watch(r, elected, nil)
 	return m, registry
 }
 
@@ -232,9 +232,17 @@ func TestSeriesOfTeams(t *testing.T) {
 // TestOnlyTheLeaderCounts: another replica has the same posts in its cache, or would fill it for the scrape.
 func TestOnlyTheLeaderCounts(t *testing.T) {
 	m, registry := measured(t, unfinished("acme", "a", time.Hour))
-	m.watch(m.reconciler.Load().Reconciler, make(chan struct{}))
-	if n, err := testutil.GatherAndCount(registry, "herald_unfinished_posts", "herald_queue_depth"); err != nil || n != 0 {
-		t.Errorf("a replica that waits for the lease told %d values, %v", n, err)
+	never, closed := make(chan struct{}), make(chan struct{})
+	close(closed)
+	for reason, is := range map[string]leading{
+		"it waits for the lease":                                    {nil, never, never},
+		"it has given its lease back, and another one tells":        {nil, closed, closed},
+		"it has stopped before it had the lease for the first time": {nil, never, closed},
+	} {
+		m.watch(m.reconciler.Load().Reconciler, is.elected, is.stopping)
+		if n, err := testutil.GatherAndCount(registry, "herald_unfinished_posts", "herald_queue_depth"); err != nil || n != 0 {
+			t.Errorf("%s: it told %d values, %v", reason, n, err)
+		}
 	}
 }
 

@@ -68,8 +68,8 @@
 {{- if le (float64 .Values.manager.terminationGracePeriodSeconds) $shutdown -}}
 {{- $mistakes = append $mistakes (printf "manager.terminationGracePeriodSeconds is %v: calls under way would be killed before manager.config.shutdownTimeout, which is %s; write more" .Values.manager.terminationGracePeriodSeconds $c.shutdownTimeout) -}}
 {{- end -}}
-{{- if le $shutdown (addf 60 (include "herald.seconds" $c.delivery.recordFor | float64)) -}}
-{{- $mistakes = append $mistakes (printf "manager.config.shutdownTimeout is %s: a call (1m) and the record of its result (manager.config.delivery.recordFor, %s) could take longer; write more" $c.shutdownTimeout $c.delivery.recordFor) -}}
+{{- if le $shutdown (addf 60 (include "herald.seconds" $c.delivery.sendWindow | float64) (include "herald.seconds" $c.delivery.recordFor | float64)) -}}
+{{- $mistakes = append $mistakes (printf "manager.config.shutdownTimeout is %s: a claim (manager.config.delivery.sendWindow, %s), a call (1m) and the record of its result (manager.config.delivery.recordFor, %s) could take longer; write more" $c.shutdownTimeout $c.delivery.sendWindow $c.delivery.recordFor) -}}
 {{- end -}}
 {{- $lease := include "herald.seconds" $c.leaderElection.leaseDuration | float64 -}}
 {{- $renew := include "herald.seconds" $c.leaderElection.renewDeadline | float64 -}}

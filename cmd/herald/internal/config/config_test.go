@@ -83,7 +83,7 @@ func TestMistakes(t *testing.T) {
 		"section as text":   {"it needs fields", managerHead + "platforms: hunter2\n", "platforms: it is text; write a section"},
 		"unlocked lease":    {"another leader while this one works", managerHead + "leaderElection: {leaseDuration: 9s}\n", "leaseDuration: another process"},
 		"one try":           {"a single lost request would end the process", managerHead + "leaderElection: {retryPeriod: 9s}\n", "renewDeadline: it leaves no time"},
-		"short shutdown":    {"results would be lost", managerHead + "shutdownTimeout: 2m\n", "write more than 2m0s"},
+		"short shutdown":    {"results would be lost", managerHead + "shutdownTimeout: 2m\n", "write more than 2m5s"},
 		"one port twice":    {"the default of health was that of the metrics once", managerHead + "metrics: {bindAddress: \":8081\"}\n", "metrics.bindAddress: health.bindAddress listens on port 8081 already"},
 		"no level":          {"it would be found out at night", managerHead + "log: {level: verbose}\n", "log.level: \"verbose\" is no level; write debug, info, warn, error"},
 		"collector":         {"nothing would arrive there", managerHead + "tracing: {endpoint: \"collector:4317\"}\n", "tracing.endpoint: it is no address"},

@@ -93,9 +93,9 @@ func (j *judge) times(c *configv1alpha1.ManagerConfiguration) {
 	if 5*lease.RenewDeadline.Duration <= 6*lease.RetryPeriod.Duration {
 		j.says("leaderElection.renewDeadline", "it leaves no time for a second try", fmt.Sprintf("write more than 1.2 times retryPeriod, which is %s", lease.RetryPeriod.Duration))
 	}
-	if need := longestCall + c.Delivery.RecordFor.Duration; c.ShutdownTimeout.Duration <= need {
+	if need := c.Delivery.SendWindow.Duration + longestCall + c.Delivery.RecordFor.Duration; c.ShutdownTimeout.Duration <= need {
 		j.says("shutdownTimeout", "a call under way and the record of its result could take longer",
-			fmt.Sprintf("write more than %s: %s for a call, and delivery.recordFor", need, longestCall))
+			fmt.Sprintf("write more than %s: delivery.sendWindow, %s for a call, and delivery.recordFor", need, longestCall))
 	}
 }
 

@@ -55,16 +55,18 @@ type Lock struct {
 	patience time.Duration
 	stop     func()
 
-	// writing is held while the lease is written.
+	// writing is held while the lease is read or written.
 	writing sync.Mutex
 
 	mu sync.Mutex
 	// renewed is when this process last wrote that it leads; zero if it does not lead.
 	renewed time.Time
-	// ended is set once the lease was given back or lost. Nothing more is written, and
+	// ended is set once the lease was given back or lost. Nothing more is renewed, and
 	// the election goes on in the belief that this process leads, until that has ended.
-	ended, lost bool
-	watchdog    clock.Timer
+	ended bool
+	// holds is set while the lease may bear this process's name.
+	holds    bool
+	watchdog clock.Timer
 }
 
 // Options are what New needs. Every field is required.
@@ -87,6 +89,8 @@ type Options struct {
 // New returns the lock of a lease.
 func New(o Options) (*Lock, error) {
 	config := rest.CopyConfig(o.Config)
+	// Connections of its own: one that is shared, by HTTP/2, would be found dead only after the lease has ended.
+	config.NextProtos = []string{"http/1.1"}
 	watches, err := typedcoordinationv1.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client to watch the lease: %w", err)
@@ -119,6 +123,9 @@ func New(o Options) (*Lock, error) {
 func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
+	if l.hasEnded() {
+		return nil
+	}
 	return l.write(ctx, record, l.Interface.Create)
 }
 
@@ -144,31 +151,39 @@ func (l *Lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 	if !l.leads() {
 		record.AcquireTime = record.RenewTime
 	}
-	err := to(ctx, record)
-	switch {
-	case err != nil:
-	case record.HolderIdentity == l.Identity():
-		l.set(now)
-	default:
-		l.set(time.Time{})
+	if err := to(ctx, record); err != nil {
+		return err
 	}
-	return err
+	if record.HolderIdentity == l.Identity() {
+		l.set(now, true)
+	} else {
+		l.set(time.Time{}, false)
+	}
+	return nil
 }
 
 // Get implements resourcelock.Interface. While another process holds the lease, it
 // answers only when that gives it back or stops to renew it.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	record, raw, err := l.Interface.Get(ctx)
+	record, raw, err := l.read(ctx)
+	if err == nil && record.HolderIdentity != l.Identity() {
+		// A leader that another one has followed ends what it has begun as if it were told to stop.
+		l.lose(l.lastRenewed())
+		l.set(time.Time{}, false)
+	}
 	if l.hasEnded() {
 		return &resourcelock.LeaderElectionRecord{HolderIdentity: l.Identity()}, nil, nil
 	}
-	if err != nil || record.HolderIdentity == l.Identity() {
+	if err != nil || record.HolderIdentity == l.Identity() || record.HolderIdentity == "" || !l.await(ctx) {
 		return record, raw, err
 	}
-	l.set(time.Time{})
-	if record.HolderIdentity == "" || !l.await(ctx) {
-		return record, raw, nil
-	}
+	return l.read(ctx)
+}
+
+// read reads the lease. client-go's lock keeps what it has read for the next write.
+func (l *Lock) read(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
 	return l.Interface.Get(ctx)
 }
 
@@ -214,7 +229,7 @@ func (l *Lock) await(ctx context.Context) bool {
 func (l *Lock) Release(ctx context.Context) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	if l.hasEnded() || !l.leads() {
+	if !l.mayHold() {
 		return nil
 	}
 	held, _, err := l.Interface.Get(ctx)
@@ -235,47 +250,54 @@ func (l *Lock) Release(ctx context.Context) error {
 	return nil
 }
 
-// Lost reports whether the process was told to stop because the lease could not be
-// renewed.
-func (l *Lock) Lost() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lost
-}
-
 func (l *Lock) hasEnded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ended
 }
 
-func (l *Lock) leads() bool {
+func (l *Lock) mayHold() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.renewed.IsZero()
+	return l.holds
 }
 
-// set notes when this process last wrote that it leads, or that it does not lead.
-func (l *Lock) set(renewed time.Time) {
+func (l *Lock) leads() bool { return !l.lastRenewed().IsZero() }
+
+// set notes when this process last wrote that it leads, or that it does not, and whether
+// the lease bears its name.
+func (l *Lock) set(renewed time.Time, holds bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.holds = holds
+	if l.ended {
+		// A write that was under way when the process was told to stop.
+		renewed = time.Time{}
+	}
 	l.renewed = renewed
 	if l.watchdog != nil {
 		l.watchdog.Stop()
 		l.watchdog = nil
 	}
-	if renewed.IsZero() || l.ended {
+	if renewed.IsZero() {
 		return
 	}
 	l.watchdog = l.clock.AfterFunc(l.patience, func() { l.lose(renewed) })
 }
 
-// lose stops the process if the lease has not been renewed since.
+// lastRenewed is when this process last wrote that it leads; zero if it does not lead.
+func (l *Lock) lastRenewed() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.renewed
+}
+
+// lose stops the process if it leads and the lease has not been renewed since.
 func (l *Lock) lose(since time.Time) {
 	l.mu.Lock()
-	current := !l.ended && l.renewed.Equal(since)
+	current := !l.ended && !since.IsZero() && l.renewed.Equal(since)
 	if current {
-		l.ended, l.lost, l.renewed = true, true, time.Time{}
+		l.ended, l.renewed = true, time.Time{}
 	}
 	l.mu.Unlock()
 	if current {

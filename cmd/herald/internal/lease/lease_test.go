@@ -6,6 +6,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,25 +22,40 @@ import (
 type memoryLock struct {
 	resourcelock.Interface
 
+	mu     sync.Mutex
 	record resourcelock.LeaderElectionRecord
 	writes int
 	err    error
+	// slow is how long a write takes.
+	slow time.Duration
 }
 
 func (*memoryLock) Identity() string { return "us" }
 func (*memoryLock) Describe() string { return "herald/herald-manager" }
 
 func (l *memoryLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	found := l.record
 	return &found, nil, l.err
 }
 
 func (l *memoryLock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
+	time.Sleep(l.slow) //nolint:forbidigo // in a bubble of synctest
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.err == nil {
 		l.record = record
 		l.writes++
 	}
 	return l.err
+}
+
+// put is what somebody else does to the lease.
+func (l *memoryLock) put(by string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.record, l.err = held(by), err
 }
 
 func held(by string) resourcelock.LeaderElectionRecord {
@@ -69,7 +85,7 @@ func TestLeaseOutlived(t *testing.T) {
 			}
 		}, time.Hour, false},
 		"TakenOver": {"it knows that another one leads", func(t *testing.T, l *Lock, m *memoryLock) {
-			m.record = held("them")
+			m.put("them", nil)
 			if _, _, err := l.Get(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -121,12 +137,12 @@ func TestWaiting(t *testing.T) {
 		"GivenBack": {"the pause of the election would be lost", func(m *memoryLock, changes *watch.FakeWatcher) {
 			renewal(changes, "them")
 			time.Sleep(release) //nolint:forbidigo // in a bubble of synctest
-			m.record = held("")
+			m.put("", nil)
 			renewal(changes, "")
 		}, nil, release, ""},
 		"Deleted": {"nobody holds a lease that does not exist", func(m *memoryLock, changes *watch.FakeWatcher) {
 			time.Sleep(release) //nolint:forbidigo // in a bubble of synctest
-			m.record = held("")
+			m.put("", nil)
 			changes.Delete(&coordinationv1.Lease{})
 		}, nil, release, ""},
 		"Renewed": {"a holder that renews it keeps it; one that stops to has lost it after its time", func(_ *memoryLock, changes *watch.FakeWatcher) {
@@ -182,11 +198,22 @@ func TestLost(t *testing.T) {
 			_ = l.Update(t.Context(), held("us"))
 			time.Sleep(patience - time.Second) //nolint:forbidigo // in a bubble of synctest
 		}, false},
-		"TakenOver": {"another process leads, and this one waits", func(t *testing.T, l *Lock, m *memoryLock) {
-			m.record = held("them")
+		"TakenOver": {"another process leads, since somebody deleted the lease", func(t *testing.T, l *Lock, m *memoryLock) {
+			m.put("them", nil)
 			_, _, _ = l.Get(t.Context())
 			time.Sleep(time.Hour) //nolint:forbidigo // in a bubble of synctest
-		}, false},
+		}, true},
+		"Late": {"a renewal was under way, and is stored after it has given up", func(t *testing.T, l *Lock, m *memoryLock) {
+			m.slow = patience + time.Second
+			_ = l.Update(t.Context(), held("us"))
+			m.slow = 0
+			if err := l.Check(nil); err != nil {
+				t.Errorf("a process that ends is not killed: %v", err)
+			}
+			if err := l.Release(t.Context()); err != nil || m.record.HolderIdentity != "" {
+				t.Errorf("the lease bears the name of a process that has given up: %v, %v", m.record, err)
+			}
+		}, true},
 		"Released": {"it stops anyway", func(t *testing.T, l *Lock, _ *memoryLock) {
 			_ = l.Release(t.Context())
 			time.Sleep(time.Hour) //nolint:forbidigo // in a bubble of synctest
@@ -204,15 +231,15 @@ func TestLost(t *testing.T) {
 				}
 				tc.then(t, lock, memory)
 				synctest.Wait()
-				if (stops == 1) != tc.stopped || lock.Lost() != tc.stopped {
-					t.Fatalf("%s: stopped %d times, lost %t", tc.reason, stops, lock.Lost())
+				if (stops == 1) != tc.stopped || lock.hasEnded() != (tc.stopped || name == "Released") {
+					t.Fatalf("%s: stopped %d times, ended %t", tc.reason, stops, lock.hasEnded())
 				}
 				if !tc.stopped {
 					return
 				}
 				// The election takes it for renewed until the process has ended, and takes it from nobody.
 				writes := memory.writes
-				memory.record, memory.err = held("them"), nil
+				memory.put("them", nil)
 				if err := lock.Update(t.Context(), held("us")); err != nil || memory.writes != writes {
 					t.Errorf("after the loss: %v, %d writes more", err, memory.writes-writes)
 				}
@@ -269,7 +296,7 @@ func TestRelease(t *testing.T) {
 			memory := &memoryLock{record: tc.stored}
 			lock := &Lock{Interface: memory, lasts: lasts, patience: time.Hour, stop: func() {}, clock: clock.RealClock{}}
 			if tc.leads {
-				lock.set(time.Now())
+				lock.set(time.Now(), true)
 			}
 			memory.err = tc.err
 			if err := lock.Release(t.Context()); (err != nil) != (tc.err != nil) {

@@ -97,10 +97,39 @@ func requireKept(written []byte, post *v1alpha1.Post) error {
 	if err := json.Unmarshal(written, &sent); err != nil {
 		return err
 	}
-	if written, err = json.Marshal(sent); err == nil && !bytes.Equal(stored, written) {
-		err = ErrDropped
+	if written, err = json.Marshal(sent); err != nil || bytes.Equal(stored, written) {
+		return err
 	}
-	return err
+	// A newer definition may add what a field is by default.
+	var asked, got any
+	if err := errors.Join(json.Unmarshal(written, &asked), json.Unmarshal(stored, &got)); err != nil {
+		return err
+	}
+	if !holds(got, asked) {
+		return ErrDropped
+	}
+	return nil
+}
+
+// holds reports whether a JSON value has all that another one has.
+func holds(value, other any) bool {
+	switch other := other.(type) {
+	case map[string]any:
+		object, ok := value.(map[string]any)
+		for name, field := range other {
+			ok = ok && holds(object[name], field)
+		}
+		return ok
+	case []any:
+		list, ok := value.([]any)
+		ok = ok && len(list) == len(other)
+		for i := 0; ok && i < len(other); i++ {
+			ok = holds(list[i], other[i])
+		}
+		return ok
+	default:
+		return value == other
+	}
 }
 
 // mayHaveLanded reports whether a write that failed may have taken effect.

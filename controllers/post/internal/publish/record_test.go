@@ -26,6 +26,7 @@ func TestRequireKept(t *testing.T) {
 		"no state":        {"what becomes of it would not be kept", func(s *v1alpha1.TargetStatus) { s.State = "" }, ErrDropped},
 		"no window":       {"it could never be settled", func(s *v1alpha1.TargetStatus) { s.Attempt.SendBefore = v1alpha1.Time{} }, ErrDropped},
 		"no message":      {"the definition is older all the same", func(s *v1alpha1.TargetStatus) { s.Message = "" }, ErrDropped},
+		"a default":       {"a newer definition adds what a field is by default", func(s *v1alpha1.TargetStatus) { s.ExternalURL = "https://x.example/1" }, nil},
 		"another attempt": {"it is not what was written", func(s *v1alpha1.TargetStatus) { s.Attempt.ID = "b" }, ErrDropped},
 	} {
 		t.Run(name, func(t *testing.T) {
