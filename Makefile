@@ -340,7 +340,7 @@ test-crash: ## Kill the manager at its worst moments and count what was publishe
 .PHONY: test-e2e
 test-e2e: $(BIN)/helm $(BIN)/kubectl ## Install the chart in the cluster of the current kubeconfig and try it (SHORT=1, LOAD=, NODE=; docs/testing.md)
 	@E2E_LOAD='$(LOAD)' E2E_NODE='$(NODE)' E2E_REGISTRY='$(REGISTRY)' E2E_TAG='$(TAG)' E2E_PREVIOUS='$(PREVIOUS)' SHORT='$(SHORT)' \
-	  go test ./test/e2e -count=1 -v -timeout 60m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)') $(if $(SKIP),-ginkgo.skip='$(SKIP)')
+	  go test ./test/e2e -count=1 -v -timeout 90m -ginkgo.timeout 80m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)') $(if $(SKIP),-ginkgo.skip='$(SKIP)')
 
 .PHONY: test-explore
 test-explore: ## Walk through every schedule of the delivery protocol within bounds (LONG=1 for one more fault)

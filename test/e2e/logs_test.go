@@ -5,43 +5,51 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// followLogs keeps what every pod of the release logs below bin/e2e/logs, until the
-// specs end: pods that were killed take their logs with them.
+// logs is where the logs of all pods go.
+var logs = filepath.Join(repository, "bin", "e2e", "logs")
+
+// followLogs keeps what every container of the release logs, until the specs end: pods
+// that are gone take their logs with them.
 func followLogs() {
 	GinkgoHelper()
-	dir := filepath.Join(repository, "bin", "e2e", "logs")
-	Expect(os.RemoveAll(dir)).To(Succeed())
-	Expect(os.MkdirAll(dir, 0o755)).To(Succeed())
+	Expect(os.MkdirAll(logs, 0o755)).To(Succeed())
 	ctx, stop := context.WithCancel(context.Background())
 	DeferCleanup(stop)
-	changes, err := typed.CoreV1().Pods(home).Watch(ctx, metav1.ListOptions{})
-	Expect(err).NotTo(HaveOccurred())
 	go func() {
 		defer GinkgoRecover()
-		seen := map[types.UID]bool{}
-		for change := range changes.ResultChan() {
-			pod, ok := change.Object.(*corev1.Pod)
-			if !ok || pod.Status.Phase != corev1.PodRunning || seen[pod.UID] {
-				continue
+		seen := map[string]bool{}
+		for ctx.Err() == nil {
+			list, err := typed.CoreV1().Pods(home).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				list = &corev1.PodList{} // it may be away, as it is asked again
 			}
-			seen[pod.UID] = true
-			go follow(ctx, pod.Name, filepath.Join(dir, pod.Name+".log"))
+			for i := range list.Items {
+				for _, container := range list.Items[i].Status.ContainerStatuses {
+					name := fmt.Sprintf("%s-%d.log", list.Items[i].Name, container.RestartCount)
+					if container.State.Running != nil && !seen[name] {
+						seen[name] = true
+						go follow(ctx, list.Items[i].Name, filepath.Join(logs, name))
+					}
+				}
+			}
+			pass(ctx, time.Second)
 		}
 	}()
 }
 
-// follow copies the log of a pod into a file until the pod ends.
+// follow copies the log of a pod's container into a file until that ends.
 func follow(ctx context.Context, pod, file string) {
 	defer GinkgoRecover()
 	log, err := typed.CoreV1().Pods(home).GetLogs(pod, &corev1.PodLogOptions{Follow: true}).Stream(ctx)

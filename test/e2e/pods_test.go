@@ -58,10 +58,31 @@ func leader(ctx context.Context) *corev1.Pod {
 	return found
 }
 
-// kill deletes a pod without any grace: its processes get SIGKILL.
-func kill(ctx context.Context, pod *corev1.Pod) {
+// remove deletes a pod without any grace: its processes are told to stop, and killed a
+// moment later.
+func remove(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()
 	Expect(k8s.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
+}
+
+// kill kills the process of a pod on its node, as kill -9 does. The pod, with what lies in
+// its volumes, starts another one.
+func kill(ctx context.Context, pod *corev1.Pod, program string) {
+	GinkgoHelper()
+	uid := string(pod.UID)
+	// The names of control groups have underscores where systemd makes them.
+	killed := onTheNode(ctx, "sh", "-c", `for p in /proc/[0-9]*; do
+		if [ "$(cat "$p/comm" 2>/dev/null)" = "$0" ] && grep -q -e "$1" -e "$2" "$p/cgroup" 2>/dev/null; then kill -9 "${p#/proc/}" && echo killed; fi
+	done`, program, uid, strings.ReplaceAll(uid, "-", "_"))
+	Expect(killed).To(Equal("killed"), "one process of pod %s", pod.Name)
+}
+
+// one is the only pod of a part of the release.
+func one(ctx context.Context, component string) *corev1.Pod {
+	GinkgoHelper()
+	running := pods(ctx, component)
+	Expect(running).To(HaveLen(1))
+	return &running[0]
 }
 
 // forward makes a port of a pod reachable here and returns its address. The spec's end
@@ -93,7 +114,5 @@ func forward(ctx context.Context, pod *corev1.Pod, port int) string {
 // platforms is the sandbox.
 func platforms(ctx context.Context) sandboxtest.Client {
 	GinkgoHelper()
-	running := pods(ctx, "sandbox")
-	Expect(running).To(HaveLen(1))
-	return sandboxtest.Client{URL: forward(ctx, &running[0], 9100)}
+	return sandboxtest.Client{URL: forward(ctx, one(ctx, "sandbox"), 9100)}
 }

@@ -13,6 +13,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // block is a block of commands in a page.
@@ -20,6 +23,9 @@ var block = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
 // published is where the page takes the chart from.
 const published = "oci://ghcr.io/herald-social/charts/herald"
+
+// trial is the namespace that the page installs into.
+const trial = "herald"
 
 // The page creates and deletes its own namespaces.
 var _ = Describe("The quickstart", func() {
@@ -42,7 +48,13 @@ var _ = Describe("The quickstart", func() {
 			arguments += " --set image.repository=" + registry + "/herald"
 		}
 		text = strings.Replace(text, published, arguments, 1)
-		DeferCleanup(func(ctx SpecContext) { deleteDefinitions(ctx) })
+		DeferCleanup(func(ctx SpecContext) {
+			// What is left of it if it failed.
+			deleteData(ctx)
+			command(ctx, repository, filepath.Join(repository, "bin", "helm"), "uninstall", "herald", "--namespace", trial, "--ignore-not-found")
+			deleteNamespace(ctx, trial)
+			deleteDefinitions(ctx)
+		})
 
 		begun := time.Now()
 		cmd := exec.CommandContext(ctx, "bash", "-c", text)
@@ -54,6 +66,10 @@ var _ = Describe("The quickstart", func() {
 		Expect(cmd.Run()).To(Succeed(), "the commands of the page")
 		sayf("the quickstart: from the first command to a published post %s, to the end %s",
 			progress.at.Round(100*time.Millisecond), time.Since(begun).Round(100*time.Millisecond))
+		for _, name := range []string{trial, demo} {
+			err := k8s.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
+			Expect(apierrors.IsNotFound(err)).To(BeTrue(), "namespace %s is still there (%v)", name, err)
+		}
 	})
 })
 

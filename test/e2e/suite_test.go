@@ -99,8 +99,11 @@ func TestE2E(t *testing.T) {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyTimeout(3 * time.Minute)
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
-	_, err := typed.CoreV1().Namespaces().Get(ctx, home, metav1.GetOptions{})
-	Expect(apierrors.IsNotFound(err)).To(BeTrue(), "namespace %s is of a run that was cut off; delete it, and %s and %s (%v)", home, demo, clients, err)
+	for _, name := range []string{home, clients, trial, demo} {
+		_, err := typed.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "namespace %s is of a run that was cut off, or somebody's own; delete it, or take another cluster (%v)", name, err)
+	}
+	Expect(os.RemoveAll(logs)).To(Succeed())
 	if tag == "" {
 		tag = build(ctx, repository, "")
 	}

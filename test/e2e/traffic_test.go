@@ -124,14 +124,16 @@ func (t *traffic) all(ctx context.Context) (out []accepted) {
 // verdict is what became of posts.
 type verdict struct {
 	posts, targets, tries, twice, lost, givenUp int
+	// askable are those given up on platforms that can be asked what became of a call, and unseen those that are not shown.
+	askable, unseen int
 	// after is how late the posts went out, by category and platform.
 	after map[string][]time.Duration
 }
 
 func (v *verdict) String() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%d posts, %d targets, %d requests: %d published twice, %d lost, %d given up; late by (half, 99 of 100, all)",
-		v.posts, v.targets, v.tries, v.twice, v.lost, v.givenUp)
+	fmt.Fprintf(&out, "%d posts, %d targets, %d requests: %d published twice, %d lost, %d given up, of which %d are not out; "+
+		"late by (half, 99 of 100, all)", v.posts, v.targets, v.tries, v.twice, v.lost, v.givenUp, v.unseen)
 	for _, kind := range slices.Sorted(maps.Keys(v.after)) {
 		late := slices.Sorted(slices.Values(v.after[kind]))
 		at := func(share float64) time.Duration {
@@ -228,6 +230,12 @@ func (v *verdict) judge(post *v1alpha1.Post, sent accepted, shown map[place][]ti
 		switch {
 		case target.Reason == v1alpha1.ReasonOutcomeUnknown:
 			v.givenUp++
+			if missing {
+				v.unseen++
+			}
+			if target.Platform != v1alpha1.PlatformFacebook && target.Platform != v1alpha1.PlatformTikTok {
+				v.askable++
+			}
 		case missing || target.Phase != v1alpha1.PhasePosted:
 			v.lost++
 			GinkgoWriter.Printf("lost: %s on %s: %s %q\n", post.Name, target.Platform, target.Reason, target.Message)

@@ -20,10 +20,10 @@ import (
 const (
 	// restartEvery is how often a roll-out begins.
 	restartEvery = 10 * time.Second
-	// cutFor is how long a network is cut: longer than the manager's lease lasts.
+	// cutFor is how long a network is cut.
 	cutFor = 25 * time.Second
-	// scheduledAhead is how long before its time a post is made.
-	scheduledAhead = 5 * time.Second
+	// scheduledAhead is how long before its time a post is made, and for how long its request can be repeated.
+	scheduledAhead = 20 * time.Second
 	// between is the pause between two troubles.
 	between = 3 * time.Second
 )
@@ -42,29 +42,40 @@ func pass(ctx context.Context, d time.Duration) {
 // has made its posts and each thing has happened.
 func trouble(ctx context.Context, sent *traffic) {
 	GinkgoHelper()
+	nodes, err := typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	reached := onNode != "" && len(nodes.Items) == 1
 	kinds := []struct {
 		name string
 		do   func(context.Context)
 		node bool
 	}{
-		{"the leader is killed", func(ctx context.Context) { kill(ctx, leader(ctx)) }, false},
-		{"an apiserver is killed", func(ctx context.Context) { kill(ctx, &pods(ctx, "apiserver")[0]) }, false},
-		{"the store is killed, and starts with its files", func(ctx context.Context) { killProcess(ctx, "herald-store") }, true},
-		{"the platforms are killed, and start with what was published", func(ctx context.Context) { killProcess(ctx, "herald-sandbox") }, true},
-		{"the leader is cut off", func(ctx context.Context) { partition(ctx, leader(ctx)) }, true},
-		{"both managers are killed", func(ctx context.Context) {
+		{"the leader is killed", func(ctx context.Context) { kill(ctx, leader(ctx), "herald") }, true},
+		{"the leader's pod is deleted without grace", func(ctx context.Context) { remove(ctx, leader(ctx)) }, false},
+		{"an apiserver is killed", func(ctx context.Context) { kill(ctx, &pods(ctx, "apiserver")[0], "herald") }, true},
+		{"an apiserver's pod is deleted without grace", func(ctx context.Context) { remove(ctx, &pods(ctx, "apiserver")[0]) }, false},
+		{"the store is killed, and starts with its files", func(ctx context.Context) { kill(ctx, one(ctx, "store"), "herald-store") }, true},
+		{"the platforms are killed, and start with what was published", func(ctx context.Context) { kill(ctx, one(ctx, "sandbox"), "herald-sandbox") }, true},
+		{"the leader is cut off, and another one follows it", func(ctx context.Context) {
+			cut := leader(ctx)
+			partition(ctx, cut, func() {
+				Eventually(func() string { return leader(ctx).Name }).WithContext(ctx).ShouldNot(Equal(cut.Name))
+			})
+		}, true},
+		{"both managers' pods are deleted without grace", func(ctx context.Context) {
 			for _, pod := range pods(ctx, "manager") {
-				kill(ctx, &pod)
+				remove(ctx, &pod)
 			}
 		}, false},
-		{"an apiserver is cut off", func(ctx context.Context) { partition(ctx, &pods(ctx, "apiserver")[0]) }, true},
+		{"an apiserver is cut off", func(ctx context.Context) { partition(ctx, &pods(ctx, "apiserver")[0], func() { pass(ctx, cutFor) }) }, true},
 	}
 	for round := 0; round == 0 || sent.running(ctx); round++ {
 		for _, kind := range kinds {
 			switch {
-			case kind.node && onNode == "":
+			case kind.node && !reached:
 				if round == 0 {
-					sayf("left out: %s. Set NODE to a command that runs another one on the node, such as NODE='docker exec kind-control-plane'", kind.name)
+					sayf("left out: %s. It takes a cluster of one node, and NODE, a command that runs another one there, such as "+
+						"NODE='docker exec kind-control-plane'", kind.name)
 				}
 				continue
 			case round > 0 && !sent.running(ctx):
@@ -80,29 +91,27 @@ func trouble(ctx context.Context, sent *traffic) {
 	}
 }
 
-// onTheNode runs a command there.
-func onTheNode(ctx context.Context, args ...string) {
+// onTheNode runs a command there and returns what it prints.
+func onTheNode(ctx context.Context, args ...string) string {
 	GinkgoHelper()
-	command(ctx, repository, "sh", append([]string{"-c", onNode + ` "$@"`, "sh"}, args...)...)
+	return command(ctx, repository, "sh", append([]string{"-c", onNode + ` "$@"`, "sh"}, args...)...)
 }
 
-// killProcess kills the process of a container. Its pod, with what lies in its volumes,
-// starts another one.
-func killProcess(ctx context.Context, program string) {
-	onTheNode(ctx, "pkill", "-KILL", "-x", program)
-}
-
-// partition cuts a pod off from everything for a while.
-func partition(ctx context.Context, pod *corev1.Pod) {
+// partition cuts a pod off from everything while something is waited for.
+func partition(ctx context.Context, pod *corev1.Pod, meanwhile func()) {
 	GinkgoHelper()
-	change := func(how string) {
+	mend := func() {
 		for _, chain := range []string{"INPUT", "FORWARD"} {
-			onTheNode(ctx, "iptables", how, chain, "-s", pod.Status.PodIP, "-j", "DROP")
+			onTheNode(context.WithoutCancel(ctx), "sh", "-c", `iptables -D "$0" -s "$1" -j DROP 2>/dev/null || true`, chain, pod.Status.PodIP)
 		}
 	}
-	change("-I")
-	defer change("-D")
-	pass(ctx, cutFor)
+	// Also if the spec is interrupted.
+	DeferCleanup(mend)
+	for _, chain := range []string{"INPUT", "FORWARD"} {
+		onTheNode(ctx, "iptables", "-I", chain, "-s", pod.Status.PodIP, "-j", "DROP")
+	}
+	meanwhile()
+	mend()
 }
 
 // restart rolls out both processes again and again while the client makes posts, as

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -130,6 +131,9 @@ func deleteDefinitions(ctx context.Context) {
 	for i := range definitions.Items {
 		if definitions.Items[i].Spec.Group == v1alpha1.GroupVersion.Group {
 			Expect(client.IgnoreNotFound(k8s.Delete(ctx, &definitions.Items[i]))).To(Succeed())
+			Eventually(func() bool {
+				return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(&definitions.Items[i]), &apiextensionsv1.CustomResourceDefinition{}))
+			}).WithContext(ctx).Should(BeTrue(), "definition %s goes", definitions.Items[i].Name)
 		}
 	}
 }
