@@ -121,10 +121,16 @@ func TestValues(t *testing.T) {
 		{"by another label", "minimal", "metrics: {dashboard: {enabled: true, labels: {grafana_dashboard: null, dashboards: team}}}", "ConfigMap", "outreach-dashboard", "{.metadata.labels}", `"dashboards":"team"`},
 		{"no dashboard unless it is wanted", "minimal", "", "ConfigMap", "outreach-dashboard", "", "-"},
 
-		{"pods reach what they need", "minimal", "", "NetworkPolicy", "outreach-manager", "{.spec.egress[*].ports[*].port}", "53 53 443 6443"},
-		{"and the ports of store and proxy", "full", "", "NetworkPolicy", "outreach-apiserver", "{.spec.egress[1].ports[*].port}", "443 6443 3128 4318 9443"},
-		{"and of a platform's other address", "minimal", "platforms: {facebook: {config: {apiURL: 'http://fb.example.com'}}}", "NetworkPolicy", "outreach-manager", "{.spec.egress[1].ports[*].port}", "443 6443 80"},
+		{"pods reach what they need", "minimal", "", "NetworkPolicy", "outreach-manager", "{.spec.egress[*].ports[*].port}", "53 53 5353 5353 443 6443 8443"},
+		{"and the ports of store and proxy", "full", "", "NetworkPolicy", "outreach-apiserver", "{.spec.egress[1].ports[*].port}", "443 6443 8443 3128 4318 9443"},
+		{"and of a platform's other address", "minimal", "platforms: {facebook: {config: {apiURL: 'http://fb.example.com'}}}", "NetworkPolicy", "outreach-manager", "{.spec.egress[1].ports[*].port}", "443 6443 8443 80"},
 		{"metrics are for monitoring", "full", "", "NetworkPolicy", "outreach-manager", "{.spec.ingress[2].from[0].namespaceSelector.matchLabels}", "monitoring"},
+		{"OpenShift's DNS listens on 5353, which policies see", "minimal", "", "NetworkPolicy", "outreach-manager", "{.spec.egress[0].ports}", `[{"port":53,"protocol":"UDP"},{"port":53,"protocol":"TCP"},{"port":5353,"protocol":"UDP"},{"port":5353,"protocol":"TCP"}]`},
+		{"a trial's pods find names there, too", "evaluation", "", "NetworkPolicy", "outreach-sandbox", "{.spec.egress[0].ports[*].port}", "53 53 5353 5353"},
+		{"the cloud's identity is asked for in the node", "minimal", "media: {endpoint: 'https://s3.example.com'}", "NetworkPolicy", "outreach-apiserver", "{.spec.egress[2]}", `{"ports":[{"port":80,"protocol":"TCP"}],"to":[{"ipBlock":{"cidr":"169.254.170.23/32"}},{"ipBlock":{"cidr":"169.254.169.254/32"}}]}`},
+		{"by the manager as well", "minimal", "media: {endpoint: 'https://s3.example.com'}", "NetworkPolicy", "outreach-manager", "{.spec.egress[2].to[*].ipBlock.cidr}", "169.254.170.23/32 169.254.169.254/32"},
+		{"keys of a Secret need no identity, which stays out of reach", "minimal", "media: {endpoint: 'https://s3.example.com', credentials: {name: s3}}", "NetworkPolicy", "outreach-manager", "{.spec.egress}", "!169.254"},
+		{"no store, no identity", "minimal", "", "NetworkPolicy", "outreach-manager", "{.spec.egress}", "!169.254"},
 		{"no policies", "minimal", "networkPolicy: {enabled: false}", "NetworkPolicy", "outreach-manager", "", "-"},
 
 		{"traces go to a collector", "full", "", "ConfigMap", "outreach-apiserver", config, "tracing:\n  endpoint: \"http://collector.observability.svc:4318\"\n  samplingRatio: 0.1\n"},
@@ -132,7 +138,7 @@ func TestValues(t *testing.T) {
 		{"which show it a token", "full", "", "Deployment", "outreach-manager", env + ".valueFrom.secretKeyRef}", `OTEL_EXPORTER_OTLP_HEADERS {"key":"headers","name":"collector-token"}`},
 		{"there are none unless they are wanted", "minimal", "", "ConfigMap", "outreach-manager", config, "!tracing:"},
 		{"none of them at all is a share, too", "minimal", "tracing: {endpoint: 'https://otlp.example.com', samplingRatio: 0}", "ConfigMap", "outreach-manager", config, "samplingRatio: 0\n"},
-		{"the port of an address without one", "minimal", "tracing: {endpoint: 'http://otlp.example.com'}", "NetworkPolicy", "outreach-manager", "{.spec.egress[1].ports[*].port}", "443 6443 80"},
+		{"the port of an address without one", "minimal", "tracing: {endpoint: 'http://otlp.example.com'}", "NetworkPolicy", "outreach-manager", "{.spec.egress[1].ports[*].port}", "443 6443 8443 80"},
 
 		{"a trial publishes to the sandbox", "evaluation", "", "ConfigMap", "outreach-manager", config, "apiURL: http://outreach-sandbox.social.svc:9100/x"},
 		{"all platforms of it", "evaluation", "", "ConfigMap", "outreach-manager", config, "apiURL: http://outreach-sandbox.social.svc:9100/youtube"},
