@@ -186,6 +186,20 @@ func TestTemplatesOfTwoReleasesShareNothingButDefinitions(t *testing.T) {
 	}
 }
 
+// A Secret that is read at once is not there yet: the manager makes it.
+func TestNotesWaitForTheKey(t *testing.T) {
+	files, err := renderTemplates(chartFolder, outreach, valuesOf(t, "minimal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := files["herald/templates/NOTES.txt"]
+	wait := strings.Index(notes, "kubectl wait --for=condition=Ready apikey/first -n team-acme")
+	read := strings.Index(notes, "kubectl get secret -n team-acme first-token")
+	if wait < 0 || read < wait {
+		t.Errorf("the Secret is read at %d, and the key waited for at %d:\n%s", read, wait, notes)
+	}
+}
+
 func TestNotesTellThreeCommands(t *testing.T) {
 	for name, last := range map[string]string{"minimal": "https://herald.example.com/api/v1/connections", "evaluation": "--for=condition=Published post/hello"} {
 		files, err := renderTemplates(chartFolder, outreach, valuesOf(t, name))

@@ -73,10 +73,43 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"more than all traces", "minimal", "tracing: {endpoint: 'http://c:4318', samplingRatio: 10}", []string{"/tracing/samplingRatio"}},
 		{"a collector's port alone", "minimal", "tracing: {endpoint: 'c:4318'}", []string{"/tracing/endpoint"}},
 		{"a token for nobody", "minimal", "tracing: {headers: {name: a}}", []string{"tracing.headers.name is set without a collector"}},
+		{"an alert that always fires", "full", "metrics: {prometheusRule: {tooManyPosts: 0}}", []string{"/metrics/prometheusRule/tooManyPosts"}},
 		{"plain with a certificate", "minimal", "metrics: {plain: true, certificateSecret: a}", []string{"metrics.certificateSecret"}},
 		{
 			"Kubernetes takes one of the two", "minimal", "manager: {pdb: {minAvailable: 0, maxUnavailable: 1}}",
 			[]string{"manager.pdb: minAvailable and maxUnavailable"},
+		},
+		{
+			"an annotation twice is no YAML", "minimal", "manager: {podAnnotations: {checksum/config: a}}",
+			[]string{"manager.podAnnotations: the chart sets checksum/config", "remove it"},
+		},
+		{
+			"nor is the name of the container", "minimal", "apiserver: {podAnnotations: {kubectl.kubernetes.io/default-container: a}}",
+			[]string{"apiserver.podAnnotations: the chart sets kubectl.kubernetes.io/default-container"},
+		},
+		{
+			"a variable twice: server-side apply refuses it, and which one holds is luck otherwise", "minimal", "manager: {env: [{name: GOMEMLIMIT, value: 1GiB}]}",
+			[]string{"manager.env: the chart sets GOMEMLIMIT from manager.resources.limits.memory"},
+		},
+		{
+			"the store's keys twice", "full", "apiserver: {env: [{name: AWS_SECRET_ACCESS_KEY, value: a}, {name: AWS_ACCESS_KEY_ID, value: b}]}",
+			[]string{"apiserver.env: the chart sets AWS_SECRET_ACCESS_KEY from media.credentials", "AWS_ACCESS_KEY_ID from media.credentials"},
+		},
+		{
+			"the keys of a trial's store", "evaluation", "manager: {env: [{name: AWS_ACCESS_KEY_ID, value: a}]}",
+			[]string{"manager.env: the chart sets AWS_ACCESS_KEY_ID from evaluation.enabled"},
+		},
+		{
+			"the proxy twice", "full", "manager: {env: [{name: HTTPS_PROXY, value: 'http://p:1'}, {name: NO_PROXY, value: a}]}",
+			[]string{"manager.env: the chart sets HTTPS_PROXY from proxy.https", "the chart sets NO_PROXY from proxy.https"},
+		},
+		{
+			"the authorities twice", "full", "manager: {env: [{name: SSL_CERT_DIR, value: /a}]}",
+			[]string{"manager.env: the chart sets SSL_CERT_DIR from caBundle.configMap"},
+		},
+		{
+			"the collector's token twice", "full", "apiserver: {env: [{name: OTEL_EXPORTER_OTLP_HEADERS, value: a}]}",
+			[]string{"apiserver.env: the chart sets OTEL_EXPORTER_OTLP_HEADERS from tracing.headers"},
 		},
 		{
 			"more at least than at most", "minimal", "apiserver: {autoscaling: {enabled: true, minReplicas: 7}}",

@@ -50,6 +50,8 @@ func TestValues(t *testing.T) {
 		{"half of the memory is not enough for the collector", "minimal", "", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT 483183820"},
 		{"a limit in other units", "minimal", "manager: {resources: {limits: {memory: 1G}}}", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT 900000000"},
 		{"no limit", "minimal", "manager: {resources: {limits: {memory: null}}}", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT "},
+		{"no limit, so that it is free", "minimal", "manager: {resources: {limits: {memory: null}}, env: [{name: GOMEMLIMIT, value: 1GiB}]}", "Deployment", "outreach-manager", env + ".value}", "GOMEMLIMIT 1GiB"},
+		{"keys for the store that another tool brings", "minimal", "manager: {env: [{name: AWS_ACCESS_KEY_ID, value: a}]}", "Deployment", "outreach-manager", env + ".value}", "AWS_ACCESS_KEY_ID a"},
 		{"a change of the configuration starts new pods", "minimal", "", "Deployment", "outreach-manager", "{.spec.template.metadata.annotations}", "checksum/config"},
 		{"another level of the log starts none", "minimal", "", "Deployment", "outreach-manager", container + ".args}", "!log-level"},
 		{"running pods take it over", "minimal", "log: {level: debug}", "ConfigMap", "outreach-manager", config, "log:\n  level: debug\n"},
@@ -119,12 +121,20 @@ func TestValues(t *testing.T) {
 		{"and puts it into a folder", "full", "", "ConfigMap", "outreach-dashboard", "{.metadata.annotations}", `{"grafana_folder":"Herald"}`},
 		{"whose own templates stay", "full", "", "ConfigMap", "outreach-dashboard", "{.data.outreach\\.json}", `"legendFormat": "{{namespace}}"`},
 		{"by another label", "minimal", "metrics: {dashboard: {enabled: true, labels: {grafana_dashboard: null, dashboards: team}}}", "ConfigMap", "outreach-dashboard", "{.metadata.labels}", `"dashboards":"team"`},
+		{"more posts than the default sizes are for", "full", "", "PrometheusRule", "outreach-manager", "{.spec.groups[0].rules[?(@.alert==\"HeraldTooManyPosts\")].expr}", "(herald_post_index_posts) > 100000"},
+		{"than one's own sizes are for, in full digits", "full", "metrics: {prometheusRule: {tooManyPosts: 1000000}}", "PrometheusRule", "outreach-manager", "{.spec.groups[0].rules[?(@.alert==\"HeraldTooManyPosts\")].expr}", "(herald_post_index_posts) > 1000000"},
 		{"no dashboard unless it is wanted", "minimal", "", "ConfigMap", "outreach-dashboard", "", "-"},
 
-		{"pods reach what they need", "minimal", "", "NetworkPolicy", "outreach-manager", "{.spec.egress[*].ports[*].port}", "53 53 443 6443"},
-		{"and the ports of store and proxy", "full", "", "NetworkPolicy", "outreach-apiserver", "{.spec.egress[1].ports[*].port}", "443 6443 3128 4318 9443"},
-		{"and of a platform's other address", "minimal", "platforms: {facebook: {config: {apiURL: 'http://fb.example.com'}}}", "NetworkPolicy", "outreach-manager", "{.spec.egress[1].ports[*].port}", "443 6443 80"},
+		{"pods reach what they need", "minimal", "", "NetworkPolicy", "outreach-manager", "{.spec.egress[*].ports[*].port}", "53 53 5353 5353 443 6443 8443"},
+		{"and the ports of store and proxy", "full", "", "NetworkPolicy", "outreach-apiserver", "{.spec.egress[1].ports[*].port}", "443 6443 8443 3128 4318 9443"},
+		{"and of a platform's other address", "minimal", "platforms: {facebook: {config: {apiURL: 'http://fb.example.com'}}}", "NetworkPolicy", "outreach-manager", "{.spec.egress[1].ports[*].port}", "443 6443 8443 80"},
 		{"metrics are for monitoring", "full", "", "NetworkPolicy", "outreach-manager", "{.spec.ingress[2].from[0].namespaceSelector.matchLabels}", "monitoring"},
+		{"OpenShift's DNS listens on 5353, which policies see", "minimal", "", "NetworkPolicy", "outreach-manager", "{.spec.egress[0].ports}", `[{"port":53,"protocol":"UDP"},{"port":53,"protocol":"TCP"},{"port":5353,"protocol":"UDP"},{"port":5353,"protocol":"TCP"}]`},
+		{"a trial's pods find names there, too", "evaluation", "", "NetworkPolicy", "outreach-sandbox", "{.spec.egress[0].ports[*].port}", "53 53 5353 5353"},
+		{"the cloud's identity is asked for in the node", "minimal", "media: {endpoint: 'https://s3.example.com'}", "NetworkPolicy", "outreach-apiserver", "{.spec.egress[2]}", `{"ports":[{"port":80,"protocol":"TCP"}],"to":[{"ipBlock":{"cidr":"169.254.170.23/32"}},{"ipBlock":{"cidr":"169.254.169.254/32"}}]}`},
+		{"by the manager as well", "minimal", "media: {endpoint: 'https://s3.example.com'}", "NetworkPolicy", "outreach-manager", "{.spec.egress[2].to[*].ipBlock.cidr}", "169.254.170.23/32 169.254.169.254/32"},
+		{"keys of a Secret need no identity, which stays out of reach", "minimal", "media: {endpoint: 'https://s3.example.com', credentials: {name: s3}}", "NetworkPolicy", "outreach-manager", "{.spec.egress}", "!169.254"},
+		{"no store, no identity", "minimal", "", "NetworkPolicy", "outreach-manager", "{.spec.egress}", "!169.254"},
 		{"no policies", "minimal", "networkPolicy: {enabled: false}", "NetworkPolicy", "outreach-manager", "", "-"},
 
 		{"traces go to a collector", "full", "", "ConfigMap", "outreach-apiserver", config, "tracing:\n  endpoint: \"http://collector.observability.svc:4318\"\n  samplingRatio: 0.1\n"},
@@ -132,7 +142,7 @@ func TestValues(t *testing.T) {
 		{"which show it a token", "full", "", "Deployment", "outreach-manager", env + ".valueFrom.secretKeyRef}", `OTEL_EXPORTER_OTLP_HEADERS {"key":"headers","name":"collector-token"}`},
 		{"there are none unless they are wanted", "minimal", "", "ConfigMap", "outreach-manager", config, "!tracing:"},
 		{"none of them at all is a share, too", "minimal", "tracing: {endpoint: 'https://otlp.example.com', samplingRatio: 0}", "ConfigMap", "outreach-manager", config, "samplingRatio: 0\n"},
-		{"the port of an address without one", "minimal", "tracing: {endpoint: 'http://otlp.example.com'}", "NetworkPolicy", "outreach-manager", "{.spec.egress[1].ports[*].port}", "443 6443 80"},
+		{"the port of an address without one", "minimal", "tracing: {endpoint: 'http://otlp.example.com'}", "NetworkPolicy", "outreach-manager", "{.spec.egress[1].ports[*].port}", "443 6443 8443 80"},
 
 		{"a trial publishes to the sandbox", "evaluation", "", "ConfigMap", "outreach-manager", config, "apiURL: http://outreach-sandbox.social.svc:9100/x"},
 		{"all platforms of it", "evaluation", "", "ConfigMap", "outreach-manager", config, "apiURL: http://outreach-sandbox.social.svc:9100/youtube"},
@@ -168,6 +178,28 @@ func TestValues(t *testing.T) {
 		}
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %s is %q, want %q", tc.reason, path, got, want)
+		}
+	}
+}
+
+// TestValuesOfAnOlderChart renders what `helm upgrade --reuse-values` gives to the templates: the defaults of the chart before,
+// which miss what is new. Sections that 0.1.0 did not have are away.
+func TestValuesOfAnOlderChart(t *testing.T) {
+	for reason, missing := range map[string]string{
+		"no section of traces":      "tracing: null",
+		"no dashboard":              "metrics: {dashboard: null}",
+		"no threshold of the alert": "metrics: {prometheusRule: {enabled: true, tooManyPosts: null}}",
+		"none of what is new":       "tracing: null\nmetrics: {dashboard: null, prometheusRule: {tooManyPosts: null}}",
+		"the new section in part":   "tracing: {samplingRatio: null, headers: null, endpoint: 'http://c:4318'}",
+	} {
+		for _, name := range []string{"minimal", "evaluation"} {
+			text, err := renderChart(chartFolder, outreach, with(t, name, missing))
+			if err != nil {
+				t.Errorf("%s, %s: %v", name, reason, err)
+			}
+			if strings.Contains(text, "<no value>") || strings.Contains(text, "<nil>") {
+				t.Errorf("%s, %s: something is not said", name, reason)
+			}
 		}
 	}
 }

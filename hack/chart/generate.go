@@ -43,10 +43,15 @@ func sources() []source {
 			return when(".Values.webhook.enabled", annotated(installed(text), "herald.webhook.annotations"))
 		}},
 		{"prometheus/rules-connections.yaml", "monitoring", alerts},
-		{"prometheus/rules-manager.yaml", "monitoring", alerts},
+		{"prometheus/rules-manager.yaml", "monitoring", func(text string) string {
+			return strings.Replace(alerts(text), tooManyPosts+"100000\n", tooManyPosts+`{{ include "herald.tooManyPosts" . }}`+"\n", 1)
+		}},
 		{"prometheus/rules-posts.yaml", "monitoring", alerts},
 	}
 }
+
+// tooManyPosts is the comparison of the alert HeraldTooManyPosts, without the number, which is a value of the chart.
+const tooManyPosts = "max by (namespace) (herald_post_index_posts) > "
 
 // generate writes what is generated in charts/herald of a checkout, and then, from the chart, what is in config/.
 func generate(checkout string) error {

@@ -172,6 +172,8 @@ var _ = It("has the defaults of the programs", func(ctx SpecContext) {
 	apiserver.SiteURL = "https://herald.example.com"
 	// The image for thumbnails is another one.
 	manager.Thumbnails.FFmpeg = ""
+	// A file that does not say the level leaves it to --log-level, whose default is info.
+	manager.Log.Level, apiserver.Log.Level = "info", "info"
 	var gotManager configv1alpha1.ManagerConfiguration
 	var gotAPIServer configv1alpha1.APIServerConfiguration
 	Expect(yaml.UnmarshalStrict([]byte(fileOf(objects, "herald-manager")), &gotManager)).To(Succeed())
@@ -186,6 +188,7 @@ var _ = It("knows each field of the configuration", func(ctx SpecContext) {
 		"apiVersion": "of the file", "kind": "of the file", "releaseName": "fullnameOverride", "siteURL": "siteURL", "namespaces": "namespaces",
 		"bindAddress": "the ports are the chart's", "health": "the ports are the chart's", "metrics": "metrics", "media": "media and its Secret",
 		"platforms": "platforms", "tls": "apiserver.tls", "webhook": "webhook", "thumbnails": "thumbnails.enabled", "egress": "caBundle",
+		"tracing": "tracing, once it has an endpoint",
 	}
 	objects, err := chart.Render(ctx, "herald", "herald-system", "minimal-values.yaml")
 	Expect(err).NotTo(HaveOccurred())

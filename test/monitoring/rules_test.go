@@ -73,13 +73,22 @@ var rows = []row{
 	{"none of two leads", "HeraldNoLeader", []string{
 		`herald_leader{namespace="herald-system",pod="m-1"} 0x30`, `herald_leader{namespace="herald-system",pod="m-2"} 0x30`,
 	}, "20m", 1, "namespace=herald-system", ""},
-	{"a hand-over takes a minute", "HeraldNoLeader", []string{
+	{"a hand-over takes less than three scrapes", "HeraldNoLeader", []string{
 		`herald_leader{namespace="herald-system",pod="m-1"} 1x9 _x30`, `herald_leader{namespace="herald-system",pod="m-2"} 0x11 1x30`,
 	}, "12m", 0, "", ""},
 	{"no manager is there", "HeraldNoLeader", []string{`herald_leader{namespace="herald-system",pod="m-1"} 1x5 _x30`}, "20m", 1, "", ""},
 	{"one of two installations has none", "HeraldNoLeader", []string{
 		`herald_leader{namespace="one",pod="m-1"} 1x30`, `herald_leader{namespace="two",pod="m-1"} 0x30`,
 	}, "20m", 1, "", ""},
+
+	{"no apiserver is there", "HeraldNoAPIServer", []string{`herald_post_index_posts{namespace="herald-system",pod="a-1"} 5x5 _x30`}, "20m", 1, "severity=critical", ""},
+	{"one of two is left", "HeraldNoAPIServer", []string{
+		`herald_post_index_posts{namespace="herald-system",pod="a-1"} 5x5 _x30`, `herald_post_index_posts{namespace="herald-system",pod="a-2"} 5x40`,
+	}, "20m", 0, "", ""},
+	{"an empty cluster has one, too", "HeraldNoAPIServer", []string{`herald_post_index_posts{namespace="herald-system",pod="a-1"} 0x40`}, "20m", 0, "", ""},
+	{"all are replaced within minutes", "HeraldNoAPIServer", []string{
+		`herald_post_index_posts{namespace="herald-system",pod="a-1"} 5x5 _x30`, `herald_post_index_posts{namespace="herald-system",pod="a-2"} _x10 5x30`,
+	}, "20m", 0, "", ""},
 
 	{"it swept an hour ago", "HeraldSweepOverdue", []string{`herald_media_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-1"} 0x300`}, "60m", 0, "", ""},
 	{"it swept more than three hours ago", "HeraldSweepOverdue", []string{`herald_media_last_sweep_timestamp_seconds{namespace="herald-system",pod="m-1"} 60x300`}, "215m", 1, "namespace=herald-system", ""},

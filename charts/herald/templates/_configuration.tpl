@@ -65,7 +65,9 @@ metrics:
 {{- if .endpoint }}
 tracing:
   endpoint: {{ .endpoint | quote }}
+  {{- if hasKey . "samplingRatio" }}
   samplingRatio: {{ .samplingRatio }}
+  {{- end }}
 {{- end }}
 {{- end }}
 {{- with include "herald.media" .root }}

@@ -93,6 +93,8 @@ spec:
   - ports:
     - {port: 53, protocol: UDP}
     - {port: 53, protocol: TCP}
+    - {port: 5353, protocol: UDP}
+    - {port: 5353, protocol: TCP}
   - to:
     - podSelector:
         matchLabels:

@@ -138,7 +138,7 @@ group: {{ default "cert-manager.io" .group }}
 {{- range .Values.networkPolicy.egressPorts -}}
 {{- $ports = append $ports (int .) -}}
 {{- end -}}
-{{- $addresses := list .Values.proxy.https .Values.proxy.http .Values.tracing.endpoint -}}
+{{- $addresses := list .Values.proxy.https .Values.proxy.http (.Values.tracing).endpoint -}}
 {{- with include "herald.media" . | fromYaml -}}
 {{- $addresses = append $addresses .endpoint -}}
 {{- end -}}
@@ -154,6 +154,11 @@ group: {{ default "cert-manager.io" .group }}
 {{- $ports = append $ports (include "herald.portOf" . | int) -}}
 {{- end -}}
 {{- uniq $ports | toYaml -}}
+{{- end }}
+
+{{/* The number of posts above which an alert fires. A number of seven digits is a fraction to Helm, and 1e+06 in text. */}}
+{{- define "herald.tooManyPosts" -}}
+{{- dig "prometheusRule" "tooManyPosts" 100000 .Values.metrics | int64 -}}
 {{- end }}
 
 {{/* How Prometheus looks at the certificate of the metrics. Without a Secret it is made at each start, by the process itself. */}}

@@ -60,6 +60,14 @@ readOnlyRootFilesystem: true
 
 {{/* The environment of a process. Takes a dict with root and process. */}}
 {{- define "herald.container.env" -}}
+{{- include "herald.container.ownEnv" . }}
+{{- with (get .root.Values .process).env }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The part of it that the chart decides, which values of people may not name. Takes the same dict. */}}
+{{- define "herald.container.ownEnv" -}}
 {{- $values := get .root.Values .process -}}
 {{- $limit := dig "limits" "memory" "" $values.resources -}}
 {{- with include "herald.memoryLimit" $limit }}
@@ -91,15 +99,12 @@ readOnlyRootFilesystem: true
 - name: SSL_CERT_DIR
   value: /etc/herald/ca
 {{- end }}
-{{- with .root.Values.tracing.headers }}
+{{- with (.root.Values.tracing).headers }}
 {{- if .name }}
 - name: OTEL_EXPORTER_OTLP_HEADERS
   valueFrom:
     secretKeyRef: {name: {{ .name }}, key: {{ .key }}}
 {{- end }}
-{{- end }}
-{{- with $values.env }}
-{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 

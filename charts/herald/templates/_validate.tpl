@@ -1,4 +1,5 @@
-{{/* Says everything that is wrong with the values at once. The schema has judged each of them alone before. */}}
+{{/* Says everything that is wrong with the values at once. The schema has judged each of them alone before.
+`helm upgrade --reuse-values` leaves out the sections that the older chart did not have: tracing and metrics.dashboard of 0.1.0. */}}
 {{- define "herald.validate" -}}
 {{- $mistakes := list -}}
 {{- $v := .Values -}}
@@ -20,7 +21,7 @@
 {{- if and $v.metrics.plain $v.metrics.certificateSecret -}}
 {{- $mistakes = append $mistakes "metrics.certificateSecret: plain metrics have no certificate; remove it, or metrics.plain" -}}
 {{- end -}}
-{{- if and $v.tracing.headers.name (not $v.tracing.endpoint) -}}
+{{- if and (($v.tracing).headers).name (not ($v.tracing).endpoint) -}}
 {{- $mistakes = append $mistakes "tracing.headers.name is set without a collector: set tracing.endpoint, or remove it" -}}
 {{- end -}}
 {{- range $process := list "manager" "apiserver" -}}
@@ -28,10 +29,38 @@
 {{- if and (hasKey $pdb "minAvailable") (hasKey $pdb "maxUnavailable") -}}
 {{- $mistakes = append $mistakes (printf "%s.pdb: minAvailable and maxUnavailable are set, and Kubernetes takes one of them; remove the other" $process) -}}
 {{- end -}}
+{{- $mistakes = concat $mistakes (include "herald.validate.twice" (dict "root" $ "process" $process) | fromYamlArray) -}}
 {{- end -}}
 {{- if $mistakes -}}
 {{- fail (printf "\n\nherald: the values do not fit together:\n  - %s\n" (join "\n  - " $mistakes)) -}}
 {{- end -}}
+{{- end }}
+
+{{/* What the chart writes itself would stand in a pod twice. Takes a dict with root and process. */}}
+{{- define "herald.validate.twice" -}}
+{{- $mistakes := list -}}
+{{- $process := .process -}}
+{{- $values := get .root.Values $process -}}
+{{- $annotations := dict "checksum/config" "starts new pods when the configuration changes" "kubectl.kubernetes.io/default-container" "names the only container" -}}
+{{- range $name, $does := $annotations -}}
+{{- if hasKey $values.podAnnotations $name -}}
+{{- $mistakes = append $mistakes (printf "%s.podAnnotations: the chart sets %s, which %s; remove it" $process $name $does) -}}
+{{- end -}}
+{{- end -}}
+{{- $memory := printf "%s.resources.limits.memory" $process -}}
+{{- $keys := ternary "evaluation.enabled" "media.credentials" .root.Values.evaluation.enabled -}}
+{{- $proxies := "proxy.https, proxy.http and proxy.bypass" -}}
+{{- $from := dict "GOMEMLIMIT" $memory "AWS_ACCESS_KEY_ID" $keys "AWS_SECRET_ACCESS_KEY" $keys "HTTPS_PROXY" $proxies "HTTP_PROXY" $proxies "NO_PROXY" $proxies "SSL_CERT_DIR" "caBundle.configMap" "OTEL_EXPORTER_OTLP_HEADERS" "tracing.headers" -}}
+{{- $own := list -}}
+{{- range include "herald.container.ownEnv" . | fromYamlArray -}}
+{{- $own = append $own .name -}}
+{{- end -}}
+{{- range $values.env -}}
+{{- if has .name $own -}}
+{{- $mistakes = append $mistakes (printf "%s.env: the chart sets %s from %s; remove it, or that" $process .name (get $from .name)) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $mistakes -}}
 {{- end }}
 
 {{- define "herald.validate.platforms" -}}
