@@ -89,9 +89,15 @@ func word(s string) string {
 	return "UNKNOWN"
 }
 
+// failedDownload is why a container failed whose video did not arrive (Threads API, "Troubleshooting").
+const failedDownload = "FAILED_DOWNLOADING_VIDEO"
+
 // ended says that a container failed. Another one may do for a post, but not for
 // one file of it.
-func ended(_ *meta.Graph, _ meta.State, why, about string) *meta.Failure {
+func ended(g *meta.Graph, _ meta.State, why, about string) *meta.Failure {
+	if why == failedDownload {
+		return g.Mean(meta.Meaning{Error: notFetched, Again: true, Pause: fetchPause}, new(meta.Error), about)
+	}
 	bad := meta.Failed(platforms.Errorf(platforms.ClassPermanent,
 		"Threads could not prepare %s (%s)", about, word(why)).Advise("change it, or try again later"))
 	bad.Again = about == meta.ThePost
