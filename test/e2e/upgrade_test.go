@@ -45,9 +45,9 @@ var _ = Describe("An installation of the version before", Ordered, func() {
 
 	DescribeTable("goes on publishing through", func(ctx SpecContext, change string, args func() []string) {
 		const posts = 250
-		sent := send(ctx, change, posts, 40*time.Second, 5*time.Second)
+		sent := send(ctx, change, posts, posts*300*time.Millisecond, scheduledAhead)
 		Eventually(sent.running).WithContext(ctx).Should(BeTrue())
-		pass(ctx, 10*time.Second)
+		pass(ctx, scheduledAhead)
 		begun := time.Now()
 		helm(ctx, args()...)
 		sayf("%s took %s", change, time.Since(begun).Round(100*time.Millisecond))
