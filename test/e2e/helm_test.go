@@ -63,6 +63,14 @@ func begin(ctx context.Context) {
 		}
 		g.Expect(k8s.Get(ctx, types.NamespacedName{Namespace: demo, Name: "demo-token"}, &corev1.Secret{})).To(Succeed())
 	}).WithContext(ctx).Should(Succeed())
+	// Threads takes 250 posts a day of an account, and Instagram 50.
+	var connections v1alpha1.ConnectionList
+	Expect(k8s.List(ctx, &connections, client.InNamespace(demo))).To(Succeed())
+	sandbox := platforms(ctx)
+	for i := range connections.Items {
+		spec := &connections.Items[i].Spec
+		Expect(sandbox.Account(ctx, string(spec.Platform), spec.AccountID, map[string]any{"quota": 1_000_000})).Error().NotTo(HaveOccurred())
+	}
 }
 
 // rolledOut waits until a Deployment has nothing but new pods.
