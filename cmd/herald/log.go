@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -38,12 +39,15 @@ func (f *commonFlags) setupLog() (*processLog, error) {
 		return nil, err
 	}
 	log := logr.FromSlogHandler(l.Handler())
-	klog.SetLogger(log)
+	giveKlog.Do(func() { klog.SetLogger(log) })
 	ctrl.SetLogger(log)
 	// net/http writes there what it has to say of the servers of libraries.
 	slog.SetDefault(l.Logger)
 	return l, nil
 }
+
+// giveKlog makes klog take its logger once: goroutines of Kubernetes' libraries read it without a lock.
+var giveKlog sync.Once
 
 func (f *commonFlags) newLog(out io.Writer) (*processLog, error) {
 	l := &processLog{level: &slog.LevelVar{}, start: f.logLevel}

@@ -5,9 +5,20 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
+
+// TestMain sets up the log before any test starts a goroutine that reads klog's logger.
+func TestMain(m *testing.M) {
+	if _, err := (&commonFlags{logFormat: "text"}).setupLog(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(exitFailure)
+	}
+	os.Exit(m.Run())
+}
 
 func TestDispatch(t *testing.T) {
 	tests := map[string]struct {

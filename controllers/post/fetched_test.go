@@ -141,7 +141,8 @@ var _ = Describe("A file that its platform fetches", Ordered, func() {
 				}
 				return copies
 			}).Should(Equal(1))
-			Expect(read(ctx, p).Status.Phase).To(Equal(v1alpha1.PhaseScheduled))
+			// The copy is there before it is noted.
+			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
 			overwrite(ctx, address)
 			now := read(ctx, p)
 			now.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now())

@@ -30,6 +30,7 @@ const (
 var mayUse = map[string]string{
 	"apiserver/bridge/posts.go":  "clients are shown why a target failed",
 	"controllers/post/report.go": "events show why a target waits or failed",
+	"controllers/post/trace.go":  "spans show what a post is after a pass",
 	"posting/delivery/describe":  "this is where it is derived",
 	"posting/post.go":            "StateOf reads what earlier versions wrote",
 	"test/":                      "benches watch posts as people do",
