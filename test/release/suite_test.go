@@ -186,11 +186,21 @@ func start(program string, args ...string) {
 
 func freeAddress() string {
 	GinkgoHelper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	defer listener.Close() //nolint:errcheck // the port is free again
-	return listener.Addr().String()
+	for {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		Expect(err).NotTo(HaveOccurred())
+		address := listener.Addr().String()
+		Expect(listener.Close()).To(Succeed())
+		// A port that was given away is free until its process listens.
+		if !given[address] {
+			given[address] = true
+			return address
+		}
+	}
 }
+
+// given are the addresses that freeAddress has returned.
+var given = map[string]bool{}
 
 func statusOf(url string) (int, error) {
 	resp, err := http.Get(url)
