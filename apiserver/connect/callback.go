@@ -116,7 +116,9 @@ func denied(platform v1alpha1.Platform, code string) error {
 	if code == "access_denied" || code == "user_denied" {
 		return refusef(bridge.CodeValidation, "nothing was connected, since access was not allowed on %s; connect the account again if that was by mistake", name)
 	}
-	if len(code) > 64 || strings.ContainsFunc(code, func(r rune) bool { return r != '_' && !unicode.IsLower(r) && !unicode.IsDigit(r) || r > unicode.MaxASCII }) {
+	if len(code) > 64 || strings.ContainsFunc(code, func(r rune) bool {
+		return r != '_' && !unicode.IsLower(r) && !unicode.IsDigit(r) || r > unicode.MaxASCII
+	}) {
 		code = "unknown"
 	}
 	return refusef(bridge.CodeValidation, "nothing was connected: %s refused with the error %s; if it repeats, "+
