@@ -65,11 +65,23 @@ const (
 	// is an opaque token that the manager echoes in status.lastHandledProbe.
 	ProbeAnnotation = "social.herald.dev/probe-requested"
 
+	// AuthorAnnotation names the person who made a Post, a Connection or an APIKey in
+	// the web application, as Kubernetes knows them. Empty for what came otherwise.
+	AuthorAnnotation = "social.herald.dev/author"
+
+	// MadeSecretPrefix begins the annotations of a Connection that name the Secrets which
+	// the apiserver made for it: "credentials.social.herald.dev/<Secret>", with the time
+	// in RFC 3339. Each is written before its Secret, so that the manager, which may
+	// not list Secrets, finds those that are not used and removes them.
+	MadeSecretPrefix = "credentials.social.herald.dev/"
+
 	// TeamLabel stands on the namespace of a team and names the Team.
 	TeamLabel = "social.herald.dev/team"
 
-	// OriginLabel tells how a Post or a Media was made.
+	// OriginLabel tells how a Post, a Media, a Connection or the Secret of one was made.
 	OriginLabel = "social.herald.dev/origin"
 	// OriginAPI is the OriginLabel of what was made through the REST API.
 	OriginAPI = "api"
+	// OriginWeb is the OriginLabel of what was made in the web application.
+	OriginWeb = "web"
 )

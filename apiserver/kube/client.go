@@ -3,7 +3,7 @@
 
 // Package kube is how the apiserver reaches the Kubernetes API: a client for
 // its few reads and writes, and watches that keep what it has to know at once
-// in memory. It reads no Secret.
+// in memory. It makes Secrets of accounts that were connected, and reads none.
 package kube
 
 import (
@@ -14,8 +14,10 @@ import (
 	"net/http"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/gentype"
@@ -29,7 +31,7 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=posts,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=media,verbs=get;create;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=media/status,verbs=update
-// +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/status,verbs=patch
@@ -56,8 +58,17 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interv
 // NewClient returns a client for the resources of Herald. It does not throttle
 // itself: the Kubernetes API has its own priority and fairness.
 func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
+	return newClient(config, userAgent, "/apis", v1alpha1.GroupVersion, v1alpha1.AddToScheme)
+}
+
+// NewCoreClient returns a client for the resources of Kubernetes' own core group.
+func NewCoreClient(config *rest.Config, userAgent string) (rest.Interface, error) {
+	return newClient(config, userAgent, "/api", corev1.SchemeGroupVersion, corev1.AddToScheme)
+}
+
+func newClient(config *rest.Config, userAgent, path string, group schema.GroupVersion, add func(*runtime.Scheme) error) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := add(scheme); err != nil {
 		return nil, fmt.Errorf("register the resources: %w", err)
 	}
 	cfg := rest.CopyConfig(config)
@@ -67,8 +78,8 @@ func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.APIPath = "/apis"
-	cfg.GroupVersion = &v1alpha1.GroupVersion
+	cfg.APIPath = path
+	cfg.GroupVersion = &group
 	cfg.ContentType = runtime.ContentTypeJSON
 	cfg.AcceptContentTypes = runtime.ContentTypeJSON
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()

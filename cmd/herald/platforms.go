@@ -30,35 +30,38 @@ func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, s
 	registry := platforms.Registry{}
 	if c := config.X; c != nil {
 		registry[v1alpha1.PlatformX] = x.New(x.Config{
-			APIURL: c.APIURL, WebURL: c.WebURL, ListingLag: c.ListingLag.Duration,
+			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
 			ClientID: c.ClientID, ClientSecret: secrets.open("x", c),
 		}, client)
 	}
 	if c := config.Threads; c != nil {
 		registry[v1alpha1.PlatformThreads] = threads.New(threads.Config{
-			APIURL: c.APIURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
+			APIURL: c.APIURL, AuthorizeURL: c.AuthorizeURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
+			ClientID: c.ClientID, ClientSecret: secrets.open("threads", c),
 		}, client)
 	}
 	if c := config.Instagram; c != nil {
 		registry[v1alpha1.PlatformInstagram] = instagram.New(instagram.Config{
 			APIURL: c.APIURL, FacebookURL: c.FacebookURL, UploadURL: c.UploadURL, Version: c.Version, Login: instagram.Login(c.Login),
-			ListingLag: c.ListingLag.Duration,
+			AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
+			ClientID: c.ClientID, ClientSecret: secrets.open("instagram", c),
 		}, client)
 	}
 	if c := config.Facebook; c != nil {
 		registry[v1alpha1.PlatformFacebook] = facebook.New(facebook.Config{
-			APIURL: c.APIURL, WebURL: c.WebURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
+			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, Version: c.Version, ListingLag: c.ListingLag.Duration,
+			ClientID: c.ClientID, ClientSecret: secrets.open("facebook", c),
 		}, client)
 	}
 	if c := config.TikTok; c != nil {
 		registry[v1alpha1.PlatformTikTok] = tiktok.New(tiktok.Config{
-			APIURL: c.APIURL, WebURL: c.WebURL, ListingLag: c.ListingLag.Duration,
+			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
 			ClientKey: c.ClientID, ClientSecret: secrets.open("tiktok", c),
 		}, client)
 	}
 	if c := config.YouTube; c != nil {
 		registry[v1alpha1.PlatformYouTube] = youtube.New(youtube.Config{
-			APIURL: c.APIURL, WebURL: c.WebURL, ListingLag: c.ListingLag.Duration,
+			APIURL: c.APIURL, WebURL: c.WebURL, AuthorizeURL: c.AuthorizeURL, ListingLag: c.ListingLag.Duration,
 			ClientID: c.ClientID, ClientSecret: secrets.open("youtube", c),
 		}, client)
 	}

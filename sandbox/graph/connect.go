@@ -111,11 +111,13 @@ func tokenAnswer(a *API, t state.Tokens) map[string]any {
 // "Debug Token"). The dialog is on a host of its own, whose paths are others.
 func (a *API) RegisterFacebookLogin(api *http.ServeMux, base string, dialog *oauth.Dialog) {
 	exchange, inspect := a.Route(OpExchange, a.facebookToken(dialog)), a.Route(OpExchange, a.Inspect)
+	permissions := a.Route(OpExchange, a.permissions)
 	for _, prefix := range []string{base + "/{version}", base} {
 		api.Handle("GET "+prefix+"/dialog/oauth", dialog)
 		api.Handle("GET "+prefix+"/oauth/access_token", exchange)
 		api.Handle("POST "+prefix+"/oauth/access_token", exchange)
 		api.Handle("GET "+prefix+"/debug_token", inspect)
+		api.Handle("GET "+prefix+"/me/permissions", permissions)
 	}
 }
 
@@ -154,6 +156,22 @@ func (a *API) facebookToken(dialog *oauth.Dialog) Handler {
 		}
 		return tokenAnswer(a, tokens), nil
 	}
+}
+
+// permissions is GET /me/permissions: what a person granted. What they declined is not known here.
+func (*API) permissions(c *Call) (any, *Error) {
+	_, bearer, bad := c.token()
+	if bad != nil {
+		return nil, bad
+	}
+	if bad := c.Params.End(); bad != nil {
+		return nil, bad
+	}
+	granted := make([]map[string]string, 0, len(bearer.Scopes))
+	for _, scope := range bearer.Scopes {
+		granted = append(granted, map[string]string{"permission": scope, "status": "granted"})
+	}
+	return map[string]any{"data": granted}, nil
 }
 
 // PageToken returns a token for the Page that the call's token leads to. One token stands for the person and for the Page

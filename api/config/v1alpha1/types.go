@@ -256,16 +256,20 @@ type Platform struct {
 	// default to the platform's own addresses; others are for proxies and simulators.
 	APIURL string `json:"apiURL,omitempty"`
 	WebURL string `json:"webURL,omitempty"`
+	// AuthorizeURL is the address of the site with the page on which people let Herald into an account, without that
+	// page's own path. It defaults to the platform's own.
+	AuthorizeURL string `json:"authorizeURL,omitempty"`
 	// FacebookURL is the address of the API for accounts of Instagram that were connected through their Facebook Page,
 	// and UploadURL that for their videos.
 	FacebookURL string `json:"facebookURL,omitempty"`
 	UploadURL   string `json:"uploadURL,omitempty"`
-	// Login says how accounts of Instagram were connected if their Secret names no scopes: "instagram" by default, or
-	// "facebook".
+	// Login says how accounts of Instagram are connected, and were if their Secret names no scopes: "instagram" by
+	// default, or "facebook".
 	Login string `json:"login,omitempty"`
 	// Version is the version of a graph: v25.0 by default for Facebook and Instagram, v1.0 for Threads.
 	Version string `json:"version,omitempty"`
-	// ClientID identifies the app; TikTok calls it the client key. TikTok, X and YouTube need it to renew tokens.
+	// ClientID identifies the app; TikTok calls it the client key. It is needed to connect accounts, and on TikTok, X and
+	// YouTube to renew tokens.
 	ClientID string `json:"clientID,omitempty"`
 	// ClientSecretFile holds the app's secret; empty for a public client of X. The file is read again when it changes.
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`

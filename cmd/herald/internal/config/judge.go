@@ -183,7 +183,9 @@ func (j *judge) tracing(t *configv1alpha1.Tracing) {
 }
 
 func (j *judge) platform(path string, p *configv1alpha1.Platform) {
-	for name, address := range map[string]string{"apiURL": p.APIURL, "webURL": p.WebURL, "facebookURL": p.FacebookURL, "uploadURL": p.UploadURL} {
+	for name, address := range map[string]string{
+		"apiURL": p.APIURL, "webURL": p.WebURL, "authorizeURL": p.AuthorizeURL, "facebookURL": p.FacebookURL, "uploadURL": p.UploadURL,
+	} {
 		if address != "" {
 			j.webAddress(path+"."+name, address, "https://graph.example.com")
 		}
