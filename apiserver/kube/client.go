@@ -3,7 +3,7 @@
 
 // Package kube is how the apiserver reaches the Kubernetes API: a client for
 // its few reads and writes, and watches that keep what it has to know at once
-// in memory. It reads no Secret.
+// in memory. It reads no Secret but that of the web application.
 package kube
 
 import (
