@@ -18,6 +18,8 @@ import (
 type site struct {
 	api   http.Handler
 	pages map[string]page
+	// web serves everything else; nil without the web application.
+	web http.Handler
 }
 
 // page is a fixed answer.
@@ -29,7 +31,7 @@ type page struct {
 	policy string
 }
 
-func newSite(api http.Handler, siteURL string) (*site, error) {
+func newSite(api, web http.Handler, siteURL string) (*site, error) {
 	document, err := openapi.JSON()
 	if err != nil {
 		return nil, err
@@ -37,7 +39,7 @@ func newSite(api http.Handler, siteURL string) (*site, error) {
 	description := docs.ForSite(siteURL)
 	const nothing = "default-src 'none'; frame-ancestors 'none'"
 	return &site{
-		api: api,
+		api: api, web: web,
 		pages: map[string]page{
 			"/health":       {"health", "application/json; charset=utf-8", []byte(`{"status":"ok"}` + "\n"), nothing},
 			"/openapi.yaml": {"openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing},
@@ -57,6 +59,8 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p, ok := s.pages[path]
 	switch {
+	case !ok && s.web != nil:
+		s.web.ServeHTTP(w, r)
 	case !ok:
 		rest.WriteNotFound(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:

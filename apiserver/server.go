@@ -69,6 +69,8 @@ type Config struct {
 	// RequestsPerMinute is how many requests each API key may make; zero for
 	// no limit.
 	RequestsPerMinute int
+	// Web is the web application; nil serves the REST API alone.
+	Web *WebConfig
 	// Started, which may be nil, is called once the API is served.
 	Started func()
 	// Tracer traces requests that are authenticated; nil traces none.
@@ -86,6 +88,7 @@ type Server struct {
 	informers []cache.SharedIndexInformer
 	posts     *kube.PostFeed
 	used      *apikeys.LastUsed
+	web       *web
 
 	api    *http.Server
 	health *http.Server
@@ -136,6 +139,9 @@ func New(config Config) (*Server, error) {
 		Log:          config.Log,
 	})
 	s.posts = kube.NewPostFeed(client, index, service.Summarise)
+	if s.web, err = newWeb(&s.config, teams); err != nil {
+		return nil, err
+	}
 	if err := s.setHandlers(service, ratelimit.New(config.RequestsPerMinute, config.Clock), m); err != nil {
 		return nil, err
 	}
@@ -143,7 +149,7 @@ func New(config Config) (*Server, error) {
 }
 
 func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter, m *metrics) error {
-	site, err := newSite(rest.NewHandler(service, limiter), s.config.SiteURL)
+	site, err := newSite(rest.NewHandler(service, limiter), s.web.site(), s.config.SiteURL)
 	if err != nil {
 		return err
 	}

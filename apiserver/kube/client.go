@@ -3,7 +3,8 @@
 
 // Package kube is how the apiserver reaches the Kubernetes API: a client for
 // its few reads and writes, and watches that keep what it has to know at once
-// in memory. It makes Secrets of accounts that were connected, and reads none.
+// in memory. It makes the Secrets of accounts that are connected, and reads none but that of
+// the web application.
 package kube
 
 import (

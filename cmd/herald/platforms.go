@@ -24,8 +24,8 @@ import (
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
-// loadPlatforms builds the registry: one entry per platform. The process that faces the internet needs no secrets of the
-// platforms' apps, and passes none.
+// loadPlatforms builds the registry: one entry per platform. An apiserver without the web application needs no secrets of
+// the platforms' apps, and passes none.
 func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, secrets *secrets) (platforms.Registry, error) {
 	registry := platforms.Registry{}
 	if c := config.X; c != nil {
@@ -74,6 +74,8 @@ func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, s
 // secrets opens the secrets of the platforms' apps; nil opens none.
 type secrets struct {
 	log *slog.Logger
+	// optional says that one that cannot be read keeps nothing from starting.
+	optional bool
 	// err says which one could not be read at first.
 	err error
 }
@@ -99,7 +101,13 @@ func (s *secrets) open(name string, c *configv1alpha1.Platform) func() string {
 		}
 		return fmt.Errorf("platforms.%s.clientSecretFile: %s is empty", name, c.ClientSecretFile)
 	}
-	s.err = errors.Join(s.err, read())
+	switch err := read(); {
+	case err != nil && s.optional:
+		s.log.Warn("The secret of a platform's app cannot be read; accounts cannot be connected there", "error", err)
+		last.Store(new(string))
+	default:
+		s.err = errors.Join(s.err, err)
+	}
 	return func() string {
 		if err := read(); err != nil {
 			s.log.Warn("The secret of a platform's app cannot be read; the last one is used", "error", err)

@@ -118,6 +118,9 @@ func (j *judge) apiserver(c *configv1alpha1.APIServerConfiguration) {
 		}
 	}
 	j.atLeast(0, map[string]int{"requestsPerMinute": c.RequestsPerMinute})
+	if c.Web.Enabled {
+		j.web(c)
+	}
 }
 
 // listens judges where a process listens: the addresses that both have and the one
