@@ -16,10 +16,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -31,10 +33,11 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=media/status,verbs=update
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
-// +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/status,verbs=patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get;create
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages/status,verbs=update
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
 // FieldOwner is the owner of the fields that the apiserver writes.
 const FieldOwner = "herald-apiserver"
@@ -56,8 +59,13 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interv
 // NewClient returns a client for the resources of Herald. It does not throttle
 // itself: the Kubernetes API has its own priority and fairness.
 func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
+	return newClient(config, userAgent, v1alpha1.GroupVersion, v1alpha1.AddToScheme)
+}
+
+// newClient returns a client for the resources of one group and version.
+func newClient(config *rest.Config, userAgent string, group schema.GroupVersion, add func(*runtime.Scheme) error) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := add(scheme); err != nil {
 		return nil, fmt.Errorf("register the resources: %w", err)
 	}
 	cfg := rest.CopyConfig(config)
@@ -68,7 +76,7 @@ func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
 		return nil, err
 	}
 	cfg.APIPath = "/apis"
-	cfg.GroupVersion = &v1alpha1.GroupVersion
+	cfg.GroupVersion = &group
 	cfg.ContentType = runtime.ContentTypeJSON
 	cfg.AcceptContentTypes = runtime.ContentTypeJSON
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
@@ -140,6 +148,16 @@ func (k kind[T, P]) patch(ctx context.Context, namespace, name string, changes m
 		return nil, fmt.Errorf("encode a patch: %w", err)
 	}
 	return k.in(namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: FieldOwner}, subresources...)
+}
+
+// update merges into a resource what differs between two states of it, on the condition
+// that it is still as it was before.
+func (k kind[T, P]) update(ctx context.Context, before, after P) (P, error) {
+	body, err := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}).Data(after)
+	if err != nil {
+		return nil, fmt.Errorf("encode a patch: %w", err)
+	}
+	return k.in(before.GetNamespace()).Patch(ctx, before.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: FieldOwner})
 }
 
 // annotate sets an annotation of a resource.
