@@ -118,6 +118,10 @@ func New(config Config) (*Server, error) {
 	m := newMetrics(config.Registry, index.Len)
 	checker := readiness.NewChecker(connections, config.Clock, config.Log)
 	s.used = apikeys.NewLastUsed(keys.Touch, config.Clock, config.Log)
+	events, err := kube.NewEvents(config.Kubernetes, config.UserAgent, config.Clock)
+	if err != nil {
+		return nil, err
+	}
 	service := bridge.New(bridge.Config{
 		Key:         apikeys.NewCache(keys.GetIndexer(), config.Clock).Authenticate,
 		Used:        s.used.Record,
@@ -133,7 +137,12 @@ func New(config Config) (*Server, error) {
 			m.checks.WithLabelValues(result.State.String()).Inc()
 			return result
 		},
-		Index:        index,
+		Index:  index,
+		Keys:   keys,
+		Events: events,
+		Follow: func(namespace, name string) (<-chan struct{}, func(), bool) {
+			return s.posts.Follow(namespace, name)
+		},
 		Capabilities: config.Capabilities,
 		Clock:        config.Clock,
 		Log:          config.Log,

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -34,10 +35,11 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=media/status,verbs=update
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
-// +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/status,verbs=patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get;create
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages/status,verbs=update
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
 // FieldOwner is the owner of the fields that the apiserver writes.
 const FieldOwner = "herald-apiserver"
@@ -152,6 +154,16 @@ func (k kind[T, P]) patch(ctx context.Context, namespace, name string, changes m
 		return nil, fmt.Errorf("encode a patch: %w", err)
 	}
 	return k.in(namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: FieldOwner}, subresources...)
+}
+
+// update merges into a resource what differs between two states of it, on the condition
+// that it is still as it was before.
+func (k kind[T, P]) update(ctx context.Context, before, after P) (P, error) {
+	body, err := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}).Data(after)
+	if err != nil {
+		return nil, fmt.Errorf("encode a patch: %w", err)
+	}
+	return k.in(before.GetNamespace()).Patch(ctx, before.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: FieldOwner})
 }
 
 // annotate sets an annotation of a resource.

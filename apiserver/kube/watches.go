@@ -58,6 +58,25 @@ func NewAPIKeys(client rest.Interface, indexers cache.Indexers) *APIKeys {
 	return &APIKeys{watch[v1alpha1.APIKey](client, "apikeys", indexers)}
 }
 
+// List reads the keys of a namespace from the Kubernetes API itself: one that was made a
+// moment ago is among them.
+func (k *APIKeys) List(ctx context.Context, namespace string) ([]v1alpha1.APIKey, error) {
+	var list v1alpha1.APIKeyList
+	err := k.client.Get().Namespace(namespace).Resource(k.resource).Do(ctx).Into(&list)
+	return list.Items, err
+}
+
+// Create stores a key.
+func (k *APIKeys) Create(ctx context.Context, key *v1alpha1.APIKey) (*v1alpha1.APIKey, error) {
+	return k.in(key.Namespace).Create(ctx, key, metav1.CreateOptions{FieldManager: FieldOwner})
+}
+
+// Update stores what differs between two states of a key, on the condition that it is
+// still as it was before.
+func (k *APIKeys) Update(ctx context.Context, before, after *v1alpha1.APIKey) (*v1alpha1.APIKey, error) {
+	return k.update(ctx, before, after)
+}
+
 // Touch stores when a key was last used.
 func (k *APIKeys) Touch(ctx context.Context, namespace, name string, at time.Time) error {
 	_, err := k.patch(ctx, namespace, name, map[string]any{"status": map[string]any{"lastUsedAt": v1alpha1.NewTime(at)}}, "status")
