@@ -148,7 +148,7 @@ func New(config Config) (*Server, error) {
 		Log:          config.Log,
 	})
 	s.posts = kube.NewPostFeed(client, index, service.Summarise)
-	if s.web, err = newWeb(&s.config, teams); err != nil {
+	if s.web, err = newWeb(&s.config, service, teams, connections); err != nil {
 		return nil, err
 	}
 	if err := s.setHandlers(service, ratelimit.New(config.RequestsPerMinute, config.Clock), m); err != nil {

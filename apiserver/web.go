@@ -7,18 +7,21 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"path"
+	"slices"
 	"strings"
-
-	g "maragu.dev/gomponents"
-	"maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/access"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/connect"
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/rest"
+	webpages "github.com/herald-social/herald/apiserver/web"
 	"github.com/herald-social/herald/apiserver/web/session"
 	"github.com/herald-social/herald/apiserver/web/signin"
+	"github.com/herald-social/herald/platforms"
 )
 
 // WebConfig is what the web application is made of, beside what the REST API is.
@@ -31,17 +34,21 @@ type WebConfig struct {
 	OIDC *signin.OIDC
 	// LinkCommand makes a one-time link when an administrator runs it.
 	LinkCommand string
+	// Platforms are those whose accounts people may connect, with the secrets of their apps.
+	Platforms platforms.Registry
+	// StoreOrigins are where browsers upload files to, separated by spaces; empty
+	// without a store.
+	StoreOrigins string
 }
 
 // web is the web application.
 type web struct {
 	sessions *session.Manager
-	access   *access.Checker
 	handler  http.Handler
 }
 
 // newWeb returns the web application; nil if it is not wanted.
-func newWeb(config *Config, teams *kube.Teams) (*web, error) {
+func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connections *kube.Connections) (*web, error) {
 	if config.Web == nil {
 		return nil, nil //nolint:nilnil // nil serves the REST API alone
 	}
@@ -50,6 +57,10 @@ func newWeb(config *Config, teams *kube.Teams) (*web, error) {
 		return nil, err
 	}
 	reviews, err := kube.NewReviews(config.Kubernetes, config.UserAgent)
+	if err != nil {
+		return nil, err
+	}
+	credentials, err := kube.NewCredentials(config.Kubernetes, config.UserAgent)
 	if err != nil {
 		return nil, err
 	}
@@ -62,21 +73,45 @@ func newWeb(config *Config, teams *kube.Teams) (*web, error) {
 		}
 		return mine
 	}
-	w := &web{
-		access: access.New(reviews, served, config.Clock),
-		sessions: session.NewManager(session.Options{
-			Secrets: secrets, Namespace: config.Web.Namespace, Name: config.Web.SignInSecret,
-			Secure: strings.HasPrefix(config.SiteURL, "https://"), Clock: config.Clock, Log: config.Log,
-		}),
-	}
-	mux := http.NewServeMux()
-	signin.New(signin.Options{
-		Sessions: w.sessions, Page: plainPage, SiteURL: config.SiteURL, OIDC: config.Web.OIDC, LinkCommand: config.Web.LinkCommand,
+	w := &web{sessions: session.NewManager(session.Options{
+		Secrets: secrets, Namespace: config.Web.Namespace, Name: config.Web.SignInSecret,
+		Secure: strings.HasPrefix(config.SiteURL, "https://"), Clock: config.Clock, Log: config.Log,
+	})}
+	connector := connect.New(connect.Config{
+		SiteURL: config.SiteURL, Platforms: config.Web.Platforms, Owner: teams.Owner, Connections: connections, Secrets: credentials,
+		Sealer: w.sessions, Clock: config.Clock, Log: config.Log,
+	})
+	pages := webpages.New(webpages.Config{
+		Service: service, Sessions: w.sessions, Access: access.New(reviews, served, config.Clock),
+		SignIn: signin.Options{
+			Sessions: w.sessions, SiteURL: config.SiteURL, OIDC: config.Web.OIDC, LinkCommand: config.Web.LinkCommand,
+			Clock: config.Clock, Log: config.Log,
+		},
+		Connect: connector, StoreOrigins: config.Web.StoreOrigins, ConsentOrigins: consentOrigins(config.Web.Platforms),
 		Clock: config.Clock, Log: config.Log,
-	}).Mount(mux)
-	mux.HandleFunc("/", rest.WriteNotFound)
-	w.handler, err = w.guarded(mux, config.SiteURL)
+	})
+	w.handler, err = w.guarded(pages, config.SiteURL)
 	return w, err
+}
+
+// consentOrigins are those of the pages on which people let Herald into their accounts.
+func consentOrigins(registry platforms.Registry) []string {
+	var origins []string
+	for _, platform := range registry {
+		connector, ok := platform.(platforms.Connector)
+		if !ok {
+			continue
+		}
+		address, err := connector.ConsentURL(platforms.Consent{})
+		if err != nil {
+			continue // it has no app
+		}
+		if u, err := url.Parse(address); err == nil && !slices.Contains(origins, u.Scheme+"://"+u.Host) {
+			origins = append(origins, u.Scheme+"://"+u.Host)
+		}
+	}
+	slices.Sort(origins)
+	return origins
 }
 
 // guarded puts before the pages what stands before all of them: no other site sends a form
@@ -94,7 +129,6 @@ func (w *web) guarded(pages http.Handler, siteURL string) (http.Handler, error) 
 			rest.WriteNotFound(out, r)
 			return
 		}
-		out.Header().Set("Content-Security-Policy", "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 		guarded.ServeHTTP(out, r)
 	}), nil
 }
@@ -112,17 +146,4 @@ func (w *web) run(ctx context.Context) {
 	if w != nil {
 		w.sessions.Run(ctx)
 	}
-}
-
-// plainPage is a page without a layout.
-func plainPage(title string, body ...g.Node) g.Node {
-	return html.Doctype(html.HTML(
-		html.Lang("en"),
-		html.Head(
-			html.Meta(html.Charset("utf-8")),
-			html.Meta(html.Name("viewport"), html.Content("width=device-width, initial-scale=1")),
-			html.TitleEl(g.Text(title+" · Herald")),
-		),
-		html.Body(html.Main(body...)),
-	))
 }

@@ -65,10 +65,6 @@ const (
 	// is an opaque token that the manager echoes in status.lastHandledProbe.
 	ProbeAnnotation = "social.herald.dev/probe-requested"
 
-	// AuthorAnnotation names the person who made a Post, a Connection or an APIKey in
-	// the web application, as Kubernetes knows them. Empty for what came otherwise.
-	AuthorAnnotation = "social.herald.dev/author"
-
 	// MadeSecretPrefix begins the annotations of a Connection that name the Secrets which
 	// the apiserver made for it: "credentials.social.herald.dev/<Secret>", with the time
 	// in RFC 3339. Each is written before its Secret, so that the manager, which may

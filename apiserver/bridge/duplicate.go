@@ -127,7 +127,8 @@ func (s *Service) PreviewMedia(ctx context.Context, caller Caller, name string) 
 		FileName: media.Spec.FileName, MimeType: media.Spec.MimeType, Phase: media.Status.Phase,
 		Width: media.Status.Width, Height: media.Status.Height,
 	}
-	if s.Files == nil || media.DeletionTimestamp != nil || media.Status.Phase != v1alpha1.MediaUploaded {
+	// A file that was uploaded a moment ago is not examined yet: the browser shows it, if it is one.
+	if s.Files == nil || media.DeletionTimestamp != nil || media.Status.Phase == v1alpha1.MediaRejected || media.Status.Phase == v1alpha1.MediaExpired {
 		return p, nil
 	}
 	if p.URL, err = s.Files.PresignGet(ctx, store.Key(media), previewLasts); err != nil {

@@ -56,7 +56,7 @@ var (
 	site sandboxtest.Client
 	// connections and secrets are the apiserver's ways to the Kubernetes API.
 	connections *kube.Connections
-	secrets     kube.Secrets
+	secrets     kube.Credentials
 	// registry reaches the sandbox.
 	registry platforms.Registry
 
@@ -73,9 +73,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 	own, err := kube.NewClient(env.Config, "connect-test")
 	Expect(err).NotTo(HaveOccurred())
-	core, err := kube.NewCoreClient(env.Config, "connect-test")
+	connections = kube.NewConnections(own)
+	secrets, err = kube.NewCredentials(env.Config, "connect-test")
 	Expect(err).NotTo(HaveOccurred())
-	connections, secrets = kube.NewConnections(own), kube.NewSecrets(core)
 	watching, stop := context.WithCancel(context.Background())
 	DeferCleanup(stop)
 	go connections.RunWithContext(watching)

@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -64,11 +63,16 @@ func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
 	return newClient(config, userAgent, "/apis", v1alpha1.GroupVersion, v1alpha1.AddToScheme)
 }
 
-// NewCoreClient returns a client for the resources of Kubernetes' own core group.
-func NewCoreClient(config *rest.Config, userAgent string) (rest.Interface, error) {
-	return newClient(config, userAgent, "/api", corev1.SchemeGroupVersion, corev1.AddToScheme)
+// kinds registers a few kinds of Kubernetes' own. All of a group would bring along more of the program.
+func kinds(group schema.GroupVersion, of ...runtime.Object) func(*runtime.Scheme) error {
+	return func(scheme *runtime.Scheme) error {
+		scheme.AddKnownTypes(group, of...)
+		metav1.AddToGroupVersion(scheme, group)
+		return nil
+	}
 }
 
+// newClient returns a client for the resources of one group and version, below "/api" or "/apis".
 func newClient(config *rest.Config, userAgent, path string, group schema.GroupVersion, add func(*runtime.Scheme) error) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
 	if err := add(scheme); err != nil {

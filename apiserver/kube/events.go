@@ -36,7 +36,7 @@ type Events struct {
 
 // NewEvents returns an Events.
 func NewEvents(config *rest.Config, userAgent string, clock clock.PassiveClock) (*Events, error) {
-	client, err := newClient(config, userAgent, "/apis", eventsv1.SchemeGroupVersion, eventsv1.AddToScheme)
+	client, err := newClient(config, userAgent, "/apis", eventsv1.SchemeGroupVersion, kinds(eventsv1.SchemeGroupVersion, &eventsv1.Event{}))
 	if err != nil {
 		return nil, err
 	}

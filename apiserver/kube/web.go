@@ -4,14 +4,9 @@
 package kube
 
 import (
-	"fmt"
-
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
 
@@ -24,7 +19,7 @@ type Secrets = gentype.ClientWithList[*corev1.Secret, *corev1.SecretList]
 
 // NewSecrets returns a client for the Secrets of a namespace.
 func NewSecrets(config *rest.Config, userAgent, namespace string) (*Secrets, error) {
-	client, err := newKubernetesClient(config, userAgent, "/api", corev1.SchemeGroupVersion, &corev1.Secret{}, &corev1.SecretList{})
+	client, err := newClient(config, userAgent, "/api", corev1.SchemeGroupVersion, kinds(corev1.SchemeGroupVersion, &corev1.Secret{}, &corev1.SecretList{}))
 	if err != nil {
 		return nil, err
 	}
@@ -37,35 +32,13 @@ type Reviews = gentype.Client[*authorizationv1.SubjectAccessReview]
 
 // NewReviews returns a client that asks the Kubernetes API what users may do.
 func NewReviews(config *rest.Config, userAgent string) (*Reviews, error) {
-	client, err := newKubernetesClient(config, userAgent, "/apis", authorizationv1.SchemeGroupVersion, &authorizationv1.SubjectAccessReview{})
+	client, err := newClient(config, userAgent, "/apis", authorizationv1.SchemeGroupVersion,
+		kinds(authorizationv1.SchemeGroupVersion, &authorizationv1.SubjectAccessReview{}))
 	if err != nil {
 		return nil, err
 	}
 	return gentype.NewClient("subjectaccessreviews", client, metav1.ParameterCodec, metav1.NamespaceNone,
 		func() *authorizationv1.SubjectAccessReview { return &authorizationv1.SubjectAccessReview{} }), nil
-}
-
-// newKubernetesClient returns a client for a few kinds of Kubernetes' own. The typed clients
-// of client-go would bring along all that there are.
-func newKubernetesClient(config *rest.Config, userAgent, path string, group schema.GroupVersion, kinds ...runtime.Object) (rest.Interface, error) {
-	scheme := runtime.NewScheme()
-	scheme.AddKnownTypes(group, kinds...)
-	metav1.AddToGroupVersion(scheme, group)
-	cfg := rest.CopyConfig(config)
-	cfg.UserAgent = userAgent
-	cfg.QPS = -1
-	httpClient, err := newHTTPClient(cfg)
-	if err != nil {
-		return nil, err
-	}
-	cfg.APIPath, cfg.GroupVersion = path, &group
-	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	client, err := rest.RESTClientForConfigAndClient(cfg, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("make a Kubernetes client for %s: %w", group, err)
-	}
-	return client, nil
 }
 
 // List returns the teams that own their namespaces, in no order.

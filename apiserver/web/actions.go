@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	g "maragu.dev/gomponents"
+
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
@@ -119,9 +121,9 @@ func (s *Site) events(w http.ResponseWriter, v *visit) error {
 		http.Error(w, "too many pages follow posts; load the page again later", http.StatusServiceUnavailable)
 		return nil
 	}
-	changes, stop, ok := s.Service.Follow(v.namespace, id)
-	if !ok {
-		http.Error(w, "too many posts are followed; load the page again later", http.StatusServiceUnavailable)
+	changes, stop, err := s.Service.FollowPost(v.caller, id)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return nil
 	}
 	defer stop()
@@ -136,7 +138,7 @@ func (s *Site) events(w http.ResponseWriter, v *visit) error {
 			return out.fail(err)
 		}
 		v.now = s.Clock.Now()
-		if err := out.send("", s.live(v, post).Render); err != nil || finished(post) {
+		if err := out.send(s.live(v, post)); err != nil || finished(post) {
 			return out.stop(err)
 		}
 		if !s.awaitChange(v, out, changes, end) {
@@ -194,15 +196,12 @@ func (o *stream) flush(data []byte) error {
 }
 
 // send sends an event with a piece of a page.
-func (o *stream) send(name string, render func(w interface{ Write([]byte) (int, error) }) error) error {
+func (o *stream) send(node g.Node) error {
 	var piece bytes.Buffer
-	if err := render(&piece); err != nil {
+	if err := node.Render(&piece); err != nil {
 		return err
 	}
 	var event bytes.Buffer
-	if name != "" {
-		fmt.Fprintf(&event, "event: %s\n", name)
-	}
 	for line := range bytes.SplitSeq(piece.Bytes(), []byte("\n")) {
 		fmt.Fprintf(&event, "data: %s\n", line)
 	}

@@ -22,6 +22,9 @@ const (
 	dateForm  = "2006-01-02"
 )
 
+// perMonth is how many posts a calendar shows at most.
+const perMonth = 500
+
 // perDay is how many posts of a day the calendar shows; the others are behind a link.
 const perDay = 5
 
@@ -39,9 +42,9 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 		weeks++
 	}
 	end := first.AddDate(0, 0, 7*weeks)
-	found := s.Service.PostsBetween(v.caller, postindex.Span{From: first, To: end, Status: f.status, Platform: f.platform})
+	found, more := s.Service.PostsBetween(v.caller, &postindex.Range{From: first, To: end, Status: f.status, Platform: f.platform, Max: perMonth})
 	byDay := map[string][]postindex.Summary{}
-	for _, post := range found.Posts {
+	for _, post := range found {
 		day := post.DisplayAt.In(v.zone).Format(dateForm)
 		byDay[day] = append(byDay[day], post)
 	}
@@ -51,7 +54,7 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 		content: []g.Node{
 			h.Div(h.Data("in-zone", v.zone.String())),
 			s.narrow(v, "calendar", f, "month", here),
-			g.If(found.More, note("info", paragraph("This month has more posts than a calendar can show. Choose a state or a platform."))),
+			g.If(more, note("info", paragraph("This month has more posts than a calendar can show. Choose a state or a platform."))),
 			s.month(v, month, first, weeks, byDay),
 			h.P(h.Class("soft"), g.Text("Days and times are those of "+v.zone.String()+". "), g.If(v.may.update, g.Text("Drag a scheduled post to another day, or open it to choose a time."))),
 		},

@@ -27,22 +27,17 @@ const maxForm = 2 << 20
 
 // compose is the page on which a post is written: an empty one, or one like another.
 func (s *Site) compose(w http.ResponseWriter, v *visit) error {
-	written := newWriting(v.zone)
+	written, left := newWriting(v.zone), []string(nil)
 	if from := v.URL.Query().Get("from"); from != "" {
-		post, err := s.Service.ReadPost(v.Context(), v.caller, from)
+		like, err := s.Service.DuplicatePost(v.Context(), v.caller, from)
 		if err != nil {
 			return err
 		}
-		spec, _, err := s.Service.Duplicate(v.Context(), v.caller, post)
-		if err != nil {
-			return err
-		}
-		written = writingOf(&spec, v.zone)
-		written.when, written.at, written.local = whenNow, "", ""
+		written, left = writingOf(&like.Spec, v.zone), like.LeftOut
 	} else if accounts := s.usable(v); len(accounts) == 1 {
 		written.targets = []targetWriting{{connection: accounts[0].Name}}
 	}
-	s.render(w, v, http.StatusOK, s.composer(v, &composer{writing: written, title: "New post", action: v.path("posts/new")}))
+	s.render(w, v, http.StatusOK, s.composer(v, &composer{writing: written, title: "New post", action: v.path("posts/new"), left: left}))
 	return nil
 }
 

@@ -24,6 +24,8 @@ type composer struct {
 	kept bool
 	// scheduled says that it has a time: it cannot become a draft again.
 	scheduled bool
+	// left is what a post like another one cannot have.
+	left []string
 	// problems are why it was not taken.
 	problems []string
 }
@@ -36,7 +38,8 @@ func (s *Site) composer(v *visit, c *composer) view {
 			hidden("key", c.key), hidden("version", c.version), hidden("zone", v.zone.String()), hidden("cards", strconv.Itoa(len(c.cards))),
 			h.Div(h.Class("write"),
 				g.If(len(c.problems) > 0, h.Div(h.ID("problems"), h.Class("note bad"), h.Role("alert"), drawing("warning"),
-					h.Div(h.P(h.Strong(g.Text("Nothing was sent."))), h.Ul(g.Map(c.problems, func(p string) g.Node { return h.Li(g.Text(p)) }))))),
+					h.Div(h.P(h.Strong(g.Text("Nothing was sent."))), items(c.problems)))),
+				g.If(len(c.left) > 0, note("info", h.P(g.Text("Left out:")), items(c.left))),
 				s.kindFields(c),
 				s.accountFields(v, c, accounts),
 				s.textFields(c),
@@ -58,7 +61,7 @@ func (s *Site) composer(v *visit, c *composer) view {
 
 // usable are the accounts that a post may go to, by platform and name.
 func (s *Site) usable(v *visit) []*v1alpha1.Connection {
-	return slices.DeleteFunc(s.Service.Accounts(v.caller), func(c *v1alpha1.Connection) bool { return c.Spec.Disabled })
+	return slices.DeleteFunc(s.accounts(v), func(c *v1alpha1.Connection) bool { return c.Spec.Disabled })
 }
 
 // choice is one of several, of which one is chosen.

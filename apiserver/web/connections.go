@@ -16,6 +16,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/plan"
 )
 
 // warnBefore is how long before an account has to be connected again people are told.
@@ -50,13 +51,21 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	}
 }
 
+// accounts are those of the team, by platform and name.
+func (s *Site) accounts(v *visit) []*v1alpha1.Connection {
+	all := slices.DeleteFunc(s.Service.Connections.List(v.namespace), func(c *v1alpha1.Connection) bool { return !c.DeletionTimestamp.IsZero() })
+	slices.SortFunc(all, func(a, b *v1alpha1.Connection) int {
+		return cmp.Or(slices.Index(platformOrder, a.Spec.Platform)-slices.Index(platformOrder, b.Spec.Platform), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
 // connections is the page of the accounts.
 func (s *Site) connections(w http.ResponseWriter, v *visit) error {
-	accounts := s.Service.Accounts(v.caller)
+	accounts := s.accounts(v)
 	view := view{title: "Accounts", place: placeAccounts}
-	team := s.Service.TeamView(v.caller)
-	if team.AccountLimit > 0 {
-		view.content = append(view.content, h.P(h.Class("soft"), g.Text("The plan has room for "+counted(team.AccountLimit, "account")+"; "+strconv.Itoa(team.Accounts)+" are connected.")))
+	if limit := plan.LimitsOf(v.team).Accounts; limit > 0 {
+		view.content = append(view.content, h.P(h.Class("soft"), g.Text("The plan has room for "+counted(limit, "account")+"; "+strconv.Itoa(len(accounts))+" are connected.")))
 	}
 	if len(accounts) == 0 {
 		view.content = append(view.content, empty("No account is connected yet", "Choose a platform below. You are led there, choose the account, and come back."))

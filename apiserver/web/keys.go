@@ -29,7 +29,7 @@ func (s *Site) showKeys(w http.ResponseWriter, v *visit, status int, first ...g.
 	if len(all) == 0 {
 		content = append(content, empty("No API key yet", "Programs and agents post with a key of their own, by the REST API or MCP."))
 	} else {
-		content = append(content, h.Ul(h.Class("accounts"), g.Map(all, func(k bridge.KeyView) g.Node { return s.keyCard(v, k) })))
+		content = append(content, h.Ul(h.Class("accounts"), g.Map(all, func(k bridge.Key) g.Node { return s.keyCard(v, k) })))
 	}
 	if v.may.makeKeys {
 		content = append(content, s.keyForm(v))
@@ -55,39 +55,49 @@ var keyStates = map[bridge.KeyState][2]string{
 	bridge.KeyActive: {"good", "Works"}, bridge.KeyExpired: {"info", "Has ended"}, bridge.KeyRevoked: {"info", "Revoked"},
 }
 
-func (s *Site) keyCard(v *visit, k bridge.KeyView) g.Node {
+func (s *Site) keyCard(v *visit, k bridge.Key) g.Node {
 	state, at := keyStates[k.State], v.path("keys/"+k.ID)
 	return h.Li(h.Class("card account"), h.ID(k.ID),
 		h.Div(h.Class("target-head"), h.Span(h.Class("account"), h.H2(g.Text(describe(k))), h.Span(h.Class("soft"), g.Text(k.ID))), h.Span(h.Class("badge kind-"+state[0]), g.Text(state[1]))),
 		h.Dl(h.Class("small"),
-			g.Map(k.Tokens, func(t bridge.TokenView) g.Node {
-				return fact("Token", h.Code(g.Text(t.Shown+"…")), g.Text(" made "), v.about(t.CreatedAt))
+			g.Map(k.Tokens, func(t bridge.KeyToken) g.Node {
+				return token(v, t)
 			}),
 			fact("Last used", lastUsed(v, k)),
-			g.Iff(k.ExpiresAt != nil, func() g.Node { return fact("Works until", v.moment(*k.ExpiresAt)) }),
+			g.If(!k.ExpiresAt.IsZero(), fact("Works until", v.moment(k.ExpiresAt))),
 			g.If(k.Author != "", fact("Made by", g.Text(k.Author))),
 		),
 		g.If(v.may.makeKeys && k.State == bridge.KeyActive, h.Div(h.Class("actions"),
 			g.If(len(k.Tokens) < 2, form(at+"/roll", "", submit("Make a second token", "small"))),
-			g.If(len(k.Tokens) > 1, form(at+"/drop", "Stop the older token? What still uses it is refused from then on.", submit("Stop the older token", "small danger"))),
+			g.Iff(len(k.Tokens) > 1, func() g.Node {
+				return form(at+"/drop", "Stop the older token? What still uses it is refused from then on.", hidden("token", k.Tokens[0].Name), submit("Stop the older token", "small danger"))
+			}),
 			form(at+"/revoke", "Revoke this key? What uses it is refused at once, for good.", submit("Revoke", "small danger")),
 		)),
 	)
 }
 
+// token is a fact about a token.
+func token(v *visit, t bridge.KeyToken) g.Node {
+	return fact("Token",
+		g.If(t.Shown != "", h.Code(g.Text(t.Shown+"…"))), g.If(t.Shown == "", g.Text(t.Name)),
+		g.If(!t.CreatedAt.IsZero(), g.Group{g.Text(", made "), v.about(t.CreatedAt)}),
+		g.If(t.Secret != "", g.Group{g.Text(", in the Secret "), h.Code(g.Text(t.Secret))}))
+}
+
 // describe is how people know a key.
-func describe(k bridge.KeyView) string {
+func describe(k bridge.Key) string {
 	if k.Description != "" {
 		return k.Description
 	}
 	return k.ID
 }
 
-func lastUsed(v *visit, k bridge.KeyView) g.Node {
-	if k.LastUsedAt == nil {
+func lastUsed(v *visit, k bridge.Key) g.Node {
+	if k.LastUsedAt.IsZero() {
 		return g.Text("never")
 	}
-	return v.about(*k.LastUsedAt)
+	return v.about(k.LastUsedAt)
 }
 
 // makeKey makes a key and shows its token: this once.
@@ -95,28 +105,28 @@ func (s *Site) makeKey(w http.ResponseWriter, v *visit) error {
 	if _, err := s.readForm(w, v); err != nil {
 		return err
 	}
-	var until *time.Time
+	var until time.Time
 	for _, choice := range []struct {
 		value string
 		days  int
 	}{{"30", 30}, {"90", 90}, {"365", 365}} {
 		if v.PostForm.Get("ends") == choice.value {
-			until = new(s.Clock.Now().AddDate(0, 0, choice.days))
+			until = s.Clock.Now().AddDate(0, 0, choice.days)
 		}
 	}
-	id, token, err := s.Service.CreateKey(v.Context(), v.caller, strings.TrimSpace(v.PostForm.Get("description")), until)
+	made, err := s.Service.CreateKey(v.Context(), v.caller, strings.TrimSpace(v.PostForm.Get("description")), until)
 	if err != nil {
 		return err
 	}
-	return s.showKeys(w, v, http.StatusCreated, shown(id, token))
+	return s.showKeys(w, v, http.StatusCreated, shown(made))
 }
 
 // shown is a token, the only time that it is seen.
-func shown(id, token string) g.Node {
+func shown(made bridge.NewToken) g.Node {
 	return h.Section(h.Class("note good once"), h.Role("status"), drawing("check"), h.Div(
 		h.P(h.Strong(g.Text("Copy the token now. It is not shown again."))),
-		h.P(h.Code(h.ID("token"), g.Text(token)), h.Button(h.Type("button"), h.Class("button small"), h.Data("copy", "#token"), g.Text("Copy"))),
-		h.P(h.Class("soft"), g.Text("It belongs to the key "+id+". Send it with each request as: Authorization: Bearer, and the token."))))
+		h.P(h.Code(h.ID("token"), g.Text(made.Token)), h.Button(h.Type("button"), h.Class("button small"), h.Data("copy", "#token"), g.Text("Copy"))),
+		h.P(h.Class("soft"), g.Text("It belongs to the key "+made.Key+". Send it with each request as: Authorization: Bearer, and the token."))))
 }
 
 // changeKey revokes a key, or replaces its token.
@@ -124,13 +134,16 @@ func (s *Site) changeKey(w http.ResponseWriter, v *visit) error {
 	id := v.PathValue("id")
 	switch v.PathValue("act") {
 	case "roll":
-		token, err := s.Service.RollKey(v.Context(), v.caller, id)
+		made, err := s.Service.RollKey(v.Context(), v.caller, id)
 		if err != nil {
 			return err
 		}
-		return s.showKeys(w, v, http.StatusOK, shown(id, token))
+		return s.showKeys(w, v, http.StatusOK, shown(made))
 	case "drop":
-		if err := s.Service.DropOldToken(v.Context(), v.caller, id); err != nil {
+		if _, err := s.readForm(w, v); err != nil {
+			return err
+		}
+		if err := s.Service.RemoveToken(v.Context(), v.caller, id, v.PostForm.Get("token")); err != nil {
 			return err
 		}
 		v.leave(w, "keys", "dropped")

@@ -21,6 +21,8 @@ const (
 	ahead = 30 * 24 * time.Hour
 	// fewPosts is how many posts of one kind the overview shows.
 	fewPosts = 5
+	// maxNext is how many posts are looked through for those that come next.
+	maxNext = 200
 )
 
 // overview is a team's first page: what needs somebody, what comes next, what was posted last.
@@ -30,8 +32,7 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	for _, n := range counts {
 		all += n
 	}
-	next := s.Service.PostsBetween(v.caller, postindex.Span{From: v.now, To: v.now.Add(ahead), Status: v1alpha1.PhaseScheduled}).Posts
-	slices.Reverse(next)
+	next := s.next(v)
 	recent := func(status v1alpha1.PostPhase) []postindex.Summary {
 		return s.Service.ListPosts(v.caller, postindex.Query{Status: status, Page: 1, Limit: fewPosts}).Posts
 	}
@@ -48,6 +49,18 @@ func (s *Site) overview(w http.ResponseWriter, v *visit) error {
 	)
 	s.render(w, v, http.StatusOK, view{title: "Overview", place: placeOverview, content: content})
 	return nil
+}
+
+// next are the posts that go out next. Of a team that has more of them than are looked through, the nearest may be missing, so that
+// the time looked at is halved until all are seen.
+func (s *Site) next(v *visit) []postindex.Summary {
+	for span := ahead; ; span /= 2 {
+		found, more := s.Service.PostsBetween(v.caller, &postindex.Range{From: v.now, To: v.now.Add(span), Status: v1alpha1.PhaseScheduled, Max: maxNext})
+		if !more || span < time.Second {
+			slices.Reverse(found)
+			return found
+		}
+	}
 }
 
 // tiles are the numbers of posts.
@@ -69,7 +82,7 @@ func (s *Site) few(v *visit, title string, of []postindex.Summary, page, more st
 // attention is what needs a person.
 func (s *Site) attention(v *visit) g.Node {
 	var out g.Group
-	for _, account := range s.Service.Accounts(v.caller) {
+	for _, account := range s.accounts(v) {
 		state := stateOf(account, v.now)
 		if state.kind == "good" || state.kind == "info" {
 			continue

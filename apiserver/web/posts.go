@@ -142,7 +142,7 @@ func (s *Site) list(v *visit, page bridge.PostPage, f filters) g.Node {
 
 // nothingYet leads a team on that has no posts.
 func (s *Site) nothingYet(v *visit) g.Node {
-	if len(s.Service.Accounts(v.caller)) == 0 {
+	if len(s.accounts(v)) == 0 {
 		return empty("Connect an account first", "A post goes to accounts of yours on X, Threads, Instagram, Facebook, TikTok or YouTube.",
 			g.If(v.may.connect, link(v.path("connections"), "Connect an account", "primary")))
 	}

@@ -6,6 +6,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,69 +36,100 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 		s.write(w, http.StatusOK, note("warning", paragraph(sentence(err.Error()))))
 		return nil
 	}
-	found, err := s.Service.Check(v.Context(), v.caller, spec)
-	if err != nil {
-		return err
-	}
+	found := s.Service.CheckPost(v.Context(), v.caller, &spec)
 	s.write(w, http.StatusOK, g.Group{
-		s.stops(written, missing, found),
+		stops(written, &spec, missing, &found),
 		g.If(len(spec.Targets) == 0, h.P(h.Class("soft"), g.Text("Choose an account to see what the post will look like."))),
-		g.Map(indexes(len(spec.Targets)), func(i int) g.Node { return s.mock(v, written, &spec, found.Targets[i]) }),
-		g.Map(found.Targets, func(t bridge.TargetCheck) g.Node { return count(t) }),
+		g.Map(indexes(len(spec.Targets)), func(i int) g.Node { return s.mock(v, &spec, &found, i) }),
+		g.Map(indexes(len(spec.Targets)), func(i int) g.Node { return count(&spec, &found, i) }),
 	})
 	return nil
 }
 
-// stops are what keeps a post from being published, in words.
-func (s *Site) stops(written *writing, missing []string, found bridge.Check) g.Node {
-	problems := append(missing, found.Problems...)
+// stops are what keeps a post from being published that no account or part has by itself.
+func stops(written *writing, spec *v1alpha1.PostSpec, missing []string, found *bridge.Check) g.Node {
+	problems := missing
+	for _, p := range slices.Concat(found.Problems, found.BeforePublishing) {
+		// That nothing is chosen yet is not said before a person could.
+		if p.Target == bridge.NoIndex && p.Card == bridge.NoIndex && len(spec.Targets) > 0 {
+			problems = append(problems, sentence(p.Message))
+		}
+	}
 	if len(problems) == 0 {
 		return nil
 	}
-	kind, title := "info", "Before it can be published:"
+	title := "Before it can be published:"
 	if written.when == whenDraft {
 		title = "It can be kept as a draft. Before it can be published:"
 	}
-	return note(kind, h.P(h.Strong(g.Text(title))), h.Ul(g.Map(problems, func(p string) g.Node { return h.Li(g.Text(sentence(p))) })))
+	return note("info", h.P(h.Strong(g.Text(title))), items(problems))
 }
 
 // count says how much of a platform's room a text takes. It replaces what the form shows beside the account.
-func count(t bridge.TargetCheck) g.Node {
-	text, class := strconv.Itoa(t.Count), "count"
-	if t.Limit > 0 {
-		text += " of " + strconv.Itoa(t.Limit)
-		if t.Count > t.Limit {
-			class += " over"
+func count(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
+	texts := []string{}
+	over := false
+	add := func(name string, l bridge.Length) {
+		if l.Unit == "" {
+			return
+		}
+		text := name + strconv.Itoa(l.Count)
+		if l.Limit > 0 {
+			text += " of " + strconv.Itoa(l.Limit)
+			over = over || l.Count > l.Limit
+		}
+		texts = append(texts, text+" "+l.Unit)
+	}
+	if spec.Tree == nil {
+		add("", found.Targets[i].Caption)
+		add("title ", found.Targets[i].Title)
+	}
+	for n, card := range found.Cards {
+		for _, of := range card.Captions {
+			if of.Platform == found.Targets[i].Platform {
+				add("part "+strconv.Itoa(n+1)+": ", of.Length)
+			}
 		}
 	}
-	return g.El("output", h.ID("count-"+t.Connection), h.Class(class), g.Attr("hx-swap-oob", "true"), g.Text(strings.TrimSpace(text+" "+t.Unit)))
+	return g.El("output", h.ID("count-"+spec.Targets[i].ConnectionRef.Name), h.Class(classes("count", over, "over")), g.Attr("hx-swap-oob", "true"),
+		g.Text(strings.Join(texts, ", ")))
 }
 
 // mock looks like the post will on its platform.
-func (s *Site) mock(v *visit, written *writing, spec *v1alpha1.PostSpec, t bridge.TargetCheck) g.Node {
-	account := s.account(v, t.Connection)
+func (s *Site) mock(v *visit, spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
+	t, name := found.Targets[i], spec.Targets[i].ConnectionRef.Name
+	account := s.account(v, name)
 	handle := ""
 	if account != nil && account.Status.Username != "" {
 		handle = "@" + account.Status.Username
 	}
-	i := indexOf(spec, t.Connection)
-	caption := spec.Targets[i].Caption
-	head := h.Div(h.Class("mock-head"), avatar(account, t.Platform), h.Span(h.Class("account"), h.Strong(g.Text(nameOfAccount(account, t.Connection))), h.Span(h.Class("soft"), g.Text(handle))))
-	return h.Section(h.Class("mock on-"+string(t.Platform)), h.Aria("label", titleOf(t.Platform)+", "+nameOfAccount(account, t.Connection)),
-		g.If(spec.Tree != nil, g.Iff(spec.Tree != nil, func() g.Node {
+	problems := problemsOf(found, i)
+	head := h.Div(h.Class("mock-head"), avatar(account, t.Platform), h.Span(h.Class("account"), h.Strong(g.Text(nameOfAccount(account, name))), h.Span(h.Class("soft"), g.Text(handle))))
+	return h.Section(h.Class("mock on-"+string(t.Platform)), h.Aria("label", titleOf(t.Platform)+", "+nameOfAccount(account, name)),
+		g.Iff(spec.Tree != nil, func() g.Node {
 			return h.Ol(h.Class("mock-thread"), g.Map(spec.Tree.Cards, func(c v1alpha1.TreeCard) g.Node {
 				return h.Li(head, mockText(c.Caption), s.thumbs(v, c.MediaRefs))
 			}))
-		})),
-		g.Iff(spec.Tree == nil, func() g.Node {
-			return s.mockPost(v, written, spec, t.Platform, head, caption, i)
 		}),
-		g.If(len(t.Problems) > 0, h.Ul(h.Class("mock-problems"), g.Map(t.Problems, func(p string) g.Node { return h.Li(g.Text(sentence(p))) }))),
+		g.Iff(spec.Tree == nil, func() g.Node { return s.mockPost(v, spec, t.Platform, head, i) }),
+		g.If(len(problems) > 0, h.Div(h.Class("mock-problems"), items(problems))),
 	)
 }
 
+// problemsOf are those of one target, and of the parts of a thread, in words. Those of a draft stop it only later.
+func problemsOf(found *bridge.Check, i int) []string {
+	var of []bridge.Problem
+	for _, p := range slices.Concat(found.Problems, found.BeforePublishing) {
+		if p.Target == i || p.Card != bridge.NoIndex {
+			p.Target = bridge.NoIndex
+			of = append(of, p)
+		}
+	}
+	return inSentences(of, nil)
+}
+
 // mockPost is one that is not a chain. Where pictures come first and the text below, it is so here.
-func (s *Site) mockPost(v *visit, written *writing, spec *v1alpha1.PostSpec, p v1alpha1.Platform, head g.Node, caption string, i int) g.Node {
+func (s *Site) mockPost(v *visit, spec *v1alpha1.PostSpec, p v1alpha1.Platform, head g.Node, i int) g.Node {
 	var media []v1alpha1.LocalReference
 	if spec.Image != nil {
 		media = spec.Image.MediaRefs
@@ -109,7 +141,7 @@ func (s *Site) mockPost(v *visit, written *writing, spec *v1alpha1.PostSpec, p v
 	if of := spec.Targets[i].YouTube; of != nil {
 		title = of.Title
 	}
-	words := g.Group{g.If(title != "", h.P(h.Class("mock-title"), g.Text(title))), mockText(caption)}
+	words := g.Group{g.If(title != "", h.P(h.Class("mock-title"), g.Text(title))), mockText(spec.Targets[i].Caption)}
 	switch p {
 	case v1alpha1.PlatformInstagram, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube:
 		return g.Group{head, s.thumbs(v, media), words}
@@ -138,16 +170,6 @@ func mockText(text string) g.Node {
 	return h.P(h.Class("mock-text"), out)
 }
 
-// indexOf is the place of an account among the targets.
-func indexOf(spec *v1alpha1.PostSpec, connection string) int {
-	for i := range spec.Targets {
-		if spec.Targets[i].ConnectionRef.Name == connection {
-			return i
-		}
-	}
-	return 0
-}
-
 // thumbs are small pictures of files.
 func (s *Site) thumbs(v *visit, files []v1alpha1.LocalReference) g.Node {
 	return g.If(len(files) > 0, h.Div(h.Class("thumbs of-"+strconv.Itoa(min(len(files), 4))), g.Map(files, func(f v1alpha1.LocalReference) g.Node { return v.thumb(s, f.Name) })))
@@ -159,9 +181,9 @@ func (v *visit) thumb(s *Site, name string) g.Node {
 	switch {
 	case err != nil || preview.URL == "":
 		return h.Span(h.Class("thumb gone"), g.Text("File"))
-	case preview.Video:
+	case strings.HasPrefix(string(preview.MimeType), "video/"):
 		return h.Video(h.Class("thumb"), h.Src(preview.URL), h.Preload("metadata"), h.Muted(), g.Attr("playsinline"), h.Aria("label", "Video"))
 	default:
-		return h.Img(h.Class("thumb"), h.Src(preview.URL), h.Alt(preview.Name), h.Loading("lazy"))
+		return h.Img(h.Class("thumb"), h.Src(preview.URL), h.Alt(preview.FileName), h.Loading("lazy"))
 	}
 }

@@ -12,6 +12,8 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/posting/plan"
 )
 
 // subscriptions are the words for the states of subscriptions.
@@ -25,7 +27,10 @@ var plans = map[v1alpha1.Plan]string{v1alpha1.PlanStarter: "Starter", v1alpha1.P
 
 // teamPage shows the plan of a team and what it has used of it.
 func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
-	t := s.Service.TeamView(v.caller)
+	t, err := s.Service.ViewTeam(v.Context(), v.caller)
+	if err != nil {
+		return err
+	}
 	s.render(w, v, http.StatusOK, view{title: "Team", place: placeTeam, content: []g.Node{
 		s.trial(v),
 		h.Section(h.Class("card"), h.H2(g.Text("Plan")), h.Dl(
@@ -33,11 +38,11 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 			fact("Namespace", h.Code(g.Text(v.namespace))),
 			fact("Plan", g.Text(plans[t.Plan])),
 			fact("Subscription", g.Text(subscriptions[t.State])),
-			g.Iff(t.TrialEndsAt != nil, func() g.Node { return fact("The trial ends", v.moment(*t.TrialEndsAt)) }),
+			g.If(!t.TrialEndsAt.IsZero(), fact("The trial ends", v.moment(t.TrialEndsAt))),
 		)),
 		h.Section(h.Class("card"), h.H2(g.Text("Usage")),
-			used("Connected accounts", t.Accounts, t.AccountLimit),
-			used("Posts to X this month (UTC)", t.XPosts, t.XPostLimit),
+			used("Connected accounts", t.Accounts),
+			used("Posts to X this month (UTC)", t.XPosts),
 		),
 		h.Section(h.Class("card"), h.H2(g.Text("You")), h.Dl(
 			fact("Signed in as", h.Code(g.Text(v.person.Name))),
@@ -51,29 +56,24 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// trial tells of a trial that runs, or has ended.
+// trial tells of a trial that runs, or why the team may create nothing.
 func (s *Site) trial(v *visit) g.Node {
-	t := s.Service.TeamView(v.caller)
-	switch {
-	case t.State == v1alpha1.SubscriptionTrialing && t.TrialEndsAt != nil && t.TrialEndsAt.After(v.now):
-		return note("info", h.P(g.Text("The team's trial ends "), v.about(*t.TrialEndsAt), g.Text(".")))
-	case t.State == v1alpha1.SubscriptionActive:
-		return nil
-	default:
-		if err := s.Service.RequireSubscription(v.caller); err != nil {
-			return note("bad", paragraph(sentence(err.Error())))
-		}
+	if err := s.Service.RequireSubscription(v.caller); err != nil {
+		return note("bad", paragraph(sentence(err.Error())))
+	}
+	if v.team.Spec.Subscription.State != v1alpha1.SubscriptionTrialing {
 		return nil
 	}
+	return note("info", h.P(g.Text("The team's trial ends "), v.about(plan.TrialEnd(v.team)), g.Text(".")))
 }
 
-// used is a number, and the part of a limit that it is.
-func used(what string, n, limit int) g.Node {
-	if limit == 0 {
-		return h.P(h.Class("usage"), g.Text(what+": "), h.Strong(g.Text(strconv.Itoa(n))), g.Text(", without a limit"))
+// used is a number, and the part of a limit that it is. Nothing is counted where there is no limit.
+func used(what string, m bridge.Meter) g.Node {
+	if m.Limit == 0 {
+		return h.P(h.Class("usage"), g.Text(what+": "), g.If(m.Used > 0, h.Strong(g.Text(strconv.Itoa(m.Used)+", "))), g.Text("without a limit"))
 	}
-	return h.P(h.Class("usage"), g.Text(what+": "), h.Strong(g.Text(strconv.Itoa(n))), g.Text(" of "+strconv.Itoa(limit)),
-		h.Meter(h.Min("0"), h.Max(strconv.Itoa(limit)), h.Value(strconv.Itoa(min(n, limit))), h.Aria("label", what)))
+	return h.P(h.Class("usage"), g.Text(what+": "), h.Strong(g.Text(strconv.Itoa(m.Used))), g.Text(" of "+strconv.Itoa(m.Limit)),
+		h.Meter(h.Min("0"), h.Max(strconv.Itoa(m.Limit)), h.Value(strconv.Itoa(min(m.Used, m.Limit))), h.Aria("label", what)))
 }
 
 // abilities are what a person may do, in words.

@@ -44,8 +44,8 @@ type Config struct {
 	SignIn signin.Options
 	// Connect leads people through the consent of the platforms.
 	Connect *connect.Service
-	// StoreOrigin is where browsers upload files to, such as https://s3.example.com; empty without a store.
-	StoreOrigin string
+	// StoreOrigins are where browsers upload files to, separated by spaces; empty without a store.
+	StoreOrigins string
 	// ConsentOrigins are those of the pages on which people let Herald into their accounts: a form of a page may lead there.
 	ConsentOrigins []string
 	Clock          clock.Clock
@@ -59,16 +59,14 @@ type Site struct {
 	assets  assets
 	mux     *http.ServeMux
 	policy  string
-	guarded http.Handler
 	streams chan struct{}
 }
 
 // New returns a Site.
 func New(config Config) *Site {
 	s := &Site{Config: config, assets: newAssets(), mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams)}
-	s.policy = policyOf(config.StoreOrigin, config.ConsentOrigins)
+	s.policy = policyOf(config.StoreOrigins, config.ConsentOrigins)
 	s.routes()
-	s.guarded = http.NewCrossOriginProtection().Handler(config.Sessions.Handler(http.HandlerFunc(s.serve)))
 	return s
 }
 
@@ -82,7 +80,7 @@ func policyOf(store string, consent []string) string {
 		"; connect-src 'self'" + store + "; form-action 'self'" + strings.Join(append([]string{""}, consent...), " ") + "; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// ServeHTTP serves a page. Requests of other sites that would change something are refused (http.CrossOriginProtection).
+// ServeHTTP serves a page. Before it stand http.CrossOriginProtection, which refuses what other sites send, and the sessions.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	head.Set("Content-Security-Policy", s.policy)
@@ -90,10 +88,6 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head.Set("Cross-Origin-Opener-Policy", "same-origin")
 	head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=()")
 	head.Set("X-Frame-Options", "DENY")
-	s.guarded.ServeHTTP(w, r)
-}
-
-func (s *Site) serve(w http.ResponseWriter, r *http.Request) {
 	_, pattern := s.mux.Handler(r)
 	if pattern == "" {
 		s.absent(w, r)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -150,20 +151,30 @@ func labelOf(p person.Person) string {
 func (s *Site) inWords(v *visit, written *writing, refused *bridge.Error) []string {
 	spec, err := written.spec(s.platforms(v))
 	if err == nil && refused.Code == bridge.CodeValidation {
-		if found, err := s.Service.Check(v.Context(), v.caller, spec); err == nil {
-			var out []string
-			for _, problem := range found.Problems {
-				out = append(out, sentence(problem))
-			}
-			for _, target := range found.Targets {
-				for _, problem := range target.Problems {
-					out = append(out, titleOf(target.Platform)+": "+sentence(problem))
-				}
-			}
-			if len(out) > 0 {
-				return out
-			}
+		if found := s.Service.CheckPost(v.Context(), v.caller, &spec); len(found.Problems) > 0 {
+			return inSentences(found.Problems, func(i int) string { return titleOf(found.Targets[i].Platform) })
 		}
 	}
 	return []string{sentence(refused.Message)}
+}
+
+// inSentences words problems, with the account or the part of a thread that each concerns.
+func inSentences(problems []bridge.Problem, nameOf func(target int) string) []string {
+	out := make([]string, 0, len(problems))
+	for _, p := range problems {
+		switch {
+		case p.Target != bridge.NoIndex:
+			out = append(out, nameOf(p.Target)+": "+sentence(p.Message))
+		case p.Card != bridge.NoIndex:
+			out = append(out, "Part "+strconv.Itoa(p.Card+1)+": "+sentence(p.Message))
+		default:
+			out = append(out, sentence(p.Message))
+		}
+	}
+	return out
+}
+
+// items are sentences, one below the other.
+func items(of []string) g.Node {
+	return h.Ul(g.Map(of, func(text string) g.Node { return h.Li(g.Text(text)) }))
 }

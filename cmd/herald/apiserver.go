@@ -111,6 +111,9 @@ func newAPIServer(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 	if options.Web, err = webConfig(c, file, cluster.namespace); err != nil {
 		return nil, err
 	}
+	if options.Web != nil {
+		options.Web.Platforms, options.Web.StoreOrigins = platforms, storeOrigins(c.Media)
+	}
 	if options.TLS, err = serveTLS(ctx, c.TLS, log); err != nil {
 		return nil, err
 	}

@@ -11,16 +11,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Secrets makes Secrets in the namespaces of teams, and can do nothing else with
+// Credentials makes Secrets in the namespaces of teams, and can do nothing else with
 // them. The right to it comes by the role binding of each Team.
-type Secrets struct{ client rest.Interface }
+type Credentials struct{ client rest.Interface }
 
-// NewSecrets returns a Secrets that uses a client of NewCoreClient.
-func NewSecrets(client rest.Interface) Secrets { return Secrets{client} }
+// NewCredentials returns a Credentials of its own client.
+func NewCredentials(config *rest.Config, userAgent string) (Credentials, error) {
+	client, err := newClient(config, userAgent, "/api", corev1.SchemeGroupVersion, kinds(corev1.SchemeGroupVersion, &corev1.Secret{}))
+	return Credentials{client}, err
+}
 
 // Create stores a Secret. What was stored is not read back. Errors are those of
 // k8s.io/apimachinery/pkg/api/errors.
-func (s Secrets) Create(ctx context.Context, secret *corev1.Secret) error {
+func (s Credentials) Create(ctx context.Context, secret *corev1.Secret) error {
 	return s.client.Post().
 		Namespace(secret.Namespace).Resource("secrets").
 		VersionedParams(&metav1.CreateOptions{FieldManager: FieldOwner}, metav1.ParameterCodec).
