@@ -47,7 +47,8 @@ manifests: ## Write CRDs and roles from the markers in the code, and what the ch
 	@echo "manifests: config/crd/bases, config/rbac"
 	go tool controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	go tool controller-gen rbac:roleName=herald-manager paths="{./controllers/...,./cmd/herald/internal/preflight}" output:rbac:artifacts:config=config/rbac/manager
-	go tool controller-gen rbac:roleName=herald-apiserver paths="{./apiserver/...,./cmd/herald/internal/preflight}" output:rbac:artifacts:config=config/rbac/apiserver
+	go tool controller-gen rbac:roleName=herald-apiserver paths="{./apiserver/kube,./cmd/herald/internal/preflight}" output:rbac:artifacts:config=config/rbac/apiserver
+	go tool controller-gen rbac:roleName=herald-apiserver-web paths=./apiserver/access output:rbac:artifacts:config=config/rbac/web
 	echo "manifests: charts/herald, from config/ and values.yaml"
 	$(chart) generate $(CURDIR)
 

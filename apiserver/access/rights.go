@@ -7,3 +7,6 @@ package access
 // (apiserver/kube). An installation without the web application does not have these rights.
 //
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=create;patch;delete
+// +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create

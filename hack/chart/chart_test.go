@@ -200,6 +200,25 @@ func TestNotesWaitForTheKey(t *testing.T) {
 	}
 }
 
+func TestNotesTellHowToSignIn(t *testing.T) {
+	for _, tc := range []struct{ reason, from, values, want string }{
+		{"by a link", "minimal", "", "kubectl exec -n social deploy/outreach-apiserver -- /herald signin-link\n"},
+		{"which wants a right", "minimal", "", "--clusterrole=outreach-admin --user=herald:link"},
+		{"by a provider", "full", "", "--clusterrole=outreach-editor --group=oidc:marketing"},
+		{"a trial has no address of its own", "evaluation", "", "/herald signin-link --site http://127.0.0.1:8080"},
+		{"not at all", "minimal", "web: {enabled: false}", ""},
+	} {
+		files, err := renderTemplates(chartFolder, outreach, with(t, tc.from, tc.values))
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := files["herald/templates/NOTES.txt"]
+		if !strings.Contains(notes, tc.want) || tc.want == "" && strings.Contains(notes, "signin-link") {
+			t.Errorf("%s: want %q in:\n%s", tc.reason, tc.want, notes)
+		}
+	}
+}
+
 func TestNotesTellThreeCommands(t *testing.T) {
 	for name, last := range map[string]string{"minimal": "https://herald.example.com/api/v1/connections", "evaluation": "--for=condition=Published post/hello"} {
 		files, err := renderTemplates(chartFolder, outreach, valuesOf(t, name))

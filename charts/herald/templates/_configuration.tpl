@@ -1,14 +1,15 @@
-{{/* The sections of the platforms, as in the configuration files. The apiserver reads no secrets. Takes a dict with root and process. */}}
+{{/* The sections of the platforms, as in the configuration files. An apiserver without the web application has no secrets. Takes a dict with
+root and process. */}}
 {{- define "herald.platforms" -}}
 {{- $all := dict -}}
-{{- $process := .process -}}
+{{- $secrets := or (eq .process "manager") (include "herald.web" .root) -}}
 {{- $sandbox := printf "http://%s-sandbox.%s.svc:9100" (include "herald.fullname" .root) .root.Release.Namespace -}}
 {{- $evaluation := .root.Values.evaluation.enabled -}}
 {{- range $name, $platform := .root.Values.platforms -}}
 {{- if $evaluation -}}
 {{- $base := printf "%s/%s" $sandbox $name -}}
 {{- $section := dict "apiURL" $base "webURL" $base "facebookURL" (printf "%s/graph.facebook.com" $base) "uploadURL" (printf "%s/rupload.facebook.com" $base) "clientID" "evaluation" "listingLag" "5s" -}}
-{{- if eq $process "manager" -}}
+{{- if $secrets -}}
 {{- $_ := set $section "clientSecretFile" "/etc/herald/platforms/evaluation/client-secret" -}}
 {{- end -}}
 {{- $_ := set $all $name $section -}}
@@ -17,7 +18,7 @@
 {{- if $platform.clientID -}}
 {{- $_ := set $section "clientID" $platform.clientID -}}
 {{- end -}}
-{{- if and (eq $process "manager") (dig "clientSecret" "name" "" $platform) -}}
+{{- if and $secrets (dig "clientSecret" "name" "" $platform) -}}
 {{- $_ := set $section "clientSecretFile" (printf "/etc/herald/platforms/%s/client-secret" $name) -}}
 {{- end -}}
 {{- $_ := set $all $name $section -}}
@@ -113,4 +114,33 @@ tls:
 {{- end }}
 {{- include "herald.configuration.common" (dict "root" . "process" "apiserver") }}
 {{ toYaml .Values.apiserver.config }}
+web:
+  {{- if include "herald.web" . }}
+  enabled: true
+  signInSecret: {{ include "herald.fullname" . }}-web
+  {{- with include "herald.oidc" . }}
+  oidc:
+    {{- . | nindent 4 }}
+  {{- end }}
+  {{- else }}
+  enabled: false
+  {{- end }}
+{{- end }}
+
+{{/* The section of the OpenID Connect provider; nothing without one. */}}
+{{- define "herald.oidc" -}}
+{{- with (.Values.web).oidc -}}
+{{- if .issuerURL -}}
+issuerURL: {{ .issuerURL | quote }}
+clientID: {{ .clientID | quote }}
+{{- if .clientSecret.name }}
+clientSecretFile: /etc/herald/oidc/client-secret
+{{- end }}
+usernameClaim: {{ .usernameClaim | quote }}
+usernamePrefix: {{ .usernamePrefix | quote }}
+groupsClaim: {{ .groupsClaim | quote }}
+groupsPrefix: {{ .groupsPrefix | quote }}
+scopes: {{ toJson .scopes }}
+{{- end -}}
+{{- end -}}
 {{- end }}

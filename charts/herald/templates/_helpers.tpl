@@ -65,6 +65,11 @@ app.kubernetes.io/version: {{ include "herald.tag" .root | trunc 63 | quote }}
 {{- end -}}
 {{- end }}
 
+{{/* Whether there is the web application. It is there unless the values say otherwise, also those of a chart that did not have it. */}}
+{{- define "herald.web" -}}
+{{- if dig "enabled" true (default dict .Values.web) -}}true{{- end -}}
+{{- end }}
+
 {{/* The host of the site's address, without its port. */}}
 {{- define "herald.host" -}}
 {{- $address := get (urlParse (include "herald.siteURL" .)) "host" -}}
@@ -138,7 +143,7 @@ group: {{ default "cert-manager.io" .group }}
 {{- range .Values.networkPolicy.egressPorts -}}
 {{- $ports = append $ports (int .) -}}
 {{- end -}}
-{{- $addresses := list .Values.proxy.https .Values.proxy.http (.Values.tracing).endpoint -}}
+{{- $addresses := list .Values.proxy.https .Values.proxy.http (.Values.tracing).endpoint ((.Values.web).oidc).issuerURL -}}
 {{- with include "herald.media" . | fromYaml -}}
 {{- $addresses = append $addresses .endpoint -}}
 {{- end -}}
