@@ -163,7 +163,7 @@ func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice)
 	if err := s.Connections.Annotate(ctx, created, map[string]string{v1alpha1.ProbeAnnotation: rand.Text()}); err != nil {
 		s.Log.WarnContext(ctx, "A new connection could not be examined at once", "namespace", f.Space, "connection", base, "error", err)
 	}
-	s.logConnected(ctx, "An account was connected", f, created)
+	s.Log.InfoContext(ctx, "An account was connected", describe(f, created)...)
 	return created, nil
 }
 
@@ -186,13 +186,15 @@ func (s *Service) renew(ctx context.Context, f *flow, existing *v1alpha1.Connect
 	if err != nil {
 		return nil, fmt.Errorf("give connection %q new credentials: %w", existing.Name, err)
 	}
-	s.logConnected(ctx, "An account was connected again", f, renewed)
+	s.Log.InfoContext(ctx, "An account was connected again", describe(f, renewed)...)
 	return renewed, nil
 }
 
-func (s *Service) logConnected(ctx context.Context, message string, f *flow, connection *v1alpha1.Connection) {
-	s.Log.InfoContext(ctx, message, "person", f.Person, "namespace", f.Space, "connection", connection.Name, "platform", f.Platform,
-		"account", connection.Spec.AccountID)
+// describe says in a line of the log who connected what.
+func describe(f *flow, connection *v1alpha1.Connection) []any {
+	return []any{
+		"person", f.Person, "namespace", f.Space, "connection", connection.Name, "platform", f.Platform, "account", connection.Spec.AccountID,
+	}
 }
 
 // keep makes the Secret of a connection, which goes with it.

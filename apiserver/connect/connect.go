@@ -198,8 +198,9 @@ func (s *Service) cookie(state, value string, seconds int) *http.Cookie {
 	if secure {
 		name = "__Secure-" + name
 	}
-	// Lax: the platform's page leads back to here by a link of another site.
-	return &http.Cookie{
+	// Lax: the platform's page leads back to here by a link of another site. Browsers take
+	// no Secure cookie from a site that is served by plain http.
+	return &http.Cookie{ //nolint:gosec // see above
 		Name: name, Value: value, Path: cookiePath, MaxAge: seconds, Secure: secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -117,9 +118,7 @@ var _ = Describe("Connecting an account", func() {
 		d, who := newDesk(ctx), visitor("ann")
 		first, second := newAccount(ctx, v1alpha1.PlatformX), newAccount(ctx, v1alpha1.PlatformX)
 		one, two := d.leave(ctx, who, v1alpha1.PlatformX, ""), d.leave(ctx, who, v1alpha1.PlatformX, "")
-		for name, value := range one.cookies {
-			two.cookies[name] = value
-		}
+		maps.Copy(two.cookies, one.cookies)
 		one.cookies = two.cookies
 		Expect(one.cookies).To(HaveLen(2))
 		out, err := two.agree(ctx, second).arrive(ctx)

@@ -209,7 +209,7 @@ func get(ctx context.Context, address string) (int, http.Header, string) {
 	stay := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := stay.Do(req)
 	Expect(err).NotTo(HaveOccurred())
-	defer resp.Body.Close() //nolint:errcheck // it was read to its end
+	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	Expect(err).NotTo(HaveOccurred())
 	return resp.StatusCode, resp.Header, string(body)

@@ -40,9 +40,10 @@ const (
 	DefaultFacebookURL = "https://graph.facebook.com"
 	// DefaultTokenURL is where codes of Instagram's own login are exchanged.
 	DefaultTokenURL = "https://api.instagram.com"
-	// DefaultAuthorizeURL and DefaultFacebookAuthorizeURL are where people let apps
-	// into their accounts, by one login and by the other.
-	DefaultAuthorizeURL         = "https://www.instagram.com"
+	// DefaultAuthorizeURL is where people let apps into their accounts by Instagram's
+	// own login.
+	DefaultAuthorizeURL = "https://www.instagram.com"
+	// DefaultFacebookAuthorizeURL is where they do by Facebook's login.
 	DefaultFacebookAuthorizeURL = "https://www.facebook.com"
 	// DefaultUploadURL is where the videos of those accounts go.
 	DefaultUploadURL = "https://rupload.facebook.com"

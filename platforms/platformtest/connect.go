@@ -34,8 +34,8 @@ type Connecting struct {
 	// Scopes are those that are asked for. Needed are those without which nothing is
 	// connected: the first of several that suffice.
 	Scopes, Needed []string
-	// TellsNoScopes says that the platform does not tell what was granted.
-	TellsNoScopes bool
+	// Optional are scopes that a person may leave out, one at a time.
+	Optional []string
 	// Verifies says that the platform knows PKCE.
 	Verifies bool
 	// Lasts says that the token of a choice does not end.
@@ -147,7 +147,7 @@ func (c *Connecting) testConnects(t *testing.T) {
 			t.Errorf("the refresh token does not work: %v", err)
 		}
 	}
-	if granted := strings.Fields(choice.Token.Scopes); !slices.Equal(granted, c.Scopes) && !c.TellsNoScopes {
+	if granted := strings.Fields(choice.Token.Scopes); !slices.Equal(granted, c.Scopes) {
 		t.Errorf("the scopes %q were granted", granted)
 	}
 }
@@ -197,11 +197,7 @@ func (c *Connecting) testMissingScopes(t *testing.T) {
 	for _, scope := range c.Needed {
 		t.Run(scope, func(t *testing.T) {
 			v := c.visit(t)
-			query := v.address.Query()
-			given := slices.DeleteFunc(slices.Clone(c.Scopes), func(s string) bool { return s == scope })
-			query.Set("scope", strings.Join(given, " "))
-			v.address.RawQuery = query.Encode()
-			code := v.agree(t)
+			code := v.without(t, c.Scopes, scope)
 			_, err := v.connector.Exchange(t.Context(), code)
 			if classOf(err) != platforms.ClassReconnect || !strings.Contains(err.Error(), scope) {
 				t.Errorf("without %s: got %v of class %q", scope, err, classOf(err))
@@ -209,6 +205,24 @@ func (c *Connecting) testMissingScopes(t *testing.T) {
 			v.silent(t, code, err)
 		})
 	}
+	for _, scope := range c.Optional {
+		t.Run(scope, func(t *testing.T) {
+			v := c.visit(t)
+			token, err := v.connector.Exchange(t.Context(), v.without(t, c.Scopes, scope))
+			if err != nil || slices.Contains(strings.Fields(token.Scopes), scope) {
+				t.Errorf("without %s: got the scopes %q, %v", scope, token.Scopes, err)
+			}
+		})
+	}
+}
+
+// without has the person agree to all scopes but one.
+func (v *visit) without(t *testing.T, scopes []string, scope string) platforms.Code {
+	t.Helper()
+	query := v.address.Query()
+	query.Set("scope", strings.Join(slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return s == scope }), " "))
+	v.address.RawQuery = query.Encode()
+	return v.agree(t)
 }
 
 func (c *Connecting) testExchangeFaults(t *testing.T) {
@@ -234,6 +248,17 @@ func (c *Connecting) testExchangeFaults(t *testing.T) {
 				t.Errorf("%s: got %v of class %q", tc.reason, err, classOf(err))
 			}
 			v.silent(t, code, err)
+			counts, err := v.control.Calls(t.Context(), c.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := 0
+			for _, n := range counts {
+				sum += n
+			}
+			if sum != 1 {
+				t.Errorf("%d calls arrived for one exchange: %v", sum, counts)
+			}
 		})
 	}
 }

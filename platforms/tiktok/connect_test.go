@@ -28,6 +28,7 @@ func TestConnect(t *testing.T) {
 		// The username is missing without user.info.profile, and one of publish and
 		// upload is enough.
 		Needed:   []string{"user.info.basic", "video.list"},
+		Optional: []string{"user.info.profile", "video.publish", "video.upload"},
 		Verifies: true,
 	}
 	connecting.Run(t)

@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -51,9 +52,7 @@ func (d *Dialog) ConsentURL(consent platforms.Consent) (string, error) {
 		query.Set("code_challenge", d.Challenge(consent.Verifier))
 		query.Set("code_challenge_method", "S256")
 	}
-	for name, values := range d.Extra {
-		query[name] = values
-	}
+	maps.Copy(query, d.Extra)
 	return d.URL + "?" + query.Encode(), nil
 }
 
