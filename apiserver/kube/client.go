@@ -32,13 +32,12 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=posts,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=media,verbs=get;create;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=media/status,verbs=update
-// +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
-// +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/status,verbs=patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get;create
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages/status,verbs=update
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
 // FieldOwner is the owner of the fields that the apiserver writes.
 const FieldOwner = "herald-apiserver"

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -152,6 +153,15 @@ func key() *v1alpha1.APIKey {
 	return &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "ci"}}
 }
 
+// event is about the key.
+func event() *eventsv1.Event {
+	return &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "e"}, EventTime: metav1.NewMicroTime(time.Unix(0, 0)), Type: corev1.EventTypeNormal,
+		ReportingController: "herald-apiserver", ReportingInstance: "a", Action: "PersonActed", Reason: "KeyRevokedByPerson",
+		Regarding: corev1.ObjectReference{Kind: "APIKey", Namespace: ofTeam, Name: "ci"},
+	}
+}
+
 // patchKey changes the key's status with the apiserver's rights.
 func patchKey(ctx context.Context, patch string, options ...client.SubResourcePatchOption) error {
 	return apiserver.Status().Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(patch)), options...)
@@ -280,9 +290,16 @@ var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(contex
 	Entry("takes back what the manager found", func(ctx context.Context) error {
 		return patchKey(ctx, `{"status":{"conditions":[],"observedGeneration":9}}`)
 	}, policy, "nothing in the status of an APIKey but lastUsedAt"),
-	Entry("changes a key", func(ctx context.Context) error {
-		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"description":"x"}}`)))
-	}, roles),
+	Entry("makes a key for a person", func(ctx context.Context) error {
+		return apiserver.Create(ctx, &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "k-new"}}, client.DryRunAll)
+	}, nobody),
+	Entry("gives a key another token for a person", func(ctx context.Context) error {
+		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"description":"x"}}`)), client.DryRunAll)
+	}, nobody),
+	Entry("deletes a key", func(ctx context.Context) error { return apiserver.Delete(ctx, key(), client.DryRunAll) }, roles),
+	Entry("tells what a person did", func(ctx context.Context) error { return apiserver.Create(ctx, event(), client.DryRunAll) }, nobody),
+	Entry("reads what others did", func(ctx context.Context) error { return apiserver.List(ctx, &eventsv1.EventList{}) }, roles),
+	Entry("takes back what it told", func(ctx context.Context) error { return apiserver.Delete(ctx, event(), client.DryRunAll) }, roles),
 	Entry("reads a Secret", func(ctx context.Context) error {
 		return apiserver.Get(ctx, client.ObjectKey{Namespace: ofTeam, Name: "ci-token"}, &corev1.Secret{})
 	}, roles),
