@@ -46,7 +46,7 @@ var _ = Describe("app.js", func() {
 		DescribeTable("are sent in UTC",
 			func(options chrome.Options, entered, want string) {
 				f, page := open(form, options)
-				must(page.Get("Date", "Date and time").Fill(entered))
+				must(page.Get("DateTime", "Date and time").Fill(entered))
 				must(page.Get("button", "Send").Follow())
 				Expect(f.forms()).To(HaveLen(1))
 				Expect(f.forms()[0].Get("scheduled_at")).To(Equal(want))
@@ -62,7 +62,7 @@ var _ = Describe("app.js", func() {
 		It("are filled in for editing, with the name of the zone", func() {
 			f, page := open(`<form method="post" action="/form"><input type="hidden" name="scheduled_at" value="2026-12-01T09:00:00Z">
 				<label>Date and time <input type="datetime-local" data-utc="scheduled_at"></label> <p>Zone: <span data-zone>UTC</span></p><button>Send</button></form>`, chrome.Options{})
-			Expect(page.Get("Date", "Date and time").Value()).To(Equal("2026-12-01T10:00"))
+			Expect(page.Get("DateTime", "Date and time").Value()).To(Equal("2026-12-01T10:00"))
 			must(page.WaitText("Zone: Europe/Berlin"))
 			must(page.Get("button", "Send").Follow())
 			Expect(f.forms()[0]["scheduled_at"]).To(Equal([]string{"2026-12-01T09:00:00.000Z"}))
@@ -106,7 +106,7 @@ var _ = Describe("app.js", func() {
 
 		It("moves a post by keyboard", func() {
 			f, page := open(calendar, chrome.Options{})
-			must(page.Get("Date", "New time").Fill("2026-12-05T10:00"))
+			must(page.Get("DateTime", "New time").Fill("2026-12-05T10:00"))
 			must(page.TabTo(page.Get("button", "Reschedule")))
 			must(page.Follow(func() error { return page.Press(kb.Enter) }))
 			Expect(f.forms()).To(Equal([]url.Values{{"scheduled_at": {"2026-12-05T09:00:00.000Z"}}}))
