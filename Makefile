@@ -227,7 +227,9 @@ not_run = printf 'not run: %s\n' "$(1)" | tee -a "$${HERALD_TEST_NOTES:-/dev/nul
 .PHONY: test
 test: ## Everything that must hold before a change lands; says at the end what it could not run, and why
 	@export HERALD_TEST_NOTES=$$(mktemp)
-	trap 'rm -f "$$HERALD_TEST_NOTES"' EXIT
+	beside=$$(mktemp -d)
+	: >"$$beside/notes"
+	trap 'rm -rf "$$HERALD_TEST_NOTES" "$$beside"' EXIT
 	race=1
 	if ! why=$$(go build -race runtime/cgo 2>&1); then
 	  race=
@@ -243,18 +245,28 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	  notes=$$(wc -l <"$$HERALD_TEST_NOTES")
 	  shift
 	  printf '\n==> %s\n' "$$name"
-	  $(MAKE) "$$@" || { word=FAILED; failed=1; }
+	  "$$@" || { word=FAILED; failed=1; }
 	  if [ $$word = ok ] && [ "$$(wc -l <"$$HERALD_TEST_NOTES")" != "$$notes" ]; then word='not run'; fi
 	  results+=("$$(printf '%-7s %4ds  %s' "$$word" $$((SECONDS - start)) "$$name")")
 	}
-	step 'generated files (make verify)' verify
-	step 'formatting and linters (make lint)' lint
-	step "unit tests (make test-unit$${race:+ RACE=1})" test-unit RACE=$$race
-	step 'chart by Kubernetes and kube-score (make chart-conform)' chart-conform
-	step 'suites with an API server (make test-integration)' test-integration
-	step 'alerts and dashboard in Prometheus (make test-monitoring)' test-monitoring
-	step 'crash matrix, short (make test-crash)' test-crash LONG=
-	step 'upgrade and rollback, short (make test-upgrade)' test-upgrade LONG=
+	step 'generated files (make verify)' $(MAKE) verify
+	step 'formatting and linters (make lint)' $(MAKE) lint
+	step "unit tests (make test-unit$${race:+ RACE=1})" $(MAKE) test-unit RACE=$$race
+	step 'chart by Kubernetes and kube-score (make chart-conform)' $(MAKE) chart-conform
+	step 'suites with an API server (make test-integration)' $(MAKE) test-integration
+	step 'alerts and dashboard in Prometheus (make test-monitoring)' $(MAKE) test-monitoring
+	# Both wait more than they work, so they run side by side.
+	HERALD_TEST_NOTES="$$beside/notes" $(MAKE) test-upgrade LONG= >"$$beside/log" 2>&1 &
+	upgrade=$$!
+	upgraded() {
+	  local status=0
+	  wait "$$upgrade" || status=$$?
+	  cat "$$beside/log"
+	  cat "$$beside/notes" >>"$$HERALD_TEST_NOTES"
+	  return "$$status"
+	}
+	step 'crash matrix, short (make test-crash)' $(MAKE) test-crash LONG=
+	step 'upgrade and rollback, short (make test-upgrade), begun beside it' upgraded
 	printf '\n==> summary\n'
 	printf '%s\n' "$${results[@]}"
 	cat "$$HERALD_TEST_NOTES"

@@ -22,6 +22,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/hack/local/ports"
 )
 
 // leases is a Kubernetes API that knows the kinds that the manager's cache names, and one
@@ -106,7 +107,7 @@ func TestManagerProbes(t *testing.T) {
 	server := httptest.NewServer(api)
 	defer server.Close()
 	c := configv1alpha1.DefaultManager()
-	c.Health.BindAddress, c.Metrics.BindAddress, c.Webhook.BindAddress = freeAddress(t), "0", "0"
+	c.Health.BindAddress, c.Metrics.BindAddress, c.Webhook.BindAddress = ports.ForTest(t), "0", "0"
 	c.LeaderElection.RetryPeriod.Duration = 100 * time.Millisecond
 	fake := hungTimers{clocktesting.NewFakeClock(time.Now())}
 	cluster := kubernetes{Config: &rest.Config{Host: server.URL}, namespace: "herald-system"}

@@ -20,18 +20,8 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/hack/local/ports"
 )
-
-// freeAddress is an address that nothing listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close() //nolint:errcheck // it was never used
-	return listener.Addr().String()
-}
 
 // statusOf is the status of a GET; 0 if there was no answer.
 func statusOf(t *testing.T, url string) int {
@@ -47,7 +37,7 @@ func statusOf(t *testing.T, url string) int {
 }
 
 func TestProbesWhileWaiting(t *testing.T) {
-	address := freeAddress(t)
+	address := ports.ForTest(t)
 	stop, err := serveWaiting(t.Context(), configv1alpha1.Endpoint{BindAddress: address}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +72,7 @@ func TestProfiles(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	log := slog.New(slog.DiscardHandler)
-	address := freeAddress(t)
+	address := ports.ForTest(t)
 	if err := servePprof(ctx, configv1alpha1.Endpoint{BindAddress: address}, log); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/hack/local/ports"
 )
 
 var serial atomic.Int64
@@ -321,7 +322,7 @@ var _ = Describe("applying a post", func() {
 
 	It("admits everything when the manager is away", func(ctx SpecContext) {
 		file := filepath.Join(config, "webhook", "webhook.yaml")
-		Expect(cluster.ApplyWebhook(ctx, user, file, "https://"+freeAddress())).To(Succeed())
+		Expect(cluster.ApplyWebhook(ctx, user, file, "https://"+ports.ForTest(GinkgoT()))).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) {
 			Expect(cluster.ApplyWebhook(ctx, user, file, "https://"+address)).To(Succeed())
 			Eventually(func() error { return apply(ctx, user, post(to("instagram"))) }).ShouldNot(Succeed())

@@ -31,6 +31,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/admission"
 	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/internal/webhookcert"
@@ -125,20 +126,13 @@ var _ = BeforeSuite(func() {
 	var managerConfig *rest.Config
 	managerConfig, live = as("manager", none)
 
-	address = freeAddress()
+	address = ports.ForTest(GinkgoT())
 	Expect(cluster.ApplyFolders(ctx, env.Client, filepath.Join(config, "rbac"))).To(Succeed())
 	Expect(cluster.ApplyWebhook(ctx, env.Client, filepath.Join(config, "webhook", "webhook.yaml"), "https://"+address)).To(Succeed())
 	Expect(user.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}})).To(Succeed())
 	startManager(ctx, managerConfig, env)
 	stock(ctx)
 })
-
-func freeAddress() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	Expect(l.Close()).To(Succeed())
-	return l.Addr().String()
-}
 
 // keeper looks after the certificate under the manager's own rights, for the
 // address of the webhook and other hosts.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/hack/local/processes"
 	"github.com/herald-social/herald/hack/local/supervisor"
 )
@@ -141,12 +142,12 @@ func sitePort(value string) (int, error) {
 
 // checkSitePort fails when the site could not listen on the port.
 func checkSitePort(port int) error {
-	listener, err := net.Listen("tcp", processes.Address(port))
+	listener, err := net.Listen("tcp", ports.Address(port))
 	if err == nil {
 		return listener.Close()
 	}
 	other := defaultSitePort
-	for other == port || !processes.IsFree(other) {
+	for other == port || !ports.IsFree(other) {
 		other++
 	}
 	return fmt.Errorf("the site cannot have port %[1]d: %[2]w\nstop what listens there (`lsof -i :%[1]d` shows it), or choose another port: HERALD_PORT=%[3]d make run",

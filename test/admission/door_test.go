@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/herald-social/herald/test/managertest"
+	"github.com/herald-social/herald/hack/local/ports"
 )
 
 // door stands between the API server and the webhook, at an address that stays the same.
@@ -27,7 +27,7 @@ type door struct {
 
 // newDoor returns an open door to a target.
 func newDoor(target string) *door {
-	d := &door{address: managertest.FreeAddress(GinkgoT()), target: target, open: map[net.Conn]struct{}{}}
+	d := &door{address: ports.ForTest(GinkgoT()), target: target, open: map[net.Conn]struct{}{}}
 	d.unlock()
 	DeferCleanup(d.lock)
 	return d

@@ -22,6 +22,7 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/test/managertest"
 )
 
@@ -36,7 +37,7 @@ type webhook struct {
 // startWebhook starts a manager whose webhook the API server calls through a door, and waits until it refuses.
 func startWebhook(ctx context.Context, change ...func(*configv1alpha1.ManagerConfiguration)) *webhook {
 	GinkgoHelper()
-	w := &webhook{door: newDoor(managertest.FreeAddress(GinkgoT()))}
+	w := &webhook{door: newDoor(ports.ForTest(GinkgoT()))}
 	configure(ctx, w.door.address)
 	DeferCleanup(func(ctx SpecContext) {
 		Expect(client.IgnoreNotFound(admin.Delete(ctx, configuration()))).To(Succeed())

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -37,6 +36,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/test/sandboxtest"
 	"github.com/herald-social/herald/test/storetest"
@@ -109,7 +109,7 @@ var _ = BeforeSuite(func() {
 })
 
 func startSandbox() {
-	address := freeAddress()
+	address := ports.ForTest(GinkgoT())
 	platform = sandboxtest.Client{URL: "http://" + address}
 	server := start("herald-sandbox", "sandbox", nil, "--listen", address, "--state-dir", filepath.Join(folder, "sandbox"))
 	DeferCleanup(func() { server.kill() })
@@ -158,11 +158,4 @@ func writeConfiguration() {
 	data, err = yaml.Marshal(written)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(os.WriteFile(filepath.Join(folder, "manager.yaml"), data, 0o600)).To(Succeed())
-}
-
-func freeAddress() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	Expect(l.Close()).To(Succeed())
-	return l.Addr().String()
 }

@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/test/envtest"
 )
@@ -72,7 +72,7 @@ func (i *Installation) Config(t TB) *configv1alpha1.ManagerConfiguration {
 	c.Common = i.common(t)
 	c.LeaderElection.LeaseDuration.Duration, c.LeaderElection.RenewDeadline.Duration = 15*time.Second, 10*time.Second
 	c.LeaderElection.RetryPeriod.Duration = time.Second
-	c.Webhook.BindAddress, c.Webhook.Hosts = FreeAddress(t), []string{"127.0.0.1"}
+	c.Webhook.BindAddress, c.Webhook.Hosts = ports.ForTest(t), []string{"127.0.0.1"}
 	return c
 }
 
@@ -84,8 +84,8 @@ func (i *Installation) common(t TB) configv1alpha1.Common {
 	writeFile(t, key, fmt.Appendf(nil, `{"accessKey":%q,"secretKey":%q}`, i.Store.AccessKey, i.Store.SecretKey))
 	writeFile(t, secret, []byte("a sandbox takes any\n"))
 	c := configv1alpha1.Common{
-		Health:  configv1alpha1.Endpoint{BindAddress: FreeAddress(t)},
-		Metrics: configv1alpha1.Metrics{Endpoint: configv1alpha1.Endpoint{BindAddress: FreeAddress(t)}, Plain: true},
+		Health:  configv1alpha1.Endpoint{BindAddress: ports.ForTest(t)},
+		Metrics: configv1alpha1.Metrics{Endpoint: configv1alpha1.Endpoint{BindAddress: ports.ForTest(t)}, Plain: true},
 	}
 	if i.Store.Endpoint != "" {
 		c.Media = &configv1alpha1.Media{
@@ -134,7 +134,7 @@ func (i *Installation) Manager(t TB, c *configv1alpha1.ManagerConfiguration) *Pr
 func (i *Installation) APIServer(t TB) *Process {
 	t.Helper()
 	c := configv1alpha1.DefaultAPIServer()
-	c.Common, c.BindAddress = i.common(t), FreeAddress(t)
+	c.Common, c.BindAddress = i.common(t), ports.ForTest(t)
 	return i.start(t, APIServerAccount, c, "apiserver")
 }
 
@@ -195,19 +195,6 @@ func (p *Process) Log() string {
 	p.log.mu.Lock()
 	defer p.log.mu.Unlock()
 	return p.log.text.String()
-}
-
-// FreeAddress is an address of the loopback on which nothing listens now.
-func FreeAddress(t TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err == nil {
-		err = l.Close()
-	}
-	if err != nil {
-		t.Fatalf("cannot find a free port: %v", err)
-	}
-	return l.Addr().String()
 }
 
 func writeFile(t TB, path string, data []byte) {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/herald-social/herald/hack/local/ports"
 )
 
 const (
@@ -168,7 +169,7 @@ func replay(t *testing.T, r *Recording) Server {
 	run(t, promtool, "tsdb", "create-blocks-from", "openmetrics", text, data)
 	config := filepath.Join(folder, "prometheus.yaml")
 	write(t, config, map[string]any{"global": map[string]any{}})
-	address := freeAddress(t)
+	address := ports.ForTest(t)
 	// It ends before the folder is removed, and not with the test's context, which is over by then.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	server := exec.CommandContext(ctx, prometheus, "--config.file="+config, "--storage.tsdb.path="+data,
@@ -190,19 +191,4 @@ func replay(t *testing.T, r *Recording) Server {
 		t.Fatalf("Prometheus is not ready: %v", err)
 	}
 	return s
-}
-
-// freeAddress is one at which nothing listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	var listen net.ListenConfig
-	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return address
 }

@@ -34,6 +34,7 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/internal/apitoken"
 )
 
@@ -297,7 +298,7 @@ func texts(ctx context.Context, account string) ([]string, error) {
 var _ = Describe("An apiserver that cannot serve its metrics", func() {
 	It("ends and names the field, instead of running without alerts", func() {
 		config := configv1alpha1.DefaultAPIServer()
-		config.BindAddress, config.Health.BindAddress = freeAddress(), freeAddress()
+		config.BindAddress, config.Health.BindAddress = ports.ForTest(GinkgoT()), ports.ForTest(GinkgoT())
 		config.Metrics.BindAddress = strings.TrimPrefix(metrics["apiserver"], "https://") // it is taken
 		config.Shutdown.Delay.Duration = 0
 		data, err := yaml.Marshal(config)
@@ -312,7 +313,7 @@ var _ = Describe("An apiserver that cannot serve its metrics", func() {
 })
 
 var _ = DescribeTable("A process that starts while the Kubernetes API is away waits, alive and not ready", func(process string, config any, health *configv1alpha1.Endpoint) {
-	health.BindAddress = freeAddress()
+	health.BindAddress = ports.ForTest(GinkgoT())
 	nowhere := filepath.Join(folder, "nowhere.kubeconfig")
 	Expect(os.WriteFile(nowhere, []byte(`apiVersion: v1
 kind: Config

@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -30,6 +29,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/test/chart"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/sandboxtest"
@@ -87,12 +87,12 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		kubeconfig, err := env.Kubeconfig("system:serviceaccount:"+system+":"+release+"-"+process, system)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(os.WriteFile(filepath.Join(folder, process+".kubeconfig"), kubeconfig, 0o600)).To(Succeed())
-		health, metric := freeAddress(), freeAddress()
+		health, metric := ports.ForTest(GinkgoT()), ports.ForTest(GinkgoT())
 		healths[process], metrics[process] = "http://"+health, "https://"+metric
 		return configv1alpha1.Common{
 			Health:    configv1alpha1.Endpoint{BindAddress: health},
 			Metrics:   configv1alpha1.Metrics{Endpoint: configv1alpha1.Endpoint{BindAddress: metric}},
-			Profiling: configv1alpha1.Endpoint{BindAddress: freeAddress()},
+			Profiling: configv1alpha1.Endpoint{BindAddress: ports.ForTest(GinkgoT())},
 			Tracing:   configv1alpha1.Tracing{Endpoint: traces.URL},
 			Platforms: configv1alpha1.Platforms{X: &configv1alpha1.Platform{APIURL: sandbox.URL + "/x", WebURL: sandbox.URL + "/x", ClientID: "test"}},
 		}
@@ -100,9 +100,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	manager, apiserver := configv1alpha1.DefaultManager(), configv1alpha1.DefaultAPIServer()
 	manager.Common, apiserver.Common = common("manager"), common("apiserver")
 	manager.ReleaseName = release
-	manager.Webhook.BindAddress, manager.Webhook.Hosts = freeAddress(), []string{"127.0.0.1"}
+	manager.Webhook.BindAddress, manager.Webhook.Hosts = ports.ForTest(GinkgoT()), []string{"127.0.0.1"}
 	webhook = "https://" + manager.Webhook.BindAddress
-	apiserver.BindAddress = freeAddress()
+	apiserver.BindAddress = ports.ForTest(GinkgoT())
 	apiserver.Shutdown.Delay.Duration = 0
 	site = "http://" + apiserver.BindAddress
 	Expect(cluster.ApplyWebhook(ctx, admin, admission, webhook)).To(Succeed())
@@ -136,7 +136,7 @@ func writeChart(ctx context.Context) (rights, admission string) {
 
 func startSandbox() {
 	GinkgoHelper()
-	address := freeAddress()
+	address := ports.ForTest(GinkgoT())
 	sandbox = sandboxtest.Client{URL: "http://" + address}
 	start("herald-sandbox", "--listen", address, "--state-dir", filepath.Join(folder, "sandbox"))
 	Eventually(func(ctx context.Context) error {
@@ -183,24 +183,6 @@ func start(program string, args ...string) {
 		Eventually(done).Should(Receive(BeNil()), fmt.Sprintf("%s %v", program, args))
 	})
 }
-
-func freeAddress() string {
-	GinkgoHelper()
-	for {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		Expect(err).NotTo(HaveOccurred())
-		address := listener.Addr().String()
-		Expect(listener.Close()).To(Succeed())
-		// A port that was given away is free until its process listens.
-		if !given[address] {
-			given[address] = true
-			return address
-		}
-	}
-}
-
-// given are the addresses that freeAddress has returned.
-var given = map[string]bool{}
 
 func statusOf(url string) (int, error) {
 	resp, err := http.Get(url)

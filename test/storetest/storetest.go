@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/internal/media/store"
 )
 
@@ -75,7 +75,7 @@ func Start(t TB) store.Config {
 	if err != nil {
 		t.Fatalf("cannot write the store's key: %v", err)
 	}
-	address, err := freeAddress()
+	address, err := ports.Free()
 	if err != nil {
 		t.Fatalf("cannot find a port for the store: %v", err)
 	}
@@ -94,15 +94,6 @@ func Start(t TB) store.Config {
 	return store.Config{
 		Endpoint: address, Region: "us-east-1", Bucket: bucket, AccessKey: accessKey, SecretKey: secretKey, PathStyle: true, Insecure: true,
 	}
-}
-
-func freeAddress() (string, error) {
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	address := l.Addr().String()
-	return address, l.Close()
 }
 
 // ready waits until the store answers.

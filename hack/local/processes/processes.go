@@ -14,6 +14,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/ports"
 )
 
 // Names of the processes. Each has a port of this name, except Manager and APIServer.
@@ -106,7 +107,7 @@ func isProgram(path string) error {
 }
 
 // Address is where a process listens, by the name of the port.
-func (s *Setup) Address(port string) string { return Address(s.ports[port]) }
+func (s *Setup) Address(port string) string { return ports.Address(s.ports[port]) }
 
 // URL is the address of a process that serves HTTP without TLS.
 func (s *Setup) URL(port string) string { return "http://" + s.Address(port) }
