@@ -29,14 +29,15 @@ var _ = Describe("app.js", func() {
 				Expect(page.Get("time", "").Text()).To(Equal(want))
 				Expect(page.Get("time", "").Attribute("lang")).To(Equal(lang))
 			},
-			Entry("winter", chrome.Options{}, `<time datetime="2026-12-01T09:00:00Z">UTC</time>`, "1 Dec 2026, 10:00", "en-GB"),
-			Entry("summer", chrome.Options{}, `<time datetime="2026-07-01T09:00:00Z">UTC</time>`, "1 Jul 2026, 11:00", "en-GB"),
-			Entry("another language", chrome.Options{Locale: "de-DE"}, `<time datetime="2026-12-01T09:00:00Z">UTC</time>`, "01.12.2026, 10:00", "de-DE"),
-			Entry("another zone", chrome.Options{Zone: "Pacific/Kiritimati"}, `<time datetime="2026-12-01T12:00:00Z">UTC</time>`, "2 Dec 2026, 02:00", "en-GB"),
+			Entry("winter", chrome.Options{}, `<time data-show="both" datetime="2026-12-01T09:00:00Z">UTC</time>`, "1 Dec 2026, 10:00", "en-GB"),
+			Entry("summer", chrome.Options{}, `<time data-show="both" datetime="2026-07-01T09:00:00Z">UTC</time>`, "1 Jul 2026, 11:00", "en-GB"),
+			Entry("another language", chrome.Options{Locale: "de-DE"}, `<time data-show="both" datetime="2026-12-01T09:00:00Z">UTC</time>`, "01.12.2026, 10:00", "de-DE"),
+			Entry("another zone", chrome.Options{Zone: "Pacific/Kiritimati"}, `<time data-show="both" datetime="2026-12-01T12:00:00Z">UTC</time>`, "2 Dec 2026, 02:00", "en-GB"),
 			Entry("the date", chrome.Options{}, `<time data-show="date" datetime="2026-12-01T23:30:00Z">UTC</time>`, "2 Dec 2026", "en-GB"),
 			Entry("the time", chrome.Options{}, `<time data-show="time" datetime="2026-12-01T23:30:00Z">UTC</time>`, "00:30", "en-GB"),
-			Entry("what is no time stays", chrome.Options{}, `<time datetime="soon">soon</time>`, "soon", ""),
-			Entry("without JavaScript", chrome.Options{NoScript: true}, `<time datetime="2026-12-01T09:00:00Z">1 Dec 2026, 09:00 UTC</time>`, "1 Dec 2026, 09:00 UTC", ""),
+			Entry("what is no time stays", chrome.Options{}, `<time data-show="both" datetime="soon">soon</time>`, "soon", ""),
+			Entry("what the server has worded stays", chrome.Options{}, `<time datetime="2026-12-01T09:00:00Z">5 minutes ago</time>`, "5 minutes ago", ""),
+			Entry("without JavaScript", chrome.Options{NoScript: true}, `<time data-show="both" datetime="2026-12-01T09:00:00Z">1 Dec 2026, 09:00 UTC</time>`, "1 Dec 2026, 09:00 UTC", ""),
 		)
 
 		const form = `<form method="post" action="/form">
@@ -46,7 +47,7 @@ var _ = Describe("app.js", func() {
 		DescribeTable("are sent in UTC",
 			func(options chrome.Options, entered, want string) {
 				f, page := open(form, options)
-				must(page.Get("Date", "Date and time").Fill(entered))
+				must(page.Get("DateTime", "Date and time").Fill(entered))
 				must(page.Get("button", "Send").Follow())
 				Expect(f.forms()).To(HaveLen(1))
 				Expect(f.forms()[0].Get("scheduled_at")).To(Equal(want))
@@ -62,7 +63,7 @@ var _ = Describe("app.js", func() {
 		It("are filled in for editing, with the name of the zone", func() {
 			f, page := open(`<form method="post" action="/form"><input type="hidden" name="scheduled_at" value="2026-12-01T09:00:00Z">
 				<label>Date and time <input type="datetime-local" data-utc="scheduled_at"></label> <p>Zone: <span data-zone>UTC</span></p><button>Send</button></form>`, chrome.Options{})
-			Expect(page.Get("Date", "Date and time").Value()).To(Equal("2026-12-01T10:00"))
+			Expect(page.Get("DateTime", "Date and time").Value()).To(Equal("2026-12-01T10:00"))
 			must(page.WaitText("Zone: Europe/Berlin"))
 			must(page.Get("button", "Send").Follow())
 			Expect(f.forms()[0]["scheduled_at"]).To(Equal([]string{"2026-12-01T09:00:00.000Z"}))
@@ -106,7 +107,7 @@ var _ = Describe("app.js", func() {
 
 		It("moves a post by keyboard", func() {
 			f, page := open(calendar, chrome.Options{})
-			must(page.Get("Date", "New time").Fill("2026-12-05T10:00"))
+			must(page.Get("DateTime", "New time").Fill("2026-12-05T10:00"))
 			must(page.TabTo(page.Get("button", "Reschedule")))
 			must(page.Follow(func() error { return page.Press(kb.Enter) }))
 			Expect(f.forms()).To(Equal([]url.Values{{"scheduled_at": {"2026-12-05T09:00:00.000Z"}}}))
@@ -174,7 +175,7 @@ var _ = Describe("app.js", func() {
 
 		It("replace what is shown, with times as everywhere, and keep the focus", func() {
 			f, page := open(area, chrome.Options{})
-			f.events <- "data: <p>posted <time datetime=\"2026-12-01T09:00:00Z\">UTC</time></p>\ndata: <button id=\"again\">Again</button>\n\n"
+			f.events <- "data: <p>posted <time data-show=\"both\" datetime=\"2026-12-01T09:00:00Z\">UTC</time></p>\ndata: <button id=\"again\">Again</button>\n\n"
 			must(page.WaitText("posted 1 Dec 2026, 10:00"))
 			must(page.Get("button", "Again").Focus())
 			f.events <- "data: <p>failed</p><button id=\"again\">Again</button>\n\n"

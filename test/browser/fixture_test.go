@@ -76,7 +76,7 @@ func newFixture(body string) *fixture {
 	mux.HandleFunc("GET /events", f.listen)
 	mux.HandleFunc("GET /part", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		write(w, `<p>Brought <time datetime="2026-12-01T09:00:00Z">then</time></p>`)
+		write(w, `<p>Brought <time data-show="both" datetime="2026-12-01T09:00:00Z">then</time></p>`)
 	})
 	server := httptest.NewServer(mux)
 	DeferCleanup(func() {

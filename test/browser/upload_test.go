@@ -104,7 +104,7 @@ var _ = Describe("upload.js", func() {
 	})
 
 	DescribeTable("tells what went wrong, and tries again",
-		func(fail func(), want string) {
+		func(fail func(), want, complaint string) {
 			open(uploadForm("multiple", ""))
 			fail()
 			must(chooser().Choose(picture("a.png")))
@@ -117,10 +117,10 @@ var _ = Describe("upload.js", func() {
 			Eventually(status).Should(Equal("a.png is uploaded"))
 			Expect(page.Get("button", "Remove a.png").HasFocus()).To(BeTrue(), "the focus must not get lost")
 			Expect(send()).To(HaveLen(1))
-			Expect(page.Forget()).To(BeEmpty(), "the page with the form is gone")
+			Expect(page.Forget()).To(ConsistOf(ContainSubstring(complaint)))
 		},
-		Entry("the server refuses", func() { f.refuse = []int{http.StatusBadRequest} }, "<b>too large</b>: at most 512 MB"),
-		Entry("the store refuses", func() { f.breakOff = []int{http.StatusForbidden} }, "the store answered 403"),
+		Entry("the server refuses", func() { f.refuse = []int{http.StatusBadRequest} }, "<b>too large</b>: at most 512 MB", "400"),
+		Entry("the store refuses", func() { f.breakOff = []int{http.StatusForbidden} }, "the store answered 403", "403"),
 	)
 
 	It("puts files into another order, by keyboard and by dragging", func() {

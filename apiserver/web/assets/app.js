@@ -15,14 +15,14 @@ function say(text) {
 // --- Times: in the zone and language of the person who looks.
 
 const { timeZone: zone, locale } = Intl.DateTimeFormat().resolvedOptions();
-const styles = { date: { dateStyle: "medium" }, time: { timeStyle: "short" } };
-const both = { ...styles.date, ...styles.time };
+const date = { dateStyle: "medium" }, time = { timeStyle: "short" };
+const styles = { date, time, both: { ...date, ...time } };
 
 function showTime(element) {
   const at = new Date(element.dateTime);
   if (isNaN(at)) return;
   element.lang = locale;
-  element.textContent = at.toLocaleString(locale, styles[element.dataset.show] ?? both);
+  element.textContent = at.toLocaleString(locale, styles[element.dataset.show]);
   element.title = at.toLocaleString(locale, { dateStyle: "full", timeStyle: "long" });
 }
 
@@ -181,7 +181,7 @@ function listen(area, pause = 1000) {
 const all = (root, selector) => [...(root.matches?.(selector) ? [root] : []), ...root.querySelectorAll(selector)];
 
 function prepare(root) {
-  all(root, "time[datetime]").forEach(showTime);
+  all(root, "time[data-show]").forEach(showTime);
   all(root, "input[data-utc]").forEach(fromUTC);
   for (const item of all(root, "[data-post]")) item.draggable = true;
   for (const named of all(root, "[data-zone]")) named["value" in named ? "value" : "textContent"] = zone;

@@ -76,21 +76,25 @@ func (e *Element) nodes() ([]cdp.BackendNodeID, error) {
 	if err != nil {
 		return nil, err
 	}
-	query := accessibility.QueryAXTreeParams{BackendNodeID: root, Role: e.role, AccessibleName: e.name}
-	if e.part {
-		query.AccessibleName = ""
-	}
-	answer, err := chromedp.Call(e.page.ctx, accessibility.QueryAXTree, query)
+	answer, err := chromedp.Call(e.page.ctx, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{BackendNodeID: root, Role: e.role})
 	if err != nil {
 		return nil, fmt.Errorf("look for %s: %w", e, err)
 	}
 	var found []cdp.BackendNodeID
 	for _, node := range answer.Nodes {
-		if !node.Ignored && node.BackendDOMNodeID != root && (!e.part || strings.Contains(text(node.Name), e.name)) {
+		if !node.Ignored && node.BackendDOMNodeID != root && e.isCalled(text(node.Name)) {
 			found = append(found, node.BackendDOMNodeID)
 		}
 	}
 	return found, nil
+}
+
+// isCalled compares names itself: the browser's own search adds the chosen file to the name of an input for files.
+func (e *Element) isCalled(name string) bool {
+	if e.part {
+		return strings.Contains(name, e.name)
+	}
+	return e.name == "" || name == e.name
 }
 
 func (e *Element) root() (cdp.BackendNodeID, error) {
@@ -199,15 +203,19 @@ func apply[T any](p *Page, node cdp.BackendNodeID, function string, arguments ..
 	if err != nil {
 		return result, err
 	}
-	params := runtime.CallFunctionOnParams{
-		ObjectID: resolved.Object.ObjectID, FunctionDeclaration: function, ReturnByValue: new(true), AwaitPromise: new(true), UserGesture: new(true),
+	// As one array, because an argument that is empty would be left out.
+	if arguments == nil {
+		arguments = []any{}
 	}
-	for _, argument := range arguments {
-		data, err := json.Marshal(argument)
-		if err != nil {
-			return result, err
-		}
-		params.Arguments = append(params.Arguments, &runtime.CallArgument{Value: data})
+	data, err := json.Marshal(arguments)
+	if err != nil {
+		return result, err
+	}
+	params := runtime.CallFunctionOnParams{
+		ObjectID:            resolved.Object.ObjectID,
+		FunctionDeclaration: "function(all) { return (" + function + ").apply(this, all) }",
+		Arguments:           []*runtime.CallArgument{{Value: data}},
+		ReturnByValue:       new(true), AwaitPromise: new(true), UserGesture: new(true),
 	}
 	answer, err := chromedp.Call(p.ctx, runtime.CallFunctionOn, params)
 	switch {

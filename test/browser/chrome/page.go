@@ -230,10 +230,15 @@ func (p *Page) CookieHeader() (string, error) {
 
 // AllowClipboard lets the page read and write what a person has copied.
 func (p *Page) AllowClipboard() error {
-	_, err := chromedp.CallBrowser(p.ctx, browser.GrantPermissions, browser.GrantPermissionsParams{
-		BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID,
-		Permissions:      []browser.PermissionType{browser.PermissionTypeClipboardReadWrite, browser.PermissionTypeClipboardSanitizedWrite},
-	})
+	var err error
+	for _, name := range []string{"clipboard-read", "clipboard-write"} {
+		_, failed := chromedp.CallBrowser(p.ctx, browser.SetPermission, browser.SetPermissionParams{
+			BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID,
+			Permission:       &browser.PermissionDescriptor{Name: name},
+			Setting:          browser.PermissionSettingGranted,
+		})
+		err = errors.Join(err, failed)
+	}
 	return err
 }
 

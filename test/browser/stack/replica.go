@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
+	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/hack/local/processes"
 )
 
@@ -41,11 +42,13 @@ func (s *Stack) Replica(ctx context.Context, edit func(config map[string]any)) (
 	if err := yaml.Unmarshal(data, &config); err != nil {
 		return "", err
 	}
-	address, health := processes.Address(freePort()), ""
-	for port := freePort() + 1; health == ""; port++ {
-		if processes.IsFree(port) {
-			health = processes.Address(port)
-		}
+	address, err := ports.Free()
+	if err != nil {
+		return "", err
+	}
+	health, err := ports.Free()
+	if err != nil {
+		return "", err
 	}
 	site = "http://" + address
 	config["bindAddress"], config["siteURL"] = address, site

@@ -10,18 +10,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/herald-social/herald/hack/local/processes"
+	"github.com/herald-social/herald/hack/local/ports"
 )
 
 const (
@@ -29,8 +29,6 @@ const (
 	startLimit = 5 * time.Minute
 	stopLimit  = time.Minute
 	pollEvery  = 100 * time.Millisecond
-	firstPort  = 20000
-	portCount  = 10000
 )
 
 // Options are where things are.
@@ -65,10 +63,18 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 			return nil, err
 		}
 	}
+	address, err := ports.Free()
+	if err != nil {
+		return nil, err
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
 	s := &Stack{options: options, ended: make(chan error, 1)}
 	s.command = exec.Command(program, "run")
 	s.command.Dir, s.command.Stdout, s.command.Stderr = options.Dir, options.Out, options.Out
-	s.command.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+options.Assets, "HERALD_PORT="+strconv.Itoa(freePort()))
+	s.command.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+options.Assets, "HERALD_PORT="+port)
 	if err := s.command.Start(); err != nil {
 		return nil, err
 	}
@@ -83,15 +89,6 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 func Attach(file string) (*Stack, error) {
 	variables, err := readEnv(file)
 	return &Stack{variables: variables}, err
-}
-
-// freePort is a port for the site, from a range from which no outgoing connection takes one.
-func freePort() int {
-	port := firstPort + os.Getpid()%portCount
-	for !processes.IsFree(port) {
-		port = firstPort + (port+1-firstPort)%portCount
-	}
-	return port
 }
 
 func (s *Stack) waitReady(ctx context.Context) error {

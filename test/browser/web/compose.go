@@ -114,7 +114,7 @@ func (s Site) enterTime(at time.Time) error {
 			return err
 		}
 	}
-	return s.Page.GetPart("Date", fieldTime).Fill(at.In(s.Zone).Format("2006-01-02T15:04"))
+	return s.Page.GetPart("DateTime", fieldTime).Fill(at.In(s.Zone).Format("2006-01-02T15:04"))
 }
 
 // PublishNow promotes the draft on whose page the person is.
