@@ -41,7 +41,7 @@ func (s *Service) connect(ctx context.Context, f *flow, choices []platforms.Choi
 		if err != nil {
 			return nil, false, err
 		}
-		choice, err := sameAccount(existing, choices)
+		choice, err := s.sameAccount(existing, choices)
 		if err != nil {
 			return nil, false, err
 		}
@@ -74,7 +74,7 @@ func (s *Service) connect(ctx context.Context, f *flow, choices []platforms.Choi
 }
 
 // sameAccount returns the choice that is a connection's account.
-func sameAccount(existing *v1alpha1.Connection, choices []platforms.Choice) (*platforms.Choice, error) {
+func (s *Service) sameAccount(existing *v1alpha1.Connection, choices []platforms.Choice) (*platforms.Choice, error) {
 	names := make([]string, len(choices))
 	for i := range choices {
 		if choices[i].Identity.AccountID == existing.Spec.AccountID {
@@ -86,7 +86,7 @@ func sameAccount(existing *v1alpha1.Connection, choices []platforms.Choice) (*pl
 	return nil, refusef(bridge.CodeConflict, "nothing was changed: connection %q is the account %s, but access was allowed to %s; "+
 		"sign in to %s with the right account and connect it again, or connect the other one as an account of its own",
 		existing.Name, account(cmp.Or(existing.Status.Username, existing.Status.AccountName), existing.Spec.AccountID),
-		strings.Join(names, ", "), title(existing.Spec.Platform))
+		strings.Join(names, ", "), s.title(existing.Spec.Platform))
 }
 
 // account names an account to people.

@@ -74,11 +74,11 @@ func (s *Service) Callback(
 	}
 	switch {
 	case f.Platform != platform:
-		return out, refusef(bridge.CodeValidation, "nothing was connected: %s answered a question that was put to %s; begin again", title(platform), title(f.Platform))
+		return out, refusef(bridge.CodeValidation, "nothing was connected: %s answered a question that was put to %s; begin again", s.title(platform), s.title(f.Platform))
 	case query.Has("error"):
-		return out, denied(platform, query.Get("error"))
+		return out, denied(s.title(platform), query.Get("error"))
 	case query.Get("code") == "":
-		return out, refusef(bridge.CodeValidation, "nothing was connected: %s sent no code; begin again", title(platform))
+		return out, refusef(bridge.CodeValidation, "nothing was connected: %s sent no code; begin again", s.title(platform))
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	defer cancel()
@@ -109,10 +109,9 @@ func (s *Service) open(v Visitor, state string, cookie func(string) string) (*fl
 	return &f, nil
 }
 
-// denied words what a platform answered instead of a code. Its description is not
+// denied words what the platform of a name answered instead of a code. Its description is not
 // shown: whoever makes a link can write it.
-func denied(platform v1alpha1.Platform, code string) error {
-	name := title(platform)
+func denied(name, code string) error {
 	if code == "access_denied" || code == "user_denied" {
 		return refusef(bridge.CodeValidation, "nothing was connected, since access was not allowed on %s; connect the account again if that was by mistake", name)
 	}

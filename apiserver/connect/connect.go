@@ -209,7 +209,7 @@ func (s *Service) connector(platform v1alpha1.Platform) (platforms.Connector, er
 	if connector, ok := s.Platforms[platform].(platforms.Connector); ok {
 		return connector, nil
 	}
-	return nil, refusef(bridge.CodeNotFound, "accounts of %s cannot be connected here; the administrator has to configure the platform", title(platform))
+	return nil, refusef(bridge.CodeNotFound, "accounts of %s cannot be connected here; the administrator has to configure the platform", s.title(platform))
 }
 
 // find reads a connection that is to be renewed or removed.
@@ -250,21 +250,9 @@ func refusef(code bridge.Code, format string, args ...any) *bridge.Error {
 }
 
 // title is what people call a platform.
-func title(platform v1alpha1.Platform) string {
-	switch platform {
-	case v1alpha1.PlatformX:
-		return "X"
-	case v1alpha1.PlatformThreads:
-		return "Threads"
-	case v1alpha1.PlatformInstagram:
-		return "Instagram"
-	case v1alpha1.PlatformFacebook:
-		return "Facebook"
-	case v1alpha1.PlatformTikTok:
-		return "TikTok"
-	case v1alpha1.PlatformYouTube:
-		return "YouTube"
-	default:
-		return fmt.Sprintf("%q", string(platform))
+func (s *Service) title(platform v1alpha1.Platform) string {
+	if connector, ok := s.Platforms[platform].(platforms.Connector); ok {
+		return connector.Name()
 	}
+	return fmt.Sprintf("%q", string(platform))
 }

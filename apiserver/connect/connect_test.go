@@ -111,7 +111,7 @@ var _ = Describe("Connecting an account", func() {
 		d = newDesk(ctx, func(c *connect.Config) { c.Platforms = platforms.Registry{} })
 		Expect(d.Available()).To(BeEmpty())
 		_, err := d.Begin(ctx, visitor("ann"), d.namespace, v1alpha1.PlatformX, "")
-		refuses(err, bridge.CodeNotFound, "X", "administrator")
+		refuses(err, bridge.CodeNotFound, `"x"`, "administrator")
 	})
 
 	It("goes on in several tabs side by side", func(ctx SpecContext) {
@@ -259,50 +259,49 @@ var _ = Describe("A callback that is not what it should be", func() {
 	})
 })
 
-// several is a platform whose tokens reach several accounts.
-type several struct {
-	platforms.Connector
-	more []platforms.Choice
-}
-
-func (s several) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
-	choices, err := s.Connector.Choices(ctx, token)
-	return append(choices, s.more...), err
-}
-
 var _ = Describe("Choosing one of several accounts", func() {
-	// offered is a trip that ended at a choice.
-	offered := func(ctx context.Context, reconnect string) (*desk, *trip, connect.Outcome) {
+	// offered is a trip that ended at a choice, among others of a bakery.
+	offered := func(ctx context.Context) (d *desk, t *trip, out connect.Outcome, bakery string) {
 		GinkgoHelper()
-		facebook, ok := registry[v1alpha1.PlatformFacebook].(platforms.Connector)
-		Expect(ok).To(BeTrue())
-		d := newDesk(ctx, func(c *connect.Config) {
-			c.Platforms = platforms.Registry{v1alpha1.PlatformFacebook: several{facebook, []platforms.Choice{
-				{Identity: platforms.Identity{AccountID: "901", DisplayName: "A bakery"}, Token: platforms.Token{Access: "token-901", Scopes: "pages_manage_posts"}},
-			}}}
-		})
-		t := d.leave(ctx, visitor("ann"), v1alpha1.PlatformFacebook, reconnect).agree(ctx, newAccount(ctx, v1alpha1.PlatformFacebook))
-		out, err := t.arrive(ctx)
+		bakery, cafe := newAccount(ctx, v1alpha1.PlatformFacebook), newAccount(ctx, v1alpha1.PlatformFacebook)
+		_, err := site.Account(ctx, "facebook", bakery, map[string]any{"display_name": "A bakery"})
 		Expect(err).NotTo(HaveOccurred())
-		return d, t, out
+		_, err = site.Account(ctx, "facebook", cafe, map[string]any{"display_name": "The café", "pages": []string{bakery}})
+		Expect(err).NotTo(HaveOccurred())
+		d = newDesk(ctx)
+		t = d.leave(ctx, visitor("ann"), v1alpha1.PlatformFacebook, "").agree(ctx, cafe)
+		out, err = t.arrive(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		return d, t, out, bakery
 	}
 
 	It("connects the one that was chosen", func(ctx SpecContext) {
-		d, t, out := offered(ctx, "")
+		d, t, out, bakery := offered(ctx)
 		Expect(out.Connection).To(BeNil())
 		Expect(out.Options).To(HaveLen(2))
 		Expect(out.Options[0].Identity.DisplayName).To(Equal("A bakery"), "they come by name")
-		Expect(out.Pending).NotTo(ContainSubstring("token-901"))
-		out, err := d.Choose(ctx, t.who, out.Pending, "901")
+		Expect(out.Options[0].Connection).To(BeEmpty())
+		out, err := d.Choose(ctx, t.who, out.Pending, bakery)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(out.Connection.Spec.AccountID).To(Equal("901"))
+		Expect(out.Connection.Spec.AccountID).To(Equal(bakery))
 		_, secret := d.stored(ctx, out.Connection.Name)
-		Expect(string(secret.Data[v1alpha1.CredentialsAccessToken])).To(Equal("token-901"))
+		identity, err := registry[v1alpha1.PlatformFacebook].Identify(ctx, platforms.Token{Access: string(secret.Data[v1alpha1.CredentialsAccessToken])})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(identity.AccountID).To(Equal(bakery))
+	})
+
+	It("needs no choice when the account is known", func(ctx SpecContext) {
+		d, t, out, bakery := offered(ctx)
+		first, err := d.Choose(ctx, t.who, out.Pending, bakery)
+		Expect(err).NotTo(HaveOccurred())
+		again := d.leave(ctx, t.who, v1alpha1.PlatformFacebook, first.Connection.Name).agree(ctx, out.Options[1].Identity.AccountID)
+		renewed, err := again.arrive(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(renewed.Connection.UID).To(Equal(first.Connection.UID))
 	})
 
 	DescribeTable("refuses", func(ctx SpecContext, spoil func(d *desk, who *connect.Visitor, pending, account *string), words string) {
-		d, t, out := offered(ctx, "")
-		account := "901"
+		d, t, out, account := offered(ctx)
 		spoil(d, &t.who, &out.Pending, &account)
 		_, err := d.Choose(ctx, t.who, out.Pending, account)
 		refuses(err, bridge.CodeValidation, words)

@@ -39,5 +39,5 @@ func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name str
 	return Disconnected{Connection: found, Message: fmt.Sprintf("The account is disconnected. Its posts wait until an hour after their time and fail then, "+
 		"unless the same account is connected again. What is being sent at this moment is finished; if its answer is lost, you are asked whether it "+
 		"is online. What is online stays. "+
-		"To withdraw Herald's access as well, remove it among the apps in the account's settings on %s.", title(found.Spec.Platform))}, nil
+		"To withdraw Herald's access as well, remove it among the apps in the account's settings on %s.", s.title(found.Spec.Platform))}, nil
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/facebook"
 	"github.com/herald-social/herald/platforms/platformtest"
+	"github.com/herald-social/herald/sandbox"
+	"github.com/herald-social/herald/test/sandboxtest"
 )
 
 func connectable(t *testing.T, url string) platforms.Platform {
@@ -32,6 +34,45 @@ func TestConnect(t *testing.T) {
 		Suite: &platformtest.Suite{Name: "facebook", New: connectable, Renewal: platformtest.Never}, Scopes: scopes, Needed: scopes, Lasts: true,
 	}
 	connecting.Run(t)
+}
+
+// TestChoice connects one of several Pages of a person.
+func TestChoice(t *testing.T) {
+	t.Parallel()
+	server, err := sandbox.New(sandbox.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := httptest.NewServer(server)
+	t.Cleanup(func() {
+		site.Close()
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	control := sandboxtest.Client{URL: site.URL}
+	bakery, err := control.Account(t.Context(), "facebook", "772", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cafe, err := control.Account(t.Context(), "facebook", "773", map[string]any{"pages": []string{bakery.ID}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, ok := connectable(t, site.URL).(platforms.Connector)
+	if !ok {
+		t.Fatal("Pages cannot be connected")
+	}
+	choices, err := p.Choices(t.Context(), platforms.Token{Access: cafe.AccessToken, Scopes: "pages_manage_posts"})
+	if err != nil || len(choices) != 2 {
+		t.Fatalf("got %d choices, %v", len(choices), err)
+	}
+	for i, want := range []string{cafe.ID, bakery.ID} {
+		identity, err := p.Identify(t.Context(), choices[i].Token)
+		if err != nil || identity.AccountID != want || choices[i].Identity.AccountID != want {
+			t.Errorf("choice %d is %+v, and its token that of %+v, %v; want %s", i, choices[i].Identity, identity, err, want)
+		}
+	}
 }
 
 // TestNoApp asks for an account without an app.

@@ -39,6 +39,9 @@ func (c *Config) dialog() oauth2.Dialog {
 	return d
 }
 
+// Name is what people call the platform.
+func (p *Platform) Name() string { return p.dialog.Name }
+
 // ConsentURL returns the address of the page of consent of the configured login.
 func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 	return p.dialog.ConsentURL(consent)

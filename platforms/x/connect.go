@@ -25,6 +25,9 @@ func (c *Config) dialog() oauth2.Dialog {
 	}
 }
 
+// Name is what people call the platform.
+func (p *Platform) Name() string { return p.dialog.Name }
+
 // ConsentURL returns the address of X's page of consent.
 func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 	return p.dialog.ConsentURL(consent)

@@ -35,6 +35,9 @@ func (c *Config) dialog() oauth2.Dialog {
 	}
 }
 
+// Name is what people call the platform.
+func (p *Platform) Name() string { return p.dialog.Name }
+
 // ConsentURL returns the address of Google's page of consent. People choose their
 // channel there.
 func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {

@@ -174,11 +174,11 @@ func (*API) permissions(c *Call) (any, *Error) {
 	return map[string]any{"data": granted}, nil
 }
 
-// PageToken returns a token for the Page that the call's token leads to. One token stands for the person and for the Page
-// here. What a long-lived one leads to does not end, and what a short-lived one leads to ends with it.
+// PageToken returns a token for a Page that the call's token leads to. One token stands for the person and for one of their
+// Pages here. What a long-lived one leads to does not end, and what a short-lived one leads to ends with it.
 func (c *Call) PageToken(account state.Account) (string, *Error) {
 	token, bearer, bad := c.token()
-	if bad != nil || bearer.ExpiresAt.IsZero() || account.Settings.TokenTTL > 0 {
+	if own := bearer.Account == account.Key; bad != nil || own && (bearer.ExpiresAt.IsZero() || account.Settings.TokenTTL > 0) {
 		return token, bad
 	}
 	fresh := state.Tokens{Scopes: bearer.Scopes, ExpiresAt: bearer.ExpiresAt}
