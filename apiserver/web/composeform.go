@@ -101,7 +101,7 @@ func (s *Site) accountFields(v *visit, c *composer, accounts []*v1alpha1.Connect
 			id := "target-" + a.Name
 			return h.Li(
 				h.Input(h.Type("checkbox"), h.Class("picked"), h.ID(id), h.Name("target"), h.Value(a.Name), g.If(chosen, h.Checked())),
-				h.Label(h.For(id), avatar(a, a.Spec.Platform), h.Span(h.Class("account"), h.Strong(g.Text(nameOfAccount(a, a.Name))), h.Span(h.Class("soft"), g.Text(titleOf(a.Spec.Platform))))),
+				h.Label(h.For(id), avatar(a, a.Spec.Platform), h.Span(h.Class("account"), h.Strong(g.Text(nameOfAccount(a, a.Name))), h.Span(h.Class("soft"), g.Text(handleOn(a))))),
 				h.Div(h.Class("options"), s.ownFields(a, &t)),
 			)
 		})))

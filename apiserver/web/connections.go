@@ -100,7 +100,7 @@ func (s *Site) accountCard(v *visit, c *v1alpha1.Connection) g.Node {
 	return h.Li(h.Class("card account"), h.ID(c.Name),
 		h.Div(h.Class("target-head"), avatar(c, c.Spec.Platform),
 			h.Span(h.Class("account"), h.H2(g.Text(nameOfAccount(c, c.Name))),
-				h.Span(h.Class("soft"), g.Text(titleOf(c.Spec.Platform)), g.If(c.Status.Username != "", g.Text(" · @"+c.Status.Username)))),
+				h.Span(h.Class("soft"), g.Text(handleOn(c)))),
 			h.Span(h.Class("badge kind-"+state.kind), g.Text(state.label))),
 		g.If(state.text != "", note(state.kind, paragraph(state.text))),
 		h.Dl(h.Class("small"),
@@ -117,6 +117,14 @@ func (s *Site) accountCard(v *visit, c *v1alpha1.Connection) g.Node {
 				"Disconnect "+nameOfAccount(c, c.Name)+"? Posts that are scheduled for it will not be published there.", submit("Disconnect", "small danger"))),
 		),
 	)
+}
+
+// handleOn tells an account apart from others of the same name.
+func handleOn(c *v1alpha1.Connection) string {
+	if c.Status.Username == "" {
+		return titleOf(c.Spec.Platform)
+	}
+	return titleOf(c.Spec.Platform) + ", @" + c.Status.Username
 }
 
 // limitNames are the words for the platforms' limits.

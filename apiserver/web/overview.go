@@ -66,7 +66,7 @@ func (s *Site) next(v *visit) []postindex.Summary {
 // tiles are the numbers of posts.
 func (s *Site) tiles(v *visit, counts map[v1alpha1.PostPhase]int) g.Node {
 	return h.Ul(h.Class("tiles"), g.Map(listed, func(phase v1alpha1.PostPhase) g.Node {
-		return h.Li(h.A(h.Class("is-"+string(phase)), h.Href(v.path("posts")+filters{status: phase}.query()),
+		return h.Li(h.A(h.Class(classes("tile", counts[phase] > 0, "is-"+string(phase))), h.Href(v.path("posts")+filters{status: phase}.query()),
 			h.Strong(g.Text(strconv.Itoa(counts[phase]))), h.Span(g.Text(phases[phase]))))
 	}))
 }

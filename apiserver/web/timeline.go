@@ -28,7 +28,7 @@ func (s *Site) timeline(v *visit, post *v1alpha1.Post) g.Node {
 	steps := []step{{posting.Created(post), "info", "Created"}}
 	for i := range post.Spec.Targets {
 		if t := posting.Target(post, i); t != nil {
-			steps = append(steps, s.stepsOf(v, post, i, t)...)
+			steps = append(steps, inOrder(s.stepsOf(v, post, i, t))...)
 		}
 	}
 	if at := post.Spec.ScheduledAt; at != nil && at.After(v.now) {
@@ -38,6 +38,17 @@ func (s *Site) timeline(v *visit, post *v1alpha1.Post) g.Node {
 	return h.Ol(h.Class("timeline"), g.Map(steps, func(of step) g.Node {
 		return h.Li(h.Class("is-"+of.kind), v.moment(of.at), h.Span(g.Text(of.what)))
 	}))
+}
+
+// inOrder keeps the steps of one target in their order: the platforms' clocks, some of which count whole seconds, may say that a post
+// was published before it was sent.
+func inOrder(steps []step) []step {
+	for i := 1; i < len(steps); i++ {
+		if steps[i].at.Before(steps[i-1].at) {
+			steps[i].at = steps[i-1].at
+		}
+	}
+	return steps
 }
 
 // stepsOf are those of one target.

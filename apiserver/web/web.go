@@ -11,8 +11,10 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
+	_ "time/tzdata" // images from scratch have no zones
 
 	g "maragu.dev/gomponents"
 
@@ -76,8 +78,9 @@ func policyOf(store string, consent []string) string {
 	if store != "" {
 		store = " " + store
 	}
-	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data: https:" + store + "; media-src blob:" + store +
-		"; connect-src 'self'" + store + "; form-action 'self'" + strings.Join(append([]string{""}, consent...), " ") + "; base-uri 'none'; frame-ancestors 'none'"
+	others := strings.Join(append([]string{""}, consent...), " ")
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data: https:" + store + others + "; media-src blob:" + store +
+		"; connect-src 'self'" + store + "; form-action 'self'" + others + "; base-uri 'none'; frame-ancestors 'none'"
 }
 
 // ServeHTTP serves a page. Before it stand http.CrossOriginProtection, which refuses what other sites send, and the sessions.
@@ -233,7 +236,11 @@ func zoneOf(r *http.Request) *time.Location {
 	if err != nil || len(cookie.Value) > 64 {
 		return time.UTC
 	}
-	return zoneNamed(cookie.Value)
+	name, err := url.QueryUnescape(cookie.Value)
+	if err != nil {
+		return time.UTC
+	}
+	return zoneNamed(name)
 }
 
 // zoneNamed finds a zone of the IANA's database; UTC if there is none of that name.
