@@ -40,7 +40,9 @@ func (p *Page) GetPart(role, part string) *Element {
 
 // GetSaying finds an element of the page by a text that stands in it, for what has no name of its own, such as an item of a
 // list.
-func (p *Page) GetSaying(role, text string) *Element { return &Element{page: p, role: role, says: text} }
+func (p *Page) GetSaying(role, text string) *Element {
+	return &Element{page: p, role: role, says: text}
+}
 
 // Get finds an element within this one.
 func (e *Element) Get(role, name string) *Element {

@@ -17,9 +17,10 @@ const (
 	linkTeam     = "Team"
 	linkNewPost  = "New post"
 
-	// connect stands before the name of a platform, and alone where a person has chosen what to connect.
-	connect    = "Connect"
-	disconnect = "Disconnect"
+	// connect stands before the name of a platform.
+	connect     = "Connect"
+	connectThis = "Connect this account"
+	disconnect  = "Disconnect"
 
 	groupKind     = "Kind of post"
 	groupAccounts = "Where it goes"

@@ -80,17 +80,21 @@ func (s Site) Connect(platform, handle string) error {
 	err := steps(
 		s.Page.GetPart("button", connect+" "+Titles[platform]).Follow,
 		func() error { return s.Page.Follow(func() error { return Allow(s.Page, handle) }) },
-		s.Page.Get("navigation", mainMenu).Wait,
 	)
 	if err != nil {
 		return fmt.Errorf("connect %s on %s: %w", handle, Titles[platform], err)
 	}
-	chosen := s.Page.Get("button", connect)
+	chosen := s.Page.Get("button", connectThis)
 	count, err := chosen.Count()
-	if err != nil || count == 0 {
+	if err != nil {
 		return err
 	}
-	return chosen.Follow()
+	if count > 0 {
+		if err := chosen.Follow(); err != nil {
+			return err
+		}
+	}
+	return s.Page.Get("navigation", mainMenu).Wait()
 }
 
 // card is the part of a page about one thing, such as an account or a key, by a text that stands in it.
