@@ -29,6 +29,8 @@ type page struct {
 	body        []byte
 	// policy is the Content-Security-Policy of what a browser shows.
 	policy string
+	// compacted is the body for clients that take gzip; nil where that spares nothing.
+	compacted []byte
 }
 
 func newSite(api, web http.Handler, siteURL string) (*site, error) {
@@ -41,10 +43,10 @@ func newSite(api, web http.Handler, siteURL string) (*site, error) {
 	return &site{
 		api: api, web: web,
 		pages: map[string]page{
-			"/health":       {"health", "application/json; charset=utf-8", []byte(`{"status":"ok"}` + "\n"), nothing},
-			"/openapi.yaml": {"openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing},
-			"/openapi.json": {"openapi", "application/json; charset=utf-8", document, nothing},
-			"/docs":         {"docs", "text/html; charset=utf-8", description.HTML, description.Policy},
+			"/health":       fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}` + "\n"), nothing),
+			"/openapi.yaml": fixed("openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing),
+			"/openapi.json": fixed("openapi", "application/json; charset=utf-8", document, nothing),
+			"/docs":         fixed("docs", "text/html; charset=utf-8", description.HTML, description.Policy),
 		},
 	}, nil
 }
@@ -67,9 +69,6 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rest.WriteMethodNotAllowed(w, r, "GET, HEAD")
 	default:
 		request.From(r.Context()).Operation = p.operation
-		w.Header().Set("Content-Type", p.contentType)
-		w.Header().Set("Content-Security-Policy", p.policy)
-		w.Header().Set("Referrer-Policy", "no-referrer")
-		_, _ = w.Write(p.body) // the client may have gone
+		p.serve(w, r)
 	}
 }

@@ -25,8 +25,7 @@ func Find() (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("there is no Chromium in PATH: `make chromium` installs Debian's package as root; " +
-		"elsewhere install Chromium or Chrome by hand")
+	return "", errors.New("there is no Chromium or Chrome in PATH: `make chromium` installs Debian's, as root")
 }
 
 // Browser is a browser that runs without a window. Use Start.

@@ -24,6 +24,8 @@ type Element struct {
 	role, name string
 	// part says that name is only a part of it.
 	part bool
+	// says is a text that stands in it.
+	says string
 	// nth is which of those that fit, counted from 1; 0 if there must be one alone.
 	nth int
 }
@@ -34,6 +36,12 @@ func (p *Page) Get(role, name string) *Element { return &Element{page: p, role: 
 // GetPart finds an element of the page by a part of its name.
 func (p *Page) GetPart(role, part string) *Element {
 	return &Element{page: p, role: role, name: part, part: true}
+}
+
+// GetSaying finds an element of the page by a text that stands in it, for what has no name of its own, such as an item of a
+// list.
+func (p *Page) GetSaying(role, text string) *Element {
+	return &Element{page: p, role: role, says: text}
 }
 
 // Get finds an element within this one.
@@ -59,6 +67,9 @@ func (e *Element) String() string {
 	if e.name != "" {
 		text = fmt.Sprintf("%s %q", e.role, e.name)
 	}
+	if e.says != "" {
+		text += fmt.Sprintf(" that says %q", e.says)
+	}
 	if e.within != nil {
 		text += " in " + e.within.String()
 	}
@@ -82,7 +93,12 @@ func (e *Element) nodes() ([]cdp.BackendNodeID, error) {
 	}
 	var found []cdp.BackendNodeID
 	for _, node := range answer.Nodes {
-		if !node.Ignored && node.BackendDOMNodeID != root && e.isCalled(text(node.Name)) {
+		if node.Ignored || node.BackendDOMNodeID == root || !e.isCalled(text(node.Name)) {
+			continue
+		}
+		if fits, err := e.fits(node.BackendDOMNodeID); err != nil {
+			return nil, err
+		} else if fits {
 			found = append(found, node.BackendDOMNodeID)
 		}
 	}
@@ -95,6 +111,13 @@ func (e *Element) isCalled(name string) bool {
 		return strings.Contains(name, e.name)
 	}
 	return e.name == "" || name == e.name
+}
+
+func (e *Element) fits(node cdp.BackendNodeID) (bool, error) {
+	if e.says == "" {
+		return true, nil
+	}
+	return apply[bool](e.page, node, "function(text) { return this.innerText.includes(text) }", e.says)
 }
 
 func (e *Element) root() (cdp.BackendNodeID, error) {

@@ -208,6 +208,21 @@ func (p *Page) WaitText(text string) error {
 	return nil
 }
 
+// WaitFor waits until an expression of JavaScript holds on the page; what says that in words.
+func (p *Page) WaitFor(what, expression string) error {
+	err := p.until(func() error {
+		holds, err := Eval[bool](p, expression)
+		if err == nil && !holds {
+			err = errors.New("it is not so yet")
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("wait until %s: %w", what, err)
+	}
+	return nil
+}
+
 // Cookies returns the cookies that the page's address would get, by name.
 func (p *Page) Cookies() (map[string]*network.Cookie, error) {
 	answer, err := chromedp.Call(p.ctx, network.GetCookies, network.GetCookiesParams{})

@@ -8,54 +8,62 @@ const (
 	signIn  = "Sign in"
 	signOut = "Sign out"
 
-	mainMenu        = "Main"
-	linkPosts       = "Posts"
-	linkCalendar    = "Calendar"
-	linkConnections = "Connections"
-	linkKeys        = "API keys"
-	linkTeam        = "Team"
-	linkNewPost     = "New post"
+	mainMenu     = "Main"
+	linkOverview = "Overview"
+	linkPosts    = "Posts"
+	linkCalendar = "Calendar"
+	linkAccounts = "Accounts"
+	linkKeys     = "API keys"
+	linkTeam     = "Team"
+	linkNewPost  = "New post"
 
-	connect    = "Connect"
-	disconnect = "Disconnect"
+	// connect stands before the name of a platform.
+	connect     = "Connect"
+	connectThis = "Connect this account"
+	disconnect  = "Disconnect"
 
 	groupKind     = "Kind of post"
-	groupAccounts = "Accounts"
-	groupFiles    = "Files"
+	groupAccounts = "Where it goes"
+	groupImages   = "Images"
+	groupVideo    = "Video"
+	groupWhen     = "When"
 	fieldText     = "Text"
-	fieldTitle    = "Title"
-	addFiles      = "Add files"
-	addCard       = "Add post"
-	later         = "Later"
-	fieldTime     = "Date and time"
-	publish       = "Publish"
-	publishNow    = "Publish now"
-	schedule      = "Schedule"
-	saveDraft     = "Save draft"
+	// otherText stands before the name of a platform, and opens the field for a text of its own.
+	otherText  = "Another text for"
+	fieldTitle = "Title on YouTube"
+	// fieldPart and partFiles stand before the number of a part of a thread.
+	fieldPart = "Part"
+	addPart   = "Add a part"
+	fieldTime = "Day and time"
+	publish   = "Publish now"
+	schedule  = "Schedule"
+	saveDraft = "Save draft"
 
 	edit       = "Edit"
 	duplicate  = "Duplicate"
 	cancelPost = "Cancel post"
 
-	keyName  = "Name"
-	makeKey  = "Make key"
-	newKey   = "New API key"
-	revoke   = "Revoke"
-	copyText = "Copy"
+	keyName = "What is it for?"
+	makeKey = "Make a key"
+	revoke  = "Revoke"
 )
 
 // Kinds of posts, as the composer calls them.
 const (
 	Text  = "Text"
-	Image = "Image"
+	Image = "Images"
 	Video = "Video"
 	Tree  = "Thread"
+)
+
+// When a post goes out, as the composer calls it.
+const (
+	Now     = "Now"
+	Later   = "At a time"
+	AsDraft = "Keep as a draft"
 )
 
 // Titles are what pages call the platforms.
 var Titles = map[string]string{
 	"x": "X", "threads": "Threads", "instagram": "Instagram", "facebook": "Facebook", "tiktok": "TikTok", "youtube": "YouTube",
 }
-
-// account is what pages call an account: "@herald_demo on X".
-func account(platform, handle string) string { return handle + " on " + Titles[platform] }

@@ -4,7 +4,6 @@
 package web
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -57,14 +56,17 @@ func (s Site) menu(link string) error {
 	return s.Page.Get("navigation", mainMenu).Get("link", link).Follow()
 }
 
-// Posts, Calendar, Connections, Keys and Team go to the page of that name by the menu.
+// Overview shows what is going on.
+func (s Site) Overview() error { return s.menu(linkOverview) }
+
+// Posts shows the list.
 func (s Site) Posts() error { return s.menu(linkPosts) }
 
 // Calendar shows the month.
 func (s Site) Calendar() error { return s.menu(linkCalendar) }
 
-// Connections shows the connected accounts.
-func (s Site) Connections() error { return s.menu(linkConnections) }
+// Accounts shows the connected accounts.
+func (s Site) Accounts() error { return s.menu(linkAccounts) }
 
 // Keys shows the API keys.
 func (s Site) Keys() error { return s.menu(linkKeys) }
@@ -72,56 +74,56 @@ func (s Site) Keys() error { return s.menu(linkKeys) }
 // Team shows the team, its plan and its usage.
 func (s Site) Team() error { return s.menu(linkTeam) }
 
-// Connect connects the platform's account of that handle, from the page Connections, through the platform's page of
-// consent. Where the platform lets a person choose what is connected, the first is taken.
+// Connect connects the platform's account of that handle, from the page Accounts, through the platform's page of consent.
+// Where the platform lets a person choose what is connected, the choice is left as it comes.
 func (s Site) Connect(platform, handle string) error {
 	err := steps(
-		s.Page.Get("button", connect+" "+Titles[platform]).Follow,
+		s.Page.GetPart("button", connect+" "+Titles[platform]).Follow,
 		func() error { return s.Page.Follow(func() error { return Allow(s.Page, handle) }) },
 	)
 	if err != nil {
-		return fmt.Errorf("connect %s: %w", account(platform, handle), err)
+		return fmt.Errorf("connect %s on %s: %w", handle, Titles[platform], err)
 	}
-	choices, err := s.Page.Get("radio", "").Count()
+	chosen := s.Page.Get("button", connectThis)
+	count, err := chosen.Count()
 	if err != nil {
 		return err
 	}
-	if choices > 0 {
-		err = s.Page.Get("button", connect).Follow()
+	if count > 0 {
+		if err := chosen.Follow(); err != nil {
+			return err
+		}
 	}
-	return errors.Join(err, s.connection(platform, handle).Wait())
+	return s.Page.Get("navigation", mainMenu).Wait()
 }
 
-func (s Site) connection(platform, handle string) *chrome.Element {
-	return s.Page.Get("listitem", account(platform, handle))
-}
+// card is the part of a page about one thing, such as an account or a key, by a text that stands in it.
+func (s Site) card(text string) *chrome.Element { return s.Page.GetSaying("listitem", text) }
 
-// Disconnect removes a connection, and answers the question before it.
-func (s Site) Disconnect(platform, handle string) error {
+// Disconnect removes the connection whose card says that text, such as its id, and answers the question before it.
+func (s Site) Disconnect(text string) error {
 	return steps(
-		s.connection(platform, handle).GetPart("button", disconnect).Click,
-		s.Page.Get("dialog", "").GetPart("button", disconnect).Follow,
-		s.connection(platform, handle).WaitGone,
+		s.card(text).Get("button", disconnect).Click,
+		s.Page.Get("dialog", "").Get("button", disconnect).Follow,
 	)
 }
 
 // MakeKey makes an API key, from the page API keys, and returns its token.
-func (s Site) MakeKey(name string) (token string, err error) {
+func (s Site) MakeKey(description string) (token string, err error) {
 	err = steps(
-		func() error { return s.Page.Get("textbox", keyName).Fill(name) },
+		func() error { return s.Page.Get("textbox", keyName).Fill(description) },
 		s.Page.Get("button", makeKey).Follow,
-		s.Page.Get("button", copyText).Wait,
 	)
 	if err != nil {
 		return "", err
 	}
-	return s.Page.Get("textbox", newKey).Value()
+	return chrome.Eval[string](s.Page, `document.getElementById("token").textContent`)
 }
 
 // RevokeKey revokes an API key, and answers the question before it.
-func (s Site) RevokeKey(name string) error {
+func (s Site) RevokeKey(description string) error {
 	return steps(
-		s.Page.Get("button", revoke+" "+name).Click,
-		s.Page.Get("dialog", "").GetPart("button", revoke).Follow,
+		s.card(description).Get("button", revoke).Click,
+		s.Page.Get("dialog", "").Get("button", revoke).Follow,
 	)
 }
