@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -131,6 +132,13 @@ func binding(namespace string, edits ...func(*rbacv1.RoleBinding)) *rbacv1.RoleB
 	return b
 }
 
+// credentials is the binding that the manager makes for the apiserver, but for the edits.
+func credentials(namespace string, edits ...func(*rbacv1.RoleBinding)) *rbacv1.RoleBinding {
+	return binding(namespace, append([]func(*rbacv1.RoleBinding){func(b *rbacv1.RoleBinding) {
+		b.Name, b.RoleRef.Name, b.Subjects[0].Name = "herald-apiserver-credentials", "herald-team-credentials", "herald-apiserver"
+	}}, edits...)...)
+}
+
 func namespace(name, team string) *corev1.Namespace {
 	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if team != "" {
@@ -192,6 +200,17 @@ var _ = DescribeTable("The manager creates a RoleBinding", func(ctx SpecContext,
 	outcomeIs(manager.Create(ctx, b, client.DryRunAll), words...)
 },
 	Entry("in a team's namespace: that is its work", binding(ofTeam), nobody),
+	Entry("for the apiserver in a team's namespace: that is its work too", credentials(ofTeam), nobody),
+	Entry("for the apiserver elsewhere: it could plant Secrets there", credentials(foreign), policy, "namespaces of teams only"),
+	Entry("for the apiserver to the manager's role: it would read every token", credentials(ofTeam, func(b *rbacv1.RoleBinding) {
+		b.RoleRef.Name = "herald-team-secrets"
+	}), policy, "no role but"),
+	Entry("for the apiserver by the manager's binding: so would it then", binding(ofTeam, func(b *rbacv1.RoleBinding) {
+		b.Subjects[0].Name = "herald-apiserver"
+	}), policy, "nobody but"),
+	Entry("for a person by the apiserver's binding: they could plant Secrets", credentials(ofTeam, func(b *rbacv1.RoleBinding) {
+		b.Subjects[0] = rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}
+	}), policy, "nobody but"),
 	Entry("in kube-system: it would have the Secrets of Kubernetes itself", binding("kube-system"), policy, "namespaces of teams only"),
 	Entry("in a namespace that is no team's: it would have the Secrets there", binding(foreign), policy, "namespaces of teams only"),
 	Entry("in its own namespace: not even there", binding("herald-system"), policy, "namespaces of teams only"),
@@ -296,11 +315,51 @@ var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(contex
 	Entry("gives a key another token for a person", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"description":"x"}}`)), client.DryRunAll)
 	}, nobody),
-	Entry("deletes a key", func(ctx context.Context) error { return apiserver.Delete(ctx, key(), client.DryRunAll) }, roles),
+	Entry("deletes a key: who made it and when it was used would be gone", func(ctx context.Context) error { return apiserver.Delete(ctx, key(), client.DryRunAll) }, roles),
 	Entry("tells what a person did", func(ctx context.Context) error { return apiserver.Create(ctx, event(), client.DryRunAll) }, nobody),
 	Entry("reads what others did", func(ctx context.Context) error { return apiserver.List(ctx, &eventsv1.EventList{}) }, roles),
 	Entry("takes back what it told", func(ctx context.Context) error { return apiserver.Delete(ctx, event(), client.DryRunAll) }, roles),
 	Entry("reads a Secret", func(ctx context.Context) error {
 		return apiserver.Get(ctx, client.ObjectKey{Namespace: ofTeam, Name: "ci-token"}, &corev1.Secret{})
 	}, roles),
+	Entry("reads the Secret that its replicas share", func(ctx context.Context) error {
+		return apiserver.Get(ctx, client.ObjectKey{Namespace: "herald-system", Name: "herald-web"}, &corev1.Secret{})
+	}, nobody),
+	Entry("lists that one, as its watch does", func(ctx context.Context) error {
+		return apiserver.List(ctx, &corev1.SecretList{}, client.InNamespace("herald-system"), client.MatchingFields{"metadata.name": "herald-web"})
+	}, nobody),
+	Entry("reads another Secret of its namespace", func(ctx context.Context) error {
+		return apiserver.Get(ctx, client.ObjectKey{Namespace: "herald-system", Name: "herald-webhook-certificate"}, &corev1.Secret{})
+	}, roles),
+	Entry("lists the Secrets of its namespace", func(ctx context.Context) error {
+		return apiserver.List(ctx, &corev1.SecretList{}, client.InNamespace("herald-system"))
+	}, roles),
+	Entry("makes a Secret in its own namespace", func(ctx context.Context) error {
+		return apiserver.Create(ctx, secret("herald-system", corev1.SecretTypeOpaque), client.DryRunAll)
+	}, roles),
+	Entry("makes a Secret in a namespace that is no team's", func(ctx context.Context) error {
+		return apiserver.Create(ctx, secret(foreign, corev1.SecretTypeOpaque), client.DryRunAll)
+	}, roles),
+	Entry("binds a role", func(ctx context.Context) error { return apiserver.Create(ctx, credentials(ofTeam), client.DryRunAll) }, roles),
+	Entry("asks what a person may do", func(ctx context.Context) error {
+		return apiserver.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: "herald:link", ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: ofTeam, Verb: "list", Resource: "posts"},
+		}})
+	}, nobody),
 )
+
+var _ = Describe("In a team's namespace the apiserver", func() {
+	It("stores tokens once the manager has bound the role, and reads none", func(ctx SpecContext) {
+		Expect(manager.Create(ctx, credentials(ofTeam))).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, credentials(ofTeam))).To(Succeed()) })
+		stored := secret(ofTeam, corev1.SecretTypeOpaque)
+		stored.GenerateName, stored.Name = "", "stored"
+		Eventually(func() error { return apiserver.Create(ctx, stored) }).Should(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, stored)).To(Succeed()) })
+		outcomeIs(apiserver.Get(ctx, client.ObjectKeyFromObject(stored), &corev1.Secret{}), roles)
+		outcomeIs(apiserver.List(ctx, &corev1.SecretList{}, client.InNamespace(ofTeam)), roles)
+		outcomeIs(apiserver.Patch(ctx, stored, client.RawPatch(types.MergePatchType, []byte(`{"data":{}}`))), roles)
+		outcomeIs(apiserver.Delete(ctx, stored, client.DryRunAll), roles)
+		outcomeIs(apiserver.Create(ctx, secret(ofTeam, corev1.SecretTypeServiceAccountToken), client.DryRunAll), policy, "token of a ServiceAccount")
+	})
+})

@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -141,7 +142,8 @@ func (s *Sealer) Seal(purpose string, v any, life time.Duration) string {
 // Open copies a sealed value into v. The error is ErrNotSealed or ErrExpired; v is left as
 // it was then.
 func (s *Sealer) Open(purpose, text string, v any) error {
-	if len(text) > maxText {
+	// The decoder passes over line breaks; one text has one spelling.
+	if len(text) > maxText || strings.ContainsAny(text, "\r\n") {
 		return ErrNotSealed
 	}
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
