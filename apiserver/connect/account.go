@@ -23,6 +23,10 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
+// mostConflicts is how often a removal gives way to others that write the connection,
+// such as the manager.
+const mostConflicts = 5
+
 // managedByLabel is Kubernetes' own label for the program that made an object.
 const managedByLabel = "app.kubernetes.io/managed-by"
 
@@ -152,10 +156,7 @@ func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice)
 		return nil, fmt.Errorf("create the connection of an account: %w", err)
 	}
 	if err := s.keep(ctx, created, secret, choice.Token); err != nil {
-		// The account is as it was before: not connected.
-		if err := s.Connections.Delete(ctx, created); err != nil && !apierrors.IsNotFound(err) {
-			s.Log.WarnContext(ctx, "A connection without credentials could not be removed", "namespace", f.Space, "connection", base, "error", err)
-		}
+		s.abandon(ctx, created, secret)
 		return nil, err
 	}
 	// The manager may have missed the Secret a moment ago, and would look again in its
@@ -165,6 +166,28 @@ func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice)
 	}
 	s.Log.InfoContext(ctx, "An account was connected", describe(f, created)...)
 	return created, nil
+}
+
+// abandon removes a connection whose Secret could not be made, so that the account is as it was before. One that another
+// tab gave a Secret meanwhile stays.
+func (s *Service) abandon(ctx context.Context, created *v1alpha1.Connection, secret string) {
+	for range mostConflicts {
+		found, err := s.Connections.Live(ctx, created.Namespace, created.Name)
+		if err == nil && (found.UID != created.UID || found.Spec.CredentialsSecretRef.Name != secret) {
+			return
+		}
+		if err == nil {
+			err = s.Connections.DeleteUnchanged(ctx, found)
+		}
+		switch {
+		case err == nil, apierrors.IsNotFound(err):
+			return
+		case !apierrors.IsConflict(err):
+			s.Log.WarnContext(ctx, "A connection without credentials could not be removed",
+				"namespace", created.Namespace, "connection", created.Name, "error", err)
+			return
+		}
+	}
 }
 
 // renew gives a connection new credentials: it notes the Secret, makes it, and then

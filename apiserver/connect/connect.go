@@ -73,6 +73,9 @@ type Connections interface {
 	Annotate(ctx context.Context, of *v1alpha1.Connection, annotations map[string]string) error
 	UseSecret(ctx context.Context, of *v1alpha1.Connection, secret string, annotations map[string]string) (*v1alpha1.Connection, error)
 	Delete(ctx context.Context, of *v1alpha1.Connection) error
+	// DeleteUnchanged removes it only if it is as it was read; otherwise the error is a
+	// conflict.
+	DeleteUnchanged(ctx context.Context, of *v1alpha1.Connection) error
 }
 
 // Secrets makes Secrets.
@@ -105,7 +108,8 @@ func New(config Config) *Service { return &Service{config} }
 
 // Visitor is the person in front of the browser.
 type Visitor struct {
-	// Session identifies their session.
+	// Session identifies their session, and nothing else does. It stays the same while
+	// the session lasts, however often its cookie is made anew.
 	Session string
 	// Person is their name, as Kubernetes knows it.
 	Person string

@@ -394,6 +394,14 @@ type closed struct{ err error }
 
 func (c closed) Create(context.Context, *corev1.Secret) error { return c.err }
 
+// overtaken makes no Secret, and lets something else happen meanwhile.
+type overtaken struct{ meanwhile func() }
+
+func (o *overtaken) Create(context.Context, *corev1.Secret) error {
+	o.meanwhile()
+	return errors.New("etcd has no leader")
+}
+
 var _ = Describe("What stands in the way", func() {
 	It("is the plan's number of accounts", func(ctx SpecContext) {
 		d, who := newDesk(ctx), visitor("ann")
@@ -430,6 +438,18 @@ var _ = Describe("What stands in the way", func() {
 		Entry("for lack of a right", apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s", errors.New("no binding yet")), true),
 		Entry("because the API server has trouble", errors.New("etcd has no leader"), false),
 	)
+
+	It("does not cost another tab the connection that it has completed", func(ctx SpecContext) {
+		account := newAccount(ctx, v1alpha1.PlatformX)
+		late := &overtaken{}
+		d := newDesk(ctx, func(c *connect.Config) { c.Secrets = late })
+		other := &desk{Service: connect.New(d.Config), namespace: d.namespace, clock: d.clock, log: d.log}
+		other.Secrets = secrets
+		late.meanwhile = func() { other.connect(ctx, visitor("bob"), v1alpha1.PlatformX, account) }
+		_, err := d.leave(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account).arrive(ctx)
+		Expect(err).To(MatchError(ContainSubstring("etcd")))
+		d.stored(ctx, connect.ConnectionName(d.namespace, v1alpha1.PlatformX, account))
+	})
 
 	It("does not cost a connection its old credentials", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)

@@ -190,6 +190,14 @@ func (c *Connections) Delete(ctx context.Context, of *v1alpha1.Connection) error
 	return c.in(of.Namespace).Delete(ctx, of.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &of.UID}})
 }
 
+// DeleteUnchanged removes the connection if it is as it was read; otherwise the error is
+// a conflict.
+func (c *Connections) DeleteUnchanged(ctx context.Context, of *v1alpha1.Connection) error {
+	return c.in(of.Namespace).Delete(ctx, of.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &of.UID, ResourceVersion: &of.ResourceVersion},
+	})
+}
+
 // Changed returns a channel that is closed at the next change of any connection.
 func (c *Connections) Changed() <-chan struct{} {
 	c.mu.Lock()

@@ -54,7 +54,7 @@ func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms
 		return p.exchangeLinked(ctx, code)
 	}
 	login := meta.Login{Tokens: &p.codes, ID: p.config.ClientID, Secret: p.secret}
-	short, err := login.Redeem(ctx, code)
+	short, err := p.own.Redeem(ctx, &login, code)
 	if err != nil {
 		return platforms.Token{}, err
 	}

@@ -39,7 +39,7 @@ func (p *Platform) ConsentURL(consent platforms.Consent) (string, error) {
 // Exchange turns a code into a token that lives 60 days.
 func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms.Token, error) {
 	login := meta.Login{Tokens: &p.graph.Client, ID: p.dialog.App, Secret: p.secret}
-	short, err := login.Redeem(ctx, code)
+	short, err := p.graph.Redeem(ctx, &login, code)
 	if err != nil {
 		return platforms.Token{}, err
 	}

@@ -53,13 +53,13 @@ type ShortToken struct {
 
 // Redeem exchanges a code on the hosts of Threads and Instagram, which wrap their
 // answer into a list at times. Errors are *platforms.Error.
-func (l *Login) Redeem(ctx context.Context, code platforms.Code) (ShortToken, error) {
+func (g *Graph) Redeem(ctx context.Context, l *Login, code platforms.Code) (ShortToken, error) {
 	resp, err := l.Tokens.Do(ctx, l.call("/oauth/access_token", l.fields(code)))
 	if err != nil {
 		return ShortToken{}, oauth2.Lost(l.Tokens, err)
 	}
 	if resp.Status != http.StatusOK {
-		return ShortToken{}, codeRefused(l.Tokens, resp)
+		return ShortToken{}, g.codeRefused(resp)
 	}
 	said, _ := jsondoc.Decode[struct {
 		ShortToken
@@ -110,10 +110,7 @@ func (g *Graph) RedeemLong(ctx context.Context, l *Login, code platforms.Code) (
 		return platforms.Token{}, oauth2.Lost(&g.Client, err)
 	}
 	if resp.Status != http.StatusOK {
-		if said := ParseError(resp); said.Kind() == KindOther || said.Kind() == KindToken {
-			return platforms.Token{}, codeRefused(&g.Client, resp)
-		}
-		return platforms.Token{}, g.Classify(resp, ThePost).Error
+		return platforms.Token{}, g.codeRefused(resp)
 	}
 	short, err := oauth2.Renewed(&g.Client, resp.Body, platforms.Token{}, g.Clock.Now())
 	if err != nil {
@@ -142,10 +139,10 @@ func (g *Graph) notExchanged(bad *Failure) *platforms.Error {
 
 // codeRefused reads why a code was not exchanged. The hosts of Threads and Instagram
 // have a form of their own, {"error_type", "code", "error_message"}, and Graph has
-// its usual one. Their texts tell of the code or of the app; only the address and the
-// app have names that do not change.
-func codeRefused(c *client.Client, resp *transport.Response) *platforms.Error {
-	graphs := ParseError(resp)
+// its usual one, in which limits and outages have their codes. Beside those, the
+// text alone tells whether the code, the address or the app is meant.
+func (g *Graph) codeRefused(resp *transport.Response) *platforms.Error {
+	bad := g.Classify(resp, ThePost)
 	said, _ := jsondoc.Decode[struct {
 		Message jsondoc.Text `json:"error_message"`
 		Error   struct {
@@ -153,17 +150,15 @@ func codeRefused(c *client.Client, resp *transport.Response) *platforms.Error {
 		} `json:"error"`
 	}](resp.Body)
 	text := strings.ToLower(said.Message.String() + said.Error.Message.String())
-	switch {
-	case resp.Status >= http.StatusInternalServerError, graphs.Kind() == KindUnavailable:
-		return c.Busy(graphs)
-	case text == "":
-		return c.Nonsense(resp.Status, graphs)
+	switch kind := bad.Said.Kind(); {
+	case text == "", kind != KindOther && kind != KindToken && kind != KindNonsense:
+		return bad.Error
 	case strings.Contains(text, "redirect"):
-		return oauth2.BadRedirect(c, graphs)
+		return oauth2.BadRedirect(&g.Client, bad.Said)
 	case strings.Contains(text, "code"):
-		return oauth2.BadCode(c, graphs)
+		return oauth2.BadCode(&g.Client, bad.Said)
 	default:
-		return c.BadApp(graphs)
+		return g.BadApp(bad.Said)
 	}
 }
 
