@@ -55,7 +55,8 @@ type Key struct {
 	CreatedAt       time.Time
 	// ExpiresAt and LastUsedAt are zero for never. The latter is true to within an hour.
 	ExpiresAt, LastUsedAt time.Time
-	// Author is who made the key in the web application; empty if it came otherwise.
+	// Author is who made the key in the web application; empty if it came otherwise. Only
+	// the tokens of the former can be replaced here.
 	Author string
 	// Tokens are one or two, oldest first.
 	Tokens []KeyToken
@@ -125,8 +126,18 @@ func (s *Service) CreateKey(ctx context.Context, caller Caller, description stri
 	return made, nil
 }
 
-// RollKey gives a key a second token beside the first: both work, until RemoveToken takes
-// the first away.
+// ofWeb refuses a key whose tokens were not made in the web application: another tool
+// declares them, and would take back what is changed here. The apiserver has no right to
+// them either (config/rbac/policies.yaml).
+func ofWeb(key *v1alpha1.APIKey) *Error {
+	if key.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb {
+		return nil
+	}
+	return errorf(CodeConflict, "API key %s was not made in the web application; replace its token where it is declared, or revoke it and make a new one", key.Name)
+}
+
+// RollKey gives a key that was made in the web application a second token beside the
+// first: both work, until RemoveToken takes the first away.
 func (s *Service) RollKey(ctx context.Context, caller Caller, id string) (NewToken, error) {
 	// One token, however often it is written: an earlier write may come into effect late.
 	made := newToken(&v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: id}})
@@ -134,6 +145,8 @@ func (s *Service) RollKey(ctx context.Context, caller Caller, id string) (NewTok
 		switch state := stateOfKey(key, s.Clock.Now()); {
 		case hasToken(key, made.Name):
 			return true, nil // the answer to the write was lost
+		case ofWeb(key) != nil:
+			return false, ofWeb(key)
 		case state != KeyActive:
 			return false, errorf(CodeConflict, "API key %s is %s; make a new one", id, state)
 		case len(key.WantedTokens()) >= maxTokens:
@@ -149,12 +162,15 @@ func (s *Service) RollKey(ctx context.Context, caller Caller, id string) (NewTok
 	return made, nil
 }
 
-// RemoveToken takes one of two tokens of a key away, which stops working at once. One that
-// is gone already is no error.
+// RemoveToken takes one of two tokens away from a key that was made in the web
+// application. It stops working at once. One that is gone already is no error.
 func (s *Service) RemoveToken(ctx context.Context, caller Caller, id, token string) error {
 	return s.changeKey(ctx, caller, id, ActTokenRemoved, func(key *v1alpha1.APIKey) (done bool, refused *Error) {
 		if !hasToken(key, token) {
 			return true, nil
+		}
+		if refused := ofWeb(key); refused != nil {
+			return false, refused
 		}
 		if len(key.WantedTokens()) == 1 {
 			return false, errorf(CodeConflict, "this is the only token of API key %s; revoke the key instead", id)

@@ -224,7 +224,10 @@ func TestListKeys(t *testing.T) {
 func TestRollKey(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("read: connection reset by peer")
-	full := applied(func(k *v1alpha1.APIKey) { k.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "a"}, {Name: "b"}} })
+	made := func(edits ...func(*v1alpha1.APIKey)) *v1alpha1.APIKey {
+		return applied(append(edits, func(k *v1alpha1.APIKey) { k.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb} })...)
+	}
+	full := made(func(k *v1alpha1.APIKey) { k.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "a"}, {Name: "b"}} })
 	for name, tc := range map[string]struct {
 		reason  string
 		key     *v1alpha1.APIKey
@@ -233,17 +236,18 @@ func TestRollKey(t *testing.T) {
 		id      string
 		want    string
 	}{
-		"Applied":   {"the manager's token stays", applied(), nil, nil, "ci", ""},
-		"Conflict":  {"it was used in between", applied(), nil, func(k *keys) { k.stored["ci"].ResourceVersion = "x" }, "ci", ""},
-		"Landed":    {"the answer was lost", applied(), []fault{{true, lost}}, nil, "ci", ""},
-		"Lost":      {"the request was lost", applied(), []fault{{false, lost}}, nil, "ci", ""},
-		"StaysLost": {"the Kubernetes API is away", applied(), []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}, {false, lost}}, nil, "ci", "internal"},
+		"Applied":   {"another tool declares its tokens", applied(), nil, nil, "ci", "CONFLICT"},
+		"Plain":     {"the first token stays", made(), nil, nil, "ci", ""},
+		"Conflict":  {"it was used in between", made(), nil, func(k *keys) { k.stored["ci"].ResourceVersion = "x" }, "ci", ""},
+		"Landed":    {"the answer was lost", made(), []fault{{true, lost}}, nil, "ci", ""},
+		"Lost":      {"the request was lost", made(), []fault{{false, lost}}, nil, "ci", ""},
+		"StaysLost": {"the Kubernetes API is away", made(), []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}, {false, lost}}, nil, "ci", "internal"},
 		"Full":      {"one has to go first", full, nil, nil, "ci", "CONFLICT"},
-		"Revoked":   {"it opens nothing", applied(revoked), nil, nil, "ci", "CONFLICT"},
-		"Expired":   {"nor does this", applied(ends(now)), nil, nil, "ci", "CONFLICT"},
-		"Nowhere":   {"there is none", applied(), nil, nil, "other", "NOT_FOUND"},
-		"Odd":       {"there can be none", applied(), nil, nil, "../ci", "NOT_FOUND"},
-		"Refused":   {"Herald may not", applied(), []fault{{false, apierrors.NewForbidden(keysResource, "ci", lost)}}, nil, "ci", "internal"},
+		"Revoked":   {"it opens nothing", made(revoked), nil, nil, "ci", "CONFLICT"},
+		"Expired":   {"nor does this", made(ends(now)), nil, nil, "ci", "CONFLICT"},
+		"Nowhere":   {"there is none", made(), nil, nil, "other", "NOT_FOUND"},
+		"Odd":       {"there can be none", made(), nil, nil, "../ci", "NOT_FOUND"},
+		"Refused":   {"Herald may not", made(), []fault{{false, apierrors.NewForbidden(keysResource, "ci", lost)}}, nil, "ci", "internal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -295,6 +299,9 @@ func TestRevokeKey(t *testing.T) {
 	}
 	if !k.stored["ci"].Spec.Revoked || len(trail.written) != 1 || !strings.HasPrefix(trail.written[0], "KeyRevokedByPerson APIKey/ci") {
 		t.Errorf("%+v, %v", k.stored["ci"].Spec, trail.written)
+	}
+	if err := s.RemoveToken(t.Context(), person, "ci", "token"); code(err) != "CONFLICT" || !strings.Contains(err.Error(), "where it is declared") {
+		t.Errorf("another tool declares its tokens: %v", err)
 	}
 	if err := s.RevokeKey(t.Context(), person, "other"); code(err) != "NOT_FOUND" {
 		t.Errorf("there is none: %v", err)
