@@ -5,6 +5,7 @@ package apiserver_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"time"
@@ -176,9 +177,9 @@ var _ = Describe("what people do", func() {
 		setUp(ctx)
 		post := keep(ctx, say("Hello", "acme-x"))
 		_, err := s.Publish(ctx, person, post.Name, bridge.Version(post), say(strings.Repeat("a", 281), "acme-x"), nil)
-		refused := &bridge.Error{}
-		Expect(err).To(BeAssignableToTypeOf(refused))
-		Expect(err.(*bridge.Error).Problems).To(ConsistOf(And(
+		refused, ok := errors.AsType[*bridge.Error](err)
+		Expect(ok).To(BeTrue(), "%v", err)
+		Expect(refused.Problems).To(ConsistOf(And(
 			HaveField("Target", 0), HaveField("Field", "caption"), HaveField("Message", ContainSubstring("281 weighted characters")))))
 		t.connect(ctx, "expired-x", v1alpha1.PlatformX)
 		_, err = s.Publish(ctx, person, post.Name, bridge.Version(post), say("Hello", "expired-x"), nil)

@@ -218,7 +218,10 @@ func (s *Service) judgeTime(ctx context.Context, _ *v1alpha1.Post, j *judgement)
 	if err != nil {
 		return nil, err
 	}
-	return needs, needs.check(ctx, v1alpha1.ResourceTikTokDrafts)
+	if err := needs.check(ctx, v1alpha1.ResourceTikTokDrafts); err != nil {
+		return nil, err
+	}
+	return needs, nil
 }
 
 // refuse says why a post as it stands cannot be changed; nil if it can.

@@ -109,7 +109,9 @@ func TestCheckPost(t *testing.T) {
 		"Blanks":       {"beside files they are no text", v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("m"), Targets: []v1alpha1.PostTarget{to("x", "  ")}}, "x 0/5 letters", nil},
 		"Fresh":        {"its upload has just ended and is examined when the post is stored", v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("fresh"), Targets: []v1alpha1.PostTarget{to("x", "a")}}, "x 1/5 letters", nil},
 		"Files": {
-			"what is wrong with files", v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("expired", "gone", "m", "../m"), Targets: []v1alpha1.PostTarget{to("x", "a")}}, "x 1/5 letters",
+			"what is wrong with files",
+			v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("expired", "gone", "m", "../m"), Targets: []v1alpha1.PostTarget{to("x", "a")}},
+			"x 1/5 letters",
 			[]string{"-1/-1 image.mediaRefs[0].name: the file is gone", `-1/-1 image.mediaRefs[1].name: no such media file "gone"`, "-1/-1 image.mediaRefs[3].name: no such media file", "-1/-1 image.mediaRefs: x takes at most 2 images"},
 		},
 		"Tree":      {"cards are counted for each platform", tree("one", "too long"), "x 0/5 letters, facebook 0/0 characters; x 3/5, facebook 3/0; x 8/5, facebook 8/0", []string{"-1/1 caption: 8 letters"}},

@@ -201,7 +201,9 @@ func TestDuplicate(t *testing.T) {
 		"Draft":     {"the new one is decided anew", v1alpha1.PostSpec{Draft: true, Targets: here}, v1alpha1.PostSpec{Targets: here}, nil},
 		"Scheduled": {"so is its time", v1alpha1.PostSpec{ScheduledAt: v1alpha1.NewTimePtr(now), Cancelled: true, Targets: here}, v1alpha1.PostSpec{Targets: here}, nil},
 		"Accounts": {
-			"one is not connected any more", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("gone"), here[0]}}, v1alpha1.PostSpec{Targets: here},
+			"one is not connected any more",
+			v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("gone"), here[0]}},
+			v1alpha1.PostSpec{Targets: here},
 			[]string{`account "gone" is not connected any more`},
 		},
 		"Images": {
@@ -211,11 +213,14 @@ func TestDuplicate(t *testing.T) {
 			[]string{`file "a.jpg" (expired) is not kept any more; upload it again`, `file "gone" is not kept any more; upload it again`, `file "not/a/name" is not kept any more; upload it again`},
 		},
 		"Video": {
-			"the form asks for another one", v1alpha1.PostSpec{Targets: here, Video: &v1alpha1.VideoContent{MediaRef: refs("gone")[0]}},
-			v1alpha1.PostSpec{Targets: here, Video: &v1alpha1.VideoContent{}}, []string{`file "gone" is not kept any more; upload it again`},
+			"the form asks for another one",
+			v1alpha1.PostSpec{Targets: here, Video: &v1alpha1.VideoContent{MediaRef: refs("gone")[0]}},
+			v1alpha1.PostSpec{Targets: here, Video: &v1alpha1.VideoContent{}},
+			[]string{`file "gone" is not kept any more; upload it again`},
 		},
 		"Tree": {
-			"cards keep their texts", v1alpha1.PostSpec{Targets: here, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "one", MediaRefs: refs("gone")}, {MediaRefs: refs("a")}}}},
+			"cards keep their texts",
+			v1alpha1.PostSpec{Targets: here, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "one", MediaRefs: refs("gone")}, {MediaRefs: refs("a")}}}},
 			v1alpha1.PostSpec{Targets: here, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "one", MediaRefs: refs()}, {MediaRefs: refs("a")}}}},
 			[]string{`file "gone" is not kept any more; upload it again`},
 		},
@@ -339,7 +344,8 @@ func TestFollowPost(t *testing.T) {
 	}
 	signals <- struct{}{}
 	<-changes
-	if stop(); !stopped {
+	stop()
+	if !stopped {
 		t.Error("it goes on")
 	}
 	if _, _, err := s.FollowPost(person, "p2"); code(err) != "RATE_LIMITED" {
