@@ -20,6 +20,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/readiness"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/posting/plan"
 )
 
@@ -371,5 +372,47 @@ func TestChangeStopsWhenThePersonLeaves(t *testing.T) {
 	s.posts.between = func(*posts) { leave() }
 	if _, err := s.Publish(ctx, person, "p1", bridge.Version(kept()), saying("New", "acme"), nil); !errors.Is(err, bridge.ErrMaybeChanged) || s.posts.updates != 1 {
 		t.Errorf("error %v after %d writes, want one that is uncertain, and 1", err, s.posts.updates)
+	}
+}
+
+// The files of a draft are examined when it is published, like those of a new post: one
+// that was uploaded a moment ago is good, one that never came is not.
+func TestPublishVerifiesFiles(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		found  v1alpha1.MediaPhase
+		err    error
+		want   string
+	}{
+		"Uploaded": {"its upload ended after the draft was kept", v1alpha1.MediaUploaded, nil, ""},
+		"Rejected": {"it is not what was said", v1alpha1.MediaRejected, nil, "VALIDATION_ERROR"},
+		"Missing":  {"it never came", "", store.ErrNotFound, "VALIDATION_ERROR"},
+		"Away":     {"the store does not answer", "", errors.New("boom"), "internal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, f := judging()
+			draft := kept(func(p *v1alpha1.Post) {
+				p.Spec.Category = v1alpha1.CategoryImage
+				p.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "fresh"}}}
+				p.Spec.Targets = saying("a", "x").Targets
+			})
+			p := &posts{stored: map[string]*v1alpha1.Post{"p1": draft.DeepCopy()}}
+			s.Posts, s.Quota = p, newCounts()
+			s.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+				return v1alpha1.MediaStatus{Phase: tc.found}, tc.err
+			}
+			_, err := s.Publish(t.Context(), person, "p1", bridge.Version(draft), draft.Spec, nil)
+			if code(err) != tc.want {
+				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.want)
+			}
+			if p.stored["p1"].Spec.Draft != (tc.want != "") {
+				t.Errorf("%s: draft is %v", tc.reason, p.stored["p1"].Spec.Draft)
+			}
+			if tc.want == "" && f.stored["fresh"].Status.Phase != v1alpha1.MediaUploaded {
+				t.Errorf("%s: what was found is not recorded", tc.reason)
+			}
+		})
 	}
 }
