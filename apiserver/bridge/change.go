@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -198,15 +197,24 @@ func (s *Service) judgeChange(ctx context.Context, before *v1alpha1.Post, j *jud
 		if j.post.Spec.Draft {
 			return nil
 		}
-		if j.post.Spec.ScheduledAt != nil && !before.Spec.Draft {
-			named = maps.Clone(named)
-			for _, target := range before.Spec.Targets {
-				delete(named, target.ConnectionRef.Name)
-			}
+		if j.post.Spec.ScheduledAt == nil || before.Spec.Draft {
+			return s.requireReady(ctx, named)
 		}
-		return s.requireReady(ctx, named)
+		return s.requireReady(ctx, newIn(before, named))
 	})
 	return needs, err
+}
+
+// newIn returns the connections that a post did not name before.
+func newIn(before *v1alpha1.Post, named map[string]*v1alpha1.Connection) map[string]*v1alpha1.Connection {
+	added := map[string]*v1alpha1.Connection{}
+	for name, connection := range named {
+		known := slices.ContainsFunc(before.Spec.Targets, func(t v1alpha1.PostTarget) bool { return t.ConnectionRef.Name == name })
+		if !known {
+			added[name] = connection
+		}
+	}
+	return added
 }
 
 // judgeTime judges the time of a post, and what it takes of the plan then.
@@ -276,24 +284,17 @@ func (s *Service) already(ctx context.Context, c *change, post *v1alpha1.Post) *
 	return post
 }
 
-// changed ends a change that was stored: lists show it, what is counted agrees with it,
-// and it leaves its trail.
+// changed ends a change that was stored: lists show it, what the post took before and does
+// not take any more is given back, and it leaves its trail.
 func (s *Service) changed(ctx context.Context, c *change, post *v1alpha1.Post) {
 	find := s.inMemory(post.Namespace)
 	s.wrote(ctx, post, find)
-	var counters []v1alpha1.UsageSpec
 	if !c.before.Spec.Draft {
-		counters = plan.LimitsOf(s.Owner(post.Namespace)).Counters(c.before, find, 0)
-	}
-	for i := range c.needs.all {
-		if counter := c.needs.all[i].counter; !slices.Contains(counters, counter) {
-			counters = append(counters, counter)
+		for _, counter := range plan.LimitsOf(s.Owner(post.Namespace)).Counters(c.before, find, 0) {
+			s.settle(ctx, post, counter, func(stored *v1alpha1.Usage) {
+				usage.Settle(stored, plan.Stored(&counter, c.needs.post, find, 0))
+			})
 		}
-	}
-	for _, counter := range counters {
-		s.settle(ctx, post, counter, func(stored *v1alpha1.Usage) {
-			usage.Settle(stored, plan.Stored(&counter, c.needs.post, find, 0))
-		})
 	}
 	s.Acted(ctx, c.caller, c.act, post)
 }

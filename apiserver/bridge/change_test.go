@@ -115,6 +115,10 @@ func TestChange(t *testing.T) {
 			return readiness.Result{State: readiness.Reconnect, Message: "gone"}
 		}
 	}
+	asDraft := saying("New", "acme")
+	asDraft.Draft = true
+	inbox := saying("New", "acme", "box")
+	inbox.Targets[1].TikTok = &v1alpha1.TikTokOptions{Draft: true}
 	other := saying("Hello", "acme")
 	other.Category = v1alpha1.CategoryTree
 	for name, tc := range map[string]struct {
@@ -126,25 +130,29 @@ func TestChange(t *testing.T) {
 		message string
 		act     bridge.Act // "" if nothing is written
 	}{
-		"DraftEdited":       {"a draft stays one", kept(), update(saying("", "acme")), nil, "", "", bridge.ActEdited},
-		"DraftNotReady":     {"nobody is asked about a draft", kept(), update(saying("New", "acme")), notReady, "", "", bridge.ActEdited},
-		"DraftUnchanged":    {"there is nothing to write", kept(), update(saying("Hello", "acme")), nil, "", "", ""},
-		"DraftOfNobody":     {"rules hold for drafts too", kept(), update(saying("New", "nobody")), nil, "VALIDATION_ERROR", "targets[0].connection_id: ", ""},
-		"NotADraft":         {"what is scheduled never becomes a draft again", kept(scheduledFor(tomorrow)), update(saying("New", "acme")), nil, "CONFLICT", "is scheduled by now, and this can be done with a draft only", ""},
-		"Published":         {"the draft goes out", kept(), publish(saying("New", "acme"), nil), nil, "", "", bridge.ActPublished},
-		"PublishedAsItIs":   {"the form has what the draft has", kept(), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
-		"Scheduled":         {"it goes out later", kept(), publish(saying("New", "acme"), &tomorrow), nil, "", "", bridge.ActScheduled},
-		"ScheduledBefore":   {"there is no way back in time", kept(), publish(saying("New", "acme"), new(now)), nil, "VALIDATION_ERROR", "scheduled_at: must be in the future", ""},
-		"CaptionMissing":    {"a draft may lack what a post may not", kept(), publish(saying("", "acme"), nil), nil, "VALIDATION_ERROR", "targets[0].caption: ", ""},
-		"NotReady":          {"its accounts must be ready", kept(), publish(saying("New", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
-		"ScheduledNow":      {"it need not wait", kept(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
-		"OtherCategory":     {"the resource cannot change it", kept(), publish(other, nil), nil, "VALIDATION_ERROR", "category: ", ""},
-		"Edited":            {"nothing has begun", kept(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), nil, "", "", bridge.ActEdited},
-		"EditedNotReady":    {"the manager watches the account already", kept(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), notReady, "", "", bridge.ActEdited},
-		"EditedNewNotReady": {"an account that comes new is asked", kept(scheduledFor(tomorrow)), edit(saying("New", "acme", "beta"), tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", `"beta"`, ""},
-		"EditedDraft":       {"a draft has its own way", kept(), edit(saying("New", "acme"), tomorrow), nil, "CONFLICT", "with a scheduled post only", ""},
-		"Rescheduled":       {"it moves", kept(scheduledFor(tomorrow)), reschedule(nextMonth), nil, "", "", bridge.ActRescheduled},
-		"RescheduledSame":   {"it was dropped where it was", kept(scheduledFor(tomorrow)), reschedule(tomorrow), nil, "", "", ""},
+		"DraftEdited":          {"a draft stays one", kept(), update(saying("", "acme")), nil, "", "", bridge.ActEdited},
+		"DraftNotReady":        {"nobody is asked about a draft", kept(), update(saying("New", "acme")), notReady, "", "", bridge.ActEdited},
+		"DraftUnchanged":       {"there is nothing to write", kept(), update(saying("Hello", "acme")), nil, "", "", ""},
+		"DraftOfNobody":        {"rules hold for drafts too", kept(), update(saying("New", "nobody")), nil, "VALIDATION_ERROR", "targets[0].connection_id: ", ""},
+		"NotADraft":            {"what is scheduled never becomes a draft again", kept(scheduledFor(tomorrow)), update(saying("New", "acme")), nil, "CONFLICT", "is scheduled by now, and this can be done with a draft only", ""},
+		"Published":            {"the draft goes out", kept(), publish(saying("New", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"PublishedAsItIs":      {"the form has what the draft has", kept(), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"Scheduled":            {"it goes out later", kept(), publish(saying("New", "acme"), &tomorrow), nil, "", "", bridge.ActScheduled},
+		"ScheduledBefore":      {"there is no way back in time", kept(), publish(saying("New", "acme"), new(now)), nil, "VALIDATION_ERROR", "scheduled_at: must be in the future", ""},
+		"CaptionMissing":       {"a draft may lack what a post may not", kept(), publish(saying("", "acme"), nil), nil, "VALIDATION_ERROR", "targets[0].caption: ", ""},
+		"NotReady":             {"its accounts must be ready", kept(), publish(saying("New", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
+		"ScheduledNow":         {"it need not wait", kept(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"ScheduledNotReady":    {"an account may have time until then, but a person learns of it now", kept(), publish(saying("New", "acme"), &tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
+		"ScheduledNowNotReady": {"nor is there any time then", kept(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
+		"EditedAsDraft":        {"what is scheduled stays so, whatever the form says", kept(scheduledFor(tomorrow)), edit(asDraft, tomorrow), nil, "", "", bridge.ActEdited},
+		"OverInbox":            {"what was counted before is given back", kept(), publish(inbox, nil), func(s *stage) { s.counts.full = v1alpha1.ResourceTikTokDrafts }, "VALIDATION_ERROR", "tiktok_draft", ""},
+		"OtherCategory":        {"the resource cannot change it", kept(), publish(other, nil), nil, "VALIDATION_ERROR", "category: ", ""},
+		"Edited":               {"nothing has begun", kept(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), nil, "", "", bridge.ActEdited},
+		"EditedNotReady":       {"the manager watches the account already", kept(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), notReady, "", "", bridge.ActEdited},
+		"EditedNewNotReady":    {"an account that comes new is asked", kept(scheduledFor(tomorrow)), edit(saying("New", "acme", "beta"), tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", `"beta"`, ""},
+		"EditedDraft":          {"a draft has its own way", kept(), edit(saying("New", "acme"), tomorrow), nil, "CONFLICT", "with a scheduled post only", ""},
+		"Rescheduled":          {"it moves", kept(scheduledFor(tomorrow)), reschedule(nextMonth), nil, "", "", bridge.ActRescheduled},
+		"RescheduledSame":      {"it was dropped where it was", kept(scheduledFor(tomorrow)), reschedule(tomorrow), nil, "", "", ""},
 		"RescheduledBroken": {"what waits to be mended can be moved", kept(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
 			p.Spec.Targets = []v1alpha1.PostTarget{target("nobody")}
 		}), reschedule(nextMonth), notReady, "", "", bridge.ActRescheduled},
@@ -204,11 +212,13 @@ func TestPublishStoresTheForm(t *testing.T) {
 	t.Parallel()
 	s := staged(kept())
 	spec := saying("New", "acme", "beta")
+	spec.Cancelled, spec.Draft = true, true // a form has no say in that
 	got, err := s.Publish(t.Context(), person, "p1", bridge.Version(kept()), spec, &tomorrow)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := *spec.DeepCopy()
+	want.Cancelled, want.Draft = false, false
 	want.ScheduledAt, want.OnUnknownOutcome = v1alpha1.NewTimePtr(tomorrow), v1alpha1.OnUnknownFail
 	if diff := cmp.Diff(want, s.post().Spec); diff != "" {
 		t.Errorf("stored is -want +got:\n%s", diff)
@@ -361,6 +371,29 @@ func TestCountFollows(t *testing.T) {
 		if diff := cmp.Diff(step.january, s.counts.held(t, january)); diff != "" {
 			t.Errorf("%s: January -want +got:\n%s", step.reason, diff)
 		}
+	}
+}
+
+// Two requests publish the same draft at once: between reading and writing of the one, the
+// other is served from beginning to end.
+func TestPublishTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	s := staged(kept())
+	seen, spec := bridge.Version(kept()), saying("New", "acme")
+	s.posts.between = func(p *posts) {
+		p.between = nil
+		if _, err := s.Publish(t.Context(), person, "p1", seen, spec, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := s.Publish(t.Context(), person, "p1", seen, spec, nil); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[int]int{0: 1}, s.counts.held(t, plan.XPosts(now))); diff != "" {
+		t.Errorf("the one that came second gives back what is its own alone:\n%s", diff)
+	}
+	if len(s.events.written) != 1 || s.post().Generation != 2 {
+		t.Errorf("it was published %d times: %v", s.post().Generation-1, s.events.written)
 	}
 }
 

@@ -4,10 +4,15 @@
 package bridge_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -88,6 +93,10 @@ func TestCheckPost(t *testing.T) {
 	text := func(targets ...v1alpha1.PostTarget) v1alpha1.PostSpec {
 		return v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: targets}
 	}
+	blank := tree("  ", "  ")
+	blank.Tree.Cards[0].MediaRefs = images("m").MediaRefs
+	tooLate := text(to("x", "a"))
+	tooLate.ScheduledAt = v1alpha1.NewTimePtr(time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC))
 	late := text(to("x", "a"))
 	late.ScheduledAt = v1alpha1.NewTimePtr(now.Add(-time.Second))
 	for name, tc := range map[string]struct {
@@ -106,6 +115,9 @@ func TestCheckPost(t *testing.T) {
 		"DraftTooLong": {"limits hold for drafts, and are told once", draft(text(to("x", "Hello!"))), "x 6/5 letters", []string{"0/-1 caption: 6 letters"}},
 		"Options":      {"what only a platform knows", text(to("tok", "a")), "tiktok 1/5 letters", []string{"0/-1 tiktok.privacyLevel: choose"}},
 		"Late":         {"a time of its own", late, "x 1/5 letters", []string{"-1/-1 scheduledAt: must be in the future"}},
+		"TooLate":      {"no time can hold it", tooLate, "x 1/5 letters", []string{"-1/-1 scheduledAt: must not lie after the year 2999"}},
+		"BlanksAlone":  {"without files they are text", text(to("x", "  ")), "x 2/5 letters", nil},
+		"BlanksOnCard": {"so on each card", blank, "x 0/5 letters, facebook 0/0 characters; x 0/5, facebook 0/0; x 2/5, facebook 2/0", nil},
 		"Blanks":       {"beside files they are no text", v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("m"), Targets: []v1alpha1.PostTarget{to("x", "  ")}}, "x 0/5 letters", nil},
 		"Fresh":        {"its upload has just ended and is examined when the post is stored", v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("fresh"), Targets: []v1alpha1.PostTarget{to("x", "a")}}, "x 1/5 letters", nil},
 		"Files": {
@@ -186,6 +198,8 @@ func TestCheckAgreesWithCreate(t *testing.T) {
 func TestCheckWithoutAnswers(t *testing.T) {
 	t.Parallel()
 	s, f := judging()
+	var log bytes.Buffer
+	s.Log = slog.New(slog.NewTextHandler(&log, nil))
 	f.reading = errors.New("boom")
 	for _, spec := range []v1alpha1.PostSpec{
 		{Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "m"}}}, Targets: saying("a", "x").Targets},
@@ -194,6 +208,9 @@ func TestCheckWithoutAnswers(t *testing.T) {
 		if got := s.CheckPost(t.Context(), person, &spec); len(got.Problems) != 0 {
 			t.Errorf("what cannot be found out is left out: %+v", got.Problems)
 		}
+	}
+	if strings.Count(log.String(), "media=m error=boom") != 2 {
+		t.Errorf("logged:\n%s", &log)
 	}
 	var many []*v1alpha1.Connection
 	for i := range 11 {
@@ -205,5 +222,59 @@ func TestCheckWithoutAnswers(t *testing.T) {
 	got := s.CheckPost(t.Context(), person, &spec)
 	if len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Message, "allows 10 connected accounts") {
 		t.Errorf("the plan does not cover the account: %+v", got.Problems)
+	}
+}
+
+// slowMedia counts how many are read, and how many at once.
+type slowMedia struct {
+	*files
+
+	reads, under, most atomic.Int64
+}
+
+func (m *slowMedia) Get(ctx context.Context, namespace, name string) (*v1alpha1.Media, error) {
+	m.reads.Add(1)
+	under := m.under.Add(1)
+	defer m.under.Add(-1)
+	for most := m.most.Load(); under > most && !m.most.CompareAndSwap(most, under); most = m.most.Load() {
+	}
+	time.Sleep(time.Second) //nolint:forbidigo // in a bubble, whose time is its own
+	return m.files.Get(ctx, namespace, name)
+}
+
+// A check reads each file once, eight at a time, and none of a post that names too many.
+func TestCheckReadsFiles(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		cards, each int
+		reads, most int64
+	}{
+		"Some":    {2, 10, 10, 8},
+		"TooMany": {101, 20, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, f := judging()
+				m := &slowMedia{files: f}
+				s.Media = m
+				spec := v1alpha1.PostSpec{Category: v1alpha1.CategoryTree, Tree: &v1alpha1.TreeContent{}, Targets: saying("", "x").Targets}
+				for c := range tc.cards {
+					var card v1alpha1.TreeCard
+					for i := range tc.each {
+						of := c
+						if tc.reads > 0 {
+							of = 0 // both cards show the same
+						}
+						card.MediaRefs = append(card.MediaRefs, v1alpha1.LocalReference{Name: fmt.Sprint("m", of*tc.each+i)})
+					}
+					spec.Tree.Cards = append(spec.Tree.Cards, card)
+				}
+				s.CheckPost(t.Context(), person, &spec)
+				if m.reads.Load() != tc.reads || m.most.Load() != tc.most {
+					t.Errorf("%d reads, %d at once; want %d and %d", m.reads.Load(), m.most.Load(), tc.reads, tc.most)
+				}
+			})
+		})
 	}
 }

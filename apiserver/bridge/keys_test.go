@@ -119,6 +119,7 @@ func TestCreateKey(t *testing.T) {
 		"Ends":    {"it expires", "For CI", now.Add(time.Millisecond), nil, "", ""},
 		"Ended":   {"it would open nothing", "For CI", now, nil, "VALIDATION_ERROR", "expires_at: must be in the future"},
 		"TooLate": {"no time can hold it", "For CI", time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC), nil, "VALIDATION_ERROR", "after the year 2999"},
+		"Last":    {"a time can hold it", "For CI", time.Date(2999, 12, 31, 0, 0, 0, 0, time.UTC), nil, "", ""},
 		"Long":    {"the resource takes 500 characters", strings.Repeat("é", 501), time.Time{}, nil, "VALIDATION_ERROR", "has 501 characters"},
 		"Longest": {"and these", strings.Repeat("é", 500), time.Time{}, nil, "", ""},
 		"Landed":  {"the answer was lost", "For CI", time.Time{}, []fault{{true, lost}}, "", ""},
@@ -224,6 +225,7 @@ func TestListKeys(t *testing.T) {
 func TestRollKey(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("read: connection reset by peer")
+	busy := fault{err: apierrors.NewConflict(keysResource, "ci", lost)}
 	made := func(edits ...func(*v1alpha1.APIKey)) *v1alpha1.APIKey {
 		return applied(append(edits, func(k *v1alpha1.APIKey) { k.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb} })...)
 	}
@@ -242,6 +244,7 @@ func TestRollKey(t *testing.T) {
 		"Landed":    {"the answer was lost", made(), []fault{{true, lost}}, nil, "ci", ""},
 		"Lost":      {"the request was lost", made(), []fault{{false, lost}}, nil, "ci", ""},
 		"StaysLost": {"the Kubernetes API is away", made(), []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}, {false, lost}}, nil, "ci", "internal"},
+		"Busy":      {"something writes it all the time", made(), []fault{busy, busy, busy, busy, busy}, nil, "ci", "CONFLICT"},
 		"Full":      {"one has to go first", full, nil, nil, "ci", "CONFLICT"},
 		"Revoked":   {"it opens nothing", made(revoked), nil, nil, "ci", "CONFLICT"},
 		"Expired":   {"nor does this", made(ends(now)), nil, nil, "ci", "CONFLICT"},
@@ -273,6 +276,9 @@ func TestRollKey(t *testing.T) {
 			}
 			if len(trail.written) != 1 || !strings.HasPrefix(trail.written[0], "TokenAddedByPerson APIKey/ci") || key.Annotations[v1alpha1.LastAuthorAnnotation] != "herald:link" {
 				t.Errorf("%s: its trail is %v, %v", tc.reason, trail.written, key.Annotations)
+			}
+			if k.version != 1 {
+				t.Errorf("%s: it was stored %d times", tc.reason, k.version)
 			}
 			for range 2 { // the button is pressed twice
 				if err := s.RemoveToken(t.Context(), person, "ci", "token"); err != nil {
