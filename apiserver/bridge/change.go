@@ -37,13 +37,17 @@ func Version(post *v1alpha1.Post) string {
 	return string(post.UID) + "." + strconv.FormatInt(post.Generation, 10)
 }
 
+func isVersion(version string) func(*v1alpha1.Post) bool {
+	return func(post *v1alpha1.Post) bool { return Version(post) == version }
+}
+
 // UpdateDraft replaces what a draft asks for; it stays a draft. version is the Version of
 // the post that the person saw. If somebody else changed the post meanwhile, the error is
 // a CONFLICT and nothing is stored. A draft that asks for this already stays as it is.
 func (s *Service) UpdateDraft(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec) (*v1alpha1.Post, error) {
 	spec.Draft = true
 	return s.change(ctx, &change{
-		caller: caller, id: id, version: version, act: ActEdited, from: []v1alpha1.PostPhase{v1alpha1.PhaseDraft},
+		caller: caller, id: id, seen: isVersion(version), act: ActEdited, from: []v1alpha1.PostPhase{v1alpha1.PhaseDraft},
 		spec: func(v1alpha1.PostSpec) v1alpha1.PostSpec { return spec }, judge: s.judgeChange,
 	})
 }
@@ -59,7 +63,7 @@ func (s *Service) Publish(ctx context.Context, caller Caller, id, version string
 		act, spec.ScheduledAt = ActScheduled, v1alpha1.NewTimePtr(*at)
 	}
 	return s.change(ctx, &change{
-		caller: caller, id: id, version: version, act: act, from: []v1alpha1.PostPhase{v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled},
+		caller: caller, id: id, seen: isVersion(version), act: act, from: []v1alpha1.PostPhase{v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled},
 		spec: func(v1alpha1.PostSpec) v1alpha1.PostSpec { return spec }, judge: s.judgeChange,
 	})
 }
@@ -74,7 +78,7 @@ func (s *Service) EditScheduled(ctx context.Context, caller Caller, id, version 
 	}
 	spec.Draft = false
 	return s.change(ctx, &change{
-		caller: caller, id: id, version: version, act: ActEdited, from: []v1alpha1.PostPhase{v1alpha1.PhaseScheduled},
+		caller: caller, id: id, seen: isVersion(version), act: ActEdited, from: []v1alpha1.PostPhase{v1alpha1.PhaseScheduled},
 		spec: func(v1alpha1.PostSpec) v1alpha1.PostSpec { return spec }, judge: s.judgeChange,
 	})
 }
@@ -83,21 +87,33 @@ func (s *Service) EditScheduled(ctx context.Context, caller Caller, id, version 
 // plan are judged: a post that waits for something to be mended can be moved too. version
 // is as in UpdateDraft.
 func (s *Service) Reschedule(ctx context.Context, caller Caller, id, version string, at time.Time) (*v1alpha1.Post, error) {
-	return s.change(ctx, &change{
-		caller: caller, id: id, version: version, act: ActRescheduled, from: []v1alpha1.PostPhase{v1alpha1.PhaseScheduled},
-		spec: func(spec v1alpha1.PostSpec) v1alpha1.PostSpec {
-			spec.ScheduledAt = v1alpha1.NewTimePtr(at)
-			return spec
-		},
-		judge: s.judgeTime,
-	})
+	return s.move(ctx, &change{caller: caller, id: id, seen: isVersion(version)}, at)
+}
+
+// Move is Reschedule for a person who saw no more of the post than when it was to be
+// published, as a calendar shows it: from. Changes of anything else do not count.
+func (s *Service) Move(ctx context.Context, caller Caller, id string, from, at time.Time) (*v1alpha1.Post, error) {
+	return s.move(ctx, &change{caller: caller, id: id, seen: func(post *v1alpha1.Post) bool {
+		return post.Spec.ScheduledAt.Equal(v1alpha1.NewTimePtr(from))
+	}}, at)
+}
+
+func (s *Service) move(ctx context.Context, c *change, at time.Time) (*v1alpha1.Post, error) {
+	c.act, c.from, c.judge = ActRescheduled, []v1alpha1.PostPhase{v1alpha1.PhaseScheduled}, s.judgeTime
+	c.spec = func(spec v1alpha1.PostSpec) v1alpha1.PostSpec {
+		spec.ScheduledAt = v1alpha1.NewTimePtr(at)
+		return spec
+	}
+	return s.change(ctx, c)
 }
 
 // change is what a person wants of a post that exists.
 type change struct {
-	caller      Caller
-	id, version string
-	act         Act
+	caller Caller
+	id     string
+	act    Act
+	// seen reports whether a post is as the person saw it.
+	seen func(*v1alpha1.Post) bool
 	// from are the phases in which it can be done.
 	from []v1alpha1.PostPhase
 	// spec returns what the post is to ask for, given what it asks for now.
@@ -242,7 +258,7 @@ func (c *change) refuse(post *v1alpha1.Post) *Error {
 		return tooLate(c.id)
 	case !slices.Contains(c.from, phase):
 		return errorf(CodeConflict, "post %s is %s by now, and this can be done with %s only; nothing was changed", c.id, phase, namesOf(c.from))
-	case Version(post) != c.version:
+	case !c.seen(post):
 		by := ""
 		if author := post.Annotations[v1alpha1.LastAuthorAnnotation]; author != "" {
 			by = ", last by " + author

@@ -110,6 +110,12 @@ func TestChange(t *testing.T) {
 			return err
 		}
 	}
+	move := func(from, at time.Time) func(context.Context, *stage) error {
+		return func(ctx context.Context, s *stage) error {
+			_, err := s.Move(ctx, person, "p1", from, at)
+			return err
+		}
+	}
 	notReady := func(s *stage) {
 		s.Readiness = func(context.Context, *v1alpha1.Connection) readiness.Result {
 			return readiness.Result{State: readiness.Reconnect, Message: "gone"}
@@ -159,6 +165,9 @@ func TestChange(t *testing.T) {
 		"RescheduledPast":  {"there is no way back in time", kept(scheduledFor(tomorrow)), reschedule(now), nil, "VALIDATION_ERROR", "scheduled_at: ", ""},
 		"RescheduledLast":  {"no time can hold it", kept(scheduledFor(tomorrow)), reschedule(time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)), nil, "VALIDATION_ERROR", "after the year 2999", ""},
 		"RescheduledDraft": {"a slip of the hand must not publish a draft", kept(), reschedule(tomorrow), nil, "CONFLICT", "with a scheduled post only", ""},
+		"Moved":            {"a calendar shows no more than its time", kept(scheduledFor(tomorrow), func(p *v1alpha1.Post) { p.Generation = 9 }), move(tomorrow, nextMonth), nil, "", "", bridge.ActRescheduled},
+		"MovedMeanwhile":   {"another person moved it", kept(scheduledFor(tomorrow)), move(now, nextMonth), nil, "CONFLICT", "was changed since", ""},
+		"MovedDraft":       {"it has no time", kept(), move(tomorrow, nextMonth), nil, "CONFLICT", "with a scheduled post only", ""},
 		"Claimed":          {"a call may be under way", kept(scheduledFor(tomorrow), claimed), reschedule(nextMonth), nil, "CONFLICT", "is being delivered", ""},
 		"Due": {"what it waits for is recorded: it is processing", kept(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
 			p.Status.Targets = []v1alpha1.TargetStatus{{TryUntil: v1alpha1.NewTimePtr(tomorrow)}}
