@@ -53,7 +53,7 @@ func sources() []source {
 
 // Where people make keys in the web application, the policy about keys allows it; elsewhere the apiserver makes none.
 const (
-	keysForPeople = `request.operation in ["CREATE", "UPDATE"]`
+	keysForPeople = `request.operation != "DELETE"`
 	keysForNobody = `request.operation == "UPDATE" && has(request.subResource) && request.subResource == "status"`
 	onlyOfPeople  = "apiserver may delete no APIKey"
 	onlyOfNobody  = "apiserver may create, change and delete no APIKey; it may note in the status when one was last used"
