@@ -129,7 +129,7 @@ var _ = Describe("Connecting an account", func() {
 		Expect(out.Connection.Spec.AccountID).To(Equal(first))
 	})
 
-	It("makes one connection of an account, whoever is first", func(ctx SpecContext) {
+	It("makes one connection of an account, however many connect it at once", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		var group sync.WaitGroup
 		for i := range 4 {
@@ -170,7 +170,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 		Expect(found).To(BeEmpty())
 		Expect(kept).To(BeEmpty())
 	},
-		Entry("in another session: somebody made the person follow their own link", func(_ context.Context, t *trip) {
+		Entry("in another session: an attacker had the person follow the link of their own flow", func(_ context.Context, t *trip) {
 			t.who.Session = visitor("ann").Session
 		}, "another session"),
 		Entry("without a session", func(_ context.Context, t *trip) { t.who.Session = "" }),
@@ -201,7 +201,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 		Entry("when the platform refuses", func(_ context.Context, t *trip) {
 			t.back = url.Values{"error": {"invalid_scope"}, "error_description": {"<b>call this number</b>"}, "state": t.back["state"]}
 		}, "invalid_scope", "administrator"),
-		Entry("with an error that somebody wrote", func(_ context.Context, t *trip) {
+		Entry("with an error that an attacker wrote", func(_ context.Context, t *trip) {
 			t.back = url.Values{"error": {"Your account is blocked, call 555"}, "state": t.back["state"]}
 		}, "the error unknown"),
 		Entry("without a code", func(_ context.Context, t *trip) { t.back.Del("code") }, "no code"),
