@@ -70,19 +70,21 @@ func newWeb(config *Config, teams *kube.Teams) (*web, error) {
 		}),
 	}
 	mux := http.NewServeMux()
-	signin.New(signin.Options{
+	handlers := signin.New(signin.Options{
 		Sessions: w.sessions, Page: plainPage, SiteURL: config.SiteURL, OIDC: config.Web.OIDC, LinkCommand: config.Web.LinkCommand,
 		Clock: config.Clock, Log: config.Log,
-	}).Mount(mux)
+	})
+	handlers.Mount(mux)
 	mux.HandleFunc("/", rest.WriteNotFound)
-	w.handler, err = w.guarded(mux, config.SiteURL)
+	w.handler, err = w.guarded(mux, handlers.CrossOrigin, config.SiteURL)
 	return w, err
 }
 
 // guarded puts before the pages what stands before all of them: no other site sends a form
 // here, and each request has its session.
-func (w *web) guarded(pages http.Handler, siteURL string) (http.Handler, error) {
+func (w *web) guarded(pages http.Handler, refuse http.HandlerFunc, siteURL string) (http.Handler, error) {
 	crossOrigin := http.NewCrossOriginProtection()
+	crossOrigin.SetDenyHandler(refuse)
 	// A proxy may change the host that requests are for.
 	if err := crossOrigin.AddTrustedOrigin(siteURL); err != nil {
 		return nil, fmt.Errorf("siteURL %s: %w", siteURL, err)

@@ -72,6 +72,18 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	)
 }
 
+// CrossOrigin is the page for a form that another site has sent, for
+// http.CrossOriginProtection.
+func (h *Handlers) CrossOrigin(w http.ResponseWriter, r *http.Request) {
+	h.only("crossOrigin", func(w http.ResponseWriter, r *http.Request) {
+		h.refuse(w, r, refusal{
+			http.StatusForbidden, "Not from here",
+			"Nothing has changed: this was sent from the page of another site, or by a proxy that hides where it comes from. Open Herald itself and try again.",
+			nil,
+		})
+	}, r.Method)(w, r)
+}
+
 // notReady is the page of a site without keys. The cause stands in the log: it may tell of
 // the cluster what is no visitor's business.
 func notReady(err error) refusal {
