@@ -131,7 +131,7 @@ func TestLinked(t *testing.T) {
 	}
 	for line := range strings.Lines(string(importers)) {
 		importer, imports, _ := strings.Cut(line, ": ")
-		for _, imported := range strings.Fields(imports) {
+		for imported := range strings.FieldsSeq(imports) {
 			if (imported == "html/template" || imported == "text/template") && !slices.Contains(allowed, importer) {
 				t.Errorf("%s, which brings %s into the program, is not known to run no template", importer, imported)
 			}

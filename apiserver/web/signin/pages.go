@@ -5,6 +5,7 @@ package signin
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -24,6 +25,9 @@ type refusal struct {
 	// cause is for the log: nil where the visitor alone is to blame.
 	cause error
 }
+
+// notSignedIn is the title of pages about a sign-in that failed.
+const notSignedIn = "Not signed in"
 
 // only passes requests with one of the methods on. What is not a GET is not cached, and
 // neither is what is: a page says who is signed in.
@@ -63,7 +67,7 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 		if no.status >= http.StatusInternalServerError {
 			request.From(r.Context()).Err = no.cause
 		}
-		h.audit(r, "Sign-in refused", errorAttr(no.cause))
+		h.Log.LogAttrs(r.Context(), slog.LevelInfo, "Sign-in refused", audit(r, slog.Any("error", no.cause))...)
 	}
 	h.write(w, no.status, no.title,
 		html.H1(g.Text(no.title)),
