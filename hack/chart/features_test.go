@@ -201,7 +201,10 @@ func TestValuesOfAnOlderChart(t *testing.T) {
 		"no section of traces":      "tracing: null",
 		"no dashboard":              "metrics: {dashboard: null}",
 		"no threshold of the alert": "metrics: {prometheusRule: {enabled: true, tooManyPosts: null}}",
-		"none of what is new":       "tracing: null\nmetrics: {dashboard: null, prometheusRule: {tooManyPosts: null}}",
+		"no web application":        "web: null",
+		"no provider":               "web: {oidc: null}",
+		"half of a provider":        "web: {oidc: {issuerURL: 'https://id.example.com', clientID: a, clientSecret: null, scopes: null}}",
+		"none of what is new":       "web: null\ntracing: null\nmetrics: {dashboard: null, prometheusRule: {tooManyPosts: null}}",
 		"the new section in part":   "tracing: {samplingRatio: null, headers: null, endpoint: 'http://c:4318'}",
 	} {
 		for _, name := range []string{"minimal", "evaluation"} {
