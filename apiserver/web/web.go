@@ -58,6 +58,9 @@ type Config struct {
 type Site struct {
 	Config
 
+	// SignIn are the pages to sign in and out.
+	SignIn *signin.Handlers
+
 	assets  assets
 	mux     *http.ServeMux
 	policy  string
