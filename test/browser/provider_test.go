@@ -97,7 +97,10 @@ var _ = Describe("The OpenID provider of the tests", func() {
 		must(err)
 		defer response.Body.Close()
 		var set struct {
-			Keys []struct{ N, E string }
+			Keys []struct {
+				N string `json:"n"`
+				E string `json:"e"`
+			} `json:"keys"`
 		}
 		must(json.NewDecoder(response.Body).Decode(&set))
 		key := &rsa.PublicKey{N: new(big.Int).SetBytes(decoded(set.Keys[0].N)), E: int(new(big.Int).SetBytes(decoded(set.Keys[0].E)).Int64())}
