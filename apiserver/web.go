@@ -90,7 +90,7 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 		Connect: connector, StoreOrigins: config.Web.StoreOrigins, ConsentOrigins: consentOrigins(config.Web.Platforms),
 		Clock: config.Clock, Log: config.Log,
 	})
-	w.handler, err = w.guarded(pages, pages.SignIn.CrossOrigin, config.SiteURL)
+	w.handler, err = w.guarded(pages, config.SiteURL)
 	return w, err
 }
 
@@ -116,15 +116,16 @@ func consentOrigins(registry platforms.Registry) []string {
 
 // guarded puts before the pages what stands before all of them: no other site sends a form
 // here, and each request has its session.
-func (w *web) guarded(pages http.Handler, refuse http.HandlerFunc, siteURL string) (http.Handler, error) {
+func (w *web) guarded(pages *webpages.Site, siteURL string) (http.Handler, error) {
 	crossOrigin := http.NewCrossOriginProtection()
-	crossOrigin.SetDenyHandler(refuse)
+	crossOrigin.SetDenyHandler(http.HandlerFunc(pages.SignIn.CrossOrigin))
 	// A proxy may change the host that requests are for.
 	if err := crossOrigin.AddTrustedOrigin(siteURL); err != nil {
 		return nil, fmt.Errorf("siteURL %s: %w", siteURL, err)
 	}
 	guarded := crossOrigin.Handler(w.sessions.Handler(pages))
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		pages.Guard(out.Header())
 		// http.ServeMux would redirect these.
 		if clean := path.Clean(r.URL.Path); clean != r.URL.Path && clean+"/" != r.URL.Path {
 			rest.WriteNotFound(out, r)

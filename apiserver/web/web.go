@@ -86,14 +86,17 @@ func policyOf(store string, consent []string) string {
 		"; connect-src 'self'" + store + "; form-action 'self'" + others + "; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// ServeHTTP serves a page. Before it stand http.CrossOriginProtection, which refuses what other sites send, and the sessions.
-func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	head := w.Header()
+// Guard sets what tells browsers to let no other site near a page. It comes before everything that may answer.
+func (s *Site) Guard(head http.Header) {
 	head.Set("Content-Security-Policy", s.policy)
 	head.Set("Referrer-Policy", "same-origin")
 	head.Set("Cross-Origin-Opener-Policy", "same-origin")
 	head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=()")
 	head.Set("X-Frame-Options", "DENY")
+}
+
+// ServeHTTP serves a page. Before it stand http.CrossOriginProtection, which refuses what other sites send, and the sessions.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, pattern := s.mux.Handler(r)
 	if pattern == "" {
 		s.absent(w, r)
