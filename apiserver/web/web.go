@@ -291,6 +291,9 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 	case errors.Is(err, bridge.ErrUncertain):
 		request.From(r.Context()).Err = err
 		message = "It is not known whether the post was created. Look for it in the list of posts before you send it again."
+	case errors.Is(err, bridge.ErrMaybeChanged):
+		request.From(r.Context()).Err = err
+		message = "It is not known whether the change was stored. Look at the post as it is now before you try again."
 	default:
 		info := request.From(r.Context())
 		info.Err = err

@@ -120,6 +120,12 @@ func (w *watch) traffic(event any) {
 // begin adds a request. One that is redirected comes again under the same id, and its answer so far counts.
 func (w *watch) begin(e *network.EventRequestWillBeSent) {
 	load := &Load{URL: e.Request.URL, Type: e.Type}
+	if e.Type == network.ResourceTypeDocument {
+		// The browser does not say what becomes of what the page that is left was loading.
+		for _, left := range w.loads {
+			left.done = true
+		}
+	}
 	if before := w.loads[e.RequestID]; before == nil {
 		w.order = append(w.order, e.RequestID)
 	} else if e.RedirectResponse != nil {
