@@ -90,6 +90,10 @@ func link(path, label, class string) g.Node {
 	return h.A(h.Class(strings.TrimSpace("button "+class)), h.Href(path), g.Text(label))
 }
 
+// typed is what stands in a field of several lines. Browsers drop a line break right after the tag (HTML, "textarea"), so there is one
+// more than what was typed.
+func typed(text string) g.Node { return g.Text("\n" + text) }
+
 // hidden is a field that a person does not see.
 func hidden(name, value string) g.Node {
 	return h.Input(h.Type("hidden"), h.Name(name), h.Value(value))
