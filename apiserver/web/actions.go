@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -92,14 +93,27 @@ func (s *Site) settle(w http.ResponseWriter, v *visit) error {
 // (/status/ID), Threads and Instagram (/p/CODE), Facebook (/posts/ID), TikTok (/video/ID), and have it as a parameter on YouTube (?v=ID).
 func idOf(found string) string {
 	found = strings.TrimSpace(found)
+	if strings.Contains(found, "/") && !strings.Contains(found, "://") {
+		found = "https://" + found // browsers hide it
+	}
 	u, err := url.Parse(found)
 	if err != nil || u.Host == "" {
 		return found
 	}
-	if id := u.Query().Get("v"); id != "" {
-		return id
+	query := u.Query()
+	switch page, post := query.Get("id"), query.Get("story_fbid"); {
+	case query.Get("v") != "": // YouTube
+		return query.Get("v")
+	case page != "" && post != "": // Facebook, whose ids have both
+		return page + "_" + post
+	case query.Get("fbid") != "":
+		return query.Get("fbid")
 	}
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
+	// On X, what follows the id is a picture of the post.
+	if i := slices.Index(parts, "status"); i >= 0 && i+1 < len(parts) {
+		return parts[i+1]
+	}
 	return parts[len(parts)-1]
 }
 
