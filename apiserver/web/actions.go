@@ -59,7 +59,7 @@ func (s *Site) reschedule(w http.ResponseWriter, v *visit) error {
 // localPath is an address of a form, if it is that page of ours and not one elsewhere; otherwise it is empty.
 func localPath(address, page string) string {
 	u, err := url.Parse(address)
-	if err != nil || u.IsAbs() || u.Host != "" || u.Path != page {
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Path != page {
 		return ""
 	}
 	return u.RequestURI()

@@ -99,9 +99,15 @@ func hidden(name, value string) g.Node {
 	return h.Input(h.Type("hidden"), h.Name(name), h.Value(value))
 }
 
+// onTheWeb reports whether an address that comes from elsewhere is one of the web, and nothing that runs.
+func onTheWeb(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
 // outward is the address of a link to elsewhere: nothing but the web is linked.
 func outward(address string) g.Node {
-	if u, err := url.Parse(address); err != nil || u.Scheme != "http" && u.Scheme != "https" {
+	if !onTheWeb(address) {
 		address = "#"
 	}
 	return g.Group{h.Href(address), h.Rel("noopener noreferrer nofollow"), h.Target("_blank")}

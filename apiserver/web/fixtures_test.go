@@ -214,6 +214,27 @@ func (c connectionsOf) Live(_ context.Context, namespace, name string) (*v1alpha
 	return nil, missing("connections", name)
 }
 
+func (connectionsOf) Create(context.Context, *v1alpha1.Connection) (*v1alpha1.Connection, error) {
+	return nil, missing("connections", "new")
+}
+
+func (connectionsOf) Annotate(context.Context, *v1alpha1.Connection, map[string]string) error {
+	return nil
+}
+
+func (connectionsOf) UseSecret(context.Context, *v1alpha1.Connection, string, map[string]string) (*v1alpha1.Connection, error) {
+	return nil, missing("connections", "new")
+}
+
+func (c connectionsOf) Delete(context.Context, *v1alpha1.Connection) error {
+	c.writes++
+	return nil
+}
+
+func (c connectionsOf) DeleteUnchanged(ctx context.Context, of *v1alpha1.Connection) error {
+	return c.Delete(ctx, of)
+}
+
 // store signs addresses of a store that there is not.
 type store struct{}
 
@@ -343,7 +364,7 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 	config := Config{
 		Service: service, Sessions: sessions, Access: roles{c},
 		SignIn:       signin.Options{Sessions: sessions, SiteURL: "https://herald.example", LinkCommand: "herald signin-link", Clock: clk, Log: log},
-		Connect:      connect.New(connect.Config{SiteURL: "https://herald.example", Platforms: platforms.Registry{}, Owner: owner, Clock: clk, Log: log}),
+		Connect:      connect.New(connect.Config{SiteURL: "https://herald.example", Platforms: platforms.Registry{}, Owner: owner, Connections: connectionsOf{c}, Sealer: sessions, Clock: clk, Log: log}),
 		StoreOrigins: "https://store.example", ConsentOrigins: []string{"https://consent.example"}, Clock: clk, Log: log,
 	}
 	for _, edit := range edits {
@@ -530,4 +551,11 @@ func withID(t testing.TB, document *html.Node, id string) *html.Node {
 	}
 	t.Fatalf("the page has no element #%s", id)
 	return nil
+}
+
+// serveFailure is the page of an error.
+func (w *world) serveFailure(err error) string {
+	out := httptest.NewRecorder()
+	w.site.failure(out, ask(&viewer, "/", nil), nil, err)
+	return out.Body.String()
 }

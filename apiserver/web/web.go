@@ -86,13 +86,17 @@ func policyOf(store string, consent []string) string {
 		"; connect-src 'self'" + store + "; form-action 'self'" + others + "; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// Guard sets what tells browsers to let no other site near a page. It comes before everything that may answer.
+// Guard sets what tells browsers to let no other site near a page, and to keep none. It comes before everything that may answer.
 func (s *Site) Guard(head http.Header) {
+	head.Set("Cache-Control", "no-store")
 	head.Set("Content-Security-Policy", s.policy)
 	head.Set("Referrer-Policy", "same-origin")
 	head.Set("Cross-Origin-Opener-Policy", "same-origin")
 	head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=()")
 	head.Set("X-Frame-Options", "DENY")
+	if strings.HasPrefix(s.Config.SignIn.SiteURL, "https://") {
+		head.Set("Strict-Transport-Security", "max-age=31536000")
+	}
 }
 
 // ServeHTTP serves a page. Before it stand http.CrossOriginProtection, which refuses what other sites send, and the sessions.
@@ -109,9 +113,6 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // write writes a page.
 func (s *Site) write(w http.ResponseWriter, status int, page g.Node) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if w.Header().Get("Cache-Control") == "" {
-		w.Header().Set("Cache-Control", "no-store")
-	}
 	w.WriteHeader(status)
 	_ = page.Render(w) // the reader may have gone
 }
