@@ -213,14 +213,18 @@ func (o *stream) flush(data []byte) error {
 	return o.control.Flush()
 }
 
+// lineBreaks makes one kind of the three line breaks.
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
 // send sends an event with a piece of a page.
 func (o *stream) send(node g.Node) error {
-	var piece bytes.Buffer
+	var piece strings.Builder
 	if err := node.Render(&piece); err != nil {
 		return err
 	}
 	var event bytes.Buffer
-	for line := range bytes.SplitSeq(piece.Bytes(), []byte("\n")) {
+	// A carriage return ends a line of the stream too (HTML, "server-sent events"): no text may write fields.
+	for line := range strings.SplitSeq(lineBreaks.Replace(piece.String()), "\n") {
 		fmt.Fprintf(&event, "data: %s\n", line)
 	}
 	event.WriteByte('\n')

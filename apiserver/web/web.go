@@ -269,6 +269,10 @@ func (s *Site) toSignIn(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
+	if r.Header.Get("Accept") == "text/event-stream" {
+		w.WriteHeader(http.StatusNoContent) // the end of an EventSource, which can show no page
+		return
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		s.page(w, http.StatusUnauthorized, "You are signed out", paragraph("Nothing was done. Sign in in another tab, then send this page again."),
 			link("/signin", "Sign in", "primary"))
