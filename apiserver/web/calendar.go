@@ -22,8 +22,8 @@ const (
 	dateForm  = "2006-01-02"
 )
 
-// perMonth is how many posts a calendar shows at most.
-const perMonth = 500
+// perMonth is how many posts a calendar shows at most: with more, a page that can move them all has more than 50 KB.
+const perMonth = 300
 
 // perDay is how many posts of a day the calendar shows; the others are behind a link.
 const perDay = 5

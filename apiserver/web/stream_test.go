@@ -44,6 +44,13 @@ func (r *reader) Write(b []byte) (int, error) {
 
 func (r *reader) Flush() {}
 
+// breaks lets nothing arrive any more.
+func (r *reader) breaks() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken = true
+}
+
 // got is what came since the last look.
 func (r *reader) got() string {
 	r.mu.Lock()
@@ -157,7 +164,7 @@ func TestStreamEnds(t *testing.T) {
 	}{
 		"Left":   {"a reader that goes leaves nothing behind", func(_ *world, _ *reader, leave func()) { leave(); synctest.Wait() }},
 		"Long":   {"nobody follows for longer: rights are asked for again", func(*world, *reader, func()) { pass(streamFor + time.Second) }},
-		"Broken": {"a reader that takes nothing is noticed with the next heartbeat", func(_ *world, out *reader, _ func()) { out.broken = true; pass(heartbeat + time.Second) }},
+		"Broken": {"a reader that takes nothing is noticed with the next heartbeat", func(_ *world, out *reader, _ func()) { out.breaks(); pass(heartbeat + time.Second) }},
 		"Gone": {"a post that is deleted changes no more", func(w *world, _ *reader, _ func()) {
 			delete(w.posts, acme+"/p-1")
 			w.signals[acme+"/p-1"] <- struct{}{}

@@ -107,14 +107,16 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	request.From(r.Context()).Operation = "web " + pattern
+	if request.TakesGzip(r) {
+		w = packing{w}
+	}
 	s.mux.ServeHTTP(w, r)
 }
 
 // write writes a page.
 func (s *Site) write(w http.ResponseWriter, status int, page g.Node) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_ = page.Render(w) // the reader may have gone
+	_ = send(w, status, page) // the reader may have gone
 }
 
 // visit is one request of a person who is signed in, for a team.
