@@ -193,11 +193,17 @@ var _ = Describe("The pages", Ordered, func() {
 			Expect(admin.List(ctx, &found, client.InNamespace(written.namespace))).To(Succeed())
 			return len(found.Items)
 		}
-		for header, value := range map[string]string{"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"} {
+		for _, from := range []map[string]string{
+			{"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"},
+			{"Sec-Fetch-Site": "same-site"}, {"Origin": "null", "Sec-Fetch-Site": "cross-site"}, {"Origin": "null"},
+		} {
 			r := b.request(ctx, at, form)
+			r.Header.Del("Origin")
 			r.Header.Del("Sec-Fetch-Site")
-			r.Header.Set(header, value)
-			Expect(b.send(r).status).To(Equal(http.StatusForbidden), header)
+			for name, value := range from {
+				r.Header.Set(name, value)
+			}
+			Expect(b.send(r).status).To(Equal(http.StatusForbidden), "from %v", from)
 		}
 		Expect(posts()).To(BeZero())
 		first := b.post(ctx, at, form)
