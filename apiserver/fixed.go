@@ -40,7 +40,7 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request) {
 			body = p.compacted
 		}
 	}
-	_, _ = w.Write(body) // the client may have gone
+	_, _ = w.Write(body) //nolint:gosec // G705: it is fixed; the client may have gone
 }
 
 // takesGzip reports whether a client takes gzip (RFC 9110, section 12.5.3). One that takes anything without naming gzip gets
