@@ -43,7 +43,7 @@ func newSite(api, web http.Handler, siteURL string) (*site, error) {
 	return &site{
 		api: api, web: web,
 		pages: map[string]page{
-			"/health":       fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}` + "\n"), nothing),
+			"/health":       fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}`+"\n"), nothing),
 			"/openapi.yaml": fixed("openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing),
 			"/openapi.json": fixed("openapi", "application/json; charset=utf-8", document, nothing),
 			"/docs":         fixed("docs", "text/html; charset=utf-8", description.HTML, description.Policy),

@@ -5,6 +5,7 @@ package browser
 
 import (
 	"net/url"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
 	. "github.com/onsi/ginkgo/v2"
@@ -86,7 +87,7 @@ var _ = Describe("app.js", func() {
 			}
 			Eventually(asked).Should(Equal(2))
 			must(page.Settle())
-			Consistently(asked, "500ms").Should(Equal(2), "a server that does not know the zone must not be asked for ever")
+			Consistently(asked, 500*time.Millisecond).Should(Equal(2), "a server that does not know the zone must not be asked for ever")
 		})
 	})
 
@@ -203,7 +204,7 @@ var _ = Describe("app.js", func() {
 			f.events <- "data: <p>posted</p>\n\nevent: stop\ndata: -\n\n"
 			must(page.WaitText("posted"))
 			close(f.events)
-			Consistently(f.listened, "2s").Should(Equal(1))
+			Consistently(f.listened, 2*time.Second).Should(Equal(1))
 		})
 	})
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/chromedp/cdproto/accessibility"
@@ -161,13 +162,13 @@ func (e *Element) others() string {
 	if err != nil {
 		return ""
 	}
-	hint := "; with this role there are"
+	names := []string{"; with this role there are"}
 	for _, node := range answer.Nodes {
 		if !node.Ignored {
-			hint += fmt.Sprintf(" %q", text(node.Name))
+			names = append(names, strconv.Quote(text(node.Name)))
 		}
 	}
-	return hint
+	return strings.Join(names, " ")
 }
 
 func text(value *accessibility.Value) string {
@@ -249,7 +250,8 @@ func apply[T any](p *Page, node cdp.BackendNodeID, function string, arguments ..
 	case answer.Result == nil || len(answer.Result.Value) == 0:
 		return result, nil
 	default:
-		return result, json.Unmarshal(answer.Result.Value, &result)
+		err := json.Unmarshal(answer.Result.Value, &result)
+		return result, err
 	}
 }
 

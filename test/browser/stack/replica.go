@@ -22,7 +22,7 @@ import (
 // replica is an apiserver of a test's own.
 type replica struct {
 	command *exec.Cmd
-	ended   chan error
+	ended   chan struct{}
 }
 
 func (r *replica) stop() error { return end(r.command, r.ended) }
@@ -62,14 +62,14 @@ func (s *Stack) Replica(ctx context.Context, edit func(config map[string]any)) (
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		return "", err
 	}
-	r := &replica{ended: make(chan error, 1)}
+	r := &replica{ended: make(chan struct{})}
 	r.command = exec.Command(filepath.Join(s.options.Checkout, "bin", "herald"), processes.APIServer,
 		"--kubeconfig", filepath.Join(local, processes.APIServer+".kubeconfig"), "--config", file)
 	r.command.Stdout, r.command.Stderr = s.options.Out, s.options.Out
 	if err := r.command.Start(); err != nil {
 		return "", err
 	}
-	go func() { r.ended <- r.command.Wait() }()
+	go awaitEnd(r.command, r.ended)
 	s.replicas = append(s.replicas, r)
 	return site, r.waitReady(ctx, "http://"+health+"/readyz")
 }
@@ -78,9 +78,8 @@ func (r *replica) waitReady(ctx context.Context, url string) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollEvery, startLimit, true, func(ctx context.Context) (bool, error) {
 		select {
-		case err := <-r.ended:
-			r.ended <- err
-			return false, fmt.Errorf("the apiserver has ended by itself (%w); see what it printed", err)
+		case <-r.ended:
+			return false, errors.New("the apiserver has ended by itself; see what it printed")
 		default:
 		}
 		last = answers(ctx, url)

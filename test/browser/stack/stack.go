@@ -48,7 +48,7 @@ type Stack struct {
 	variables map[string]string
 	options   Options
 	command   *exec.Cmd
-	ended     chan error
+	ended     chan struct{}
 	replicas  []*replica
 }
 
@@ -71,14 +71,14 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stack{options: options, ended: make(chan error, 1)}
+	s := &Stack{options: options, ended: make(chan struct{})}
 	s.command = exec.Command(program, "run")
 	s.command.Dir, s.command.Stdout, s.command.Stderr = options.Dir, options.Out, options.Out
 	s.command.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+options.Assets, "HERALD_PORT="+port)
 	if err := s.command.Start(); err != nil {
 		return nil, err
 	}
-	go func() { s.ended <- s.command.Wait() }()
+	go awaitEnd(s.command, s.ended)
 	if err := s.waitReady(ctx); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
@@ -95,8 +95,7 @@ func (s *Stack) waitReady(ctx context.Context) error {
 	file := filepath.Join(s.options.Dir, ".local", "env")
 	err := wait.PollUntilContextTimeout(ctx, pollEvery, startLimit, true, func(context.Context) (bool, error) {
 		select {
-		case err := <-s.ended:
-			s.ended <- err
+		case <-s.ended:
 			return false, errors.New("the run has ended by itself; see what it printed")
 		default:
 		}
@@ -146,8 +145,14 @@ func (s *Stack) Stop() error {
 	return errors.Join(err, end(s.command, s.ended))
 }
 
+// awaitEnd closes the channel when a process has ended, however it has: its exit code tells nothing that its output does not.
+func awaitEnd(command *exec.Cmd, ended chan<- struct{}) {
+	_ = command.Wait()
+	close(ended)
+}
+
 // end asks a process to end, and kills it if it does not.
-func end(command *exec.Cmd, ended chan error) error {
+func end(command *exec.Cmd, ended <-chan struct{}) error {
 	// It may have ended already.
 	_ = command.Process.Signal(syscall.SIGTERM)
 	select {
