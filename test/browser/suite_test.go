@@ -165,7 +165,7 @@ func inEveryLook(page *chrome.Page, name string) {
 	must(page.Look(chrome.Light))
 }
 
-// expectLight is for a page that was just opened in a tab of its own, whose cache was empty.
+// expectLight is for a page that was just opened, with an empty cache: in a tab of its own, or by OpenCold.
 func expectLight(page *chrome.Page) {
 	GinkgoHelper()
 	total, byURL := page.Weight()

@@ -49,6 +49,7 @@ type Page struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	watched watch
+	look    Look
 }
 
 // Options are what is told about the person at the page.
@@ -102,15 +103,29 @@ func (p *Page) Look(look Look) error {
 	if look.Dark {
 		scheme = "dark"
 	}
+	p.look = look
 	return errors.Join(
-		call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
-			Width: look.Width, Height: look.Height, DeviceScaleFactor: 1, Mobile: look.Phone,
-		}),
+		p.resize(look),
 		call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: scheme},
 			// A screenshot must not catch a page on its way.
 			{Name: "prefers-reduced-motion", Value: "reduce"},
 		}}),
+	)
+}
+
+func (p *Page) resize(look Look) error {
+	return call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: look.Width, Height: look.Height, DeviceScaleFactor: 1, Mobile: look.Phone,
+	})
+}
+
+// OpenCold is Open with an empty cache.
+func (p *Page) OpenCold(url string) error {
+	return errors.Join(
+		call(p, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true}),
+		p.Open(url),
+		call(p, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: false}),
 	)
 }
 
@@ -264,10 +279,20 @@ func Eval[T any](p *Page, script string) (T, error) {
 	return chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
 
-// Screenshot is a PNG of the whole page, as long as it is.
+// Screenshot is a PNG of the whole page, in a window as high as the page is: what keeps to the window's edge is at the page's.
 func (p *Page) Screenshot() ([]byte, error) {
+	look := p.look
+	height, err := Eval[int64](p, "document.documentElement.scrollHeight")
+	if err != nil {
+		return nil, err
+	}
+	look.Height = max(look.Height, height)
+	err = p.resize(look)
+	if err != nil {
+		return nil, err
+	}
 	answer, err := chromedp.Call(p.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: new(true)})
-	return answer.Data, err
+	return answer.Data, errors.Join(err, p.resize(p.look))
 }
 
 // until asks until there is no error. What a new page interrupts is asked again.
