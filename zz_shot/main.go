@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/herald-social/herald/test/browser/chrome"
+	"github.com/herald-social/herald/test/browser/web"
 )
 
 // usage: shot OUTDIR SITE LINK AXE path=name...
@@ -53,6 +55,45 @@ func main() {
 	shot("link")
 	if err := p.Get("button", "Sign in").Follow(); err != nil {
 		fmt.Println(err)
+	}
+	berlin, _ := time.LoadLocation("Europe/Berlin")
+	me := web.Site{Page: p, URL: site, Zone: berlin}
+	do := func(what string, err error) {
+		if err != nil {
+			fmt.Println("FLOW", what, err)
+			data, _ := p.Screenshot()
+			_ = os.WriteFile(out+"/failed-"+strings.ReplaceAll(what, " ", "-")+".png", data, 0o644)
+			return
+		}
+		fmt.Println("flow ok:", what)
+	}
+	if os.Getenv("FLOW") != "" {
+		do("compose", me.Compose(web.Draft{Kind: web.Image, Text: "A picture of the day #nice @herald", Files: []string{"/tmp/one.png", "/tmp/two.jpg"},
+			Targets: []web.Target{{Platform: "x", Account: "X, @"}, {Platform: "instagram", Account: "Instagram"}, {Platform: "tiktok", Account: "TikTok"}}}))
+		_ = p.Settle()
+		shot("composed")
+		do("publish", me.Publish())
+		time.Sleep(4 * time.Second)
+		shot("published")
+		do("compose thread", me.Compose(web.Draft{Kind: web.Tree, Parts: []string{"First part of the thread", "Second part", "Third part, which ends it"}, Targets: []web.Target{{Platform: "x", Account: "X, @"}, {Platform: "threads", Account: "Threads"}}}))
+		_ = p.Settle()
+		shot("thread")
+		do("schedule", me.Schedule(time.Now().Add(30*time.Hour)))
+		shot("scheduled")
+		do("cancel", me.Cancel())
+		do("compose draft", me.Compose(web.Draft{Kind: web.Text, Text: "A draft", Targets: []web.Target{{Platform: "x", Account: "X, @", Text: "A draft for X"}}}))
+		do("save", me.SaveDraft())
+		do("edit", me.Edit())
+		shot("edit")
+		do("publish draft", me.Publish())
+		do("keys", me.Keys())
+		_, err := me.MakeKey("the newsletter")
+		do("make key", err)
+		shot("madekey")
+		do("revoke", me.RevokeKey("the newsletter"))
+		do("accounts", me.Accounts())
+		do("connect", me.Connect("x", "@herald_demo"))
+		shot("connected")
 	}
 	for _, a := range os.Args[5:] {
 		path, name, _ := strings.Cut(a, "=")

@@ -65,12 +65,12 @@ func (s *Site) usable(v *visit) []*v1alpha1.Connection {
 }
 
 // choice is one of several, of which one is chosen.
-func choice(name, value, label string, chosen, disabled bool) g.Node {
+func choice(name, value, label string, chosen bool) g.Node {
 	id := name + "-" + value
-	return g.Group{
-		h.Input(h.Type("radio"), h.ID(id), h.Name(name), h.Value(value), g.If(chosen, h.Checked()), g.If(disabled, h.Disabled())),
+	return h.Span(
+		h.Input(h.Type("radio"), h.ID(id), h.Name(name), h.Value(value), g.If(chosen, h.Checked())),
 		h.Label(h.For(id), g.Text(label)),
-	}
+	)
 }
 
 func (s *Site) kindFields(c *composer) g.Node {
@@ -79,7 +79,7 @@ func (s *Site) kindFields(c *composer) g.Node {
 	}
 	return h.FieldSet(h.Class("kinds"), h.Legend(g.Text("Kind of post")),
 		g.Map([]v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}, func(k v1alpha1.Category) g.Node {
-			return choice("category", string(k), categories[k], k == c.category, false)
+			return choice("category", string(k), categories[k], k == c.category)
 		}))
 }
 
@@ -221,9 +221,9 @@ func file(preview, field g.Node, name string) g.Node {
 func (s *Site) timeFields(v *visit, c *composer) g.Node {
 	return h.FieldSet(h.Class("times"), h.Legend(g.Text("When")),
 		h.Div(h.Class("kinds"),
-			choice("when", whenNow, "Now", c.when == whenNow, false),
-			choice("when", whenLater, "At a time", c.when == whenLater, false),
-			g.If(!c.scheduled, choice("when", whenDraft, "Keep as a draft", c.when == whenDraft, false)),
+			choice("when", whenNow, "Now", c.when == whenNow),
+			choice("when", whenLater, "At a time", c.when == whenLater),
+			g.If(!c.scheduled, choice("when", whenDraft, "Keep as a draft", c.when == whenDraft)),
 		),
 		h.P(h.Class("field when-later"), h.Label(h.For("at"), g.Text("Day and time ("), h.Span(h.Data("zone", ""), g.Text(v.zone.String())), g.Text(")")),
 			hidden("scheduled_at", c.at), h.Input(h.Type("datetime-local"), h.ID("at"), h.Name("at"), h.Data("utc", "scheduled_at"), h.Value(c.local))))

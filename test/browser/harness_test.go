@@ -32,6 +32,10 @@ var _ = Describe("The harness", func() {
 			_, err := w.Write([]byte(page))
 			Expect(err).NotTo(HaveOccurred())
 		})
+		mux.HandleFunc("GET /hide.css", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/css")
+			write(w, "input { position: absolute; left: 0; top: 0; opacity: 0 }")
+		})
 		mux.HandleFunc("GET /missing.js", http.NotFound)
 		mux.HandleFunc("GET /throws.js", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/javascript")
@@ -85,6 +89,13 @@ var _ = Describe("The harness", func() {
 		must(err)
 		Expect(page.Get("button", "Close").Count()).To(Equal(1))
 		Expect(page.Get("button", "Under").Count()).To(BeZero(), "what is behind a modal dialog is not there for a screen reader")
+	})
+
+	It("presses the label of a control that is not shown, as a person does, and never what covers it", func() {
+		must(page.Open(serve(`<link rel="stylesheet" href="/hide.css"><input type="radio" id="a" name="r"><label for="a">One</label>
+			<input type="radio" id="b" name="r"><label for="b">Two</label>`)))
+		must(page.Get("radio", "One").Click())
+		Expect(chrome.Eval[string](page, `document.querySelector(":checked").id`)).To(Equal("a"))
 	})
 
 	It("counts what comes over the wire, compressed as it is", func() {

@@ -43,11 +43,33 @@ const reachable = `function(x, y) {
   return "it is covered by " + (top ? top.outerHTML.slice(0, 200) : "nothing");
 }`
 
-// spot scrolls to an element and returns a point of it that a click reaches.
+// label is the middle of a control's label, which a person presses where the control itself is not shown.
+const label = `function() {
+  const box = this.labels?.[0]?.getBoundingClientRect();
+  return box && box.width > 0 ? [box.x + box.width / 2, box.y + box.height / 2] : null;
+}`
+
+// spot scrolls to an element and returns a point of it that a click reaches, or one of its label.
 func (p *Page) spot(node cdp.BackendNodeID) (point, error) {
 	if err := call(p, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: node}); err != nil {
 		return point{}, err
 	}
+	at, err := p.middle(node)
+	if err == nil {
+		err = p.reaches(node, at)
+	}
+	if err == nil {
+		return at, nil
+	}
+	of, failed := apply[[]float64](p, node, label)
+	if failed != nil || len(of) != 2 {
+		return point{}, errors.Join(err, failed)
+	}
+	at = point{of[0], of[1]}
+	return at, p.reaches(node, at)
+}
+
+func (p *Page) middle(node cdp.BackendNodeID) (point, error) {
 	quads, err := chromedp.Call(p.ctx, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: node})
 	if err != nil {
 		return point{}, err
@@ -56,12 +78,15 @@ func (p *Page) spot(node cdp.BackendNodeID) (point, error) {
 		return point{}, errors.New("it is not shown")
 	}
 	corners := quads.Quads[0]
-	at := point{(corners[0] + corners[4]) / 2, (corners[1] + corners[5]) / 2}
+	return point{(corners[0] + corners[4]) / 2, (corners[1] + corners[5]) / 2}, nil
+}
+
+func (p *Page) reaches(node cdp.BackendNodeID, at point) error {
 	problem, err := apply[string](p, node, reachable, at.x, at.y)
 	if err == nil && problem != "" {
 		err = errors.New(problem)
 	}
-	return at, err
+	return err
 }
 
 // Focus gives the element the focus.
