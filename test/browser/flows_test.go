@@ -12,7 +12,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/test/browser/chrome"
 	"github.com/herald-social/herald/test/browser/provider"
 	"github.com/herald-social/herald/test/browser/web"
@@ -182,11 +185,30 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		ada := web.Site{Page: other, URL: address, Zone: site.Zone}
 		must(other.Open(address + "/signin"))
 		inEveryLook(other, "signin-oidc")
+		may("oidc:editors")
 		must(ada.SignInWithProvider("Ada"))
-		inEveryLook(other, "no-team")
+		must(other.WaitText("Overview"))
+		must(ada.Posts())
 		must(ada.SignOut())
+		status, err := other.OpenAny(address + "/teams/herald-demo/posts")
+		must(err)
+		Expect(status).NotTo(Equal(http.StatusNotFound))
+		Expect(other.Get("navigation", "Main").Count()).To(BeZero(), "who has signed out sees nothing of a team")
+		other.Forget()
 	})
 })
+
+// may lets a group of people edit in the demo team.
+func may(group string) {
+	GinkgoHelper()
+	kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
+	must(err)
+	must(kubernetes.Create(context.Background(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster.DemoNamespace, Name: "browser-editors"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "herald-editor"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
+	}))
+}
 
 // photo writes a picture that every platform takes, and returns its path.
 func photo(name string) string {
