@@ -117,8 +117,14 @@ func (w *watch) traffic(event any) {
 	}
 }
 
-// begin adds a request. One that is redirected comes again under the same id, and its answer so far counts.
+// begin adds a request. One that is redirected comes again under the same id, and its answer so far counts. A new document gives
+// up what was being loaded for the one before, without an event for each.
 func (w *watch) begin(e *network.EventRequestWillBeSent) {
+	if e.Type == network.ResourceTypeDocument {
+		for _, earlier := range w.loads {
+			earlier.done = true
+		}
+	}
 	load := &Load{URL: e.Request.URL, Type: e.Type}
 	if before := w.loads[e.RequestID]; before == nil {
 		w.order = append(w.order, e.RequestID)
