@@ -40,6 +40,8 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		must(site.SignIn(herald().Variable("HERALD_SIGNIN_URL")))
 	})
 
+	BeforeEach(func() { page.Forget() })
+
 	AfterEach(func() {
 		if CurrentSpecReport().Failed() {
 			keep(page)
@@ -110,8 +112,8 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 			return web.Draft{Kind: web.Image, Targets: []web.Target{{Account: "Threads, @herald_demo"}}, Text: "Two pictures", Files: []string{photo("a.jpg"), photo("b.jpg")}}
 		}, "threads"),
 		Entry("video", func() web.Draft {
-			return web.Draft{Kind: web.Video, Targets: []web.Target{{Account: "Facebook, @herald.demo"}}, Text: "A film", Files: []string{film()}}
-		}, "facebook"),
+			return web.Draft{Kind: web.Video, Targets: []web.Target{{Account: "YouTube, @herald_demo"}}, Title: "A film", Text: "Of ten seconds", Files: []string{film()}}
+		}, "youtube"),
 		Entry("thread", func() web.Draft {
 			return web.Draft{Kind: web.Tree, Targets: []web.Target{{Account: "X, @herald_demo"}}, Parts: []string{"First", "Second", "Third"}}
 		}, "x"),
