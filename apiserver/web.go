@@ -116,14 +116,16 @@ func consentOrigins(registry platforms.Registry) []string {
 
 // guarded puts before the pages what stands before all of them: no other site sends a form
 // here, and each request has its session.
-func (w *web) guarded(pages http.Handler, siteURL string) (http.Handler, error) {
+func (w *web) guarded(pages *webpages.Site, siteURL string) (http.Handler, error) {
 	crossOrigin := http.NewCrossOriginProtection()
+	crossOrigin.SetDenyHandler(http.HandlerFunc(pages.SignIn.CrossOrigin))
 	// A proxy may change the host that requests are for.
 	if err := crossOrigin.AddTrustedOrigin(siteURL); err != nil {
 		return nil, fmt.Errorf("siteURL %s: %w", siteURL, err)
 	}
 	guarded := crossOrigin.Handler(w.sessions.Handler(pages))
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		pages.Guard(out.Header())
 		// http.ServeMux would redirect these.
 		if clean := path.Clean(r.URL.Path); clean != r.URL.Path && clean+"/" != r.URL.Path {
 			rest.WriteNotFound(out, r)

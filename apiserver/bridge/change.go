@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -38,13 +37,17 @@ func Version(post *v1alpha1.Post) string {
 	return string(post.UID) + "." + strconv.FormatInt(post.Generation, 10)
 }
 
+func isVersion(version string) func(*v1alpha1.Post) bool {
+	return func(post *v1alpha1.Post) bool { return Version(post) == version }
+}
+
 // UpdateDraft replaces what a draft asks for; it stays a draft. version is the Version of
 // the post that the person saw. If somebody else changed the post meanwhile, the error is
 // a CONFLICT and nothing is stored. A draft that asks for this already stays as it is.
 func (s *Service) UpdateDraft(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec) (*v1alpha1.Post, error) {
 	spec.Draft = true
 	return s.change(ctx, &change{
-		caller: caller, id: id, version: version, act: ActEdited, from: []v1alpha1.PostPhase{v1alpha1.PhaseDraft},
+		caller: caller, id: id, seen: isVersion(version), act: ActEdited, from: []v1alpha1.PostPhase{v1alpha1.PhaseDraft},
 		spec: func(v1alpha1.PostSpec) v1alpha1.PostSpec { return spec }, judge: s.judgeChange,
 	})
 }
@@ -60,7 +63,7 @@ func (s *Service) Publish(ctx context.Context, caller Caller, id, version string
 		act, spec.ScheduledAt = ActScheduled, v1alpha1.NewTimePtr(*at)
 	}
 	return s.change(ctx, &change{
-		caller: caller, id: id, version: version, act: act, from: []v1alpha1.PostPhase{v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled},
+		caller: caller, id: id, seen: isVersion(version), act: act, from: []v1alpha1.PostPhase{v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled},
 		spec: func(v1alpha1.PostSpec) v1alpha1.PostSpec { return spec }, judge: s.judgeChange,
 	})
 }
@@ -75,7 +78,7 @@ func (s *Service) EditScheduled(ctx context.Context, caller Caller, id, version 
 	}
 	spec.Draft = false
 	return s.change(ctx, &change{
-		caller: caller, id: id, version: version, act: ActEdited, from: []v1alpha1.PostPhase{v1alpha1.PhaseScheduled},
+		caller: caller, id: id, seen: isVersion(version), act: ActEdited, from: []v1alpha1.PostPhase{v1alpha1.PhaseScheduled},
 		spec: func(v1alpha1.PostSpec) v1alpha1.PostSpec { return spec }, judge: s.judgeChange,
 	})
 }
@@ -84,21 +87,33 @@ func (s *Service) EditScheduled(ctx context.Context, caller Caller, id, version 
 // plan are judged: a post that waits for something to be mended can be moved too. version
 // is as in UpdateDraft.
 func (s *Service) Reschedule(ctx context.Context, caller Caller, id, version string, at time.Time) (*v1alpha1.Post, error) {
-	return s.change(ctx, &change{
-		caller: caller, id: id, version: version, act: ActRescheduled, from: []v1alpha1.PostPhase{v1alpha1.PhaseScheduled},
-		spec: func(spec v1alpha1.PostSpec) v1alpha1.PostSpec {
-			spec.ScheduledAt = v1alpha1.NewTimePtr(at)
-			return spec
-		},
-		judge: s.judgeTime,
-	})
+	return s.move(ctx, &change{caller: caller, id: id, seen: isVersion(version)}, at)
+}
+
+// Move is Reschedule for a person who saw no more of the post than when it was to be
+// published, as a calendar shows it: from. Changes of anything else do not count.
+func (s *Service) Move(ctx context.Context, caller Caller, id string, from, at time.Time) (*v1alpha1.Post, error) {
+	return s.move(ctx, &change{caller: caller, id: id, seen: func(post *v1alpha1.Post) bool {
+		return post.Spec.ScheduledAt.Equal(v1alpha1.NewTimePtr(from))
+	}}, at)
+}
+
+func (s *Service) move(ctx context.Context, c *change, at time.Time) (*v1alpha1.Post, error) {
+	c.act, c.from, c.judge = ActRescheduled, []v1alpha1.PostPhase{v1alpha1.PhaseScheduled}, s.judgeTime
+	c.spec = func(spec v1alpha1.PostSpec) v1alpha1.PostSpec {
+		spec.ScheduledAt = v1alpha1.NewTimePtr(at)
+		return spec
+	}
+	return s.change(ctx, c)
 }
 
 // change is what a person wants of a post that exists.
 type change struct {
-	caller      Caller
-	id, version string
-	act         Act
+	caller Caller
+	id     string
+	act    Act
+	// seen reports whether a post is as the person saw it.
+	seen func(*v1alpha1.Post) bool
 	// from are the phases in which it can be done.
 	from []v1alpha1.PostPhase
 	// spec returns what the post is to ask for, given what it asks for now.
@@ -198,15 +213,24 @@ func (s *Service) judgeChange(ctx context.Context, before *v1alpha1.Post, j *jud
 		if j.post.Spec.Draft {
 			return nil
 		}
-		if j.post.Spec.ScheduledAt != nil && !before.Spec.Draft {
-			named = maps.Clone(named)
-			for _, target := range before.Spec.Targets {
-				delete(named, target.ConnectionRef.Name)
-			}
+		if j.post.Spec.ScheduledAt == nil || before.Spec.Draft {
+			return s.requireReady(ctx, named)
 		}
-		return s.requireReady(ctx, named)
+		return s.requireReady(ctx, newIn(before, named))
 	})
 	return needs, err
+}
+
+// newIn returns the connections that a post did not name before.
+func newIn(before *v1alpha1.Post, named map[string]*v1alpha1.Connection) map[string]*v1alpha1.Connection {
+	added := map[string]*v1alpha1.Connection{}
+	for name, connection := range named {
+		known := slices.ContainsFunc(before.Spec.Targets, func(t v1alpha1.PostTarget) bool { return t.ConnectionRef.Name == name })
+		if !known {
+			added[name] = connection
+		}
+	}
+	return added
 }
 
 // judgeTime judges the time of a post, and what it takes of the plan then.
@@ -218,7 +242,10 @@ func (s *Service) judgeTime(ctx context.Context, _ *v1alpha1.Post, j *judgement)
 	if err != nil {
 		return nil, err
 	}
-	return needs, needs.check(ctx, v1alpha1.ResourceTikTokDrafts)
+	if err := needs.check(ctx, v1alpha1.ResourceTikTokDrafts); err != nil {
+		return nil, err
+	}
+	return needs, nil
 }
 
 // refuse says why a post as it stands cannot be changed; nil if it can.
@@ -231,7 +258,7 @@ func (c *change) refuse(post *v1alpha1.Post) *Error {
 		return tooLate(c.id)
 	case !slices.Contains(c.from, phase):
 		return errorf(CodeConflict, "post %s is %s by now, and this can be done with %s only; nothing was changed", c.id, phase, namesOf(c.from))
-	case Version(post) != c.version:
+	case !c.seen(post):
 		by := ""
 		if author := post.Annotations[v1alpha1.LastAuthorAnnotation]; author != "" {
 			by = ", last by " + author
@@ -273,24 +300,17 @@ func (s *Service) already(ctx context.Context, c *change, post *v1alpha1.Post) *
 	return post
 }
 
-// changed ends a change that was stored: lists show it, what is counted agrees with it,
-// and it leaves its trail.
+// changed ends a change that was stored: lists show it, what the post took before and does
+// not take any more is given back, and it leaves its trail.
 func (s *Service) changed(ctx context.Context, c *change, post *v1alpha1.Post) {
 	find := s.inMemory(post.Namespace)
 	s.wrote(ctx, post, find)
-	var counters []v1alpha1.UsageSpec
 	if !c.before.Spec.Draft {
-		counters = plan.LimitsOf(s.Owner(post.Namespace)).Counters(c.before, find, 0)
-	}
-	for i := range c.needs.all {
-		if counter := c.needs.all[i].counter; !slices.Contains(counters, counter) {
-			counters = append(counters, counter)
+		for _, counter := range plan.LimitsOf(s.Owner(post.Namespace)).Counters(c.before, find, 0) {
+			s.settle(ctx, post, counter, func(stored *v1alpha1.Usage) {
+				usage.Settle(stored, plan.Stored(&counter, c.needs.post, find, 0))
+			})
 		}
-	}
-	for _, counter := range counters {
-		s.settle(ctx, post, counter, func(stored *v1alpha1.Usage) {
-			usage.Settle(stored, plan.Stored(&counter, c.needs.post, find, 0))
-		})
 	}
 	s.Acted(ctx, c.caller, c.act, post)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/readiness"
+	"github.com/herald-social/herald/internal/media/store"
 	"github.com/herald-social/herald/posting/plan"
 )
 
@@ -109,11 +110,21 @@ func TestChange(t *testing.T) {
 			return err
 		}
 	}
+	move := func(from, at time.Time) func(context.Context, *stage) error {
+		return func(ctx context.Context, s *stage) error {
+			_, err := s.Move(ctx, person, "p1", from, at)
+			return err
+		}
+	}
 	notReady := func(s *stage) {
 		s.Readiness = func(context.Context, *v1alpha1.Connection) readiness.Result {
 			return readiness.Result{State: readiness.Reconnect, Message: "gone"}
 		}
 	}
+	asDraft := saying("New", "acme")
+	asDraft.Draft = true
+	inbox := saying("New", "acme", "box")
+	inbox.Targets[1].TikTok = &v1alpha1.TikTokOptions{Draft: true}
 	other := saying("Hello", "acme")
 	other.Category = v1alpha1.CategoryTree
 	for name, tc := range map[string]struct {
@@ -125,31 +136,38 @@ func TestChange(t *testing.T) {
 		message string
 		act     bridge.Act // "" if nothing is written
 	}{
-		"DraftEdited":       {"a draft stays one", kept(), update(saying("", "acme")), nil, "", "", bridge.ActEdited},
-		"DraftNotReady":     {"nobody is asked about a draft", kept(), update(saying("New", "acme")), notReady, "", "", bridge.ActEdited},
-		"DraftUnchanged":    {"there is nothing to write", kept(), update(saying("Hello", "acme")), nil, "", "", ""},
-		"DraftOfNobody":     {"rules hold for drafts too", kept(), update(saying("New", "nobody")), nil, "VALIDATION_ERROR", "targets[0].connection_id: ", ""},
-		"NotADraft":         {"what is scheduled never becomes a draft again", kept(scheduledFor(tomorrow)), update(saying("New", "acme")), nil, "CONFLICT", "is scheduled by now, and this can be done with a draft only", ""},
-		"Published":         {"the draft goes out", kept(), publish(saying("New", "acme"), nil), nil, "", "", bridge.ActPublished},
-		"PublishedAsItIs":   {"the form has what the draft has", kept(), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
-		"Scheduled":         {"it goes out later", kept(), publish(saying("New", "acme"), &tomorrow), nil, "", "", bridge.ActScheduled},
-		"ScheduledBefore":   {"there is no way back in time", kept(), publish(saying("New", "acme"), new(now)), nil, "VALIDATION_ERROR", "scheduled_at: must be in the future", ""},
-		"CaptionMissing":    {"a draft may lack what a post may not", kept(), publish(saying("", "acme"), nil), nil, "VALIDATION_ERROR", "targets[0].caption: ", ""},
-		"NotReady":          {"its accounts must be ready", kept(), publish(saying("New", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
-		"ScheduledNow":      {"it need not wait", kept(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
-		"OtherCategory":     {"the resource cannot change it", kept(), publish(other, nil), nil, "VALIDATION_ERROR", "category: ", ""},
-		"Edited":            {"nothing has begun", kept(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), nil, "", "", bridge.ActEdited},
-		"EditedNotReady":    {"the manager watches the account already", kept(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), notReady, "", "", bridge.ActEdited},
-		"EditedNewNotReady": {"an account that comes new is asked", kept(scheduledFor(tomorrow)), edit(saying("New", "acme", "beta"), tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", `"beta"`, ""},
-		"EditedDraft":       {"a draft has its own way", kept(), edit(saying("New", "acme"), tomorrow), nil, "CONFLICT", "with a scheduled post only", ""},
-		"Rescheduled":       {"it moves", kept(scheduledFor(tomorrow)), reschedule(nextMonth), nil, "", "", bridge.ActRescheduled},
-		"RescheduledSame":   {"it was dropped where it was", kept(scheduledFor(tomorrow)), reschedule(tomorrow), nil, "", "", ""},
+		"DraftEdited":          {"a draft stays one", kept(), update(saying("", "acme")), nil, "", "", bridge.ActEdited},
+		"DraftNotReady":        {"nobody is asked about a draft", kept(), update(saying("New", "acme")), notReady, "", "", bridge.ActEdited},
+		"DraftUnchanged":       {"there is nothing to write", kept(), update(saying("Hello", "acme")), nil, "", "", ""},
+		"DraftOfNobody":        {"rules hold for drafts too", kept(), update(saying("New", "nobody")), nil, "VALIDATION_ERROR", "targets[0].connection_id: ", ""},
+		"NotADraft":            {"what is scheduled never becomes a draft again", kept(scheduledFor(tomorrow)), update(saying("New", "acme")), nil, "CONFLICT", "is scheduled by now, and this can be done with a draft only", ""},
+		"Published":            {"the draft goes out", kept(), publish(saying("New", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"PublishedAsItIs":      {"the form has what the draft has", kept(), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"Scheduled":            {"it goes out later", kept(), publish(saying("New", "acme"), &tomorrow), nil, "", "", bridge.ActScheduled},
+		"ScheduledBefore":      {"there is no way back in time", kept(), publish(saying("New", "acme"), new(now)), nil, "VALIDATION_ERROR", "scheduled_at: must be in the future", ""},
+		"CaptionMissing":       {"a draft may lack what a post may not", kept(), publish(saying("", "acme"), nil), nil, "VALIDATION_ERROR", "targets[0].caption: ", ""},
+		"NotReady":             {"its accounts must be ready", kept(), publish(saying("New", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
+		"ScheduledNow":         {"it need not wait", kept(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"ScheduledNotReady":    {"an account may have time until then, but a person learns of it now", kept(), publish(saying("New", "acme"), &tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
+		"ScheduledNowNotReady": {"nor is there any time then", kept(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
+		"EditedAsDraft":        {"what is scheduled stays so, whatever the form says", kept(scheduledFor(tomorrow)), edit(asDraft, tomorrow), nil, "", "", bridge.ActEdited},
+		"OverInbox":            {"what was counted before is given back", kept(), publish(inbox, nil), func(s *stage) { s.counts.full = v1alpha1.ResourceTikTokDrafts }, "VALIDATION_ERROR", "tiktok_draft", ""},
+		"OtherCategory":        {"the resource cannot change it", kept(), publish(other, nil), nil, "VALIDATION_ERROR", "category: ", ""},
+		"Edited":               {"nothing has begun", kept(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), nil, "", "", bridge.ActEdited},
+		"EditedNotReady":       {"the manager watches the account already", kept(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), notReady, "", "", bridge.ActEdited},
+		"EditedNewNotReady":    {"an account that comes new is asked", kept(scheduledFor(tomorrow)), edit(saying("New", "acme", "beta"), tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", `"beta"`, ""},
+		"EditedDraft":          {"a draft has its own way", kept(), edit(saying("New", "acme"), tomorrow), nil, "CONFLICT", "with a scheduled post only", ""},
+		"Rescheduled":          {"it moves", kept(scheduledFor(tomorrow)), reschedule(nextMonth), nil, "", "", bridge.ActRescheduled},
+		"RescheduledSame":      {"it was dropped where it was", kept(scheduledFor(tomorrow)), reschedule(tomorrow), nil, "", "", ""},
 		"RescheduledBroken": {"what waits to be mended can be moved", kept(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
 			p.Spec.Targets = []v1alpha1.PostTarget{target("nobody")}
 		}), reschedule(nextMonth), notReady, "", "", bridge.ActRescheduled},
 		"RescheduledPast":  {"there is no way back in time", kept(scheduledFor(tomorrow)), reschedule(now), nil, "VALIDATION_ERROR", "scheduled_at: ", ""},
 		"RescheduledLast":  {"no time can hold it", kept(scheduledFor(tomorrow)), reschedule(time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)), nil, "VALIDATION_ERROR", "after the year 2999", ""},
 		"RescheduledDraft": {"a slip of the hand must not publish a draft", kept(), reschedule(tomorrow), nil, "CONFLICT", "with a scheduled post only", ""},
+		"Moved":            {"a calendar shows no more than its time", kept(scheduledFor(tomorrow), func(p *v1alpha1.Post) { p.Generation = 9 }), move(tomorrow, nextMonth), nil, "", "", bridge.ActRescheduled},
+		"MovedMeanwhile":   {"another person moved it", kept(scheduledFor(tomorrow)), move(now, nextMonth), nil, "CONFLICT", "was changed since", ""},
+		"MovedDraft":       {"it has no time", kept(), move(tomorrow, nextMonth), nil, "CONFLICT", "with a scheduled post only", ""},
 		"Claimed":          {"a call may be under way", kept(scheduledFor(tomorrow), claimed), reschedule(nextMonth), nil, "CONFLICT", "is being delivered", ""},
 		"Due": {"what it waits for is recorded: it is processing", kept(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
 			p.Status.Targets = []v1alpha1.TargetStatus{{TryUntil: v1alpha1.NewTimePtr(tomorrow)}}
@@ -203,11 +221,13 @@ func TestPublishStoresTheForm(t *testing.T) {
 	t.Parallel()
 	s := staged(kept())
 	spec := saying("New", "acme", "beta")
+	spec.Cancelled, spec.Draft = true, true // a form has no say in that
 	got, err := s.Publish(t.Context(), person, "p1", bridge.Version(kept()), spec, &tomorrow)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := *spec.DeepCopy()
+	want.Cancelled, want.Draft = false, false
 	want.ScheduledAt, want.OnUnknownOutcome = v1alpha1.NewTimePtr(tomorrow), v1alpha1.OnUnknownFail
 	if diff := cmp.Diff(want, s.post().Spec); diff != "" {
 		t.Errorf("stored is -want +got:\n%s", diff)
@@ -363,6 +383,29 @@ func TestCountFollows(t *testing.T) {
 	}
 }
 
+// Two requests publish the same draft at once: between reading and writing of the one, the
+// other is served from beginning to end.
+func TestPublishTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	s := staged(kept())
+	seen, spec := bridge.Version(kept()), saying("New", "acme")
+	s.posts.between = func(p *posts) {
+		p.between = nil
+		if _, err := s.Publish(t.Context(), person, "p1", seen, spec, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := s.Publish(t.Context(), person, "p1", seen, spec, nil); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[int]int{0: 1}, s.counts.held(t, plan.XPosts(now))); diff != "" {
+		t.Errorf("the one that came second gives back what is its own alone:\n%s", diff)
+	}
+	if len(s.events.written) != 1 || s.post().Generation != 2 {
+		t.Errorf("it was published %d times: %v", s.post().Generation-1, s.events.written)
+	}
+}
+
 func TestChangeStopsWhenThePersonLeaves(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())
@@ -371,5 +414,47 @@ func TestChangeStopsWhenThePersonLeaves(t *testing.T) {
 	s.posts.between = func(*posts) { leave() }
 	if _, err := s.Publish(ctx, person, "p1", bridge.Version(kept()), saying("New", "acme"), nil); !errors.Is(err, bridge.ErrMaybeChanged) || s.posts.updates != 1 {
 		t.Errorf("error %v after %d writes, want one that is uncertain, and 1", err, s.posts.updates)
+	}
+}
+
+// The files of a draft are examined when it is published, like those of a new post: one
+// that was uploaded a moment ago is good, one that never came is not.
+func TestPublishVerifiesFiles(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		found  v1alpha1.MediaPhase
+		err    error
+		want   string
+	}{
+		"Uploaded": {"its upload ended after the draft was kept", v1alpha1.MediaUploaded, nil, ""},
+		"Rejected": {"it is not what was said", v1alpha1.MediaRejected, nil, "VALIDATION_ERROR"},
+		"Missing":  {"it never came", "", store.ErrNotFound, "VALIDATION_ERROR"},
+		"Away":     {"the store does not answer", "", errors.New("boom"), "internal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, f := judging()
+			draft := kept(func(p *v1alpha1.Post) {
+				p.Spec.Category = v1alpha1.CategoryImage
+				p.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "fresh"}}}
+				p.Spec.Targets = saying("a", "x").Targets
+			})
+			p := &posts{stored: map[string]*v1alpha1.Post{"p1": draft.DeepCopy()}}
+			s.Posts, s.Quota = p, newCounts()
+			s.Verify = func(context.Context, *v1alpha1.Media) (v1alpha1.MediaStatus, error) {
+				return v1alpha1.MediaStatus{Phase: tc.found}, tc.err
+			}
+			_, err := s.Publish(t.Context(), person, "p1", bridge.Version(draft), draft.Spec, nil)
+			if code(err) != tc.want {
+				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.want)
+			}
+			if p.stored["p1"].Spec.Draft != (tc.want != "") {
+				t.Errorf("%s: draft is %v", tc.reason, p.stored["p1"].Spec.Draft)
+			}
+			if tc.want == "" && f.stored["fresh"].Status.Phase != v1alpha1.MediaUploaded {
+				t.Errorf("%s: what was found is not recorded", tc.reason)
+			}
+		})
 	}
 }

@@ -5,7 +5,6 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -194,11 +193,8 @@ func (s *Service) mediaForCheck(ctx context.Context, caller Caller, name string,
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		if !errors.Is(err, context.Canceled) {
-			s.Log.WarnContext(ctx, "Cannot read a media file to check a post", "namespace", caller.Namespace, "media", name, "error", err)
-		}
+		s.Log.InfoContext(ctx, "Cannot read a media file to check a post", "namespace", caller.Namespace, "media", name, "error", err)
 		media = &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: name}}
-		media.Spec.MimeType = v1alpha1.MimeJPEG
 		if category == v1alpha1.CategoryVideo {
 			media.Spec.MimeType = v1alpha1.MimeMP4
 		}

@@ -4,10 +4,15 @@
 package bridge_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -88,6 +93,10 @@ func TestCheckPost(t *testing.T) {
 	text := func(targets ...v1alpha1.PostTarget) v1alpha1.PostSpec {
 		return v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: targets}
 	}
+	blank := tree("  ", "  ")
+	blank.Tree.Cards[0].MediaRefs = images("m").MediaRefs
+	tooLate := text(to("x", "a"))
+	tooLate.ScheduledAt = v1alpha1.NewTimePtr(time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC))
 	late := text(to("x", "a"))
 	late.ScheduledAt = v1alpha1.NewTimePtr(now.Add(-time.Second))
 	for name, tc := range map[string]struct {
@@ -106,10 +115,15 @@ func TestCheckPost(t *testing.T) {
 		"DraftTooLong": {"limits hold for drafts, and are told once", draft(text(to("x", "Hello!"))), "x 6/5 letters", []string{"0/-1 caption: 6 letters"}},
 		"Options":      {"what only a platform knows", text(to("tok", "a")), "tiktok 1/5 letters", []string{"0/-1 tiktok.privacyLevel: choose"}},
 		"Late":         {"a time of its own", late, "x 1/5 letters", []string{"-1/-1 scheduledAt: must be in the future"}},
+		"TooLate":      {"no time can hold it", tooLate, "x 1/5 letters", []string{"-1/-1 scheduledAt: must not lie after the year 2999"}},
+		"BlanksAlone":  {"without files they are text", text(to("x", "  ")), "x 2/5 letters", nil},
+		"BlanksOnCard": {"so on each card", blank, "x 0/5 letters, facebook 0/0 characters; x 0/5, facebook 0/0; x 2/5, facebook 2/0", nil},
 		"Blanks":       {"beside files they are no text", v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("m"), Targets: []v1alpha1.PostTarget{to("x", "  ")}}, "x 0/5 letters", nil},
 		"Fresh":        {"its upload has just ended and is examined when the post is stored", v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("fresh"), Targets: []v1alpha1.PostTarget{to("x", "a")}}, "x 1/5 letters", nil},
 		"Files": {
-			"what is wrong with files", v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("expired", "gone", "m", "../m"), Targets: []v1alpha1.PostTarget{to("x", "a")}}, "x 1/5 letters",
+			"what is wrong with files",
+			v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("expired", "gone", "m", "../m"), Targets: []v1alpha1.PostTarget{to("x", "a")}},
+			"x 1/5 letters",
 			[]string{"-1/-1 image.mediaRefs[0].name: the file is gone", `-1/-1 image.mediaRefs[1].name: no such media file "gone"`, "-1/-1 image.mediaRefs[3].name: no such media file", "-1/-1 image.mediaRefs: x takes at most 2 images"},
 		},
 		"Tree":      {"cards are counted for each platform", tree("one", "too long"), "x 0/5 letters, facebook 0/0 characters; x 3/5, facebook 3/0; x 8/5, facebook 8/0", []string{"-1/1 caption: 8 letters"}},
@@ -184,6 +198,8 @@ func TestCheckAgreesWithCreate(t *testing.T) {
 func TestCheckWithoutAnswers(t *testing.T) {
 	t.Parallel()
 	s, f := judging()
+	var log bytes.Buffer
+	s.Log = slog.New(slog.NewTextHandler(&log, nil))
 	f.reading = errors.New("boom")
 	for _, spec := range []v1alpha1.PostSpec{
 		{Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.LocalReference{{Name: "m"}}}, Targets: saying("a", "x").Targets},
@@ -192,6 +208,9 @@ func TestCheckWithoutAnswers(t *testing.T) {
 		if got := s.CheckPost(t.Context(), person, &spec); len(got.Problems) != 0 {
 			t.Errorf("what cannot be found out is left out: %+v", got.Problems)
 		}
+	}
+	if strings.Count(log.String(), "media=m error=boom") != 2 {
+		t.Errorf("logged:\n%s", &log)
 	}
 	var many []*v1alpha1.Connection
 	for i := range 11 {
@@ -203,5 +222,65 @@ func TestCheckWithoutAnswers(t *testing.T) {
 	got := s.CheckPost(t.Context(), person, &spec)
 	if len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Message, "allows 10 connected accounts") {
 		t.Errorf("the plan does not cover the account: %+v", got.Problems)
+	}
+}
+
+// slowMedia counts how many are read, and how many at once.
+type slowMedia struct {
+	*files
+
+	mu                 sync.Mutex
+	reads, under, most int
+}
+
+func (m *slowMedia) Get(ctx context.Context, namespace, name string) (*v1alpha1.Media, error) {
+	m.count(1)
+	defer m.count(-1)
+	time.Sleep(time.Second) //nolint:forbidigo // of a bubble's clock
+	return m.files.Get(ctx, namespace, name)
+}
+
+func (m *slowMedia) count(change int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reads += max(change, 0)
+	m.under += change
+	m.most = max(m.most, m.under)
+}
+
+// A check reads each file once, eight at a time, and none of a post that names too many.
+func TestCheckReadsFiles(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		cards, each int
+		reads, most int
+	}{
+		"Some":    {2, 10, 10, 8},
+		"TooMany": {101, 20, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, f := judging()
+				m := &slowMedia{files: f}
+				s.Media = m
+				spec := v1alpha1.PostSpec{Category: v1alpha1.CategoryTree, Tree: &v1alpha1.TreeContent{}, Targets: saying("", "x").Targets}
+				for c := range tc.cards {
+					var card v1alpha1.TreeCard
+					for i := range tc.each {
+						of := c
+						if tc.reads > 0 {
+							of = 0 // both cards show the same
+						}
+						card.MediaRefs = append(card.MediaRefs, v1alpha1.LocalReference{Name: fmt.Sprint("m", of*tc.each+i)})
+					}
+					spec.Tree.Cards = append(spec.Tree.Cards, card)
+				}
+				s.CheckPost(t.Context(), person, &spec)
+				if m.reads != tc.reads || m.most != tc.most {
+					t.Errorf("%d reads, %d at once; want %d and %d", m.reads, m.most, tc.reads, tc.most)
+				}
+			})
+		})
 	}
 }

@@ -55,7 +55,8 @@ type Key struct {
 	CreatedAt       time.Time
 	// ExpiresAt and LastUsedAt are zero for never. The latter is true to within an hour.
 	ExpiresAt, LastUsedAt time.Time
-	// Author is who made the key in the web application; empty if it came otherwise.
+	// Author is who made the key in the web application; empty if it came otherwise. Only
+	// the tokens of the former can be replaced here.
 	Author string
 	// Tokens are one or two, oldest first.
 	Tokens []KeyToken
@@ -125,23 +126,34 @@ func (s *Service) CreateKey(ctx context.Context, caller Caller, description stri
 	return made, nil
 }
 
-// RollKey gives a key a second token beside the first: both work, until RemoveToken takes
-// the first away.
+// ofWeb reports whether a key was made in the web application. The tokens of others are
+// declared by another tool, which would take back what is changed here; the apiserver has
+// no right to them either (config/rbac/policies.yaml).
+func ofWeb(key *v1alpha1.APIKey) bool { return key.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginWeb }
+
+func notOfWeb(id string) *Error {
+	return errorf(CodeConflict, "API key %s was not made in the web application; replace its token where it is declared, or revoke it and make a new one", id)
+}
+
+// RollKey gives a key that was made in the web application a second token beside the
+// first: both work, until RemoveToken takes the first away.
 func (s *Service) RollKey(ctx context.Context, caller Caller, id string) (NewToken, error) {
 	// One token, however often it is written: an earlier write may come into effect late.
 	made := newToken(&v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: id}})
-	err := s.changeKey(ctx, caller, id, ActTokenAdded, func(key *v1alpha1.APIKey) (done bool, refused *Error) {
+	err := s.changeKey(ctx, caller, id, ActTokenAdded, func(key *v1alpha1.APIKey) error {
 		switch state := stateOfKey(key, s.Clock.Now()); {
 		case hasToken(key, made.Name):
-			return true, nil // the answer to the write was lost
+			return nil // the answer to the write was lost
+		case !ofWeb(key):
+			return notOfWeb(id)
 		case state != KeyActive:
-			return false, errorf(CodeConflict, "API key %s is %s; make a new one", id, state)
+			return errorf(CodeConflict, "API key %s is %s; make a new one", id, state)
 		case len(key.WantedTokens()) >= maxTokens:
-			return false, errorf(CodeConflict, "API key %s has two tokens already; remove the one that is not used any more first", id)
+			return errorf(CodeConflict, "API key %s has two tokens already; remove the one that is not used any more first", id)
 		}
 		key.Spec.Tokens = slices.Clone(key.WantedTokens())
 		addToken(key, &made)
-		return false, nil
+		return nil
 	})
 	if err != nil {
 		return NewToken{}, err
@@ -149,36 +161,36 @@ func (s *Service) RollKey(ctx context.Context, caller Caller, id string) (NewTok
 	return made, nil
 }
 
-// RemoveToken takes one of two tokens of a key away, which stops working at once. One that
-// is gone already is no error.
+// RemoveToken takes one of two tokens away from a key that was made in the web
+// application. It stops working at once. One that is gone already is no error.
 func (s *Service) RemoveToken(ctx context.Context, caller Caller, id, token string) error {
-	return s.changeKey(ctx, caller, id, ActTokenRemoved, func(key *v1alpha1.APIKey) (done bool, refused *Error) {
-		if !hasToken(key, token) {
-			return true, nil
-		}
-		if len(key.WantedTokens()) == 1 {
-			return false, errorf(CodeConflict, "this is the only token of API key %s; revoke the key instead", id)
+	return s.changeKey(ctx, caller, id, ActTokenRemoved, func(key *v1alpha1.APIKey) error {
+		switch {
+		case !hasToken(key, token):
+			return nil
+		case !ofWeb(key):
+			return notOfWeb(id)
+		case len(key.WantedTokens()) == 1:
+			return errorf(CodeConflict, "this is the only token of API key %s; revoke the key instead", id)
 		}
 		isIt := func(t v1alpha1.APIKeyToken) bool { return t.Name == token }
 		key.Spec.Tokens = slices.DeleteFunc(slices.Clone(key.WantedTokens()), isIt)
-		shown := shownTokens(key)
-		delete(shown, token)
-		setShownTokens(key, shown)
-		return false, nil
+		setShownTokens(key, shownTokens(key))
+		return nil
 	})
 }
 
 // RevokeKey ends an API key at once and for good. One that is revoked already is no error.
 func (s *Service) RevokeKey(ctx context.Context, caller Caller, id string) error {
-	return s.changeKey(ctx, caller, id, ActKeyRevoked, func(key *v1alpha1.APIKey) (done bool, refused *Error) {
-		done, key.Spec.Revoked = key.Spec.Revoked, true
-		return done, nil
+	return s.changeKey(ctx, caller, id, ActKeyRevoked, func(key *v1alpha1.APIKey) error {
+		key.Spec.Revoked = true
+		return nil
 	})
 }
 
-// changeKey changes a key as it is when it is written. change gets a copy of it, and says
-// if there is nothing to do.
-func (s *Service) changeKey(ctx context.Context, caller Caller, id string, act Act, change func(*v1alpha1.APIKey) (done bool, refused *Error)) error {
+// changeKey changes a key as it is when it is written. change gets a copy of it; one that
+// it leaves as it is needs no write.
+func (s *Service) changeKey(ctx context.Context, caller Caller, id string, act Act, change func(*v1alpha1.APIKey) error) error {
 	lost := false
 	var last error
 	for range changeTries {
@@ -187,11 +199,10 @@ func (s *Service) changeKey(ctx context.Context, caller Caller, id string, act A
 			return err
 		}
 		wanted := key.DeepCopy()
-		done, refused := change(wanted)
-		switch {
-		case refused != nil:
+		if refused := change(wanted); refused != nil {
 			return refused
-		case done:
+		}
+		if v1alpha1.SemanticEqual(key.Spec, wanted.Spec) {
 			if lost {
 				s.Acted(ctx, caller, act, key)
 			}

@@ -119,6 +119,7 @@ func TestCreateKey(t *testing.T) {
 		"Ends":    {"it expires", "For CI", now.Add(time.Millisecond), nil, "", ""},
 		"Ended":   {"it would open nothing", "For CI", now, nil, "VALIDATION_ERROR", "expires_at: must be in the future"},
 		"TooLate": {"no time can hold it", "For CI", time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC), nil, "VALIDATION_ERROR", "after the year 2999"},
+		"Last":    {"a time can hold it", "For CI", time.Date(2999, 12, 31, 0, 0, 0, 0, time.UTC), nil, "", ""},
 		"Long":    {"the resource takes 500 characters", strings.Repeat("é", 501), time.Time{}, nil, "VALIDATION_ERROR", "has 501 characters"},
 		"Longest": {"and these", strings.Repeat("é", 500), time.Time{}, nil, "", ""},
 		"Landed":  {"the answer was lost", "For CI", time.Time{}, []fault{{true, lost}}, "", ""},
@@ -224,7 +225,11 @@ func TestListKeys(t *testing.T) {
 func TestRollKey(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("read: connection reset by peer")
-	full := applied(func(k *v1alpha1.APIKey) { k.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "a"}, {Name: "b"}} })
+	busy := fault{err: apierrors.NewConflict(keysResource, "ci", lost)}
+	made := func(edits ...func(*v1alpha1.APIKey)) *v1alpha1.APIKey {
+		return applied(append(edits, func(k *v1alpha1.APIKey) { k.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb} })...)
+	}
+	full := made(func(k *v1alpha1.APIKey) { k.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "a"}, {Name: "b"}} })
 	for name, tc := range map[string]struct {
 		reason  string
 		key     *v1alpha1.APIKey
@@ -233,17 +238,19 @@ func TestRollKey(t *testing.T) {
 		id      string
 		want    string
 	}{
-		"Applied":   {"the manager's token stays", applied(), nil, nil, "ci", ""},
-		"Conflict":  {"it was used in between", applied(), nil, func(k *keys) { k.stored["ci"].ResourceVersion = "x" }, "ci", ""},
-		"Landed":    {"the answer was lost", applied(), []fault{{true, lost}}, nil, "ci", ""},
-		"Lost":      {"the request was lost", applied(), []fault{{false, lost}}, nil, "ci", ""},
-		"StaysLost": {"the Kubernetes API is away", applied(), []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}, {false, lost}}, nil, "ci", "internal"},
+		"Applied":   {"another tool declares its tokens", applied(), nil, nil, "ci", "CONFLICT"},
+		"Plain":     {"the first token stays", made(), nil, nil, "ci", ""},
+		"Conflict":  {"it was used in between", made(), nil, func(k *keys) { k.stored["ci"].ResourceVersion = "x" }, "ci", ""},
+		"Landed":    {"the answer was lost", made(), []fault{{true, lost}}, nil, "ci", ""},
+		"Lost":      {"the request was lost", made(), []fault{{false, lost}}, nil, "ci", ""},
+		"StaysLost": {"the Kubernetes API is away", made(), []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}, {false, lost}}, nil, "ci", "internal"},
+		"Busy":      {"something writes it all the time", made(), []fault{busy, busy, busy, busy, busy}, nil, "ci", "CONFLICT"},
 		"Full":      {"one has to go first", full, nil, nil, "ci", "CONFLICT"},
-		"Revoked":   {"it opens nothing", applied(revoked), nil, nil, "ci", "CONFLICT"},
-		"Expired":   {"nor does this", applied(ends(now)), nil, nil, "ci", "CONFLICT"},
-		"Nowhere":   {"there is none", applied(), nil, nil, "other", "NOT_FOUND"},
-		"Odd":       {"there can be none", applied(), nil, nil, "../ci", "NOT_FOUND"},
-		"Refused":   {"Herald may not", applied(), []fault{{false, apierrors.NewForbidden(keysResource, "ci", lost)}}, nil, "ci", "internal"},
+		"Revoked":   {"it opens nothing", made(revoked), nil, nil, "ci", "CONFLICT"},
+		"Expired":   {"nor does this", made(ends(now)), nil, nil, "ci", "CONFLICT"},
+		"Nowhere":   {"there is none", made(), nil, nil, "other", "NOT_FOUND"},
+		"Odd":       {"there can be none", made(), nil, nil, "../ci", "NOT_FOUND"},
+		"Refused":   {"Herald may not", made(), []fault{{false, apierrors.NewForbidden(keysResource, "ci", lost)}}, nil, "ci", "internal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -270,6 +277,9 @@ func TestRollKey(t *testing.T) {
 			if len(trail.written) != 1 || !strings.HasPrefix(trail.written[0], "TokenAddedByPerson APIKey/ci") || key.Annotations[v1alpha1.LastAuthorAnnotation] != "herald:link" {
 				t.Errorf("%s: its trail is %v, %v", tc.reason, trail.written, key.Annotations)
 			}
+			if k.version != 1 {
+				t.Errorf("%s: it was stored %d times", tc.reason, k.version)
+			}
 			for range 2 { // the button is pressed twice
 				if err := s.RemoveToken(t.Context(), person, "ci", "token"); err != nil {
 					t.Fatalf("%s: %v", tc.reason, err)
@@ -295,6 +305,9 @@ func TestRevokeKey(t *testing.T) {
 	}
 	if !k.stored["ci"].Spec.Revoked || len(trail.written) != 1 || !strings.HasPrefix(trail.written[0], "KeyRevokedByPerson APIKey/ci") {
 		t.Errorf("%+v, %v", k.stored["ci"].Spec, trail.written)
+	}
+	if err := s.RemoveToken(t.Context(), person, "ci", "token"); code(err) != "CONFLICT" || !strings.Contains(err.Error(), "where it is declared") {
+		t.Errorf("another tool declares its tokens: %v", err)
 	}
 	if err := s.RevokeKey(t.Context(), person, "other"); code(err) != "NOT_FOUND" {
 		t.Errorf("there is none: %v", err)

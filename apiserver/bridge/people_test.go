@@ -129,6 +129,7 @@ func TestSettle(t *testing.T) {
 	first := func(edit func(*v1alpha1.TargetStatus)) func(*v1alpha1.Post) {
 		return func(p *v1alpha1.Post) { edit(&p.Status.Targets[0]) }
 	}
+	busy := fault{err: apierrors.NewConflict(resource, "p1", errors.New("written"))}
 	posted, notSent := bridge.Verdict{Posted: true, ExternalID: " 1991 "}, bridge.Verdict{}
 	lost := errors.New("read: connection reset by peer")
 	for name, tc := range map[string]struct {
@@ -148,6 +149,7 @@ func TestSettle(t *testing.T) {
 		"Contradicts":  {"two people found out different things", []func(*v1alpha1.Post){waiting("0=not-sent")}, nil, 0, posted, "CONFLICT", "0=not-sent", 0},
 		"Malformed":    {"what the manager cannot read is replaced", []func(*v1alpha1.Post){waiting("x")}, nil, 0, posted, "", "0=posted:1991", 1},
 		"Address":      {"an address is no id", nil, nil, 0, bridge.Verdict{Posted: true, ExternalID: "https://x.com/a/1991"}, "VALIDATION_ERROR", "", 0},
+		"Smuggled":     {"an id is no second verdict", nil, nil, 0, bridge.Verdict{Posted: true, ExternalID: "1,1=not-sent"}, "VALIDATION_ERROR", "", 0},
 		"NoID":         {"nothing was entered", nil, nil, 0, bridge.Verdict{Posted: true}, "VALIDATION_ERROR", "", 0},
 		"NoSuchTarget": {"the post has two", nil, nil, 2, notSent, "VALIDATION_ERROR", "", 0},
 		"Negative":     {"there are none before the first", nil, nil, -1, notSent, "VALIDATION_ERROR", "", 0},
@@ -156,11 +158,15 @@ func TestSettle(t *testing.T) {
 		"NotSentSo": {"the manager has taken that over, too", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) {
 			t.State, t.Attempt.Outcome = v1alpha1.TargetPending, v1alpha1.OutcomeNotSent
 		})}, nil, 0, notSent, "", "", 0},
-		"NothingBegun": {"there is nothing to settle", []func(*v1alpha1.Post){func(p *v1alpha1.Post) { p.Status.Targets = nil }}, nil, 0, notSent, "CONFLICT", "", 0},
-		"Conflict":     {"the manager wrote in between", nil, []fault{{err: apierrors.NewConflict(resource, "p1", lost)}}, 0, posted, "", "0=posted:1991", 1},
-		"Lost":         {"the answer was lost", nil, []fault{{false, lost}}, 0, posted, "", "0=posted:1991", 1},
-		"Landed":       {"it took effect all the same", nil, []fault{{true, lost}}, 0, posted, "", "0=posted:1991", 1},
-		"Forbidden":    {"Herald may not", nil, []fault{{err: apierrors.NewForbidden(resource, "p1", lost)}}, 0, posted, "internal", "", 0},
+		"NothingSent": {"there is no call to settle", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) {
+			t.State, t.Attempt = v1alpha1.TargetPending, nil
+		})}, nil, 0, notSent, "CONFLICT", "", 0},
+		"AlwaysWritten": {"something writes it all the time", nil, []fault{busy, busy, busy, busy, busy}, 0, posted, "CONFLICT", "", 0},
+		"NothingBegun":  {"there is nothing to settle", []func(*v1alpha1.Post){func(p *v1alpha1.Post) { p.Status.Targets = nil }}, nil, 0, notSent, "CONFLICT", "", 0},
+		"Conflict":      {"the manager wrote in between", nil, []fault{{err: apierrors.NewConflict(resource, "p1", lost)}}, 0, posted, "", "0=posted:1991", 1},
+		"Lost":          {"the answer was lost", nil, []fault{{false, lost}}, 0, posted, "", "0=posted:1991", 1},
+		"Landed":        {"it took effect all the same", nil, []fault{{true, lost}}, 0, posted, "", "0=posted:1991", 1},
+		"Forbidden":     {"Herald may not", nil, []fault{{err: apierrors.NewForbidden(resource, "p1", lost)}}, 0, posted, "internal", "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -173,8 +179,9 @@ func TestSettle(t *testing.T) {
 			if got := s.post().Annotations[v1alpha1.SettleAnnotation]; got != tc.value {
 				t.Errorf("%s: the annotation is %q, want %q", tc.reason, got, tc.value)
 			}
-			if len(s.events.written) != tc.events {
-				t.Errorf("%s: its trail is %v", tc.reason, s.events.written)
+			signed := s.post().Annotations[v1alpha1.LastAuthorAnnotation] == person.Author
+			if len(s.events.written) != tc.events || signed != (tc.events > 0) {
+				t.Errorf("%s: its trail is %v, %v", tc.reason, s.events.written, s.post().Annotations)
 			}
 		})
 	}
@@ -201,7 +208,9 @@ func TestDuplicate(t *testing.T) {
 		"Draft":     {"the new one is decided anew", v1alpha1.PostSpec{Draft: true, Targets: here}, v1alpha1.PostSpec{Targets: here}, nil},
 		"Scheduled": {"so is its time", v1alpha1.PostSpec{ScheduledAt: v1alpha1.NewTimePtr(now), Cancelled: true, Targets: here}, v1alpha1.PostSpec{Targets: here}, nil},
 		"Accounts": {
-			"one is not connected any more", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("gone"), here[0]}}, v1alpha1.PostSpec{Targets: here},
+			"one is not connected any more",
+			v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("gone"), here[0]}},
+			v1alpha1.PostSpec{Targets: here},
 			[]string{`account "gone" is not connected any more`},
 		},
 		"Images": {
@@ -211,11 +220,14 @@ func TestDuplicate(t *testing.T) {
 			[]string{`file "a.jpg" (expired) is not kept any more; upload it again`, `file "gone" is not kept any more; upload it again`, `file "not/a/name" is not kept any more; upload it again`},
 		},
 		"Video": {
-			"the form asks for another one", v1alpha1.PostSpec{Targets: here, Video: &v1alpha1.VideoContent{MediaRef: refs("gone")[0]}},
-			v1alpha1.PostSpec{Targets: here, Video: &v1alpha1.VideoContent{}}, []string{`file "gone" is not kept any more; upload it again`},
+			"the form asks for another one",
+			v1alpha1.PostSpec{Targets: here, Video: &v1alpha1.VideoContent{MediaRef: refs("gone")[0]}},
+			v1alpha1.PostSpec{Targets: here, Video: &v1alpha1.VideoContent{}},
+			[]string{`file "gone" is not kept any more; upload it again`},
 		},
 		"Tree": {
-			"cards keep their texts", v1alpha1.PostSpec{Targets: here, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "one", MediaRefs: refs("gone")}, {MediaRefs: refs("a")}}}},
+			"cards keep their texts",
+			v1alpha1.PostSpec{Targets: here, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "one", MediaRefs: refs("gone")}, {MediaRefs: refs("a")}}}},
 			v1alpha1.PostSpec{Targets: here, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "one", MediaRefs: refs()}, {MediaRefs: refs("a")}}}},
 			[]string{`file "gone" is not kept any more; upload it again`},
 		},
@@ -339,7 +351,8 @@ func TestFollowPost(t *testing.T) {
 	}
 	signals <- struct{}{}
 	<-changes
-	if stop(); !stopped {
+	stop()
+	if !stopped {
 		t.Error("it goes on")
 	}
 	if _, _, err := s.FollowPost(person, "p2"); code(err) != "RATE_LIMITED" {

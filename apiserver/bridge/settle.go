@@ -50,11 +50,11 @@ func (s *Service) Settle(ctx context.Context, caller Caller, id string, target i
 		if target >= len(post.Spec.Targets) {
 			return errorf(CodeValidation, "post %s has no target %d", id, target)
 		}
-		value, known, err := withVerdict(post, given[0], entry)
+		value, err := withVerdict(post, given[0], entry)
 		switch {
 		case err != nil:
 			return err
-		case known:
+		case value == "":
 			if errors.Is(last, ErrMaybeChanged) { // most likely it was this very request
 				s.Acted(ctx, caller, ActSettled, post)
 			}
@@ -79,17 +79,17 @@ func (s *Service) Settle(ctx context.Context, caller Caller, id string, target i
 	return last
 }
 
-// withVerdict returns the annotation of a post with one more verdict, or says that the
-// verdict is known already. Others, which the manager has not taken over yet, stay.
-func withVerdict(post *v1alpha1.Post, verdict attempt.Resolution, entry string) (value string, known bool, err error) {
+// withVerdict returns the annotation of a post with one more verdict; "" if the verdict is
+// known already. Others, which the manager has not taken over yet, stay.
+func withVerdict(post *v1alpha1.Post, verdict attempt.Resolution, entry string) (string, error) {
 	waiting := post.Annotations[v1alpha1.SettleAnnotation]
 	if others, err := attempt.ParseResolutions(waiting); err == nil {
 		for _, other := range others {
-			if other.Index == verdict.Index && other != verdict {
-				return "", false, errorf(CodeConflict, "another answer for target %d of post %s is being taken over; look at the post again in a moment", verdict.Index, post.Name)
-			}
-			if other == verdict {
-				return "", true, nil
+			switch {
+			case other == verdict:
+				return "", nil
+			case other.Index == verdict.Index:
+				return "", errorf(CodeConflict, "another answer for target %d of post %s is being taken over; look at the post again in a moment", verdict.Index, post.Name)
 			}
 		}
 		entry = waiting + "," + entry
@@ -97,11 +97,11 @@ func withVerdict(post *v1alpha1.Post, verdict attempt.Resolution, entry string) 
 	t := posting.Target(post, int(verdict.Index))
 	switch {
 	case t != nil && posting.StateOf(t) == v1alpha1.TargetUndecided:
-		return entry, false, nil
+		return entry, nil
 	case t != nil && isResolved(t, verdict):
-		return "", true, nil
+		return "", nil
 	default:
-		return "", false, errorf(CodeConflict, "target %d of post %s is %s; only a target whose outcome is unknown can be settled by a person",
+		return "", errorf(CodeConflict, "target %d of post %s is %s; only a target whose outcome is unknown can be settled by a person",
 			verdict.Index, post.Name, posting.TargetPhaseOf(post, int(verdict.Index)))
 	}
 }

@@ -135,7 +135,7 @@ func (s *Service) existing(ctx context.Context, f *flow, accountID string) (*v1a
 // create makes the connection of an account, and then its Secret. In this order
 // nothing is lost if the process dies in between: the connection says that its Secret
 // is missing, and connecting the account again completes it. A Secret without its
-// connection would be found by nobody, since nothing lists Secrets, and would have no
+// connection could not be found again, since nothing lists Secrets, and would have no
 // owner that takes it along.
 func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice) (*v1alpha1.Connection, error) {
 	base := ConnectionName(f.Space, f.Platform, choice.Identity.AccountID)

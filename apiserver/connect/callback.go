@@ -110,7 +110,7 @@ func (s *Service) open(v Visitor, state string, cookie func(string) string) (*fl
 }
 
 // denied words what the platform of a name answered instead of a code. Its description is not
-// shown: whoever makes a link can write it.
+// shown: anyone can write one into a link.
 func denied(name, code string) error {
 	if code == "access_denied" || code == "user_denied" {
 		return refusef(bridge.CodeValidation, "nothing was connected, since access was not allowed on %s; connect the account again if that was by mistake", name)

@@ -144,7 +144,7 @@ type Started struct {
 	Cookie *http.Cookie
 }
 
-// Available lists the platforms of which accounts can be connected, by name.
+// Available lists, by name, the platforms whose accounts can be connected.
 func (s *Service) Available() []v1alpha1.Platform {
 	var names []v1alpha1.Platform
 	for name, platform := range s.Platforms {

@@ -129,7 +129,7 @@ var _ = Describe("Connecting an account", func() {
 		Expect(out.Connection.Spec.AccountID).To(Equal(first))
 	})
 
-	It("makes one connection of an account, whoever is first", func(ctx SpecContext) {
+	It("makes one connection of an account, however many connect it at once", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		var group sync.WaitGroup
 		for i := range 4 {
@@ -160,6 +160,9 @@ var _ = Describe("Connecting an account", func() {
 })
 
 var _ = Describe("A callback that is not what it should be", func() {
+	// unknown is said of each flow that is not the visitor's, before the platform is asked.
+	const unknown = "took longer than ten minutes, was begun in another session, or is over already"
+
 	DescribeTable("connects nothing", func(ctx SpecContext, spoil func(ctx context.Context, t *trip), words ...string) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		t := d.leave(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account)
@@ -170,27 +173,27 @@ var _ = Describe("A callback that is not what it should be", func() {
 		Expect(found).To(BeEmpty())
 		Expect(kept).To(BeEmpty())
 	},
-		Entry("in another session: somebody made the person follow their own link", func(_ context.Context, t *trip) {
+		Entry("in another session: an attacker had the person follow the link of their own flow", func(_ context.Context, t *trip) {
 			t.who.Session = visitor("ann").Session
-		}, "another session"),
-		Entry("without a session", func(_ context.Context, t *trip) { t.who.Session = "" }),
-		Entry("as another person, in the same session", func(_ context.Context, t *trip) { t.who.Person = "bob" }),
-		Entry("without the cookie", func(_ context.Context, t *trip) { clear(t.cookies) }),
+		}, unknown),
+		Entry("without a session", func(_ context.Context, t *trip) { t.who.Session = "" }, unknown),
+		Entry("as another person, in the same session", func(_ context.Context, t *trip) { t.who.Person = "bob" }, unknown),
+		Entry("without the cookie", func(_ context.Context, t *trip) { clear(t.cookies) }, unknown),
 		Entry("with a cookie that was made up", func(_ context.Context, t *trip) {
 			for name := range t.cookies {
 				t.cookies[name] = "made-up"
 			}
-		}),
+		}, unknown),
 		Entry("with the cookie of another flow under its name", func(ctx context.Context, t *trip) {
 			other := t.desk.leave(ctx, t.who, v1alpha1.PlatformX, "")
 			for name := range t.cookies {
 				t.cookies[name] = other.started.Cookie.Value
 			}
-		}),
-		Entry("without a state", func(_ context.Context, t *trip) { t.back.Del("state") }),
-		Entry("with a state that is no name of a cookie", func(_ context.Context, t *trip) { t.back.Set("state", "a;b=c") }),
-		Entry("with another state", func(_ context.Context, t *trip) { t.back.Set("state", strings.Repeat("A", 26)) }),
-		Entry("after more than ten minutes", func(_ context.Context, t *trip) { t.desk.clock.Step(10 * time.Minute) }, "ten minutes"),
+		}, unknown),
+		Entry("without a state", func(_ context.Context, t *trip) { t.back.Del("state") }, unknown),
+		Entry("with a state that is no name of a cookie", func(_ context.Context, t *trip) { t.back.Set("state", "a;b=c") }, unknown),
+		Entry("with another state", func(_ context.Context, t *trip) { t.back.Set("state", strings.Repeat("A", 26)) }, unknown),
+		Entry("after more than ten minutes", func(_ context.Context, t *trip) { t.desk.clock.Step(10 * time.Minute) }, unknown),
 		Entry("at the address of another platform", func(_ context.Context, t *trip) { t.platform = v1alpha1.PlatformThreads }, "Threads", "X"),
 		Entry("when the person does not agree", func(ctx context.Context, t *trip) {
 			// The page's own link.
@@ -201,7 +204,7 @@ var _ = Describe("A callback that is not what it should be", func() {
 		Entry("when the platform refuses", func(_ context.Context, t *trip) {
 			t.back = url.Values{"error": {"invalid_scope"}, "error_description": {"<b>call this number</b>"}, "state": t.back["state"]}
 		}, "invalid_scope", "administrator"),
-		Entry("with an error that somebody wrote", func(_ context.Context, t *trip) {
+		Entry("with an error that an attacker wrote", func(_ context.Context, t *trip) {
 			t.back = url.Values{"error": {"Your account is blocked, call 555"}, "state": t.back["state"]}
 		}, "the error unknown"),
 		Entry("without a code", func(_ context.Context, t *trip) { t.back.Del("code") }, "no code"),

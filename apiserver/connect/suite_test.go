@@ -131,7 +131,7 @@ func (v *vault) Open(purpose, text string, into any) error {
 	defer v.mu.Unlock()
 	found, ok := v.kept[text]
 	if !ok || found.purpose != purpose || !v.clock.Now().Before(found.until) {
-		return errors.New("sealed by somebody else, for something else, or too old")
+		return errors.New("sealed elsewhere, for something else, or too long ago")
 	}
 	return json.Unmarshal(found.content, into)
 }
@@ -161,7 +161,7 @@ func newDesk(ctx context.Context, edits ...func(*connect.Config)) *desk {
 	return d
 }
 
-// visitor is somebody who may do everything, in a session of their own.
+// visitor is a person who may do everything, in a session of their own.
 func visitor(person string) connect.Visitor {
 	return connect.Visitor{Session: rand.Text(), Person: person, May: func(context.Context, string) error { return nil }}
 }

@@ -50,7 +50,8 @@ func TestFollowers(t *testing.T) {
 	if told(changes) != 0 || told(second) != 1 {
 		t.Error("one has left, the other has not")
 	}
-	if stopSecond(); f.count.Load() != 0 || len(f.of) != 0 {
+	stopSecond()
+	if f.count.Load() != 0 || len(f.of) != 0 {
 		t.Errorf("all have left: %d are counted, %v is kept", f.count.Load(), f.of)
 	}
 }

@@ -39,8 +39,12 @@ func (s *Site) reschedule(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return &bridge.Error{Code: bridge.CodeValidation, Message: err.Error()}
 	}
+	from, err := time.Parse(time.RFC3339Nano, v.PostForm.Get("from"))
+	if err != nil {
+		return &bridge.Error{Code: bridge.CodeValidation, Message: "the form does not say which time the post had; load the page again"}
+	}
 	id := v.PathValue("id")
-	if _, err := s.Service.Reschedule(v.Context(), v.caller, id, written.version, *at); err != nil {
+	if _, err := s.Service.Move(v.Context(), v.caller, id, from, *at); err != nil {
 		return err
 	}
 	if back := localPath(v.PostForm.Get("back"), v.path("calendar")); back != "" {

@@ -138,7 +138,7 @@ func (s *Site) edit(w http.ResponseWriter, v *visit) error {
 		return &bridge.Error{Code: bridge.CodeConflict, Message: errTwice.Error()}
 	}
 	written := writingOf(&post.Spec, v.zone)
-	written.version = post.ResourceVersion
+	written.version = bridge.Version(post)
 	s.render(w, v, http.StatusOK, s.composer(v, s.editor(v, post, written)))
 	return nil
 }

@@ -51,7 +51,7 @@ func (s *Site) composer(v *visit, c *composer) view {
 					link(v.path("posts"), "Discard", "quiet"),
 				),
 			),
-			h.Aside(h.Class("preview"), h.Aria("label", "Preview"),
+			h.Aside(h.Class("preview"), h.Aria("label", "Preview"), h.TabIndex("0"),
 				h.Div(h.ID("check"), g.Attr("hx-post", v.path("compose/check")), g.Attr("hx-include", "#compose"),
 					g.Attr("hx-trigger", "load, input from:#compose delay:300ms, change from:#compose delay:100ms"), g.Attr("hx-sync", "this:replace"),
 					h.P(h.Class("soft"), g.Text("Choose an account to see what the post will look like.")))),

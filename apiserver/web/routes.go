@@ -15,9 +15,10 @@ import (
 func (s *Site) routes() {
 	s.mux.Handle("GET /assets/{file}", s.assets)
 	s.mux.HandleFunc("GET /{$}", s.start)
-	in := s.SignIn
+	in := s.Config.SignIn
 	in.Page = s.alone
-	signin.New(in).Mount(s.mux)
+	s.SignIn = signin.New(in)
+	s.SignIn.Mount(s.mux)
 	s.mux.HandleFunc("GET /connect/{platform}/callback", s.callback)
 	s.mux.HandleFunc("POST /connect/{platform}/choose", s.choose)
 	for pattern, page := range map[string]struct {

@@ -74,7 +74,11 @@ func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetS
 		}
 		steps = append(steps, step{a.StartedAt.Time, "info", to + what})
 		if a.EndedAt != nil {
-			steps = append(steps, step{a.EndedAt.Time, "warning", to + "the answer was lost; Herald asks the platform and does not send again"})
+			waits := step{a.EndedAt.Time, "warning", to + "the answer was lost; Herald asks the platform and does not send again"}
+			if a.OperationID != "" {
+				waits = step{a.EndedAt.Time, "info", to + "taken by the platform, which works on it"}
+			}
+			steps = append(steps, waits)
 		}
 	}
 	if t.PostedAt != nil {

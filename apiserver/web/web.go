@@ -58,6 +58,9 @@ type Config struct {
 type Site struct {
 	Config
 
+	// SignIn are the pages to sign in and out.
+	SignIn *signin.Handlers
+
 	assets  assets
 	mux     *http.ServeMux
 	policy  string
@@ -83,14 +86,17 @@ func policyOf(store string, consent []string) string {
 		"; connect-src 'self'" + store + "; form-action 'self'" + others + "; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// ServeHTTP serves a page. Before it stand http.CrossOriginProtection, which refuses what other sites send, and the sessions.
-func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	head := w.Header()
+// Guard sets what tells browsers to let no other site near a page. It comes before everything that may answer.
+func (s *Site) Guard(head http.Header) {
 	head.Set("Content-Security-Policy", s.policy)
 	head.Set("Referrer-Policy", "same-origin")
 	head.Set("Cross-Origin-Opener-Policy", "same-origin")
 	head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=()")
 	head.Set("X-Frame-Options", "DENY")
+}
+
+// ServeHTTP serves a page. Before it stand http.CrossOriginProtection, which refuses what other sites send, and the sessions.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, pattern := s.mux.Handler(r)
 	if pattern == "" {
 		s.absent(w, r)
@@ -285,6 +291,9 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 	case errors.Is(err, bridge.ErrUncertain):
 		request.From(r.Context()).Err = err
 		message = "It is not known whether the post was created. Look for it in the list of posts before you send it again."
+	case errors.Is(err, bridge.ErrMaybeChanged):
+		request.From(r.Context()).Err = err
+		message = "It is not known whether the change was stored. Look at the post as it is now before you try again."
 	default:
 		info := request.From(r.Context())
 		info.Err = err

@@ -78,8 +78,6 @@ func TestValues(t *testing.T) {
 		{"or by a link", "minimal", "", "ConfigMap", "outreach-apiserver", config, "!oidc"},
 		{"not at all", "minimal", "web: {enabled: false}", "ConfigMap", "outreach-apiserver", config, "web:\n  enabled: false"},
 		{"an address with a path is for programs", "minimal", "siteURL: https://example.com/herald\nweb: {enabled: false}", "ConfigMap", "outreach-apiserver", config, "siteURL: https://example.com/herald"},
-		{"people make keys there, and the policy lets the apiserver", "minimal", "", "ValidatingAdmissionPolicy", "outreach-apiserver-keys", "{.spec.validations[0].expression}", `request.operation in ["CREATE", "UPDATE"]`},
-		{"no keys are made where there are no people", "minimal", "web: {enabled: false}", "ValidatingAdmissionPolicy", "outreach-apiserver-keys", "{.spec.validations[0].expression}", `request.subResource == "status"`},
 		{"a role for people", "minimal", "", "ClusterRole", "outreach-editor", "{.rules[0].resources}", `["posts","media"]`},
 		{"a public client of X has none", "minimal", "platforms: {x: {enabled: true, clientID: a}}", "Deployment", "outreach-manager", pod + ".volumes[*].name}", "config"},
 		{"keys of the store come from a Secret", "full", "", "Deployment", "outreach-apiserver", env + ".valueFrom.secretKeyRef}", `AWS_SECRET_ACCESS_KEY {"key":"secret-key","name":"store-keys"}`},
@@ -203,7 +201,10 @@ func TestValuesOfAnOlderChart(t *testing.T) {
 		"no section of traces":      "tracing: null",
 		"no dashboard":              "metrics: {dashboard: null}",
 		"no threshold of the alert": "metrics: {prometheusRule: {enabled: true, tooManyPosts: null}}",
-		"none of what is new":       "tracing: null\nmetrics: {dashboard: null, prometheusRule: {tooManyPosts: null}}",
+		"no web application":        "web: null",
+		"no provider":               "web: {oidc: null}",
+		"half of a provider":        "web: {oidc: {issuerURL: 'https://id.example.com', clientID: a, clientSecret: null, scopes: null}}",
+		"none of what is new":       "web: null\ntracing: null\nmetrics: {dashboard: null, prometheusRule: {tooManyPosts: null}}",
 		"the new section in part":   "tracing: {samplingRatio: null, headers: null, endpoint: 'http://c:4318'}",
 	} {
 		for _, name := range []string{"minimal", "evaluation"} {

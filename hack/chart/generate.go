@@ -36,7 +36,7 @@ func sources() []source {
 			return when(`include "herald.webhook.selfMade" .`, installed(text))
 		}},
 		{"rbac/team_secrets_role.yaml", rights, installed},
-		{"rbac/policies.yaml", rights, func(text string) string { return keysOfRESTAlone(installed(text)) }},
+		{"rbac/policies.yaml", rights, installed},
 		{"rbac/web", rights, func(text string) string { return when(`include "herald.web" .`, installed(text)) }},
 		{"rbac/metrics.yaml", rights, installed},
 		{"rbac/users", rights, installed},
@@ -49,22 +49,6 @@ func sources() []source {
 		}},
 		{"prometheus/rules-posts.yaml", "monitoring", alerts},
 	}
-}
-
-// Where people make keys in the web application, the policy about keys allows it; elsewhere the apiserver makes none.
-const (
-	keysForPeople = `request.operation in ["CREATE", "UPDATE"]`
-	keysForNobody = `request.operation == "UPDATE" && has(request.subResource) && request.subResource == "status"`
-	onlyOfPeople  = "apiserver may delete no APIKey"
-	onlyOfNobody  = "apiserver may create, change and delete no APIKey; it may note in the status when one was last used"
-)
-
-// keysOfRESTAlone lets the policy about keys depend on the web application.
-func keysOfRESTAlone(text string) string {
-	depending := func(text, with, without string) string {
-		return strings.Replace(text, with, `{{ if include "herald.web" . }}`+with+"{{ else }}"+without+"{{ end }}", 1)
-	}
-	return depending(depending(text, keysForPeople, keysForNobody), onlyOfPeople, onlyOfNobody)
 }
 
 // tooManyPosts is the comparison of the alert HeraldTooManyPosts, without the number, which is a value of the chart.

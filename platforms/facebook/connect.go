@@ -50,7 +50,7 @@ func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms
 	return token, nil
 }
 
-// Choices returns the Pages for which the person may post.
+// Choices returns the Pages that the person may post to.
 func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
 	pages, readOnly, err := p.graph.Pages(ctx, token, "id,name,username,access_token,tasks,picture{url}")
 	if err != nil {

@@ -85,7 +85,7 @@ func TestNoApp(t *testing.T) {
 	}
 }
 
-// TestPages plays a person with Pages of which the sandbox has one only.
+// TestPages plays what Graph lists of a person's Pages.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	page := func(id, tasks string) string {

@@ -110,6 +110,6 @@ func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platfo
 // noneLinked says that there is no account to choose.
 var noneLinked = platforms.Error{
 	Class:   platforms.ClassReconnect,
-	Problem: "no professional account of Instagram is linked to a Facebook Page for which this person may create content",
+	Problem: "no professional account of Instagram is linked to a Facebook Page that this person may create content on",
 	Remedy:  "link one on Facebook, and connect the account again",
 }

@@ -165,10 +165,10 @@ func (c *Connecting) testRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, platforms.ClassReconnect, true},
-		"made up": {"a code that nobody was given is worth nothing", func(_ *testing.T, _ *visit, code *platforms.Code) {
+		"made up": {"a code that the platform did not give is worth nothing", func(_ *testing.T, _ *visit, code *platforms.Code) {
 			code.Value = "made-up-" + rand.Text()
 		}, platforms.ClassReconnect, true},
-		"another verifier": {"a code that somebody caught is worth nothing without the verifier", func(_ *testing.T, _ *visit, code *platforms.Code) {
+		"another verifier": {"a stolen code is worth nothing without the verifier", func(_ *testing.T, _ *visit, code *platforms.Code) {
 			code.Verifier = rand.Text() + rand.Text()
 		}, platforms.ClassReconnect, c.Verifies},
 		"another way back": {"a code is good for the address that it was sent to", func(_ *testing.T, _ *visit, code *platforms.Code) {

@@ -86,6 +86,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "herald-team-secrets"}}
 	Expect(admin.Create(ctx, role)).To(Succeed())
 	Expect(admin.Create(ctx, key())).To(Succeed())
+	Expect(admin.Create(ctx, keyOf("k-ada", "ada"))).To(Succeed())
 	waitForPolicies(ctx)
 })
 
@@ -160,6 +161,17 @@ func secret(namespace string, kind corev1.SecretType) *corev1.Secret {
 func key() *v1alpha1.APIKey {
 	return &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "ci"}}
 }
+
+// keyOf is a key that a person made in the web application.
+func keyOf(name, author string) *v1alpha1.APIKey {
+	return &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{
+		Namespace: ofTeam, Name: name,
+		Labels: map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb}, Annotations: map[string]string{v1alpha1.AuthorAnnotation: author},
+	}}
+}
+
+// planted lists a token in a key.
+var planted = `{"spec":{"tokens":[{"name":"mine","sha256":"` + strings.Repeat("a", 64) + `"}]}}`
 
 // event is about the key.
 func event() *eventsv1.Event {
@@ -309,11 +321,33 @@ var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(contex
 	Entry("takes back what the manager found", func(ctx context.Context) error {
 		return patchKey(ctx, `{"status":{"conditions":[],"observedGeneration":9}}`)
 	}, policy, "nothing in the status of an APIKey but lastUsedAt"),
-	Entry("makes a key for a person", func(ctx context.Context) error {
-		return apiserver.Create(ctx, &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: ofTeam, Name: "k-new"}}, client.DryRunAll)
+	Entry("makes a key for a person", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf("k-new", "ada"), client.DryRunAll) }, nobody),
+	Entry("makes a key for nobody", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf("k-new", ""), client.DryRunAll) }, policy, "but for a person"),
+	Entry("makes a key that is not found by its label", func(ctx context.Context) error {
+		k := keyOf("k-new", "ada")
+		k.Labels = nil
+		return apiserver.Create(ctx, k, client.DryRunAll)
+	}, policy, "but for a person"),
+	Entry("gives a person's key another token", func(ctx context.Context) error {
+		return apiserver.Patch(ctx, keyOf("k-ada", "ada"), client.RawPatch(types.MergePatchType, []byte(planted)), client.DryRunAll)
 	}, nobody),
-	Entry("gives a key another token for a person", func(ctx context.Context) error {
+	Entry("plants a token in a key that was applied", func(ctx context.Context) error {
+		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(planted)), client.DryRunAll)
+	}, policy, "but revoke it"),
+	Entry("lets a key that was applied live longer", func(ctx context.Context) error {
+		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"expiresAt":"2900-01-01T00:00:00Z"}}`)), client.DryRunAll)
+	}, policy, "but revoke it"),
+	Entry("changes a key", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"description":"x"}}`)), client.DryRunAll)
+	}, policy, "but revoke it"),
+	Entry("makes a key that was applied look like a person's", func(ctx context.Context) error {
+		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/origin":"web"}}}`)), client.DryRunAll)
+	}, policy, "may not change the label"),
+	Entry("hides that a key was made in the web application", func(ctx context.Context) error {
+		return apiserver.Patch(ctx, keyOf("k-ada", "ada"), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/origin":null}}}`)), client.DryRunAll)
+	}, policy, "may not change the label"),
+	Entry("revokes a key that was applied, for a person", func(ctx context.Context) error {
+		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}},"spec":{"revoked":true}}`)), client.DryRunAll)
 	}, nobody),
 	Entry("deletes a key: who made it and when it was used would be gone", func(ctx context.Context) error { return apiserver.Delete(ctx, key(), client.DryRunAll) }, roles),
 	Entry("tells what a person did", func(ctx context.Context) error { return apiserver.Create(ctx, event(), client.DryRunAll) }, nobody),

@@ -111,7 +111,7 @@ func (m *Manager) CookieName(base string) string {
 // SetCookie sets a cookie that scripts and other sites do not get, for so long; it is removed
 // if life is not positive. Lax lets it come along when another site links here.
 func (m *Manager) SetCookie(w http.ResponseWriter, base, value string, life time.Duration) {
-	cookie := &http.Cookie{
+	cookie := &http.Cookie{ //nolint:gosec // G124: browsers keep no secure cookie of plain HTTP, which is for this machine and for trials
 		Name: m.CookieName(base), Value: value, Path: "/", Secure: m.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		MaxAge: int(life.Seconds()),
 	}

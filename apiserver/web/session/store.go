@@ -86,8 +86,9 @@ func (s *store) run(ctx context.Context) {
 	defer background.Wait()
 	background.Go(func() { s.informer().RunWithContext(ctx) })
 	for ctx.Err() == nil {
+		s.tend(ctx)
 		again := tendEvery
-		if s.tend(ctx); len(s.current.Load().keys) == 0 {
+		if len(s.current.Load().keys) == 0 {
 			again = retryEvery
 		}
 		select {
@@ -207,7 +208,7 @@ func (s *store) err() error {
 // errUnchanged says that an update has nothing to write.
 var errUnchanged = errors.New("nothing to write")
 
-// update reads the Secret, lets change change what is in it, and writes it on the condition
+// update reads the Secret, has what is in it changed, and writes it on the condition
 // that it was not written in between; if it was, all of that is done again. So of several
 // replicas exactly one uses a link up, and all end with the same keys. An error of change
 // ends it without a write; errUnchanged is none.

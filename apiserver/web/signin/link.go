@@ -5,7 +5,6 @@ package signin
 
 import (
 	"errors"
-	"log/slog"
 	"net/http"
 	"strconv"
 
@@ -63,8 +62,6 @@ func (h *Handlers) linkRefusal(err error) refusal {
 	case errors.Is(err, session.ErrLinkExpired):
 		return refusal{http.StatusGone, "Expired link", "This link has expired." + again, err}
 	default:
-		return refusal{http.StatusServiceUnavailable, "Not signed in", "Herald cannot look the link up now. It is still good: try again in a minute.", err}
+		return refusal{http.StatusServiceUnavailable, notSignedIn, "Herald cannot look the link up now. Try again in a minute; if the link was used up by then, ask for a new one.", err}
 	}
 }
-
-func errorAttr(err error) slog.Attr { return slog.Any("error", err) }

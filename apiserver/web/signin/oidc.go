@@ -87,7 +87,7 @@ func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if !ok || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.State)) != 1 {
 		h.refuse(w, r, refusal{
-			http.StatusBadRequest, "Not signed in",
+			http.StatusBadRequest, notSignedIn,
 			"This sign-in was not begun in this browser, or more than ten minutes ago, or it has ended already. Begin again.",
 			errors.New("the state of the callback is not that of the browser"),
 		})
@@ -95,14 +95,14 @@ func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 	}
 	if code := query.Get("error"); code != "" {
 		h.refuse(w, r, refusal{
-			http.StatusForbidden, "Not signed in", h.provider.name + " did not let you in. Begin again, or ask its administrator.",
+			http.StatusForbidden, notSignedIn, h.provider.name + " did not let you in. Begin again, or ask its administrator.",
 			errors.New("the provider refuses: " + shortened(code) + ": " + shortened(query.Get("error_description"))),
 		})
 		return
 	}
 	if issuer := query.Get("iss"); issuer != "" && issuer != h.OIDC.IssuerURL {
 		h.refuse(w, r, refusal{
-			http.StatusBadRequest, "Not signed in", "The answer came from another provider than the one that was asked. Begin again.",
+			http.StatusBadRequest, notSignedIn, "The answer came from another provider than the one that was asked. Begin again.",
 			errors.New("the callback names another issuer: " + shortened(issuer)),
 		})
 		return
@@ -140,14 +140,14 @@ func (h *Handlers) exchangeRefusal(err error) refusal {
 	var refused *oauth2.RetrieveError
 	switch {
 	case errors.As(err, &claims):
-		return refusal{http.StatusForbidden, "Not signed in", claims.text, err}
+		return refusal{http.StatusForbidden, notSignedIn, claims.text, err}
 	case errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode < http.StatusInternalServerError:
 		return refusal{
-			http.StatusBadRequest, "Not signed in",
+			http.StatusBadRequest, notSignedIn,
 			h.provider.name + " takes the code of this sign-in no more: it was used already, or is too old. Begin again. If this stays, the client's secret may be wrong.", err,
 		}
 	case errors.Is(err, errToken):
-		return refusal{http.StatusBadRequest, "Not signed in", "What " + h.provider.name + " says about you cannot be trusted. Begin again.", err}
+		return refusal{http.StatusBadRequest, notSignedIn, "What " + h.provider.name + " says about you cannot be trusted. Begin again.", err}
 	default:
 		return h.away(err)
 	}

@@ -4,6 +4,7 @@
 package signin_test
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -20,7 +21,7 @@ var ada = map[string]any{"email": "ada@example.com", "email_verified": true, "na
 
 // atProvider follows the address of a sign-in to the provider, and returns the path and query
 // of the callback that it sends the browser to.
-func (b *browser) atProvider(begun *http.Response) *url.URL {
+func (b *browser) atProvider(begun *reply) *url.URL {
 	b.t.Helper()
 	if begun.StatusCode != http.StatusSeeOther {
 		b.t.Fatalf("the sign-in did not begin: %d %s", begun.StatusCode, text(b.t, begun))
@@ -85,34 +86,34 @@ func TestOIDC(t *testing.T) {
 func TestThreats(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		attack func(b *browser) *http.Response
+		attack func(b *browser) *reply
 		status int
 	}{
 		"begun elsewhere": {
 			"an attacker sends the victim the end of a sign-in of the attacker's own",
-			func(b *browser) *http.Response {
+			func(b *browser) *reply {
 				return b.do(http.MethodGet, b.browser().begin("").RequestURI())
 			}, 400,
 		},
 		"state of another session": {
-			"the victim has begun a sign-in too", func(b *browser) *http.Response {
+			"the victim has begun a sign-in too", func(b *browser) *reply {
 				b.begin("")
 				return b.do(http.MethodGet, b.browser().begin("").RequestURI())
 			}, 400,
 		},
 		"no state": {
-			"nothing binds it to the browser", func(b *browser) *http.Response {
+			"nothing binds it to the browser", func(b *browser) *reply {
 				return b.do(http.MethodGet, changed(b.begin(""), "state", ""))
 			}, 400,
 		},
 		"code of another": {
-			"the code of the attacker with the state of the victim: PKCE binds the code to the one who began", func(b *browser) *http.Response {
+			"the code of the attacker with the state of the victim: PKCE binds the code to the one who began", func(b *browser) *reply {
 				code := b.browser().begin("").Query().Get("code")
 				return b.do(http.MethodGet, changed(b.begin(""), "code", code))
 			}, 400,
 		},
 		"replayed callback": {
-			"the address stands in the history of the browser", func(b *browser) *http.Response {
+			"the address stands in the history of the browser", func(b *browser) *reply {
 				back := b.begin("").RequestURI()
 				b.do(http.MethodGet, back)
 				b.cookies = map[string]*http.Cookie{}
@@ -120,67 +121,65 @@ func TestThreats(t *testing.T) {
 			}, 400,
 		},
 		"replayed code": {
-			"the cookie of the way was stolen as well: the provider takes a code once", func(b *browser) *http.Response {
+			"the cookie of the way was stolen as well: the provider takes a code once", func(b *browser) *reply {
 				back := b.begin("").RequestURI()
 				thief := b.browser()
-				for name, cookie := range b.cookies {
-					thief.cookies[name] = cookie
-				}
+				maps.Copy(thief.cookies, b.cookies)
 				b.do(http.MethodGet, back)
 				b.cookies = map[string]*http.Cookie{}
 				return thief.do(http.MethodGet, back)
 			}, 400,
 		},
 		"nonce of another": {
-			"a token that was made for another sign-in", func(b *browser) *http.Response {
+			"a token that was made for another sign-in", func(b *browser) *reply {
 				b.issuer.Claims = map[string]any{"email": "ada@example.com", "email_verified": true, "nonce": "another"}
 				return b.do(http.MethodGet, b.begin("").RequestURI())
 			}, 400,
 		},
 		"for another client": {
-			"a token that another application got", func(b *browser) *http.Response {
+			"a token that another application got", func(b *browser) *reply {
 				b.issuer.Claims = map[string]any{"email": "ada@example.com", "email_verified": true, "aud": "another"}
 				return b.do(http.MethodGet, b.begin("").RequestURI())
 			}, 400,
 		},
 		"of another issuer": {
-			"a token that another provider made", func(b *browser) *http.Response {
+			"a token that another provider made", func(b *browser) *reply {
 				b.issuer.Claims = map[string]any{"email": "ada@example.com", "email_verified": true, "iss": "https://evil.example"}
 				return b.do(http.MethodGet, b.begin("").RequestURI())
 			}, 400,
 		},
 		"expired token": {
-			"it is from yesterday", func(b *browser) *http.Response {
+			"it is from yesterday", func(b *browser) *reply {
 				b.issuer.Claims = map[string]any{"email": "ada@example.com", "email_verified": true, "exp": time.Now().Add(-time.Minute).Unix()}
 				return b.do(http.MethodGet, b.begin("").RequestURI())
 			}, 400,
 		},
 		"mix-up": {
-			"another provider answers in the place of the one that was asked (RFC 9207)", func(b *browser) *http.Response {
+			"another provider answers in the place of the one that was asked (RFC 9207)", func(b *browser) *reply {
 				return b.do(http.MethodGet, changed(b.begin(""), "iss", "https://evil.example"))
 			}, 400,
 		},
 		"too late": {
-			"a sign-in of yesterday is found on a shared computer", func(b *browser) *http.Response {
+			"a sign-in of yesterday is found on a shared computer", func(b *browser) *reply {
 				back := b.begin("").RequestURI()
 				time.Sleep(11 * time.Minute) //nolint:forbidigo // in a bubble of synctest
 				return b.do(http.MethodGet, back)
 			}, 400,
 		},
 		"a cookie of the site": {
-			"a sealed text of another purpose in the place of the state", func(b *browser) *http.Response {
+			"a sealed text of another purpose in the place of the state", func(b *browser) *reply {
 				back := b.begin("")
 				b.cookies["__Host-herald_signin"].Value = b.sessions.Seal("session", map[string]string{"s": back.Query().Get("state")}, time.Hour)
 				return b.do(http.MethodGet, back.RequestURI())
 			}, 400,
 		},
 		"denied": {
-			"the person pressed No", func(b *browser) *http.Response {
+			"the person pressed No", func(b *browser) *reply {
 				return b.do(http.MethodGet, changed(b.begin(""), "error", "access_denied"))
 			}, 403,
 		},
 		"a POST": {
-			"no other method ends a sign-in", func(b *browser) *http.Response {
+			"no other method ends a sign-in", func(b *browser) *reply {
 				return b.do(http.MethodPost, b.begin("").RequestURI())
 			}, 405,
 		},

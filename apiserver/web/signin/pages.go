@@ -5,6 +5,7 @@ package signin
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -24,6 +25,9 @@ type refusal struct {
 	// cause is for the log: nil where the visitor alone is to blame.
 	cause error
 }
+
+// notSignedIn is the title of pages about a sign-in that failed.
+const notSignedIn = "Not signed in"
 
 // only passes requests with one of the methods on. What is not a GET is not cached, and
 // neither is what is: a page says who is signed in.
@@ -63,13 +67,25 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 		if no.status >= http.StatusInternalServerError {
 			request.From(r.Context()).Err = no.cause
 		}
-		h.audit(r, "Sign-in refused", errorAttr(no.cause))
+		h.Log.LogAttrs(r.Context(), slog.LevelInfo, "Sign-in refused", audit(r, slog.Any("error", no.cause))...)
 	}
 	h.write(w, no.status, no.title,
 		html.H1(g.Text(no.title)),
 		html.P(g.Text(no.text)),
 		html.P(html.A(html.Href(Path), g.Text("To the sign-in page"))),
 	)
+}
+
+// CrossOrigin is the page for a form that another site has sent, for
+// http.CrossOriginProtection.
+func (h *Handlers) CrossOrigin(w http.ResponseWriter, r *http.Request) {
+	h.only("crossOrigin", func(w http.ResponseWriter, r *http.Request) {
+		h.refuse(w, r, refusal{
+			http.StatusForbidden, "Not from here",
+			"Nothing has changed: this was sent from the page of another site, or by a proxy that hides where it comes from. Open Herald itself and try again.",
+			nil,
+		})
+	}, r.Method)(w, r)
 }
 
 // notReady is the page of a site without keys. The cause stands in the log: it may tell of

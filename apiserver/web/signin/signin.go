@@ -6,7 +6,6 @@
 package signin
 
 import (
-	"context"
 	"log/slog"
 	"net"
 	"net/http"
@@ -92,7 +91,7 @@ func (h *Handlers) Mount(mux *http.ServeMux) {
 func (h *Handlers) choose(w http.ResponseWriter, r *http.Request) {
 	back := localPath(r.URL.Query().Get("return_to"))
 	if _, ok := h.Sessions.Read(r); ok {
-		http.Redirect(w, r, back, http.StatusSeeOther)
+		http.Redirect(w, r, back, http.StatusSeeOther) //nolint:gosec // G710: localPath has judged it
 		return
 	}
 	if !h.ready(w, r) {
@@ -108,7 +107,8 @@ func (h *Handlers) signedIn(w http.ResponseWriter, r *http.Request, p person.Per
 		h.refuse(w, r, issueRefusal(err))
 		return
 	}
-	h.audit(r, "Signed in", slog.String("person", p.Name), slog.String("by", by), slog.String("session", issued.ID[:8]))
+	h.Log.LogAttrs(r.Context(), slog.LevelInfo, "Signed in",
+		audit(r, slog.String("person", p.Name), slog.String("by", by), slog.String("session", issued.ID[:8]))...)
 	http.Redirect(w, r, back, http.StatusSeeOther)
 }
 
@@ -127,7 +127,8 @@ func (h *Handlers) signOut(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if ok {
-		h.audit(r, "Signed out", slog.String("person", current.Person.Name), slog.Bool("everywhere", everywhere))
+		h.Log.LogAttrs(r.Context(), slog.LevelInfo, "Signed out",
+			audit(r, slog.String("person", current.Person.Name), slog.Bool("everywhere", everywhere))...)
 	}
 	h.Sessions.Clear(w)
 	http.Redirect(w, r, Path, http.StatusSeeOther)
@@ -142,10 +143,9 @@ func (h *Handlers) ready(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// audit writes a line about what a person did.
-func (h *Handlers) audit(r *http.Request, message string, attrs ...slog.Attr) {
-	attrs = append(attrs, slog.String("requestId", request.From(r.Context()).ID), slog.String("remote", r.RemoteAddr))
-	h.Log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelInfo, message, attrs...)
+// audit is what a line about something that a person did tells, beside the rest.
+func audit(r *http.Request, more ...slog.Attr) []slog.Attr {
+	return append(more, slog.String("requestId", request.From(r.Context()).ID), slog.String("remote", r.RemoteAddr))
 }
 
 // addressOf is what one visitor is counted by: an address, or the network of 64 bits that one

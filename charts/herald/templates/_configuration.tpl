@@ -133,14 +133,16 @@ web:
 {{- if .issuerURL -}}
 issuerURL: {{ .issuerURL | quote }}
 clientID: {{ .clientID | quote }}
-{{- if .clientSecret.name }}
+{{- if (.clientSecret).name }}
 clientSecretFile: /etc/herald/oidc/client-secret
 {{- end }}
 usernameClaim: {{ .usernameClaim | quote }}
 usernamePrefix: {{ .usernamePrefix | quote }}
 groupsClaim: {{ .groupsClaim | quote }}
 groupsPrefix: {{ .groupsPrefix | quote }}
-scopes: {{ toJson .scopes }}
+{{- with .scopes }}
+scopes: {{ toJson . }}
+{{- end }}
 {{- end -}}
 {{- end -}}
 {{- end }}

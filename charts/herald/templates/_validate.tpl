@@ -73,7 +73,7 @@
 {{- if and .issuerURL (not .clientID) -}}
 {{- $mistakes = append $mistakes "web.oidc.clientID is required: write what the provider calls Herald" -}}
 {{- end -}}
-{{- if and (or .clientID .clientSecret.name) (not .issuerURL) -}}
+{{- if and (or .clientID (.clientSecret).name) (not .issuerURL) -}}
 {{- $mistakes = append $mistakes "web.oidc.issuerURL is required: write the address of the OpenID Connect provider, or remove web.oidc.clientID and clientSecret" -}}
 {{- end -}}
 {{- end -}}

@@ -34,9 +34,8 @@ func (p *Page) mayPost() bool {
 	return len(p.Tasks) == 0 || slices.Contains(p.Tasks, "CREATE_CONTENT") || slices.Contains(p.Tasks, "MANAGE")
 }
 
-// Pages lists the Pages of a person for which they may post, with the tokens of the
-// Pages. fields are what is asked of each. readOnly counts those for which they may
-// not.
+// Pages lists the Pages that a person may post to, with the tokens of the Pages. fields
+// are what is asked of each. readOnly counts the Pages that they may not post to.
 func (g *Graph) Pages(ctx context.Context, token platforms.Token, fields string) (pages []Page, readOnly int, err error) {
 	query := url.Values{"fields": {fields}, "limit": {pagesPerCall}}
 	for range mostPageCalls {
