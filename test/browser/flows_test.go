@@ -5,16 +5,23 @@ package browser
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"image/color"
+	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/test/browser/chrome"
 	"github.com/herald-social/herald/test/browser/provider"
@@ -197,6 +204,71 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		Expect(status).NotTo(Equal(http.StatusNotFound))
 		Expect(other.Get("navigation", "Main").Count()).To(BeZero(), "who has signed out sees nothing of a team")
 		other.Forget()
+	})
+})
+
+// pages are those of a team, by their names.
+var pages = map[string]string{
+	"overview": "", "posts": "posts", "composer": "posts/new", "calendar": "calendar", "accounts": "connections", "keys": "keys", "team": "team",
+}
+
+// signedIn is the header of a person who has signed in by the run's link.
+var signedIn = sync.OnceValue(func() string {
+	page, err := browser.NewPage(chrome.Options{})
+	must(err)
+	defer page.Close()
+	must(web.Site{Page: page, URL: herald().Site()}.SignIn(herald().Variable("HERALD_SIGNIN_URL")))
+	header, err := page.CookieHeader()
+	must(err)
+	return header
+})
+
+var _ = Describe("Lighthouse, signed in,", Label("lighthouse"), func() {
+	for name, path := range pages {
+		It("finds the page good: "+name, func() {
+			expectGood(name, herald().Site()+"/teams/herald-demo/"+path, signedIn())
+		})
+	}
+})
+
+// What the pages take of the server with many posts is printed, not asserted: it depends on the machine.
+var _ = Describe("Times of the pages", Label("times"), func() {
+	const posts, atOnce, rounds = 10000, 32, 50
+
+	It("are measured with 10,000 posts", func() {
+		kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
+		must(err)
+		group, ctx := errgroup.WithContext(context.Background())
+		group.SetLimit(atOnce)
+		for i := range posts {
+			group.Go(func() error {
+				return kubernetes.Create(ctx, &v1alpha1.Post{
+					ObjectMeta: metav1.ObjectMeta{Namespace: cluster.DemoNamespace, GenerateName: "many-"},
+					Spec: v1alpha1.PostSpec{
+						Category: v1alpha1.CategoryText, ScheduledAt: v1alpha1.NewTimePtr(time.Now().Add(time.Duration(i+1000) * 5 * time.Minute)),
+						Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "demo-x"}, Caption: fmt.Sprintf("Post %d", i)}},
+					},
+				})
+			})
+		}
+		must(group.Wait())
+		for name, path := range pages {
+			var took []time.Duration
+			for range rounds {
+				request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, herald().Site()+"/teams/herald-demo/"+path, http.NoBody)
+				must(err)
+				request.Header.Set("Cookie", signedIn())
+				begun := time.Now()
+				response, err := http.DefaultClient.Do(request)
+				must(err)
+				_, err = io.Copy(io.Discard, response.Body)
+				must(errors.Join(err, response.Body.Close()))
+				took = append(took, time.Since(begun))
+				Expect(response.StatusCode).To(Equal(http.StatusOK))
+			}
+			slices.Sort(took)
+			GinkgoWriter.Printf("%-10s median %6.1f ms, slowest of %d %6.1f ms\n", name, took[rounds/2].Seconds()*1000, rounds, took[rounds-1].Seconds()*1000)
+		}
 	})
 })
 
