@@ -10,7 +10,7 @@ import (
 
 // Target is an account to which a post goes.
 type Target struct {
-	// Account is a part of what the composer calls it: "Herald Demo X".
+	// Account is a part of what the composer calls it: "X, @herald_demo".
 	Account string
 	// Platform is needed for a text of its own; empty Text is that of the post.
 	Platform, Text string
