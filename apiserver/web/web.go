@@ -7,6 +7,7 @@
 package web
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"log/slog"
@@ -102,18 +103,39 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	request.From(r.Context()).Operation = "web " + pattern
-	s.mux.ServeHTTP(w, r)
+	s.mux.ServeHTTP(&reader{w, request.TakesGzip(r.Header.Values("Accept-Encoding"))}, r)
 }
 
-// write writes a page.
+// write writes a page. Who sends a request with a person's cookie from another site gets no page and cannot see how long one is
+// (SameSite, Cross-Origin-Opener-Policy), so that the length of what is compressed tells nothing.
 func (s *Site) write(w http.ResponseWriter, status int, page g.Node) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if w.Header().Get("Cache-Control") == "" {
 		w.Header().Set("Cache-Control", "no-store")
 	}
+	w.Header().Add("Vary", "Accept-Encoding")
+	if reader, ok := w.(*reader); !ok || !reader.gzip {
+		w.WriteHeader(status)
+		_ = page.Render(w) // the reader may have gone
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
 	w.WriteHeader(status)
-	_ = page.Render(w) // the reader may have gone
+	packer := gzip.NewWriter(w)
+	_ = page.Render(packer) // as above
+	_ = packer.Close()
 }
+
+// reader is who gets a page.
+type reader struct {
+	http.ResponseWriter
+
+	// gzip says that they take it.
+	gzip bool
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *reader) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // visit is one request of a person who is signed in, for a team.
 type visit struct {
