@@ -150,6 +150,43 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		Expect(page.Problems()).To(BeEmpty())
 	})
 
+	It("keeps what is written when the tab goes, until it is discarded", func() {
+		draft := text
+		draft.Text = "Half a thought"
+		must(site.Compose(draft))
+		must(page.WaitFor("the browser has kept it", `localStorage.getItem("herald-writing")?.includes("Half a thought")`))
+		must(page.Open(herald().Site() + "/teams/herald-demo/posts/new"))
+		Expect(page.Get("textbox", "Text").Value()).To(Equal("Half a thought"))
+		Expect(page.Get("group", "Where it goes").GetPart("checkbox", "X, @herald_demo").Attribute("checked")).NotTo(BeNil())
+		must(page.Get("link", "Discard").Follow())
+		must(page.Open(herald().Site() + "/teams/herald-demo/posts/new"))
+		Expect(page.Get("textbox", "Text").Value()).To(BeEmpty())
+		Expect(page.Problems()).To(BeEmpty())
+	})
+
+	It("moves a post to another day of the calendar, and begins one on a day", func() {
+		draft := text
+		draft.Text = "To be moved"
+		at := time.Now().In(site.Zone).AddDate(0, 1, 0)
+		at = time.Date(at.Year(), at.Month(), 14, 9, 30, 0, 0, site.Zone)
+		must(site.Compose(draft))
+		must(site.Schedule(at))
+		must(page.WaitText("Scheduled"))
+		month := herald().Site() + "/teams/herald-demo/calendar?month=" + at.Format("2006-01")
+		must(page.Open(month))
+		entry := page.GetPart("link", "To be moved")
+		must(page.Follow(func() error {
+			return entry.DragTo(page.Get("link", "New post on 21 "+at.Format("January")))
+		}))
+		must(page.WaitText("To be moved"))
+		day, err := chrome.Eval[string](page, `[...document.querySelectorAll("[data-post]")].find((e) => e.textContent.includes("To be moved")).closest("[data-day]").dataset.day`)
+		must(err)
+		Expect(day).To(Equal(at.Format("2006-01") + "-21"))
+		must(page.Get("link", "New post on 23 "+at.Format("January")).Follow())
+		Expect(page.GetPart("DateTime", "Day and time").Value()).To(Equal(at.Format("2006-01") + "-23T10:00"))
+		Expect(page.Problems()).To(BeEmpty())
+	})
+
 	It("makes a key that works, and revokes it", func() {
 		must(site.Keys())
 		token, err := site.MakeKey("The newsletter")
