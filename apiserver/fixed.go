@@ -35,7 +35,7 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request) {
 	header.Set("Referrer-Policy", "no-referrer")
 	if p.compacted != nil {
 		header.Set("Vary", "Accept-Encoding")
-		if request.TakesGzip(r.Header.Values("Accept-Encoding")) {
+		if request.TakesGzip(r) {
 			header.Set("Content-Encoding", "gzip")
 			body = p.compacted
 		}

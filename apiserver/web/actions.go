@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,7 +59,7 @@ func (s *Site) reschedule(w http.ResponseWriter, v *visit) error {
 // localPath is an address of a form, if it is that page of ours and not one elsewhere; otherwise it is empty.
 func localPath(address, page string) string {
 	u, err := url.Parse(address)
-	if err != nil || u.IsAbs() || u.Host != "" || u.Path != page {
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Path != page {
 		return ""
 	}
 	return u.RequestURI()
@@ -92,14 +93,27 @@ func (s *Site) settle(w http.ResponseWriter, v *visit) error {
 // (/status/ID), Threads and Instagram (/p/CODE), Facebook (/posts/ID), TikTok (/video/ID), and have it as a parameter on YouTube (?v=ID).
 func idOf(found string) string {
 	found = strings.TrimSpace(found)
+	if strings.Contains(found, "/") && !strings.Contains(found, "://") {
+		found = "https://" + found // browsers hide it
+	}
 	u, err := url.Parse(found)
 	if err != nil || u.Host == "" {
 		return found
 	}
-	if id := u.Query().Get("v"); id != "" {
-		return id
+	query := u.Query()
+	switch page, post := query.Get("id"), query.Get("story_fbid"); {
+	case query.Get("v") != "": // YouTube
+		return query.Get("v")
+	case page != "" && post != "": // Facebook, whose ids have both
+		return page + "_" + post
+	case query.Get("fbid") != "":
+		return query.Get("fbid")
 	}
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
+	// On X, what follows the id is a picture of the post.
+	if i := slices.Index(parts, "status"); i >= 0 && i+1 < len(parts) {
+		return parts[i+1]
+	}
 	return parts[len(parts)-1]
 }
 
@@ -199,14 +213,18 @@ func (o *stream) flush(data []byte) error {
 	return o.control.Flush()
 }
 
+// lineBreaks makes one kind of the three line breaks.
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
 // send sends an event with a piece of a page.
 func (o *stream) send(node g.Node) error {
-	var piece bytes.Buffer
+	var piece strings.Builder
 	if err := node.Render(&piece); err != nil {
 		return err
 	}
 	var event bytes.Buffer
-	for line := range bytes.SplitSeq(piece.Bytes(), []byte("\n")) {
+	// A carriage return ends a line of the stream too (HTML, "server-sent events"): no text may write fields.
+	for line := range strings.SplitSeq(lineBreaks.Replace(piece.String()), "\n") {
 		fmt.Fprintf(&event, "data: %s\n", line)
 	}
 	event.WriteByte('\n')

@@ -72,7 +72,7 @@ func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head.Set("Content-Type", found.contentType)
 	head.Set("Cache-Control", "public, max-age=31536000, immutable")
 	head.Set("Vary", "Accept-Encoding")
-	if request.TakesGzip(r.Header.Values("Accept-Encoding")) {
+	if request.TakesGzip(r) {
 		head.Set("Content-Encoding", "gzip")
 		body = found.compacted
 	}

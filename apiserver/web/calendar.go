@@ -22,8 +22,8 @@ const (
 	dateForm  = "2006-01-02"
 )
 
-// perMonth is how many posts a calendar shows at most.
-const perMonth = 500
+// perMonth is how many posts a calendar shows at most: with more, a page that can move them all has more than 50 KB.
+const perMonth = 300
 
 // perDay is how many posts of a day the calendar shows; the others are behind a link.
 const perDay = 5
@@ -31,10 +31,11 @@ const perDay = 5
 // calendar shows the posts of a month, by the days of the viewer's zone.
 func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 	f := filtersOf(v.URL.Query())
-	month, err := time.ParseInLocation(monthForm, v.URL.Query().Get("month"), v.zone)
+	// Days are counted in UTC: there are zones whose clocks skip a midnight.
+	month, err := time.Parse(monthForm, v.URL.Query().Get("month"))
 	if err != nil || month.Year() < 2000 || month.Year() > 2900 {
 		today := v.now.In(v.zone)
-		month = time.Date(today.Year(), today.Month(), 1, 0, 0, 0, 0, v.zone)
+		month = time.Date(today.Year(), today.Month(), 1, 0, 0, 0, 0, time.UTC)
 	}
 	first := month.AddDate(0, 0, -(int(month.Weekday())+6)%7) // the Monday before
 	weeks := 0
@@ -42,7 +43,7 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 		weeks++
 	}
 	end := first.AddDate(0, 0, 7*weeks)
-	found, more := s.Service.PostsBetween(v.caller, &postindex.Range{From: first, To: end, Status: f.status, Platform: f.platform, Max: perMonth})
+	found, more := s.Service.PostsBetween(v.caller, &postindex.Range{From: v.midnight(first), To: v.midnight(end), Status: f.status, Platform: f.platform, Max: perMonth})
 	byDay := map[string][]postindex.Summary{}
 	for _, post := range found {
 		day := post.DisplayAt.In(v.zone).Format(dateForm)
@@ -61,6 +62,11 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 		},
 	})
 	return nil
+}
+
+// midnight is when a day of the calendar begins for the viewer.
+func (v *visit) midnight(day time.Time) time.Time {
+	return time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, v.zone)
 }
 
 // months leads to the months around.

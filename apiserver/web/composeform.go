@@ -120,13 +120,24 @@ func (s *Site) ownFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 		h.Details(h.Class("only-caption"), g.If(t.caption != "", g.Attr("open")),
 			h.Summary(g.Text("Another text for "+titleOf(a.Spec.Platform))),
 			h.Label(h.Class("hidden"), h.For(own), g.Text("Text for "+nameOfAccount(a, a.Name)+" on "+titleOf(a.Spec.Platform))),
-			h.Textarea(h.ID(own), h.Name(own), h.Rows("4"), h.Placeholder("Left empty, it gets the text of all."), g.Text(t.caption))),
+			h.Textarea(h.ID(own), h.Name(own), h.Rows("4"), h.Placeholder("Left empty, it gets the text of all."), typed(t.caption))),
 	}
 }
 
-// privacies are the words for TikTok's levels of privacy.
-var privacies = map[string]string{
-	"PUBLIC_TO_EVERYONE": "Everyone", "MUTUAL_FOLLOW_FRIENDS": "Friends", "FOLLOWER_OF_CREATOR": "Followers", "SELF_ONLY": "Only you",
+// privacies are the words for the levels of privacy that can be asked for. TikTok has others, which Herald's posts do not.
+var privacies = map[v1alpha1.TikTokPrivacyLevel]string{v1alpha1.TikTokPublicToEveryone: "Everyone", v1alpha1.TikTokSelfOnly: "Only you"}
+
+// privacyOptions are the levels that the account offers. One that the post has stays, even where the account does not offer it any
+// more: another would be chosen without a word, and the rules say what is wrong with it.
+func privacyOptions(offered []string, has v1alpha1.TikTokPrivacyLevel) g.Node {
+	if has != "" && !slices.Contains(offered, string(has)) {
+		offered = append(slices.Clone(offered), string(has))
+	}
+	return g.Map(offered, func(name string) g.Node {
+		level := v1alpha1.TikTokPrivacyLevel(name)
+		label, known := privacies[level]
+		return g.If(known, h.Option(h.Value(name), g.If(level == has, h.Selected()), g.Text(label)))
+	})
 }
 
 // tiktokFields are what only TikTok asks for. What an account cannot choose is not offered (TikTok's Content Sharing Guidelines).
@@ -144,10 +155,7 @@ func (s *Site) tiktokFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 	id := "privacy-" + a.Name
 	return h.Div(h.Class("only-media tiktok"), hidden("tiktok-"+a.Name, "yes"),
 		h.P(h.Class("field"), h.Label(h.For(id), g.Text("Who can see it on TikTok")), h.Select(h.ID(id), h.Name(id),
-			g.Map(may.PrivacyLevelOptions, func(level string) g.Node {
-				label, known := privacies[level]
-				return g.If(known, h.Option(h.Value(level), g.If(level == string(t.tiktok.PrivacyLevel), h.Selected()), g.Text(label)))
-			}))),
+			privacyOptions(may.PrivacyLevelOptions, t.tiktok.PrivacyLevel))),
 		h.P(h.Class("boxes"),
 			box("comment", "", "Comments", on(t.tiktok.AllowComment), may.CommentDisabled),
 			box("duet", "only-video", "Duets", on(t.tiktok.AllowDuet), may.DuetDisabled),
@@ -161,7 +169,7 @@ func (s *Site) tiktokFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 
 func (s *Site) textFields(c *composer) g.Node {
 	return h.P(c.class("only-caption field"), h.Label(h.For("caption"), g.Text("Text")),
-		h.Textarea(h.ID("caption"), h.Name("caption"), h.Rows("7"), h.Placeholder("What do you want to say?"), g.Text(c.caption)))
+		h.Textarea(h.ID("caption"), h.Name("caption"), h.Rows("7"), h.Placeholder("What do you want to say?"), typed(c.caption)))
 }
 
 // cardFields are the parts of a chain of posts.
@@ -172,7 +180,7 @@ func (s *Site) cardFields(v *visit, c *composer) g.Node {
 			card := c.cards[i]
 			return h.Li(
 				h.Label(h.For("card-"+n), g.Text("Part "+strconv.Itoa(i+1))),
-				h.Textarea(h.ID("card-"+n), h.Name("card-"+n), h.Rows("4"), g.Text(card.Caption)),
+				h.Textarea(h.ID("card-"+n), h.Name("card-"+n), h.Rows("4"), typed(card.Caption)),
 				s.dropZone(v, "media-"+n, "Pictures and videos of part "+strconv.Itoa(i+1), "image/jpeg,image/png,image/webp,video/mp4,video/quicktime", true, namesOf(card.MediaRefs)),
 			)
 		})),

@@ -90,14 +90,24 @@ func link(path, label, class string) g.Node {
 	return h.A(h.Class(strings.TrimSpace("button "+class)), h.Href(path), g.Text(label))
 }
 
+// typed is what stands in a field of several lines. Browsers drop a line break right after the tag (HTML, "textarea"), so there is one
+// more than what was typed.
+func typed(text string) g.Node { return g.Text("\n" + text) }
+
 // hidden is a field that a person does not see.
 func hidden(name, value string) g.Node {
 	return h.Input(h.Type("hidden"), h.Name(name), h.Value(value))
 }
 
+// onTheWeb reports whether an address that comes from elsewhere is one of the web, and nothing that runs.
+func onTheWeb(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
 // outward is the address of a link to elsewhere: nothing but the web is linked.
 func outward(address string) g.Node {
-	if u, err := url.Parse(address); err != nil || u.Scheme != "http" && u.Scheme != "https" {
+	if !onTheWeb(address) {
 		address = "#"
 	}
 	return g.Group{h.Href(address), h.Rel("noopener noreferrer nofollow"), h.Target("_blank")}

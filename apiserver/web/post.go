@@ -203,7 +203,7 @@ func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 // avatar is the picture of an account, with the platform's mark.
 func avatar(account *v1alpha1.Connection, platform v1alpha1.Platform) g.Node {
 	icon := ""
-	if account != nil {
+	if account != nil && onTheWeb(account.Status.IconURL) {
 		icon = account.Status.IconURL
 	}
 	return h.Span(h.Class("avatar"),

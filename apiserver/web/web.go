@@ -7,7 +7,6 @@
 package web
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"log/slog"
@@ -86,13 +85,17 @@ func policyOf(store string, consent []string) string {
 		"; connect-src 'self'" + store + "; form-action 'self'" + others + "; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// Guard sets what tells browsers to let no other site near a page. It comes before everything that may answer.
+// Guard sets what tells browsers to let no other site near a page, and to keep none. It comes before everything that may answer.
 func (s *Site) Guard(head http.Header) {
+	head.Set("Cache-Control", "no-store")
 	head.Set("Content-Security-Policy", s.policy)
 	head.Set("Referrer-Policy", "same-origin")
 	head.Set("Cross-Origin-Opener-Policy", "same-origin")
 	head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=()")
 	head.Set("X-Frame-Options", "DENY")
+	if strings.HasPrefix(s.Config.SignIn.SiteURL, "https://") {
+		head.Set("Strict-Transport-Security", "max-age=31536000")
+	}
 }
 
 // ServeHTTP serves a page. Before it stand http.CrossOriginProtection, which refuses what other sites send, and the sessions.
@@ -103,39 +106,18 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	request.From(r.Context()).Operation = "web " + pattern
-	s.mux.ServeHTTP(&reader{w, request.TakesGzip(r.Header.Values("Accept-Encoding"))}, r)
+	if request.TakesGzip(r) {
+		w = packing{w}
+	}
+	s.mux.ServeHTTP(w, r)
 }
 
 // write writes a page. Who sends a request with a person's cookie from another site gets no page and cannot see how long one is
 // (SameSite, Cross-Origin-Opener-Policy), so that the length of what is compressed tells nothing.
 func (s *Site) write(w http.ResponseWriter, status int, page g.Node) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if w.Header().Get("Cache-Control") == "" {
-		w.Header().Set("Cache-Control", "no-store")
-	}
-	w.Header().Add("Vary", "Accept-Encoding")
-	if reader, ok := w.(*reader); !ok || !reader.gzip {
-		w.WriteHeader(status)
-		_ = page.Render(w) // the reader may have gone
-		return
-	}
-	w.Header().Set("Content-Encoding", "gzip")
-	w.WriteHeader(status)
-	packer := gzip.NewWriter(w)
-	_ = page.Render(packer) // as above
-	_ = packer.Close()
+	_ = send(w, status, page) // the reader may have gone
 }
-
-// reader is who gets a page.
-type reader struct {
-	http.ResponseWriter
-
-	// gzip says that they take it.
-	gzip bool
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (r *reader) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // visit is one request of a person who is signed in, for a team.
 type visit struct {
@@ -287,6 +269,10 @@ func (s *Site) toSignIn(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("HX-Request") != "" {
 		w.Header().Set("HX-Redirect", "/signin")
 		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	if r.Header.Get("Accept") == "text/event-stream" {
+		w.WriteHeader(http.StatusNoContent) // the end of an EventSource, which can show no page
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

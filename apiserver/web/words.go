@@ -79,7 +79,7 @@ func statusOf(err *bridge.Error) int {
 // backLink leads to the page that a request came from, if that is one of ours.
 func backLink(r *http.Request) g.Node {
 	from, err := url.Parse(r.Referer())
-	if err != nil || from.Host != r.Host || !strings.HasPrefix(from.Path, "/") {
+	if err != nil || from.Host != r.Host || !strings.HasPrefix(from.Path, "/") || strings.HasPrefix(from.Path, "//") {
 		return nil
 	}
 	return h.P(link(from.RequestURI(), "Back", ""))

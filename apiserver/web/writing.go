@@ -5,6 +5,7 @@ package web
 
 import (
 	"crypto/rand"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -55,10 +56,13 @@ type targetWriting struct {
 // localForm is how browsers write a day and a time (HTML, "valid local date and time string").
 const localForm = "2006-01-02T15:04"
 
-// maxCards and maxMedia bound what is read of a form; the rules of posts ask for less.
+// These bound what is read of a form: each account and each file is looked up. No post can have more (api/v1alpha1), and all parts of
+// a thread together have at most the 2,000 files of posting/rules.
 const (
-	maxCards = 100
-	maxMedia = 100
+	maxCards   = 100
+	maxMedia   = 100
+	maxFiles   = 2000
+	maxTargets = 100
 )
 
 // newWriting is an empty form.
@@ -80,12 +84,16 @@ func readWriting(form url.Values) *writing {
 		w.category = v1alpha1.CategoryText
 	}
 	count, _ := strconv.Atoi(form.Get("cards"))
+	room := maxFiles
 	for i := range min(max(count, 2), maxCards) {
 		n := strconv.Itoa(i)
 		media := form["media-"+n]
-		w.cards = append(w.cards, v1alpha1.TreeCard{Caption: text(form.Get("card-" + n)), MediaRefs: references(media[:min(len(media), maxMedia)])})
+		media = media[:min(len(media), maxMedia, room)]
+		room -= len(media)
+		w.cards = append(w.cards, v1alpha1.TreeCard{Caption: text(form.Get("card-" + n)), MediaRefs: references(media)})
 	}
-	for _, name := range form["target"] {
+	targets := form["target"]
+	for _, name := range targets[:min(len(targets), maxTargets)] {
 		w.targets = append(w.targets, targetWriting{
 			connection: name, caption: text(form.Get("own-" + name)), title: strings.TrimSpace(form.Get("title-" + name)), tiktok: readTikTok(form, name),
 		})
@@ -189,10 +197,12 @@ func (w *writing) videoContent() (*v1alpha1.VideoContent, error) {
 	video := &v1alpha1.VideoContent{MediaRef: v1alpha1.LocalReference{Name: w.video}}
 	if w.thumbnail != "" {
 		seconds, err := strconv.ParseFloat(strings.Replace(w.thumbnail, ",", ".", 1), 64)
-		if err != nil || seconds < 0 || seconds > 2_000_000 {
+		millis := math.Round(seconds * 1000)
+		// NaN is not even smaller than itself.
+		if err != nil || !(millis >= 0 && millis <= math.MaxInt32) {
 			return nil, errNoMoment
 		}
-		video.ThumbnailOffsetMillis = new(int32(seconds * 1000))
+		video.ThumbnailOffsetMillis = new(int32(millis))
 	}
 	return video, nil
 }
@@ -225,6 +235,10 @@ func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.
 		} else {
 			options.AutoAddMusic = false
 		}
+		// A draft in TikTok's app has neither: its owner chooses there (api/v1alpha1).
+		if options.Draft {
+			options.PrivacyLevel, options.AutoAddMusic = "", false
+		}
 		out.TikTok = &options
 	}
 	return out
@@ -238,7 +252,7 @@ func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
 	case spec.Draft:
 		w.when = whenDraft
 	case spec.ScheduledAt != nil:
-		w.when, w.at, w.local = whenLater, spec.ScheduledAt.UTC().Format(time.RFC3339), spec.ScheduledAt.In(zone).Format(localForm)
+		w.when, w.at, w.local = whenLater, spec.ScheduledAt.UTC().Format(time.RFC3339Nano), spec.ScheduledAt.In(zone).Format(localForm)
 	}
 	switch {
 	case spec.Image != nil:
@@ -251,11 +265,9 @@ func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
 	case spec.Tree != nil:
 		w.cards = slices.Clone(spec.Tree.Cards)
 	}
+	w.caption = commonCaption(spec.Targets)
 	for i := range spec.Targets {
 		t := &spec.Targets[i]
-		if i == 0 {
-			w.caption = t.Caption
-		}
 		of := targetWriting{connection: t.ConnectionRef.Name}
 		if t.Caption != w.caption {
 			of.caption = t.Caption
@@ -269,6 +281,15 @@ func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
 		w.targets = append(w.targets, of)
 	}
 	return w
+}
+
+// commonCaption is the text of all accounts that have none of their own. An own text that is empty is one that the form cannot show:
+// if any account has none, there is none in common.
+func commonCaption(targets []v1alpha1.PostTarget) string {
+	if len(targets) == 0 || slices.ContainsFunc(targets, func(t v1alpha1.PostTarget) bool { return t.Caption == "" }) {
+		return ""
+	}
+	return targets[0].Caption
 }
 
 func namesOf(references []v1alpha1.LocalReference) []string {

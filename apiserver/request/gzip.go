@@ -4,14 +4,15 @@
 package request
 
 import (
+	"net/http"
 	"strconv"
 	"strings"
 )
 
 // TakesGzip reports whether a client takes gzip (RFC 9110, section 12.5.3). One that takes anything without naming gzip gets
 // what is not compressed, which is allowed.
-func TakesGzip(accepted []string) bool {
-	for part := range strings.SplitSeq(strings.Join(accepted, ","), ",") {
+func TakesGzip(r *http.Request) bool {
+	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		name, weight, _ := strings.Cut(part, ";")
 		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
 			continue
