@@ -388,12 +388,12 @@ test-browser: ## Use the pages in headless Chromium, against the whole stack, wi
 	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
 	fi
 	$(MAKE) browser
-	$(browser_test) -ginkgo.label-filter='!lighthouse' $(if $(ATTACH),-args -attach=$(abspath $(ATTACH)))
+	$(browser_test) -ginkgo.label-filter='!lighthouse && !times' $(if $(ATTACH),-args -attach=$(abspath $(ATTACH)))
 
 .PHONY: screenshots
 screenshots: browser ## Take a picture of every page in light, dark and phone width, into bin/screenshots (FOCUS=)
 	@rm -rf $(BIN)/screenshots
-	$(browser_test) -ginkgo.label-filter='!lighthouse' -args -screenshots=$(BIN)/screenshots $(if $(ATTACH),-attach=$(abspath $(ATTACH)))
+	$(browser_test) -ginkgo.label-filter='!lighthouse && !times' -args -screenshots=$(BIN)/screenshots $(if $(ATTACH),-attach=$(abspath $(ATTACH)))
 
 # Lighthouse needs a newer Node.js than many systems have; npm brings that as well. --ignore-scripts: nothing that npm brings runs but
 # the two.
@@ -401,6 +401,10 @@ screenshots: browser ## Take a picture of every page in light, dark and phone wi
 lighthouse: browser ## Measure the pages with Lighthouse: at least 95 in each column (FOCUS=)
 	@npm --prefix hack/lighthouse ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	$(browser_test) -v -ginkgo.label-filter=lighthouse $(if $(ATTACH),-args -attach=$(abspath $(ATTACH)))
+
+.PHONY: page-times
+page-times: browser ## Print how long each page takes with 10,000 posts in a team
+	@$(browser_test) -v -ginkgo.label-filter=times
 
 .PHONY: record-monitoring
 record-monitoring: controlplane ## Record a run of the real processes anew, for the test of the dashboard (takes eight minutes)

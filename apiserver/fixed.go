@@ -7,8 +7,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"net/http"
-	"strconv"
-	"strings"
+
+	"github.com/herald-social/herald/apiserver/request"
 )
 
 // fixed is an answer that never changes. It is compressed once, here.
@@ -35,25 +35,10 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request) {
 	header.Set("Referrer-Policy", "no-referrer")
 	if p.compacted != nil {
 		header.Set("Vary", "Accept-Encoding")
-		if takesGzip(r.Header.Values("Accept-Encoding")) {
+		if request.TakesGzip(r.Header.Values("Accept-Encoding")) {
 			header.Set("Content-Encoding", "gzip")
 			body = p.compacted
 		}
 	}
-	_, _ = w.Write(body) // the client may have gone
-}
-
-// takesGzip reports whether a client takes gzip (RFC 9110, section 12.5.3). One that takes anything without naming gzip gets
-// what is not compressed, which is allowed.
-func takesGzip(accepted []string) bool {
-	for part := range strings.SplitSeq(strings.Join(accepted, ","), ",") {
-		name, weight, _ := strings.Cut(part, ";")
-		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			continue
-		}
-		_, value, given := strings.Cut(weight, "=")
-		quality, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-		return !given || err == nil && quality > 0
-	}
-	return false
+	_, _ = w.Write(body) //nolint:gosec // G705: it is fixed; the client may have gone
 }

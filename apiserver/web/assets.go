@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"github.com/herald-social/herald/apiserver/request"
 )
 
 //go:embed assets/*.css assets/*.js assets/*.svg
@@ -70,7 +72,7 @@ func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head.Set("Content-Type", found.contentType)
 	head.Set("Cache-Control", "public, max-age=31536000, immutable")
 	head.Set("Vary", "Accept-Encoding")
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if request.TakesGzip(r.Header.Values("Accept-Encoding")) {
 		head.Set("Content-Encoding", "gzip")
 		body = found.compacted
 	}

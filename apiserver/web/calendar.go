@@ -49,12 +49,13 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 		byDay[day] = append(byDay[day], post)
 	}
 	here := month.Format(monthForm)
-	s.render(w, v, http.StatusOK, view{title: month.Format("January 2006"), place: placeCalendar, wide: true,
+	s.render(w, v, http.StatusOK, view{
+		title: month.Format("January 2006"), place: placeCalendar, wide: true,
 		actions: []g.Node{s.months(v, month, f)},
 		content: []g.Node{
 			h.Div(h.Data("in-zone", v.zone.String())),
 			s.narrow(v, "calendar", f, "month", here),
-			g.If(more, note("info", paragraph("This month has more posts than a calendar can show. Choose a state or a platform."))),
+			g.If(more, note(neutral, paragraph("This month has more posts than a calendar can show. Choose a state or a platform."))),
 			s.month(v, month, first, weeks, byDay),
 			h.P(h.Class("soft"), g.Text("Days and times are those of "+v.zone.String()+". "), g.If(v.may.update, g.Text("Drag a scheduled post to another day, or open it to choose a time."))),
 		},

@@ -229,9 +229,8 @@ func (s *Site) upload(w http.ResponseWriter, v *visit) error {
 }
 
 func (s *Site) uploadFailed(w http.ResponseWriter, v *visit, err error) error {
-	var known *bridge.Error
 	status, message := http.StatusInternalServerError, "it is our fault; try again"
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*bridge.Error](err); ok {
 		status, message = statusOf(known), known.Message
 	} else {
 		request.From(v.Context()).Err = err

@@ -37,9 +37,9 @@ func (s *Site) composer(v *visit, c *composer) view {
 		h.Form(h.ID("compose"), h.Class("compose"), h.Method("post"), h.Action(c.action),
 			hidden("key", c.key), hidden("version", c.version), hidden("zone", v.zone.String()), hidden("cards", strconv.Itoa(len(c.cards))),
 			h.Div(h.Class("write"),
-				g.If(len(c.problems) > 0, h.Div(h.ID("problems"), h.Class("note bad"), h.Role("alert"), drawing("warning"),
+				g.If(len(c.problems) > 0, h.Div(h.ID("problems"), h.Class("note bad"), h.Role("alert"), drawing("alert"),
 					h.Div(h.P(h.Strong(g.Text("Nothing was sent."))), items(c.problems)))),
-				g.If(len(c.left) > 0, note("info", h.P(g.Text("Left out:")), items(c.left))),
+				g.If(len(c.left) > 0, note(neutral, h.P(g.Text("Left out:")), items(c.left))),
 				s.kindFields(c),
 				s.accountFields(v, c, accounts),
 				s.textFields(c),
@@ -93,7 +93,7 @@ func (c *composer) class(of string) g.Node {
 
 func (s *Site) accountFields(v *visit, c *composer, accounts []*v1alpha1.Connection) g.Node {
 	if len(accounts) == 0 {
-		return note("warning", paragraph("There is no account to post to."), h.P(link(v.path("connections"), "Connect an account", "small primary")))
+		return note(caution, paragraph("There is no account to post to."), h.P(link(v.path("connections"), "Connect an account", "small primary")))
 	}
 	return h.FieldSet(h.Class("pick"), h.Legend(g.Text("Where it goes")),
 		h.Ul(g.Map(accounts, func(a *v1alpha1.Connection) g.Node {

@@ -33,7 +33,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 		missing = []string{sentence(errNoTime.Error())}
 	}
 	if err != nil {
-		s.write(w, http.StatusOK, note("warning", paragraph(sentence(err.Error()))))
+		s.write(w, http.StatusOK, note(caution, paragraph(sentence(err.Error()))))
 		return nil
 	}
 	found := s.Service.CheckPost(v.Context(), v.caller, &spec)
@@ -62,7 +62,7 @@ func stops(written *writing, spec *v1alpha1.PostSpec, missing []string, found *b
 	if written.when == whenDraft {
 		title = "It can be kept as a draft. Before it can be published:"
 	}
-	return note("info", h.P(h.Strong(g.Text(title))), items(problems))
+	return note(neutral, h.P(h.Strong(g.Text(title))), items(problems))
 }
 
 // count says how much of a platform's room a text takes. It replaces what the form shows beside the account.
