@@ -5,7 +5,6 @@ package docs_test
 
 import (
 	"bytes"
-	"context"
 	"flag"
 	"image"
 	"image/color"
@@ -62,7 +61,7 @@ func signedIn(t *testing.T) web.Site {
 			t.Error(err)
 		}
 	})
-	browser, err := chrome.Start(context.Background())
+	browser, err := chrome.Start(t.Context())
 	do(t, err)
 	t.Cleanup(browser.Close)
 	page, err := browser.NewPage(chrome.Options{})
@@ -140,5 +139,5 @@ func keep(t *testing.T, page *chrome.Page, name string) {
 		t.Errorf("the picture %s takes %d bytes; %d are the most", name, encoded.Len(), maxPicture)
 	}
 	do(t, os.MkdirAll(*pictures, 0o755))
-	do(t, os.WriteFile(filepath.Join(*pictures, name+".png"), encoded.Bytes(), 0o644)) //nolint:gosec // for everyone
+	do(t, os.WriteFile(filepath.Join(*pictures, name+".png"), encoded.Bytes(), 0o644))
 }
