@@ -230,7 +230,6 @@ not_run = printf 'not run: %s\n' "$(1)" | tee -a "$${HERALD_TEST_NOTES:-/dev/nul
 test: ## Everything that must hold before a change lands; says at the end what it could not run, and why
 	@export HERALD_TEST_NOTES=$$(mktemp)
 	beside=$$(mktemp -d)
-	: >"$$beside/notes"
 	trap 'rm -rf "$$HERALD_TEST_NOTES" "$$beside"' EXIT
 	race=1
 	if ! why=$$(go build -race runtime/cgo 2>&1); then
@@ -257,19 +256,28 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	step 'chart by Kubernetes and kube-score (make chart-conform)' $(MAKE) chart-conform
 	step 'suites with an API server (make test-integration)' $(MAKE) test-integration
 	step 'alerts and dashboard in Prometheus (make test-monitoring)' $(MAKE) test-monitoring
-	step 'pages in a browser (make test-browser)' $(MAKE) test-browser
-	# Both wait more than they work, so they run side by side.
-	HERALD_TEST_NOTES="$$beside/notes" $(MAKE) test-upgrade LONG= >"$$beside/log" 2>&1 &
-	upgrade=$$!
-	upgraded() {
-	  local status=0
-	  wait "$$upgrade" || status=$$?
-	  cat "$$beside/log"
-	  cat "$$beside/notes" >>"$$HERALD_TEST_NOTES"
-	  return "$$status"
+	# They wait more than they work, so they run beside the crash matrix, one after the other. Each writes its notes, its output and
+	# its exit code into a folder of its own.
+	{
+	  for target in test-upgrade test-browser; do
+	    own=$$beside/$$target
+	    mkdir "$$own"
+	    : >"$$own/notes"
+	    status=0
+	    HERALD_TEST_NOTES="$$own/notes" $(MAKE) $$target LONG= >"$$own/log" 2>&1 || status=$$?
+	    echo "$$status" >"$$own/status"
+	  done
+	} &
+	others=$$!
+	begun() {
+	  wait "$$others" || true
+	  cat "$$beside/$$1/log"
+	  cat "$$beside/$$1/notes" >>"$$HERALD_TEST_NOTES"
+	  return "$$(cat "$$beside/$$1/status")"
 	}
 	step 'crash matrix, short (make test-crash)' $(MAKE) test-crash LONG=
-	step 'upgrade and rollback, short (make test-upgrade), begun beside it' upgraded
+	step 'upgrade and rollback, short (make test-upgrade), begun beside it' begun test-upgrade
+	step 'pages in a browser (make test-browser), begun beside it' begun test-browser
 	printf '\n==> summary\n'
 	printf '%s\n' "$${results[@]}"
 	cat "$$HERALD_TEST_NOTES"

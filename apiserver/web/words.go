@@ -92,6 +92,7 @@ var said = map[string]string{
 	"scheduled":    "The post is scheduled.",
 	"saved":        "The draft is saved.",
 	"cancelled":    "The post is cancelled.",
+	"discarded":    "What you wrote is discarded. Nothing was stored.",
 	"moved":        "The post has a new time.",
 	"settled":      "Thank you. Herald goes on from there.",
 	"connected":    "The account is connected.",
