@@ -403,6 +403,10 @@ screenshots: browser ## Take a picture of every page in light, dark and phone wi
 	@rm -rf $(BIN)/screenshots
 	$(browser_test) -ginkgo.label-filter='!lighthouse && !times' -args -screenshots=$(BIN)/screenshots $(if $(ATTACH),-attach=$(abspath $(ATTACH)))
 
+.PHONY: pictures
+pictures: browser ## Make the pictures in docs/pictures anew, in headless Chromium
+	@KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/docs -count=1 -timeout 10m -run TestPictures -args -pictures=$(CURDIR)/docs/pictures
+
 # Lighthouse needs a newer Node.js than many systems have; npm brings that as well. --ignore-scripts: nothing that npm brings runs but
 # the two.
 .PHONY: lighthouse
