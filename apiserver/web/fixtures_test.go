@@ -268,7 +268,7 @@ func (r roles) May(_ context.Context, who person.Person, namespace, verb, resour
 		return namespace == beta, nil
 	}
 	read := verb == "list" && resource != "apikeys"
-	write := read || verb == "create" && (resource == "posts" || resource == "media") || verb == "update" && resource == "posts"
+	write := verb == "list" || verb == "create" && (resource == "posts" || resource == "media") || verb == "update" && resource == "posts"
 	switch who.Name {
 	case viewer.Name:
 		return namespace == acme && read, nil
