@@ -230,7 +230,6 @@ not_run = printf 'not run: %s\n' "$(1)" | tee -a "$${HERALD_TEST_NOTES:-/dev/nul
 test: ## Everything that must hold before a change lands; says at the end what it could not run, and why
 	@export HERALD_TEST_NOTES=$$(mktemp)
 	beside=$$(mktemp -d)
-	: >"$$beside/notes"
 	trap 'rm -rf "$$HERALD_TEST_NOTES" "$$beside"' EXIT
 	race=1
 	if ! why=$$(go build -race runtime/cgo 2>&1); then
@@ -257,19 +256,28 @@ test: ## Everything that must hold before a change lands; says at the end what i
 	step 'chart by Kubernetes and kube-score (make chart-conform)' $(MAKE) chart-conform
 	step 'suites with an API server (make test-integration)' $(MAKE) test-integration
 	step 'alerts and dashboard in Prometheus (make test-monitoring)' $(MAKE) test-monitoring
-	step 'pages in a browser (make test-browser)' $(MAKE) test-browser
-	# Both wait more than they work, so they run side by side.
-	HERALD_TEST_NOTES="$$beside/notes" $(MAKE) test-upgrade LONG= >"$$beside/log" 2>&1 &
-	upgrade=$$!
-	upgraded() {
-	  local status=0
-	  wait "$$upgrade" || status=$$?
-	  cat "$$beside/log"
-	  cat "$$beside/notes" >>"$$HERALD_TEST_NOTES"
-	  return "$$status"
+	# They wait more than they work, so they run beside the crash matrix, one after the other. Each writes its notes, its output and
+	# its exit code into a folder of its own.
+	{
+	  for target in test-upgrade test-browser; do
+	    own=$$beside/$$target
+	    mkdir "$$own"
+	    : >"$$own/notes"
+	    status=0
+	    HERALD_TEST_NOTES="$$own/notes" $(MAKE) $$target LONG= >"$$own/log" 2>&1 || status=$$?
+	    echo "$$status" >"$$own/status"
+	  done
+	} &
+	others=$$!
+	begun() {
+	  wait "$$others" || true
+	  cat "$$beside/$$1/log"
+	  cat "$$beside/$$1/notes" >>"$$HERALD_TEST_NOTES"
+	  return "$$(cat "$$beside/$$1/status")"
 	}
 	step 'crash matrix, short (make test-crash)' $(MAKE) test-crash LONG=
-	step 'upgrade and rollback, short (make test-upgrade), begun beside it' upgraded
+	step 'upgrade and rollback, short (make test-upgrade), begun beside it' begun test-upgrade
+	step 'pages in a browser (make test-browser), begun beside it' begun test-browser
 	printf '\n==> summary\n'
 	printf '%s\n' "$${results[@]}"
 	cat "$$HERALD_TEST_NOTES"
@@ -388,12 +396,16 @@ test-browser: ## Use the pages in headless Chromium, against the whole stack, wi
 	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
 	fi
 	$(MAKE) browser
-	$(browser_test) -ginkgo.label-filter='!lighthouse' $(if $(ATTACH),-args -attach=$(abspath $(ATTACH)))
+	$(browser_test) -ginkgo.label-filter='!lighthouse && !times' $(if $(ATTACH),-args -attach=$(abspath $(ATTACH)))
 
 .PHONY: screenshots
 screenshots: browser ## Take a picture of every page in light, dark and phone width, into bin/screenshots (FOCUS=)
 	@rm -rf $(BIN)/screenshots
-	$(browser_test) -ginkgo.label-filter='!lighthouse' -args -screenshots=$(BIN)/screenshots $(if $(ATTACH),-attach=$(abspath $(ATTACH)))
+	$(browser_test) -ginkgo.label-filter='!lighthouse && !times' -args -screenshots=$(BIN)/screenshots $(if $(ATTACH),-attach=$(abspath $(ATTACH)))
+
+.PHONY: pictures
+pictures: browser ## Make the pictures in docs/pictures anew, in headless Chromium
+	@KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/docs -count=1 -timeout 10m -run TestPictures -args -pictures=$(CURDIR)/docs/pictures
 
 # Lighthouse needs a newer Node.js than many systems have; npm brings that as well. --ignore-scripts: nothing that npm brings runs but
 # the two.
@@ -401,6 +413,10 @@ screenshots: browser ## Take a picture of every page in light, dark and phone wi
 lighthouse: browser ## Measure the pages with Lighthouse: at least 95 in each column (FOCUS=)
 	@npm --prefix hack/lighthouse ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	$(browser_test) -v -ginkgo.label-filter=lighthouse $(if $(ATTACH),-args -attach=$(abspath $(ATTACH)))
+
+.PHONY: page-times
+page-times: browser ## Print how long each page takes with 10,000 posts in a team
+	@$(browser_test) -v -ginkgo.label-filter=times
 
 .PHONY: record-monitoring
 record-monitoring: controlplane ## Record a run of the real processes anew, for the test of the dashboard (takes eight minutes)

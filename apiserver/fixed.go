@@ -40,5 +40,5 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request) {
 			body = p.compacted
 		}
 	}
-	_, _ = w.Write(body) // the client may have gone
+	_, _ = w.Write(body) //nolint:gosec // G705: it is fixed; the client may have gone
 }

@@ -50,12 +50,13 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 		byDay[day] = append(byDay[day], post)
 	}
 	here := month.Format(monthForm)
-	s.render(w, v, http.StatusOK, view{title: month.Format("January 2006"), place: placeCalendar, wide: true,
+	s.render(w, v, http.StatusOK, view{
+		title: month.Format("January 2006"), place: placeCalendar, wide: true,
 		actions: []g.Node{s.months(v, month, f)},
 		content: []g.Node{
 			h.Div(h.Data("in-zone", v.zone.String())),
 			s.narrow(v, "calendar", f, "month", here),
-			g.If(more, note("info", paragraph("This month has more posts than a calendar can show. Choose a state or a platform."))),
+			g.If(more, note(neutral, paragraph("This month has more posts than a calendar can show. Choose a state or a platform."))),
 			s.month(v, month, first, weeks, byDay),
 			h.P(h.Class("soft"), g.Text("Days and times are those of "+v.zone.String()+". "), g.If(v.may.update, g.Text("Drag a scheduled post to another day, or open it to choose a time."))),
 		},
@@ -108,7 +109,9 @@ func (s *Site) day(v *visit, month, day time.Time, byDay map[string][]postindex.
 	if today {
 		class += " today"
 	}
+	writable := v.may.create && !day.AddDate(0, 0, 1).Before(v.now)
 	return h.Td(h.Class(class), h.Data("day", date),
+		g.If(writable, h.A(h.Class("on-day"), h.Href(v.path("posts/new")+"?day="+date), h.Aria("label", "New post on "+day.Format("2 January")), drawing("plus"))),
 		h.Span(h.Class("date"), h.Time(h.DateTime(date), g.If(today, h.Aria("current", "date")),
 			h.Span(h.Class("hidden narrow-day"), g.Text(day.Format("Monday, "))), g.Text(strconv.Itoa(day.Day())), h.Span(h.Class("hidden"), g.Text(day.Format(" January"))))),
 		g.If(len(posts) > 0, h.Ul(g.Map(posts[:min(len(posts), perDay)], func(p postindex.Summary) g.Node { return s.entry(v, &p) }))),

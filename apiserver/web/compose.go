@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
@@ -37,7 +38,10 @@ func (s *Site) compose(w http.ResponseWriter, v *visit) error {
 	} else if accounts := s.usable(v); len(accounts) == 1 {
 		written.targets = []targetWriting{{connection: accounts[0].Name}}
 	}
-	s.render(w, v, http.StatusOK, s.composer(v, &composer{writing: written, title: "New post", action: v.path("posts/new"), left: left}))
+	if day, err := time.ParseInLocation(dateForm, v.URL.Query().Get("day"), v.zone); err == nil {
+		written.on(day, v.now)
+	}
+	s.render(w, v, http.StatusOK, s.composer(v, &composer{writing: written, title: "New post", action: v.path("posts/new"), left: left, fresh: v.URL.RawQuery == ""}))
 	return nil
 }
 
@@ -229,9 +233,8 @@ func (s *Site) upload(w http.ResponseWriter, v *visit) error {
 }
 
 func (s *Site) uploadFailed(w http.ResponseWriter, v *visit, err error) error {
-	var known *bridge.Error
 	status, message := http.StatusInternalServerError, "it is our fault; try again"
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*bridge.Error](err); ok {
 		status, message = statusOf(known), known.Message
 	} else {
 		request.From(v.Context()).Err = err

@@ -24,6 +24,8 @@ type composer struct {
 	kept bool
 	// scheduled says that it has a time: it cannot become a draft again.
 	scheduled bool
+	// fresh says that nothing was written yet: what the browser has kept of an earlier attempt comes back.
+	fresh bool
 	// left is what a post like another one cannot have.
 	left []string
 	// problems are why it was not taken.
@@ -34,12 +36,12 @@ type composer struct {
 func (s *Site) composer(v *visit, c *composer) view {
 	accounts := s.usable(v)
 	return view{title: c.title, place: placePosts, wide: true, uploads: true, content: []g.Node{
-		h.Form(h.ID("compose"), h.Class("compose"), h.Method("post"), h.Action(c.action),
+		h.Form(h.ID("compose"), h.Class("compose"), g.If(c.fresh, h.Data("keep", v.namespace)), h.Method("post"), h.Action(c.action),
 			hidden("key", c.key), hidden("version", c.version), hidden("zone", v.zone.String()), hidden("cards", strconv.Itoa(len(c.cards))),
 			h.Div(h.Class("write"),
-				g.If(len(c.problems) > 0, h.Div(h.ID("problems"), h.Class("note bad"), h.Role("alert"), drawing("warning"),
+				g.If(len(c.problems) > 0, h.Div(h.ID("problems"), h.Class("note bad"), h.Role("alert"), drawing("alert"),
 					h.Div(h.P(h.Strong(g.Text("Nothing was sent."))), items(c.problems)))),
-				g.If(len(c.left) > 0, note("info", h.P(g.Text("Left out:")), items(c.left))),
+				g.If(len(c.left) > 0, note(neutral, h.P(g.Text("Left out:")), items(c.left))),
 				s.kindFields(c),
 				s.accountFields(v, c, accounts),
 				s.textFields(c),
@@ -48,7 +50,7 @@ func (s *Site) composer(v *visit, c *composer) view {
 				s.timeFields(v, c),
 				h.Div(h.Class("actions send"),
 					submit("Publish now", "primary when-now"), submit("Schedule", "primary when-later"), submit("Save draft", "primary when-draft"),
-					link(v.path("posts"), "Discard", "quiet"),
+					link(v.path("posts")+"?said=discarded", "Discard", "quiet"),
 				),
 			),
 			h.Aside(h.Class("preview"), h.Aria("label", "Preview"), h.TabIndex("0"),
@@ -93,7 +95,7 @@ func (c *composer) class(of string) g.Node {
 
 func (s *Site) accountFields(v *visit, c *composer, accounts []*v1alpha1.Connection) g.Node {
 	if len(accounts) == 0 {
-		return note("warning", paragraph("There is no account to post to."), h.P(link(v.path("connections"), "Connect an account", "small primary")))
+		return note(caution, paragraph("There is no account to post to."), h.P(link(v.path("connections"), "Connect an account", "small primary")))
 	}
 	return h.FieldSet(h.Class("pick"), h.Legend(g.Text("Where it goes")),
 		h.Ul(g.Map(accounts, func(a *v1alpha1.Connection) g.Node {

@@ -136,7 +136,7 @@ func (s *Site) disconnect(w http.ResponseWriter, v *visit) error {
 	}
 	s.Service.Acted(v.Context(), v.caller, bridge.ActDisconnected, out.Connection)
 	s.render(w, v, http.StatusOK, view{title: "Disconnected", place: placeAccounts, content: []g.Node{
-		note("good", paragraph(out.Message)), h.P(link(v.path("connections"), "To the accounts", "primary")),
+		note(good, paragraph(out.Message)), h.P(link(v.path("connections"), "To the accounts", "primary")),
 	}})
 	return nil
 }

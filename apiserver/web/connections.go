@@ -22,9 +22,10 @@ import (
 // warnBefore is how long before an account has to be connected again people are told.
 const warnBefore = 14 * 24 * time.Hour
 
-// accountState is how an account stands, for people: good, info, warning or bad.
+// accountState is how an account stands, for people.
 type accountState struct {
-	kind, label, text string
+	tone        tone
+	label, text string
 	// reconnect says that connecting the account again helps.
 	reconnect bool
 }
@@ -34,22 +35,22 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
 	switch by := c.Status.ReconnectBy; {
 	case c.Spec.Disabled:
-		return accountState{kind: "info", label: "Disabled", text: "Nothing is published to it while it is disabled."}
+		return accountState{tone: neutral, label: "Disabled", text: "Nothing is published to it while it is disabled."}
 	case ready == nil:
-		return accountState{kind: "info", label: "Being checked", text: "Herald is asking the platform about the account."}
+		return accountState{tone: neutral, label: "Being checked", text: "Herald is asking the platform about the account."}
 	case ready.Status != metav1.ConditionTrue:
 		return accountState{
-			kind: "bad", label: "Not ready", text: sentence(ready.Message),
+			tone: bad, label: "Not ready", text: sentence(ready.Message),
 			reconnect: ready.Reason != v1alpha1.ReasonPlatformUnavailable && ready.Reason != v1alpha1.ReasonPlanLimit,
 		}
 	case c.Status.RateLimitedUntil != nil && c.Status.RateLimitedUntil.After(now):
-		return accountState{kind: "warning", label: "Limited", text: sentence(cmp.Or(c.Status.RateLimitedMessage, "the platform takes no more calls for the moment"))}
+		return accountState{tone: caution, label: "Limited", text: sentence(cmp.Or(c.Status.RateLimitedMessage, "the platform takes no more calls for the moment"))}
 	case by != nil && by.Time.Before(now):
-		return accountState{kind: "warning", label: "Ended", text: "It was to be connected again " + distance(by.Sub(now)) + ".", reconnect: true}
+		return accountState{tone: caution, label: "Ended", text: "It was to be connected again " + distance(by.Sub(now)) + ".", reconnect: true}
 	case by != nil && by.Sub(now) < warnBefore:
-		return accountState{kind: "warning", label: "Ends soon", text: "It has to be connected again " + distance(by.Sub(now)) + ".", reconnect: true}
+		return accountState{tone: caution, label: "Ends soon", text: "It has to be connected again " + distance(by.Sub(now)) + ".", reconnect: true}
 	default:
-		return accountState{kind: "good", label: "Ready"}
+		return accountState{tone: good, label: "Ready"}
 	}
 }
 
@@ -85,7 +86,7 @@ func (s *Site) connections(w http.ResponseWriter, v *visit) error {
 func (s *Site) connectButtons(v *visit) g.Node {
 	offered := s.Connect.Available()
 	if len(offered) == 0 {
-		return note("info", paragraph("The people who run this Herald have entered no app of any platform, so that no account can be connected here. "+
+		return note(neutral, paragraph("The people who run this Herald have entered no app of any platform, so that no account can be connected here. "+
 			"They find out how in docs/platform-setup.md."))
 	}
 	return h.Section(h.Header(h.Class("section"), h.H2(g.Text("Connect an account"))),
@@ -103,8 +104,8 @@ func (s *Site) accountCard(v *visit, c *v1alpha1.Connection) g.Node {
 		h.Div(h.Class("target-head"), avatar(c, c.Spec.Platform),
 			h.Span(h.Class("account"), h.H2(g.Text(nameOfAccount(c, c.Name))),
 				h.Span(h.Class("soft"), g.Text(handleOn(c)))),
-			h.Span(h.Class("badge kind-"+state.kind), g.Text(state.label))),
-		g.If(state.text != "", note(state.kind, paragraph(state.text))),
+			h.Span(h.Class("badge kind-"+string(state.tone)), g.Text(state.label))),
+		g.If(state.text != "", note(state.tone, paragraph(state.text))),
 		h.Dl(h.Class("small"),
 			g.Iff(c.Status.ConnectedAt != nil, func() g.Node { return fact("Connected", v.moment(c.Status.ConnectedAt.Time)) }),
 			g.Iff(c.Status.ReconnectBy != nil, func() g.Node { return fact("Connect again before", v.moment(c.Status.ReconnectBy.Time)) }),

@@ -30,7 +30,7 @@ var drawings = map[string]string{
 	"team":     `<path d="M4 20V6l8-3v17M12 9l8 2v9M3 20h18M7 9h2M7 13h2M15 14h2"/>`,
 	"plus":     `<path d="M12 5v14M5 12h14"/>`,
 	"outward":  `<path d="M9 5H5v14h14v-4M13 5h6v6M19 5l-9 9"/>`,
-	"warning":  `<path d="M12 4 2.500 20h19zM12 10v4M12 17v.1"/>`,
+	"alert":    `<path d="M12 4 2.500 20h19zM12 10v4M12 17v.1"/>`,
 	"check":    `<path d="m5 13 4 4L19 7"/>`,
 	"before":   `<path d="m14 6-6 6 6 6"/>`,
 	"after":    `<path d="m10 6 6 6-6 6"/>`,
@@ -81,8 +81,8 @@ func form(action, confirm string, content ...g.Node) g.Node {
 }
 
 // submit is the button of a form.
-func submit(label, class string, more ...g.Node) g.Node {
-	return h.Button(h.Type("submit"), h.Class(strings.TrimSpace("button "+class)), g.Group(more), g.Text(label))
+func submit(label, class string) g.Node {
+	return h.Button(h.Type("submit"), h.Class(strings.TrimSpace("button "+class)), g.Text(label))
 }
 
 // link is a button that leads to a page.
@@ -118,9 +118,20 @@ func elsewhere(address, label string) g.Node {
 	return h.A(h.Class("outward"), outward(address), g.Text(label), drawing("outward"), h.Span(h.Class("hidden"), g.Text(" (opens in a new tab)")))
 }
 
-// note is a message in a box; kind is info, good, warning or bad.
-func note(kind string, content ...g.Node) g.Node {
-	return h.Div(h.Class("note "+kind), g.If(kind == "warning" || kind == "bad", drawing("warning")), h.Div(g.Group(content)))
+// tone is how good a message is, for its colours.
+type tone string
+
+// The tones.
+const (
+	neutral tone = "info"
+	good    tone = "good"
+	caution tone = "warning"
+	bad     tone = "bad"
+)
+
+// note is a message in a box.
+func note(of tone, content ...g.Node) g.Node {
+	return h.Div(h.Class("note "+string(of)), g.If(of == caution || of == bad, drawing("alert")), h.Div(g.Group(content)))
 }
 
 // empty stands where nothing is yet.
@@ -148,7 +159,8 @@ func (v *visit) about(at time.Time) g.Node {
 func distance(d time.Duration) string {
 	past := d < 0
 	d = d.Abs()
-	n, unit := 0, ""
+	var n int
+	var unit string
 	switch {
 	case d < 45*time.Second:
 		if past {

@@ -51,14 +51,17 @@ func (s *Site) keyForm(v *visit) g.Node {
 }
 
 // keyStates are the words for the states of keys, and how they are shown.
-var keyStates = map[bridge.KeyState][2]string{
-	bridge.KeyActive: {"good", "Works"}, bridge.KeyExpired: {"info", "Has ended"}, bridge.KeyRevoked: {"info", "Revoked"},
+var keyStates = map[bridge.KeyState]struct {
+	tone  tone
+	label string
+}{
+	bridge.KeyActive: {good, "Works"}, bridge.KeyExpired: {neutral, "Has ended"}, bridge.KeyRevoked: {neutral, "Revoked"},
 }
 
 func (s *Site) keyCard(v *visit, k bridge.Key) g.Node {
 	state, at := keyStates[k.State], v.path("keys/"+k.ID)
 	return h.Li(h.Class("card account"), h.ID(k.ID),
-		h.Div(h.Class("target-head"), h.Span(h.Class("account"), h.H2(g.Text(describe(k))), h.Span(h.Class("soft"), g.Text(k.ID))), h.Span(h.Class("badge kind-"+state[0]), g.Text(state[1]))),
+		h.Div(h.Class("target-head"), h.Span(h.Class("account"), h.H2(g.Text(describe(k))), h.Span(h.Class("soft"), g.Text(k.ID))), h.Span(h.Class("badge kind-"+string(state.tone)), g.Text(state.label))),
 		h.Dl(h.Class("small"),
 			g.Map(k.Tokens, func(t bridge.KeyToken) g.Node {
 				return token(v, t)

@@ -84,10 +84,10 @@ func (s *Site) attention(v *visit) g.Node {
 	var out g.Group
 	for _, account := range s.accounts(v) {
 		state := stateOf(account, v.now)
-		if state.kind == "good" || state.kind == "info" {
+		if state.tone == good || state.tone == neutral {
 			continue
 		}
-		out = append(out, note(state.kind, h.P(h.Strong(g.Text(nameOfAccount(account, account.Name)+" on "+titleOf(account.Spec.Platform)+": ")), g.Text(state.text)),
+		out = append(out, note(state.tone, h.P(h.Strong(g.Text(nameOfAccount(account, account.Name)+" on "+titleOf(account.Spec.Platform)+": ")), g.Text(state.text)),
 			h.P(link(v.path("connections")+"#"+account.Name, "Look at the account", "small"))))
 	}
 	if trial := s.trial(v); trial != nil {

@@ -135,7 +135,7 @@ func (s *Site) refusal(post *v1alpha1.Post) g.Node {
 	for i := range post.Status.Conditions {
 		c := &post.Status.Conditions[i]
 		if c.Type == v1alpha1.ConditionAccepted && c.Status == "False" {
-			return note("warning", paragraph(sentence(c.Message)))
+			return note(caution, paragraph(sentence(c.Message)))
 		}
 	}
 	return nil
@@ -170,18 +170,18 @@ func (s *Site) target(v *visit, post *v1alpha1.Post, i int) g.Node {
 // trouble says what keeps a target from being published, or why it failed.
 func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.PostPhase) g.Node {
 	status := posting.Target(post, i)
-	kind := "info"
+	how := neutral
 	if status.Blocked != nil {
-		kind = "warning"
+		how = caution
 	}
 	if phase == v1alpha1.PhaseFailed {
-		kind = "bad"
+		how = bad
 	}
-	return note(kind, paragraph(sentence(status.Message)),
+	return note(how, paragraph(sentence(status.Message)),
 		g.Iff(status.NextTryAt != nil && phase != v1alpha1.PhaseFailed, func() g.Node {
 			return h.P(h.Class("soft"), g.Text("The next try is "), v.about(status.NextTryAt.Time), g.Text("."))
 		}),
-		g.If(status.Reason == v1alpha1.ReasonConnectionNotReady, h.P(link(v.path("connections"), "Look at the account", "small"))),
+		g.If(status.Blocked != nil && status.Blocked.Reason == v1alpha1.ReasonConnectionNotReady, h.P(link(v.path("connections"), "Look at the account", "small"))),
 	)
 }
 

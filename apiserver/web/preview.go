@@ -33,7 +33,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 		missing = []string{sentence(errNoTime.Error())}
 	}
 	if err != nil {
-		s.write(w, http.StatusOK, note("warning", paragraph(sentence(err.Error()))))
+		s.write(w, http.StatusOK, note(caution, paragraph(sentence(err.Error()))))
 		return nil
 	}
 	found := s.Service.CheckPost(v.Context(), v.caller, &spec)
@@ -62,13 +62,12 @@ func stops(written *writing, spec *v1alpha1.PostSpec, missing []string, found *b
 	if written.when == whenDraft {
 		title = "It can be kept as a draft. Before it can be published:"
 	}
-	return note("info", h.P(h.Strong(g.Text(title))), items(problems))
+	return note(neutral, h.P(h.Strong(g.Text(title))), items(problems))
 }
 
 // count says how much of a platform's room a text takes. It replaces what the form shows beside the account.
 func count(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
-	texts := []string{}
-	over := false
+	texts, class := []string{}, "count"
 	add := func(name string, l bridge.Length) {
 		if l.Unit == "" {
 			return
@@ -76,7 +75,11 @@ func count(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
 		text := name + strconv.Itoa(l.Count)
 		if l.Limit > 0 {
 			text += " of " + strconv.Itoa(l.Limit)
-			over = over || l.Count > l.Limit
+			if l.Count > l.Limit {
+				class = "count over"
+			} else if l.Count*10 > l.Limit*9 && class == "count" {
+				class = "count near"
+			}
 		}
 		texts = append(texts, text+" "+l.Unit)
 	}
@@ -91,7 +94,7 @@ func count(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
 			}
 		}
 	}
-	return g.El("output", h.ID("count-"+spec.Targets[i].ConnectionRef.Name), h.Class(classes("count", over, "over")), g.Attr("hx-swap-oob", "true"),
+	return g.El("output", h.ID("count-"+spec.Targets[i].ConnectionRef.Name), h.Class(class), g.Attr("hx-swap-oob", "true"),
 		g.Text(strings.Join(texts, ", ")))
 }
 

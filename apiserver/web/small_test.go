@@ -180,7 +180,7 @@ func TestStateOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
 		edit      func(*v1alpha1.Connection)
-		kind      string
+		tone      tone
 		says      string
 		reconnect bool
 	}{
@@ -204,7 +204,7 @@ func TestStateOf(t *testing.T) {
 			c := account(acme, "one", v1alpha1.PlatformThreads)
 			tc.edit(c)
 			got := stateOf(c, now)
-			if got.kind != tc.kind || !strings.Contains(got.text, tc.says) || got.reconnect != tc.reconnect {
+			if got.tone != tc.tone || !strings.Contains(got.text, tc.says) || got.reconnect != tc.reconnect {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 			if strings.Contains(got.text, "has to") && strings.Contains(got.text, "ago") {

@@ -59,12 +59,12 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 // trial tells of a trial that runs, or why the team may create nothing.
 func (s *Site) trial(v *visit) g.Node {
 	if err := s.Service.RequireSubscription(v.caller); err != nil {
-		return note("bad", paragraph(sentence(err.Error())))
+		return note(bad, paragraph(sentence(err.Error())))
 	}
 	if v.team.Spec.Subscription.State != v1alpha1.SubscriptionTrialing {
 		return nil
 	}
-	return note("info", h.P(g.Text("The team's trial ends "), v.about(plan.TrialEnd(v.team)), g.Text(".")))
+	return note(neutral, h.P(g.Text("The team's trial ends "), v.about(plan.TrialEnd(v.team)), g.Text(".")))
 }
 
 // used is a number, and the part of a limit that it is. Nothing is counted where there is no limit.
@@ -83,8 +83,11 @@ func (v *visit) abilities() []string {
 		may  bool
 		what string
 	}{
-		{v.may.create, "write posts"}, {v.may.update, "change and cancel posts"}, {v.may.connect, "connect accounts"},
-		{v.may.disconnect, "disconnect accounts"}, {v.may.makeKeys, "make and revoke API keys"},
+		{v.may.create, "write posts"},
+		{v.may.update, "change and cancel posts"},
+		{v.may.connect, "connect accounts"},
+		{v.may.disconnect, "disconnect accounts"},
+		{v.may.makeKeys, "make and revoke API keys"},
 	} {
 		if ability.may {
 			out = append(out, ability.what)

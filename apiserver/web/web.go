@@ -16,9 +16,8 @@ import (
 	"time"
 	_ "time/tzdata" // images from scratch have no zones
 
-	g "maragu.dev/gomponents"
-
 	"k8s.io/utils/clock"
+	g "maragu.dev/gomponents"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
@@ -113,7 +112,8 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// write writes a page.
+// write writes a page. Who sends a request with a person's cookie from another site gets no page and cannot see how long one is
+// (SameSite, Cross-Origin-Opener-Policy), so that the length of what is compressed tells nothing.
 func (s *Site) write(w http.ResponseWriter, status int, page g.Node) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_ = send(w, status, page) // the reader may have gone
@@ -175,7 +175,7 @@ func (s *Site) team(need right, handle handler) http.HandlerFunc {
 		v, err := s.visit(r, who)
 		if err == nil && v.team != nil {
 			var allowed bool
-			if allowed, err = s.allowed(v, need); err == nil && !allowed {
+			if allowed, err = s.allowed(r.Context(), v, need); err == nil && !allowed {
 				err = forbidden(need, v)
 			}
 		}
@@ -215,15 +215,15 @@ func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 		createPosts: &v.may.create, updatePosts: &v.may.update, createConnection: &v.may.connect, deleteConnection: &v.may.disconnect,
 		seeKeys: &v.may.listKeys, createKeys: &v.may.makeKeys,
 	} {
-		if *has, err = s.allowed(v, need); err != nil {
+		if *has, err = s.allowed(ctx, v, need); err != nil {
 			return v, err
 		}
 	}
 	return v, nil
 }
 
-func (s *Site) allowed(v *visit, need right) (bool, error) {
-	return s.Access.May(v.Context(), v.person, v.namespace, need.verb, need.resource)
+func (s *Site) allowed(ctx context.Context, v *visit, need right) (bool, error) {
+	return s.Access.May(ctx, v.person, v.namespace, need.verb, need.resource)
 }
 
 // errForbidden is that a person may not do something.
@@ -276,11 +276,11 @@ func (s *Site) toSignIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		s.page(w, http.StatusUnauthorized, "You are signed out", paragraph("Nothing was done. Sign in in another tab, then send this page again."),
+		s.page(w, http.StatusUnauthorized, "You are signed out", paragraph("Nothing was done. Open another tab and sign in there, then send this page again."),
 			link("/signin", "Sign in", "primary"))
 		return
 	}
-	http.Redirect(w, r, "/signin?return_to="+escapeQuery(r.URL.RequestURI()), http.StatusSeeOther)
+	http.Redirect(w, r, "/signin?return_to="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 }
 
 // failure shows an error.
@@ -289,7 +289,8 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 		known  *bridge.Error
 		denied *errForbidden
 	)
-	title, status, message := "Something went wrong", http.StatusInternalServerError, ""
+	title, status := "Something went wrong", http.StatusInternalServerError
+	var message string
 	switch {
 	case errors.As(err, &denied):
 		title, status, message = "You may not do that", http.StatusForbidden, denied.message
@@ -314,7 +315,7 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 		s.page(w, status, title, paragraph(message), link("/", "To the start", "primary"))
 		return
 	}
-	s.render(w, v, status, view{title: title, content: []g.Node{note("bad", paragraph(message)), backLink(r)}})
+	s.render(w, v, status, view{title: title, content: []g.Node{note(bad, paragraph(message)), backLink(r)}})
 }
 
 // absent answers where there is no page.

@@ -12,14 +12,13 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 	"github.com/herald-social/herald/apiserver/person"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func paragraph(text string) g.Node { return h.P(g.Text(text)) }
@@ -36,8 +35,6 @@ func sentence(message string) string {
 	}
 	return message
 }
-
-func escapeQuery(text string) string { return url.QueryEscape(text) }
 
 // titleOfError is the heading of a page that shows an error.
 func titleOfError(err *bridge.Error) string {
@@ -95,6 +92,7 @@ var said = map[string]string{
 	"scheduled":    "The post is scheduled.",
 	"saved":        "The draft is saved.",
 	"cancelled":    "The post is cancelled.",
+	"discarded":    "What you wrote is discarded. Nothing was stored.",
 	"moved":        "The post has a new time.",
 	"settled":      "Thank you. Herald goes on from there.",
 	"connected":    "The account is connected.",
@@ -118,7 +116,7 @@ func (v *visit) leave(w http.ResponseWriter, page, word string) {
 	if word != "" {
 		page += "?said=" + word
 	}
-	http.Redirect(w, v.Request, v.path(page), http.StatusSeeOther)
+	http.Redirect(w, v.Request, v.path(page), http.StatusSeeOther) //nolint:gosec // G710: it is a page of the team
 }
 
 // condition is one of a post, or nil.

@@ -125,6 +125,21 @@ func references(names []string) []v1alpha1.LocalReference {
 	return out
 }
 
+// Proposed times of a post on a day that was chosen in the calendar: in the morning, or soon if that is over.
+const (
+	proposedHour = 10
+	proposedSoon = time.Hour
+)
+
+// on proposes a time on a day.
+func (w *writing) on(day, now time.Time) {
+	at := time.Date(day.Year(), day.Month(), day.Day(), proposedHour, 0, 0, 0, day.Location())
+	if soon := now.Add(proposedSoon).In(day.Location()).Truncate(time.Hour); at.Before(soon) {
+		at = soon
+	}
+	w.when, w.at, w.local = whenLater, at.UTC().Format(time.RFC3339), at.Format(localForm)
+}
+
 // target is what is written for an account, and whether it was chosen.
 func (w *writing) target(name string) (targetWriting, bool) {
 	i := slices.IndexFunc(w.targets, func(t targetWriting) bool { return t.connection == name })

@@ -205,7 +205,10 @@ func TestNotesTellHowToSignIn(t *testing.T) {
 		{"by a link", "minimal", "", "kubectl exec -n social deploy/outreach-apiserver -- /herald signin-link\n"},
 		{"which wants a right", "minimal", "", "--clusterrole=outreach-admin --user=herald:link"},
 		{"by a provider", "full", "", "--clusterrole=outreach-editor --group=oidc:marketing"},
-		{"a trial has no address of its own", "evaluation", "", "/herald signin-link --site http://127.0.0.1:8080"},
+		{"in a trial, at the port that is forwarded", "evaluation", "", "deploy/outreach-apiserver -- /herald signin-link\n"},
+		{"which is that of the site", "evaluation", "siteURL: 'http://127.0.0.1:18080'", "service/outreach-apiserver 18080:80 &\n"},
+		{"with that of the pages of consent", "evaluation", "", "service/outreach-sandbox 9100:9100 &\n"},
+		{"and that of the store, for files", "evaluation", "evaluation: {storeURL: 'http://127.0.0.1:19000'}", "service/outreach-store 19000:9000 &\n"},
 		{"not at all", "minimal", "web: {enabled: false}", ""},
 	} {
 		files, err := renderTemplates(chartFolder, outreach, with(t, tc.from, tc.values))

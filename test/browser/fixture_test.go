@@ -188,6 +188,21 @@ func (f *fixture) forms() []url.Values {
 	return append([]url.Values{}, f.sent...)
 }
 
+// ids are what the files got, which depends on which came first.
+func (f *fixture) ids(names ...string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var ids []string
+	for _, name := range names {
+		for i, announced := range f.announced {
+			if announced.Name == name {
+				ids = append(ids, fmt.Sprintf("m-%d", i+1))
+			}
+		}
+	}
+	return ids
+}
+
 // inStore is what the store has of a file.
 func (f *fixture) inStore(name string) stored {
 	f.mu.Lock()

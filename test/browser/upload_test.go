@@ -63,25 +63,25 @@ var _ = Describe("upload.js", func() {
 		open(uploadForm("multiple", ""))
 		must(chooser().Choose(picture("a.png"), picture("b.png")))
 		Eventually(status).Should(ContainSubstring("is uploaded"))
-		must(page.Get("progressbar", "").WaitGone())
+		must(page.WaitFor("both are in the store", `document.querySelectorAll("[name=media]").length === 2`))
 		must(page.Settle())
 		Expect(f.inStore("a.png").contentType).To(Equal("image/png"))
 		Expect(f.inStore("b.png").size).To(BeNumerically(">", 50))
-		Expect(f.announced[0].Size).To(BeNumerically("==", f.inStore("a.png").size))
+		Expect(f.announced[0].Size).To(BeNumerically("==", f.inStore(f.announced[0].Name).size))
 		loaded, err := chrome.Eval[int](page, "[...document.images].filter((image) => image.naturalWidth === 4).length")
 		must(err)
 		Expect(loaded).To(Equal(2), "previews of both")
 		inEveryLook(page, "fixture-upload")
-		Expect(send()).To(Equal([]string{"m-1", "m-2"}))
+		Expect(send()).To(Equal(f.ids("a.png", "b.png")))
 	})
 
 	It("takes files that are dropped", func() {
 		open(uploadForm("multiple", ""))
 		must(page.Get("group", "Files").Drop(picture("a.png"), picture("b.png")))
 		Eventually(status).Should(ContainSubstring("is uploaded"))
-		must(page.Get("progressbar", "").WaitGone())
+		must(page.WaitFor("both are in the store", `document.querySelectorAll("[name=media]").length === 2`))
 		Expect(f.inStore("a.png").contentType).To(Equal("image/png"))
-		Expect(send()).To(Equal([]string{"m-1", "m-2"}))
+		Expect(send()).To(Equal(f.ids("a.png", "b.png")))
 	})
 
 	It("shows how far it is, and sends nothing before it is done", func() {
@@ -126,7 +126,7 @@ var _ = Describe("upload.js", func() {
 	It("puts files into another order, by keyboard and by dragging", func() {
 		open(uploadForm("multiple", ""))
 		must(chooser().Choose(picture("a.png"), picture("b.png"), picture("c.png")))
-		must(page.Get("progressbar", "").WaitGone())
+		must(page.WaitFor("all are in the store", `document.querySelectorAll("[name=media]").length === 3`))
 		must(page.TabTo(page.Get("button", "Move up c.png")))
 		must(page.Press(kb.Enter))
 		Eventually(status).Should(Equal("Now number 2"))
@@ -137,10 +137,10 @@ var _ = Describe("upload.js", func() {
 		ids := func() ([]string, error) {
 			return chrome.Eval[[]string](page, `[...document.querySelectorAll("[name=media]")].map((field) => field.value)`)
 		}
-		Expect(ids()).To(Equal([]string{"m-3", "m-2", "m-1"}))
+		Expect(ids()).To(Equal(f.ids("c.png", "b.png", "a.png")))
 		must(page.Get("listitem", "").Nth(0).DragTo(page.Get("listitem", "").Nth(2)))
-		Eventually(ids).Should(Equal([]string{"m-2", "m-1", "m-3"}))
-		Expect(send()).To(Equal([]string{"m-2", "m-1", "m-3"}))
+		Eventually(ids).Should(Equal(f.ids("b.png", "a.png", "c.png")))
+		Expect(send()).To(Equal(f.ids("b.png", "a.png", "c.png")))
 	})
 
 	It("removes a file, also one that is on its way", func() {

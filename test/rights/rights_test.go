@@ -47,8 +47,8 @@ var (
 	admin client.Client
 	// manager and apiserver have the rights that they are installed with.
 	// powerful is the manager with every right to the kinds that the policies
-	// are about, so that these alone hold it.
-	manager, powerful, apiserver client.Client
+	// are about, so that these alone hold it. So is broken the apiserver.
+	manager, powerful, apiserver, broken client.Client
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -68,7 +68,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Expect(err).NotTo(HaveOccurred())
 		return c
 	}
-	manager, powerful, apiserver = as("herald-manager"), as("herald-manager", "powerful"), as("herald-apiserver")
+	manager, powerful = as("herald-manager"), as("herald-manager", "powerful")
+	apiserver, broken = as("herald-apiserver"), as("herald-apiserver", "powerful")
 
 	for name, labels := range map[string]map[string]string{
 		ofTeam: {v1alpha1.TeamLabel: "acme"}, misused: {v1alpha1.TeamLabel: "misused"}, foreign: nil,
@@ -114,7 +115,8 @@ func waitForPolicies(ctx context.Context) {
 		"herald-manager-secrets": func() error {
 			return powerful.Create(ctx, secret(ofTeam, corev1.SecretTypeServiceAccountToken), client.DryRunAll)
 		},
-		"herald-apiserver-keys": func() error { return patchKey(ctx, `{"status":{"observedGeneration":7}}`, client.DryRunAll) },
+		"herald-apiserver-secrets": func() error { return broken.Create(ctx, secret(foreign, corev1.SecretTypeOpaque), client.DryRunAll) },
+		"herald-apiserver-keys":    func() error { return patchKey(ctx, `{"status":{"observedGeneration":7}}`, client.DryRunAll) },
 	} {
 		Eventually(attempt).Should(MatchError(ContainSubstring(policy)))
 	}
@@ -155,6 +157,22 @@ func secret(namespace string, kind corev1.SecretType) *corev1.Secret {
 		},
 		Type: kind,
 	}
+}
+
+// ofAccount is the Secret that the apiserver makes of an account that a person connects, but for the edits.
+func ofAccount(namespace string, edits ...func(*corev1.Secret)) *corev1.Secret {
+	s := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "x-" + strings.Repeat("a", 16) + "-" + strings.Repeat("b", 10),
+			Labels:          map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Connection", Name: "x", UID: "1"}},
+		},
+		Type: corev1.SecretTypeOpaque,
+	}
+	for _, edit := range edits {
+		edit(s)
+	}
+	return s
 }
 
 // key is the key that the apiserver reads.
@@ -386,8 +404,7 @@ var _ = Describe("In a team's namespace the apiserver", func() {
 	It("stores tokens once the manager has bound the role, and reads none", func(ctx SpecContext) {
 		Expect(manager.Create(ctx, credentials(ofTeam))).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, credentials(ofTeam))).To(Succeed()) })
-		stored := secret(ofTeam, corev1.SecretTypeOpaque)
-		stored.GenerateName, stored.Name = "", "stored"
+		stored := ofAccount(ofTeam)
 		Eventually(func() error { return apiserver.Create(ctx, stored) }).Should(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, stored)).To(Succeed()) })
 		outcomeIs(apiserver.Get(ctx, client.ObjectKeyFromObject(stored), &corev1.Secret{}), roles)
@@ -397,3 +414,27 @@ var _ = Describe("In a team's namespace the apiserver", func() {
 		outcomeIs(apiserver.Create(ctx, secret(ofTeam, corev1.SecretTypeServiceAccountToken), client.DryRunAll), policy, "token of a ServiceAccount")
 	})
 })
+
+var _ = DescribeTable("Whatever roles the apiserver has, the policies hold it: it makes a Secret", func(ctx SpecContext, s *corev1.Secret, words ...string) {
+	outcomeIs(broken.Create(ctx, s, client.DryRunAll), words...)
+},
+	Entry("of an account that a person connects", ofAccount(ofTeam), nobody),
+	Entry("in a namespace that is no team's: another tool's", ofAccount(foreign), policy, "namespaces of teams only"),
+	Entry("in kube-system: Kubernetes' own", ofAccount("kube-system"), policy, "namespaces of teams only"),
+	Entry("in its own namespace: the manager's", ofAccount("herald-system"), policy, "namespaces of teams only"),
+	Entry("that Kubernetes fills with a token", ofAccount(ofTeam, func(s *corev1.Secret) {
+		s.Type, s.Annotations = corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "default"}
+	}), policy, "token of a ServiceAccount"),
+	Entry("with a certificate, which an Ingress may wait for", ofAccount(ofTeam, func(s *corev1.Secret) {
+		s.Type, s.Data = corev1.SecretTypeTLS, map[string][]byte{corev1.TLSCertKey: {}, corev1.TLSPrivateKeyKey: {}}
+	}), policy, "another type than Opaque"),
+	Entry("with a type of its own", ofAccount(ofTeam, func(s *corev1.Secret) { s.Type = "helm.sh/release.v1" }), policy, "another type than Opaque"),
+	Entry("that is not found by its label", ofAccount(ofTeam, func(s *corev1.Secret) { s.Labels = nil }), policy, "the label social.herald.dev/origin=web"),
+	Entry("with another origin", ofAccount(ofTeam, func(s *corev1.Secret) { s.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginAPI }), policy, "the label"),
+	Entry("that nothing takes along when it goes", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "the Connection as its owner"),
+	Entry("that goes with something else", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences[0].Kind = "Post" }), policy, "the Connection as its owner"),
+	Entry("in the place of an upload's", ofAccount(ofTeam, func(s *corev1.Secret) {
+		s.Name = "herald-uploads-0b7f6a1e-9d34-4c5a-8f7e-1a2b3c4d5e6f"
+	}), policy, "a name that it made"),
+	Entry("in the place of a key's", ofAccount(ofTeam, func(s *corev1.Secret) { s.Name = "demo-token" }), policy, "a name that it made"),
+)

@@ -176,6 +176,40 @@ function listen(area, pause = 1000) {
   };
 }
 
+// --- What is written is kept in this browser until it is stored: a tab that is closed loses nothing.
+
+const writing = document.querySelector("form[data-keep]");
+const kept = "herald-writing";
+const typed = "textarea, input[type=text], input:not([type]), input[type=radio], input[type=checkbox], select";
+
+function keepWriting() {
+  const fields = [...writing.querySelectorAll(typed)].map(({ id, value, checked }) => [id, value, checked]);
+  localStorage.setItem(kept, JSON.stringify({ of: writing.dataset.keep, fields }));
+}
+
+function restoreWriting() {
+  const { of, fields } = JSON.parse(localStorage.getItem(kept) ?? "{}");
+  if (of !== writing.dataset.keep) return;
+  for (const [id, value, checked] of fields) {
+    const field = id && document.getElementById(id);
+    if (!field) continue;
+    if (field.type === "radio" || field.type === "checkbox") field.checked = checked;
+    else field.value = value;
+  }
+  say("What you wrote before is here again");
+}
+
+// The next page says what was done. Whoever signs in next on this computer finds nothing.
+if (new URLSearchParams(location.search).has("said") || location.pathname.startsWith("/signin")) localStorage.removeItem(kept);
+if (writing) {
+  restoreWriting();
+  let pause;
+  writing.addEventListener("input", () => {
+    clearTimeout(pause);
+    pause = setTimeout(keepWriting, 400);
+  });
+}
+
 // --- What is there now, and what is brought later.
 
 const all = (root, selector) => [...(root.matches?.(selector) ? [root] : []), ...root.querySelectorAll(selector)];

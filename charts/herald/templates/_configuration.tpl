@@ -5,10 +5,12 @@ root and process. */}}
 {{- $secrets := or (eq .process "manager") (include "herald.web" .root) -}}
 {{- $sandbox := printf "http://%s-sandbox.%s.svc:9100" (include "herald.fullname" .root) .root.Release.Namespace -}}
 {{- $evaluation := .root.Values.evaluation.enabled -}}
+{{- $root := .root -}}
 {{- range $name, $platform := .root.Values.platforms -}}
 {{- if $evaluation -}}
 {{- $base := printf "%s/%s" $sandbox $name -}}
-{{- $section := dict "apiURL" $base "webURL" $base "facebookURL" (printf "%s/graph.facebook.com" $base) "uploadURL" (printf "%s/rupload.facebook.com" $base) "clientID" "evaluation" "listingLag" "5s" -}}
+{{- $page := printf "%s/%s" (include "herald.evaluation.sandboxURL" $root) $name -}}
+{{- $section := dict "apiURL" $base "webURL" $page "authorizeURL" $page "facebookURL" (printf "%s/graph.facebook.com" $base) "uploadURL" (printf "%s/rupload.facebook.com" $base) "clientID" "evaluation" "listingLag" "5s" -}}
 {{- if $secrets -}}
 {{- $_ := set $section "clientSecretFile" "/etc/herald/platforms/evaluation/client-secret" -}}
 {{- end -}}
@@ -27,7 +29,8 @@ root and process. */}}
 {{- toYaml $all -}}
 {{- end }}
 
-{{/* The section of the store, as in the configuration files; nothing without a store. */}}
+{{/* The section of the store, as in the configuration files; nothing without a store. That of a trial has another address for browsers:
+the apiserver alone signs for it, since the simulated platforms fetch what the manager signs from within the cluster. */}}
 {{- define "herald.media" -}}
 {{- if .Values.evaluation.enabled -}}
 endpoint: http://{{ include "herald.fullname" . }}-store.{{ .Release.Namespace }}.svc:9000
@@ -74,6 +77,9 @@ tracing:
 {{- with include "herald.media" .root }}
 media:
   {{- . | nindent 2 }}
+  {{- if and $.root.Values.evaluation.enabled (eq $.process "apiserver") }}
+  publicEndpoint: {{ include "herald.evaluation.storeURL" $.root | quote }}
+  {{- end }}
 {{- end }}
 platforms:
   {{- include "herald.platforms" . | nindent 2 }}

@@ -159,8 +159,8 @@
 {{- $mistakes = append $mistakes "apiserver.ingress.tlsSecret is set without an Ingress: set apiserver.ingress.enabled, or remove it" -}}
 {{- end -}}
 {{- end -}}
-{{- if and (or .Values.apiserver.ingress.enabled .Values.apiserver.httpRoute.enabled) (regexMatch "^https?://(\\[|[0-9.]+(:[0-9]+)?(/|$))" .Values.siteURL) -}}
-{{- $mistakes = append $mistakes (printf "siteURL is %s: an Ingress and an HTTPRoute need the name of a host; write one" .Values.siteURL) -}}
+{{- if and (or .Values.apiserver.ingress.enabled .Values.apiserver.httpRoute.enabled) (regexMatch "^https?://(\\[|[0-9.]+(:[0-9]+)?(/|$))" (include "herald.siteURL" .)) -}}
+{{- $mistakes = append $mistakes (printf "siteURL is %s: an Ingress and an HTTPRoute need the name of a host; write one" (include "herald.siteURL" .)) -}}
 {{- end -}}
 {{- toYaml $mistakes -}}
 {{- end }}

@@ -152,9 +152,6 @@ func (p *Page) Press(keys string) error {
 	return chromedp.Do(p.ctx, chromedp.KeyEvent(keys))
 }
 
-// Type types a text, key by key.
-func (p *Page) Type(text string) error { return p.Press(text) }
-
 // TabTo presses the tabulator until the element has the focus, as a person without a mouse does.
 func (p *Page) TabTo(e *Element) error {
 	const most = 200

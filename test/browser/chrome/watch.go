@@ -10,8 +10,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 )
 
@@ -24,6 +26,8 @@ type Load struct {
 	// Bytes is what came over the wire for it, with headers, compressed as it was.
 	Bytes int64
 
+	// loader is that of the document for which it is.
+	loader cdp.LoaderID
 	// earlier is what redirects on the way to it brought.
 	earlier int64
 	done    bool
@@ -93,6 +97,8 @@ func exception(details *runtime.ExceptionDetails) string {
 
 func (w *watch) traffic(event any) {
 	switch e := event.(type) {
+	case *page.EventFrameNavigated:
+		w.navigated(e)
 	case *network.EventRequestWillBeSent:
 		if strings.HasPrefix(e.Request.URL, "http") {
 			w.begin(e)
@@ -117,21 +123,22 @@ func (w *watch) traffic(event any) {
 	}
 }
 
-// begin adds a request. One that is redirected comes again under the same id, and its answer so far counts. A new document gives
-// up what was being loaded for the one before, without an event for each.
+// navigated takes that another document is shown. What was being loaded for the one before is given up, without an event for
+// each.
+func (w *watch) navigated(e *page.EventFrameNavigated) {
+	if e.Frame.ParentID != "" {
+		return
+	}
+	for _, load := range w.loads {
+		if load.loader != e.Frame.LoaderID {
+			load.done = true
+		}
+	}
+}
+
+// begin adds a request. One that is redirected comes again under the same id, and its answer so far counts.
 func (w *watch) begin(e *network.EventRequestWillBeSent) {
-	if e.Type == network.ResourceTypeDocument {
-		for _, earlier := range w.loads {
-			earlier.done = true
-		}
-	}
-	load := &Load{URL: e.Request.URL, Type: e.Type}
-	if e.Type == network.ResourceTypeDocument {
-		// The browser does not say what becomes of what the page that is left was loading.
-		for _, left := range w.loads {
-			left.done = true
-		}
-	}
+	load := &Load{URL: e.Request.URL, Type: e.Type, loader: e.LoaderID}
 	if before := w.loads[e.RequestID]; before == nil {
 		w.order = append(w.order, e.RequestID)
 	} else if e.RedirectResponse != nil {

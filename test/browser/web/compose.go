@@ -10,7 +10,7 @@ import (
 
 // Target is an account to which a post goes.
 type Target struct {
-	// Account is a part of what the composer calls it: "Herald Demo X".
+	// Account is a part of what the composer calls it: "X, @herald_demo".
 	Account string
 	// Platform is needed for a text of its own; empty Text is that of the post.
 	Platform, Text string
@@ -32,7 +32,8 @@ type Draft struct {
 
 // Compose opens the composer and fills it in, without sending it.
 func (s Site) Compose(draft Draft) error {
-	if err := s.Page.Get("link", linkNewPost).Follow(); err != nil {
+	// Pages on which there is nothing yet offer it a second time.
+	if err := s.Page.Get("link", linkNewPost).Nth(0).Follow(); err != nil {
 		return err
 	}
 	if err := s.Page.Get("group", groupKind).Get("radio", draft.Kind).Check(true); err != nil {

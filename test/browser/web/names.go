@@ -31,7 +31,7 @@ const (
 	// otherText stands before the name of a platform, and opens the field for a text of its own.
 	otherText  = "Another text for"
 	fieldTitle = "Title on YouTube"
-	// fieldPart and partFiles stand before the number of a part of a thread.
+	// fieldPart stands before the number of a part of a thread.
 	fieldPart = "Part"
 	addPart   = "Add a part"
 	fieldTime = "Day and time"
