@@ -185,7 +185,7 @@ var _ = Describe("The pages", Ordered, func() {
 		Expect(answer.header.Get("Strict-Transport-Security")).To(BeEmpty(), "this site has no HTTPS")
 	})
 
-	It("make a post once however often a form is sent, and only for the site itself", func(ctx SpecContext) {
+	It("make a post once however often a form is sent, and refuse what other sites send", func(ctx SpecContext) {
 		at := "/teams/" + written.namespace + "/posts/new"
 		form := url.Values{"key": {b.get(ctx, at).field("key")}, "category": {"text"}, "target": {"acme-threads"}, "caption": {"Hello"}, "when": {"draft"}}
 		posts := func() int {
