@@ -61,13 +61,13 @@ var _ = Describe("app.js", func() {
 			Entry("without JavaScript the server has to read the input's own name", chrome.Options{NoScript: true}, "2026-12-01T10:00", ""),
 		)
 
-		It("are filled in for editing, with the name of the zone", func() {
-			f, page := open(`<form method="post" action="/form"><input type="hidden" name="scheduled_at" value="2026-12-01T09:00:00Z">
+		It("are filled in for editing, with the name of the zone, and keep seconds that the input does not show", func() {
+			f, page := open(`<form method="post" action="/form"><input type="hidden" name="scheduled_at" value="2026-12-01T09:00:34.567Z">
 				<label>Date and time <input type="datetime-local" data-utc="scheduled_at"></label> <p>Zone: <span data-zone>UTC</span></p><button>Send</button></form>`, chrome.Options{})
 			Expect(page.Get("DateTime", "Date and time").Value()).To(Equal("2026-12-01T10:00"))
 			must(page.WaitText("Zone: Europe/Berlin"))
 			must(page.Get("button", "Send").Follow())
-			Expect(f.forms()[0]["scheduled_at"]).To(Equal([]string{"2026-12-01T09:00:00.000Z"}))
+			Expect(f.forms()[0]["scheduled_at"]).To(Equal([]string{"2026-12-01T09:00:34.567Z"}))
 		})
 
 		It("tell the server the zone, and ask once more for a page that is drawn in another", func() {

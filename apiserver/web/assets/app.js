@@ -35,9 +35,11 @@ function utcField(input) {
   return made;
 }
 
+// toUTC leaves the seconds of a time that was not changed: the input shows none.
 function toUTC(input) {
-  const at = new Date(input.value);
-  utcField(input).value = isNaN(at) ? "" : at.toISOString();
+  const field = utcField(input), at = new Date(input.value), before = new Date(field.value);
+  const same = Math.floor(at / 60000) === Math.floor(before / 60000);
+  field.value = isNaN(at) ? "" : (same ? before : at).toISOString();
 }
 
 function fromUTC(input) {
