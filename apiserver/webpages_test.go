@@ -194,8 +194,12 @@ var _ = Describe("The pages", Ordered, func() {
 			return len(found.Items)
 		}
 		for _, from := range []map[string]string{
-			{"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"},
-			{"Sec-Fetch-Site": "same-site"}, {"Origin": "null", "Sec-Fetch-Site": "cross-site"}, {"Origin": "null"},
+			{"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"},
+			{"Origin": "https://evil.example"},
+			{"Sec-Fetch-Site": "cross-site"},
+			{"Sec-Fetch-Site": "same-site"},
+			{"Origin": "null", "Sec-Fetch-Site": "cross-site"},
+			{"Origin": "null"},
 		} {
 			r := b.request(ctx, at, form)
 			r.Header.Del("Origin")
