@@ -89,7 +89,7 @@ func ended(done chan struct{}) bool {
 	}
 }
 
-// events are the data of the events of a stream, as a browser reads them (HTML, "interpreting an event stream"): each of the three
+// eventsOf are the data of the events of a stream, as a browser reads them (HTML, "interpreting an event stream"): each of the three
 // line breaks ends a line.
 func eventsOf(stream string) (data, named []string) {
 	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(stream), "\n")
