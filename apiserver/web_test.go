@@ -62,28 +62,34 @@ func withWeb(log io.Writer) func(*apiserver.Config) {
 	}
 }
 
-// grantWeb gives the apiserver what config/rbac/web does: here it is a user, and no account of a cluster.
-func grantWeb(ctx context.Context) {
+// grantWeb gives the apiserver what config/rbac/web does, for an installation in a namespace: here it is a user, and no account of a
+// cluster. What is the cluster's, another installation of the suite may have made.
+func grantWeb(ctx context.Context, namespace string) {
 	GinkgoHelper()
-	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ownNamespace}})).To(Succeed())
-	read := func(file string, into client.Object, document int) {
-		manifest, err := os.ReadFile(filepath.Join("..", "config", "rbac", "web", file))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(yaml.UnmarshalStrict([]byte(strings.Split(string(manifest), "\n---\n")[document]), into)).To(Succeed())
-		Expect(admin.Create(ctx, into)).To(Succeed())
-	}
+	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	role, own := &rbacv1.ClusterRole{}, &rbacv1.Role{}
-	read("role.yaml", role, 0)
-	read("bindings.yaml", own, 1)
+	readRole(filepath.Join("web", "role.yaml"), 0, role)
+	readRole(filepath.Join("web", "bindings.yaml"), 1, own)
+	own.Namespace = namespace
+	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, role))).To(Succeed())
+	Expect(admin.Create(ctx, own)).To(Succeed())
 	user := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "herald-apiserver"}}
-	Expect(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
+	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name}, Subjects: user,
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-	})).To(Succeed())
+	}))).To(Succeed())
 	Expect(admin.Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ownNamespace, Name: own.Name}, Subjects: user,
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: own.Name}, Subjects: user,
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: own.Name},
 	})).To(Succeed())
+}
+
+// readRole reads a document of a file of config/rbac.
+func readRole(file string, document int, into client.Object) {
+	GinkgoHelper()
+	manifest, err := os.ReadFile(filepath.Join("..", "config", "rbac", file))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(yaml.UnmarshalStrict([]byte(strings.Split(string(manifest), "\n---\n")[document]), into)).To(Succeed())
 }
 
 // visited is what a page answered.
@@ -139,7 +145,7 @@ var _ = Describe("The web application", Ordered, func() {
 	})
 
 	It("fills the Secret once it is installed, the same for all replicas, with no right but those of the installation", func(ctx SpecContext) {
-		grantWeb(ctx)
+		grantWeb(ctx, ownNamespace)
 		Expect(admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ownNamespace, Name: webSecret}})).To(Succeed())
 		for _, replica := range []*running{first, second} {
 			Eventually(func() int { return statusOf(replica.site + "/signin") }).WithTimeout(15 * time.Second).Should(Equal(http.StatusOK))

@@ -75,11 +75,15 @@ func (s *Site) settle(w http.ResponseWriter, v *visit) error {
 		return &bridge.Error{Code: bridge.CodeValidation, Message: "the form does not say which account it is about"}
 	}
 	verdict := bridge.Verdict{}
-	if v.PostForm.Get("verdict") == "posted" {
+	switch v.PostForm.Get("verdict") {
+	case "posted":
 		verdict.Posted, verdict.ExternalID = true, idOf(v.PostForm.Get("found"))
 		if verdict.ExternalID == "" {
 			return &bridge.Error{Code: bridge.CodeValidation, Message: "enter the id or the address of the post as the platform shows it"}
 		}
+	case "not-sent":
+	default: // what may be sent again is said in words
+		return &bridge.Error{Code: bridge.CodeValidation, Message: "the form does not say whether the post was published; load the page again"}
 	}
 	id := v.PathValue("id")
 	if err := s.Service.Settle(v.Context(), v.caller, id, target, verdict); err != nil {

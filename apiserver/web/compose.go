@@ -192,7 +192,7 @@ func (s *Site) change(w http.ResponseWriter, v *visit) error {
 	switch {
 	case written.when == whenDraft:
 		_, err = s.Service.UpdateDraft(v.Context(), v.caller, id, written.version, spec)
-	case post.Spec.Draft:
+	case post.Spec.Draft, written.when != whenLater:
 		at, _ := written.time()
 		_, err = s.Service.Publish(v.Context(), v.caller, id, written.version, spec, at)
 	default:
@@ -239,8 +239,13 @@ func (s *Site) uploadFailed(w http.ResponseWriter, v *visit, err error) error {
 	} else {
 		request.From(v.Context()).Err = err
 	}
-	answer(w, status, map[string]any{"error": map[string]string{"message": message}})
+	answerError(w, status, message)
 	return nil
+}
+
+// answerError tells the page's script what is wrong.
+func answerError(w http.ResponseWriter, status int, message string) {
+	answer(w, status, map[string]any{"error": map[string]string{"message": message}})
 }
 
 // answer writes JSON, for the page's script.

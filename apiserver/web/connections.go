@@ -45,7 +45,7 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 		}
 	case c.Status.RateLimitedUntil != nil && c.Status.RateLimitedUntil.After(now):
 		return accountState{tone: caution, label: "Limited", text: sentence(cmp.Or(c.Status.RateLimitedMessage, "the platform takes no more calls for the moment"))}
-	case by != nil && by.Time.Before(now):
+	case by != nil && by.Sub(now) < 0:
 		return accountState{tone: caution, label: "Ended", text: "It was to be connected again " + distance(by.Sub(now)) + ".", reconnect: true}
 	case by != nil && by.Sub(now) < warnBefore:
 		return accountState{tone: caution, label: "Ends soon", text: "It has to be connected again " + distance(by.Sub(now)) + ".", reconnect: true}

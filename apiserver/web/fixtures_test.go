@@ -162,8 +162,8 @@ func (c keysOf) Create(_ context.Context, key *v1alpha1.APIKey) (*v1alpha1.APIKe
 	return stored.DeepCopy(), nil
 }
 
-func (c keysOf) Update(_ context.Context, _, after *v1alpha1.APIKey) (*v1alpha1.APIKey, error) {
-	return c.Create(context.Background(), after)
+func (c keysOf) Update(ctx context.Context, _, after *v1alpha1.APIKey) (*v1alpha1.APIKey, error) {
+	return c.Create(ctx, after)
 }
 
 type mediaOf struct{ *cluster }
@@ -268,7 +268,7 @@ func (r roles) May(_ context.Context, who person.Person, namespace, verb, resour
 		return namespace == beta, nil
 	}
 	read := verb == "list" && resource != "apikeys"
-	write := read || verb == "create" && (resource == "posts" || resource == "media") || verb == "update" && resource == "posts"
+	write := verb == "list" || verb == "create" && (resource == "posts" || resource == "media") || verb == "update" && resource == "posts"
 	switch who.Name {
 	case viewer.Name:
 		return namespace == acme && read, nil
@@ -454,20 +454,20 @@ func (w *world) serve(r *http.Request) *httptest.ResponseRecorder {
 }
 
 // get is the page of a path, which must be there.
-func (w *world) get(t testing.TB, who person.Person, path string) *html.Node {
-	t.Helper()
+func (w *world) get(tb testing.TB, who person.Person, path string) *html.Node {
+	tb.Helper()
 	answer := w.serve(ask(&who, path, nil))
 	if answer.Code != http.StatusOK {
-		t.Fatalf("GET %s: %d\n%s", path, answer.Code, answer.Body)
+		tb.Fatalf("GET %s: %d\n%s", path, answer.Code, answer.Body)
 	}
-	return parsed(t, answer.Body.String())
+	return parsed(tb, answer.Body.String())
 }
 
-func parsed(t testing.TB, page string) *html.Node {
-	t.Helper()
+func parsed(tb testing.TB, page string) *html.Node {
+	tb.Helper()
 	document, err := html.Parse(strings.NewReader(page))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return document
 }
@@ -542,14 +542,14 @@ func chosen(list *html.Node) string {
 }
 
 // withID is the element of an id.
-func withID(t testing.TB, document *html.Node, id string) *html.Node {
-	t.Helper()
+func withID(tb testing.TB, document *html.Node, id string) *html.Node {
+	tb.Helper()
 	for n := range document.Descendants() {
 		if got, ok := attribute(n, "id"); ok && got == id {
 			return n
 		}
 	}
-	t.Fatalf("the page has no element #%s", id)
+	tb.Fatalf("the page has no element #%s", id)
 	return nil
 }
 

@@ -60,11 +60,11 @@ func (r *reader) got() string {
 }
 
 // follow opens the stream of a post, in a bubble of synctest.
-func follow(t *testing.T, w *world, who person.Person, id string) (out *reader, leave context.CancelFunc, done chan struct{}) {
+func follow(t *testing.T, w *world, who person.Person, id string) (*reader, context.CancelFunc, chan struct{}) {
 	t.Helper()
 	r := ask(&who, "/teams/"+acme+"/posts/"+id+"/events", nil)
 	ctx, leave := context.WithCancel(r.Context())
-	out, done = &reader{head: http.Header{}}, make(chan struct{})
+	out, done := &reader{head: http.Header{}}, make(chan struct{})
 	go func() {
 		defer close(done)
 		w.site.ServeHTTP(out, r.WithContext(ctx))
@@ -89,9 +89,9 @@ func ended(done chan struct{}) bool {
 	}
 }
 
-// events are the data of the events of a stream, as a browser reads them (HTML, "interpreting an event stream"): each of the three
+// eventsOf are the data of the events of a stream, as a browser reads them (HTML, "interpreting an event stream"): each of the three
 // line breaks ends a line.
-func eventsOf(stream string) (data []string, named []string) {
+func eventsOf(stream string) (data, named []string) {
 	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(stream), "\n")
 	var of []string
 	for _, line := range lines {

@@ -307,6 +307,10 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 		info.Err = err
 		message = "It is our fault, not yours. Try again; if it stays, tell the people who run Herald this request id: " + info.ID
 	}
+	if r.Header.Get("Accept") == "application/json" {
+		answerError(w, status, message)
+		return
+	}
 	if v == nil || v.team == nil {
 		s.page(w, status, title, paragraph(message), link("/", "To the start", "primary"))
 		return

@@ -27,20 +27,20 @@ func zoneIn(name string) *time.Location {
 }
 
 // written renders the form of a post, sends it as a browser does, and returns the post that comes of it.
-func written(t testing.TB, w *world, spec *v1alpha1.PostSpec, zone *time.Location) v1alpha1.PostSpec {
-	t.Helper()
+func written(tb testing.TB, w *world, spec *v1alpha1.PostSpec, zone *time.Location) v1alpha1.PostSpec {
+	tb.Helper()
 	v := &visit{Request: ask(&administrator, "/teams/"+acme+"/posts/new", nil), namespace: acme, team: w.teams[0], zone: zone, now: now}
 	v.caller.Namespace, v.caller.Author = acme, administrator.Name
 	var page strings.Builder
 	form := w.site.composer(v, &composer{writing: writingOf(spec, zone), action: "/"})
 	for _, node := range form.content {
 		if err := node.Render(&page); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
-	got, err := readWriting(sent(withID(t, parsed(t, page.String()), "compose"))).spec(w.site.platforms(v))
+	got, err := readWriting(sent(withID(tb, parsed(tb, page.String()), "compose"))).spec(w.site.platforms(v))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return got
 }
@@ -141,11 +141,13 @@ func TestFormOfPosts(t *testing.T) {
 	}{
 		"EmptyBesideText": {
 			"an account that gets no text beside one that gets some stays without",
-			v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{target("x", "text"), target("threads", "")}}, nil,
+			v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{target("x", "text"), target("threads", "")}},
+			nil,
 		},
 		"Milliseconds": {
 			"an API client may choose a time between two minutes",
-			v1alpha1.PostSpec{Category: v1alpha1.CategoryText, ScheduledAt: v1alpha1.NewTimePtr(now.Add(1234567 * time.Millisecond))}, nil,
+			v1alpha1.PostSpec{Category: v1alpha1.CategoryText, ScheduledAt: v1alpha1.NewTimePtr(now.Add(1234567 * time.Millisecond))},
+			nil,
 		},
 		"GoneFromTheCard": {
 			"parts that nobody wrote, at the end, are none",
@@ -164,12 +166,15 @@ func TestFormOfPosts(t *testing.T) {
 			"an audience that the account does not offer any more does not become a greater one",
 			v1alpha1.PostSpec{Category: v1alpha1.CategoryVideo, Video: video, Targets: tiktok(v1alpha1.TikTokOptions{
 				PrivacyLevel: "SELF_ONLY", AllowComment: new(true), AllowDuet: new(true), AllowStitch: new(true),
-			})}, nil,
+			})},
+			nil,
 		},
 		"Inbox": {
 			"a draft in TikTok's app has no audience and no music, of which the form says something all the same",
-			v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: references([]string{"m-1"})},
-				Targets: tiktok(v1alpha1.TikTokOptions{Draft: true, PrivacyLevel: "SELF_ONLY", AutoAddMusic: true, AllowComment: new(true)})},
+			v1alpha1.PostSpec{
+				Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: references([]string{"m-1"})},
+				Targets: tiktok(v1alpha1.TikTokOptions{Draft: true, PrivacyLevel: "SELF_ONLY", AutoAddMusic: true, AllowComment: new(true)}),
+			},
 			func(s *v1alpha1.PostSpec) {
 				s.Targets[0].TikTok.PrivacyLevel, s.Targets[0].TikTok.AutoAddMusic = "", false
 			},
