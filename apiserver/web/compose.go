@@ -18,9 +18,10 @@ import (
 
 // What a form says that no post can be made of.
 var (
-	errNoTime   = errors.New("choose a day and a time, or publish now")
-	errNoMoment = errors.New("the cover picture's moment is a number of seconds, such as 2.5")
-	errTwice    = errors.New("this post names an account twice, which this form cannot show; edit it with kubectl")
+	errNoTime     = errors.New("choose a day and a time, or publish now")
+	errNoAudience = errors.New("choose who can see the post on TikTok")
+	errNoMoment   = errors.New("the cover picture's moment is a number of seconds, such as 2.5")
+	errTwice      = errors.New("this post names an account twice, which this form cannot show; edit it with kubectl")
 )
 
 // maxForm is the greatest size of a form in bytes: the text of a post, for each of its accounts.
@@ -56,6 +57,9 @@ func (s *Site) create(w http.ResponseWriter, v *visit) error {
 		return nil
 	}
 	spec, err := written.spec(s.platforms(v))
+	if err == nil {
+		err = audienceChosen(&spec)
+	}
 	if err != nil {
 		return s.again(w, v, form, err)
 	}
@@ -113,7 +117,7 @@ func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error)
 	case errors.As(err, &known):
 		form.problems = s.inWords(v, form.writing, known)
 		s.render(w, v, statusOf(known), s.composer(v, form))
-	case errors.Is(err, errNoTime), errors.Is(err, errNoMoment):
+	case errors.Is(err, errNoTime), errors.Is(err, errNoMoment), errors.Is(err, errNoAudience):
 		form.problems = []string{sentence(err.Error())}
 		s.render(w, v, http.StatusBadRequest, s.composer(v, form))
 	default:
@@ -185,6 +189,9 @@ func (s *Site) change(w http.ResponseWriter, v *visit) error {
 		return nil
 	}
 	spec, err := written.spec(s.platforms(v))
+	if err == nil {
+		err = audienceChosen(&spec)
+	}
 	if err != nil {
 		return s.again(w, v, form, err)
 	}

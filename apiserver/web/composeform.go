@@ -128,16 +128,20 @@ func (s *Site) ownFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 var privacies = map[v1alpha1.TikTokPrivacyLevel]string{v1alpha1.TikTokPublicToEveryone: "Everyone", v1alpha1.TikTokSelfOnly: "Only you"}
 
 // privacyOptions are the levels that the account offers. One that the post has stays, even where the account does not offer it any
-// more: another would be chosen without a word, and the rules say what is wrong with it.
+// more: another would be chosen without a word, and the rules say what is wrong with it. None is chosen beforehand: TikTok wants a
+// person to do it (Content Sharing Guidelines).
 func privacyOptions(offered []string, has v1alpha1.TikTokPrivacyLevel) g.Node {
 	if has != "" && !slices.Contains(offered, string(has)) {
 		offered = append(slices.Clone(offered), string(has))
 	}
-	return g.Map(offered, func(name string) g.Node {
-		level := v1alpha1.TikTokPrivacyLevel(name)
-		label, known := privacies[level]
-		return g.If(known, h.Option(h.Value(name), g.If(level == has, h.Selected()), g.Text(label)))
-	})
+	return g.Group{
+		g.If(has == "", h.Option(h.Value(""), g.Text("Choose"))),
+		g.Map(offered, func(name string) g.Node {
+			level := v1alpha1.TikTokPrivacyLevel(name)
+			label, known := privacies[level]
+			return g.If(known, h.Option(h.Value(name), g.If(level == has, h.Selected()), g.Text(label)))
+		}),
+	}
 }
 
 // tiktokFields are what only TikTok asks for. What an account cannot choose is not offered (TikTok's Content Sharing Guidelines).

@@ -36,6 +36,9 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 		s.write(w, http.StatusOK, note(caution, paragraph(sentence(err.Error()))))
 		return nil
 	}
+	if err := audienceChosen(&spec); err != nil {
+		missing = append(missing, sentence(err.Error()))
+	}
 	found := s.Service.CheckPost(v.Context(), v.caller, &spec)
 	s.write(w, http.StatusOK, g.Group{
 		stops(written, &spec, missing, &found),

@@ -144,7 +144,8 @@ func (w *writing) on(day, now time.Time) {
 func (w *writing) target(name string) (targetWriting, bool) {
 	i := slices.IndexFunc(w.targets, func(t targetWriting) bool { return t.connection == name })
 	if i < 0 {
-		return targetWriting{connection: name}, false
+		// TikTok wants a person to allow comments, duets and stitches (Content Sharing Guidelines).
+		return targetWriting{connection: name, tiktok: v1alpha1.TikTokOptions{AllowComment: new(false), AllowDuet: new(false), AllowStitch: new(false)}}, false
 	}
 	return w.targets[i], true
 }
@@ -163,6 +164,17 @@ func (w *writing) time() (*time.Time, error) {
 		return nil, errNoTime
 	}
 	return &at, nil
+}
+
+// audienceChosen is an error if nobody has chosen who may see the post on TikTok. That of a draft, and of what goes to the inbox of
+// the app, is chosen later.
+func audienceChosen(spec *v1alpha1.PostSpec) error {
+	for i := range spec.Targets {
+		if options := spec.Targets[i].TikTok; options != nil && !spec.Draft && !options.Draft && options.PrivacyLevel == "" {
+			return errNoAudience
+		}
+	}
+	return nil
 }
 
 // spec is the post that is written.
