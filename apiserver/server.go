@@ -175,6 +175,10 @@ func (s *Server) setHandlers(service *bridge.Service, limiter *ratelimit.Limiter
 		}
 	}
 	s.api = server(&observer{next: site, metrics: m, tracer: s.config.Tracer, clock: s.config.Clock, log: s.config.Log})
+	if s.web != nil {
+		// Shutdown waits for answers, and those to pages that follow a post go on for minutes.
+		s.api.RegisterOnShutdown(s.web.close)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)

@@ -45,6 +45,8 @@ type WebConfig struct {
 type web struct {
 	sessions *session.Manager
 	handler  http.Handler
+	// close ends what would go on for minutes.
+	close func()
 }
 
 // newWeb returns the web application; nil if it is not wanted.
@@ -90,6 +92,7 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 		Connect: connector, StoreOrigins: config.Web.StoreOrigins, ConsentOrigins: consentOrigins(config.Web.Platforms),
 		Clock: config.Clock, Log: config.Log,
 	})
+	w.close = pages.Close
 	w.handler, err = w.guarded(pages, config.SiteURL)
 	return w, err
 }

@@ -138,6 +138,8 @@ func (f *flow) belongs(v Visitor) bool {
 
 // Started is a flow that has begun.
 type Started struct {
+	// Platform is where the person goes.
+	Platform v1alpha1.Platform
 	// Address is the page of consent, where the person is to be sent.
 	Address string
 	// Cookie has to be set before.
@@ -187,7 +189,7 @@ func (s *Service) Begin(ctx context.Context, v Visitor, namespace string, platfo
 	if err != nil {
 		return Started{}, s.explain(ctx, &f, err)
 	}
-	return Started{Address: address, Cookie: s.cookie(f.State, s.Sealer.Seal(purposeFlow, &f, flowLife), int(flowLife/time.Second))}, nil
+	return Started{Platform: platform, Address: address, Cookie: s.cookie(f.State, s.Sealer.Seal(purposeFlow, &f, flowLife), int(flowLife/time.Second))}, nil
 }
 
 // redirect is where a platform sends people back to.

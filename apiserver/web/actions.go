@@ -175,6 +175,8 @@ func (s *Site) awaitChange(v *visit, out *stream, changes <-chan struct{}, end <
 	select {
 	case <-v.Context().Done():
 		return false
+	case <-s.closing:
+		return false
 	case <-pause:
 	}
 	for {
@@ -182,6 +184,8 @@ func (s *Site) awaitChange(v *visit, out *stream, changes <-chan struct{}, end <
 		case <-v.Context().Done():
 			return false
 		case <-end:
+			return false
+		case <-s.closing:
 			return false
 		case <-changes:
 			return true

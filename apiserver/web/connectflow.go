@@ -39,7 +39,12 @@ func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 		return err
 	}
 	http.SetCookie(w, started.Cookie)
-	http.Redirect(w, v.Request, started.Address, http.StatusSeeOther)
+	// Browsers hold redirects after a form to the policy's form-action, those of the platform to other hosts of its own too, and those
+	// are not known. A page that leads on is no form.
+	to := titleOf(started.Platform)
+	w.Header().Set("Refresh", "0; url="+started.Address)
+	s.page(w, http.StatusOK, "On to "+to, paragraph("You choose the account there, and come back."),
+		h.P(h.A(h.Class("button primary"), h.Href(started.Address), g.Text("Continue to "+to))))
 	return nil
 }
 

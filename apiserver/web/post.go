@@ -5,6 +5,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 
 	g "maragu.dev/gomponents"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
 )
 
 // post is the page of one post.
@@ -34,7 +36,10 @@ func (s *Site) post(w http.ResponseWriter, v *visit) error {
 // finished reports whether nothing of a post changes any more by itself.
 func finished(post *v1alpha1.Post) bool {
 	switch posting.PhaseOf(post) {
-	case v1alpha1.PhasePosted, v1alpha1.PhaseFailed, v1alpha1.PhaseCancelled:
+	case v1alpha1.PhaseFailed:
+		// A person may still say what became of a target.
+		return !slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return posting.StateOf(&t) == v1alpha1.TargetUndecided })
+	case v1alpha1.PhasePosted, v1alpha1.PhaseCancelled:
 		return true
 	case v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing:
 		return false
@@ -187,6 +192,10 @@ func (s *Site) trouble(v *visit, post *v1alpha1.Post, i int, phase v1alpha1.Post
 
 // verdict asks a person what became of a target of which the platform cannot tell.
 func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
+	if given, err := attempt.ParseResolutions(post.Annotations[v1alpha1.SettleAnnotation]); err == nil &&
+		slices.ContainsFunc(given, func(r attempt.Resolution) bool { return int(r.Index) == i }) {
+		return note(neutral, paragraph("Herald is taking over what you said."))
+	}
 	at, id := v.path("posts/"+post.Name+"/settle"), "found-"+strconv.Itoa(i)
 	number := hidden("target", strconv.Itoa(i))
 	return h.Div(h.Class("verdict"),

@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/utils/clock"
 	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
@@ -47,7 +48,8 @@ type Config struct {
 	Connect *connect.Service
 	// StoreOrigins are where browsers upload files to, separated by spaces; empty without a store.
 	StoreOrigins string
-	// ConsentOrigins are those of the pages on which people let Herald into their accounts: a form of a page may lead there.
+	// ConsentOrigins are those of the pages on which people let Herald into their accounts. Simulated platforms, which have no HTTPS,
+	// show the pictures of accounts from there.
 	ConsentOrigins []string
 	Clock          clock.Clock
 	Log            *slog.Logger
@@ -64,11 +66,13 @@ type Site struct {
 	mux     *http.ServeMux
 	policy  string
 	streams chan struct{}
+	// closing is closed when this process stops: pages that follow a post connect anew, to another replica.
+	closing chan struct{}
 }
 
 // New returns a Site.
 func New(config Config) *Site {
-	s := &Site{Config: config, assets: newAssets(), mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams)}
+	s := &Site{Config: config, assets: newAssets(), mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams), closing: make(chan struct{})}
 	s.policy = policyOf(config.StoreOrigins, config.ConsentOrigins)
 	s.routes()
 	return s
@@ -82,7 +86,7 @@ func policyOf(store string, consent []string) string {
 	}
 	others := strings.Join(append([]string{""}, consent...), " ")
 	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data: https:" + store + others + "; media-src blob:" + store +
-		"; connect-src 'self'" + store + "; form-action 'self'" + others + "; base-uri 'none'; frame-ancestors 'none'"
+		"; connect-src 'self'" + store + "; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
 // Guard sets what tells browsers to let no other site near a page, and to keep none. It comes before everything that may answer.
@@ -97,6 +101,9 @@ func (s *Site) Guard(head http.Header) {
 		head.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 }
+
+// Close ends the connections over which pages follow posts. It is called once.
+func (s *Site) Close() { close(s.closing) }
 
 // ServeHTTP serves a page. Before it stand http.CrossOriginProtection, which refuses what other sites send, and the sessions.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -267,8 +274,9 @@ func zoneNamed(name string) *time.Location {
 // toSignIn leads to the page to sign in, and from there back.
 func (s *Site) toSignIn(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("HX-Request") != "" {
-		w.Header().Set("HX-Redirect", "/signin")
-		w.WriteHeader(http.StatusUnauthorized)
+		// It takes the place of a preview. To lead away would lose what is being written.
+		s.write(w, http.StatusOK, note(caution, h.P(g.Text("You are signed out. What you wrote is still here. "), h.A(h.Href("/signin"), h.Target("_blank"), g.Text("Open another tab to sign in")),
+			g.Text(", then go on."))))
 		return
 	}
 	if r.Header.Get("Accept") == "text/event-stream" {

@@ -109,6 +109,9 @@ func (v *visitor) connect(ctx context.Context, platform, account string) string 
 	GinkgoHelper()
 	asked := v.send(ctx, teamPages+"connections/connect", url.Values{"platform": {platform}})
 	Expect(asked.status).To(Equal(http.StatusOK), asked.body)
+	_, consent, _ := strings.Cut(asked.header.Get("Refresh"), "url=")
+	asked = v.open(ctx, consent)
+	Expect(asked.status).To(Equal(http.StatusOK), asked.body)
 	Expect(asked.from.String()).To(HavePrefix(sandboxSite+"/"), "the platform asks the person")
 	// The page leads to an account by a link to itself that names it.
 	query := asked.from.Query()

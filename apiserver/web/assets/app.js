@@ -163,7 +163,8 @@ function listen(area, pause = 1000) {
   source.onopen = () => (pause = 1000);
   source.onmessage = ({ data }) => {
     if (!area.isConnected) return source.close();
-    if (data === shown) return;
+    const focus = document.activeElement;
+    if (data === shown || (area.contains(focus) && focus.matches("input") && focus.value)) return; // what is being typed stays
     shown = data;
     const focused = area.contains(document.activeElement) && document.activeElement.id;
     area.innerHTML = data;
@@ -201,8 +202,10 @@ function restoreWriting() {
   say("What you wrote before is here again");
 }
 
-// The next page says what was done. Whoever signs in next on this computer finds nothing.
-if (new URLSearchParams(location.search).has("said") || location.pathname.startsWith("/signin")) localStorage.removeItem(kept);
+// The next page says what was done with it. Whoever signs in next on this computer finds nothing.
+const done = ["created", "scheduled", "saved", "discarded"];
+if (done.includes(new URLSearchParams(location.search).get("said"))) localStorage.removeItem(kept);
+on("submit", ({ target }) => target.getAttribute("action") === "/signout" && localStorage.removeItem(kept));
 if (writing) {
   restoreWriting();
   let pause;

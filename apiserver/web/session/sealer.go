@@ -26,8 +26,10 @@ const (
 	// endBytes is the length of the end, in milliseconds since 1970, which stands before the
 	// sealed value.
 	endBytes = 8
-	// maxText is how long a sealed text may be: longer ones are refused unread.
-	maxText = 16 << 10
+	// maxText is how long a sealed text may be: longer ones are refused unread. A person may
+	// manage a thousand Pages, whose tokens wait in a form until one is chosen: about
+	// 500 bytes each.
+	maxText = 1 << 20
 	// settle is how long a new key is only opened with, so that every replica knows it before
 	// the first one seals with it.
 	settle = time.Minute
