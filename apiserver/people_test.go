@@ -63,6 +63,7 @@ var _ = Describe("what people do", func() {
 	)
 	setUp := func(ctx context.Context, edits ...func(*v1alpha1.Team)) {
 		GinkgoHelper()
+		grantPeople(ctx)
 		t = newTeam(ctx, edits...)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		t.connect(ctx, "acme-threads", v1alpha1.PlatformThreads)

@@ -17,6 +17,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,21 +68,37 @@ func withWeb(log io.Writer) func(*apiserver.Config) {
 func grantWeb(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
-	role, own := &rbacv1.ClusterRole{}, &rbacv1.Role{}
-	readRole(filepath.Join("web", "role.yaml"), 0, role)
+	grantPeople(ctx)
+	own := &rbacv1.Role{}
 	readRole(filepath.Join("web", "bindings.yaml"), 1, own)
 	own.Namespace = namespace
-	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, role))).To(Succeed())
 	Expect(admin.Create(ctx, own)).To(Succeed())
-	user := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "herald-apiserver"}}
-	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name}, Subjects: user,
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-	}))).To(Succeed())
 	Expect(admin.Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: own.Name}, Subjects: user,
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: own.Name}, Subjects: apiserverUser,
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: own.Name},
 	})).To(Succeed())
+}
+
+// apiserverUser is the apiserver, which here is a user.
+var apiserverUser = []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "herald-apiserver"}}
+
+// grantPeople gives the apiserver what it needs in all namespaces for what people do, and returns when it has that.
+func grantPeople(ctx context.Context) {
+	GinkgoHelper()
+	role := &rbacv1.ClusterRole{}
+	readRole(filepath.Join("web", "role.yaml"), 0, role)
+	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, role))).To(Succeed())
+	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name}, Subjects: apiserverUser,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+	}))).To(Succeed())
+	Eventually(func() (bool, error) {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: "herald-apiserver", ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: "any", Verb: "create", Group: "events.k8s.io", Resource: "events"},
+		}}
+		err := admin.Create(ctx, review)
+		return review.Status.Allowed, err
+	}).Should(BeTrue())
 }
 
 // readRole reads a document of a file of config/rbac.
