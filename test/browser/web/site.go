@@ -78,7 +78,10 @@ func (s Site) Team() error { return s.menu(linkTeam) }
 // Where the platform lets a person choose what is connected, the choice is left as it comes.
 func (s Site) Connect(platform, handle string) error {
 	err := steps(
-		s.Page.GetPart("button", connect+" "+Titles[platform]).Follow,
+		s.Page.GetPart("button", connect+" "+Titles[platform]).Click,
+		// A page between leads on by itself.
+		func() error { return s.Page.WaitURL("redirect_uri=") },
+		s.Page.Settle,
 		func() error { return s.Page.Follow(func() error { return Allow(s.Page, handle) }) },
 	)
 	if err != nil {
